@@ -1,0 +1,99 @@
+"""Rules every module uses, so that one set of warnings holds everywhere.
+
+    load("//tools/build:hexad.bzl", "hexad_library", "hexad_test")
+
+    hexad_library(name = "result", hdrs = ["result.h"], srcs = ["result.cc"], deps = [":error"])
+    hexad_test(name = "result_test", srcs = ["result_test.cc"], deps = [":result"])
+
+Includes are written from the top of the tree: #include "base/result.h".
+The language version, optimisation and sanitizers come from .bazelrc.
+"""
+
+_WARNINGS = [
+    "-Werror",
+    "-Wall",
+    "-Wextra",
+    "-Wshadow",
+    "-Wnon-virtual-dtor",
+    "-Woverloaded-virtual",
+    "-Wcast-align",
+    "-Wvla",
+    "-Wundef",
+
+    # GCC 12 reports these about code that is right (std::string concatenation,
+    # inlined memcpy) as soon as it optimises or instruments.
+    "-Wno-restrict",
+    "-Wno-array-bounds",
+    "-Wno-stringop-overflow",
+    "-Wno-stringop-overread",
+    "-Wno-maybe-uninitialized",
+    "-Wno-dangling-pointer",
+
+    # Each compiler gets the other's options as well.
+    "-Wno-unknown-warning-option",
+]
+
+# A number cut short is how a store loses data, so libraries may not narrow
+# silently. Tests and tools may: they are full of small literals.
+_LIBRARY_WARNINGS = _WARNINGS + [
+    "-Wconversion",
+    "-Wno-sign-conversion",
+]
+
+def hexad_library(name, copts = [], **kwargs):
+    """A cc_library with our warnings."""
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(
+        name = name,
+        copts = _LIBRARY_WARNINGS + copts,
+        **kwargs
+    )
+
+def hexad_test_library(name, copts = [], **kwargs):
+    """A cc_library that only tests and benchmarks may depend on."""
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_library(
+        name = name,
+        testonly = True,
+        copts = _WARNINGS + copts,
+        **kwargs
+    )
+
+def hexad_test(name, deps = [], copts = [], size = "small", **kwargs):
+    """A Catch2 test program; main() is Catch2's.
+
+    Tags that tools/test_parts look at: `slow` (left out of the quick parts),
+    `concurrent` (also run under ThreadSanitizer), `crash`, `bench`, `no-asan`.
+    """
+    native.cc_test(
+        name = name,
+        size = size,
+        copts = _WARNINGS + copts,
+        deps = deps + ["//third_party:catch2_main"],
+        **kwargs
+    )
+
+def hexad_binary(name, copts = [], **kwargs):
+    """A cc_binary with our warnings."""
+    kwargs.setdefault("visibility", ["//visibility:public"])
+    native.cc_binary(
+        name = name,
+        copts = _WARNINGS + copts,
+        **kwargs
+    )
+
+def hexad_benchmark(name, deps = [], copts = [], size = "small", tags = [], **kwargs):
+    """A Google Benchmark program; main() is the library's.
+
+    It is a test as well, tagged `bench`: there it runs every benchmark just
+    long enough to see that it works. `./run bench` measures.
+    """
+    native.cc_test(
+        name = name,
+        size = size,
+        copts = _WARNINGS + copts,
+        args = ["--benchmark_min_time=0.001"],
+        tags = tags + ["bench"],
+        deps = deps + ["//third_party:benchmark_main"],
+        **kwargs
+    )
