@@ -1,0 +1,40 @@
+#include "base/checksum.h"
+
+#include <crc.h>
+#include <xxhash.h>
+
+#include <algorithm>
+
+namespace hexad {
+
+std::string_view to_string(ChecksumType type) {
+  return type == ChecksumType::kCrc32c ? "crc32c" : "xxh3";
+}
+
+Result<ChecksumType> parse_checksum_type(std::string_view text) {
+  if (text == "crc32c") return ChecksumType::kCrc32c;
+  if (text == "xxh3" || text == "xxh3-64") return ChecksumType::kXxh3;
+  return Error{ErrorCode::kInvalidArgument,
+               "\"" + std::string(text) + "\" is not a checksum type", "Use crc32c or xxh3."};
+}
+
+std::uint32_t crc32c(ByteView bytes, std::uint32_t previous) {
+  // crc32_iscsi takes an int length and a non-const pointer that it only reads.
+  constexpr std::size_t kStep = std::size_t{1} << 30;
+  std::uint32_t state = ~previous;
+  while (!bytes.empty()) {
+    const std::size_t step = std::min(bytes.size(), kStep);
+    auto* data = reinterpret_cast<unsigned char*>(const_cast<std::byte*>(bytes.data()));
+    state = crc32_iscsi(data, static_cast<int>(step), state);
+    bytes = bytes.subspan(step);
+  }
+  return ~state;
+}
+
+std::uint64_t xxh3_64(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
+
+std::uint64_t checksum(ChecksumType type, ByteView bytes) {
+  return type == ChecksumType::kCrc32c ? crc32c(bytes) : xxh3_64(bytes);
+}
+
+}  // namespace hexad

@@ -1,0 +1,32 @@
+// The two checksums of the format. crc32c: Castagnoli polynomial, initial value and final xor
+// 0xffffffff (RFC 3720, so crc32c("123456789") = 0xe3069283), computed by ISA-L. xxh3-64: the
+// 64-bit XXH3 with seed 0, by libxxhash.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace hexad {
+
+// Values are on disk; never reused.
+enum class ChecksumType : std::uint8_t { kCrc32c = 1, kXxh3 = 2 };
+
+// Bytes that one checksum takes in a record: 4 or 8.
+constexpr std::uint32_t checksum_size(ChecksumType type) {
+  return type == ChecksumType::kCrc32c ? 4 : 8;
+}
+
+std::string_view to_string(ChecksumType type);                    // "crc32c", "xxh3"
+Result<ChecksumType> parse_checksum_type(std::string_view text);  // kInvalidArgument
+
+// Continues from `previous`, the crc32c of the bytes before; 0 to start.
+std::uint32_t crc32c(ByteView bytes, std::uint32_t previous = 0);
+std::uint64_t xxh3_64(ByteView bytes);
+
+// Either kind, widened to 64 bits.
+std::uint64_t checksum(ChecksumType type, ByteView bytes);
+
+}  // namespace hexad

@@ -1,0 +1,20 @@
+// hexad: an embeddable, erasure-coded object store. Applications include <hexad/hexad.h>.
+//
+//   auto pool = hexad::read_pool("/pool");                       // made by `hexad mkfs`
+//   auto store = hexad::Store::open(*pool);
+//   hexad::Transaction t;
+//   t.put("default", "run7/weights", weights, hexad::Hint::kIncompressible);
+//   t.put("default", "run7/meta.json", "{...}");
+//   hexad::Result<hexad::Lsn> lsn = store->commit(std::move(t));  // both, durably, or neither
+//   hexad::Result<hexad::Bytes> back = store->get("default", "run7/meta.json");
+//
+// Every call that can fail returns a Status or a Result (base/error.h). Sizes and offsets are
+// bytes. Names are opaque bytes.
+#pragma once
+
+#include "core/options.h"      // IWYU pragma: export
+#include "core/pool.h"         // IWYU pragma: export
+#include "core/store.h"        // IWYU pragma: export
+#include "core/stream.h"       // IWYU pragma: export
+#include "core/transaction.h"  // IWYU pragma: export
+#include "core/types.h"        // IWYU pragma: export

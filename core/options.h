@@ -1,0 +1,85 @@
+// What a user may choose. FormatOptions are frozen in the labels when a store is made;
+// RuntimeOptions are given at each opening. Both are plain values; validate() reports all
+// problems at once; effective_options() of an open store says where each value came from.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/units.h"
+#include "compression/policy.h"
+#include "ec/profile.h"
+
+namespace hexad {
+
+enum class Preset : std::uint8_t {
+  kNvme,             // data on NVMe, fast tier on the same or better: the default
+  kHddWithFastMeta,  // data on disks: larger units and extents
+  kTiny,             // megabytes, for tests and small boxes
+};
+Result<Preset> parse_preset(std::string_view text);  // "nvme", "hdd", "tiny"
+std::string_view to_string(Preset preset);
+
+struct FormatOptions {
+  FormatOptions() = default;
+  explicit FormatOptions(Preset preset);
+
+  // Paths of files or block devices, at least k+m. A path that does not exist becomes a file of
+  // `device_size` bytes, preallocated.
+  std::vector<std::string> devices;
+  std::uint64_t device_size = 1_GiB;  // bytes
+  // Directories on the fast device. Each gets a log file and the first one the index.
+  std::vector<std::string> fast_directories;
+  // Overwrites devices that carry another file system, or another store, instead of refusing.
+  bool force = false;
+
+  ec::Profile profile;                 // default 4+2, ISA-L Vandermonde
+  std::uint64_t min_alloc = 4_KiB;     // bytes; a multiple of every device's physical block
+  ChecksumType checksum = ChecksumType::kCrc32c;
+  std::uint64_t checksum_block = 16_KiB;  // bytes under one checksum: 4, 16 or 64 KiB
+  compression::Policy compression;     // of the collection "default"; changeable later
+  std::uint64_t log_size = 0;          // bytes per copy; 0: clamp(raw capacity / 64, 16 MiB, 1 GiB)
+  std::uint64_t slab_size = 0;         // bytes; 0: by device size
+
+  // Every problem, one per line in the message; kInvalidArgument.
+  Status validate() const;
+};
+
+enum class Access : std::uint8_t {
+  kReadWrite,
+  // Nothing is written anywhere: recovery happens in memory, no epoch is drawn, devices that are
+  // away stay healthy.
+  kReadOnly,
+};
+
+struct RuntimeOptions {
+  RuntimeOptions() = default;
+  explicit RuntimeOptions(Preset preset);
+
+  Access access = Access::kReadWrite;
+  // A checkpoint starts when the memtable holds this many bytes (or the log is half full).
+  std::uint64_t memtable_size = 128_MiB;
+  // Payload and records of one transaction held in memory; beyond: kTooBig, use a writer.
+  std::uint64_t max_transaction = 64_MiB;
+  // Bytes of payload between submit() and completion, over all callers; submit() waits beyond.
+  std::uint64_t max_in_flight = 256_MiB;
+  // Memory of one streamed writer or reader, bytes.
+  std::uint64_t stream_buffer = 16_MiB;
+  // Threads for callbacks and background work.
+  std::uint32_t threads = 2;
+
+  Status validate() const;
+};
+
+// One line of effective_options().
+struct EffectiveOption {
+  std::string name;
+  std::string value;
+  std::string origin;  // "default", "given", "label", "computed"
+};
+
+}  // namespace hexad

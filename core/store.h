@@ -1,0 +1,94 @@
+// A store: one process's erasure-coded objects on k+m or more devices.
+//
+// Any thread may use a Store; it is moved only while no one does. Callbacks run on a pool thread
+// and may call the store. Several stores may be open in one process; there is no global state.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/options.h"
+#include "core/pool.h"
+#include "core/stream.h"
+#include "core/transaction.h"
+#include "core/types.h"
+#include "io/system.h"
+
+namespace hexad {
+
+namespace core {
+class Engine;
+}
+
+using CommitCallback = std::function<void(Result<Lsn>)>;
+
+class Store {
+ public:
+  // Makes a new store on the devices and fast directories of `options` and returns where it is.
+  // Refuses devices that carry something else (unless options.force), and leaves every device as
+  // it was when it fails before the first write. Writes no pool description: see write_pool().
+  // Errors: kInvalidArgument, kAlreadyExists (foreign data), kBusy, kNoSpace, kIo.
+  static Result<PoolDescription> format(const FormatOptions& options,
+                                        io::System* system = nullptr);
+
+  // Opens what format() made; never creates anything. Up to m data devices may be missing, stale or
+  // damaged. Recovers from a crash: cost bounded by the log. `system` null: the operating system.
+  // Errors: kNotFound, kBusy, kUnavailable (too few devices: the message lists each and why),
+  // kCorruption, kInvalidArgument (foreign, duplicate), kIo.
+  static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
+                            io::System* system = nullptr);
+
+  Store(Store&&) noexcept;
+  Store& operator=(Store&&) noexcept;
+  // Lets go without a checkpoint; the next opening recovers. Call close().
+  ~Store();
+  // Waits for commits in flight, writes a checkpoint, marks the store clean. Idempotent.
+  Status close();
+
+  // Blocks until durable. Returns the LSN. Errors: those of contract (core/transaction.h), kTooBig,
+  // kNoSpace, kIo (nothing applied), kUnknown (then the store is read-only), kReadOnly.
+  Result<Lsn> commit(Transaction&& transaction);
+  // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once.
+  void submit(Transaction&& transaction, CommitCallback done);
+
+  // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
+  // the object), kIo.
+  Result<Bytes> get(std::string_view collection, std::string_view name);
+  // Up to into.size() bytes from `offset`; fewer at the end of the object, 0 behind it.
+  Result<std::uint64_t> read(std::string_view collection, std::string_view name,
+                             std::uint64_t offset, MutByteView into);
+  Result<ObjectStat> stat(std::string_view collection, std::string_view name);
+  Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
+  Result<std::vector<CollectionInfo>> collections();
+
+  // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer).
+  Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,
+                                                    std::string_view name,
+                                                    Hint hint = Hint::kNone);
+  // Reads one version of the object, whatever is written meanwhile.
+  Result<std::unique_ptr<ObjectReader>> open_reader(std::string_view collection,
+                                                    std::string_view name);
+
+  // Writes a checkpoint now and trims the log.
+  Status checkpoint();
+
+  StoreStatus status();
+  Result<SpaceUsage> space();
+  std::vector<Counter> counters();
+  Result<FsckReport> fsck(const FsckOptions& options);
+  std::vector<EffectiveOption> effective_options() const;
+
+ private:
+  explicit Store(std::unique_ptr<core::Engine> engine);
+  std::unique_ptr<core::Engine> engine_;
+};
+
+// What can be said about a pool without opening it (fewer than N - m devices, damaged labels):
+// reads labels and roots only, writes nothing.
+Result<StoreStatus> inspect(const PoolDescription& pool, io::System* system = nullptr);
+
+}  // namespace hexad

@@ -1,0 +1,137 @@
+// A transaction: an ordered list of changes to any objects of any collections. Building one has no
+// effect; Store::commit() applies all of it or nothing. Later changes see earlier ones.
+//
+// Payloads are copied in unless the call says "borrowed". Bad arguments (names of 0 or more than
+// 1024 bytes, offsets beyond 2^44 - 1, ...) are remembered and reported by commit(), so that
+// building needs no checks. Used by one thread at a time; not copyable.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "core/types.h"
+
+namespace hexad {
+
+class ObjectWriter;
+
+namespace core {
+struct StagedObject;  // what an ObjectWriter has written so far
+}
+
+enum class Hint : std::uint8_t { kNone = 0, kCompressible = 1, kIncompressible = 2 };
+
+enum class OpKind : std::uint8_t {
+  kCreateCollection = 1,
+  kRemoveCollection,
+  kTouch,
+  kCreate,
+  kPut,
+  kWrite,
+  kAppend,
+  kZero,
+  kTruncate,
+  kRemove,
+  kSetAttr,
+  kRemoveAttr,
+  kRename,
+  kPublish,
+  kExpectAbsent,
+  kExpectExists,
+  kExpectVersion,
+};
+
+struct TransactionOp {
+  OpKind kind;
+  std::string collection;
+  std::string name;         // object
+  std::string other;        // attribute name, or the new object name of a rename
+  std::string other_collection;
+  std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
+  std::uint64_t length = 0;  // of a zero
+  ByteView payload;          // into `owned`, or borrowed
+  Bytes owned;
+  Hint hint = Hint::kNone;
+  std::shared_ptr<core::StagedObject> staged;  // of a publish
+};
+
+class Transaction {
+ public:
+  Transaction();
+  Transaction(Transaction&&) noexcept;
+  Transaction& operator=(Transaction&&) noexcept;
+  ~Transaction();
+
+  // kAlreadyExists if it is there.
+  void create_collection(std::string_view collection);
+  // kNotFound; kNotEmpty while it holds objects (removals earlier in this transaction count).
+  void remove_collection(std::string_view collection);
+
+  // Creates a missing object, leaves an existing one as it is.
+  void touch(std::string_view collection, std::string_view name);
+  // kAlreadyExists if it is there.
+  void create(std::string_view collection, std::string_view name);
+  // Replaces the whole data of the object; creates it. Attributes stay.
+  void put(std::string_view collection, std::string_view name, ByteView data,
+           Hint hint = Hint::kNone);
+  void put(std::string_view collection, std::string_view name, std::string_view data,
+           Hint hint = Hint::kNone);
+  // As put, without a copy: `data` stays valid and unchanged until the commit has completed.
+  void put_borrowed(std::string_view collection, std::string_view name, ByteView data,
+                    Hint hint = Hint::kNone);
+  // Writes at an offset; creates; a gap behind the old end reads as zeros. No data: creates the
+  // object and leaves its size.
+  void write(std::string_view collection, std::string_view name, std::uint64_t offset,
+             ByteView data, Hint hint = Hint::kNone);
+  void append(std::string_view collection, std::string_view name, ByteView data,
+              Hint hint = Hint::kNone);
+  // The range reads as zeros afterwards; extends the object if it ends behind it; creates.
+  void zero(std::string_view collection, std::string_view name, std::uint64_t offset,
+            std::uint64_t length);
+  // Cuts or extends with a hole. A missing object is tolerated.
+  void truncate(std::string_view collection, std::string_view name, std::uint64_t size);
+  // A missing object is tolerated.
+  void remove(std::string_view collection, std::string_view name);
+  // kNotFound if the object is missing.
+  void set_attr(std::string_view collection, std::string_view name, std::string_view attribute,
+                std::string_view value);
+  // kNotFound if the object is missing; a missing attribute is tolerated.
+  void remove_attr(std::string_view collection, std::string_view name, std::string_view attribute);
+  // Keeps all parts of the object. kNotFound if the source is missing, kAlreadyExists if the
+  // destination is there.
+  void rename(std::string_view collection, std::string_view from, std::string_view to_collection,
+              std::string_view to);
+  // Makes what the writer has written the whole data of its object (Store::open_writer). The
+  // writer is spent afterwards, whatever the outcome.
+  void publish(ObjectWriter& writer);
+
+  // Guards: all are evaluated first, wherever they stand, against the state at this transaction's
+  // commit position before any of its own changes. One that does not hold: kConflict.
+  void expect_absent(std::string_view collection, std::string_view name);
+  void expect_exists(std::string_view collection, std::string_view name);
+  void expect_version(std::string_view collection, std::string_view name, Lsn version);
+
+  bool empty() const { return ops_.empty(); }
+  std::size_t size() const { return ops_.size(); }
+  std::uint64_t payload_bytes() const { return payload_bytes_; }
+  // For the engine.
+  const std::vector<TransactionOp>& ops() const { return ops_; }
+  const Status& problem() const { return problem_; }
+
+ private:
+  TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
+  void add_payload(TransactionOp& op, ByteView data, bool borrowed);
+  void report(Error error);
+
+  std::vector<TransactionOp> ops_;
+  std::uint64_t payload_bytes_ = 0;
+  Status problem_;  // the first bad argument
+};
+
+}  // namespace hexad

@@ -1,0 +1,125 @@
+// A block device, small on purpose: geometry, read, write, flush, discard, grow. Implementations:
+// files and raw devices (io/file_device.h), memory (io/memory_device.h), the simulated device
+// (io/sim_device.h). One contract suite runs over all of them (tests/io/device_contract.h).
+//
+// Contract
+//   D1  offset and length are multiples of the logical block; buffers start on a 4 KiB boundary.
+//       A request outside the device or misaligned completes with kInvalidArgument, no effect.
+//   D2  After a failed write the content of its range is unknown, inside and outside the range
+//       unchanged. A read never returns success with fewer bytes than asked.
+//   D3  A flush covers exactly the writes completed before it was submitted. A durable write
+//       (WriteMode::kDurable) is itself on stable media when it completes, and says nothing
+//       about others.
+//   D4  After a failed flush nothing is known about the writes it should have covered, and a later
+//       successful flush does not cover them.
+//   D5  Requests in flight are not ordered against one another.
+//   D6  Buffers belong to the caller again at completion, not before; there are no time-outs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+
+namespace hexad::io {
+
+class Device;
+class IoQueue;
+
+struct Geometry {
+  std::uint64_t size = 0;              // bytes, a multiple of logical_block
+  std::uint32_t logical_block = 512;   // smallest unit of a request, bytes
+  std::uint32_t physical_block = 4096; // smallest unit the media rewrites: what a torn write tears
+  bool volatile_cache = true;          // completed writes need a flush or WriteMode::kDurable
+  bool rotational = false;
+};
+
+enum class IoOp : std::uint8_t { kRead, kWrite, kFlush, kDiscard };
+enum class WriteMode : std::uint8_t { kCached, kDurable };
+
+// One request; a value until submitted, then it stays where it is until its batch has completed.
+struct IoRequest {
+  Device* device = nullptr;
+  IoOp op = IoOp::kRead;
+  WriteMode mode = WriteMode::kCached;  // of a write
+  std::uint64_t offset = 0;             // bytes
+  std::byte* data = nullptr;            // read into, or written from (then never changed)
+  std::uint64_t length = 0;             // bytes; 0 for a flush
+  Status status;                        // set before the batch completes
+
+  static IoRequest read(Device& device, std::uint64_t offset, MutByteView into);
+  static IoRequest write(Device& device, std::uint64_t offset, ByteView from,
+                         WriteMode mode = WriteMode::kCached);
+  static IoRequest flush(Device& device);
+  static IoRequest discard(Device& device, std::uint64_t offset, std::uint64_t length);
+};
+
+// Requests that go out together and are waited for together; the devices may differ but share one
+// queue. Neither copied nor moved while in flight. `done`, when set, runs once after the last
+// request, on whatever thread reaped it: it is short, takes no lock that is held while waiting,
+// and may destroy the batch. With `done` set, nobody waits on the batch.
+class IoBatch {
+ public:
+  IoBatch() = default;
+  IoBatch(const IoBatch&) = delete;
+  IoBatch& operator=(const IoBatch&) = delete;
+
+  std::vector<IoRequest> requests;
+  std::function<void(IoBatch&)> done;
+
+  bool complete() const { return pending_.load(std::memory_order_acquire) == 0; }
+  // The first failure in request order, or ok.
+  Status first_error() const;
+
+ private:
+  friend class IoQueue;
+  std::atomic<std::uint32_t> pending_{0};
+};
+
+// Carries batches to devices. Any thread. Callers of wait() reap completions themselves, so that
+// a lone blocking request needs no thread hop; batches with `done` are reaped by whoever waits, or
+// else by the queue's own thread.
+class IoQueue {
+ public:
+  virtual ~IoQueue() = default;
+  // Never fails: a request that cannot be issued completes with its error. An empty batch
+  // completes at once. Does not wait for the devices, but may wait for room in the ring.
+  void submit(IoBatch& batch);
+  // Returns when the batch is complete.
+  virtual void wait(IoBatch& batch) = 0;
+  // "io_uring", "threads", "memory", "simulated".
+  virtual std::string name() const = 0;
+
+ protected:
+  virtual void submit_requests(IoBatch& batch) = 0;
+  // For implementations: `request` of `batch` is complete, its status set. The batch may be gone
+  // when this returns. True when it was the last one.
+  static bool finish(IoBatch& batch);
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual const Geometry& geometry() const = 0;
+  // For messages: the path, or a simulated name.
+  virtual const std::string& name() const = 0;
+  virtual IoQueue& queue() = 0;
+  // Extends the device; durable after the next flush. Errors: kInvalidArgument (smaller, or not a
+  // multiple of the logical block), kNoSpace, kUnsupported (raw devices), kIo.
+  virtual Status grow(std::uint64_t new_size) = 0;
+  // True when requests bypass the page cache.
+  virtual bool direct() const = 0;
+
+  // Blocking single requests, for everything that is not the commit or read path.
+  Status read(std::uint64_t offset, MutByteView into);
+  Status write(std::uint64_t offset, ByteView from, WriteMode mode = WriteMode::kCached);
+  Status flush();
+  Status discard(std::uint64_t offset, std::uint64_t length);
+};
+
+}  // namespace hexad::io

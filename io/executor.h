@@ -1,0 +1,123 @@
+// Threads, injected. The engine above io starts threads, locks and waits only through this file,
+// so that the whole engine runs either on real threads or, from one seed, on the fibers of a
+// simulation (io/sim_executor.h), where exactly one fiber runs at a time.
+//
+// Mutex and CondVar cost what std::mutex and std::condition_variable cost, plus one predictable
+// branch.
+#pragma once
+
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "io/clock.h"
+
+namespace hexad::io {
+
+class FiberScheduler;  // io/sim_executor.h
+
+using Task = std::function<void()>;
+
+// A started thread (or fiber). Destroying one that was not joined is a bug and asserts.
+class Thread {
+ public:
+  virtual ~Thread() = default;
+  // Waits until the task has returned. Once.
+  virtual void join() = 0;
+};
+
+class Executor {
+ public:
+  virtual ~Executor() = default;
+  // Starts a thread of its own for a long-lived task. `name` shows in debuggers and traces.
+  virtual std::unique_ptr<Thread> start(const std::string& name, Task task) = 0;
+  // Runs a short task soon, on a shared pool thread; tasks may run in any order and at once.
+  virtual void post(Task task) = 0;
+  virtual void sleep_for(Nanos duration) = 0;
+  virtual Clock& clock() = 0;
+  // The scheduler when this is a simulation, else null. For Mutex and CondVar alone.
+  virtual FiberScheduler* fibers() { return nullptr; }
+};
+
+// Real threads: post() runs on `pool_threads` threads, started on first use and joined by the
+// destructor after all posted tasks have run. The clock is the operating system's.
+std::unique_ptr<Executor> make_thread_executor(int pool_threads);
+
+// What a fiber scheduler has to offer to Mutex and CondVar; implemented by the simulation.
+class FiberScheduler {
+ public:
+  virtual ~FiberScheduler() = default;
+  // Suspends the running fiber on `channel` until woken or, with deadline >= 0, until then.
+  // Returns false when the deadline came first.
+  virtual bool park(const void* channel, Nanos deadline) = 0;
+  // Makes one (or all) of the fibers parked on `channel` runnable, oldest first.
+  virtual void unpark_one(const void* channel) = 0;
+  virtual void unpark_all(const void* channel) = 0;
+};
+
+// Not recursive. Lock order: doc/invariants.md.
+class Mutex {
+ public:
+  explicit Mutex(Executor& executor) : fibers_(executor.fibers()) {}
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() {
+    if (fibers_ == nullptr) {
+      mutex_.lock();
+    } else {
+      lock_fiber();
+    }
+  }
+  bool try_lock() {
+    if (fibers_ == nullptr) return mutex_.try_lock();
+    if (held_) return false;
+    held_ = true;
+    return true;
+  }
+  void unlock() {
+    if (fibers_ == nullptr) {
+      mutex_.unlock();
+    } else {
+      unlock_fiber();
+    }
+  }
+
+ private:
+  friend class CondVar;
+  void lock_fiber();
+  void unlock_fiber();
+
+  FiberScheduler* fibers_;
+  std::mutex mutex_;
+  bool held_ = false;  // fibers only
+};
+
+using Lock = std::unique_lock<Mutex>;
+
+class CondVar {
+ public:
+  explicit CondVar(Executor& executor) : executor_(executor), fibers_(executor.fibers()) {}
+  CondVar(const CondVar&) = delete;
+  CondVar& operator=(const CondVar&) = delete;
+
+  // As std::condition_variable: releases the lock while waiting; wakes up spuriously.
+  void wait(Lock& lock);
+  template <typename Predicate>
+  void wait(Lock& lock, Predicate ready) {
+    while (!ready()) wait(lock);
+  }
+  // False when `duration` passed first. Spurious wake-ups return true.
+  bool wait_for(Lock& lock, Nanos duration);
+  void notify_one();
+  void notify_all();
+
+ private:
+  Executor& executor_;
+  FiberScheduler* fibers_;
+  std::condition_variable condition_;
+};
+
+}  // namespace hexad::io

@@ -1,0 +1,50 @@
+// The world as one object: what a store is given when it is opened. The real one opens files; the
+// simulated one (io/sim_system.h) has devices by name, a virtual clock and fibers, all from one seed.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "io/clock.h"
+#include "io/device.h"
+#include "io/executor.h"
+#include "io/rng.h"
+
+namespace hexad::io {
+
+enum class OpenMode : std::uint8_t {
+  kReadOnly,   // shared lock; writes are refused
+  kReadWrite,  // exclusive lock
+};
+
+class System {
+ public:
+  virtual ~System() = default;
+  virtual Executor& executor() = 0;
+  virtual Clock& clock() = 0;
+  virtual IoQueue& queue() = 0;
+  // A seed for a generator; different at every call. Any thread.
+  virtual std::uint64_t draw_seed() = 0;
+
+  // Opens an existing regular file or block device, locks it, checks it after opening
+  // (O_NOFOLLOW, O_CLOEXEC). Errors: kNotFound, kInvalidArgument (neither file nor block
+  // device), kBusy (locked; the message names the holder where known), kIo.
+  virtual Result<std::unique_ptr<Device>> open_device(const std::string& path, OpenMode mode) = 0;
+  // Creates a regular file of `size` bytes, all preallocated, mode 0600; an existing block device
+  // or file is opened instead, and its own size stands (a shorter file is grown to `size`).
+  // Errors: as open_device, kNoSpace.
+  virtual Result<std::unique_ptr<Device>> create_device(const std::string& path,
+                                                        std::uint64_t size) = 0;
+};
+
+enum class QueueKind : std::uint8_t {
+  kAuto,     // io_uring where the kernel allows it, else threads
+  kUring,    // kUnsupported when refused
+  kThreads,  // a pool of pread/pwrite
+};
+
+// The operating system. Errors: kUnsupported (kUring refused), kIo.
+Result<std::unique_ptr<System>> make_real_system(QueueKind kind = QueueKind::kAuto);
+
+}  // namespace hexad::io
