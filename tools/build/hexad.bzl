@@ -62,8 +62,9 @@ def hexad_test_library(name, copts = [], **kwargs):
 def hexad_test(name, deps = [], copts = [], size = "small", **kwargs):
     """A Catch2 test program; main() is Catch2's.
 
-    Tags that tools/test_parts look at: `slow` (left out of the quick parts),
-    `concurrent` (also run under ThreadSanitizer), `crash`, `bench`, `no-asan`.
+    Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
+    `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
+    part only), `no-asan`.
     """
     native.cc_test(
         name = name,
@@ -95,5 +96,33 @@ def hexad_benchmark(name, deps = [], copts = [], size = "small", tags = [], **kw
         args = ["--benchmark_min_time=0.001"],
         tags = tags + ["bench"],
         deps = deps + ["//third_party:benchmark_main"],
+        **kwargs
+    )
+
+def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], size = "medium", tags = [], **kwargs):
+    """A fuzz target; `srcs` define LLVMFuzzerTestOneInput.
+
+    Usually it is a test that replays `corpus` and a fixed number of seeded
+    mutations of it. With --config=fuzz it is a libFuzzer program:
+        bazel run --config=fuzz //kv:log_fuzz_test -- -max_total_time=60
+    """
+    native.cc_test(
+        name = name,
+        size = size,
+        copts = _WARNINGS + copts,
+        args = select({
+            "//tools/build:libfuzzer": ["-runs=10000"],
+            "//conditions:default": [],
+        }) + ["$(locations %s)" % label for label in corpus],
+        data = corpus,
+        linkopts = select({
+            "//tools/build:libfuzzer": ["-fsanitize=fuzzer"],
+            "//conditions:default": [],
+        }),
+        tags = tags + ["fuzz"],
+        deps = deps + select({
+            "//tools/build:libfuzzer": [],
+            "//conditions:default": ["//tools/build:fuzz_main"],
+        }),
         **kwargs
     )
