@@ -1,0 +1,96 @@
+// The fast-tier index: an ordered, durable map from key to value that only checkpoints write. It
+// holds nothing that the log and the coded devices do not hold as well, so every error of
+// kCorruption means the same to the caller: drop it and build it again.
+//
+// Keys: 1 to kMaxIndexKey bytes, bytewise order, shorter first. Values: up to kMaxIndexValue bytes.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/ids.h"
+
+namespace hexad::kv {
+
+inline constexpr std::size_t kMaxIndexKey = 4096;            // bytes
+inline constexpr std::uint64_t kMaxIndexValue = 128u << 20;  // bytes
+
+// One change. The views are borrowed until apply() returns.
+struct IndexChange {
+  std::string_view key;
+  std::optional<std::string_view> value;  // nothing: remove the key
+};
+
+struct IndexStats {
+  std::uint64_t entries = 0;     // stored entries, the few that long keys need included
+  std::uint64_t bytes_used = 0;  // in pages that hold something
+  std::uint64_t bytes_free = 0;  // in pages inside the file that will be used again
+  std::uint64_t file_bytes = 0;  // size of the file
+  std::uint64_t page_size = 0;   // bytes
+};
+
+// Walks the keys of one snapshot. After an error it is not valid. Views stay valid until the next
+// step or the end of the reader, whichever is first. Every entry's checksum is checked.
+class IndexCursor {
+ public:
+  virtual ~IndexCursor() = default;
+  virtual Status seek(std::string_view key) = 0;         // the first key >= `key`
+  virtual Status seek_before(std::string_view key) = 0;  // the last key < `key`
+  virtual Status seek_to_first() = 0;
+  virtual Status seek_to_last() = 0;
+  // Precondition: valid().
+  virtual Status next() = 0;
+  virtual Status prev() = 0;
+  virtual bool valid() const = 0;
+  virtual std::string_view key() const = 0;
+  virtual std::string_view value() const = 0;
+};
+
+// One consistent state of the index. Short-lived: pages freed by checkpoints are reused only when
+// no older reader is left, and the index can only grow its map while there is none. One thread at a
+// time; ends before the index does, and its cursors end before it.
+class IndexReader {
+ public:
+  virtual ~IndexReader() = default;
+  // The value, or nothing; valid until the reader ends. Errors: kCorruption, kInvalidArgument
+  // (a key that cannot exist).
+  virtual Result<std::optional<std::string_view>> get(std::string_view key) = 0;
+  virtual Result<std::unique_ptr<IndexCursor>> cursor() = 0;
+  // Of this snapshot.
+  virtual Lsn applied_lsn() const = 0;
+  virtual Epoch applied_epoch() const = 0;
+};
+
+class Index {
+ public:
+  virtual ~Index() = default;
+
+  // Any thread. Waits while the index grows. Errors: kBusy (too many readers), kIo.
+  virtual Result<std::unique_ptr<IndexReader>> snapshot() = 0;
+
+  // Applies `changes`, sorted by key without repeats, in one or several durable transactions; the
+  // last one also says {lsn, epoch}. After a crash in between some of the changes are there and
+  // the LSN is the old one: applying all changes since that LSN again gives the right state. One
+  // thread at a time; never with a reader of the same thread open, since it may have to wait for
+  // readers to grow. An LSN below applied_lsn() is refused.
+  // Errors: kInvalidArgument (not sorted, key or value too long, LSN goes back), kNoSpace (the
+  // file system or the size limit; the index stays usable and keeps its LSN), kReadOnly, kIo and
+  // kCorruption (the index takes no more changes: drop it).
+  virtual Status apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) = 0;
+
+  // All changes up to here are in the index. 0: new and empty.
+  virtual Lsn applied_lsn() const = 0;
+  virtual Epoch applied_epoch() const = 0;
+
+  virtual Result<IndexStats> stats() = 0;
+  // Checks the structure and every entry's checksum and order, trusting nothing: a damaged file
+  // is reported, not stepped into. Cost: reads the whole file. Not while apply() runs.
+  // Errors: kCorruption, kIo.
+  virtual Status verify() = 0;
+};
+
+}  // namespace hexad::kv
