@@ -28,9 +28,6 @@ _WARNINGS = [
     "-Wno-stringop-overread",
     "-Wno-maybe-uninitialized",
     "-Wno-dangling-pointer",
-
-    # Each compiler gets the other's options as well.
-    "-Wno-unknown-warning-option",
 ]
 
 # A number cut short is how a store loses data, so libraries may not narrow
