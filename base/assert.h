@@ -9,6 +9,6 @@ namespace hexad {
 
 }  // namespace hexad
 
-#define HEXAD_ASSERT(condition)                                          \
-  (static_cast<bool>(condition) ? static_cast<void>(0)                   \
+#define HEXAD_ASSERT(condition)                        \
+  (static_cast<bool>(condition) ? static_cast<void>(0) \
                                 : ::hexad::assertion_failed(__FILE__, __LINE__, #condition))

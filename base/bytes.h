@@ -38,7 +38,8 @@ inline void fill_zero(MutByteView to) {
 bool is_zero(ByteView bytes);
 
 // Bytes as they are where printable, else \xNN, the backslash doubled: for messages, so that a
-// name with control characters can be shown on any terminal. At most `limit` input bytes, then "...".
+// name with control characters can be shown on any terminal. At most `limit` input bytes, then
+// "...".
 std::string printable(std::string_view bytes, std::size_t limit = 256);
 
 }  // namespace hexad

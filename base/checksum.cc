@@ -1,6 +1,6 @@
 #include "base/checksum.h"
 
-#include <crc.h>
+#include <isa-l/crc.h>
 #include <xxhash.h>
 
 #include <algorithm>
@@ -14,8 +14,8 @@ std::string_view to_string(ChecksumType type) {
 Result<ChecksumType> parse_checksum_type(std::string_view text) {
   if (text == "crc32c") return ChecksumType::kCrc32c;
   if (text == "xxh3" || text == "xxh3-64") return ChecksumType::kXxh3;
-  return Error{ErrorCode::kInvalidArgument,
-               "\"" + std::string(text) + "\" is not a checksum type", "Use crc32c or xxh3."};
+  return Error{ErrorCode::kInvalidArgument, "\"" + std::string(text) + "\" is not a checksum type",
+               "Use crc32c or xxh3."};
 }
 
 std::uint32_t crc32c(ByteView bytes, std::uint32_t previous) {

@@ -120,8 +120,8 @@ class Decoder {
     const std::string_view taken = raw(sizeof(T));
     T value = 0;
     for (std::size_t i = 0; i < taken.size(); ++i) {
-      value = static_cast<T>(value | static_cast<T>(static_cast<T>(static_cast<unsigned char>(taken[i]))
-                                                    << (8 * i)));
+      value = static_cast<T>(
+          value | static_cast<T>(static_cast<T>(static_cast<unsigned char>(taken[i])) << (8 * i)));
     }
     return value;
   }

@@ -52,7 +52,8 @@ struct Error {
 class [[nodiscard]] Status {
  public:
   Status() = default;
-  Status(Error error) : error_(std::move(error)) {}  // NOLINT: implicit, so `return Error{...}` works
+  Status(Error error)
+      : error_(std::move(error)) {}  // NOLINT: implicit, so `return Error{...}` works
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
   // Precondition: !ok().
@@ -72,8 +73,8 @@ inline Status ok_status() { return {}; }
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}        // NOLINT
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}    // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
   // Preconditions: ok() for value access, !ok() for error().
@@ -107,11 +108,11 @@ class [[nodiscard]] Result {
 }  // namespace hexad
 
 // Returns the error of a Status expression from the enclosing function.
-#define HEXAD_TRY(expression)                                        \
-  do {                                                               \
-    if (auto hexad_status_ = (expression); !hexad_status_.ok()) {    \
-      return hexad_status_.error();                                  \
-    }                                                                \
+#define HEXAD_TRY(expression)                                     \
+  do {                                                            \
+    if (auto hexad_status_ = (expression); !hexad_status_.ok()) { \
+      return hexad_status_.error();                               \
+    }                                                             \
   } while (false)
 
 #define HEXAD_CONCAT_INNER(a, b) a##b

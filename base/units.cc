@@ -47,8 +47,8 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   if (!unit.empty()) {
     const std::size_t at = kLetters.find(unit[0]);
     const std::string_view rest = std::string_view(unit).substr(1);
-    const bool known = at != std::string_view::npos &&
-                       (rest.empty() || (at > 0 && (rest == "b" || rest == "ib")));
+    const bool known =
+        at != std::string_view::npos && (rest.empty() || (at > 0 && (rest == "b" || rest == "ib")));
     if (!known) return not_a_size(text);
     power = static_cast<int>(at);
   }

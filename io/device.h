@@ -14,6 +14,9 @@
 //       successful flush does not cover them.
 //   D5  Requests in flight are not ordered against one another.
 //   D6  Buffers belong to the caller again at completion, not before; there are no time-outs.
+//   D7  Discarding says that the range is not needed: until written again its content is unknown,
+//       though it reads without error. Devices that cannot discard do nothing and succeed.
+//   D8  Overlapping requests in flight at once are the caller's bug; the bytes are then unknown.
 #pragma once
 
 #include <atomic>
@@ -32,10 +35,10 @@ class Device;
 class IoQueue;
 
 struct Geometry {
-  std::uint64_t size = 0;              // bytes, a multiple of logical_block
-  std::uint32_t logical_block = 512;   // smallest unit of a request, bytes
-  std::uint32_t physical_block = 4096; // smallest unit the media rewrites: what a torn write tears
-  bool volatile_cache = true;          // completed writes need a flush or WriteMode::kDurable
+  std::uint64_t size = 0;               // bytes, a multiple of logical_block
+  std::uint32_t logical_block = 512;    // smallest unit of a request, bytes
+  std::uint32_t physical_block = 4096;  // smallest unit the media rewrites: what a torn write tears
+  bool volatile_cache = true;           // completed writes need a flush or WriteMode::kDurable
   bool rotational = false;
 };
 
@@ -61,8 +64,10 @@ struct IoRequest {
 
 // Requests that go out together and are waited for together; the devices may differ but share one
 // queue. Neither copied nor moved while in flight. `done`, when set, runs once after the last
-// request, on whatever thread reaped it: it is short, takes no lock that is held while waiting,
-// and may destroy the batch. With `done` set, nobody waits on the batch.
+// request, on whatever thread reaped it, which may be the submitter inside submit(): it is short,
+// takes no lock that is held while waiting or submitting, and may submit other batches or destroy
+// this one. It is moved out before it runs, so a batch that goes out again needs a new one. With
+// `done` set, nobody waits on the batch.
 class IoBatch {
  public:
   IoBatch() = default;
@@ -72,6 +77,7 @@ class IoBatch {
   std::vector<IoRequest> requests;
   std::function<void(IoBatch&)> done;
 
+  // Asking makes no progress by itself: somebody has to wait() or `done` has to be set.
   bool complete() const { return pending_.load(std::memory_order_acquire) == 0; }
   // The first failure in request order, or ok.
   Status first_error() const;
@@ -97,9 +103,12 @@ class IoQueue {
 
  protected:
   virtual void submit_requests(IoBatch& batch) = 0;
-  // For implementations: `request` of `batch` is complete, its status set. The batch may be gone
+  // For implementations: one request of `batch` is complete, its status set. The batch may be gone
   // when this returns. True when it was the last one.
   static bool finish(IoBatch& batch);
+  // D1 and read-only handles, before anything reaches a device. Errors: kInvalidArgument,
+  // kReadOnly.
+  static Status check(const IoRequest& request);
 };
 
 class Device {
@@ -109,11 +118,15 @@ class Device {
   // For messages: the path, or a simulated name.
   virtual const std::string& name() const = 0;
   virtual IoQueue& queue() = 0;
-  // Extends the device; durable after the next flush. Errors: kInvalidArgument (smaller, or not a
-  // multiple of the logical block), kNoSpace, kUnsupported (raw devices), kIo.
+  // Extends the device with zeros; durable after the next flush. Not while requests are in flight.
+  // Errors: kInvalidArgument (smaller, or not a multiple of the logical block), kNoSpace,
+  // kUnsupported (raw devices), kReadOnly, kIo.
   virtual Status grow(std::uint64_t new_size) = 0;
   // True when requests bypass the page cache.
   virtual bool direct() const = 0;
+  // True when opened OpenMode::kReadOnly: writes, discards and grow fail with kReadOnly. Flushes
+  // have nothing to do and succeed.
+  virtual bool read_only() const { return false; }
 
   // Blocking single requests, for everything that is not the commit or read path.
   Status read(std::uint64_t offset, MutByteView into);

@@ -41,7 +41,7 @@ class Executor {
   virtual FiberScheduler* fibers() { return nullptr; }
 };
 
-// Real threads: post() runs on `pool_threads` threads, started on first use and joined by the
+// Real threads: post() runs on `pool_threads` (> 0) threads, started on first use and joined by the
 // destructor after all posted tasks have run. The clock is the operating system's.
 std::unique_ptr<Executor> make_thread_executor(int pool_threads);
 
@@ -55,6 +55,8 @@ class FiberScheduler {
   // Makes one (or all) of the fibers parked on `channel` runnable, oldest first.
   virtual void unpark_one(const void* channel) = 0;
   virtual void unpark_all(const void* channel) = 0;
+  // A place where another fiber may run first, as the seed decides: before every lock.
+  virtual void interleave() {}
 };
 
 // Not recursive. Lock order: doc/invariants.md.

@@ -1,0 +1,137 @@
+#include "io/device.h"
+
+#include <utility>
+
+#include "base/units.h"
+
+namespace hexad::io {
+
+namespace {
+
+constexpr std::uintptr_t kBufferAlignment = 4096;  // D1
+
+Error bad_request(const IoRequest& request, const std::string& what) {
+  static constexpr const char* kNames[] = {"read", "write", "flush", "discard"};
+  return Error{ErrorCode::kInvalidArgument,
+               request.device->name() + ": " + kNames[static_cast<int>(request.op)] + " of " +
+                   std::to_string(request.length) + " bytes at " + std::to_string(request.offset) +
+                   ": " + what,
+               ""};
+}
+
+Status run_one(IoRequest request) {
+  IoQueue& queue = request.device->queue();
+  IoBatch batch;
+  batch.requests.push_back(std::move(request));
+  queue.submit(batch);
+  queue.wait(batch);
+  return std::move(batch.requests.front().status);
+}
+
+}  // namespace
+
+IoRequest IoRequest::read(Device& device, std::uint64_t offset, MutByteView into) {
+  IoRequest request;
+  request.device = &device;
+  request.op = IoOp::kRead;
+  request.offset = offset;
+  request.data = into.data();
+  request.length = into.size();
+  return request;
+}
+
+IoRequest IoRequest::write(Device& device, std::uint64_t offset, ByteView from, WriteMode mode) {
+  IoRequest request;
+  request.device = &device;
+  request.op = IoOp::kWrite;
+  request.mode = mode;
+  request.offset = offset;
+  request.data = const_cast<std::byte*>(from.data());
+  request.length = from.size();
+  return request;
+}
+
+IoRequest IoRequest::flush(Device& device) {
+  IoRequest request;
+  request.device = &device;
+  request.op = IoOp::kFlush;
+  return request;
+}
+
+IoRequest IoRequest::discard(Device& device, std::uint64_t offset, std::uint64_t length) {
+  IoRequest request;
+  request.device = &device;
+  request.op = IoOp::kDiscard;
+  request.offset = offset;
+  request.length = length;
+  return request;
+}
+
+Status IoBatch::first_error() const {
+  for (const IoRequest& request : requests) {
+    if (!request.status.ok()) return request.status;
+  }
+  return {};
+}
+
+void IoQueue::submit(IoBatch& batch) {
+  for (const IoRequest& request : batch.requests) {
+    HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
+  }
+  if (batch.requests.empty()) {
+    batch.pending_.store(1, std::memory_order_relaxed);
+    finish(batch);
+    return;
+  }
+  batch.pending_.store(static_cast<std::uint32_t>(batch.requests.size()),
+                       std::memory_order_relaxed);
+  submit_requests(batch);
+}
+
+bool IoQueue::finish(IoBatch& batch) {
+  // Without `done` a waiter may free the batch as soon as it sees the count at zero, so nothing of
+  // the batch is touched after the subtraction.
+  const bool has_callback = static_cast<bool>(batch.done);
+  if (batch.pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  if (has_callback) {
+    const auto done = std::move(batch.done);
+    done(batch);
+  }
+  return true;
+}
+
+Status IoQueue::check(const IoRequest& request) {
+  if (request.op == IoOp::kFlush) return {};
+  const Geometry& geometry = request.device->geometry();
+  if (!is_multiple(request.offset, geometry.logical_block) ||
+      !is_multiple(request.length, geometry.logical_block) || request.length == 0) {
+    return bad_request(request, "not whole blocks of " + format_size(geometry.logical_block));
+  }
+  if (request.offset > geometry.size || request.length > geometry.size - request.offset) {
+    return bad_request(request, "past the end at " + std::to_string(geometry.size));
+  }
+  if (request.op != IoOp::kDiscard &&
+      reinterpret_cast<std::uintptr_t>(request.data) % kBufferAlignment != 0) {
+    return bad_request(request, "the buffer does not start on a 4 KiB boundary");
+  }
+  if (request.op != IoOp::kRead && request.device->read_only()) {
+    return Error{ErrorCode::kReadOnly, request.device->name() + " is open for reading only", ""};
+  }
+  return {};
+}
+
+Status Device::read(std::uint64_t offset, MutByteView into) {
+  return run_one(IoRequest::read(*this, offset, into));
+}
+
+Status Device::write(std::uint64_t offset, ByteView from, WriteMode mode) {
+  return run_one(IoRequest::write(*this, offset, from, mode));
+}
+
+Status Device::flush() { return run_one(IoRequest::flush(*this)); }
+
+Status Device::discard(std::uint64_t offset, std::uint64_t length) {
+  return run_one(IoRequest::discard(*this, offset, length));
+}
+
+}  // namespace hexad::io

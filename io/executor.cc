@@ -1,0 +1,185 @@
+#include "io/executor.h"
+
+#include <pthread.h>
+
+#include <chrono>
+#include <deque>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/assert.h"
+
+namespace hexad::io {
+
+namespace {
+
+class SystemClock final : public Clock {
+ public:
+  Nanos now() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::steady_clock::now().time_since_epoch())
+        .count();
+  }
+  Nanos wall_time() const override {
+    return std::chrono::duration_cast<std::chrono::nanoseconds>(
+               std::chrono::system_clock::now().time_since_epoch())
+        .count();
+  }
+};
+
+// The kernel keeps 15 characters of a thread's name.
+void name_this_thread(const std::string& name) {
+  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
+}
+
+class SystemThread final : public Thread {
+ public:
+  SystemThread(const std::string& name, Task task)
+      : thread_([name, task = std::move(task)] {
+          name_this_thread(name);
+          task();
+        }) {}
+  ~SystemThread() override { HEXAD_ASSERT(!thread_.joinable()); }
+  void join() override { thread_.join(); }
+
+ private:
+  std::thread thread_;
+};
+
+class ThreadExecutor final : public Executor {
+ public:
+  explicit ThreadExecutor(int pool_threads) : pool_size_(static_cast<std::size_t>(pool_threads)) {
+    HEXAD_ASSERT(pool_threads > 0);
+  }
+
+  ~ThreadExecutor() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      closing_ = true;
+    }
+    work_.notify_all();
+    // Tasks may post more tasks, and those may start another pool thread, until the last is done.
+    for (std::size_t i = 0;; ++i) {
+      std::thread thread;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        if (i == pool_.size()) break;
+        thread = std::move(pool_[i]);
+      }
+      thread.join();
+    }
+  }
+
+  std::unique_ptr<Thread> start(const std::string& name, Task task) override {
+    return std::make_unique<SystemThread>(name, std::move(task));
+  }
+
+  void post(Task task) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      tasks_.push_back(std::move(task));
+      if (tasks_.size() > idle_ && pool_.size() < pool_size_) {
+        pool_.emplace_back([this] { serve(); });
+      }
+    }
+    work_.notify_one();
+  }
+
+  void sleep_for(Nanos duration) override {
+    std::this_thread::sleep_for(std::chrono::nanoseconds(duration));
+  }
+
+  Clock& clock() override { return clock_; }
+
+ private:
+  void serve() {
+    name_this_thread("hexad-pool");
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      while (tasks_.empty() && !closing_) {
+        ++idle_;
+        work_.wait(lock);
+        --idle_;
+      }
+      if (tasks_.empty()) return;
+      Task task = std::move(tasks_.front());
+      tasks_.pop_front();
+      lock.unlock();
+      task();
+      task = nullptr;  // what it holds is let go before the lock is taken again
+      lock.lock();
+    }
+  }
+
+  const std::size_t pool_size_;
+  SystemClock clock_;
+  std::mutex mutex_;
+  std::condition_variable work_;
+  std::deque<Task> tasks_;
+  std::vector<std::thread> pool_;
+  std::size_t idle_ = 0;
+  bool closing_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Executor> make_thread_executor(int pool_threads) {
+  return std::make_unique<ThreadExecutor>(pool_threads);
+}
+
+void Mutex::lock_fiber() {
+  fibers_->interleave();
+  while (held_) fibers_->park(this, -1);
+  held_ = true;
+}
+
+void Mutex::unlock_fiber() {
+  HEXAD_ASSERT(held_);
+  held_ = false;
+  fibers_->unpark_one(this);
+}
+
+void CondVar::wait(Lock& lock) {
+  if (fibers_ != nullptr) {
+    // Nothing runs between the unlock and the park: a notification cannot fall in between.
+    lock.unlock();
+    fibers_->park(this, -1);
+    lock.lock();
+    return;
+  }
+  std::unique_lock<std::mutex> native(lock.mutex()->mutex_, std::adopt_lock);
+  condition_.wait(native);
+  native.release();
+}
+
+bool CondVar::wait_for(Lock& lock, Nanos duration) {
+  if (fibers_ != nullptr) {
+    lock.unlock();
+    const bool woken = fibers_->park(this, executor_.clock().now() + duration);
+    lock.lock();
+    return woken;
+  }
+  std::unique_lock<std::mutex> native(lock.mutex()->mutex_, std::adopt_lock);
+  const std::cv_status status = condition_.wait_for(native, std::chrono::nanoseconds(duration));
+  native.release();
+  return status == std::cv_status::no_timeout;
+}
+
+void CondVar::notify_one() {
+  if (fibers_ != nullptr) {
+    fibers_->unpark_one(this);
+  } else {
+    condition_.notify_one();
+  }
+}
+
+void CondVar::notify_all() {
+  if (fibers_ != nullptr) {
+    fibers_->unpark_all(this);
+  } else {
+    condition_.notify_all();
+  }
+}
+
+}  // namespace hexad::io

@@ -1,0 +1,56 @@
+#include "base/checksum.h"
+
+#include <catch2/catch.hpp>
+
+using namespace hexad;
+
+TEST_CASE("checksum: crc32c gives the published values of RFC 3720") {
+  REQUIRE(crc32c(as_bytes("123456789")) == 0xe3069283);
+  REQUIRE(crc32c({}) == 0);
+  REQUIRE(crc32c(Bytes(32)) == 0x8a9136aa);                   // B.4: 32 bytes of zeros
+  REQUIRE(crc32c(Bytes(32, std::byte{0xff})) == 0x62a8ab43);  // 32 bytes of ones
+  Bytes rising(32);
+  for (std::size_t i = 0; i < 32; ++i) rising[i] = static_cast<std::byte>(i);
+  REQUIRE(crc32c(rising) == 0x46dd794e);
+  Bytes falling(rising.rbegin(), rising.rend());
+  REQUIRE(crc32c(falling) == 0x113fdb5c);
+}
+
+TEST_CASE("checksum: crc32c agrees with the bitwise definition at every length") {
+  Bytes bytes;
+  for (std::size_t length = 0; length < 300; ++length) {
+    std::uint32_t state = 0xffffffff;
+    for (const std::byte byte : bytes) {
+      state ^= static_cast<std::uint32_t>(byte);
+      for (int bit = 0; bit < 8; ++bit) state = state >> 1 ^ (state & 1 ? 0x82f63b78 : 0);
+    }
+    REQUIRE(crc32c(bytes) == ~state);
+    bytes.push_back(static_cast<std::byte>(length * 37 + 11));
+  }
+}
+
+TEST_CASE("checksum: crc32c continues from the bytes before at every cut") {
+  const std::string text = "the quick brown fox jumps over the lazy dog";
+  const std::uint32_t whole = crc32c(as_bytes(text));
+  for (std::size_t cut = 0; cut <= text.size(); ++cut) {
+    const std::uint32_t head = crc32c(as_bytes(std::string_view(text).substr(0, cut)));
+    REQUIRE(crc32c(as_bytes(std::string_view(text).substr(cut)), head) == whole);
+  }
+}
+
+TEST_CASE("checksum: xxh3 gives the published values") {
+  REQUIRE(xxh3_64({}) == 0x2d06800538d394c2);  // xxHash, seed 0, empty input
+  REQUIRE(xxh3_64(as_bytes("a")) == 0xe6c632b61e964e1f);
+}
+
+TEST_CASE("checksum: both kinds have a name, a size and one entry point") {
+  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
+    REQUIRE(parse_checksum_type(to_string(type)).value() == type);
+  }
+  REQUIRE(checksum_size(ChecksumType::kCrc32c) == 4);
+  REQUIRE(checksum_size(ChecksumType::kXxh3) == 8);
+  REQUIRE(checksum(ChecksumType::kCrc32c, as_bytes("123456789")) == 0xe3069283);
+  REQUIRE(checksum(ChecksumType::kXxh3, {}) == xxh3_64({}));
+  REQUIRE(parse_checksum_type("md5").error().code == ErrorCode::kInvalidArgument);
+  REQUIRE_FALSE(parse_checksum_type("md5").error().hint.empty());
+}
