@@ -29,7 +29,7 @@ if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then
   exit 2
 fi
 
-missing=$(missing_packages | tr '\n' ' ')
+missing=$(missing_packages | xargs)
 [ -n "$missing" ] || exit 0
 
 # Who may install: root, or someone whom sudo lets through. Without a terminal
@@ -42,7 +42,9 @@ else
   echo "setup: these Debian packages are missing, and installing them takes root:" >&2
   echo "setup:   $missing" >&2
   echo "setup: type this, then the same ./run command again:" >&2
-  echo "su -c 'apt-get update && apt-get install -y --no-install-recommends $missing'" >&2
+  ask="su -c"
+  ! command -v sudo >/dev/null || ask="sudo sh -c"
+  echo "$ask 'apt-get update && apt-get install -y --no-install-recommends $missing'" >&2
   exit 2
 fi
 
@@ -80,7 +82,7 @@ install || { update && install; } || {
   exit 1
 }
 
-missing=$(missing_packages | tr '\n' ' ')
+missing=$(missing_packages | xargs)
 if [ -n "$missing" ]; then
   echo "setup: still missing after the installation: $missing" >&2
   exit 1

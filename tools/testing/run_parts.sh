@@ -2,8 +2,9 @@
 # Runs the parts of the test suite, all or the named ones, one after another.
 #
 # A part is an executable file tools/test_parts/NN-NAME; NN gives the order. It
-# runs at the top of the tree and writes "PASSED FAILED SKIPPED", three numbers,
-# into the file $HEXAD_PART_RESULT. Ending with an error counts as a failure.
+# runs at the top of the tree. It counts as one test that passed or failed by its
+# exit status, unless it writes "PASSED FAILED SKIPPED", three numbers, into the
+# file $HEXAD_PART_RESULT.
 #
 # The last line is "N passed, N failed", with ", N skipped" where some were.
 set -eu
@@ -37,13 +38,12 @@ for part in $parts; do
   "$part" </dev/null || status=$?
   seconds=$(($(date +%s) - start))
 
-  passed=0 failed=0 skipped=0
-  read -r passed failed skipped <"$HEXAD_PART_RESULT" || true
-  if [ "$status" -ne 0 ] && [ "${failed:-0}" -eq 0 ]; then
+  [ -s "$HEXAD_PART_RESULT" ] || echo "$((status == 0)) 0 0" >"$HEXAD_PART_RESULT"
+  read -r passed failed skipped <"$HEXAD_PART_RESULT"
+  if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
     echo "$name: ended with status $status"
     failed=1
   fi
-  passed=${passed:-0} failed=${failed:-0} skipped=${skipped:-0}
   all_passed=$((all_passed + passed))
   all_failed=$((all_failed + failed))
   all_skipped=$((all_skipped + skipped))
