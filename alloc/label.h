@@ -1,0 +1,76 @@
+// The label: who a device is and how it is laid out. Written at mkfs, when a device is added or
+// grown, and never on the commit path. Two copies; the device is usable while one is readable.
+// Bytes: doc/format.md, "Label".
+//
+// Crash: write_label() makes copy 0 durable before it touches copy 1, so one copy is always whole;
+// readers take the one with the higher generation.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "alloc/device_layout.h"
+#include "base/bytes.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/clock.h"
+#include "io/device.h"
+
+namespace hexad::alloc {
+
+inline constexpr std::uint32_t kFormatVersion = 1;
+// Incompatible feature bits this version understands, by name: none yet. A store that carries any
+// other is refused without a write.
+inline constexpr std::uint64_t kKnownIncompatFeatures = 0;
+// Bytes; leaves room for all other fields in a label copy.
+inline constexpr std::size_t kMaxPoolOptions = 8 << 10;
+
+struct Label {
+  std::uint64_t generation = 1;  // grows with every rewrite of this device's label
+  std::uint64_t compat_features = 0;
+  std::uint64_t incompat_features = 0;
+  Uuid store;
+  DeviceId device = 0;
+  Uuid device_uuid;
+  DeviceRole role = DeviceRole::kData;
+  DeviceLayout layout;
+  // The default profile, as plain numbers: this layer does not know what a codec is.
+  std::uint8_t k = 0;
+  std::uint8_t m = 0;
+  std::uint8_t codec = 0;
+  ChecksumType checksum = ChecksumType::kCrc32c;
+  std::uint32_t checksum_granularity = 0;  // bytes
+  io::Nanos created = 0;                   // since 1970-01-01 UTC
+  std::uint32_t device_count = 0;          // devices of all roles at mkfs
+  std::string pool_options;                // opaque here, at most kMaxPoolOptions bytes
+
+  bool operator==(const Label&) const = default;
+};
+
+// At most kHeaderSlotSize bytes. Preconditions: the layout passes check_layout(), pool_options fit.
+std::string encode_label(const Label& label);
+
+// Any input. Errors: kNotFound (no label magic here), kCorruption (checksum, a field out of range),
+// kUnsupported (format version or an incompatible feature bit of a later version, named).
+Result<Label> decode_label(ByteView slot);
+
+struct LabelCopy {
+  Label label;
+  // Why the other copy was not as good: damaged, or older after a crash in write_label(). The
+  // remedy is write_label() with the label found, by whoever has the store open for writing.
+  std::optional<Error> other_copy;
+};
+
+// Reads both copies and picks. Errors:
+//   kInvalidArgument  not a hexad device; the message names a foreign signature where one is seen
+//   kCorruption       both copies damaged; or the device is shorter than its label says
+//   kUnsupported      see decode_label(); or the device's blocks are too large for the layout
+//   kIo               neither copy can be read
+Result<LabelCopy> read_label(io::Device& device);
+
+// Writes copy 0, flushes, writes copy 1, flushes. Errors: those of the device.
+Status write_label(io::Device& device, const Label& label);
+
+}  // namespace hexad::alloc

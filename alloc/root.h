@@ -1,0 +1,103 @@
+// The root: the commit point of checkpoints, of membership changes and of opening for writing. The
+// same root goes to every live device; two slots per device, of which the one that does not hold
+// the device's newest root is written, so a torn write never takes the newest away.
+// Bytes: doc/format.md, "Root". Which root wins, and why: alloc/root_choice.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "alloc/device_layout.h"
+#include "alloc/zone.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/device.h"
+
+namespace hexad::alloc {
+
+inline constexpr std::uint32_t kMaxDevices = 256;
+
+// Values are on disk; never reused.
+enum class MemberState : std::uint8_t { kLive = 1, kLeft = 2 };
+
+// One row of the device table. Rows are sorted by id.
+struct RootDevice {
+  DeviceId id = 0;
+  Uuid uuid;
+  DeviceRole role = DeviceRole::kData;
+  MemberState state = MemberState::kLive;
+  Lsn left_lsn = 0;      // kLeft: the last LSN that counted on this device; else 0
+  Epoch left_epoch = 0;  // kLeft: epoch of the root that first said so; else 0
+  // A root of this epoch or a later one is known to have been durable on this device when the root
+  // that carries this row was composed. Showing an older one, the device has lost writes.
+  Epoch confirmed_epoch = 0;
+
+  bool operator==(const RootDevice&) const = default;
+};
+
+// Where the manifest lies. Nil (units == 0) in a store that has never made a checkpoint. The zone's
+// slots stand here so that opening need not search slab headers.
+struct ManifestAddress {
+  Extent extent;
+  std::uint64_t length = 0;  // bytes of the manifest itself
+  std::uint32_t crc = 0;     // crc32c of those bytes
+  std::vector<ZoneSlot> slots;
+
+  bool is_nil() const { return extent.units == 0; }
+  bool operator==(const ManifestAddress&) const = default;
+};
+
+struct Root {
+  Uuid store;
+  Epoch epoch = 0;             // from 1
+  std::uint64_t sequence = 0;  // from 1, grows by one with every root
+  // Epochs up to this one may have been used by somebody: whoever opens for writing takes a higher
+  // one. At least `epoch`. See alloc/root_choice.h.
+  Epoch promised_epoch = 0;
+  std::uint64_t compat_features = 0;
+  std::uint64_t incompat_features = 0;
+  std::vector<RootDevice> devices;    // sorted by id, at most kMaxDevices
+  std::vector<DeviceId> log_devices;  // in the order of use; extents stand in their labels
+  std::uint64_t log_trim = 0;         // virtual byte offset in the log ring; grows for ever
+  Lsn checkpoint_lsn = 0;             // replay starts above it
+  Lsn recorded_watermark = 0;         // R9; at least the true one at some earlier time
+  // Fence (R8, R12): log blocks of epochs before `epoch` count up to this LSN and no further.
+  Lsn previous_epoch_end = 0;
+  ManifestAddress manifest;
+  bool clean_close = false;
+  ZoneId next_zone = 0;  // ids reserved: none at or above it is in use
+  DeviceId next_device = 0;
+
+  // nullptr when the table does not have the device.
+  const RootDevice* find(DeviceId id) const;
+  RootDevice* find(DeviceId id);
+  // Rows with role kData, whatever their state: the N of the quorums.
+  std::uint32_t data_device_count() const;
+  bool operator==(const Root&) const = default;
+};
+
+// The order of roots: by epoch, then by sequence.
+bool is_newer(const Root& a, const Root& b);
+
+// At most kHeaderSlotSize bytes. Preconditions: check_root() is ok.
+std::string encode_root(const Root& root);
+// Any input. Errors: kNotFound (no root here), kCorruption, kUnsupported (feature bits).
+Result<Root> decode_root(ByteView slot);
+// Rows sorted and unique, bounds kept, log devices in the table. Errors: kInvalidArgument.
+Status check_root(const Root& root);
+
+// The valid roots of a device, newest first: none, one or two. An unreadable, torn or empty slot
+// counts as no root. Errors: kIo when neither slot can be read; kUnsupported (feature bits).
+Result<std::vector<Root>> read_roots(io::Device& device);
+
+// Writes `root` durably to the slot that does not hold the device's newest valid root, having read
+// both; on a device without one, to slot sequence % 2. Errors: those of the device.
+Status write_root(io::Device& device, const Root& root);
+
+// The same on several devices that share one I/O queue, in parallel: one round of reads, one of
+// durable writes. One status per device, in order.
+std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& root);
+
+}  // namespace hexad::alloc

@@ -1,0 +1,120 @@
+// Which root is the state of the store, and which devices may be used under it. Pure functions.
+//
+// The writer's protocol (core follows it, the tests here enumerate its crashes)
+//   P1  Quorums count rows with role kData of a device table, in any state: N rows. A root is
+//       committed when it is durable on write_quorum(N, m) = max(N - m, m + 1) of them, for the
+//       table of the root before it and for its own, and on every device that it lists as live.
+//       Opening needs readable roots on read_quorum(N, m) = N - m. Any two such sets meet.
+//   P2  A root of epoch e is written only when some root with promised_epoch >= e is durable on
+//       the write quorum. Opening for writing therefore writes promise_root() first, and only then
+//       next_epoch_root(); each root of a new epoch promises the next one, so that a membership
+//       change of the same writer needs no extra round.
+//   P3  A change of membership takes a new epoch (next_epoch_root()), a checkpoint does not
+//       (next_root()). A device that the root lists as left is not written.
+//   P4  Everything a root refers to is durable before its first write. Nothing is acknowledged,
+//       trimmed or healed on the strength of a root before it is committed. A device that cannot be
+//       written is listed as left in the next root instead.
+//   P5  confirmed_epoch of a row is raised only to the epoch of a root that was read from, or
+//       durably written to, that device (record_written()).
+//
+// Why the newest root may be adopted, wherever it is found
+//   * No two writers own one epoch: before its first root of epoch e a writer had promised e on a
+//     write quorum (P2); every later one reads a read quorum, meets the promise and goes above e.
+//   * So let r be committed, and let s be newer. Same epoch: same writer, later. Higher epoch: its
+//     owner came later than r's, because an earlier owner's promise would have been met by r's; at
+//     its opening it met r or something newer. Either way s descends from r: nothing acknowledged
+//     is lost by taking s. Without the promise a root that a crash left on one device, which then
+//     vanishes, could come back with a higher epoch than what was acknowledged without it.
+//   * s itself may be on one device only, after a crash: then nothing was acknowledged under it,
+//   and
+//     all it refers to is durable (P4).
+//
+// Which devices may be used under the newest root g
+//   * Listed as left: never, until a later root lists it live again. What it lacks is what the
+//   zones
+//     record as missing on its slots.
+//   * Listed as live, and its own root as new as g's row confirms: yes, also when its root is one
+//     epoch or several roots behind. If g did not reach the device, g was not committed (P1),
+//     nothing was acknowledged under g, and all that was before counted on this device.
+//   * Listed as live, and its own root older than confirmed: it has lost durable writes (an old
+//     image was put back), because the slot of a device's newest root is never overwritten. Stale.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "alloc/root.h"
+#include "base/error.h"
+#include "base/ids.h"
+
+namespace hexad::alloc {
+
+// What was read from one device that was offered. `id` and `uuid` are its label's.
+struct DeviceRoots {
+  DeviceId id = 0;
+  Uuid uuid;
+  Uuid store;
+  std::vector<Root> roots;  // from read_roots(); may be empty
+};
+
+enum class Standing : std::uint8_t {
+  kHealthy = 1,  // use it
+  kStale,      // present, but left or rolled back: neither its cells nor its log are to be trusted
+  kLeft,       // absent, and the table says so
+  kMissing,    // absent, but the table has it live
+  kForeign,    // of another store, or no member of this one
+  kDuplicate,  // another device claims the same id
+};
+
+std::string_view to_string(Standing standing);
+
+struct DeviceStanding {
+  DeviceId id = 0;
+  Standing standing = Standing::kHealthy;
+  int input = -1;       // index into the devices given; -1 when absent
+  bool behind = false;  // healthy, but without the newest root: the next root write brings it up
+  std::string reason;   // for messages; empty for a healthy device that is not behind
+};
+
+struct RootChoice {
+  Root root;
+  Epoch promised_epoch = 0;    // the highest seen on any device
+  std::uint32_t readable = 0;  // data devices whose root was readable
+  // One per device given, in that order, then one per absent row of the table, by id.
+  std::vector<DeviceStanding> devices;
+};
+
+// `store`: the store that is being opened; others' devices are foreign. `m`: parities of the
+// profile. Errors: kUnavailable (fewer readable roots than read_quorum(); the message counts and
+// names what is absent), kNotFound (no device carries a root of this store).
+Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
+                               std::uint32_t m);
+
+constexpr std::uint32_t read_quorum(std::uint32_t n, std::uint32_t m) { return n > m ? n - m : 1; }
+constexpr std::uint32_t write_quorum(std::uint32_t n, std::uint32_t m) {
+  const std::uint32_t wanted = read_quorum(n, m) > m + 1 ? read_quorum(n, m) : m + 1;
+  return wanted < n ? wanted : n;
+}
+
+// P1. `previous`: the root that `next` was made from. `written`: devices where it is durable.
+bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
+                  std::uint32_t m);
+// The promise alone (P2): on the write quorum of its own table, whoever is live.
+bool is_promised(const Root& promise, std::span<const DeviceId> written, std::uint32_t m);
+
+// The successor of `current` in the same epoch: a checkpoint, a clean close. Not clean_close.
+Root next_root(const Root& current);
+// What opening for writing writes first: the chosen root again, with a promise above all seen.
+Root promise_root(const RootChoice& choice);
+// The successor in the epoch that `current` promised, promising the next. The caller edits the
+// table (mark_left()) and the fence. Precondition: the promise is durable (P2).
+Root next_epoch_root(const Root& current);
+// Notes that `id` left with this root. No effect on a row that has left already.
+// Precondition: the table has it.
+void mark_left(Root& root, DeviceId id, Lsn last_lsn);
+// P5, in memory, for the root that comes next.
+void record_written(Root& root, std::span<const DeviceId> written);
+
+}  // namespace hexad::alloc

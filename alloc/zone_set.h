@@ -1,0 +1,195 @@
+// The allocator: all zones of one profile, in memory. Extents move through these states:
+//
+//               allocate()              publish_alloc(lsn)           publish_free(lsn)
+//      free  -------------->  in flight  ------------->  live  ------------->  deferred  --+
+//       ^                        |  abandon()                                              |
+//       +------------------------+-------------------- reclaim(watermark) ----------------+
+//
+// In flight exists in memory only: a crash returns it. Deferred units are free for counting and
+// taken for allocating: somebody may still read them, or a crash may bring their owner back (R9).
+// A zone image holds live and deferred, never in flight.
+//
+// Choice of place: allocations go to one zone, each behind the last, for a stretch of units; then
+// to the next zone in order of creation. So neighbours in time are neighbours on the devices,
+// and all zones share the work. O(log zones + log units).
+//
+// Invariants, checked by check_invariants()
+//   Z1  a unit is exactly one of free, in flight, live, deferred; unit 0 is header and none of them
+//   Z2  taken bits of a zone = header + in flight + live + deferred
+//   Z3  missing units and live counts lie in live or deferred units
+//   Z4  the counters equal what the zones add up to
+//   Z5  every deferred run carries the LSN that freed it, in the order index too
+//
+// Not thread-safe: the caller locks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <tuple>
+#include <vector>
+
+#include "alloc/bitmap.h"
+#include "alloc/max_tree.h"
+#include "alloc/run_set.h"
+#include "alloc/zone.h"
+#include "alloc/zone_image.h"
+#include "base/error.h"
+#include "base/ids.h"
+
+namespace hexad::alloc {
+
+// kUser leaves the reserve alone. kInternal (checkpoint, cleaner) may use it: so deletes, which
+// need a checkpoint to take effect, always work.
+enum class Purpose : std::uint8_t { kUser, kInternal };
+
+// Units per slab, header units not counted: times the unit and k is user bytes. Sum of the first
+// five = total.
+struct SpaceCounters {
+  std::uint64_t total = 0;
+  std::uint64_t free = 0;         // allocatable now, the reserve included
+  std::uint64_t closed_free = 0;  // free in zones closed for allocation
+  std::uint64_t in_flight = 0;
+  std::uint64_t live = 0;
+  std::uint64_t deferred = 0;
+  std::uint64_t missing = 0;  // counted per slot, a part of live and deferred
+  bool operator==(const SpaceCounters&) const = default;
+};
+
+class ZoneSet {
+ public:
+  // `slots`: n = k+m of the profile. `reserve_units`: what only kInternal may use.
+  explicit ZoneSet(std::uint32_t slots, std::uint64_t reserve_units = 0);
+  ~ZoneSet();
+  ZoneSet(const ZoneSet&) = delete;
+  ZoneSet& operator=(const ZoneSet&) = delete;
+
+  // --- zones ---
+
+  // A new, empty zone of `units` per slab, the header unit included.
+  // Errors: kAlreadyExists, kInvalidArgument (slots, units out of range).
+  Status add_zone(ZoneId zone, std::vector<ZoneSlot> slots, std::uint32_t units);
+  // A zone as its image has it. Errors: as add_zone(), kCorruption (the image breaks Z1 or Z3).
+  Status load_zone(const ZoneImage& image);
+  // Forgets an empty zone, so that its slabs can be used again. Errors: kNotFound, kNotEmpty.
+  Status remove_zone(ZoneId zone);
+  // No allocation from it (its device is to be emptied, too many members have left), or again.
+  // Errors: kNotFound.
+  Status close_zone(ZoneId zone);
+  Status open_zone(ZoneId zone);
+  // Puts another slab in a slot: its device was replaced. Errors: kNotFound, kInvalidArgument.
+  Status replace_slot(ZoneId zone, std::uint32_t slot, ZoneSlot with);
+
+  std::size_t zone_count() const;
+  std::vector<ZoneId> zone_ids() const;  // ascending
+  // nullptr when there is no such zone. Valid until the zone is removed or a slot replaced.
+  const std::vector<ZoneSlot>* slots(ZoneId zone) const;
+  // Units per slab of a zone, 0 when there is none.
+  std::uint32_t zone_units(ZoneId zone) const;
+  // The LSN of the image a zone was loaded from; 0 for a new one.
+  Lsn image_lsn(ZoneId zone) const;
+
+  // --- life of an extent ---
+
+  // A run of `units` contiguous units. Errors: kNoSpace (no run that long, or only in the reserve;
+  // the message has the numbers), kInvalidArgument (0 units).
+  Result<Extent> allocate(std::uint32_t units, Purpose purpose = Purpose::kUser);
+  // In flight -> free. Precondition of this and the next: `extent` is in flight, as allocate()
+  // returned it; anything else is our own bug.
+  void abandon(const Extent& extent);
+  // In flight -> live, by the transaction `lsn`.
+  void publish_alloc(const Extent& extent, Lsn lsn);
+  // Live -> deferred, by `lsn`; any part of what was allocated. Live counts inside go away, missing
+  // units stay until reclaimed. Errors, without effect: kCorruption (some unit is not live: freed
+  // twice or never allocated), kInvalidArgument (outside the zone).
+  Status publish_free(const Extent& extent, Lsn lsn);
+  // Deferred -> free for all that was freed at LSN <= limit. `limit` is the caller's minimum of the
+  // recorded watermark, what snapshots pin and what readers need (R9). Returns units. Cost: O(log)
+  // per run reclaimed.
+  std::uint64_t reclaim(Lsn limit);
+
+  // --- replay: before anything is allocated ---
+
+  // Effects of one log record; ignored (ok) when lsn <= image_lsn(zone). Allocating deferred units
+  // reclaims them: the writer had done so. Errors: kCorruption (allocates what is live, frees what
+  // is not, a zone or units that do not exist).
+  Status replay_alloc(const Extent& extent, Lsn lsn);
+  Status replay_free(const Extent& extent, Lsn lsn);
+  // For what root and manifest name (runs, manifest, images: never in the log): live afterwards,
+  // whatever it was. Idempotent. Errors: kCorruption (outside).
+  Status mark_used(const Extent& extent);
+
+  // --- cells that are not there (R13) ---
+
+  // Every unit is live or deferred, else kInvalidArgument; idempotent. Marks go away when the units
+  // are reclaimed, or with clear_missing() once the cells have been rebuilt.
+  Status mark_missing(const Extent& extent, std::uint32_t slot);
+  Status clear_missing(const Extent& extent, std::uint32_t slot);
+  // True when any unit of the extent is missing on the slot.
+  bool is_missing(const Extent& extent, std::uint32_t slot) const;
+  std::vector<UnitRun> missing_runs(ZoneId zone, std::uint32_t slot) const;
+
+  // --- live bytes of pack stripes ---
+
+  // The stripe begins at `unit`, which is live; 0 forgets it. Errors: kInvalidArgument.
+  Status set_live_bytes(ZoneId zone, std::uint32_t unit, std::uint64_t bytes);
+  std::optional<std::uint64_t> live_bytes(ZoneId zone, std::uint32_t unit) const;
+
+  // --- persistence ---
+
+  // The zone as of `lsn`. Precondition: exactly the LSNs <= lsn have been published. `replaced`:
+  // extents that the checkpoint being made gives up (the runs, manifest and images it replaces); in
+  // the image they are deferred at `lsn`, here they stay live until the caller, the root being
+  // committed, frees them with publish_free(extent, lsn). Those of other zones are skipped.
+  // Errors: kNotFound, kCorruption (a replaced unit is not live).
+  Result<ZoneImage> image(ZoneId zone, Lsn lsn, std::span<const Extent> replaced = {}) const;
+  // Zones changed by publishing, reclaiming or marking since their last image() with
+  // clear_dirty(): the others need no new image.
+  std::vector<ZoneId> dirty_zones() const;
+  void clear_dirty(ZoneId zone);
+
+  // --- looking ---
+
+  const SpaceCounters& counters() const { return counters_; }
+  std::uint64_t reserve_units() const { return reserve_; }
+  void set_reserve(std::uint64_t units) { reserve_ = units; }
+  // Longest run that allocate(kInternal) would give.
+  std::uint32_t largest_free_run() const { return longest_.max(); }
+  // 0: the free space of every zone is one run; 1: no two free units touch. Free runs beyond one
+  // per zone, divided by free units beyond one per zone. O(units / 64).
+  double fragmentation() const;
+  bool is_live(const Extent& extent) const;
+  // Every live run of a zone, in order: for fsck and for emptying a device. O(units / 64 + runs).
+  std::vector<UnitRun> live_runs(ZoneId zone) const;
+
+  // Z1 to Z5. Errors: kCorruption naming the invariant. O(everything).
+  Status check_invariants() const;
+
+ private:
+  struct Zone;
+
+  Zone* find(ZoneId zone);
+  const Zone* find(ZoneId zone) const;
+  Result<Zone*> find_for(const Extent& extent);
+  void insert(std::unique_ptr<Zone> zone);
+  void refresh(Zone& zone);
+  void add_deferred(Zone& zone, UnitRun run, Lsn lsn);
+  void drop_deferred(Zone& zone, UnitRun run);
+  void forget_marks(Zone& zone, UnitRun run);
+
+  std::uint32_t slots_;
+  std::uint64_t reserve_;
+  SpaceCounters counters_;
+  std::map<ZoneId, std::size_t> by_id_;       // index into zones_
+  std::vector<std::unique_ptr<Zone>> zones_;  // in order of creation; null where removed
+  MaxTree longest_;                           // per zone, 0 where closed or removed
+  // Deferred runs by the LSN that freed them: {freed, zone, unit}.
+  std::set<std::tuple<Lsn, ZoneId, std::uint32_t>> deferred_order_;
+  std::size_t cursor_ = 0;          // zone that allocate() is filling
+  std::uint64_t stretch_left_ = 0;  // units before it moves on
+};
+
+}  // namespace hexad::alloc
