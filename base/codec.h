@@ -72,6 +72,7 @@ class Decoder {
       const std::uint8_t byte = u8();
       if (shift == 63 && byte > 1) break;  // more than 64 bits
       value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
+      if (byte == 0 && shift > 0) break;  // not the shortest form: one value has one encoding
       if (byte < 0x80) return ok_ ? value : 0;
     }
     ok_ = false;

@@ -40,8 +40,8 @@ std::string_view to_string(ErrorCode code);
 
 struct Error {
   ErrorCode code = ErrorCode::kIo;
-  std::string message;  // subject, numbers, units
-  std::string hint;     // what to do next; may be empty
+  std::string message = {};  // subject, numbers, units
+  std::string hint = {};     // what to do next; may be empty
 
   // "message (not found). hint"
   std::string to_string() const;

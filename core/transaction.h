@@ -50,8 +50,8 @@ enum class OpKind : std::uint8_t {
 struct TransactionOp {
   OpKind kind;
   std::string collection;
-  std::string name;         // object
-  std::string other;        // attribute name, or the new object name of a rename
+  std::string name;   // object
+  std::string other;  // attribute name, or the new object name of a rename
   std::string other_collection;
   std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
   std::uint64_t length = 0;  // of a zero
@@ -125,9 +125,12 @@ class Transaction {
   const Status& problem() const { return problem_; }
 
  private:
+  enum class Payload : std::uint8_t { kCopied, kBorrowed };
+
   TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
-  void add_payload(TransactionOp& op, ByteView data, bool borrowed);
-  void report(Error error);
+  void add_payload(TransactionOp& op, ByteView data, Payload ownership);
+  // Remembers the first problem.
+  void check(const Status& status);
 
   std::vector<TransactionOp> ops_;
   std::uint64_t payload_bytes_ = 0;

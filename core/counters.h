@@ -1,0 +1,87 @@
+// Named counters of one store: cumulative over its life (saved by checkpoints) and since opening.
+// One registry, so that `perf dump` and metrics see the same numbers.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/types.h"
+
+namespace hexad::core {
+
+// Grouped by what a reader would ask. The names shown are in counter_name().
+enum class CounterId : std::uint16_t {
+  kTransactions,
+  kTransactionsFailed,
+  kGroups,
+  kReads,
+  kBytesRead,        // user bytes handed out
+  kBytesWritten,     // user bytes taken in
+  kDeviceBytesUser,  // bytes written to data devices, by cause
+  kDeviceBytesParity,
+  kDeviceBytesPadding,
+  kDeviceBytesLog,    // over all log copies
+  kDeviceBytesSuper,  // labels, roots, slab headers
+  kIndexBytes,        // handed to the index by checkpoints
+  kDeviceBytesRead,
+  kFlushes,
+  kCheckpoints,
+  kChecksumErrors,  // blocks that did not verify
+  kReadErrors,      // requests a device failed
+  kCellsReconstructed,
+  kCellsHealed,
+  kDegradedReads,
+  kDevicesLost,  // left the membership while open
+  kRecoveredTransactions,
+  kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
+  kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices
+  kRecoveryLogCopiesHealed,  // log blocks missing on some copy
+  kWritersAbandoned,         // streamed writers whose space recovery took back
+  kCompressSuccess,
+  kCompressRejected,
+  kCompressSkipped,
+  kCompressed,  // bytes after compression, of blobs kept compressed
+  kCompressedOriginal,
+  kCompressNanos,
+  kDecompressNanos,
+  kCount,  // not a counter
+};
+
+// BlueStore's name where BlueStore has the thing.
+std::string_view counter_name(CounterId id);
+
+class Counters {
+ public:
+  // Any thread; relaxed.
+  void add(CounterId id, std::uint64_t amount = 1) {
+    values_[static_cast<std::size_t>(id)].fetch_add(amount, std::memory_order_relaxed);
+  }
+  std::uint64_t since_open(CounterId id) const {
+    return values_[static_cast<std::size_t>(id)].load(std::memory_order_relaxed);
+  }
+  std::uint64_t total(CounterId id) const {
+    return since_open(id) + base_[static_cast<std::size_t>(id)];
+  }
+  std::vector<Counter> snapshot() const;
+
+  // By name, so that versions with more or fewer counters read each other's: what this version
+  // does not know is kept and written again. doc/format.md#counters
+  std::string encode_totals() const;
+  // At opening, before any other thread. Errors: kCorruption, and nothing has changed; survives any
+  // input.
+  Status load_base(std::string_view encoded);
+
+ private:
+  static constexpr std::size_t kSize = static_cast<std::size_t>(CounterId::kCount);
+  std::array<std::atomic<std::uint64_t>, kSize> values_{};
+  std::array<std::uint64_t, kSize> base_{};
+  std::map<std::string, std::uint64_t> unknown_;  // saved by another version
+};
+
+}  // namespace hexad::core

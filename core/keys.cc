@@ -1,0 +1,119 @@
+#include "core/keys.h"
+
+#include "base/bytes.h"
+#include "base/codec.h"
+
+namespace hexad::core {
+namespace {
+
+constexpr char kCollectionTag = 'c';
+constexpr char kMetaTag = 'm';
+constexpr char kObjectTag = 'o';
+constexpr char kWriterTag = 'w';
+constexpr char kPageTag = 'x';
+constexpr char kZoneTag = 'z';
+
+std::string tagged(char tag, std::size_t reserve) {
+  std::string key;
+  key.reserve(1 + reserve);
+  key.push_back(tag);
+  return key;
+}
+
+Error broken_key(std::string_view kind, std::string_view key) {
+  return Error{ErrorCode::kCorruption, "metadata key \"" + printable(key, 64) + "\" of " +
+                                           std::to_string(key.size()) + " bytes is no " +
+                                           std::string(kind) + " key"};
+}
+
+bool has_shape(std::string_view key, char tag, std::size_t size) {
+  return key.size() == size && key[0] == tag;
+}
+
+// `fixed` bytes (tag included), then a name of a legal length.
+bool has_named_shape(std::string_view key, char tag, std::size_t fixed) {
+  return key.size() > fixed && key.size() <= fixed + kMaxNameSize && key[0] == tag;
+}
+
+}  // namespace
+
+std::string collection_key(std::string_view name) {
+  std::string key = tagged(kCollectionTag, name.size());
+  key.append(name);
+  return key;
+}
+
+std::string meta_key(std::string_view what) {
+  std::string key = tagged(kMetaTag, what.size());
+  key.append(what);
+  return key;
+}
+
+std::string object_key(CollectionId collection, std::string_view name) {
+  std::string key = tagged(kObjectTag, 4 + name.size());
+  append_be32(key, collection);
+  key.append(name);
+  return key;
+}
+
+std::string object_prefix(CollectionId collection) { return object_key(collection, {}); }
+
+std::string writer_key(BodyId body) {
+  std::string key = tagged(kWriterTag, 8);
+  append_be64(key, body);
+  return key;
+}
+
+std::string page_key(BodyId body, std::uint32_t page) {
+  std::string key = tagged(kPageTag, 12);
+  append_be64(key, body);
+  append_be32(key, page);
+  return key;
+}
+
+std::string page_prefix(BodyId body) {
+  std::string key = tagged(kPageTag, 8);
+  append_be64(key, body);
+  return key;
+}
+
+std::string zone_key(std::uint32_t zone) {
+  std::string key = tagged(kZoneTag, 4);
+  append_be32(key, zone);
+  return key;
+}
+
+Result<ObjectKey> parse_object_key(std::string_view key) {
+  if (!has_named_shape(key, kObjectTag, 5)) return broken_key("object", key);
+  return ObjectKey{read_be32(key, 1), key.substr(5)};
+}
+
+Result<PageKey> parse_page_key(std::string_view key) {
+  if (!has_shape(key, kPageTag, 13)) return broken_key("extent page", key);
+  return PageKey{read_be64(key, 1), read_be32(key, 9)};
+}
+
+Result<BodyId> parse_writer_key(std::string_view key) {
+  if (!has_shape(key, kWriterTag, 9)) return broken_key("writer", key);
+  return read_be64(key, 1);
+}
+
+Result<std::uint32_t> parse_zone_key(std::string_view key) {
+  if (!has_shape(key, kZoneTag, 5)) return broken_key("zone", key);
+  return read_be32(key, 1);
+}
+
+Result<std::string_view> parse_collection_key(std::string_view key) {
+  if (!has_named_shape(key, kCollectionTag, 1)) return broken_key("collection", key);
+  return key.substr(1);
+}
+
+std::optional<std::string> prefix_end(std::string_view prefix) {
+  while (!prefix.empty() && prefix.back() == '\xff') prefix.remove_suffix(1);
+  if (prefix.empty()) return std::nullopt;
+  std::string end(prefix);
+  end.back() = static_cast<char>(static_cast<unsigned char>(end.back()) + 1);
+  return end;
+}
+
+}  // namespace hexad::core

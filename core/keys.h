@@ -1,0 +1,59 @@
+// The metadata key space: one ordered map of bytes. Every key starts with a letter that says what
+// it is, so that one kind lies together and sorts the way it is listed.
+//
+//   'c' name                     collection record
+//   'm' text                     pool-wide values (counters, next ids)
+//   'o' be32 collection, name    object record
+//   'w' be64 body                a streamed writer that has not published yet
+//   'x' be64 body, be32 page     extent page: one MiB of a large object
+//   'z' be32 zone                zone image; index only, never in the memtable
+//
+// doc/format.md#keys
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "core/types.h"
+
+namespace hexad::core {
+
+using CollectionId = std::uint32_t;
+// Names the extent pages of one object body; never reused: {epoch low 32 bits, counter}.
+using BodyId = std::uint64_t;
+
+// Of the keys above; no longer one is ever written.
+inline constexpr std::size_t kMaxKeySize = 5 + kMaxNameSize;  // bytes
+
+std::string collection_key(std::string_view name);
+std::string meta_key(std::string_view what);
+std::string object_key(CollectionId collection, std::string_view name);
+std::string object_prefix(CollectionId collection);
+std::string writer_key(BodyId body);
+std::string page_key(BodyId body, std::uint32_t page);
+std::string page_prefix(BodyId body);
+std::string zone_key(std::uint32_t zone);
+
+struct ObjectKey {
+  CollectionId collection = 0;
+  std::string_view name;  // into the key
+};
+struct PageKey {
+  BodyId body = 0;
+  std::uint32_t page = 0;
+};
+// Errors of all: kCorruption.
+Result<ObjectKey> parse_object_key(std::string_view key);
+Result<PageKey> parse_page_key(std::string_view key);
+Result<BodyId> parse_writer_key(std::string_view key);
+Result<std::uint32_t> parse_zone_key(std::string_view key);
+Result<std::string_view> parse_collection_key(std::string_view key);
+
+// The smallest string greater than every string that starts with `prefix`; nothing when there is
+// none (empty, or all 0xff).
+std::optional<std::string> prefix_end(std::string_view prefix);
+
+}  // namespace hexad::core

@@ -1,0 +1,227 @@
+#include "core/transaction.h"
+
+#include <utility>
+
+namespace hexad {
+namespace {
+
+constexpr std::size_t kMaxAttributeName = 255;  // bytes
+
+std::string_view op_name(OpKind kind) {
+  switch (kind) {
+    case OpKind::kCreateCollection:
+      return "create_collection";
+    case OpKind::kRemoveCollection:
+      return "remove_collection";
+    case OpKind::kTouch:
+      return "touch";
+    case OpKind::kCreate:
+      return "create";
+    case OpKind::kPut:
+      return "put";
+    case OpKind::kWrite:
+      return "write";
+    case OpKind::kAppend:
+      return "append";
+    case OpKind::kZero:
+      return "zero";
+    case OpKind::kTruncate:
+      return "truncate";
+    case OpKind::kRemove:
+      return "remove";
+    case OpKind::kSetAttr:
+      return "set_attr";
+    case OpKind::kRemoveAttr:
+      return "remove_attr";
+    case OpKind::kRename:
+      return "rename";
+    case OpKind::kPublish:
+      return "publish";
+    case OpKind::kExpectAbsent:
+      return "expect_absent";
+    case OpKind::kExpectExists:
+      return "expect_exists";
+    case OpKind::kExpectVersion:
+      return "expect_version";
+  }
+  return "operation";
+}
+
+bool is_about_collection(OpKind kind) {
+  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection;
+}
+
+// "put of collection/object": where in a transaction of thousands the caller has to look.
+std::string subject(const TransactionOp& op) {
+  std::string text = std::string(op_name(op.kind)) + " of \"" + printable(op.collection, 64);
+  if (!is_about_collection(op.kind)) text += "/" + printable(op.name, 64);
+  return text + "\"";
+}
+
+// Nothing, or what is wrong with a name of `size` bytes.
+Status check_name_size(const TransactionOp& op, std::string_view what, std::size_t size,
+                       std::size_t limit) {
+  if (size >= 1 && size <= limit) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               subject(op) + ": the name of the " + std::string(what) + " has " +
+                   std::to_string(size) + " bytes",
+               "Names have 1 to " + std::to_string(limit) + " bytes."};
+}
+
+Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t length) {
+  if (offset <= kMaxObjectSize && length <= kMaxObjectSize - offset) return ok_status();
+  return Error{ErrorCode::kTooBig, subject(op) + ": the range of " + std::to_string(length) +
+                                       " bytes at offset " + std::to_string(offset) +
+                                       " ends behind the largest object of " +
+                                       std::to_string(kMaxObjectSize) + " bytes"};
+}
+
+}  // namespace
+
+Transaction::Transaction() = default;
+Transaction::~Transaction() = default;
+
+Transaction::Transaction(Transaction&& other) noexcept
+    : ops_(std::exchange(other.ops_, {})),
+      payload_bytes_(std::exchange(other.payload_bytes_, 0)),
+      problem_(std::exchange(other.problem_, {})) {}
+
+Transaction& Transaction::operator=(Transaction&& other) noexcept {
+  ops_ = std::exchange(other.ops_, {});
+  payload_bytes_ = std::exchange(other.payload_bytes_, 0);
+  problem_ = std::exchange(other.problem_, {});
+  return *this;
+}
+
+TransactionOp& Transaction::add(OpKind kind, std::string_view collection, std::string_view name) {
+  TransactionOp& op = ops_.emplace_back();
+  op.kind = kind;
+  op.collection = collection;
+  op.name = name;
+  check(check_name_size(op, "collection", collection.size(), kMaxNameSize));
+  if (!is_about_collection(kind)) check(check_name_size(op, "object", name.size(), kMaxNameSize));
+  return op;
+}
+
+void Transaction::check(const Status& status) {
+  if (problem_.ok() && !status.ok()) problem_ = status;
+}
+
+void Transaction::add_payload(TransactionOp& op, ByteView data, Payload ownership) {
+  if (ownership == Payload::kCopied) {
+    op.owned.assign(data.begin(), data.end());
+    data = op.owned;
+  }
+  op.payload = data;
+  payload_bytes_ += data.size();
+}
+
+void Transaction::create_collection(std::string_view collection) {
+  add(OpKind::kCreateCollection, collection, {});
+}
+
+void Transaction::remove_collection(std::string_view collection) {
+  add(OpKind::kRemoveCollection, collection, {});
+}
+
+void Transaction::touch(std::string_view collection, std::string_view name) {
+  add(OpKind::kTouch, collection, name);
+}
+
+void Transaction::create(std::string_view collection, std::string_view name) {
+  add(OpKind::kCreate, collection, name);
+}
+
+void Transaction::put(std::string_view collection, std::string_view name, ByteView data,
+                      Hint hint) {
+  TransactionOp& op = add(OpKind::kPut, collection, name);
+  op.hint = hint;
+  check(check_range(op, 0, data.size()));
+  add_payload(op, data, Payload::kCopied);
+}
+
+void Transaction::put(std::string_view collection, std::string_view name, std::string_view data,
+                      Hint hint) {
+  put(collection, name, as_bytes(data), hint);
+}
+
+void Transaction::put_borrowed(std::string_view collection, std::string_view name, ByteView data,
+                               Hint hint) {
+  TransactionOp& op = add(OpKind::kPut, collection, name);
+  op.hint = hint;
+  check(check_range(op, 0, data.size()));
+  add_payload(op, data, Payload::kBorrowed);
+}
+
+void Transaction::write(std::string_view collection, std::string_view name, std::uint64_t offset,
+                        ByteView data, Hint hint) {
+  TransactionOp& op = add(OpKind::kWrite, collection, name);
+  op.offset = offset;
+  op.hint = hint;
+  check(check_range(op, offset, data.size()));
+  add_payload(op, data, Payload::kCopied);
+}
+
+void Transaction::append(std::string_view collection, std::string_view name, ByteView data,
+                         Hint hint) {
+  TransactionOp& op = add(OpKind::kAppend, collection, name);
+  op.hint = hint;
+  check(check_range(op, 0, data.size()));
+  add_payload(op, data, Payload::kCopied);
+}
+
+void Transaction::zero(std::string_view collection, std::string_view name, std::uint64_t offset,
+                       std::uint64_t length) {
+  TransactionOp& op = add(OpKind::kZero, collection, name);
+  op.offset = offset;
+  op.length = length;
+  check(check_range(op, offset, length));
+}
+
+void Transaction::truncate(std::string_view collection, std::string_view name, std::uint64_t size) {
+  TransactionOp& op = add(OpKind::kTruncate, collection, name);
+  op.offset = size;
+  check(check_range(op, 0, size));
+}
+
+void Transaction::remove(std::string_view collection, std::string_view name) {
+  add(OpKind::kRemove, collection, name);
+}
+
+void Transaction::set_attr(std::string_view collection, std::string_view name,
+                           std::string_view attribute, std::string_view value) {
+  TransactionOp& op = add(OpKind::kSetAttr, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  add_payload(op, as_bytes(value), Payload::kCopied);
+}
+
+void Transaction::remove_attr(std::string_view collection, std::string_view name,
+                              std::string_view attribute) {
+  TransactionOp& op = add(OpKind::kRemoveAttr, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+}
+
+void Transaction::rename(std::string_view collection, std::string_view from,
+                         std::string_view to_collection, std::string_view to) {
+  TransactionOp& op = add(OpKind::kRename, collection, from);
+  op.other_collection = to_collection;
+  op.other = to;
+  check(check_name_size(op, "destination collection", to_collection.size(), kMaxNameSize));
+  check(check_name_size(op, "destination object", to.size(), kMaxNameSize));
+}
+
+void Transaction::expect_absent(std::string_view collection, std::string_view name) {
+  add(OpKind::kExpectAbsent, collection, name);
+}
+
+void Transaction::expect_exists(std::string_view collection, std::string_view name) {
+  add(OpKind::kExpectExists, collection, name);
+}
+
+void Transaction::expect_version(std::string_view collection, std::string_view name, Lsn version) {
+  add(OpKind::kExpectVersion, collection, name).offset = version;
+}
+
+}  // namespace hexad
