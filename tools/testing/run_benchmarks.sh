@@ -14,7 +14,7 @@ if [ $# -gt 0 ]; then
   exit 2
 fi
 
-programs=$(bazel query --ui_event_filters=-info 'attr(tags, "\bbench\b", tests(//...))')
+programs=$(bazel query --noshow_progress --ui_event_filters=-info 'attr(tags, "\bbench\b", tests(//...))')
 if [ -z "$programs" ]; then
   echo "./run bench: no test has the tag 'bench'" >&2
   exit 1
@@ -23,7 +23,7 @@ bazel build --config=opt $HEXAD_BAZEL_UI $programs
 
 failed=0
 for program in $programs; do
-  path=bazel-bin/$(echo "$program" | sed 's|^//||; s|:|/|; s|^/||')
+  path=.bazel/opt/bin/$(echo "$program" | sed 's|^//||; s|:|/|; s|^/||')
   echo "=== $program"
   "$path" --benchmark_min_time="$seconds" </dev/null || {
     echo "$program: ended with an error" >&2
