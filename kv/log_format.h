@@ -116,7 +116,7 @@ Result<LogBlockHeader> decode_log_header(ByteView bytes);
 std::uint32_t log_block_crc_start(ByteView header_bytes);
 
 // The whole block with its checksum; `bytes` starts at the header and may be longer than the
-// block. Padding has to be zero. Errors: kCorruption.
+// block. Padding is not looked at: damage there must not cost a good block. Errors: kCorruption.
 Result<LogBlock> decode_log_block(ByteView bytes);
 
 }  // namespace hexad::kv

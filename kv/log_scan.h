@@ -97,13 +97,14 @@ struct LoadedLogBlock {
 Result<LoadedLogBlock> load_log_block(const LogScan& scan, std::size_t index);
 
 // What brings all copies to the content of the chain: a block and the areas it is missing from.
+// Blocks above the watermark go to every area, also where they were found (R8).
 struct LogRewriteStep {
   std::size_t block = 0;     // index into LogScan::blocks
   std::uint64_t copies = 0;  // bit i: to be written to areas[i]
 };
 std::vector<LogRewriteStep> plan_log_rewrite(const LogScan& scan);
 
-// Carries the steps out, one block in memory at a time, and then flushes every area written (R8).
+// Carries the steps out, one block in memory at a time, and then flushes every area (R8).
 // A device that fails is reported and the others go on: `failed` gets a bit per area that did not
 // take everything. Errors: as load_log_block.
 Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> steps,

@@ -83,8 +83,14 @@ class LogWriter {
   // Frees everything up to and including the block at `point`. The root that names it is durable
   // (R5). Points before the current trim point change nothing.
   void trim(const LogPoint& point);
-  // The newest known block whose records all lie at or below `lsn`: what a root that covers `lsn`
-  // names as trim point. May be older than the exact one in a log of very many blocks.
+  // All blocks up to and including the one at `point` are on all live copies. Optional: it lets
+  // point_at() name trailing blocks without records. create() takes `last` as durable.
+  void durable(const LogPoint& point);
+  // A known durable block whose records all lie at or below `lsn`, the newest one that is safe:
+  // what a root that covers `lsn` names as trim point. `lsn` is published, so its own block is
+  // durable; a block without records after it may not be, and a fence could still pass it by, so
+  // such blocks count only up to durable(). May be older than the exact one in a log of very many
+  // blocks.
   LogPoint point_at(Lsn lsn) const;
 
   // After a change of membership: the copies to write from now on. Errors: kInvalidArgument.
@@ -114,7 +120,13 @@ class LogWriter {
   explicit LogWriter(LogWriterOptions options);
   Result<PreparedBlock> place(LogBlockHeader header, std::span<const std::string_view> records,
                               LogPurpose purpose);
-  void remember(const LogPoint& point);
+  // A block that trim can name. One without records may still be in flight when its LSN is
+  // published.
+  struct KnownBlock {
+    LogPoint point;
+    bool has_records = false;
+  };
+  void remember(const KnownBlock& block);
 
   LogWriterOptions options_;
   std::uint64_t size_ = 0;     // bytes of the ring
@@ -122,7 +134,8 @@ class LogWriter {
   LogPoint trim_;
   LogPoint last_;
   LogPosition tail_ = 0;
-  std::deque<LogPoint> points_;  // some blocks after trim_, oldest first; at most kMaxPoints
+  LogPosition durable_end_ = 0;   // end of the last block that is known to be durable
+  std::deque<KnownBlock> known_;  // some blocks after trim_, oldest first; at most kMaxKnown
 };
 
 }  // namespace hexad::kv
