@@ -1,0 +1,139 @@
+// What the metadata says about objects and collections: plain values and their encoding.
+// doc/format.md#object-record describes the bytes.
+//
+// An object's data is a set of extents. An extent maps a logical range to (part of) a blob, or
+// carries the bytes itself (inline, up to 256). A blob is one stored piece of at most 1 MiB of
+// user data: compressed in frames, checksummed, and coded over one private stripe (or, packed, a
+// run of bytes inside one cell of a pack stripe).
+//
+// Extents never cross a multiple of kPageSpan, so that the extents of one MiB of an object (a
+// page) stand alone: page 0 lives in the object record until the object has data in a later page;
+// from then on (body != 0) every page has a key of its own and a change rewrites only the pages it
+// touches.
+#pragma once
+
+#include <compare>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "alloc/zone.h"
+#include "base/checksum.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "compression/frames.h"
+#include "compression/policy.h"
+#include "core/keys.h"
+#include "core/types.h"
+
+namespace hexad::core {
+
+inline constexpr std::uint64_t kPageSpan = 1 << 20;      // bytes of an object under one page
+inline constexpr std::uint64_t kInlineLimit = 256;       // bytes of one inline extent
+inline constexpr std::uint64_t kPageInlineLimit = 4096;  // inline bytes of one page
+// A page with more is rewritten before it is written out (object_extents.h, is_crowded()). Bounds
+// what a decoder allocates.
+inline constexpr std::size_t kMaxPageExtents = 4096;
+
+enum class Placement : std::uint8_t {
+  kPrivate = 1,  // a stripe of its own
+  kPacked = 2,   // inside one cell of a pack stripe
+};
+
+// Names a blob among all that are alive: no two share the place where they begin.
+struct BlobId {
+  alloc::ZoneId zone = 0;
+  std::uint32_t unit = 0;
+  std::uint32_t cell = 0;
+  std::uint32_t cell_offset = 0;
+
+  auto operator<=>(const BlobId&) const = default;
+};
+
+struct Blob {
+  Placement placement = Placement::kPrivate;
+  alloc::Extent where;           // units of the stripe
+  std::uint32_t cell_bytes = 0;  // of each of the k+m cells, a multiple of the physical block
+  // Packed only: which data cell, and where in it. `stored` bytes lie there.
+  std::uint32_t cell = 0;
+  std::uint32_t cell_offset = 0;  // bytes, a multiple of 8
+  std::uint32_t raw = 0;          // user bytes before compression, at most kPageSpan
+  std::uint32_t stored = 0;       // bytes after compression
+  compression::FrameSet frames;   // empty: stored raw
+  // Private: one per cell, k+m of them, over cell_bytes. Packed: one, over `stored` bytes.
+  std::vector<std::uint64_t> cell_sums;
+  // Private, where cell_bytes is more than the store's checksum block: the sums of the blocks of
+  // the k data cells, cell by cell (the last block of a cell may be short). Packed, likewise.
+  std::vector<std::uint64_t> block_sums;
+
+  BlobId id() const { return {where.zone, where.unit, cell, cell_offset}; }
+  bool is_compressed() const { return frames.algorithm != compression::Algorithm::kNone; }
+  bool operator==(const Blob&) const = default;
+};
+
+struct Extent {
+  std::uint64_t offset = 0;  // in the object, bytes
+  std::uint64_t length = 0;
+  std::string bytes;              // inline when not empty (then length == bytes.size())
+  std::uint32_t blob_offset = 0;  // where in the blob's user bytes this extent starts
+  Blob blob;
+
+  std::uint64_t end() const { return offset + length; }
+  bool is_inline() const { return !bytes.empty(); }
+  bool operator==(const Extent&) const = default;
+};
+
+// Sorted by offset, not overlapping, each within one page; gaps are holes.
+using ExtentList = std::vector<Extent>;
+
+struct ObjectRecord {
+  Lsn version = 0;
+  std::uint64_t size = 0;
+  std::int64_t mtime = 0;  // nanoseconds since 1970
+  std::uint8_t hint = 0;   // of the last put
+  Attributes attributes;
+  BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
+  ExtentList extents;
+
+  bool operator==(const ObjectRecord&) const = default;
+};
+
+struct CollectionRecord {
+  CollectionId id = 0;
+  compression::Policy compression;
+
+  bool operator==(const CollectionRecord&) const = default;
+};
+
+// How many cells and what checksum: the context that records leave out because the label has it.
+struct RecordShape {
+  std::uint32_t k = 4;
+  std::uint32_t m = 2;
+  ChecksumType checksum = ChecksumType::kCrc32c;
+  std::uint32_t checksum_block = 16384;  // bytes
+
+  std::uint32_t cells() const { return k + m; }
+  // How many block sums a private blob of this cell size has; 0 when the cell sums serve.
+  std::uint64_t private_block_sums(std::uint32_t cell_bytes) const;
+  std::uint64_t packed_block_sums(std::uint32_t stored) const;
+};
+
+std::string encode_object(const ObjectRecord& record, const RecordShape& shape);
+std::string encode_page(const ExtentList& extents, const RecordShape& shape);
+std::string encode_collection(const CollectionRecord& record);
+// Errors: kCorruption, kUnsupported (a compression setting that this version does not know);
+// survive any input. A value that decodes encodes to the same bytes. `page` checks that the extents
+// lie in that page.
+Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& shape);
+Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
+                               const RecordShape& shape);
+Result<CollectionRecord> decode_collection(std::string_view value);
+// Only the fields that listing needs.
+struct ObjectSummary {
+  Lsn version = 0;
+  std::uint64_t size = 0;
+};
+Result<ObjectSummary> decode_summary(std::string_view value);
+
+}  // namespace hexad::core
