@@ -1,0 +1,122 @@
+#include "io/memory_device.h"
+
+#include <catch2/catch.hpp>
+
+#include "base/aligned_buffer.h"
+#include "base/units.h"
+#include "io/memory_system.h"
+#include "tests/io/device_contract.h"
+
+using namespace hexad;
+using namespace hexad::io;
+
+namespace {
+
+class MemoryWorld final : public io::testing::World {
+ public:
+  explicit MemoryWorld(std::uint32_t logical_block)
+      : system_(MemoryOptions{{logical_block, 4096}, 2}) {
+    for (int i = 0; i < 2; ++i) {
+      devices_[i] = system_.create_device(std::to_string(i), 8_MiB).value();
+    }
+  }
+  Device& device(int index) override { return *devices_[index]; }
+  void reopen(int index) override {
+    devices_[index].reset();
+    devices_[index] = system_.open_device(std::to_string(index), OpenMode::kReadWrite).value();
+  }
+  Executor& executor() override { return system_.executor(); }
+
+ private:
+  MemorySystem system_;
+  std::unique_ptr<Device> devices_[2];
+};
+
+}  // namespace
+
+TEST_CASE("memory_device: keeps the device contract with blocks of 512 bytes") {
+  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(512); });
+}
+
+TEST_CASE("memory_device: keeps the device contract with blocks of 4096 bytes") {
+  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(4096); });
+}
+
+TEST_CASE("memory_device: stands alone with media of its own") {
+  const auto queue = make_memory_queue();
+  const auto device = make_memory_device("alone", 1_MiB, *queue).value();
+  REQUIRE(device->name() == "alone");
+  REQUIRE(device->direct());
+  REQUIRE_FALSE(device->geometry().volatile_cache);
+  AlignedBuffer bytes(4096);
+  REQUIRE(device->read(0, bytes.bytes()).ok());
+  REQUIRE(is_zero(bytes));
+}
+
+TEST_CASE("memory_device: more than the address space is refused, not taken") {
+  const auto queue = make_memory_queue();
+  REQUIRE(make_memory_device("huge", std::uint64_t{1} << 62, *queue).error().code ==
+          ErrorCode::kNoSpace);
+  const auto device = make_memory_device("small", 1_MiB, *queue).value();
+  REQUIRE(device->grow(std::uint64_t{1} << 62).error().code == ErrorCode::kNoSpace);
+  REQUIRE(device->geometry().size == 1_MiB);
+}
+
+TEST_CASE("memory_media: discarding any range leaves zeros exactly there") {
+  const auto media = MemoryMedia::create(64_KiB).value();
+  for (const std::uint64_t offset : {0, 512, 4096, 5120}) {
+    for (const std::uint64_t length : {512, 3584, 4096, 8192, 9728, 20480}) {
+      media->write(0, Bytes(64_KiB, std::byte{1}));
+      media->discard(offset, length);
+      Bytes expected(64_KiB, std::byte{1});
+      fill_zero(MutByteView(expected).subspan(offset, length));
+      Bytes found(64_KiB);
+      media->read(0, found);
+      REQUIRE(found == expected);
+    }
+  }
+}
+
+TEST_CASE("memory_system: devices are found by name and locked while open") {
+  MemorySystem system;
+  REQUIRE(system.open_device("a", OpenMode::kReadWrite).error().code == ErrorCode::kNotFound);
+  REQUIRE(system.create_device("a", 1_MiB + 1).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(system.create_device("a", std::uint64_t{1} << 62).error().code == ErrorCode::kNoSpace);
+  REQUIRE(system.media("a") == nullptr);
+  auto writer = system.create_device("a", 1_MiB).value();
+  REQUIRE(&writer->queue() == &system.queue());
+  REQUIRE(system.create_device("a", 1_MiB).error().code == ErrorCode::kBusy);
+  REQUIRE(system.open_device("a", OpenMode::kReadOnly).error().code == ErrorCode::kBusy);
+  writer.reset();
+  const auto reader = system.open_device("a", OpenMode::kReadOnly).value();
+  auto second = system.open_device("a", OpenMode::kReadOnly).value();
+  REQUIRE(system.open_device("a", OpenMode::kReadWrite).error().code == ErrorCode::kBusy);
+  second.reset();
+  REQUIRE(system.open_device("a", OpenMode::kReadWrite).error().code == ErrorCode::kBusy);
+  system.remove_device("a");
+  REQUIRE(system.open_device("a", OpenMode::kReadOnly).error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("memory_system: creating what exists opens it and grows it when it is shorter") {
+  MemorySystem system;
+  system.create_device("a", 2_MiB).value().reset();
+  REQUIRE(system.create_device("a", 1_MiB).value()->geometry().size == 2_MiB);
+  REQUIRE(system.create_device("a", 3_MiB).value()->geometry().size == 3_MiB);
+}
+
+TEST_CASE("memory_system: a reader writes nothing") {
+  MemorySystem system;
+  system.create_device("a", 1_MiB).value().reset();
+  const auto reader = system.open_device("a", OpenMode::kReadOnly).value();
+  const AlignedBuffer data = AlignedBuffer::zeroed(4096);
+  REQUIRE(reader->read_only());
+  REQUIRE(reader->write(0, data).error().code == ErrorCode::kReadOnly);
+  REQUIRE(reader->discard(0, 4096).error().code == ErrorCode::kReadOnly);
+  REQUIRE(reader->grow(2_MiB).error().code == ErrorCode::kReadOnly);
+  REQUIRE(reader->flush().ok());
+}
+
+TEST_CASE("memory_system: seeds differ at every call") {
+  MemorySystem system;
+  REQUIRE(system.draw_seed() != system.draw_seed());
+}
