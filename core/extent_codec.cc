@@ -1,0 +1,312 @@
+#include "core/extent_codec.h"
+
+#include <map>
+
+#include "alloc/device_layout.h"
+#include "base/units.h"
+
+namespace hexad::core {
+namespace {
+
+// How an extent gets its bytes; the low two bits of its first byte. Values are on disk.
+enum class Source : std::uint8_t { kInline = 1, kNewBlob = 2, kEarlierBlob = 3 };
+
+constexpr std::uint8_t kSourceMask = 0x03;
+constexpr std::uint8_t kAfterGap = 0x04;      // does not begin where the previous extent ended
+constexpr std::uint8_t kPart = 0x08;          // shows a part of its blob, not all of it
+constexpr std::uint8_t kIsPacked = 0x10;      // the blob is packed
+constexpr std::uint8_t kIsCompressed = 0x20;  // the blob has frames
+constexpr std::uint8_t kUnusedBits = 0xc0;
+
+constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
+constexpr std::uint32_t kPackAlignment = 8;
+// A whole page in one data cell, padded, and room to spare for pack stripes.
+constexpr std::uint32_t kMaxCellBytes = 4 * kPageSpan;
+
+constexpr const char* kTooMuchInline = "the page has more inline bytes than allowed";
+
+std::uint64_t block_sum_count(const Blob& blob, const RecordShape& shape) {
+  return blob.placement == Placement::kPrivate ? shape.private_block_sums(blob.cell_bytes)
+                                               : shape.packed_block_sums(blob.stored);
+}
+
+std::uint64_t cell_sum_count(const Blob& blob, const RecordShape& shape) {
+  return blob.placement == Placement::kPrivate ? shape.cells() : 1;
+}
+
+bool sums_fit(const std::vector<std::uint64_t>& sums, ChecksumType type) {
+  if (checksum_size(type) == 8) return true;
+  for (const std::uint64_t sum : sums) {
+    if (sum >> 32 != 0) return false;
+  }
+  return true;
+}
+
+// B1 to B5; nullptr, or what is wrong.
+const char* blob_problem(const Blob& blob, const RecordShape& shape) {
+  if (blob.where.unit == 0 || blob.where.units == 0 || blob.where.end() > std::uint64_t{1} << 32) {
+    return "its stripe is empty, starts with the slab header or ends beyond 2^32 units";  // B1
+  }
+  if (blob.stored == 0 || blob.stored > blob.raw || blob.raw > kPageSpan) {
+    return "its blob's sizes are out of range";  // B2
+  }
+  if (blob.cell_bytes == 0 || blob.cell_bytes % kSector != 0 || blob.cell_bytes > kMaxCellBytes) {
+    return "its cells have no legal size";  // B3
+  }
+  if (blob.placement == Placement::kPrivate) {
+    const std::uint64_t needed = divide_up(blob.stored, shape.k);
+    if (blob.cell != 0 || blob.cell_offset != 0) return "a private blob starts inside a cell";
+    if (blob.cell_bytes < needed || blob.cell_bytes >= needed + alloc::kMaxPhysicalBlock) {
+      return "its cells do not fit its stored bytes";  // B3
+    }
+  } else if (blob.placement == Placement::kPacked) {
+    if (blob.cell >= shape.k || blob.cell_offset % kPackAlignment != 0 ||
+        blob.cell_offset > blob.cell_bytes || blob.stored > blob.cell_bytes - blob.cell_offset) {
+      return "its packed blob lies outside its cell";  // B3
+    }
+  } else {
+    return "its blob's placement is unknown";
+  }
+  if (blob.is_compressed()) {
+    if (blob.frames.raw_length != blob.raw || blob.frames.stored_bytes != blob.stored) {
+      return "its frames do not add up to its blob";  // B4
+    }
+  } else if (blob.stored != blob.raw || blob.frames != compression::FrameSet{}) {
+    return "its blob is stored raw, and yet shorter or with frames";  // B4
+  }
+  if (blob.cell_sums.size() != cell_sum_count(blob, shape) ||
+      blob.block_sums.size() != block_sum_count(blob, shape) ||
+      !sums_fit(blob.cell_sums, shape.checksum) || !sums_fit(blob.block_sums, shape.checksum)) {
+    return "its checksums are not as many or as wide as the store's";  // B5
+  }
+  return nullptr;
+}
+
+// E2 to E4 and the blob; nullptr, or what is wrong. `free_from`: where the previous one ended.
+const char* extent_problem(const Extent& extent, std::uint64_t free_from, std::uint64_t page_start,
+                           const RecordShape& shape) {
+  if (extent.length == 0 || extent.length > kPageSpan) return "its length is out of range";  // E1
+  if (extent.offset < free_from) return "it overlaps the one before it";                     // E1
+  if (extent.offset - page_start > kPageSpan - extent.length ||
+      extent.offset > kMaxObjectSize - extent.length) {
+    return "it leaves its page or the largest object";  // E2
+  }
+  if (extent.is_inline()) {
+    if (extent.bytes.size() != extent.length || extent.length > kInlineLimit ||
+        extent.blob_offset != 0 || extent.blob != Blob{}) {
+      return "its inline bytes do not fit";  // E3
+    }
+    return nullptr;
+  }
+  if (const char* problem = blob_problem(extent.blob, shape)) return problem;
+  if (extent.blob_offset > extent.blob.raw ||
+      extent.length > extent.blob.raw - extent.blob_offset) {
+    return "it ends behind its blob";  // E4
+  }
+  return nullptr;
+}
+
+void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumType type) {
+  for (const std::uint64_t sum : sums) {
+    if (checksum_size(type) == 4) {
+      out.le32(static_cast<std::uint32_t>(sum));
+    } else {
+      out.le64(sum);
+    }
+  }
+}
+
+std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
+  std::vector<std::uint64_t> sums;
+  if (count > in.remaining() / checksum_size(type)) in.fail();
+  if (!in.ok()) return sums;
+  sums.reserve(count);
+  for (std::uint64_t i = 0; i < count; ++i) {
+    sums.push_back(checksum_size(type) == 4 ? in.le32() : in.le64());
+  }
+  return sums;
+}
+
+void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
+  alloc::encode_extent(out, blob.where);
+  out.varint(blob.cell_bytes / kSector);
+  if (blob.placement == Placement::kPacked) {
+    out.varint(blob.cell);
+    out.varint(blob.cell_offset / kPackAlignment);
+  }
+  out.varint(blob.raw);
+  if (blob.is_compressed()) compression::encode_frame_set(out, blob.frames);
+  encode_sums(out, blob.cell_sums, shape.checksum);
+  encode_sums(out, blob.block_sums, shape.checksum);
+}
+
+// May leave the decoder failed; blob_problem() is for the caller to ask.
+Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape) {
+  Blob blob;
+  blob.placement = (head & kIsPacked) != 0 ? Placement::kPacked : Placement::kPrivate;
+  blob.where = alloc::decode_extent(in);
+  blob.cell_bytes = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kSector)) * kSector;
+  if (blob.placement == Placement::kPacked) {
+    blob.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
+    blob.cell_offset = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kPackAlignment)) *
+                       kPackAlignment;
+  }
+  blob.raw = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+  blob.stored = blob.raw;
+  if ((head & kIsCompressed) != 0 && in.ok()) {
+    HEXAD_TRY_ASSIGN(blob.frames, compression::decode_frame_set(in, blob.raw));
+    if (!blob.is_compressed() || blob.frames.stored_bytes > blob.raw) in.fail();
+    blob.stored = static_cast<std::uint32_t>(in.ok() ? blob.frames.stored_bytes : 0);
+  }
+  if (!in.ok()) return blob;
+  blob.cell_sums = decode_sums(in, cell_sum_count(blob, shape), shape.checksum);
+  blob.block_sums = decode_sums(in, block_sum_count(blob, shape), shape.checksum);
+  return blob;
+}
+
+Error broken(std::size_t index, std::uint64_t offset, std::string_view problem) {
+  return Error{ErrorCode::kCorruption, "extent " + std::to_string(index) + " at offset " +
+                                           std::to_string(offset) + ": " + std::string(problem)};
+}
+
+}  // namespace
+
+Status check_extents(const ExtentList& extents, std::uint64_t page_start,
+                     const RecordShape& shape) {
+  if (extents.size() > kMaxPageExtents) {  // E6
+    return Error{ErrorCode::kCorruption, std::to_string(extents.size()) +
+                                             " extents in one page, more than " +
+                                             std::to_string(kMaxPageExtents)};
+  }
+  std::map<BlobId, const Blob*> blobs;
+  std::uint64_t free_from = page_start;
+  std::uint64_t inline_bytes = 0;
+  for (std::size_t i = 0; i < extents.size(); ++i) {
+    const Extent& extent = extents[i];
+    if (const char* problem = extent_problem(extent, free_from, page_start, shape)) {
+      return broken(i, extent.offset, problem);
+    }
+    free_from = extent.end();
+    inline_bytes += extent.bytes.size();
+    if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);  // E3
+    if (extent.is_inline()) continue;
+    const auto [known, is_new] = blobs.emplace(extent.blob.id(), &extent.blob);
+    if (!is_new && *known->second != extent.blob) {  // E5
+      return broken(i, extent.offset, "its blob contradicts an earlier one at the same place");
+    }
+  }
+  return ok_status();
+}
+
+void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
+                    const RecordShape& shape) {
+  HEXAD_ASSERT(check_extents(extents, page_start, shape).ok());
+  std::map<BlobId, std::uint64_t> blobs;  // in order of appearance
+  std::uint64_t previous_end = page_start;
+  out.varint(extents.size());
+  for (const Extent& extent : extents) {
+    const std::uint64_t gap = extent.offset - previous_end;
+    previous_end = extent.end();
+    std::uint8_t head = gap != 0 ? kAfterGap : 0;
+    if (extent.is_inline()) {
+      out.u8(head | static_cast<std::uint8_t>(Source::kInline));
+      if (gap != 0) out.varint(gap);
+      out.u8(static_cast<std::uint8_t>(extent.length - 1));
+      out.raw(extent.bytes);
+      continue;
+    }
+    const Blob& blob = extent.blob;
+    const auto [known, is_new] = blobs.emplace(blob.id(), blobs.size());
+    const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
+    if (is_part) head |= kPart;
+    if (is_new) {
+      head |= static_cast<std::uint8_t>(Source::kNewBlob);
+      if (blob.placement == Placement::kPacked) head |= kIsPacked;
+      if (blob.is_compressed()) head |= kIsCompressed;
+    } else {
+      head |= static_cast<std::uint8_t>(Source::kEarlierBlob);
+    }
+    out.u8(head);
+    if (gap != 0) out.varint(gap);
+    if (is_part) {
+      out.varint(extent.blob_offset);
+      out.varint(extent.length);
+    }
+    if (is_new) {
+      encode_blob(out, blob, shape);
+    } else {
+      out.varint(known->second);
+    }
+  }
+}
+
+Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape) {
+  ExtentList extents;
+  std::vector<std::size_t> blobs;  // index of the extent that brought the blob
+  std::map<BlobId, std::size_t> known;
+  std::uint64_t previous_end = page_start;
+  std::uint64_t inline_bytes = 0;
+  const std::uint64_t count = in.varint_up_to(kMaxPageExtents);  // E6
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    Extent extent;
+    const std::uint8_t head = in.u8();
+    const auto source = static_cast<Source>(head & kSourceMask);
+    const bool is_part = (head & kPart) != 0;
+    std::uint64_t gap = 0;
+    if ((head & kAfterGap) != 0) {
+      gap = in.varint_up_to(kPageSpan);
+      if (gap == 0) in.fail();  // no gap has no bit
+    }
+    extent.offset = previous_end + gap;
+    if (is_part) {
+      extent.blob_offset = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+      extent.length = in.varint_up_to(kPageSpan);
+    }
+    if ((head & kUnusedBits) != 0) in.fail();
+    if (source != Source::kNewBlob && (head & (kIsPacked | kIsCompressed)) != 0) in.fail();
+    switch (source) {
+      case Source::kInline:
+        if (is_part) in.fail();
+        extent.length = std::uint64_t{in.u8()} + 1;
+        extent.bytes = in.raw(extent.length);
+        break;
+      case Source::kNewBlob: {
+        HEXAD_TRY_ASSIGN(extent.blob, decode_blob(in, head, shape));
+        // The same blob again would have been written as an earlier one.
+        if (!known.emplace(extent.blob.id(), i).second) in.fail();
+        blobs.push_back(i);
+        break;
+      }
+      case Source::kEarlierBlob: {
+        const std::uint64_t index = in.varint();
+        if (!in.ok() || index >= blobs.size()) {
+          in.fail();
+          break;
+        }
+        extent.blob = extents[blobs[index]].blob;
+        break;
+      }
+      default:
+        in.fail();
+    }
+    if (!in.ok()) break;
+    if (!extent.is_inline()) {
+      if (is_part && extent.blob_offset == 0 && extent.length == extent.blob.raw) {
+        return broken(i, extent.offset, "it is marked as a part of its blob and is all of it");
+      }
+      if (!is_part) extent.length = extent.blob.raw;
+    }
+    previous_end = extent.end();
+    inline_bytes += extent.bytes.size();
+    // The order (E1) and the equality of blobs (E5) follow from the encoding; the rest does not.
+    if (const char* problem = extent_problem(extent, extent.offset, page_start, shape)) {
+      return broken(i, extent.offset, problem);
+    }
+    if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);
+    extents.push_back(std::move(extent));
+  }
+  HEXAD_TRY(in.check("extents"));
+  return extents;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,177 @@
+#include "core/record.h"
+
+#include "base/codec.h"
+#include "base/units.h"
+#include "core/extent_codec.h"
+
+namespace hexad::core {
+namespace {
+
+// First byte of every value: what it is and in which version of its encoding. Never reused.
+constexpr std::uint8_t kObjectKind = 0x01;
+constexpr std::uint8_t kPageKind = 0x02;
+constexpr std::uint8_t kCollectionKind = 0x03;
+
+// Second byte of an object record.
+constexpr std::uint8_t kHasAttributes = 0x01;
+constexpr std::uint8_t kIsPaged = 0x02;
+constexpr unsigned kHintShift = 2;
+constexpr std::uint8_t kHintMask = 0x0c;
+constexpr std::uint8_t kUnusedFlags = 0xf0;
+constexpr std::uint8_t kMaxHint = 2;
+
+constexpr std::size_t kMaxAttributeName = 255;
+constexpr std::uint64_t kMax32 = 0xffffffff;
+
+// The sizes of all names and values; what kMaxAttributeBytes bounds.
+std::uint64_t attribute_bytes(const Attributes& attributes) {
+  std::uint64_t total = 0;
+  for (const auto& [name, value] : attributes) total += name.size() + value.size();
+  return total;
+}
+
+void encode_attributes(Encoder& out, const Attributes& attributes) {
+  HEXAD_ASSERT(attribute_bytes(attributes) <= kMaxAttributeBytes);
+  out.varint(attributes.size());
+  for (const auto& [name, value] : attributes) {
+    HEXAD_ASSERT(!name.empty() && name.size() <= kMaxAttributeName);
+    out.bytes(name);
+    out.bytes(value);
+  }
+}
+
+Attributes decode_attributes(Decoder& in) {
+  Attributes attributes;
+  const std::uint64_t count = in.count(3);
+  if (count == 0) in.fail();  // none has no flag
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    const std::string_view name = in.bytes();
+    const std::string_view value = in.bytes();
+    const bool ascending = attributes.empty() || attributes.rbegin()->first < name;
+    if (name.empty() || name.size() > kMaxAttributeName || !ascending) in.fail();
+    if (in.ok()) attributes.emplace_hint(attributes.end(), name, value);
+  }
+  if (attribute_bytes(attributes) > kMaxAttributeBytes) in.fail();
+  return attributes;
+}
+
+// The fields that every reader of an object record needs. Fails the decoder on a foreign kind.
+struct Head {
+  std::uint8_t flags = 0;
+  ObjectSummary summary;
+};
+
+Head decode_head(Decoder& in) {
+  Head head;
+  if (in.u8() != kObjectKind) in.fail();
+  head.flags = in.u8();
+  if ((head.flags & kUnusedFlags) != 0) in.fail();
+  head.summary.version = in.varint();
+  head.summary.size = in.varint_up_to(kMaxObjectSize);
+  return head;
+}
+
+}  // namespace
+
+std::uint64_t RecordShape::private_block_sums(std::uint32_t cell_bytes) const {
+  return cell_bytes <= checksum_block ? 0 : k * divide_up(cell_bytes, checksum_block);
+}
+
+std::uint64_t RecordShape::packed_block_sums(std::uint32_t stored) const {
+  return stored <= checksum_block ? 0 : divide_up(stored, checksum_block);
+}
+
+std::string encode_object(const ObjectRecord& record, const RecordShape& shape) {
+  HEXAD_ASSERT(record.size <= kMaxObjectSize && record.hint <= kMaxHint);
+  HEXAD_ASSERT(record.body == 0 || record.extents.empty());
+  HEXAD_ASSERT(record.extents.empty() || record.extents.back().end() <= record.size);
+  std::string value;
+  Encoder out(value);
+  out.u8(kObjectKind);
+  std::uint8_t flags = static_cast<std::uint8_t>(record.hint << kHintShift);
+  if (!record.attributes.empty()) flags |= kHasAttributes;
+  if (record.body != 0) flags |= kIsPaged;
+  out.u8(flags);
+  out.varint(record.version);
+  out.varint(record.size);
+  out.le64(static_cast<std::uint64_t>(record.mtime));
+  if (!record.attributes.empty()) encode_attributes(out, record.attributes);
+  if (record.body != 0) {
+    out.varint(record.body >> 32);
+    out.varint(record.body & kMax32);
+  } else {
+    encode_extents(out, record.extents, 0, shape);
+  }
+  return value;
+}
+
+Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& shape) {
+  Decoder in(value);
+  const Head head = decode_head(in);
+  ObjectRecord record;
+  record.version = head.summary.version;
+  record.size = head.summary.size;
+  record.mtime = static_cast<std::int64_t>(in.le64());
+  record.hint = static_cast<std::uint8_t>((head.flags & kHintMask) >> kHintShift);
+  if (record.hint > kMaxHint) in.fail();
+  if ((head.flags & kHasAttributes) != 0) record.attributes = decode_attributes(in);
+  HEXAD_TRY(in.check("object record"));
+  if ((head.flags & kIsPaged) != 0) {
+    record.body = in.varint_up_to(kMax32) << 32;
+    record.body |= in.varint_up_to(kMax32);
+    if (record.body == 0) in.fail();
+  } else {
+    HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
+    if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();
+  }
+  HEXAD_TRY(in.finish("object record"));
+  return record;
+}
+
+std::string encode_page(const ExtentList& extents, const RecordShape& shape) {
+  const std::uint64_t start = extents.empty() ? 0 : round_down(extents.front().offset, kPageSpan);
+  std::string value;
+  Encoder out(value);
+  out.u8(kPageKind);
+  encode_extents(out, extents, start, shape);
+  return value;
+}
+
+Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
+                               const RecordShape& shape) {
+  Decoder in(value);
+  if (in.u8() != kPageKind) in.fail();
+  HEXAD_TRY(in.check("extent page"));
+  HEXAD_TRY_ASSIGN(ExtentList extents, decode_extents(in, page * kPageSpan, shape));
+  HEXAD_TRY(in.finish("extent page"));
+  return extents;
+}
+
+std::string encode_collection(const CollectionRecord& record) {
+  std::string value;
+  Encoder out(value);
+  out.u8(kCollectionKind);
+  out.varint(record.id);
+  compression::encode_policy(out, record.compression);
+  return value;
+}
+
+Result<CollectionRecord> decode_collection(std::string_view value) {
+  Decoder in(value);
+  CollectionRecord record;
+  if (in.u8() != kCollectionKind) in.fail();
+  record.id = static_cast<CollectionId>(in.varint_up_to(kMax32));
+  HEXAD_TRY(in.check("collection record"));
+  HEXAD_TRY_ASSIGN(record.compression, compression::decode_policy(in));
+  HEXAD_TRY(in.finish("collection record"));
+  return record;
+}
+
+Result<ObjectSummary> decode_summary(std::string_view value) {
+  Decoder in(value);
+  const Head head = decode_head(in);
+  HEXAD_TRY(in.check("object record"));
+  return head.summary;
+}
+
+}  // namespace hexad::core
