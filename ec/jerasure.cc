@@ -7,6 +7,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/assert.h"
+#include "base/units.h"
 
 // Neither library's header says that it is C.
 extern "C" {
@@ -49,16 +50,20 @@ class GfCompleteProgram : public Program {
 
   void run(const std::byte* const* sources, std::byte* const* outputs,
            std::size_t length) const override {
-    const std::uint32_t shards = matrix_.columns + matrix_.rows;
     std::vector<const std::byte*> from(sources, sources + matrix_.columns);
     std::vector<std::byte*> to(outputs, outputs + matrix_.rows);
-    // The library insists that a source and an output lie alike modulo 16. Where they do not, each
-    // block goes through memory that does.
-    const bool bounce = !alike(sources, outputs);
+    const bool aligned = all_aligned(from) && all_aligned(to);
+    // The library's edges outside units of 16 bytes are not safe (it stops the process, or for the
+    // shortest writes past the end), so it is given nothing else: what is not so goes through
+    // memory that is, one block at a time.
     AlignedBuffer scratch;
-    if (bounce) scratch = AlignedBuffer(shards * kBlockBytes);
     for (std::size_t at = 0; at < length; at += kBlockBytes) {
       const std::size_t size = std::min(kBlockBytes, length - at);
+      const std::size_t whole = round_up(size, kUnit);
+      const bool bounce = !aligned || size != whole;
+      if (bounce && scratch.empty()) {
+        scratch = AlignedBuffer::zeroed((matrix_.columns + matrix_.rows) * kBlockBytes);
+      }
       for (std::uint32_t c = 0; c < matrix_.columns; ++c) {
         from[c] = sources[c] + at;
         if (!bounce) continue;
@@ -68,7 +73,7 @@ class GfCompleteProgram : public Program {
       }
       for (std::uint32_t r = 0; r < matrix_.rows; ++r) {
         to[r] = bounce ? scratch.data() + (matrix_.columns + r) * kBlockBytes : outputs[r] + at;
-        run_row(r, from.data(), to[r], size);
+        run_row(r, from.data(), to[r], whole);
         if (bounce) std::memcpy(outputs[r] + at, to[r], size);
       }
     }
@@ -77,17 +82,13 @@ class GfCompleteProgram : public Program {
  private:
   // Small enough that a block of each shard stays in the second-level cache between rows.
   static constexpr std::size_t kBlockBytes = 16 * 1024;
-  static constexpr std::uintptr_t kRegionAlignment = 16;
+  static constexpr std::size_t kUnit = 16;
 
-  bool alike(const std::byte* const* sources, std::byte* const* outputs) const {
-    const auto rest = [](const std::byte* p) {
-      return reinterpret_cast<std::uintptr_t>(p) % kRegionAlignment;
-    };
-    const std::uintptr_t first = rest(sources[0]);
-    return std::all_of(sources, sources + matrix_.columns,
-                       [&](const std::byte* p) { return rest(p) == first; }) &&
-           std::all_of(outputs, outputs + matrix_.rows,
-                       [&](const std::byte* p) { return rest(p) == first; });
+  template <typename Pointers>
+  static bool all_aligned(const Pointers& pointers) {
+    return std::all_of(pointers.begin(), pointers.end(), [](const std::byte* p) {
+      return reinterpret_cast<std::uintptr_t>(p) % kUnit == 0;
+    });
   }
 
   void run_row(std::uint32_t row, const std::byte* const* from, std::byte* to,

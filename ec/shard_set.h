@@ -2,6 +2,7 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 
@@ -45,6 +46,10 @@ class ShardSet {
   // Walks the members in ascending order: for (ShardIndex i : set).
   class Iterator {
    public:
+    using value_type = ShardIndex;
+    using difference_type = std::ptrdiff_t;
+
+    constexpr Iterator() = default;
     constexpr explicit Iterator(std::uint64_t bits) : bits_(bits) {}
     constexpr ShardIndex operator*() const {
       return static_cast<ShardIndex>(std::countr_zero(bits_));
@@ -53,10 +58,15 @@ class ShardSet {
       bits_ &= bits_ - 1;
       return *this;
     }
+    constexpr Iterator operator++(int) {
+      const Iterator before = *this;
+      ++*this;
+      return before;
+    }
     constexpr bool operator==(const Iterator&) const = default;
 
    private:
-    std::uint64_t bits_;
+    std::uint64_t bits_ = 0;
   };
   constexpr Iterator begin() const { return Iterator(bits_); }
   constexpr Iterator end() const { return Iterator(0); }
