@@ -215,13 +215,14 @@ Status LongCursor::settle(bool forward) {
   }
 }
 
-Status LongCursor::seek(std::string_view key) {
+Status LongCursor::seek(std::string_view wanted) {
   valid_ = false;
+  const std::string key(wanted);  // it may be a view of key_
   if (levels_.empty()) HEXAD_TRY(push(0, 0));
   levels_.resize(1);
   for (;;) {
     Level& level = levels_.back();
-    const std::string_view rest = key.substr(level.depth);
+    const std::string_view rest = std::string_view(key).substr(level.depth);
     if (rest.size() <= kInlineKey) {
       HEXAD_TRY(level.cursor->seek(level.prefix + std::string(rest)));
       return settle(true);

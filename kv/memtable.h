@@ -1,5 +1,6 @@
 // What has been committed since the last checkpoint: an ordered map from key to its versions,
-// newest first. A version is a value or a tombstone.
+// newest first. A version is a value or a tombstone. Entries lie in an arena, in a doubly linked
+// list, and are found through a B+tree that only grows (kv/memtable_tree.h).
 //
 // Not thread-safe by itself. Any number of threads may read at once while nobody writes: the owner
 // holds its io::Mutex, or a shared lock, around calls and around the use of the views that they
@@ -36,7 +37,8 @@ class Memtable {
   Memtable& operator=(const Memtable&) = delete;
 
   // Records that `key` has `value` (or is deleted) from `lsn` on. The same key and LSN again
-  // replaces. Asserts that the table is not frozen. Cost: one descent; cheapest in LSN order.
+  // replaces. Asserts that the table is not frozen. Cost: one descent and one copy; a version that
+  // is not the newest of its key walks past the newer ones.
   void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value);
 
   // The newest version at or below `at`; nothing when the memtable knows none.
@@ -85,8 +87,8 @@ class Memtable {
   bool empty() const { return versions_ == 0; }
   std::uint64_t keys() const { return keys_; }
   std::uint64_t versions() const { return versions_; }
-  // Memory taken, bytes, within a few percent.
-  std::uint64_t bytes() const { return bytes_; }
+  // Memory taken, bytes; what was replaced or erased still counts until the memtable goes.
+  std::uint64_t bytes() const;
   Lsn max_lsn() const { return max_lsn_; }  // 0: empty
 
   // The order, the counts, and versions newest first; for tests. Cost: everything.
@@ -96,7 +98,6 @@ class Memtable {
   std::unique_ptr<MemtableTree> tree_;
   std::uint64_t keys_ = 0;
   std::uint64_t versions_ = 0;
-  std::uint64_t bytes_ = 0;
   Lsn max_lsn_ = 0;
   bool frozen_ = false;
 };

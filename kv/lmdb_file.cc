@@ -1,0 +1,222 @@
+#include "kv/lmdb_file.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/units.h"
+
+namespace hexad::kv {
+namespace {
+
+constexpr std::uint32_t kMagic = 0xBEEFC0DE;
+constexpr std::uint32_t kVersion = 1;
+constexpr std::size_t kPageHeader = 16;  // bytes
+constexpr std::uint16_t kMetaFlag = 0x08;
+constexpr std::size_t kMetaSize = kPageHeader + 24 + 2 * kLmdbTreeSize + 16;
+
+constexpr std::string_view kDropHint =
+    "the index is a copy: drop its directory and let it be built again";
+
+Error corrupt(const std::string& path, std::string what) {
+  return Error{ErrorCode::kCorruption, path + ": " + std::move(what), std::string(kDropHint)};
+}
+
+// The page size lies in the record of the free-page tree.
+Result<LmdbMeta> decode_meta(const std::string& path, ByteView page) {
+  Decoder in(page);
+  in.raw(10);  // page number, padding
+  const std::uint16_t flags = in.le16();
+  in.raw(4);
+  if (in.le32() != kMagic || (flags & kMetaFlag) == 0) {
+    return corrupt(path, "not an LMDB file");
+  }
+  if (const std::uint32_t version = in.le32(); version != kVersion) {
+    return corrupt(path, "LMDB format version " + std::to_string(version) + ", not 1");
+  }
+  in.raw(16);  // address, map size
+  LmdbMeta meta;
+  meta.page_size = Decoder(in.rest()).le32();
+  for (LmdbTree& tree : meta.trees) tree = decode_lmdb_tree(as_bytes(in.raw(kLmdbTreeSize)));
+  meta.last_page = in.le64();
+  meta.transaction = in.le64();
+  HEXAD_TRY(in.check("LMDB meta page"));
+  if (meta.page_size < 512 || meta.page_size > 65536 ||
+      (meta.page_size & (meta.page_size - 1)) != 0) {
+    return corrupt(path, "a page size of " + std::to_string(meta.page_size) + " B");
+  }
+  if (meta.last_page < 1 || meta.last_page > (std::uint64_t{1} << 47)) {
+    return corrupt(path, "a last page of " + std::to_string(meta.last_page));
+  }
+  return meta;
+}
+
+std::string parent_of(const std::string& dir) {
+  const std::size_t slash = dir.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : dir.substr(0, slash);
+}
+
+}  // namespace
+
+Error system_error(int number, std::string what) {
+  ErrorCode code = ErrorCode::kIo;
+  std::string hint;
+  switch (number) {
+    case ENOENT:
+      code = ErrorCode::kNotFound;
+      break;
+    case ENOSPC:
+    case EDQUOT:
+      code = ErrorCode::kNoSpace;
+      hint = "make room in the fast tier's file system, or move the index";
+      break;
+    case EROFS:
+    case EACCES:
+    case EPERM:
+      code = ErrorCode::kReadOnly;
+      break;
+    case EWOULDBLOCK:
+      code = ErrorCode::kBusy;
+      break;
+    case ENOTDIR:
+    case ELOOP:
+      code = ErrorCode::kInvalidArgument;
+      break;
+    default:
+      break;
+  }
+  return Error{code, std::move(what) + ": " + std::strerror(number), std::move(hint)};
+}
+
+LmdbTree decode_lmdb_tree(ByteView bytes) {
+  Decoder in(bytes);
+  LmdbTree tree;
+  in.le32();  // page size, or the size of fixed keys
+  tree.flags = in.le16();
+  tree.depth = in.le16();
+  in.raw(24);  // counts of pages
+  tree.entries = in.le64();
+  tree.root = in.le64();
+  return tree;
+}
+
+Result<LmdbFile> LmdbFile::open(const std::string& dir, io::OpenMode mode) {
+  std::string path = dir + "/data.mdb";
+  const bool write = mode == io::OpenMode::kReadWrite;
+  const int fd = ::open(path.c_str(), (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+  if (fd < 0) return system_error(errno, "cannot open " + path);
+  LmdbFile file(std::move(path), fd);
+  struct stat info {};
+  if (::fstat(fd, &info) != 0) return system_error(errno, "cannot stat " + file.path_);
+  if (!S_ISREG(info.st_mode)) {
+    return Error{ErrorCode::kInvalidArgument, file.path_ + ": not a regular file", ""};
+  }
+  if (::flock(fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
+    return system_error(errno, "cannot lock " + file.path_);
+  }
+  return file;
+}
+
+LmdbFile::LmdbFile(LmdbFile&& other) noexcept
+    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+
+LmdbFile& LmdbFile::operator=(LmdbFile&& other) noexcept {
+  std::swap(path_, other.path_);
+  std::swap(fd_, other.fd_);
+  return *this;
+}
+
+LmdbFile::~LmdbFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+Result<std::uint64_t> LmdbFile::size() const {
+  struct stat info {};
+  if (::fstat(fd_, &info) != 0) return system_error(errno, "cannot stat " + path_);
+  return static_cast<std::uint64_t>(info.st_size);
+}
+
+Status LmdbFile::read(std::uint64_t offset, MutByteView into) const {
+  while (!into.empty()) {
+    const ssize_t got = ::pread(fd_, into.data(), into.size(), static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return system_error(errno, "cannot read " + path_);
+    if (got == 0) return corrupt(path_, "ends at byte " + std::to_string(offset));
+    into = into.subspan(static_cast<std::size_t>(got));
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return {};
+}
+
+Result<LmdbMeta> LmdbFile::read_meta() const {
+  std::array<std::byte, kMetaSize> page{};
+  HEXAD_TRY(read(0, page));
+  HEXAD_TRY_ASSIGN(LmdbMeta meta, decode_meta(path_, page));
+  HEXAD_TRY(read(meta.page_size, page));
+  HEXAD_TRY_ASSIGN(const LmdbMeta other, decode_meta(path_, page));
+  if (other.page_size != meta.page_size) return corrupt(path_, "two page sizes");
+  if (other.transaction > meta.transaction) meta = other;
+  HEXAD_TRY_ASSIGN(const std::uint64_t bytes, size());
+  const std::uint64_t needed = (meta.last_page + 1) * meta.page_size;
+  if (bytes < needed) {
+    return corrupt(path_, "the file has " + std::to_string(bytes) + " bytes of the " +
+                              std::to_string(needed) + " that its meta page mentions");
+  }
+  return meta;
+}
+
+Status LmdbFile::extend(std::uint64_t size) const {
+  HEXAD_TRY_ASSIGN(const std::uint64_t now, this->size());
+  if (now < size) {
+    const std::string what = "cannot extend " + path_ + " to " + format_size(size);
+    // Allocated now, so that a full file system shows here and not in the middle of a commit.
+    int failed = 0;
+    do {
+      failed = ::fallocate(fd_, 0, static_cast<off_t>(now), static_cast<off_t>(size - now)) == 0
+                   ? 0
+                   : errno;
+    } while (failed == EINTR);
+    if (failed == EOPNOTSUPP || failed == ENOSYS) {
+      failed = ::ftruncate(fd_, static_cast<off_t>(size)) == 0 ? 0 : errno;
+    }
+    if (failed != 0) {
+      const Error error = system_error(failed, what);
+      // What an attempt may have left; if this fails too, the file is longer than needed.
+      if (::ftruncate(fd_, static_cast<off_t>(now)) != 0) return error;
+      return error;
+    }
+  }
+  if (::fsync(fd_) != 0) return system_error(errno, "cannot sync " + path_);
+  return {};
+}
+
+Status sync_lmdb_dir(const std::string& dir) {
+  const int fd = ::open(dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return system_error(errno, "cannot open " + dir);
+  const int failed = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  if (failed != 0) return system_error(failed, "cannot sync " + dir);
+  return {};
+}
+
+Status make_lmdb_dir(const std::string& dir) {
+  if (::mkdir(dir.c_str(), 0700) == 0) return sync_lmdb_dir(parent_of(dir));
+  const int failed = errno;
+  struct stat info {};
+  if (failed == EEXIST && ::stat(dir.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) return {};
+  return system_error(failed, "cannot create " + dir);
+}
+
+Status remove_file(const std::string& path) {
+  if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+  return system_error(errno, "cannot delete " + path);
+}
+
+}  // namespace hexad::kv

@@ -1,0 +1,99 @@
+// Inside the memtable: entries, versions, the arena that holds them, and the B+tree that finds
+// them.
+//
+// The tree only grows: entries never leave it one by one, so there is no merging of nodes, and
+// rebuild() makes a new one after a cut. A node compares with one word per entry, the eight bytes
+// behind the prefix that all its keys share; keys themselves are looked at only where words tie.
+// With names that share long prefixes this costs about one cache miss per level.
+//
+//   T1  entries of a node are sorted by key; an inner node's entry i is the first one below child i
+//   T2  words[i] = the 8 bytes of key i behind `common`, big-endian, padded with zeros
+//   T3  all keys of a node begin with the same `common` bytes
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "base/ids.h"
+
+namespace hexad::kv {
+
+struct MemtableVersion {
+  MemtableVersion* older = nullptr;
+  Lsn lsn = 0;
+  const char* data = nullptr;
+  std::uint64_t size = 0;
+  bool tombstone = false;
+
+  std::optional<std::string_view> value() const {
+    return tombstone ? std::nullopt : std::optional(std::string_view(data, size));
+  }
+};
+
+struct MemtableEntry {
+  MemtableEntry* previous = nullptr;
+  MemtableEntry* next = nullptr;
+  MemtableVersion* newest = nullptr;
+  const char* key_data = nullptr;
+  std::uint64_t key_size = 0;
+
+  std::string_view key() const { return {key_data, key_size}; }
+};
+
+// Memory that is given back all at once.
+class MemtableArena {
+ public:
+  // Aligned to 8 bytes.
+  char* allocate(std::uint64_t size);
+  const char* copy(std::string_view bytes);
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::vector<std::unique_ptr<char[]>> chunks_;
+  char* free_ = nullptr;
+  std::uint64_t left_ = 0;
+  std::uint64_t bytes_ = 0;
+};
+
+class MemtableTree {
+ public:
+  MemtableTree();
+  ~MemtableTree();
+
+  // The entry with exactly this key, or null.
+  MemtableEntry* find(std::string_view key) const;
+  // The first entry with a key >= `key`, or null.
+  MemtableEntry* at_or_after(std::string_view key) const;
+  // The entry for `key`, made when missing; `created` says so. Without versions at first.
+  MemtableEntry* find_or_add(std::string_view key, bool* created);
+  MemtableEntry* first() const { return first_; }
+  MemtableEntry* last() const { return last_; }
+
+  // Takes entries without versions out of the list and builds the tree again.
+  void rebuild();
+  MemtableArena& arena() { return arena_; }
+  std::uint64_t bytes() const;
+  // T1-T3 and the list.
+  void check_invariants() const;
+
+ private:
+  struct Node;
+  static std::size_t lower_bound(const Node& node, std::string_view key);
+  static void reword(Node& node);
+  static void insert_at(Node& node, std::size_t at, MemtableEntry* entry, Node* child);
+  static std::unique_ptr<Node> split(Node& node, std::size_t at);
+  void add(MemtableEntry* entry);
+  void check(const Node& node, std::size_t* count) const;
+
+  MemtableArena arena_;
+  std::unique_ptr<Node> root_;
+  std::uint64_t nodes_ = 0;
+  MemtableEntry* first_ = nullptr;
+  MemtableEntry* last_ = nullptr;
+};
+
+}  // namespace hexad::kv
