@@ -43,7 +43,8 @@ class Codec {
   // lowest indexes. `shards`: k+m spans; those in neither set are not looked at and may be empty,
   // all others have one length. A degraded read of one cell thus costs one output, however many
   // shards are lost. Nothing wanted is a no-op.
-  // Cost before the first byte: O(k * lost^2) table look-ups, about a microsecond at 4+2.
+  // Cost before the first byte: O(k * lost^2) table look-ups, about 0.2 us at 4+2 with ISA-L (the
+  // packet codes of Jerasure take 2 to 6 us there, milliseconds at 32+8).
   // Errors: kInvalidArgument (wrong number of spans, lengths differ, not aligned, an index out of
   // range, a shard both present and wanted), kUnavailable (fewer than k present).
   virtual Status reconstruct_wanted(std::span<const MutByteView> shards, ShardSet present,

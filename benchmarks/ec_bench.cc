@@ -1,0 +1,117 @@
+// How fast are encoding and reconstruction, per codec and cell size, beside memcpy of the same
+// bytes? bytes_per_second counts user data: k cells per stripe. One thread, data in cache up to
+// 64 KiB cells.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "ec/codec.h"
+#include "ec/profile.h"
+
+namespace {
+
+using namespace hexad;
+
+struct Stripe {
+  Stripe(const ec::Profile& profile, std::size_t cell) {
+    for (std::uint32_t i = 0; i < profile.shards(); ++i) {
+      cells.emplace_back(cell);
+      for (std::size_t at = 0; at < cell; ++at) {
+        cells.back().data()[at] = static_cast<std::byte>((at * 167 + i * 59) >> 3);
+      }
+      all.push_back(cells.back().bytes());
+      if (i < profile.k) data.push_back(cells.back().bytes());
+    }
+    parity.assign(all.begin() + profile.k, all.end());
+  }
+
+  std::vector<AlignedBuffer> cells;
+  std::vector<ByteView> data;
+  std::vector<MutByteView> parity;
+  std::vector<MutByteView> all;
+};
+
+void require(const Status& status) {
+  if (!status.ok()) {
+    std::abort();
+  }
+}
+
+void set_rates(benchmark::State& state, const ec::Profile& profile, std::size_t cell) {
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * profile.k * cell));
+}
+
+void encode(benchmark::State& state, const ec::Profile& profile) {
+  const auto cell = static_cast<std::size_t>(state.range(0));
+  const auto codec = std::move(ec::make_codec(profile)).value();
+  Stripe stripe(profile, cell);
+  for (auto _ : state) {
+    require(codec->encode(stripe.data, stripe.parity));
+    benchmark::ClobberMemory();
+  }
+  set_rates(state, profile, cell);
+}
+
+// The first `lost` data cells are rebuilt from the rest.
+void reconstruct(benchmark::State& state, const ec::Profile& profile, std::uint32_t lost) {
+  const auto cell = static_cast<std::size_t>(state.range(0));
+  const auto codec = std::move(ec::make_codec(profile)).value();
+  Stripe stripe(profile, cell);
+  require(codec->encode(stripe.data, stripe.parity));
+  std::vector<ec::ShardIndex> list;
+  for (std::uint32_t i = 0; i < lost; ++i) list.push_back(i);
+  for (auto _ : state) {
+    require(codec->reconstruct(stripe.all, list));
+    benchmark::ClobberMemory();
+  }
+  if (!*codec->verify(std::vector<ByteView>(stripe.all.begin(), stripe.all.end()))) std::abort();
+  set_rates(state, profile, cell);
+}
+
+// The ceiling: the k data cells copied once.
+void copy(benchmark::State& state) {
+  const auto cell = static_cast<std::size_t>(state.range(0));
+  const ec::Profile profile;
+  Stripe from(profile, cell);
+  Stripe to(profile, cell);
+  for (auto _ : state) {
+    for (std::uint32_t i = 0; i < profile.k; ++i) copy_bytes(to.all[i], from.data[i]);
+    benchmark::ClobberMemory();
+  }
+  set_rates(state, profile, cell);
+}
+
+bool register_all() {
+  const auto sizes = [](benchmark::internal::Benchmark* bench) {
+    for (std::int64_t cell : {512, 4096, 16384, 65536, 262144, 1048576}) bench->Arg(cell);
+  };
+  sizes(benchmark::RegisterBenchmark("memcpy/4_cells", copy)->ArgName("cell"));
+  const std::pair<const char*, const char*> profiles[] = {
+      {"4+2", "isa:reed_sol_van"},      {"4+2", "isa:cauchy"},
+      {"4+2", "jerasure:reed_sol_van"}, {"4+2", "jerasure:cauchy_good"},
+      {"8+3", "isa:reed_sol_van"},      {"10+4", "isa:cauchy"},
+      {"2+1", "isa:reed_sol_van"},
+  };
+  for (const auto& [shape, codec] : profiles) {
+    const ec::Profile profile = *ec::parse_profile(shape, codec);
+    const std::string suffix = "/" + std::string(shape) + "/" + codec;
+    sizes(benchmark::RegisterBenchmark(("encode" + suffix).c_str(), encode, profile)
+              ->ArgName("cell"));
+    sizes(benchmark::RegisterBenchmark(("rebuild_1" + suffix).c_str(), reconstruct, profile, 1U)
+              ->ArgName("cell"));
+    if (profile.m >= 2) {
+      sizes(benchmark::RegisterBenchmark(("rebuild_2" + suffix).c_str(), reconstruct, profile, 2U)
+                ->ArgName("cell"));
+    }
+  }
+  return true;
+}
+
+const bool registered = register_all();
+
+}  // namespace
