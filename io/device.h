@@ -66,8 +66,8 @@ struct IoRequest {
 // queue. Neither copied nor moved while in flight. `done`, when set, runs once after the last
 // request, on whatever thread reaped it, which may be the submitter inside submit(): it is short,
 // takes no lock that is held while waiting or submitting, and does not wait for I/O; it may submit
-// other batches or destroy this one. It is moved out before it runs, so a batch that goes out again needs a new one. With
-// `done` set, nobody waits on the batch.
+// other batches or destroy this one. It is moved out before it runs, so a batch that goes out again
+// needs a new one. With `done` set, nobody waits on the batch.
 class IoBatch {
  public:
   IoBatch() = default;

@@ -1,0 +1,228 @@
+#include "io/file_device.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <optional>
+#include <utility>
+
+#include "base/units.h"
+#include "io/file_geometry.h"
+#include "io/os_error.h"
+
+namespace hexad::io {
+
+namespace {
+
+// O_NONBLOCK so that opening a FIFO by mistake does not hang; it is taken back after the check.
+constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+
+template <typename Call>
+auto retry(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
+Error open_error(const std::string& path, int number) {
+  if (number != ELOOP) return os_error(number, "cannot open " + path);
+  char resolved[PATH_MAX];
+  const bool found = realpath(path.c_str(), resolved) != nullptr;
+  return Error{ErrorCode::kInvalidArgument, path + " is a symbolic link",
+               found ? "Name what it leads to: " + std::string(resolved)
+                     : std::string("Name the file or device itself.")};
+}
+
+// A new name is durable only when its directory is.
+Status sync_directory_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  const std::string directory =
+      slash == std::string::npos ? "." : path.substr(0, std::max<std::size_t>(slash, 1));
+  const Fd fd(retry([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
+  if (!fd.valid()) return os_error(errno, "cannot open directory " + directory);
+  if (retry([&] { return fsync(fd.get()); }) != 0) {
+    return os_error(errno, "cannot sync directory " + directory);
+  }
+  return {};
+}
+
+// All blocks from `from` to `to` reserved, the size raised. File systems without fallocate get
+// the size alone. On failure the old size stands.
+Status preallocate(int fd, const std::string& name, std::uint64_t from, std::uint64_t to) {
+  if (from == to) return {};
+  int number = 0;
+  if (retry([&] {
+        return fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
+      }) != 0) {
+    number = errno;
+    if (number == EOPNOTSUPP) {
+      number = retry([&] { return ftruncate(fd, static_cast<off_t>(to)); }) == 0 ? 0 : errno;
+    }
+  }
+  if (number == 0) return {};
+  // Some file systems leave the part that did fit.
+  if (retry([&] { return ftruncate(fd, static_cast<off_t>(from)); }) != 0) {
+    return os_error(errno, name + ": cannot take back a growth that failed");
+  }
+  return os_error(number, name + ": no room to grow to " + format_size(to));
+}
+
+const char* verb(IoOp op) {
+  switch (op) {
+    case IoOp::kRead:
+      return "read";
+    case IoOp::kWrite:
+      return "write";
+    case IoOp::kFlush:
+      return "flush";
+    case IoOp::kDiscard:
+      return "discard";
+  }
+  return "request";
+}
+
+std::string subject_of(const IoRequest& request) {
+  std::string text = request.device->name() + ": " + verb(request.op);
+  if (request.op == IoOp::kFlush) return text;
+  return text + " of " + format_size(request.length) + " at byte " + std::to_string(request.offset);
+}
+
+}  // namespace
+
+Fd::~Fd() {
+  if (fd_ >= 0) close(fd_);
+}
+
+Result<std::unique_ptr<FileDevice>> FileDevice::open(const std::string& path, OpenMode mode,
+                                                     FileQueue& queue, Caching caching) {
+  const int access = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
+  Fd fd(retry([&] { return ::open(path.c_str(), access | kOpenFlags); }));
+  if (!fd.valid()) return open_error(path, errno);
+  return adopt(path, std::move(fd), mode, queue, caching);
+}
+
+Result<std::unique_ptr<FileDevice>> FileDevice::create(const std::string& path, std::uint64_t size,
+                                                       FileQueue& queue, Caching caching) {
+  if (size == 0 || !is_multiple(size, 4096) || size > std::uint64_t{LLONG_MAX}) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path + ": a device of " + std::to_string(size) + " bytes cannot be made",
+                 "Choose a positive multiple of 4 KiB."};
+  }
+  Fd fd(retry([&] { return ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | kOpenFlags, 0600); }));
+  if (!fd.valid()) {
+    if (errno != EEXIST) return open_error(path, errno);
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device,
+                     open(path, OpenMode::kReadWrite, queue, caching));
+    if (!device->block_device_ && device->geometry_.size < size) {
+      HEXAD_TRY(device->grow(size));
+      HEXAD_TRY(device->flush());
+    }
+    return device;
+  }
+  const auto build = [&]() -> Result<std::unique_ptr<FileDevice>> {
+    HEXAD_TRY(preallocate(fd.get(), path, 0, size));
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device,
+                     adopt(path, std::move(fd), OpenMode::kReadWrite, queue, caching));
+    if (retry([&] { return fsync(device->fd()); }) != 0) return os_error(errno, path + ": sync");
+    HEXAD_TRY(sync_directory_of(path));
+    return device;
+  };
+  Result<std::unique_ptr<FileDevice>> built = build();
+  if (!built.ok()) unlink(path.c_str());
+  return built;
+}
+
+Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, Fd fd, OpenMode mode,
+                                                      FileQueue& queue, Caching caching) {
+  std::unique_ptr<FileDevice> device(new FileDevice(path, mode, queue));
+  device->fd_ = std::move(fd);
+  struct stat status {};
+  if (fstat(device->fd(), &status) != 0) return os_error(errno, path);
+  if (!S_ISREG(status.st_mode) && !S_ISBLK(status.st_mode)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path + " is neither a regular file nor a block device",
+                 "Name a regular file or a block device."};
+  }
+  device->block_device_ = S_ISBLK(status.st_mode);
+  HEXAD_TRY(device->lock());
+  if (device->block_device_ && mode == OpenMode::kReadWrite) HEXAD_TRY(device->claim());
+
+  // The flags can be changed now that the descriptor is known to be a file: direct, and blocking.
+  const int flags = fcntl(device->fd(), F_GETFL) & ~O_NONBLOCK;
+  device->direct_ =
+      caching == Caching::kDirectIfPossible && fcntl(device->fd(), F_SETFL, flags | O_DIRECT) == 0;
+  Result<Geometry> geometry = device->block_device_
+                                  ? block_device_geometry(device->fd(), path)
+                                  : regular_file_geometry(device->fd(), path, device->direct_);
+  if (!geometry.ok()) return geometry.error();
+  if (!device->direct_ && fcntl(device->fd(), F_SETFL, flags) != 0) return os_error(errno, path);
+  device->geometry_ = *geometry;
+  device->queue_index_ = queue.attach(device->fd());
+  return device;
+}
+
+FileDevice::~FileDevice() {
+  if (queue_index_ >= 0) queue_.detach(queue_index_);
+  // A ring may keep the file open a little longer than we do; the lock goes now.
+  if (fd_.valid()) flock(fd_.get(), LOCK_UN);
+}
+
+Status FileDevice::lock() {
+  const int kind = mode_ == OpenMode::kReadOnly ? LOCK_SH : LOCK_EX;
+  if (retry([&] { return flock(fd(), kind | LOCK_NB); }) == 0) return {};
+  if (errno != EWOULDBLOCK) return os_error(errno, name_ + ": cannot lock");
+  const std::optional<int> holder = lock_holder(fd());
+  std::string who = " is locked by another program";
+  if (holder == static_cast<int>(getpid())) {
+    who = " is open already, in this process";
+  } else if (holder.has_value()) {
+    who = " is locked by process " + std::to_string(*holder);
+  }
+  return Error{ErrorCode::kBusy, name_ + who, "Close the store there first."};
+}
+
+Status FileDevice::claim() {
+  claim_ =
+      Fd(retry([&] { return ::open(name_.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC | O_NOFOLLOW); }));
+  if (claim_.valid()) return {};
+  if (errno == EBUSY) {
+    return Error{ErrorCode::kBusy, name_ + " is in use by the system (mounted, swap or an array)",
+                 "Unmount it, or name another device."};
+  }
+  return os_error(errno, name_ + ": cannot claim");
+}
+
+Status FileDevice::grow(std::uint64_t new_size) {
+  if (read_only()) return Error{ErrorCode::kReadOnly, name_ + " is open for reading only", ""};
+  if (block_device_) {
+    return Error{ErrorCode::kUnsupported, name_ + " is a block device and has the size it has", ""};
+  }
+  if (new_size < geometry_.size || !is_multiple(new_size, geometry_.logical_block) ||
+      new_size > std::uint64_t{LLONG_MAX}) {
+    return Error{ErrorCode::kInvalidArgument,
+                 name_ + ": cannot grow from " + std::to_string(geometry_.size) + " to " +
+                     std::to_string(new_size) + " bytes",
+                 "Sizes only grow, in whole blocks of " + format_size(geometry_.logical_block)};
+  }
+  HEXAD_TRY(preallocate(fd(), name_, geometry_.size, new_size));
+  geometry_.size = new_size;
+  return {};
+}
+
+Error request_error(const IoRequest& request, int number) {
+  return os_error(number, subject_of(request));
+}
+
+Error short_request_error(const IoRequest& request, std::uint64_t transferred) {
+  return Error{ErrorCode::kIo,
+               subject_of(request) + ": only " + format_size(transferred) + " are there",
+               "The file or device has become shorter since it was opened."};
+}
+
+}  // namespace hexad::io

@@ -1,0 +1,98 @@
+// Regular files and raw block devices as io::Device, and what the two queues that serve them
+// (io/uring_queue.h, io/thread_queue.h) have in common.
+//
+// A file is opened with O_DIRECT where the file system allows it, else through the page cache. It
+// is locked with flock(2) while open, alone for writing and shared for reading; the kernel's list
+// of locks then names the holder's process. A block device opened for writing is claimed as well
+// (O_EXCL), which the kernel refuses while it is mounted or part of an array.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+#include "io/device.h"
+#include "io/system.h"
+
+namespace hexad::io {
+
+// A queue that serves file descriptors. The descriptor of a device is announced to it for as long
+// as the device is open, so that the kernel may keep a reference ready.
+class FileQueue : public IoQueue {
+ public:
+  // The index by which requests may name `fd`, or -1 when only the descriptor itself serves.
+  virtual int attach(int fd) = 0;
+  // Precondition: nothing of this descriptor is in flight.
+  virtual void detach(int index) = 0;
+};
+
+enum class Caching : std::uint8_t {
+  kDirectIfPossible,  // O_DIRECT, or the page cache where that is refused
+  kBuffered,          // the page cache, for tests of that case
+};
+
+// A file descriptor that is closed with its owner; -1 is none.
+class Fd {
+ public:
+  explicit Fd(int fd = -1) : fd_(fd) {}
+  Fd(Fd&& other) noexcept : fd_(other.fd_) { other.fd_ = -1; }
+  Fd& operator=(Fd&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Fd();
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+class FileDevice final : public Device {
+ public:
+  // Errors: as System::open_device. `queue` outlives the device.
+  static Result<std::unique_ptr<FileDevice>> open(const std::string& path, OpenMode mode,
+                                                  FileQueue& queue,
+                                                  Caching caching = Caching::kDirectIfPossible);
+  // As System::create_device. When it fails, no new file stays behind.
+  static Result<std::unique_ptr<FileDevice>> create(const std::string& path, std::uint64_t size,
+                                                    FileQueue& queue,
+                                                    Caching caching = Caching::kDirectIfPossible);
+  ~FileDevice() override;
+
+  const Geometry& geometry() const override { return geometry_; }
+  const std::string& name() const override { return name_; }
+  IoQueue& queue() override { return queue_; }
+  Status grow(std::uint64_t new_size) override;
+  bool direct() const override { return direct_; }
+  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+
+  // For the queues.
+  int fd() const { return fd_.get(); }
+  int queue_index() const { return queue_index_; }
+
+ private:
+  FileDevice(std::string name, OpenMode mode, FileQueue& queue)
+      : name_(std::move(name)), mode_(mode), queue_(queue) {}
+  static Result<std::unique_ptr<FileDevice>> adopt(const std::string& path, Fd fd, OpenMode mode,
+                                                   FileQueue& queue, Caching caching);
+  Status lock();
+  Status claim();
+
+  const std::string name_;
+  const OpenMode mode_;
+  FileQueue& queue_;
+  Fd fd_;
+  Fd claim_;  // holds the claim on a block device; apart from fd_, which the ring may hold longer
+  Geometry geometry_;
+  bool direct_ = false;
+  bool block_device_ = false;
+  int queue_index_ = -1;
+};
+
+// The error of a request whose system call failed with `number`, a positive errno value.
+Error request_error(const IoRequest& request, int number);
+// The error of a request at whose place the file or device has no bytes.
+Error short_request_error(const IoRequest& request, std::uint64_t transferred);
+
+}  // namespace hexad::io

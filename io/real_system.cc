@@ -1,0 +1,71 @@
+#include <algorithm>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "io/file_device.h"
+#include "io/system.h"
+#include "io/thread_queue.h"
+#include "io/uring_queue.h"
+
+namespace hexad::io {
+
+namespace {
+
+// Requests are mostly asleep in the kernel: more of them than processors pays.
+constexpr int kQueueThreads = 16;
+
+int pool_threads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
+}
+
+class RealSystem final : public System {
+ public:
+  explicit RealSystem(std::unique_ptr<FileQueue> queue)
+      : queue_(std::move(queue)), executor_(make_thread_executor(pool_threads())) {}
+
+  Executor& executor() override { return *executor_; }
+  Clock& clock() override { return executor_->clock(); }
+  IoQueue& queue() override { return *queue_; }
+
+  std::uint64_t draw_seed() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return seeds_.next();
+  }
+
+  Result<std::unique_ptr<Device>> open_device(const std::string& path, OpenMode mode) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::open(path, mode, *queue_));
+    return std::unique_ptr<Device>(std::move(device));
+  }
+
+  Result<std::unique_ptr<Device>> create_device(const std::string& path,
+                                                std::uint64_t size) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::create(path, size, *queue_));
+    return std::unique_ptr<Device>(std::move(device));
+  }
+
+ private:
+  // The queue outlives the tasks of the executor, which may use it to their end.
+  const std::unique_ptr<FileQueue> queue_;
+  const std::unique_ptr<Executor> executor_;
+  std::mutex mutex_;
+  Rng seeds_ = Rng::from_entropy();  // guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<System>> make_real_system(QueueKind kind) {
+  std::unique_ptr<FileQueue> queue;
+  if (kind != QueueKind::kThreads) {
+    Result<std::unique_ptr<FileQueue>> ring = make_uring_queue();
+    if (ring.ok()) {
+      queue = std::move(ring).value();
+    } else if (kind == QueueKind::kUring || ring.error().code != ErrorCode::kUnsupported) {
+      return ring.error();
+    }
+  }
+  if (queue == nullptr) queue = make_thread_queue(kQueueThreads);
+  return std::unique_ptr<System>(std::make_unique<RealSystem>(std::move(queue)));
+}
+
+}  // namespace hexad::io

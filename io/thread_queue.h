@@ -1,0 +1,20 @@
+// Requests to files by a pool of threads with pread, pwrite and fdatasync: for machines where
+// io_uring is refused. A caller of wait() executes its own requests that no pool thread has taken
+// yet, so a lone blocking request does not change threads.
+#pragma once
+
+#include <memory>
+
+#include "io/file_device.h"
+
+namespace hexad::io {
+
+// `threads` (> 0) bounds the requests in flight, besides those that waiting callers execute.
+// Nothing is in flight when the queue is destroyed.
+std::unique_ptr<FileQueue> make_thread_queue(int threads);
+
+// Executes one request to a FileDevice here and now, whole, however often the kernel transfers
+// less or is interrupted. Checks nothing (D1).
+Status execute_request(const IoRequest& request);
+
+}  // namespace hexad::io

@@ -1,0 +1,451 @@
+#include "io/uring_queue.h"
+
+#include <fcntl.h>
+#include <liburing.h>
+#include <linux/falloc.h>
+#include <linux/fs.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <span>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "io/os_error.h"
+
+namespace hexad::io {
+
+namespace {
+
+constexpr std::uint64_t kLargestTransfer = 1_GiB;  // Linux: 2 GiB less a page
+constexpr std::size_t kReapAtOnce = 64;
+constexpr int kMostRetries = 1000;
+
+// One request that the kernel has or is about to get. Its index is the completion's user data.
+struct Flight {
+  IoBatch* batch = nullptr;
+  IoRequest* request = nullptr;
+  std::uint64_t moved = 0;  // bytes transferred so far
+  int retries = 0;
+  bool callback = false;  // batch->done is set: the batch counts in callbacks_
+};
+
+struct Completion {
+  std::uint32_t flight;
+  int result;
+};
+
+// Somebody asleep in wait(); lives on that thread's stack, listed in waiters_.
+struct Waiter {
+  explicit Waiter(IoBatch& of) : batch(of) {}
+  IoBatch& batch;
+  std::condition_variable wake;
+  bool promoted = false;  // is the reaper now
+};
+
+// Who reaps. Completions are taken off the ring by one thread at a time, the reaper. The role is a
+// token, guarded by reap_mutex_; the reaper itself works without that lock.
+//
+//   Q1  reaping_ is true exactly while some thread has the role or has been promoted to it and is
+//       on its way. The role goes from hand to hand without becoming free in between.
+//   Q2  The role is free only if no thread sleeps in wait() and callbacks_ is 0. So whenever a
+//       completion is owed to somebody, somebody is blocked on the ring or about to be:
+//         wait()    takes a free role, and otherwise enters itself in waiters_, which makes the
+//                   reaper promote it (or another) before it lets go;
+//         submit()  of a batch with a callback promotes the background thread if the role is free;
+//         hand_on() runs when a reaper is done, and promotes a waiter whose batch is incomplete,
+//                   else the background thread if callbacks_ > 0, else frees the role.
+//   Q3  A waiter that sleeps is woken when its batch is complete. The reaper makes the batch
+//       complete first and takes reap_mutex_ afterwards to look through waiters_. A waiter checks
+//       its batch and enters itself under one hold of reap_mutex_: either it sees the batch
+//       complete, or the reaper, later, sees it in the list.
+//   Q4  A promoted waiter whose batch has become complete on the way hands the role on at once.
+//   Q5  Only the reaper completes requests that reached the kernel, so while a thread has the role
+//       and its own batch is incomplete, some request of that batch is in the ring or in backlog_
+//       behind requests that are: blocking on the ring ends.
+//   Q6  An entry of flights_ is written before its request is submitted and read after its
+//       completion, both under flights_mutex_ (the kernel orders the two, but not in a way that a
+//       race detector sees). In between nobody touches it but its submitter.
+//   Q7  At most flights_.size() requests are in the kernel, and the completion ring holds as many:
+//       it never overflows.
+//
+// Locks: submit_mutex_ before flights_mutex_; reap_mutex_ alone. None is held while a callback
+// runs.
+class UringQueue final : public FileQueue {
+ public:
+  static Result<std::unique_ptr<FileQueue>> make(UringOptions options);
+  ~UringQueue() override;
+
+  int attach(int fd) override;
+  void detach(int index) override;
+  std::string name() const override { return "io_uring"; }
+  void wait(IoBatch& batch) override;
+
+ protected:
+  void submit_requests(IoBatch& batch) override;
+
+ private:
+  explicit UringQueue(UringOptions options) : flights_(options.in_flight) {
+    for (std::uint32_t i = options.in_flight; i-- > 0;) free_.push_back(i);
+  }
+
+  // The submitting side.
+  void take_flights(std::vector<std::uint32_t>& taken);
+  void push(std::span<const std::uint32_t> flights);
+  void prepare(io_uring_sqe* sqe, std::uint32_t index);
+  void enter(std::unique_lock<std::mutex>& lock);
+
+  // The reaping side; all but serve() and wait_for_completions() are called by the reaper alone.
+  void serve();
+  void reap();
+  std::size_t wait_for_completions(std::span<Completion> into);
+  bool settle(Flight& flight, int result);
+  void wake_complete_waiters();
+  void hand_on();
+
+  io_uring ring_{};
+  std::mutex submit_mutex_;  // the submission side of ring_
+
+  std::mutex flights_mutex_;
+  std::vector<Flight> flights_;
+  std::vector<std::uint32_t> free_;                      // indices into flights_
+  std::deque<std::pair<IoBatch*, IoRequest*>> backlog_;  // waiting for a free flight
+
+  std::mutex reap_mutex_;
+  bool reaping_ = false;          // Q1
+  std::vector<Waiter*> waiters_;  // asleep in wait(), oldest first
+  std::size_t callbacks_ = 0;     // batches with a callback that are not complete
+  bool background_promoted_ = false;
+  bool closing_ = false;
+  std::condition_variable background_wake_;
+  std::thread background_;
+
+  std::mutex files_mutex_;
+  std::vector<int> free_files_;  // indices of the ring's file table
+};
+
+Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
+  std::unique_ptr<UringQueue> queue(new UringQueue(options));
+  const unsigned entries = std::min(options.in_flight, 256u);
+  io_uring_params params{};
+  params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL;
+  params.cq_entries = std::max(options.in_flight, 2 * entries);
+  int rc = io_uring_queue_init_params(entries, &queue->ring_, &params);
+  if (rc == -EINVAL) {  // before Linux 5.18
+    params = {};
+    params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
+    params.cq_entries = std::max(options.in_flight, 2 * entries);
+    rc = io_uring_queue_init_params(entries, &queue->ring_, &params);
+  }
+  if (rc < 0) {
+    // So that the destructor knows that there is no ring.
+    queue->ring_.ring_fd = -1;
+    if (rc == -ENOSYS || rc == -EPERM || rc == -EACCES || rc == -EINVAL) {
+      return Error{ErrorCode::kUnsupported,
+                   std::string("io_uring is not available: ") + std::strerror(-rc),
+                   "Use the thread queue, or allow io_uring (sysctl kernel.io_uring_disabled)."};
+    }
+    return os_error(-rc, "cannot make an io_uring");
+  }
+  // A table of descriptors saves the kernel a look-up for each request; without one they work too.
+  if (io_uring_register_files_sparse(&queue->ring_, options.registered_files) == 0) {
+    for (unsigned i = options.registered_files; i-- > 0;) {
+      queue->free_files_.push_back(static_cast<int>(i));
+    }
+  }
+  UringQueue* raw = queue.get();
+  queue->background_ = std::thread([raw] { raw->serve(); });
+  return std::unique_ptr<FileQueue>(std::move(queue));
+}
+
+UringQueue::~UringQueue() {
+  if (ring_.ring_fd < 0) return;
+  {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    closing_ = true;
+  }
+  background_wake_.notify_one();
+  background_.join();
+  HEXAD_ASSERT(free_.size() == flights_.size());
+  io_uring_queue_exit(&ring_);
+}
+
+int UringQueue::attach(int fd) {
+  const std::lock_guard<std::mutex> lock(files_mutex_);
+  if (free_files_.empty()) return -1;
+  const int index = free_files_.back();
+  if (io_uring_register_files_update(&ring_, static_cast<unsigned>(index), &fd, 1) != 1) return -1;
+  free_files_.pop_back();
+  return index;
+}
+
+void UringQueue::detach(int index) {
+  const std::lock_guard<std::mutex> lock(files_mutex_);
+  const int none = -1;
+  const int rc = io_uring_register_files_update(&ring_, static_cast<unsigned>(index), &none, 1);
+  // An index that could not be cleared is not used again.
+  if (rc == 1) free_files_.push_back(index);
+}
+
+void UringQueue::submit_requests(IoBatch& batch) {
+  const bool callback = static_cast<bool>(batch.done);
+  const std::size_t count = batch.requests.size();
+  std::size_t refused = 0;
+  for (IoRequest& request : batch.requests) {
+    request.status = check(request);
+    if (!request.status.ok()) ++refused;
+  }
+  if (refused == count) {
+    for (std::size_t i = 0; i < count; ++i) finish(batch);
+    return;
+  }
+  // While valid requests are outstanding none of these is the last one.
+  for (std::size_t i = 0; i < refused; ++i) finish(batch);
+  if (callback) {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    ++callbacks_;
+    if (!reaping_) {  // Q2
+      reaping_ = true;
+      background_promoted_ = true;
+      background_wake_.notify_one();
+    }
+  }
+  std::vector<std::uint32_t> taken;
+  taken.reserve(std::min(count, flights_.size()));
+  {
+    const std::lock_guard<std::mutex> lock(flights_mutex_);
+    for (IoRequest& request : batch.requests) {
+      if (request.status.ok()) backlog_.emplace_back(&batch, &request);
+    }
+    take_flights(taken);
+  }
+  // From here on the batch may be gone at any time: others may push what is in the backlog.
+  if (!taken.empty()) push(taken);
+}
+
+// Gives flights to the oldest requests of the backlog. flights_mutex_ is held.
+void UringQueue::take_flights(std::vector<std::uint32_t>& taken) {
+  while (!backlog_.empty() && !free_.empty()) {
+    const auto [batch, request] = backlog_.front();
+    backlog_.pop_front();
+    const std::uint32_t index = free_.back();
+    free_.pop_back();
+    flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done)};
+    taken.push_back(index);
+  }
+}
+
+void UringQueue::push(std::span<const std::uint32_t> flights) {
+  std::unique_lock<std::mutex> lock(submit_mutex_);
+  for (const std::uint32_t index : flights) {
+    io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+    while (sqe == nullptr) {
+      enter(lock);
+      sqe = io_uring_get_sqe(&ring_);
+    }
+    prepare(sqe, index);
+  }
+  enter(lock);
+}
+
+void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
+  const Flight& flight = flights_[index];
+  const IoRequest& request = *flight.request;
+  const auto* device = static_cast<const FileDevice*>(request.device);
+  const bool registered = device->queue_index() >= 0;
+  const int fd = registered ? device->queue_index() : device->fd();
+  const std::uint64_t offset = request.offset + flight.moved;
+  const auto length =
+      static_cast<unsigned>(std::min(request.length - flight.moved, kLargestTransfer));
+  switch (request.op) {
+    case IoOp::kRead:
+      io_uring_prep_read(sqe, fd, request.data + flight.moved, length, offset);
+      break;
+    case IoOp::kWrite:
+      io_uring_prep_write(sqe, fd, request.data + flight.moved, length, offset);
+      if (request.mode == WriteMode::kDurable) sqe->rw_flags = RWF_DSYNC;
+      break;
+    case IoOp::kFlush:
+      io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
+      break;
+    case IoOp::kDiscard:
+      io_uring_prep_fallocate(sqe, fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                              static_cast<off_t>(request.offset),
+                              static_cast<off_t>(request.length));
+      break;
+  }
+  if (registered) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+  io_uring_sqe_set_data64(sqe, index);
+}
+
+// Gives the kernel everything that is prepared. When it is short of memory this waits with the lock
+// released: others may then prepare more and submit it together with ours.
+void UringQueue::enter(std::unique_lock<std::mutex>& lock) {
+  while (io_uring_sq_ready(&ring_) > 0) {
+    const int rc = io_uring_submit(&ring_);
+    if (rc >= 0 || rc == -EINTR) continue;
+    HEXAD_ASSERT(rc == -EAGAIN || rc == -EBUSY || rc == -ENOMEM);
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+    lock.lock();
+  }
+}
+
+void UringQueue::wait(IoBatch& batch) {
+  if (batch.complete()) return;
+  {
+    std::unique_lock<std::mutex> lock(reap_mutex_);
+    if (batch.complete()) return;  // Q3
+    if (reaping_) {
+      Waiter self(batch);
+      waiters_.push_back(&self);
+      self.wake.wait(lock, [&] { return self.promoted || batch.complete(); });
+      std::erase(waiters_, &self);
+      if (!self.promoted) return;
+    }
+    reaping_ = true;
+  }
+  while (!batch.complete()) reap();
+  hand_on();  // Q4
+}
+
+void UringQueue::serve() {
+  pthread_setname_np(pthread_self(), "hexad-reaper");
+  std::unique_lock<std::mutex> lock(reap_mutex_);
+  for (;;) {
+    background_wake_.wait(lock, [&] { return closing_ || background_promoted_; });
+    if (!background_promoted_) return;
+    background_promoted_ = false;
+    while (callbacks_ > 0) {
+      lock.unlock();
+      reap();
+      lock.lock();
+    }
+    lock.unlock();
+    hand_on();
+    lock.lock();
+  }
+}
+
+// The role goes to a waiter, to the background thread, or is free: Q2.
+void UringQueue::hand_on() {
+  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  for (Waiter* waiter : waiters_) {
+    if (waiter->batch.complete()) continue;
+    waiter->promoted = true;
+    waiter->wake.notify_one();
+    return;
+  }
+  if (callbacks_ > 0) {
+    background_promoted_ = true;
+    background_wake_.notify_one();
+    return;
+  }
+  reaping_ = false;
+}
+
+// Blocks until there are completions and deals with them.
+void UringQueue::reap() {
+  Completion completions[kReapAtOnce];
+  const std::size_t count = wait_for_completions(completions);
+  if (count == 0) return;
+
+  struct Finished {
+    IoBatch* batch;
+    bool callback;
+  };
+  Finished finished[kReapAtOnce];
+  std::size_t finished_count = 0;
+  std::vector<std::uint32_t> again;  // short transfers, and what the backlog gets flights for
+  {
+    const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+    for (std::size_t i = 0; i < count; ++i) {
+      const std::uint32_t index = completions[i].flight;
+      Flight& flight = flights_[index];
+      if (settle(flight, completions[i].result)) {
+        finished[finished_count++] = {flight.batch, flight.callback};
+        free_.push_back(index);
+      } else {
+        again.push_back(index);
+      }
+    }
+    take_flights(again);
+  }
+  if (!again.empty()) push(again);
+
+  std::size_t callbacks_run = 0;
+  bool waited_for = false;
+  for (std::size_t i = 0; i < finished_count; ++i) {
+    if (!finish(*finished[i].batch)) continue;
+    if (finished[i].callback) {
+      ++callbacks_run;
+    } else {
+      waited_for = true;
+    }
+  }
+  if (callbacks_run == 0 && !waited_for) return;
+  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  callbacks_ -= callbacks_run;
+  if (waited_for) wake_complete_waiters();
+}
+
+// reap_mutex_ is held.
+void UringQueue::wake_complete_waiters() {
+  for (Waiter* waiter : waiters_) {
+    if (waiter->batch.complete()) waiter->wake.notify_one();
+  }
+}
+
+std::size_t UringQueue::wait_for_completions(std::span<Completion> into) {
+  io_uring_cqe* first = nullptr;
+  const int rc = io_uring_wait_cqe(&ring_, &first);
+  if (rc < 0) {
+    HEXAD_ASSERT(rc == -EINTR || rc == -EAGAIN || rc == -ETIME);
+    return 0;
+  }
+  io_uring_cqe* entries[kReapAtOnce];
+  const unsigned count =
+      io_uring_peek_batch_cqe(&ring_, entries, static_cast<unsigned>(into.size()));
+  for (unsigned i = 0; i < count; ++i) {
+    into[i] = {static_cast<std::uint32_t>(io_uring_cqe_get_data64(entries[i])), entries[i]->res};
+  }
+  io_uring_cq_advance(&ring_, count);
+  return count;
+}
+
+// True when the request is complete, its status set; false when the rest of it has to go out again.
+bool UringQueue::settle(Flight& flight, int result) {
+  IoRequest& request = *flight.request;
+  const bool moves_bytes = request.op == IoOp::kRead || request.op == IoOp::kWrite;
+  if (result < 0) {
+    // ECANCELED: the thread that submitted has ended before its request had begun.
+    const bool passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
+    if (passing && ++flight.retries <= kMostRetries) return false;
+    const bool harmless = request.op == IoOp::kDiscard && result == -EOPNOTSUPP;  // D7
+    if (!harmless) request.status = request_error(request, -result);
+    return true;
+  }
+  if (!moves_bytes) return true;
+  if (result == 0) {
+    request.status = short_request_error(request, flight.moved);
+    return true;
+  }
+  flight.moved += static_cast<std::uint64_t>(result);
+  return flight.moved == request.length;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<FileQueue>> make_uring_queue(UringOptions options) {
+  return UringQueue::make(options);
+}
+
+}  // namespace hexad::io

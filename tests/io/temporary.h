@@ -1,0 +1,29 @@
+// A folder of a test's own, removed with everything in it.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "base/assert.h"
+
+namespace hexad::io::testing {
+
+class TemporaryDirectory {
+ public:
+  TemporaryDirectory() {
+    const char* base = std::getenv("TEST_TMPDIR");
+    std::string name = std::string(base != nullptr ? base : "/tmp") + "/hexad-XXXXXX";
+    HEXAD_ASSERT(mkdtemp(name.data()) != nullptr);
+    path_ = name;
+  }
+  ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  std::string path(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace hexad::io::testing
