@@ -42,7 +42,8 @@ class UnitBitmap {
   // True when the run lies inside and all of it is free (taken). False for an empty run.
   bool all_free(UnitRun run) const;
   bool all_used(UnitRun run) const;
-  bool is_used(std::uint32_t unit) const;  // precondition: unit < size()
+  std::uint32_t used_in(UnitRun run) const;  // taken units of a run that lies inside
+  bool is_used(std::uint32_t unit) const;    // precondition: unit < size()
 
   // Takes free units, gives taken ones back. Errors, without effect: kInvalidArgument (empty or
   // outside), kCorruption (a unit of the run is taken (free) already: double allocation or free).
@@ -54,6 +55,9 @@ class UnitBitmap {
 
   // Bit u % 64 of word u / 64 is unit u; bits beyond size() are set.
   std::vector<std::uint64_t> words() const;
+
+  // Every run of taken units, in order. O(units / 64 + runs).
+  std::vector<UnitRun> used_runs() const;
 
   // B1 to B3. Errors: kCorruption naming the invariant.
   Status check_invariants() const;
@@ -75,7 +79,6 @@ class UnitBitmap {
   static Summary join(const Summary& left, const Summary& right, std::uint32_t half_units);
   void summarize_all();
   void update(UnitRun run);
-  std::uint32_t count_used(UnitRun run) const;
   Status check_run(UnitRun run) const;
   std::optional<std::uint32_t> find_from(std::uint32_t units, std::uint32_t from) const;
 

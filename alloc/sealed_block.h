@@ -15,7 +15,9 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/codec.h"
 #include "base/error.h"
+#include "base/ids.h"
 
 namespace hexad::alloc {
 
@@ -30,5 +32,9 @@ std::string seal(std::string_view magic, std::string_view body);
 Result<std::string_view> unseal(std::string_view magic, ByteView slot, std::string_view what);
 
 bool has_magic(std::string_view magic, ByteView slot);
+
+// A uuid inside a body: its sixteen bytes.
+void encode_uuid(Encoder& encoder, const Uuid& uuid);
+Uuid decode_uuid(Decoder& decoder);
 
 }  // namespace hexad::alloc

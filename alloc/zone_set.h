@@ -46,8 +46,8 @@ namespace hexad::alloc {
 // need a checkpoint to take effect, always work.
 enum class Purpose : std::uint8_t { kUser, kInternal };
 
-// Units per slab, header units not counted: times the unit and k is user bytes. Sum of the first
-// five = total.
+// Units per slab, header units not counted: times the unit and k is user bytes. total is the sum of
+// the five that follow it.
 struct SpaceCounters {
   std::uint64_t total = 0;
   std::uint64_t free = 0;         // allocatable now, the reserve included
@@ -179,6 +179,7 @@ class ZoneSet {
   void add_deferred(Zone& zone, UnitRun run, Lsn lsn);
   void drop_deferred(Zone& zone, UnitRun run);
   void forget_marks(Zone& zone, UnitRun run);
+  Status check_zone(const Zone& zone, SpaceCounters& sum) const;
 
   std::uint32_t slots_;
   std::uint64_t reserve_;

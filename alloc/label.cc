@@ -1,0 +1,200 @@
+#include "alloc/label.h"
+
+#include "alloc/foreign_signature.h"
+#include "alloc/header_slot.h"
+#include "alloc/sealed_block.h"
+#include "base/assert.h"
+#include "base/codec.h"
+#include "base/units.h"
+
+namespace hexad::alloc {
+
+namespace {
+
+constexpr std::string_view kMagic = "HEXADLBL";
+
+DeviceLayout decode_layout(Decoder& decoder) {
+  DeviceLayout layout;
+  layout.device_size = decoder.le64();
+  layout.physical_block = decoder.le32();
+  layout.unit = decoder.le32();
+  layout.log_offset = decoder.le64();
+  layout.log_size = decoder.le64();
+  layout.first_slab = decoder.le64();
+  layout.slab_units = decoder.le32();
+  layout.slab_count = decoder.le32();
+  return layout;
+}
+
+// The part behind version and features, whose shape those two decide.
+Label decode_fields(Decoder& decoder) {
+  Label label;
+  label.generation = decoder.le64();
+  label.store = decode_uuid(decoder);
+  label.device_uuid = decode_uuid(decoder);
+  label.device = decoder.le32();
+  label.device_count = decoder.le32();
+  label.layout = decode_layout(decoder);
+  label.created = static_cast<io::Nanos>(decoder.le64());
+  label.checksum_granularity = decoder.le32();
+  const std::uint8_t role = decoder.u8();
+  const std::uint8_t checksum = decoder.u8();
+  label.k = decoder.u8();
+  label.m = decoder.u8();
+  label.codec = decoder.u8();
+  decoder.zeros(3);
+  label.pool_options = decoder.bytes();
+  if (role != 1 && role != 2) decoder.fail();
+  if (checksum != 1 && checksum != 2) decoder.fail();
+  if (label.store.is_nil() || label.pool_options.size() > kMaxPoolOptions) decoder.fail();
+  label.role = static_cast<DeviceRole>(role);
+  label.checksum = static_cast<ChecksumType>(checksum);
+  return label;
+}
+
+Error not_hexad(io::Device& device) {
+  std::string seen;
+  if (auto foreign = detect_foreign_signature(device); foreign.ok() && foreign->has_value()) {
+    seen = "; it looks like: " + **foreign;
+  }
+  return Error{ErrorCode::kInvalidArgument, device.name() + ": not a hexad device" + seen,
+               seen.empty() ? "Check the path; a new device has to be formatted or added first."
+                            : "Check the path: formatting would destroy what is there."};
+}
+
+Result<Label> read_copy(io::Device& device, unsigned copy) {
+  HEXAD_TRY_ASSIGN(const AlignedBuffer slot, read_header_slot(device, label_offset(copy)));
+  return decode_label(slot.bytes());
+}
+
+Status check_device(const io::Device& device, const Label& label) {
+  const io::Geometry& geometry = device.geometry();
+  if (geometry.size < label.layout.device_size) {
+    return Error{ErrorCode::kCorruption,
+                 device.name() + ": " + format_size(geometry.size) + " long (" +
+                     std::to_string(geometry.size) + " B), but its label says " +
+                     format_size(label.layout.device_size) + " (" +
+                     std::to_string(label.layout.device_size) + " B)",
+                 "The file was cut, or copied to a smaller device: restore its length or treat the "
+                 "device as lost."};
+  }
+  if (!is_multiple(label.layout.physical_block, geometry.logical_block)) {
+    return Error{ErrorCode::kUnsupported,
+                 device.name() + ": was laid out for blocks of " +
+                     format_size(label.layout.physical_block) +
+                     ", but the device now has blocks of " + format_size(geometry.logical_block),
+                 "Attach it the way it was attached when the store was made."};
+  }
+  return {};
+}
+
+}  // namespace
+
+std::string encode_label(const Label& label) {
+  HEXAD_ASSERT(label.pool_options.size() <= kMaxPoolOptions);
+  HEXAD_ASSERT(check_layout(label.layout, label.role).ok());
+  std::string body;
+  Encoder encoder(body);
+  encoder.le32(kFormatVersion);
+  encoder.zeros(4);
+  encoder.le64(label.compat_features);
+  encoder.le64(label.incompat_features);
+  encoder.le64(label.generation);
+  encode_uuid(encoder, label.store);
+  encode_uuid(encoder, label.device_uuid);
+  encoder.le32(label.device);
+  encoder.le32(label.device_count);
+  encoder.le64(label.layout.device_size);
+  encoder.le32(label.layout.physical_block);
+  encoder.le32(label.layout.unit);
+  encoder.le64(label.layout.log_offset);
+  encoder.le64(label.layout.log_size);
+  encoder.le64(label.layout.first_slab);
+  encoder.le32(label.layout.slab_units);
+  encoder.le32(label.layout.slab_count);
+  encoder.le64(static_cast<std::uint64_t>(label.created));
+  encoder.le32(label.checksum_granularity);
+  encoder.u8(static_cast<std::uint8_t>(label.role));
+  encoder.u8(static_cast<std::uint8_t>(label.checksum));
+  encoder.u8(label.k);
+  encoder.u8(label.m);
+  encoder.u8(label.codec);
+  encoder.zeros(3);
+  encoder.bytes(label.pool_options);
+  return seal(kMagic, body);
+}
+
+Result<Label> decode_label(ByteView slot) {
+  HEXAD_TRY_ASSIGN(const std::string_view body, unseal(kMagic, slot, "label"));
+  Decoder decoder(body);
+  const std::uint32_t version = decoder.le32();
+  decoder.zeros(4);
+  const std::uint64_t compat = decoder.le64();
+  const std::uint64_t incompat = decoder.le64();
+  HEXAD_TRY(decoder.check("label"));
+  if (version != kFormatVersion) {
+    return Error{ErrorCode::kUnsupported,
+                 "label of format version " + std::to_string(version) + "; this program knows " +
+                     std::to_string(kFormatVersion),
+                 "Use the program version that wrote it, or a later one."};
+  }
+  if (const std::uint64_t unknown = incompat & ~kKnownIncompatFeatures; unknown != 0) {
+    return Error{ErrorCode::kUnsupported,
+                 "label with " + describe_features(unknown) + ", unknown to this program",
+                 "Use the program version that wrote it, or a later one."};
+  }
+  Label label = decode_fields(decoder);
+  HEXAD_TRY(decoder.finish("label"));
+  label.compat_features = compat;
+  label.incompat_features = incompat;
+  HEXAD_TRY(check_layout(label.layout, label.role));
+  return label;
+}
+
+Result<LabelCopy> read_label(io::Device& device) {
+  Result<Label> first = read_copy(device, 0);
+  Result<Label> second = read_copy(device, 1);
+  if (!first.ok() && !second.ok()) {
+    const ErrorCode a = first.error().code;
+    const ErrorCode b = second.error().code;
+    if (a == ErrorCode::kNotFound && b == ErrorCode::kNotFound) return not_hexad(device);
+    // What a later version wrote is no damage: say so before anything else.
+    for (const Result<Label>* copy : {&first, &second}) {
+      if (copy->error().code == ErrorCode::kUnsupported) {
+        return copy->error().with_context(device.name());
+      }
+    }
+    const bool unreadable = a == ErrorCode::kIo && b == ErrorCode::kIo;
+    return Error{unreadable ? ErrorCode::kIo : ErrorCode::kCorruption,
+                 device.name() + ": both label copies are damaged: " + first.error().message +
+                     "; " + second.error().message,
+                 "Treat the device as lost and rebuild it, or repair the store from its other "
+                 "devices."};
+  }
+  const bool take_second = !first.ok() || (second.ok() && second->generation > first->generation);
+  Result<Label>& best = take_second ? second : first;
+  Result<Label>& other = take_second ? first : second;
+  LabelCopy found{std::move(*best), std::nullopt};
+  if (!other.ok()) {
+    found.other_copy = other.error();
+  } else if (!(*other == found.label)) {
+    found.other_copy = Error{ErrorCode::kCorruption,
+                             "label copy " + std::to_string(take_second ? 0 : 1) +
+                                 " is of generation " + std::to_string(other->generation) +
+                                 ", not " + std::to_string(found.label.generation),
+                             ""};
+  }
+  HEXAD_TRY(check_device(device, found.label));
+  return found;
+}
+
+Status write_label(io::Device& device, const Label& label) {
+  const AlignedBuffer bytes = padded(encode_label(label), write_block(device.geometry()));
+  for (unsigned copy = 0; copy < 2; ++copy) {
+    HEXAD_TRY(device.write(label_offset(copy), bytes.bytes()));
+    HEXAD_TRY(device.flush());
+  }
+  return {};
+}
+
+}  // namespace hexad::alloc

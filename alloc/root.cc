@@ -1,0 +1,327 @@
+#include "alloc/root.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "alloc/header_slot.h"
+#include "alloc/sealed_block.h"
+#include "base/assert.h"
+#include "base/codec.h"
+
+namespace hexad::alloc {
+
+namespace {
+
+constexpr std::string_view kMagic = "HEXADROT";
+constexpr std::size_t kRowSize = 48;
+constexpr std::uint8_t kCleanClose = 1;
+
+void encode_row(Encoder& encoder, const RootDevice& row) {
+  encode_uuid(encoder, row.uuid);
+  encoder.le32(row.id);
+  encoder.u8(static_cast<std::uint8_t>(row.role));
+  encoder.u8(static_cast<std::uint8_t>(row.state));
+  encoder.zeros(2);
+  encoder.le64(row.left_lsn);
+  encoder.le64(row.left_epoch);
+  encoder.le64(row.confirmed_epoch);
+}
+
+RootDevice decode_row(Decoder& decoder) {
+  RootDevice row;
+  row.uuid = decode_uuid(decoder);
+  row.id = decoder.le32();
+  const std::uint8_t role = decoder.u8();
+  const std::uint8_t state = decoder.u8();
+  decoder.zeros(2);
+  row.left_lsn = decoder.le64();
+  row.left_epoch = decoder.le64();
+  row.confirmed_epoch = decoder.le64();
+  if (role < 1 || role > 2 || state < 1 || state > 2) decoder.fail();
+  row.role = static_cast<DeviceRole>(role);
+  row.state = static_cast<MemberState>(state);
+  return row;
+}
+
+void encode_manifest(Encoder& encoder, const ManifestAddress& manifest) {
+  encoder.le32(manifest.extent.zone);
+  encoder.le32(manifest.extent.unit);
+  encoder.le32(manifest.extent.units);
+  encoder.le32(manifest.crc);
+  encoder.le64(manifest.length);
+  encoder.le32(static_cast<std::uint32_t>(manifest.slots.size()));
+  for (const ZoneSlot& slot : manifest.slots) {
+    encoder.le32(slot.device);
+    encoder.le32(slot.slab);
+  }
+}
+
+ManifestAddress decode_manifest(Decoder& decoder) {
+  ManifestAddress manifest;
+  manifest.extent.zone = decoder.le32();
+  manifest.extent.unit = decoder.le32();
+  manifest.extent.units = decoder.le32();
+  manifest.crc = decoder.le32();
+  manifest.length = decoder.le64();
+  const std::uint32_t slots = decoder.le32();
+  if (slots > kMaxZoneSlots) decoder.fail();
+  for (std::uint32_t i = 0; i < slots && decoder.ok(); ++i) {
+    const DeviceId device = decoder.le32();
+    manifest.slots.push_back({device, decoder.le32()});
+  }
+  return manifest;
+}
+
+Error invalid(const std::string& message) {
+  return Error{ErrorCode::kInvalidArgument, "root: " + message, ""};
+}
+
+Status check_row(const RootDevice& row, Epoch epoch) {
+  const std::string name = "device " + std::to_string(row.id);
+  const bool left = row.state == MemberState::kLeft;
+  if (left != (row.left_epoch != 0) || (!left && row.left_lsn != 0)) {
+    return invalid(name + ": state and the epoch it left at disagree");
+  }
+  if (row.left_epoch > epoch || row.confirmed_epoch > epoch) {
+    return invalid(name + ": an epoch above the root's " + std::to_string(epoch));
+  }
+  return {};
+}
+
+Status check_manifest(const ManifestAddress& manifest) {
+  if (manifest.is_nil()) {
+    return manifest == ManifestAddress{} ? Status() : invalid("half a manifest address");
+  }
+  if (manifest.extent.unit == 0 || manifest.extent.end() > kMaxSlabUnits ||
+      manifest.slots.empty() || manifest.slots.size() > kMaxZoneSlots) {
+    return invalid("manifest address out of range: " + to_string(manifest.extent));
+  }
+  return {};
+}
+
+// Bytes of one slot, or nothing when it cannot be read.
+struct Slots {
+  AlignedBuffer bytes[2];
+  Status status[2];
+};
+
+// The valid root of each slot, or why there is none.
+struct Decoded {
+  std::optional<Root> root[2];
+  Error error[2];
+};
+
+Decoded decode_slots(const Slots& slots) {
+  Decoded decoded;
+  for (int slot = 0; slot < 2; ++slot) {
+    if (!slots.status[slot].ok()) {
+      decoded.error[slot] = slots.status[slot].error();
+      continue;
+    }
+    Result<Root> root = decode_root(slots.bytes[slot].bytes());
+    if (root.ok()) {
+      decoded.root[slot] = std::move(*root);
+    } else {
+      decoded.error[slot] = root.error();
+    }
+  }
+  return decoded;
+}
+
+// The slot that does not hold the newest valid root.
+unsigned slot_to_write(const Decoded& decoded, std::uint64_t sequence) {
+  const auto& [a, b] = decoded.root;
+  if (a && b) return is_newer(*a, *b) ? 1 : 0;
+  if (a || b) return a ? 1 : 0;
+  return static_cast<unsigned>(sequence % 2);
+}
+
+}  // namespace
+
+const RootDevice* Root::find(DeviceId id) const {
+  const auto at =
+      std::lower_bound(devices.begin(), devices.end(), id,
+                       [](const RootDevice& row, DeviceId key) { return row.id < key; });
+  return at != devices.end() && at->id == id ? &*at : nullptr;
+}
+
+RootDevice* Root::find(DeviceId id) {
+  return const_cast<RootDevice*>(static_cast<const Root*>(this)->find(id));
+}
+
+std::uint32_t Root::data_device_count() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(devices.begin(), devices.end(),
+                    [](const RootDevice& row) { return row.role == DeviceRole::kData; }));
+}
+
+bool is_newer(const Root& a, const Root& b) {
+  return a.epoch != b.epoch ? a.epoch > b.epoch : a.sequence > b.sequence;
+}
+
+Status check_root(const Root& root) {
+  if (root.store.is_nil() || root.epoch == 0 || root.sequence == 0) {
+    return invalid("no store uuid, epoch or sequence");
+  }
+  if (root.promised_epoch < root.epoch) {
+    return invalid("promises epoch " + std::to_string(root.promised_epoch) + " below its own " +
+                   std::to_string(root.epoch));
+  }
+  if (root.devices.empty() || root.devices.size() > kMaxDevices) {
+    return invalid(std::to_string(root.devices.size()) + " devices; from 1 to " +
+                   std::to_string(kMaxDevices) + " are possible");
+  }
+  for (std::size_t i = 0; i < root.devices.size(); ++i) {
+    if (i > 0 && root.devices[i - 1].id >= root.devices[i].id) {
+      return invalid("device table is not sorted by id");
+    }
+    HEXAD_TRY(check_row(root.devices[i], root.epoch));
+  }
+  if (root.log_devices.size() > kMaxDevices) return invalid("too many log devices");
+  for (std::size_t i = 0; i < root.log_devices.size(); ++i) {
+    const auto begin = root.log_devices.begin();
+    const auto at = begin + static_cast<std::ptrdiff_t>(i);
+    if (root.find(*at) == nullptr || std::find(begin, at, *at) != at) {
+      return invalid("log device " + std::to_string(*at) + " is not in the table, or there twice");
+    }
+  }
+  return check_manifest(root.manifest);
+}
+
+std::string encode_root(const Root& root) {
+  HEXAD_ASSERT(check_root(root).ok());
+  std::string body;
+  Encoder encoder(body);
+  encoder.le64(root.compat_features);
+  encoder.le64(root.incompat_features);
+  encode_uuid(encoder, root.store);
+  encoder.le64(root.epoch);
+  encoder.le64(root.sequence);
+  encoder.le64(root.promised_epoch);
+  encoder.le64(root.previous_epoch_end);
+  encoder.le64(root.checkpoint_lsn);
+  encoder.le64(root.recorded_watermark);
+  encoder.le64(root.log_trim);
+  encoder.le32(root.next_zone);
+  encoder.le32(root.next_device);
+  encoder.u8(root.clean_close ? kCleanClose : 0);
+  encoder.zeros(3);
+  encode_manifest(encoder, root.manifest);
+  encoder.le32(static_cast<std::uint32_t>(root.log_devices.size()));
+  for (const DeviceId id : root.log_devices) encoder.le32(id);
+  encoder.le32(static_cast<std::uint32_t>(root.devices.size()));
+  for (const RootDevice& row : root.devices) encode_row(encoder, row);
+  std::string out = seal(kMagic, body);
+  HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
+  return out;
+}
+
+Result<Root> decode_root(ByteView slot) {
+  HEXAD_TRY_ASSIGN(const std::string_view body, unseal(kMagic, slot, "root"));
+  Decoder decoder(body);
+  Root root;
+  root.compat_features = decoder.le64();
+  root.incompat_features = decoder.le64();
+  if (root.incompat_features != 0) {
+    return Error{
+        ErrorCode::kUnsupported,
+        "root with " + describe_features(root.incompat_features) + ", unknown to this program",
+        "Use the program version that wrote it, or a later one."};
+  }
+  root.store = decode_uuid(decoder);
+  root.epoch = decoder.le64();
+  root.sequence = decoder.le64();
+  root.promised_epoch = decoder.le64();
+  root.previous_epoch_end = decoder.le64();
+  root.checkpoint_lsn = decoder.le64();
+  root.recorded_watermark = decoder.le64();
+  root.log_trim = decoder.le64();
+  root.next_zone = decoder.le32();
+  root.next_device = decoder.le32();
+  const std::uint8_t flags = decoder.u8();
+  if ((flags & ~kCleanClose) != 0) decoder.fail();
+  root.clean_close = flags != 0;
+  decoder.zeros(3);
+  root.manifest = decode_manifest(decoder);
+  const std::uint32_t logs = decoder.le32();
+  if (logs > kMaxDevices) decoder.fail();
+  for (std::uint32_t i = 0; i < logs && decoder.ok(); ++i) {
+    root.log_devices.push_back(decoder.le32());
+  }
+  const std::uint32_t rows = decoder.le32();
+  if (rows > kMaxDevices || std::uint64_t{rows} * kRowSize > decoder.remaining()) decoder.fail();
+  for (std::uint32_t i = 0; i < rows && decoder.ok(); ++i) {
+    root.devices.push_back(decode_row(decoder));
+  }
+  HEXAD_TRY(decoder.finish("root"));
+  if (Status sound = check_root(root); !sound.ok()) {
+    return Error{ErrorCode::kCorruption, sound.error().message, ""};
+  }
+  return root;
+}
+
+Result<std::vector<Root>> read_roots(io::Device& device) {
+  Slots slots;
+  for (unsigned slot = 0; slot < 2; ++slot) {
+    Result<AlignedBuffer> bytes = read_header_slot(device, root_offset(slot));
+    slots.status[slot] = bytes.status();
+    if (bytes.ok()) slots.bytes[slot] = std::move(*bytes);
+  }
+  if (!slots.status[0].ok() && !slots.status[1].ok()) {
+    return slots.status[0].error().with_context(device.name() + ": roots");
+  }
+  Decoded decoded = decode_slots(slots);
+  for (const Error& error : decoded.error) {
+    if (error.code == ErrorCode::kUnsupported) return error.with_context(device.name());
+  }
+  std::vector<Root> roots;
+  for (std::optional<Root>& root : decoded.root) {
+    if (root) roots.push_back(std::move(*root));
+  }
+  if (roots.size() == 2 && is_newer(roots[1], roots[0])) std::swap(roots[0], roots[1]);
+  return roots;
+}
+
+Status write_root(io::Device& device, const Root& root) {
+  return std::move(write_root(std::vector<io::Device*>{&device}, root).front());
+}
+
+std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& root) {
+  std::vector<Status> results(devices.size());
+  if (devices.empty()) return results;
+  const std::string bytes = encode_root(root);
+  io::IoQueue& queue = devices.front()->queue();
+
+  std::vector<Slots> slots(devices.size());
+  io::IoBatch reads;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      slots[i].bytes[slot] = AlignedBuffer(kHeaderSlotSize);
+      reads.requests.push_back(
+          io::IoRequest::read(*devices[i], root_offset(slot), slots[i].bytes[slot].bytes()));
+    }
+  }
+  queue.submit(reads);
+  queue.wait(reads);
+
+  // A slot that cannot be read holds no root that anybody can use: it may be written over.
+  std::vector<AlignedBuffer> buffers;
+  io::IoBatch writes;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      slots[i].status[slot] = std::move(reads.requests[2 * i + slot].status);
+    }
+    const unsigned slot = slot_to_write(decode_slots(slots[i]), root.sequence);
+    buffers.push_back(padded(bytes, write_block(devices[i]->geometry())));
+    writes.requests.push_back(io::IoRequest::write(
+        *devices[i], root_offset(slot), buffers.back().bytes(), io::WriteMode::kDurable));
+  }
+  queue.submit(writes);
+  queue.wait(writes);
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    results[i] = std::move(writes.requests[i].status);
+  }
+  return results;
+}
+
+}  // namespace hexad::alloc

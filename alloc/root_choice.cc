@@ -1,0 +1,239 @@
+#include "alloc/root_choice.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "base/assert.h"
+
+namespace hexad::alloc {
+
+namespace {
+
+// The newest root of this store that the device carries, or nullptr.
+const Root* newest_of(const DeviceRoots& device, const Uuid& store) {
+  const Root* newest = nullptr;
+  for (const Root& root : device.roots) {
+    if (root.store != store) continue;
+    if (newest == nullptr || is_newer(root, *newest)) newest = &root;
+  }
+  return newest;
+}
+
+// Two roots of one epoch and sequence can exist: promises of two writers, of which neither went on,
+// copied from different roots. Both are safe; taking the later checkpoint makes the choice the same
+// whatever the order of the devices, and the promises are compared over all devices anyway.
+bool wins(const Root& a, const Root& b) {
+  if (is_newer(a, b) || is_newer(b, a)) return is_newer(a, b);
+  return std::tie(a.checkpoint_lsn, a.log_trim, a.promised_epoch) >
+         std::tie(b.checkpoint_lsn, b.log_trim, b.promised_epoch);
+}
+
+std::string epoch_text(const Root& root) {
+  return "epoch " + std::to_string(root.epoch) + " sequence " + std::to_string(root.sequence);
+}
+
+DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& root) {
+  DeviceStanding result;
+  result.id = device.id;
+  const auto say = [&](Standing standing, std::string reason) {
+    result.standing = standing;
+    result.reason = std::move(reason);
+    return result;
+  };
+  const std::string name = "device " + std::to_string(device.id);
+  if (device.store != store) {
+    return say(Standing::kForeign, name + " belongs to store " + to_string(device.store));
+  }
+  const RootDevice* row = root.find(device.id);
+  if (row == nullptr) return say(Standing::kForeign, name + " is not in the device table");
+  if (row->uuid != device.uuid) {
+    return say(Standing::kForeign, name + " was replaced: the table has " + to_string(row->uuid) +
+                                       ", this one is " + to_string(device.uuid));
+  }
+  if (row->state == MemberState::kLeft) {
+    return say(Standing::kStale, name + " left in epoch " + std::to_string(row->left_epoch) +
+                                     " after LSN " + std::to_string(row->left_lsn));
+  }
+  const Root* own = newest_of(device, store);
+  if (own == nullptr) return say(Standing::kStale, name + " has no readable root");
+  if (own->epoch < row->confirmed_epoch) {
+    return say(Standing::kStale, name + " shows " + epoch_text(*own) + " although epoch " +
+                                     std::to_string(row->confirmed_epoch) +
+                                     " had been written to it");
+  }
+  result.behind = is_newer(root, *own);
+  if (result.behind) result.reason = name + " is at " + epoch_text(*own);
+  return result;
+}
+
+// How many of the data devices of `table` are among `written`.
+std::uint32_t count_written(const Root& table, std::span<const DeviceId> written) {
+  std::uint32_t count = 0;
+  for (const RootDevice& row : table.devices) {
+    const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
+    if (row.role == DeviceRole::kData && found) ++count;
+  }
+  return count;
+}
+
+// Data devices of the chosen table that are themselves present with some root: P1's quorum. A
+// device given twice counts once, a replaced one not at all.
+std::uint32_t count_readable(const Uuid& store, std::span<const DeviceRoots> devices,
+                             const Root& root) {
+  std::uint32_t count = 0;
+  for (const RootDevice& row : root.devices) {
+    const bool readable =
+        std::any_of(devices.begin(), devices.end(), [&](const DeviceRoots& device) {
+          return device.id == row.id && device.uuid == row.uuid && device.store == store &&
+                 newest_of(device, store) != nullptr;
+        });
+    if (row.role == DeviceRole::kData && readable) ++count;
+  }
+  return count;
+}
+
+std::string list_absent(const std::vector<DeviceStanding>& devices) {
+  std::string text;
+  for (const DeviceStanding& device : devices) {
+    if (device.input >= 0 && device.standing == Standing::kHealthy) continue;
+    text += (text.empty() ? "" : "; ") + device.reason;
+  }
+  return text;
+}
+
+std::vector<DeviceStanding> judge_all(const Uuid& store, std::span<const DeviceRoots> devices,
+                                      const Root& root) {
+  std::vector<DeviceStanding> standings;
+  std::map<DeviceId, int> claims;  // devices that could be the member of this id
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    standings.push_back(judge(devices[i], store, root));
+    standings.back().input = static_cast<int>(i);
+    if (standings.back().standing != Standing::kForeign) ++claims[devices[i].id];
+  }
+  // Which of two is the original cannot be told from here: neither is used.
+  for (DeviceStanding& standing : standings) {
+    if (standing.standing == Standing::kForeign || claims[standing.id] == 1) continue;
+    standing.standing = Standing::kDuplicate;
+    standing.behind = false;
+    standing.reason = "device " + std::to_string(standing.id) + " is present " +
+                      std::to_string(claims[standing.id]) + " times";
+  }
+  for (const RootDevice& row : root.devices) {
+    if (claims.contains(row.id)) continue;
+    const bool left = row.state == MemberState::kLeft;
+    standings.push_back(
+        {row.id, left ? Standing::kLeft : Standing::kMissing, -1, false,
+         "device " + std::to_string(row.id) + (left ? " has left" : " is missing")});
+  }
+  return standings;
+}
+
+}  // namespace
+
+std::string_view to_string(Standing standing) {
+  switch (standing) {
+    case Standing::kHealthy:
+      return "healthy";
+    case Standing::kStale:
+      return "stale";
+    case Standing::kLeft:
+      return "left";
+    case Standing::kMissing:
+      return "missing";
+    case Standing::kForeign:
+      return "foreign";
+    case Standing::kDuplicate:
+      return "duplicate";
+  }
+  return "unknown";
+}
+
+Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
+                               std::uint32_t m) {
+  const Root* best = nullptr;
+  Epoch promised = 0;
+  for (const DeviceRoots& device : devices) {
+    if (device.store != store) continue;
+    for (const Root& root : device.roots) {
+      if (root.store != store) continue;
+      promised = std::max(promised, root.promised_epoch);
+      if (best == nullptr || wins(root, *best)) best = &root;
+    }
+  }
+  if (best == nullptr) {
+    return Error{ErrorCode::kNotFound,
+                 "no root of store " + to_string(store) + " on " + std::to_string(devices.size()) +
+                     " devices",
+                 "Name the devices of this store."};
+  }
+  RootChoice choice;
+  choice.root = *best;
+  choice.promised_epoch = promised;
+  choice.devices = judge_all(store, devices, choice.root);
+  choice.readable = count_readable(store, devices, choice.root);
+  const std::uint32_t all = choice.root.data_device_count();
+  if (const std::uint32_t needed = read_quorum(all, m); choice.readable < needed) {
+    return Error{ErrorCode::kUnavailable,
+                 "roots are readable on " + std::to_string(choice.readable) + " of " +
+                     std::to_string(all) + " data devices, " + std::to_string(needed) +
+                     " are needed: " + list_absent(choice.devices),
+                 "Attach the devices that are named."};
+  }
+  return choice;
+}
+
+bool is_promised(const Root& promise, std::span<const DeviceId> written, std::uint32_t m) {
+  return count_written(promise, written) >= write_quorum(promise.data_device_count(), m);
+}
+
+bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
+                  std::uint32_t m) {
+  for (const RootDevice& row : next.devices) {
+    const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
+    if (row.state == MemberState::kLive && !found) return false;
+  }
+  return is_promised(previous, written, m) && is_promised(next, written, m);
+}
+
+Root next_root(const Root& current) {
+  Root next = current;
+  ++next.sequence;
+  next.clean_close = false;
+  return next;
+}
+
+Root promise_root(const RootChoice& choice) {
+  Root next = choice.root;
+  ++next.sequence;
+  next.promised_epoch = choice.promised_epoch + 1;
+  return next;
+}
+
+Root next_epoch_root(const Root& current) {
+  Root next = next_root(current);
+  next.epoch = current.promised_epoch;
+  HEXAD_ASSERT(next.epoch > current.epoch);
+  next.promised_epoch = next.epoch + 1;
+  return next;
+}
+
+void mark_left(Root& root, DeviceId id, Lsn last_lsn) {
+  RootDevice* row = root.find(id);
+  HEXAD_ASSERT(row != nullptr);
+  if (row->state == MemberState::kLeft) return;
+  row->state = MemberState::kLeft;
+  row->left_lsn = last_lsn;
+  row->left_epoch = root.epoch;
+}
+
+void record_written(Root& root, std::span<const DeviceId> written) {
+  for (const DeviceId id : written) {
+    if (RootDevice* row = root.find(id); row != nullptr) {
+      row->confirmed_epoch = std::max(row->confirmed_epoch, root.epoch);
+    }
+  }
+}
+
+}  // namespace hexad::alloc
