@@ -29,14 +29,13 @@
 #include <optional>
 #include <set>
 #include <span>
-#include <tuple>
+#include <utility>
 #include <vector>
 
-#include "alloc/bitmap.h"
 #include "alloc/max_tree.h"
-#include "alloc/run_set.h"
 #include "alloc/zone.h"
 #include "alloc/zone_image.h"
+#include "alloc/zone_state.h"
 #include "base/error.h"
 #include "base/ids.h"
 
@@ -45,19 +44,6 @@ namespace hexad::alloc {
 // kUser leaves the reserve alone. kInternal (checkpoint, cleaner) may use it: so deletes, which
 // need a checkpoint to take effect, always work.
 enum class Purpose : std::uint8_t { kUser, kInternal };
-
-// Units per slab, header units not counted: times the unit and k is user bytes. total is the sum of
-// the five that follow it.
-struct SpaceCounters {
-  std::uint64_t total = 0;
-  std::uint64_t free = 0;         // allocatable now, the reserve included
-  std::uint64_t closed_free = 0;  // free in zones closed for allocation
-  std::uint64_t in_flight = 0;
-  std::uint64_t live = 0;
-  std::uint64_t deferred = 0;
-  std::uint64_t missing = 0;  // counted per slot, a part of live and deferred
-  bool operator==(const SpaceCounters&) const = default;
-};
 
 class ZoneSet {
  public:
@@ -104,7 +90,7 @@ class ZoneSet {
   void publish_alloc(const Extent& extent, Lsn lsn);
   // Live -> deferred, by `lsn`; any part of what was allocated. Live counts inside go away, missing
   // units stay until reclaimed. Errors, without effect: kCorruption (some unit is not live: freed
-  // twice or never allocated), kInvalidArgument (outside the zone).
+  // twice or never allocated; or there are no such units).
   Status publish_free(const Extent& extent, Lsn lsn);
   // Deferred -> free for all that was freed at LSN <= limit. `limit` is the caller's minimum of the
   // recorded watermark, what snapshots pin and what readers need (R9). Returns units. Cost: O(log)
@@ -173,13 +159,15 @@ class ZoneSet {
 
   Zone* find(ZoneId zone);
   const Zone* find(ZoneId zone) const;
+  // The zone of units that have to exist: kCorruption otherwise, for what came from a device.
   Result<Zone*> find_for(const Extent& extent);
-  void insert(std::unique_ptr<Zone> zone);
+  // The same for arguments: kInvalidArgument.
+  Result<Zone*> find_slot(const Extent& extent, std::uint32_t slot);
+  Status check_new(ZoneId zone, const std::vector<ZoneSlot>& slots, std::uint32_t units) const;
+  void insert(ZoneState state);
+  Status set_open(ZoneId zone, bool open);
   void refresh(Zone& zone);
-  void add_deferred(Zone& zone, UnitRun run, Lsn lsn);
-  void drop_deferred(Zone& zone, UnitRun run);
-  void forget_marks(Zone& zone, UnitRun run);
-  Status check_zone(const Zone& zone, SpaceCounters& sum) const;
+  Error no_space(std::uint32_t units, std::uint64_t reserved) const;
 
   std::uint32_t slots_;
   std::uint64_t reserve_;
@@ -187,8 +175,8 @@ class ZoneSet {
   std::map<ZoneId, std::size_t> by_id_;       // index into zones_
   std::vector<std::unique_ptr<Zone>> zones_;  // in order of creation; null where removed
   MaxTree longest_;                           // per zone, 0 where closed or removed
-  // Deferred runs by the LSN that freed them: {freed, zone, unit}.
-  std::set<std::tuple<Lsn, ZoneId, std::uint32_t>> deferred_order_;
+  // Zones with deferred runs, by the lowest LSN among them: {LSN, index}.
+  std::set<std::pair<Lsn, std::size_t>> oldest_deferred_;
   std::size_t cursor_ = 0;          // zone that allocate() is filling
   std::uint64_t stretch_left_ = 0;  // units before it moves on
 };

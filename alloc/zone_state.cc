@@ -1,0 +1,374 @@
+#include "alloc/zone_state.h"
+
+#include <algorithm>
+#include <string>
+
+#include "base/assert.h"
+
+namespace hexad::alloc {
+
+namespace {
+
+Error corrupt(std::string message) { return Error{ErrorCode::kCorruption, std::move(message), ""}; }
+
+Error invalid(std::string message) {
+  return Error{ErrorCode::kInvalidArgument, std::move(message), ""};
+}
+
+std::uint32_t length_of(std::uint32_t units) { return units; }
+template <typename Entry>
+std::uint32_t length_of(const Entry& entry) {
+  return entry.units;
+}
+
+}  // namespace
+
+SpaceCounters& SpaceCounters::operator+=(const SpaceCounters& other) {
+  total += other.total;
+  free += other.free;
+  closed_free += other.closed_free;
+  in_flight += other.in_flight;
+  live += other.live;
+  deferred += other.deferred;
+  missing += other.missing;
+  return *this;
+}
+
+SpaceCounters& SpaceCounters::operator-=(const SpaceCounters& other) {
+  total -= other.total;
+  free -= other.free;
+  closed_free -= other.closed_free;
+  in_flight -= other.in_flight;
+  live -= other.live;
+  deferred -= other.deferred;
+  missing -= other.missing;
+  return *this;
+}
+
+// The first entry, in a map from first unit to length, that overlaps `run`; or end().
+template <typename Map>
+auto ZoneState::first_overlap(Map& map, UnitRun run) {
+  auto at = map.upper_bound(run.unit);
+  if (at != map.begin()) {
+    const auto before = std::prev(at);
+    if (std::uint64_t{before->first} + length_of(before->second) > run.unit) return before;
+  }
+  return at != map.end() && at->first < run.end() ? at : map.end();
+}
+
+template <typename Map>
+bool ZoneState::overlaps(const Map& map, UnitRun run) {
+  return first_overlap(map, run) != map.end();
+}
+
+ZoneState::ZoneState(ZoneId id, std::vector<ZoneSlot> slots, std::uint32_t units)
+    : id_(id), slots_(std::move(slots)), taken_(units), missing_(slots_.size()) {
+  taken_.force_set({0, 1});
+}
+
+Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
+  ZoneState zone(image.zone, image.slots, image.units);
+  const std::string subject = "zone image " + std::to_string(image.zone) + ": ";
+  if (image.bitmap.size() != UnitBitmap::word_count(image.units) || (image.bitmap[0] & 1) == 0) {
+    return corrupt(subject + "its bitmap lacks the header unit or has a wrong length");
+  }
+  zone.taken_ = UnitBitmap(image.units, image.bitmap);
+  for (const DeferredFree& deferred : image.deferred) {
+    if (!zone.is_live(deferred.run) || deferred.freed > image.lsn) {
+      return corrupt(subject + "deferred units that are not taken, or twice");
+    }
+    zone.add_deferred(deferred.run, deferred.freed);
+  }
+  for (const MissingRun& missing : image.missing) {
+    if (missing.slot >= zone.slots_.size() || !zone.has(missing.run) ||
+        !zone.taken_.all_used(missing.run)) {
+      return corrupt(subject + "missing units that are not taken");
+    }
+    zone.missing_[missing.slot].insert(missing.run);
+  }
+  for (const LiveCount& live : image.live) {
+    if (!zone.is_live({live.unit, 1})) return corrupt(subject + "a live count at a unit not live");
+    zone.live_bytes_[live.unit] = live.bytes;
+  }
+  zone.image_lsn_ = image.lsn;
+  zone.last_lsn_ = image.lsn;
+  zone.dirty_ = false;
+  return zone;
+}
+
+std::string ZoneState::name(UnitRun run) const {
+  return to_string(Extent{id_, run.unit, run.units});
+}
+
+void ZoneState::replace_slot(std::uint32_t slot, ZoneSlot with) {
+  slots_[slot] = with;
+  dirty_ = true;
+}
+
+SpaceCounters ZoneState::counters() const {
+  SpaceCounters counters;
+  counters.total = taken_.size() - 1;
+  (open_ ? counters.free : counters.closed_free) = taken_.free_count();
+  counters.in_flight = in_flight_units_;
+  counters.deferred = deferred_units_;
+  counters.live = taken_.used_count() - 1 - in_flight_units_ - deferred_units_;
+  for (const RunSet& slot : missing_) counters.missing += slot.units();
+  return counters;
+}
+
+std::optional<Lsn> ZoneState::oldest_deferred() const {
+  return by_lsn_.empty() ? std::nullopt : std::optional(by_lsn_.begin()->first);
+}
+
+bool ZoneState::has(UnitRun run) const {
+  return run.unit > 0 && run.units > 0 && run.end() <= taken_.size();
+}
+
+bool ZoneState::is_live(UnitRun run) const {
+  return has(run) && taken_.all_used(run) && !overlaps(in_flight_, run) &&
+         !overlaps(deferred_, run);
+}
+
+UnitRun ZoneState::take(std::uint32_t units) {
+  const std::optional<std::uint32_t> unit = taken_.find_free(units, cursor_);
+  HEXAD_ASSERT(unit.has_value());
+  const UnitRun run{*unit, units};
+  taken_.force_set(run);
+  in_flight_.emplace(run.unit, run.units);
+  in_flight_units_ += run.units;
+  cursor_ = static_cast<std::uint32_t>(run.end());
+  return run;
+}
+
+void ZoneState::abandon(UnitRun run) {
+  const auto at = in_flight_.find(run.unit);
+  HEXAD_ASSERT(at != in_flight_.end() && at->second == run.units);
+  in_flight_.erase(at);
+  in_flight_units_ -= run.units;
+  taken_.force_clear(run);
+}
+
+void ZoneState::publish_alloc(UnitRun run, Lsn lsn) {
+  const auto at = in_flight_.find(run.unit);
+  HEXAD_ASSERT(at != in_flight_.end() && at->second == run.units);
+  in_flight_.erase(at);
+  in_flight_units_ -= run.units;
+  last_lsn_ = std::max(last_lsn_, lsn);
+  dirty_ = true;
+}
+
+void ZoneState::add_deferred(UnitRun run, Lsn lsn) {
+  deferred_[run.unit] = {run.units, lsn};
+  by_lsn_.emplace(lsn, run.unit);
+  deferred_units_ += run.units;
+}
+
+void ZoneState::drop_deferred(UnitRun run) {
+  for (auto at = first_overlap(deferred_, run); at != deferred_.end();
+       at = first_overlap(deferred_, run)) {
+    const UnitRun whole{at->first, at->second.units};
+    const Lsn freed = at->second.freed;
+    deferred_.erase(at);
+    by_lsn_.erase({freed, whole.unit});
+    deferred_units_ -= whole.units;
+    if (whole.unit < run.unit) add_deferred({whole.unit, run.unit - whole.unit}, freed);
+    if (whole.end() > run.end()) {
+      add_deferred({static_cast<std::uint32_t>(run.end()),
+                    static_cast<std::uint32_t>(whole.end() - run.end())},
+                   freed);
+    }
+  }
+}
+
+std::uint64_t ZoneState::deferred_in(UnitRun run) const {
+  std::uint64_t units = 0;
+  auto at = first_overlap(deferred_, run);
+  for (; at != deferred_.end() && at->first < run.end(); ++at) {
+    const std::uint64_t first = std::max(at->first, run.unit);
+    units += std::min(std::uint64_t{at->first} + at->second.units, run.end()) - first;
+  }
+  return units;
+}
+
+void ZoneState::forget_missing(UnitRun run) {
+  for (RunSet& slot : missing_) slot.erase(run);
+}
+
+void ZoneState::forget_live_bytes(UnitRun run) {
+  auto at = live_bytes_.lower_bound(run.unit);
+  while (at != live_bytes_.end() && at->first < run.end()) at = live_bytes_.erase(at);
+}
+
+Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
+  if (!is_live(run)) {
+    return corrupt(name(run) + ": freed by LSN " + std::to_string(lsn) +
+                   " although not all of it is live");
+  }
+  add_deferred(run, lsn);
+  // The bytes are dead; which cells are missing still matters to those who may read until reclaim.
+  forget_live_bytes(run);
+  last_lsn_ = std::max(last_lsn_, lsn);
+  dirty_ = true;
+  return {};
+}
+
+void ZoneState::reclaim(Lsn limit) {
+  while (!by_lsn_.empty() && by_lsn_.begin()->first <= limit) {
+    const std::uint32_t unit = by_lsn_.begin()->second;
+    const auto at = deferred_.find(unit);
+    const UnitRun run{unit, at->second.units};
+    by_lsn_.erase(by_lsn_.begin());
+    deferred_.erase(at);
+    deferred_units_ -= run.units;
+    taken_.force_clear(run);
+    forget_missing(run);
+    dirty_ = true;
+  }
+}
+
+Status ZoneState::replay_alloc(UnitRun run, Lsn lsn) {
+  if (lsn <= image_lsn_) return {};
+  // What is taken has to be deferred: then the writer had reclaimed it before.
+  if (taken_.used_in(run) != deferred_in(run)) {
+    return corrupt(name(run) + ": allocated by LSN " + std::to_string(lsn) +
+                   " although some of it is in use");
+  }
+  drop_deferred(run);
+  forget_missing(run);
+  taken_.force_set(run);
+  last_lsn_ = std::max(last_lsn_, lsn);
+  dirty_ = true;
+  return {};
+}
+
+Status ZoneState::replay_free(UnitRun run, Lsn lsn) {
+  return lsn <= image_lsn_ ? Status() : publish_free(run, lsn);
+}
+
+Status ZoneState::mark_used(UnitRun run) {
+  if (overlaps(in_flight_, run)) {
+    return corrupt(name(run) + ": named as used, but just allocated");
+  }
+  drop_deferred(run);
+  taken_.force_set(run);
+  dirty_ = true;
+  return {};
+}
+
+Status ZoneState::mark_missing(UnitRun run, std::uint32_t slot) {
+  if (!has(run) || !taken_.all_used(run) || overlaps(in_flight_, run)) {
+    return invalid(name(run) + " slot " + std::to_string(slot) +
+                   ": only live units can be missing");
+  }
+  missing_[slot].insert(run);
+  dirty_ = true;
+  return {};
+}
+
+void ZoneState::clear_missing(UnitRun run, std::uint32_t slot) {
+  missing_[slot].erase(run);
+  dirty_ = true;
+}
+
+bool ZoneState::is_missing(UnitRun run, std::uint32_t slot) const {
+  return missing_[slot].intersects(run);
+}
+
+std::vector<UnitRun> ZoneState::missing_runs(std::uint32_t slot) const {
+  return missing_[slot].runs();
+}
+
+Status ZoneState::set_live_bytes(std::uint32_t unit, std::uint64_t bytes) {
+  if (!is_live({unit, 1})) return invalid(name({unit, 1}) + ": a live count needs a live unit");
+  if (bytes == 0) {
+    live_bytes_.erase(unit);
+  } else {
+    live_bytes_[unit] = bytes;
+  }
+  dirty_ = true;
+  return {};
+}
+
+std::optional<std::uint64_t> ZoneState::live_bytes(std::uint32_t unit) const {
+  const auto at = live_bytes_.find(unit);
+  return at == live_bytes_.end() ? std::nullopt : std::optional(at->second);
+}
+
+Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) const {
+  HEXAD_ASSERT(lsn >= last_lsn_);
+  ZoneImage image;
+  image.zone = id_;
+  image.slots = slots_;
+  image.lsn = lsn;
+  image.units = taken_.size();
+  UnitBitmap lasting = taken_;
+  for (const auto& [unit, units] : in_flight_) lasting.force_clear({unit, units});
+  image.bitmap = lasting.words();
+
+  RunSet given_up;
+  for (const Extent& extent : replaced) {
+    if (extent.zone != id_) continue;
+    if (!is_live(extent.run()) || given_up.intersects(extent.run())) {
+      return corrupt(to_string(extent) + ": given up by a checkpoint, but not live");
+    }
+    given_up.insert(extent.run());
+    image.deferred.push_back({extent.run(), lsn});
+  }
+  for (const auto& [unit, deferred] : deferred_) {
+    image.deferred.push_back({{unit, deferred.units}, deferred.freed});
+  }
+  std::sort(image.deferred.begin(), image.deferred.end(),
+            [](const DeferredFree& a, const DeferredFree& b) { return a.run < b.run; });
+  for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
+    for (const UnitRun& run : missing_[slot].runs()) image.missing.push_back({slot, run});
+  }
+  for (const auto& [unit, bytes] : live_bytes_) {
+    if (!given_up.intersects({unit, 1})) image.live.push_back({unit, bytes});
+  }
+  return image;
+}
+
+std::vector<UnitRun> ZoneState::live_runs() const {
+  UnitBitmap live = taken_;
+  live.force_clear({0, 1});
+  for (const auto& [unit, units] : in_flight_) live.force_clear({unit, units});
+  for (const auto& [unit, deferred] : deferred_) live.force_clear({unit, deferred.units});
+  return live.used_runs();
+}
+
+Status ZoneState::check_invariants() const {
+  const std::string subject = "zone " + std::to_string(id_) + ": ";
+  HEXAD_TRY(taken_.check_invariants());
+  UnitBitmap rest = taken_;
+  if (!rest.clear({0, 1}).ok()) return corrupt(subject + "Z1: the header unit is free");
+  std::uint64_t in_flight = 0;
+  for (const auto& [unit, units] : in_flight_) {
+    if (!rest.clear({unit, units}).ok()) return corrupt(subject + "Z1: in flight twice or free");
+    in_flight += units;
+  }
+  std::uint64_t deferred = 0;
+  for (const auto& [unit, entry] : deferred_) {
+    if (!rest.clear({unit, entry.units}).ok()) return corrupt(subject + "Z1: deferred twice");
+    if (!by_lsn_.contains({entry.freed, unit})) {
+      return corrupt(subject + "Z5: a deferred run is not in the order index");
+    }
+    deferred += entry.units;
+  }
+  if (by_lsn_.size() != deferred_.size()) return corrupt(subject + "Z5: the index has too many");
+  if (in_flight != in_flight_units_ || deferred != deferred_units_) {
+    return corrupt(subject + "Z4: a counter is wrong");
+  }
+  for (const RunSet& slot : missing_) {
+    for (const UnitRun& run : slot.runs()) {
+      if (!has(run) || !taken_.all_used(run) || overlaps(in_flight_, run)) {
+        return corrupt(subject + "Z3: missing units that are neither live nor deferred");
+      }
+    }
+  }
+  for (const auto& [unit, bytes] : live_bytes_) {
+    if (!is_live({unit, 1})) return corrupt(subject + "Z3: a live count at a unit not live");
+  }
+  return {};
+}
+
+}  // namespace hexad::alloc

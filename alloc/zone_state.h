@@ -1,0 +1,126 @@
+// One zone in memory: the states of its units and the marks on them. The rules are those of
+// alloc/zone_set.h, which owns the zones and chooses among them; nobody else uses this.
+// Not thread-safe. check_invariants() checks Z1 to Z3 and Z5 for this zone, and that its counters
+// equal what its units add up to.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "alloc/bitmap.h"
+#include "alloc/run_set.h"
+#include "alloc/zone.h"
+#include "alloc/zone_image.h"
+#include "base/error.h"
+#include "base/ids.h"
+
+namespace hexad::alloc {
+
+// Units per slab, header units not counted: times the unit and k is user bytes. total is the sum of
+// the five that follow it.
+struct SpaceCounters {
+  std::uint64_t total = 0;
+  std::uint64_t free = 0;         // allocatable now, the reserve included
+  std::uint64_t closed_free = 0;  // free in zones closed for allocation
+  std::uint64_t in_flight = 0;
+  std::uint64_t live = 0;
+  std::uint64_t deferred = 0;
+  std::uint64_t missing = 0;  // counted per slot, a part of live and deferred
+
+  bool operator==(const SpaceCounters&) const = default;
+  SpaceCounters& operator+=(const SpaceCounters& other);
+  SpaceCounters& operator-=(const SpaceCounters& other);
+};
+
+class ZoneState {
+ public:
+  // Empty. Preconditions: as ZoneSet::add_zone() checks them.
+  ZoneState(ZoneId id, std::vector<ZoneSlot> slots, std::uint32_t units);
+  // Errors: kCorruption (the image breaks Z1 or Z3).
+  static Result<ZoneState> from_image(const ZoneImage& image);
+
+  ZoneId id() const { return id_; }
+  std::uint32_t units() const { return taken_.size(); }
+  const std::vector<ZoneSlot>& slots() const { return slots_; }
+  void replace_slot(std::uint32_t slot, ZoneSlot with);
+  Lsn image_lsn() const { return image_lsn_; }
+  bool is_open() const { return open_; }
+  void set_open(bool open) { open_ = open; }
+  bool is_empty() const { return taken_.used_count() == 1; }
+  bool is_dirty() const { return dirty_; }
+  void clear_dirty() { dirty_ = false; }
+  SpaceCounters counters() const;
+  // Longest run to allocate from; 0 when closed.
+  std::uint32_t longest() const { return open_ ? taken_.largest_free_run() : 0; }
+  std::uint32_t free_run_count() const { return taken_.free_run_count(); }
+  // The lowest LSN among the deferred runs; nothing when there are none.
+  std::optional<Lsn> oldest_deferred() const;
+
+  bool has(UnitRun run) const;  // inside, not empty, without the header unit
+  bool is_live(UnitRun run) const;
+
+  UnitRun take(std::uint32_t units);  // precondition: units <= longest()
+  void abandon(UnitRun run);
+  void publish_alloc(UnitRun run, Lsn lsn);
+  Status publish_free(UnitRun run, Lsn lsn);
+  void reclaim(Lsn limit);
+
+  // Precondition of the next three: has(run).
+  Status replay_alloc(UnitRun run, Lsn lsn);
+  Status replay_free(UnitRun run, Lsn lsn);
+  Status mark_used(UnitRun run);
+
+  // Precondition of the next four: slot < slots().size().
+  Status mark_missing(UnitRun run, std::uint32_t slot);
+  void clear_missing(UnitRun run, std::uint32_t slot);
+  bool is_missing(UnitRun run, std::uint32_t slot) const;
+  std::vector<UnitRun> missing_runs(std::uint32_t slot) const;
+  Status set_live_bytes(std::uint32_t unit, std::uint64_t bytes);
+  std::optional<std::uint64_t> live_bytes(std::uint32_t unit) const;
+
+  Result<ZoneImage> image(Lsn lsn, std::span<const Extent> replaced) const;
+  std::vector<UnitRun> live_runs() const;
+  Status check_invariants() const;
+
+ private:
+  struct Deferred {
+    std::uint32_t units = 0;
+    Lsn freed = 0;
+  };
+
+  template <typename Map>
+  static auto first_overlap(Map& map, UnitRun run);
+  template <typename Map>
+  static bool overlaps(const Map& map, UnitRun run);
+
+  std::string name(UnitRun run) const;
+  std::uint64_t deferred_in(UnitRun run) const;
+  void add_deferred(UnitRun run, Lsn lsn);
+  // Deferred -> live, for any part of `run` that is deferred.
+  void drop_deferred(UnitRun run);
+  void forget_missing(UnitRun run);
+  void forget_live_bytes(UnitRun run);
+
+  ZoneId id_;
+  std::vector<ZoneSlot> slots_;
+  UnitBitmap taken_;                                   // all but free, Z2
+  std::map<std::uint32_t, std::uint32_t> in_flight_;   // first unit -> units
+  std::map<std::uint32_t, Deferred> deferred_;         // by first unit
+  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;     // deferred runs: {freed, first unit}
+  std::vector<RunSet> missing_;                        // per slot
+  std::map<std::uint32_t, std::uint64_t> live_bytes_;  // first unit -> bytes
+  std::uint64_t in_flight_units_ = 0;
+  std::uint64_t deferred_units_ = 0;
+  Lsn image_lsn_ = 0;
+  Lsn last_lsn_ = 0;          // highest published
+  std::uint32_t cursor_ = 1;  // where the last allocation ended
+  bool open_ = true;
+  bool dirty_ = true;
+};
+
+}  // namespace hexad::alloc
