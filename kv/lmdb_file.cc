@@ -214,6 +214,22 @@ Status make_lmdb_dir(const std::string& dir) {
   return system_error(failed, "cannot create " + dir);
 }
 
+Result<bool> create_lmdb_file(const std::string& dir) {
+  const std::string path = dir + "/data.mdb";
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0 && errno == EEXIST) return false;
+  if (fd < 0) return system_error(errno, "cannot create " + path);
+  ::close(fd);
+  return true;
+}
+
+Status remove_lmdb_dir(const std::string& dir) {
+  if (::rmdir(dir.c_str()) == 0 || errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST) {
+    return {};
+  }
+  return system_error(errno, "cannot delete " + dir);
+}
+
 Status remove_file(const std::string& path) {
   if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
   return system_error(errno, "cannot delete " + path);

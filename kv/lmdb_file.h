@@ -66,6 +66,11 @@ class LmdbFile {
 Status make_lmdb_dir(const std::string& dir);
 // Makes the names in `dir` durable. Errors: kIo.
 Status sync_lmdb_dir(const std::string& dir);
+// Creates an empty dir/data.mdb, mode 0600, when there is none; true when it did.
+// Errors: kReadOnly, kNoSpace, kIo.
+Result<bool> create_lmdb_file(const std::string& dir);
+// Only when empty; what else lies in it stays. Errors: kReadOnly, kIo.
+Status remove_lmdb_dir(const std::string& dir);
 // A missing file is fine. Errors: kReadOnly, kIo.
 Status remove_file(const std::string& path);
 

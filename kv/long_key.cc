@@ -52,20 +52,6 @@ Result<Stored> decode_stored(std::string_view key, std::string_view stored) {
   return result;
 }
 
-Result<std::uint64_t> decode_marker(std::string_view key, std::string_view stored) {
-  HEXAD_TRY_ASSIGN(const Stored marker, decode_stored(key, stored));
-  if (marker.kind != StoredKind::kMarker) return corrupt(key, "a value where a marker belongs");
-  const std::uint64_t segment = Decoder(marker.bytes).le64();
-  if (segment == ~std::uint64_t{0}) return corrupt(key, "a segment id that is never given out");
-  return segment;
-}
-
-Result<std::string_view> decode_value(std::string_view key, std::string_view stored) {
-  HEXAD_TRY_ASSIGN(const Stored value, decode_stored(key, stored));
-  if (value.kind != StoredKind::kValue) return corrupt(key, "a marker where a value belongs");
-  return value.bytes;
-}
-
 std::string segment_prefix(std::uint64_t segment) {
   std::string prefix;
   append_be64(prefix, segment);
@@ -96,7 +82,7 @@ Result<std::optional<Step>> descend(ShortKeyStore& store, const Step& step, std:
   HEXAD_TRY_ASSIGN(const std::optional<std::string_view> stored,
                    store.get(step.table, step.marker_key(key)));
   if (!stored.has_value()) return std::optional<Step>{};
-  HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_marker(step.marker_name(key), *stored));
+  HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_long_marker(step.marker_name(key), *stored));
   return std::optional<Step>(
       Step{ShortTable::kSegments, segment_prefix(segment), step.depth + kInlineKey});
 }
@@ -108,6 +94,20 @@ Result<bool> segment_is_empty(ShortKeyStore& store, const Step& step) {
 }
 
 }  // namespace
+
+Result<std::string_view> decode_long_value(std::string_view key, std::string_view stored) {
+  HEXAD_TRY_ASSIGN(const Stored value, decode_stored(key, stored));
+  if (value.kind != StoredKind::kValue) return corrupt(key, "a marker where a value belongs");
+  return value.bytes;
+}
+
+Result<std::uint64_t> decode_long_marker(std::string_view key, std::string_view stored) {
+  HEXAD_TRY_ASSIGN(const Stored marker, decode_stored(key, stored));
+  if (marker.kind != StoredKind::kMarker) return corrupt(key, "a value where a marker belongs");
+  const std::uint64_t segment = Decoder(marker.bytes).le64();
+  if (segment == ~std::uint64_t{0}) return corrupt(key, "a segment id that is never given out");
+  return segment;
+}
 
 Result<std::optional<std::string_view>> long_get(ShortKeyStore& store, std::string_view key) {
   std::optional<std::string_view> stored;
@@ -123,7 +123,7 @@ Result<std::optional<std::string_view>> long_get(ShortKeyStore& store, std::stri
     HEXAD_TRY_ASSIGN(stored, store.get(step.table, step.inline_key(key)));
   }
   if (!stored.has_value()) return std::optional<std::string_view>{};
-  HEXAD_TRY_ASSIGN(const std::string_view value, decode_value(key, *stored));
+  HEXAD_TRY_ASSIGN(const std::string_view value, decode_long_value(key, *stored));
   return std::optional<std::string_view>(value);
 }
 
@@ -193,14 +193,14 @@ Status LongCursor::settle(bool forward) {
     key_.resize(level.depth);
     key_.append(rest);
     if (rest.size() <= kInlineKey) {
-      HEXAD_TRY_ASSIGN(value_, decode_value(key_, level.cursor->value()));
+      HEXAD_TRY_ASSIGN(value_, decode_long_value(key_, level.cursor->value()));
       valid_ = true;
       return {};
     }
     if (rest.size() != kInlineKey + 1 || rest.back() != '\0') {
       return corrupt(key_, "neither an inline key nor a marker");  // K1
     }
-    HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_marker(key_, level.cursor->value()));
+    HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_long_marker(key_, level.cursor->value()));
     key_.pop_back();
     HEXAD_TRY(push(segment, key_.size()));
     Level& below = levels_.back();
@@ -232,7 +232,7 @@ Status LongCursor::seek(std::string_view wanted) {
     if (!level.cursor->valid() || level.cursor->key() != marker) return settle(true);
     key_.assign(key.substr(0, level.depth + kInlineKey));
     HEXAD_TRY_ASSIGN(const std::uint64_t segment,
-                     decode_marker(key_ + '\0', level.cursor->value()));
+                     decode_long_marker(key_ + '\0', level.cursor->value()));
     HEXAD_TRY(push(segment, key_.size()));
   }
 }

@@ -54,6 +54,11 @@ class ShortKeyStore {
 // What is stored as a value: {crc32c, kind, bytes}; the crc covers the whole logical key.
 // Errors of the readers below: kCorruption when it does not match, with the key in the message.
 
+// `key` is the whole logical key.
+Result<std::string_view> decode_long_value(std::string_view key, std::string_view stored);
+// The segment id; `name` is the whole head and the byte \0.
+Result<std::uint64_t> decode_long_marker(std::string_view name, std::string_view stored);
+
 Result<std::optional<std::string_view>> long_get(ShortKeyStore& store, std::string_view key);
 Status long_put(ShortKeyStore& store, std::string_view key, std::string_view value);
 Status long_erase(ShortKeyStore& store, std::string_view key);

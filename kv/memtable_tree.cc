@@ -103,8 +103,10 @@ void MemtableTree::insert_at(Node& node, std::size_t at, MemtableEntry* entry, N
   node.entries[at] = entry;
   if (!node.leaf) node.children[at].reset(child);
   ++node.count;
-  if (node.count == 1 ||
-      common_prefix(node.entries[0]->key(), node.entries[node.count - 1]->key()) < node.common) {
+  // Between two others an entry shares what they share.
+  const bool outermost = at == 0 || at + 1 == node.count;
+  const std::string_view other = node.entries[at == 0 && node.count > 1 ? 1 : 0]->key();
+  if (node.count == 1 || (outermost && common_prefix(entry->key(), other) < node.common)) {
     reword(node);
   } else {
     node.words[at] = word_at(entry->key(), node.common);

@@ -1,0 +1,431 @@
+#include "kv/lmdb_index.h"
+
+#include <lmdb.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "kv/lmdb_check.h"
+#include "kv/lmdb_file.h"
+#include "kv/lmdb_state.h"
+#include "kv/lmdb_store.h"
+#include "kv/long_key.h"
+
+namespace hexad::kv {
+namespace {
+
+class LmdbIndexCursor final : public IndexCursor {
+ public:
+  explicit LmdbIndexCursor(ShortKeyStore& store) : cursor_(store) {}
+  Status seek(std::string_view key) override { return cursor_.seek(key); }
+  Status seek_before(std::string_view key) override { return cursor_.seek_before(key); }
+  Status seek_to_first() override { return cursor_.seek_to_first(); }
+  Status seek_to_last() override { return cursor_.seek_to_last(); }
+  Status next() override { return cursor_.next(); }
+  Status prev() override { return cursor_.prev(); }
+  bool valid() const override { return cursor_.valid(); }
+  std::string_view key() const override { return cursor_.key(); }
+  std::string_view value() const override { return cursor_.value(); }
+
+ private:
+  LongCursor cursor_;
+};
+
+class LmdbIndex final : public Index {
+ public:
+  LmdbIndex(const LmdbOptions& options, io::Executor& executor, LmdbFile file)
+      : options_(options), file_(std::move(file)), mutex_(executor), changed_(executor) {}
+  ~LmdbIndex() override {
+    for (MDB_txn* txn : idle_) ::mdb_txn_abort(txn);
+    if (env_ != nullptr) ::mdb_env_close(env_);
+  }
+
+  Status open(bool created);
+  Result<std::unique_ptr<IndexReader>> snapshot() override;
+  Status apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) override;
+  Lsn applied_lsn() const override {
+    const io::Lock lock(mutex_);
+    return state_.lsn;
+  }
+  Epoch applied_epoch() const override {
+    const io::Lock lock(mutex_);
+    return state_.epoch;
+  }
+  Result<IndexStats> stats() override;
+  Status verify() override { return check_lmdb_file(file_, options_.uuid); }
+
+ private:
+  friend class LmdbReader;
+  // Why a slice was not applied.
+  enum class Slice { kDone, kMapFull, kTooLong };
+
+  Result<Slice> apply_slice(std::span<const IndexChange> changes, const LmdbState& state);
+  Status check_changes(Lsn lsn, std::span<const IndexChange> changes) const;
+  std::uint64_t pages_of(const IndexChange& change) const;
+  Status grow();
+  void end_reader(MDB_txn* txn);
+  Result<LmdbState> read_state(MDB_txn* txn) const;
+
+  const LmdbOptions options_;
+  LmdbFile file_;
+  MDB_env* env_ = nullptr;
+  LmdbTables tables_;
+  std::uint64_t page_size_ = 4096;  // bytes
+  LmdbBounds bounds_{4096, 0};      // changes only while there is no reader
+  std::uint64_t map_size_ = 0;      // bytes; the file is at least as long
+  std::optional<Error> failed_;     // of apply(): no more changes
+
+  mutable io::Mutex mutex_;  // guards what follows
+  io::CondVar changed_;
+  LmdbState state_;             // as committed
+  std::uint64_t readers_ = 0;   // with a transaction that is in use
+  bool growing_ = false;        // new readers wait
+  std::vector<MDB_txn*> idle_;  // reset, to be renewed
+};
+
+class LmdbReader final : public IndexReader {
+ public:
+  LmdbReader(LmdbIndex& index, MDB_txn* txn, const LmdbState& state)
+      : index_(index),
+        txn_(txn),
+        state_(state),
+        store_(txn, index.tables_, index.bounds_, nullptr) {}
+  ~LmdbReader() override { index_.end_reader(txn_); }
+
+  Result<std::optional<std::string_view>> get(std::string_view key) override {
+    if (key.empty() || key.size() > kMaxIndexKey) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "index: a key of " + std::to_string(key.size()) + " bytes", ""};
+    }
+    return long_get(store_, key);
+  }
+  Result<std::unique_ptr<IndexCursor>> cursor() override {
+    return std::unique_ptr<IndexCursor>(std::make_unique<LmdbIndexCursor>(store_));
+  }
+  Lsn applied_lsn() const override { return state_.lsn; }
+  Epoch applied_epoch() const override { return state_.epoch; }
+
+ private:
+  LmdbIndex& index_;
+  MDB_txn* txn_;
+  LmdbState state_;
+  LmdbStore store_;
+};
+
+// --- opening -------------------------------------------------------------------------------------
+
+Status LmdbIndex::open(bool created) {
+  const bool write = options_.mode == io::OpenMode::kReadWrite;
+  const std::string what = "cannot open the index " + options_.dir;
+  HEXAD_TRY_ASSIGN(const std::uint64_t file_size, file_.size());
+  const auto os_page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+  if (created) {
+    map_size_ = round_up(std::max<std::uint64_t>(options_.initial_size, 64 * os_page), os_page);
+  } else {
+    HEXAD_TRY(file_.read_meta());  // a short file would be a SIGBUS
+    map_size_ = round_up(file_size, os_page);
+  }
+  if (write) {
+    // Nobody else has the file open: the lock on it says so. What a dead process left in the table
+    // of readers would keep pages from being used again.
+    HEXAD_TRY(remove_file(options_.dir + "/lock.mdb"));
+  }
+  if (const int code = ::mdb_env_create(&env_); code != 0) return lmdb_error(code, what);
+  int code = ::mdb_env_set_maxdbs(env_, 3);
+  if (code == 0) code = ::mdb_env_set_maxreaders(env_, options_.max_readers);
+  if (code == 0) code = ::mdb_env_set_mapsize(env_, map_size_);
+  const unsigned flags = MDB_NOTLS | (write ? 0u : MDB_RDONLY | MDB_NOLOCK);
+  if (code == 0) code = ::mdb_env_open(env_, options_.dir.c_str(), flags, 0600);
+  if (code != 0) return lmdb_error(code, what);
+  if (write) {
+    HEXAD_TRY(file_.extend(map_size_));
+    HEXAD_TRY(sync_lmdb_dir(options_.dir));
+  }
+
+  MDB_txn* txn = nullptr;
+  code = ::mdb_txn_begin(env_, nullptr, created ? 0u : unsigned{MDB_RDONLY}, &txn);
+  if (code != 0) return lmdb_error(code, what);
+  const unsigned create = created ? MDB_CREATE : 0u;
+  code = ::mdb_dbi_open(txn, kLmdbStateTable, create, &tables_.state);
+  if (code == 0) code = ::mdb_dbi_open(txn, kLmdbKeysTable, create, &tables_.keys);
+  if (code == 0) code = ::mdb_dbi_open(txn, kLmdbSegmentsTable, create, &tables_.segments);
+  if (code == 0 && created) {
+    state_.uuid = options_.uuid;
+    const std::string encoded = encode_lmdb_state(state_);
+    code = lmdb_put(txn, tables_.state, kLmdbStateKey, encoded);
+  }
+  MDB_stat stat{};
+  if (code == 0) code = ::mdb_env_stat(env_, &stat);
+  if (code != 0) {
+    ::mdb_txn_abort(txn);
+    return lmdb_error(code, what);
+  }
+  page_size_ = stat.ms_psize;
+  bounds_ = LmdbBounds(page_size_, map_size_);
+  Result<LmdbState> state = read_state(txn);
+  if (!state.ok()) {
+    ::mdb_txn_abort(txn);
+    return state.error();
+  }
+  code = ::mdb_txn_commit(txn);  // also what keeps the handles of a reading transaction
+  if (code != 0) return lmdb_error(code, what);
+  if (state->uuid != options_.uuid) {
+    return lmdb_damage(options_.dir + ": belongs to store " + to_string(state->uuid) + ", not " +
+                       to_string(options_.uuid));
+  }
+  state_ = *state;
+  return {};
+}
+
+Result<LmdbState> LmdbIndex::read_state(MDB_txn* txn) const {
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value,
+                   lmdb_get(txn, tables_.state, kLmdbStateKey, bounds_));
+  if (!value.has_value()) return lmdb_damage(options_.dir + ": no LSN marker");
+  Result<LmdbState> state = decode_lmdb_state(*value);
+  if (!state.ok()) return lmdb_damage(options_.dir + ": " + state.error().message);
+  return state;
+}
+
+// --- reading -------------------------------------------------------------------------------------
+
+Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
+  MDB_txn* txn = nullptr;
+  {
+    io::Lock lock(mutex_);
+    changed_.wait(lock, [this] { return !growing_; });
+    ++readers_;
+    if (!idle_.empty()) {
+      txn = idle_.back();
+      idle_.pop_back();
+    }
+  }
+  const int code =
+      txn != nullptr ? ::mdb_txn_renew(txn) : ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
+  if (code != 0) {
+    if (txn != nullptr) ::mdb_txn_abort(txn);
+    end_reader(nullptr);
+    return lmdb_error(code, "cannot read the index " + options_.dir);
+  }
+  Result<LmdbState> state = read_state(txn);
+  if (!state.ok()) {
+    end_reader(txn);
+    return state.error();
+  }
+  return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(*this, txn, *state));
+}
+
+void LmdbIndex::end_reader(MDB_txn* txn) {
+  // Reset first: a reader that holds no pages keeps only its slot.
+  if (txn != nullptr) ::mdb_txn_reset(txn);
+  const io::Lock lock(mutex_);
+  if (txn != nullptr) idle_.push_back(txn);
+  --readers_;
+  if (growing_ && readers_ == 0) changed_.notify_all();
+}
+
+// --- writing -------------------------------------------------------------------------------------
+
+Status LmdbIndex::check_changes(Lsn lsn, std::span<const IndexChange> changes) const {
+  const auto refuse = [](std::string what) {
+    return Error{ErrorCode::kInvalidArgument, "index: " + std::move(what), ""};
+  };
+  if (options_.mode == io::OpenMode::kReadOnly) {
+    return Error{ErrorCode::kReadOnly, "index: opened read-only", ""};
+  }
+  if (failed_.has_value()) return failed_->with_context("the index failed before");
+  if (lsn < applied_lsn()) {
+    return refuse("LSN " + std::to_string(lsn) + " is before the applied " +
+                  std::to_string(applied_lsn()));
+  }
+  for (std::size_t i = 0; i < changes.size(); ++i) {
+    const IndexChange& change = changes[i];
+    if (change.key.empty() || change.key.size() > kMaxIndexKey) {
+      return refuse("a key of " + std::to_string(change.key.size()) + " bytes");
+    }
+    if (change.value.has_value() && change.value->size() > kMaxIndexValue) {
+      return refuse("a value of " + format_size(change.value->size()));
+    }
+    if (i > 0 && changes[i - 1].key >= change.key) return refuse("changes are not sorted by key");
+  }
+  return {};
+}
+
+// About how many pages one change makes dirty: its leaf, its share of splits, what it overflows
+// into, and the same again for every marker of a long key.
+std::uint64_t LmdbIndex::pages_of(const IndexChange& change) const {
+  const std::uint64_t levels = 1 + change.key.size() / kInlineKey;
+  const std::uint64_t bytes = change.value.has_value() ? change.value->size() : 0;
+  return 2 * levels + bytes / page_size_;
+}
+
+Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) {
+  HEXAD_TRY(check_changes(lsn, changes));
+  std::uint64_t limit = options_.pages_per_slice;
+  std::size_t done = 0;
+  for (bool finished = false; !finished;) {
+    std::size_t end = done;
+    for (std::uint64_t pages = 0; end < changes.size(); ++end) {
+      pages += pages_of(changes[end]);
+      if (pages > limit && end > done) break;
+    }
+    LmdbState state = state_;  // only this thread changes it
+    const bool last = end == changes.size();
+    if (last) {  // says how far the index has come
+      state.lsn = lsn;
+      state.epoch = epoch;
+    }
+    HEXAD_TRY_ASSIGN(const Slice slice, apply_slice(changes.subspan(done, end - done), state));
+    switch (slice) {
+      case Slice::kDone:
+        done = end;
+        finished = last;
+        break;
+      case Slice::kMapFull:
+        HEXAD_TRY(grow());
+        break;
+      case Slice::kTooLong:
+        if (end - done <= 1) {
+          return Error{ErrorCode::kTooBig, "index: one change is more than a transaction holds",
+                       ""};
+        }
+        limit /= 2;
+        break;
+    }
+  }
+  return {};
+}
+
+Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> changes,
+                                                const LmdbState& state) {
+  LmdbState next = state;
+  MDB_txn* txn = nullptr;
+  int code = ::mdb_txn_begin(env_, nullptr, 0, &txn);
+  if (code != 0) return lmdb_error(code, "index: cannot begin a transaction");
+  LmdbStore store(txn, tables_, bounds_, &next.next_segment);
+  Status status;
+  for (const IndexChange& change : changes) {
+    status = change.value.has_value() ? long_put(store, change.key, *change.value)
+                                      : long_erase(store, change.key);
+    if (!status.ok()) break;
+  }
+  code = store.write_code();
+  if (status.ok()) {
+    const std::string encoded = encode_lmdb_state(next);
+    code = lmdb_put(txn, tables_.state, kLmdbStateKey, encoded);
+    if (code != 0) status = lmdb_error(code, "index: cannot write the LSN marker");
+  }
+  if (status.ok()) {
+    code = ::mdb_txn_commit(txn);  // frees the transaction, whatever it returns
+    if (code != 0) status = lmdb_error(code, "index: cannot commit in " + options_.dir);
+  } else {
+    ::mdb_txn_abort(txn);
+  }
+  if (code == MDB_MAP_FULL) return Slice::kMapFull;
+  if (code == MDB_TXN_FULL) return Slice::kTooLong;
+  if (!status.ok()) {
+    // Without room nothing was referenced and trying again is sound. After any other failure,
+    // above all of a sync, nobody knows what is on the medium (R11).
+    if (status.error().code != ErrorCode::kNoSpace) failed_ = status.error();
+    return status.error();
+  }
+  const io::Lock lock(mutex_);
+  state_ = next;
+  return Slice::kDone;
+}
+
+Status LmdbIndex::grow() {
+  if (map_size_ >= options_.max_size) {
+    return Error{
+        ErrorCode::kNoSpace,
+        "index: " + options_.dir + " has reached its limit of " + format_size(options_.max_size),
+        "raise the budget of the fast tier, or let a key range leave it"};
+  }
+  const std::uint64_t most = std::min(options_.max_size - map_size_, std::uint64_t{1} << 30);
+  std::uint64_t more = round_up(std::min(map_size_, most), std::uint64_t{65536});
+  // Doubling, or as much as there is room for.
+  Status extended = file_.extend(map_size_ + more);
+  while (!extended.ok() && extended.error().code == ErrorCode::kNoSpace && more >= 2u << 20) {
+    more = round_up(more / 2, std::uint64_t{65536});
+    extended = file_.extend(map_size_ + more);
+  }
+  if (!extended.ok()) {
+    if (extended.error().code != ErrorCode::kNoSpace) failed_ = extended.error();
+    return extended;
+  }
+  io::Lock lock(mutex_);
+  growing_ = true;
+  changed_.wait(lock, [this] { return readers_ == 0; });
+  // The new map may lie elsewhere, so no transaction may be open.
+  const int code = ::mdb_env_set_mapsize(env_, map_size_ + more);
+  growing_ = false;
+  changed_.notify_all();
+  if (code != 0) {
+    failed_ = lmdb_error(code, "index: cannot map " + format_size(map_size_ + more));
+    return *failed_;
+  }
+  map_size_ += more;
+  bounds_ = LmdbBounds(page_size_, map_size_);
+  return {};
+}
+
+Result<IndexStats> LmdbIndex::stats() {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<IndexReader> reader, snapshot());
+  HEXAD_TRY_ASSIGN(const LmdbMeta meta, file_.read_meta());
+  IndexStats stats;
+  stats.page_size = page_size_;
+  HEXAD_TRY_ASSIGN(stats.file_bytes, file_.size());
+  MDB_txn* txn = nullptr;
+  if (const int code = ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn); code != 0) {
+    return lmdb_error(code, "cannot read the index " + options_.dir);
+  }
+  std::uint64_t pages = 2;
+  for (const MDB_dbi dbi :
+       {MDB_dbi{0}, MDB_dbi{1}, tables_.state, tables_.keys, tables_.segments}) {
+    MDB_stat stat{};
+    if (::mdb_stat(txn, dbi, &stat) != 0) continue;
+    pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
+    if (dbi == tables_.keys || dbi == tables_.segments) stats.entries += stat.ms_entries;
+  }
+  ::mdb_txn_abort(txn);
+  stats.bytes_used = pages * page_size_;
+  const std::uint64_t handed_out = (meta.last_page + 1) * page_size_;
+  stats.bytes_free = handed_out > stats.bytes_used ? handed_out - stats.bytes_used : 0;
+  return stats;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Index>> open_lmdb_index(const LmdbOptions& options, io::Executor& executor) {
+  bool created = false;
+  if (options.mode == io::OpenMode::kReadWrite) {
+    HEXAD_TRY(make_lmdb_dir(options.dir));
+    HEXAD_TRY_ASSIGN(created, create_lmdb_file(options.dir));
+  }
+  HEXAD_TRY_ASSIGN(LmdbFile file, LmdbFile::open(options.dir, options.mode));
+  auto index = std::make_unique<LmdbIndex>(options, executor, std::move(file));
+  if (Status status = index->open(created); !status.ok()) {
+    index.reset();
+    // Half a new file would be taken for a damaged one next time.
+    if (created) remove_file(options.dir + "/data.mdb").ignore();
+    return status.error();
+  }
+  return std::unique_ptr<Index>(std::move(index));
+}
+
+Status verify_lmdb_file(const std::string& dir, const Uuid& uuid) {
+  HEXAD_TRY_ASSIGN(const LmdbFile file, LmdbFile::open(dir, io::OpenMode::kReadOnly));
+  return check_lmdb_file(file, uuid);
+}
+
+Status remove_lmdb_index(const std::string& dir) {
+  HEXAD_TRY(remove_file(dir + "/data.mdb"));
+  HEXAD_TRY(remove_file(dir + "/lock.mdb"));
+  return remove_lmdb_dir(dir);
+}
+
+}  // namespace hexad::kv

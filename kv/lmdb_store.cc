@@ -1,0 +1,163 @@
+#include "kv/lmdb_store.h"
+
+#include <lmdb.h>
+
+#include <memory>
+#include <utility>
+
+#include "kv/index.h"
+#include "kv/lmdb_file.h"
+
+namespace hexad::kv {
+namespace {
+
+constexpr std::size_t kPageHeader = 16;  // bytes before the data of an overflow page
+
+MDB_val to_val(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
+
+std::string_view to_view(const MDB_val& value) {
+  return {static_cast<const char*>(value.mv_data), value.mv_size};
+}
+
+class LmdbShortCursor final : public ShortCursor {
+ public:
+  LmdbShortCursor(MDB_cursor* cursor, const LmdbBounds& bounds)
+      : cursor_(cursor), bounds_(bounds) {}
+  ~LmdbShortCursor() override { ::mdb_cursor_close(cursor_); }
+
+  Status seek(std::string_view key) override {
+    key_ = to_val(key);
+    past_end_ = true;  // where a failed search stands
+    return move(key.empty() ? MDB_FIRST : MDB_SET_RANGE);
+  }
+  Status seek_to_last() override { return move(MDB_LAST); }
+  Status next() override {
+    past_end_ = true;
+    return move(MDB_NEXT);
+  }
+  Status prev() override {
+    if (valid_) {
+      past_end_ = false;
+      return move(MDB_PREV);
+    }
+    return past_end_ ? move(MDB_LAST) : Status();
+  }
+  bool valid() const override { return valid_; }
+  std::string_view key() const override { return to_view(key_); }
+  std::string_view value() const override { return to_view(value_); }
+
+ private:
+  Status move(MDB_cursor_op op) {
+    const int code = ::mdb_cursor_get(cursor_, &key_, &value_, op);
+    valid_ = code == 0;
+    if (code == MDB_NOTFOUND) return {};
+    if (code != 0) return lmdb_error(code, "index: cannot step");
+    if (!bounds_.plausible(to_view(key_)) || !bounds_.plausible(to_view(value_))) {
+      valid_ = false;
+      return lmdb_damage("index: an entry lies outside its page");
+    }
+    return {};
+  }
+
+  MDB_cursor* cursor_;
+  const LmdbBounds& bounds_;
+  MDB_val key_{};
+  MDB_val value_{};
+  bool valid_ = false;
+  bool past_end_ = false;
+};
+
+}  // namespace
+
+Error lmdb_error(int code, const std::string& what) {
+  if (code > 0) return system_error(code, what);
+  Error error{ErrorCode::kIo, what + ": " + ::mdb_strerror(code), ""};
+  switch (code) {
+    case MDB_MAP_FULL:
+      error.code = ErrorCode::kNoSpace;
+      break;
+    case MDB_READERS_FULL:
+      error.code = ErrorCode::kBusy;
+      error.hint = "end some of the readers";
+      break;
+    case MDB_CORRUPTED:
+    case MDB_PAGE_NOTFOUND:
+    case MDB_INVALID:
+    case MDB_VERSION_MISMATCH:
+    case MDB_INCOMPATIBLE:
+    case MDB_CURSOR_FULL:
+    case MDB_NOTFOUND:
+      error.code = ErrorCode::kCorruption;
+      error.hint = "the index is a copy: drop its directory and let it be built again";
+      break;
+    default:
+      break;
+  }
+  return error;
+}
+
+Error lmdb_damage(std::string what) {
+  return Error{ErrorCode::kCorruption, std::move(what),
+               "the index is a copy: drop its directory and let it be built again"};
+}
+
+bool LmdbBounds::plausible(std::string_view value) const {
+  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(value.data()) % page_size_;
+  if (at + value.size() <= page_size_) return true;
+  return at == kPageHeader && value.size() <= kMaxIndexValue + kMaxIndexKey &&
+         value.size() < file_size_;
+}
+
+Result<std::optional<std::string_view>> lmdb_get(MDB_txn* txn, unsigned database,
+                                                 std::string_view key, const LmdbBounds& bounds) {
+  if (key.empty()) return std::optional<std::string_view>{};
+  MDB_val wanted = to_val(key);
+  MDB_val found{};
+  const int code = ::mdb_get(txn, database, &wanted, &found);
+  if (code == MDB_NOTFOUND) return std::optional<std::string_view>{};
+  if (code != 0) return lmdb_error(code, "index: cannot read");
+  if (!bounds.plausible(to_view(found)))
+    return lmdb_damage("index: an entry lies outside its page");
+  return std::optional<std::string_view>(to_view(found));
+}
+
+int lmdb_put(MDB_txn* txn, unsigned database, std::string_view key, std::string_view value) {
+  MDB_val where = to_val(key);
+  MDB_val what = to_val(value);
+  return ::mdb_put(txn, database, &where, &what, 0);
+}
+
+Result<std::optional<std::string_view>> LmdbStore::get(ShortTable table, std::string_view key) {
+  return lmdb_get(txn_, handle(table), key, bounds_);
+}
+
+Result<std::unique_ptr<ShortCursor>> LmdbStore::cursor(ShortTable table) {
+  MDB_cursor* cursor = nullptr;
+  if (const int code = ::mdb_cursor_open(txn_, handle(table), &cursor); code != 0) {
+    return lmdb_error(code, "index: cannot open a cursor");
+  }
+  return std::unique_ptr<ShortCursor>(std::make_unique<LmdbShortCursor>(cursor, bounds_));
+}
+
+Status LmdbStore::put(ShortTable table, std::string_view key, std::string_view value) {
+  return noted(lmdb_put(txn_, handle(table), key, value));
+}
+
+Status LmdbStore::erase(ShortTable table, std::string_view key) {
+  MDB_val where = to_val(key);
+  const int code = ::mdb_del(txn_, handle(table), &where, nullptr);
+  return code == MDB_NOTFOUND ? Status() : noted(code);
+}
+
+Result<std::uint64_t> LmdbStore::new_segment() {
+  HEXAD_ASSERT(next_segment_ != nullptr);
+  return (*next_segment_)++;
+}
+
+Status LmdbStore::noted(int code) {
+  if (code == 0) return {};
+  write_code_ = code;
+  return lmdb_error(code, "index: cannot write");
+}
+
+}  // namespace hexad::kv

@@ -1,0 +1,76 @@
+// One LMDB transaction as the two tables of short keys that long_key.h works on. Inside the index.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "kv/long_key.h"
+
+struct MDB_txn;
+
+namespace hexad::kv {
+
+// Handles of the tables; valid in every transaction of the environment.
+struct LmdbTables {
+  unsigned state = 0;
+  unsigned keys = 0;
+  unsigned segments = 0;
+};
+
+// LMDB hands out what its pages say. A value lies inside one page, or begins right behind the
+// header of an overflow page; anything else is a damaged page and is not stepped into.
+class LmdbBounds {
+ public:
+  LmdbBounds(std::uint64_t page_size, std::uint64_t file_size)
+      : page_size_(page_size), file_size_(file_size) {}
+  bool plausible(std::string_view value) const;
+
+ private:
+  std::uint64_t page_size_;  // bytes
+  std::uint64_t file_size_;  // bytes
+};
+
+// What a return code of LMDB means to a caller; positive codes are errno values.
+Error lmdb_error(int code, const std::string& what);
+// kCorruption, with what to do.
+Error lmdb_damage(std::string what);
+
+Result<std::optional<std::string_view>> lmdb_get(MDB_txn* txn, unsigned database,
+                                                 std::string_view key, const LmdbBounds& bounds);
+// LMDB's return code.
+int lmdb_put(MDB_txn* txn, unsigned database, std::string_view key, std::string_view value);
+
+class LmdbStore final : public ShortKeyStore {
+ public:
+  // Borrows everything. `next_segment`: counted up by new_segment(); null when only reading.
+  LmdbStore(MDB_txn* transaction, const LmdbTables& tables, const LmdbBounds& bounds,
+            std::uint64_t* next_segment)
+      : txn_(transaction), tables_(tables), bounds_(bounds), next_segment_(next_segment) {}
+
+  Result<std::optional<std::string_view>> get(ShortTable table, std::string_view key) override;
+  Result<std::unique_ptr<ShortCursor>> cursor(ShortTable table) override;
+  Status put(ShortTable table, std::string_view key, std::string_view value) override;
+  Status erase(ShortTable table, std::string_view key) override;
+  Result<std::uint64_t> new_segment() override;
+
+  // LMDB's own code for the last failed write, 0 if none: some are not the end.
+  int write_code() const { return write_code_; }
+
+ private:
+  unsigned handle(ShortTable table) const {
+    return table == ShortTable::kTop ? tables_.keys : tables_.segments;
+  }
+  Status noted(int code);
+
+  MDB_txn* txn_;
+  const LmdbTables& tables_;
+  const LmdbBounds& bounds_;
+  std::uint64_t* next_segment_;
+  int write_code_ = 0;
+};
+
+}  // namespace hexad::kv
