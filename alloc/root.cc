@@ -201,7 +201,11 @@ std::string encode_root(const Root& root) {
   encoder.le64(root.previous_epoch_end);
   encoder.le64(root.checkpoint_lsn);
   encoder.le64(root.recorded_watermark);
-  encoder.le64(root.log_trim);
+  encoder.le64(root.log_trim.position);
+  encoder.le64(root.log_trim.end);
+  encoder.le64(root.log_trim.epoch);
+  encoder.le64(root.log_trim.lsn);
+  encoder.le32(root.log_trim.crc);
   encoder.le32(root.next_zone);
   encoder.le32(root.next_device);
   encoder.u8(root.clean_close ? kCleanClose : 0);
@@ -235,7 +239,11 @@ Result<Root> decode_root(ByteView slot) {
   root.previous_epoch_end = decoder.le64();
   root.checkpoint_lsn = decoder.le64();
   root.recorded_watermark = decoder.le64();
-  root.log_trim = decoder.le64();
+  root.log_trim.position = decoder.le64();
+  root.log_trim.end = decoder.le64();
+  root.log_trim.epoch = decoder.le64();
+  root.log_trim.lsn = decoder.le64();
+  root.log_trim.crc = decoder.le32();
   root.next_zone = decoder.le32();
   root.next_device = decoder.le32();
   const std::uint8_t flags = decoder.u8();

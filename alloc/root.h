@@ -49,6 +49,18 @@ struct ManifestAddress {
   bool operator==(const ManifestAddress&) const = default;
 };
 
+// The last log block that recovery does not need, named so that no block of another lap or epoch is
+// mistaken for its successor. The fields are kv's LogPoint; the default is the log of a new store.
+struct LogTrim {
+  std::uint64_t position = ~std::uint64_t{0};  // of the block, virtual byte offset in the ring
+  std::uint64_t end = 0;                       // first byte after it
+  std::uint32_t crc = 0;                       // of the block
+  Epoch epoch = 0;
+  Lsn lsn = 0;  // the last one up to and including the block
+
+  bool operator==(const LogTrim&) const = default;
+};
+
 struct Root {
   Uuid store;
   Epoch epoch = 0;             // from 1
@@ -60,7 +72,7 @@ struct Root {
   std::uint64_t incompat_features = 0;
   std::vector<RootDevice> devices;    // sorted by id, at most kMaxDevices
   std::vector<DeviceId> log_devices;  // in the order of use; extents stand in their labels
-  std::uint64_t log_trim = 0;         // virtual byte offset in the log ring; grows for ever
+  LogTrim log_trim;                   // replay needs no block up to and including this one
   Lsn checkpoint_lsn = 0;             // replay starts above it
   Lsn recorded_watermark = 0;         // R9; at least the true one at some earlier time
   // Fence (R8, R12): log blocks of epochs before `epoch` count up to this LSN and no further.

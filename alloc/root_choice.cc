@@ -26,8 +26,8 @@ const Root* newest_of(const DeviceRoots& device, const Uuid& store) {
 // whatever the order of the devices, and the promises are compared over all devices anyway.
 bool wins(const Root& a, const Root& b) {
   if (is_newer(a, b) || is_newer(b, a)) return is_newer(a, b);
-  return std::tie(a.checkpoint_lsn, a.log_trim, a.promised_epoch) >
-         std::tie(b.checkpoint_lsn, b.log_trim, b.promised_epoch);
+  return std::tie(a.checkpoint_lsn, a.log_trim.end, a.promised_epoch) >
+         std::tie(b.checkpoint_lsn, b.log_trim.end, b.promised_epoch);
 }
 
 std::string epoch_text(const Root& root) {
