@@ -71,9 +71,10 @@ struct Waiter {
 //   Q5  Only the reaper completes requests that reached the kernel, so while a thread has the role
 //       and its own batch is incomplete, some request of that batch is in the ring or in backlog_
 //       behind requests that are: blocking on the ring ends.
-//   Q6  An entry of flights_ is written before its request is submitted and read after its
-//       completion, both under flights_mutex_ (the kernel orders the two, but not in a way that a
-//       race detector sees). In between nobody touches it but its submitter.
+//   Q6  An entry of flights_ and its request are read for submission and written at completion,
+//       both under flights_mutex_. (The kernel orders the two as well, but in a way that the memory
+//       model of C++ does not know.) After a request has been submitted its submitter does not
+//       touch batch or request again: they may be gone.
 //   Q7  At most flights_.size() requests are in the kernel, and the completion ring holds as many:
 //       it never overflows.
 //
@@ -97,9 +98,9 @@ class UringQueue final : public FileQueue {
     for (std::uint32_t i = options.in_flight; i-- > 0;) free_.push_back(i);
   }
 
-  // The submitting side.
-  void take_flights(std::vector<std::uint32_t>& taken);
-  void push(std::span<const std::uint32_t> flights);
+  // The submitting side. `lock` holds submit_mutex_.
+  void issue(std::unique_lock<std::mutex>& lock);
+  bool fill();
   void prepare(io_uring_sqe* sqe, std::uint32_t index);
   void enter(std::unique_lock<std::mutex>& lock);
 
@@ -117,6 +118,7 @@ class UringQueue final : public FileQueue {
   std::mutex flights_mutex_;
   std::vector<Flight> flights_;
   std::vector<std::uint32_t> free_;                      // indices into flights_
+  std::vector<std::uint32_t> again_;                     // flights to go out once more
   std::deque<std::pair<IoBatch*, IoRequest*>> backlog_;  // waiting for a free flight
 
   std::mutex reap_mutex_;
@@ -218,42 +220,43 @@ void UringQueue::submit_requests(IoBatch& batch) {
       background_wake_.notify_one();
     }
   }
-  std::vector<std::uint32_t> taken;
-  taken.reserve(std::min(count, flights_.size()));
+  std::unique_lock<std::mutex> lock(submit_mutex_);
   {
-    const std::lock_guard<std::mutex> lock(flights_mutex_);
+    const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
     for (IoRequest& request : batch.requests) {
       if (request.status.ok()) backlog_.emplace_back(&batch, &request);
     }
-    take_flights(taken);
   }
-  // From here on the batch may be gone at any time: others may push what is in the backlog.
-  if (!taken.empty()) push(taken);
+  issue(lock);
 }
 
-// Gives flights to the oldest requests of the backlog. flights_mutex_ is held.
-void UringQueue::take_flights(std::vector<std::uint32_t>& taken) {
-  while (!backlog_.empty() && !free_.empty()) {
-    const auto [batch, request] = backlog_.front();
-    backlog_.pop_front();
-    const std::uint32_t index = free_.back();
-    free_.pop_back();
-    flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done)};
-    taken.push_back(index);
+// Gives the kernel what can be given: flights that go out again, and the backlog for as long as
+// there are free flights.
+void UringQueue::issue(std::unique_lock<std::mutex>& lock) {
+  for (bool more = true; more;) {
+    more = fill();
+    enter(lock);
   }
 }
 
-void UringQueue::push(std::span<const std::uint32_t> flights) {
-  std::unique_lock<std::mutex> lock(submit_mutex_);
-  for (const std::uint32_t index : flights) {
+// Prepares until the submission ring is full or nothing is left. True in the first case.
+bool UringQueue::fill() {
+  const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+  for (;;) {
+    const bool fresh = again_.empty();
+    if (fresh && (backlog_.empty() || free_.empty())) return false;
     io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
-    while (sqe == nullptr) {
-      enter(lock);
-      sqe = io_uring_get_sqe(&ring_);
+    if (sqe == nullptr) return true;
+    std::vector<std::uint32_t>& from = fresh ? free_ : again_;
+    const std::uint32_t index = from.back();
+    from.pop_back();
+    if (fresh) {
+      const auto [batch, request] = backlog_.front();
+      backlog_.pop_front();
+      flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done)};
     }
     prepare(sqe, index);
   }
-  enter(lock);
 }
 
 void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
@@ -364,7 +367,7 @@ void UringQueue::reap() {
   };
   Finished finished[kReapAtOnce];
   std::size_t finished_count = 0;
-  std::vector<std::uint32_t> again;  // short transfers, and what the backlog gets flights for
+  bool more = false;
   {
     const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
     for (std::size_t i = 0; i < count; ++i) {
@@ -374,12 +377,15 @@ void UringQueue::reap() {
         finished[finished_count++] = {flight.batch, flight.callback};
         free_.push_back(index);
       } else {
-        again.push_back(index);
+        again_.push_back(index);
       }
     }
-    take_flights(again);
+    more = !again_.empty() || !backlog_.empty();
   }
-  if (!again.empty()) push(again);
+  if (more) {
+    std::unique_lock<std::mutex> lock(submit_mutex_);
+    issue(lock);
+  }
 
   std::size_t callbacks_run = 0;
   bool waited_for = false;
