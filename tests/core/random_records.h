@@ -1,0 +1,21 @@
+// Random values that the format allows, for round trips and for breaking.
+#pragma once
+
+#include <string>
+
+#include "core/log_record.h"
+#include "core/record.h"
+#include "io/rng.h"
+
+namespace hexad::core {
+
+RecordShape random_shape(io::Rng& rng);
+std::string random_bytes(io::Rng& rng, std::size_t size);
+Blob random_blob(io::Rng& rng, const RecordShape& shape);
+// Extents of one page: inline ones, new blobs, parts of blobs that others show as well.
+ExtentList random_page(io::Rng& rng, std::uint32_t page, const RecordShape& shape);
+ObjectRecord random_object(io::Rng& rng, const RecordShape& shape);
+CollectionRecord random_collection(io::Rng& rng);
+LogRecord random_log_record(io::Rng& rng, const RecordShape& shape);
+
+}  // namespace hexad::core

@@ -1,0 +1,304 @@
+#include "core/record.h"
+
+#include <catch2/catch.hpp>
+
+#include "core/extent_codec.h"
+#include "tests/core/broken_input.h"
+#include "tests/core/random_records.h"
+
+namespace hexad::core {
+namespace {
+
+// The largest encoding whose every damage is tried.
+constexpr std::size_t kSmall = 400;
+
+ObjectRecord object_of_64_kib() {
+  ObjectRecord record;
+  record.version = 123'456'789;
+  record.size = 64 << 10;
+  record.mtime = 1'700'000'000'123'456'789;
+  Extent extent;
+  extent.length = record.size;
+  extent.blob.where = {17, 40'000, 4};
+  extent.blob.cell_bytes = 16 << 10;
+  extent.blob.raw = extent.blob.stored = 64 << 10;
+  extent.blob.cell_sums = {0xdeadbeef, 1, 2, 0xffffffff, 4, 5};
+  record.extents.push_back(extent);
+  return record;
+}
+
+Extent inline_extent(std::uint64_t offset, std::size_t size) {
+  Extent extent;
+  extent.offset = offset;
+  extent.length = size;
+  extent.bytes = std::string(size, 'x');
+  return extent;
+}
+
+bool is_refusal(const Error& error) {
+  return error.code == ErrorCode::kCorruption || error.code == ErrorCode::kUnsupported;
+}
+
+// Whatever a decoder accepts is the encoding of what it returns.
+template <typename T>
+void check_decoded(const Result<T>& decoded, std::string_view input,
+                   const std::function<std::string(const T&)>& encode) {
+  if (!decoded.ok()) {
+    REQUIRE(is_refusal(decoded.error()));
+    return;
+  }
+  REQUIRE(encode(*decoded) == input);
+}
+
+TEST_CASE("record: random objects, pages and collections come back as they were") {
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (int i = 0; i < 300; ++i) {
+    CAPTURE(i);
+    const RecordShape shape = random_shape(rng);
+    const ObjectRecord object = random_object(rng, shape);
+    const std::string value = encode_object(object, shape);
+    const Result<ObjectRecord> back = decode_object(value, shape);
+    REQUIRE(back.ok());
+    REQUIRE(*back == object);
+    const Result<ObjectSummary> summary = decode_summary(value);
+    REQUIRE(summary.ok());
+    REQUIRE(summary->version == object.version);
+    REQUIRE(summary->size == object.size);
+
+    const auto page = static_cast<std::uint32_t>(rng.below(kMaxObjectSize / kPageSpan));
+    const ExtentList extents = random_page(rng, page, shape);
+    REQUIRE(check_extents(extents, page * kPageSpan, shape).ok());
+    const Result<ExtentList> page_back = decode_page(encode_page(extents, shape), page, shape);
+    REQUIRE(page_back.ok());
+    REQUIRE(*page_back == extents);
+
+    const CollectionRecord collection = random_collection(rng);
+    const Result<CollectionRecord> collection_back =
+        decode_collection(encode_collection(collection));
+    REQUIRE(collection_back.ok());
+    REQUIRE(*collection_back == collection);
+  }
+}
+
+TEST_CASE("record: decoders survive every truncation, flip, loss and doubling of a byte") {
+  const std::uint64_t seed = GENERATE(11, 12, 13);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (int tried = 0; tried < 12;) {
+    const RecordShape shape = random_shape(rng);
+    const std::string object = encode_object(random_object(rng, shape), shape);
+    const std::string page = encode_page(random_page(rng, 3, shape), shape);
+    if (object.size() > kSmall || page.size() > kSmall) continue;
+    ++tried;
+    for_each_broken(object, rng, [&](std::string_view input) {
+      check_decoded<ObjectRecord>(decode_object(input, shape), input,
+                                  [&](const ObjectRecord& it) { return encode_object(it, shape); });
+      if (const auto summary = decode_summary(input); !summary.ok()) {
+        REQUIRE(is_refusal(summary.error()));
+      }
+    });
+    for_each_broken(page, rng, [&](std::string_view input) {
+      check_decoded<ExtentList>(decode_page(input, 3, shape), input,
+                                [&](const ExtentList& it) { return encode_page(it, shape); });
+    });
+    const std::string collection = encode_collection(random_collection(rng));
+    for_each_broken(collection, rng, [&](std::string_view input) {
+      check_decoded<CollectionRecord>(decode_collection(input), input, encode_collection);
+    });
+  }
+}
+
+TEST_CASE("record: no truncation of an object, a page or a collection decodes") {
+  io::Rng rng(21);
+  const RecordShape shape;
+  const std::string object = encode_object(object_of_64_kib(), shape);
+  const std::string page = encode_page(object_of_64_kib().extents, shape);
+  const std::string collection = encode_collection(random_collection(rng));
+  for (std::size_t size = 0; size < object.size(); ++size) {
+    REQUIRE_FALSE(decode_object(std::string_view(object).substr(0, size), shape).ok());
+  }
+  for (std::size_t size = 0; size < page.size(); ++size) {
+    REQUIRE_FALSE(decode_page(std::string_view(page).substr(0, size), 0, shape).ok());
+  }
+  for (std::size_t size = 0; size < collection.size(); ++size) {
+    REQUIRE_FALSE(decode_collection(std::string_view(collection).substr(0, size)).ok());
+  }
+}
+
+TEST_CASE("record: an object of 64 KiB over four cells takes at most 64 bytes") {
+  const RecordShape shape;
+  const std::string value = encode_object(object_of_64_kib(), shape);
+  INFO(value.size());
+  REQUIRE(value.size() <= 64);
+  REQUIRE(decode_object(value, shape).value() == object_of_64_kib());
+}
+
+TEST_CASE("record: a blob that several extents show is written once") {
+  const RecordShape shape;
+  ObjectRecord whole = object_of_64_kib();
+  ObjectRecord cut = whole;
+  Extent tail = cut.extents[0];
+  tail.offset = tail.blob_offset = 40'000;
+  tail.length -= 40'000;
+  cut.extents[0].length = 30'000;
+  cut.extents.push_back(tail);
+  const std::string value = encode_object(cut, shape);
+  REQUIRE(value.size() <= encode_object(whole, shape).size() + 16);
+  REQUIRE(decode_object(value, shape).value() == cut);
+}
+
+TEST_CASE("record: a page belongs to its number") {
+  io::Rng rng(5);
+  const RecordShape shape;
+  ExtentList page;
+  page.push_back(inline_extent(7 * kPageSpan + 10, 20));
+  const std::string value = encode_page(page, shape);
+  REQUIRE(decode_page(value, 7, shape).value() == page);
+  // The offsets are relative, so another page gives other extents, never these.
+  REQUIRE(decode_page(value, 8, shape).value()[0].offset == 8 * kPageSpan + 10);
+  // The last page ends one byte short of a full one.
+  constexpr std::uint32_t kLast = kMaxObjectSize / kPageSpan;
+  page = {inline_extent((kLast + 1) * kPageSpan - 20, 20)};
+  REQUIRE(check_extents(page, kLast * kPageSpan, shape).error().code == ErrorCode::kCorruption);
+  page[0].offset -= 1;
+  REQUIRE(check_extents(page, kLast * kPageSpan, shape).ok());
+  REQUIRE_FALSE(decode_page(value, kLast + 1, shape).ok());
+}
+
+TEST_CASE("record: an empty object and an empty page have records") {
+  const RecordShape shape;
+  REQUIRE(decode_object(encode_object({}, shape), shape).value() == ObjectRecord{});
+  REQUIRE(decode_page(encode_page({}, shape), 9, shape).value().empty());
+}
+
+TEST_CASE("record: extents that the format does not allow are refused") {
+  const RecordShape shape;
+  const Extent good = object_of_64_kib().extents[0];
+  const auto problem_of = [&](const ExtentList& extents) {
+    const Status checked = check_extents(extents, 0, shape);
+    return checked.ok() ? std::string() : checked.error().message;
+  };
+  const auto changed = [&](const std::function<void(Extent&)>& change) {
+    Extent extent = good;
+    change(extent);
+    return problem_of({extent});
+  };
+  REQUIRE(problem_of({good}).empty());
+
+  SECTION("order, E1") {
+    REQUIRE(problem_of({inline_extent(0, 10), inline_extent(10, 10)}).empty());
+    REQUIRE_FALSE(problem_of({inline_extent(0, 10), inline_extent(9, 10)}).empty());
+    REQUIRE_FALSE(problem_of({inline_extent(20, 10), inline_extent(0, 10)}).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.length = 0; }).empty());
+  }
+  SECTION("page, E2") {
+    REQUIRE(changed([](Extent& e) { e.offset = kPageSpan - e.length; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.offset = kPageSpan - e.length + 1; }).empty());
+    REQUIRE_FALSE(check_extents({good}, kPageSpan, shape).ok());
+  }
+  SECTION("inline, E3") {
+    REQUIRE(problem_of({inline_extent(0, kInlineLimit)}).empty());
+    REQUIRE_FALSE(problem_of({inline_extent(0, kInlineLimit + 1)}).empty());
+    Extent extent = inline_extent(0, 10);
+    extent.length = 11;
+    REQUIRE_FALSE(problem_of({extent}).empty());
+    ExtentList many;
+    for (std::uint64_t i = 0; i < 16; ++i) many.push_back(inline_extent(i * 256, 256));
+    REQUIRE(problem_of(many).empty());
+    many.push_back(inline_extent(16 * 256, 1));
+    REQUIRE_FALSE(problem_of(many).empty());
+  }
+  SECTION("part of the blob, E4") {
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob_offset = 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.length += 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob_offset = 0xffffffff; }).empty());
+  }
+  SECTION("one blob in one place, E5") {
+    ExtentList two = {good, good};
+    two[1].offset = good.length;
+    REQUIRE(problem_of(two).empty());
+    two[1].blob.cell_sums[0] ^= 1;
+    REQUIRE_FALSE(problem_of(two).empty());
+    two[1].blob.where.unit += 4;
+    REQUIRE(problem_of(two).empty());
+  }
+  SECTION("their number, E6") {
+    ExtentList many;
+    for (std::uint64_t i = 0; i < kMaxPageExtents; ++i) many.push_back(inline_extent(i, 1));
+    REQUIRE(problem_of(many).empty());
+    many.push_back(good);
+    many.back().offset = kMaxPageExtents;
+    REQUIRE_FALSE(problem_of(many).empty());
+  }
+  SECTION("the stripe, B1") {
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.unit = 0; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.units = 0; }).empty());
+    REQUIRE(changed([](Extent& e) { e.blob.where.unit = 0xffffffff - 3; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.unit = 0xffffffff - 2; }).empty());
+  }
+  SECTION("sizes and cells, B2 and B3") {
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.raw = e.blob.stored = 0; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.stored += 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.raw = kPageSpan + 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes = 0; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes -= 512; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes -= 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes += 16 << 10; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell = 1; }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_offset = 8; }).empty());
+  }
+  SECTION("packed, B3") {
+    Extent packed = inline_extent(0, 1);
+    packed.bytes.clear();
+    packed.length = packed.blob.raw = packed.blob.stored = 100;
+    packed.blob.placement = Placement::kPacked;
+    packed.blob.where = {1, 1, 1};
+    packed.blob.cell_bytes = 4096;
+    packed.blob.cell_offset = 4096 - 104;
+    packed.blob.cell = 3;
+    packed.blob.cell_sums = {1};
+    REQUIRE(problem_of({packed}).empty());
+    packed.blob.cell = 4;
+    REQUIRE_FALSE(problem_of({packed}).empty());
+    packed.blob.cell = 0;
+    packed.blob.cell_offset += 8;
+    REQUIRE_FALSE(problem_of({packed}).empty());
+    packed.blob.cell_offset = 4;
+    REQUIRE_FALSE(problem_of({packed}).empty());
+  }
+  SECTION("frames, B4") {
+    const auto framed = [&](const std::function<void(Blob&)>& change) {
+      return changed([&](Extent& e) {
+        e.blob.frames = {compression::Algorithm::kZstd, 64 << 10, 64 << 10, 40'000, {40'000}};
+        e.blob.stored = 40'000;
+        e.blob.cell_bytes = 12 << 10;
+        change(e.blob);
+      });
+    };
+    REQUIRE(framed([](Blob&) {}).empty());
+    REQUIRE_FALSE(framed([](Blob& b) { b.frames.stored_bytes -= 1; }).empty());
+    REQUIRE_FALSE(framed([](Blob& b) { b.frames.raw_length += 1; }).empty());
+    REQUIRE_FALSE(framed([](Blob& b) { b.frames = {}; }).empty());
+  }
+  SECTION("checksums, B5") {
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums.pop_back(); }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums.push_back(0); }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.block_sums.push_back(0); }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums[2] = 1ULL << 32; }).empty());
+  }
+}
+
+TEST_CASE("record: blocks are summed only where cells are longer than a block") {
+  RecordShape shape;  // 4+2, 16 KiB
+  REQUIRE(shape.private_block_sums(4096) == 0);
+  REQUIRE(shape.private_block_sums(16 << 10) == 0);
+  REQUIRE(shape.private_block_sums((16 << 10) + 4096) == 8);
+  REQUIRE(shape.private_block_sums(256 << 10) == 64);
+  REQUIRE(shape.packed_block_sums(16 << 10) == 0);
+  REQUIRE(shape.packed_block_sums((16 << 10) + 1) == 2);
+}
+
+}  // namespace
+}  // namespace hexad::core
