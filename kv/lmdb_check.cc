@@ -250,27 +250,27 @@ class Meaning {
 Status check_lmdb_file(const LmdbFile& file, const Uuid& uuid) {
   HEXAD_TRY_ASSIGN(const LmdbMeta meta, file.read_meta());
   Checker checker(file, meta);
-  HEXAD_TRY(checker.walk(meta.trees[0], KeyOrder::kInteger,
-                         [&](std::string_view, std::string_view data, bool) -> Status {
-                           Decoder in(data);
-                           const std::uint64_t count = in.le64();
-                           if (!in.ok() || count > in.remaining() / 8) {
-                             return checker.corrupt(0, "a list of free pages that is cut");
-                           }
-                           for (std::uint64_t i = 0; i < count; ++i) {
-                             HEXAD_TRY(checker.take(in.le64()));
-                           }
-                           return {};
-                         }));
+  const auto take_free_pages = [&](std::string_view, std::string_view data, bool) -> Status {
+    Decoder in(data);
+    const std::uint64_t count = in.le64();
+    if (!in.ok() || count > in.remaining() / 8) {
+      return checker.corrupt(0, "a list of free pages that is cut");
+    }
+    for (std::uint64_t i = 0; i < count; ++i) {
+      HEXAD_TRY(checker.take(in.le64()));
+    }
+    return {};
+  };
+  HEXAD_TRY(checker.walk(meta.trees[0], KeyOrder::kInteger, take_free_pages));
   std::map<std::string, LmdbTree> tables;
-  HEXAD_TRY(checker.walk(meta.trees[1], KeyOrder::kBytes,
-                         [&](std::string_view key, std::string_view data, bool sub) -> Status {
-                           if (!sub || data.size() != kLmdbTreeSize) {
-                             return checker.corrupt(0, "an entry that is no table");
-                           }
-                           tables[std::string(key)] = decode_lmdb_tree(as_bytes(data));
-                           return {};
-                         }));
+  const auto note_table = [&](std::string_view key, std::string_view data, bool sub) -> Status {
+    if (!sub || data.size() != kLmdbTreeSize) {
+      return checker.corrupt(0, "an entry that is no table");
+    }
+    tables[std::string(key)] = decode_lmdb_tree(as_bytes(data));
+    return {};
+  };
+  HEXAD_TRY(checker.walk(meta.trees[1], KeyOrder::kBytes, note_table));
   Meaning meaning(uuid);
   using Entry = Status (Meaning::*)(std::string_view, std::string_view);
   // The keys first: segments are judged by the markers among them.

@@ -35,9 +35,6 @@ class CopyReader {
     return ByteView(buffer_.bytes()).subspan(skip, std::min(length, filled_ - skip));
   }
 
-  // True when so much was read again and again that the content cannot be an honest log: every
-  // current header that lies about its body costs that body once.
-  bool absurd() const { return fetched_ > 16 * area_.size + (std::uint64_t{1} << 30); }
   // True when the device fails so often that going on would only take time.
   bool hopeless() const { return failures_ >= kMaxFailures; }
 
@@ -47,7 +44,6 @@ class CopyReader {
   void fill(std::uint64_t start) {
     start_ = start;
     filled_ = std::min<std::uint64_t>(buffer_.size(), area_.size - start);
-    fetched_ += filled_;
     read(0, filled_);
   }
 
@@ -80,7 +76,6 @@ class CopyReader {
   AlignedBuffer buffer_;
   std::uint64_t start_ = 0;
   std::uint64_t filled_ = 0;
-  std::uint64_t fetched_ = 0;
   std::uint64_t failures_ = 0;
 };
 
@@ -108,9 +103,12 @@ class Collector {
     LogCopyReport& report = scan_.copies[index];
     CopyReader reader(area, options_, report);
     std::uint64_t offset = 0;
+    torn_bytes_ = 0;
     while (offset < area.size) {
       if (reader.hopeless()) return;  // report.status says why
-      if (reader.absurd()) {
+      // The blocks of an honest log do not overlap, torn or not. Each header that lies about its
+      // body costs the reading of that body, so there has to be an end to it.
+      if (torn_bytes_ > 4 * area.size) {
         report.status = corrupt(area.to_string() + ": too many headers without their bodies");
         return;
       }
@@ -136,6 +134,7 @@ class Collector {
     const std::optional<std::uint32_t> crc = verified_crc(reader, offset, header, head);
     if (!crc.has_value()) {
       ++report.torn_blocks;
+      torn_bytes_ += header.length;
       return 0;
     }
     ++report.blocks;
@@ -187,6 +186,7 @@ class Collector {
   LogScan& scan_;
   std::vector<ScannedBlock> blocks_;
   std::multimap<std::pair<LogPosition, std::uint32_t>, std::size_t> by_place_;
+  std::uint64_t torn_bytes_ = 0;  // in the current copy
   bool beyond_ = false;
 };
 
@@ -271,19 +271,21 @@ void walk(LogScan& scan, std::vector<ScannedBlock>& found) {
     scan.end = found[chosen].point();
     scan.blocks.push_back(found[chosen]);
   }
+  judge_end(scan);
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (taken[i]) continue;
     ++scan.abandoned;
-    // A block of a newer epoch proves that its fence was durable, and all before the fence.
-    if (found[i].header.epoch > scan.end.epoch) {
-      note_damage(scan, "the block at position " + std::to_string(found[i].header.position) +
-                            " of epoch " + std::to_string(found[i].header.epoch) +
-                            " is cut off from the log, which ends at LSN " +
-                            std::to_string(scan.end.lsn) + " in epoch " +
-                            std::to_string(scan.end.epoch));
+    // A block of a newer epoch proves that its fence was durable, and all before the fence. In a
+    // new store the first epoch needs no fence.
+    const LogBlockHeader& header = found[i].header;
+    const bool fenced = scan.end != kLogOrigin || header.kind == LogBlockKind::kFence;
+    if (fenced && header.epoch > scan.end.epoch) {
+      note_damage(
+          scan, "the block at position " + std::to_string(header.position) + " of epoch " +
+                    std::to_string(header.epoch) + " is cut off from the log, which ends at LSN " +
+                    std::to_string(scan.end.lsn) + " in epoch " + std::to_string(scan.end.epoch));
     }
   }
-  judge_end(scan);
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 namespace hexad::kv {
 namespace {
 
-constexpr std::size_t kMaxKnown = 8192;  // blocks remembered for point_at(), 48 B each
+constexpr std::uint64_t kMaxKnown = 4096;  // blocks remembered for point_at(), 48 B each
 
 Error invalid(std::string what) {
   return Error{ErrorCode::kInvalidArgument, "log: " + std::move(what), ""};
@@ -148,12 +148,11 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
 }
 
 void LogWriter::remember(const KnownBlock& block) {
-  if (known_.size() == kMaxKnown) {
-    // Every second one goes; trimming becomes coarser, never wrong.
-    std::deque<KnownBlock> kept;
-    for (std::size_t i = 1; i < known_.size(); i += 2) kept.push_back(known_[i]);
-    known_ = std::move(kept);
-  }
+  // Two remembered blocks are a stride apart, but for the newest: trimming is that coarse, and the
+  // list that short.
+  const std::uint64_t stride = size_ / kMaxKnown;
+  const std::size_t count = known_.size();
+  if (count >= 2 && block.point.end - known_[count - 2].point.end < stride) known_.pop_back();
   known_.push_back(block);
 }
 

@@ -89,8 +89,8 @@ class LogWriter {
   // A known durable block whose records all lie at or below `lsn`, the newest one that is safe:
   // what a root that covers `lsn` names as trim point. `lsn` is published, so its own block is
   // durable; a block without records after it may not be, and a fence could still pass it by, so
-  // such blocks count only up to durable(). May be older than the exact one in a log of very many
-  // blocks.
+  // such blocks count only up to durable(). At most 1/4096 of the ring older than the
+  // exact one.
   LogPoint point_at(Lsn lsn) const;
 
   // After a change of membership: the copies to write from now on. Errors: kInvalidArgument.
@@ -135,7 +135,7 @@ class LogWriter {
   LogPoint last_;
   LogPosition tail_ = 0;
   LogPosition durable_end_ = 0;   // end of the last block that is known to be durable
-  std::deque<KnownBlock> known_;  // some blocks after trim_, oldest first; at most kMaxKnown
+  std::deque<KnownBlock> known_;  // some blocks after trim_, oldest first
 };
 
 }  // namespace hexad::kv
