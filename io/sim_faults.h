@@ -1,0 +1,74 @@
+// Faults that a simulated disk can be told to have. Each is counted when it strikes, so that a test
+// can see that it did.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "io/device.h"
+#include "io/rng.h"
+
+namespace hexad::io {
+
+enum class FaultKind : std::uint8_t {
+  // Reads. Only the first reports an error.
+  kReadError,
+  kReadFlip,         // one bit of what is returned
+  kReadFlipStored,   // one bit on the disk, for good
+  kReadZeros,        // what is returned
+  kReadStale,        // what each block held before its last write (SimDiskOptions::keep_previous)
+  kReadMisdirected,  // bytes of another place of the disk
+  // Writes. "Before", "partly" and "after" is when the error struck: with how much effect.
+  kWriteErrorBefore,
+  kWriteErrorPartly,
+  kWriteErrorAfter,
+  kWriteNoSpace,      // kNoSpace, no effect
+  kWriteTorn,         // reported as success, a part is missing
+  kWriteLost,         // reported as success, no effect
+  kWriteMisdirected,  // reported as success, lands elsewhere
+  // Flushes.
+  kFlushError,  // what it should have covered is never covered by a later one (D4)
+  kFlushLies,   // reported as success, covers nothing
+  // Any request.
+  kDeviceError,  // fails without effect
+  kHang,         // completes when SimDisk::release_hung() is called
+  kSlow,         // takes `amount` times as long
+};
+inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(FaultKind::kSlow) + 1;
+
+std::string_view to_string(FaultKind kind);
+// Can a request of this kind have this fault?
+bool strikes(FaultKind kind, IoOp op);
+
+struct Fault {
+  static constexpr std::uint64_t kForever = ~std::uint64_t{0};
+
+  FaultKind kind = FaultKind::kReadError;
+  std::uint64_t offset = 0;  // bytes: only requests that touch [offset, offset + length)
+  std::uint64_t length = kForever;
+  std::uint64_t after = 0;  // so many matching requests pass first
+  std::uint64_t times = 1;  // then so many are struck
+  // kSlow: the factor. kWriteTorn, kWriteErrorPartly: the unit of tearing in bytes, 0 for any
+  // multiple of 512.
+  std::uint64_t amount = 0;
+};
+
+// The faults of one disk.
+class FaultList {
+ public:
+  void inject(const Fault& fault) { faults_.push_back(fault); }
+  void clear() { faults_.clear(); }
+  // The fault that strikes this request, if any: the oldest that matches. Counts it.
+  std::optional<Fault> next(const IoRequest& request);
+  void count(FaultKind kind) { ++counts_[static_cast<std::size_t>(kind)]; }
+  std::uint64_t struck(FaultKind kind) const { return counts_[static_cast<std::size_t>(kind)]; }
+
+ private:
+  std::vector<Fault> faults_;
+  std::array<std::uint64_t, kFaultKinds> counts_{};
+};
+
+}  // namespace hexad::io
