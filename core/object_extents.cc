@@ -29,15 +29,17 @@ auto find(List& extents, std::uint64_t offset) {
                               [&](const Extent& extent) { return extent.end() <= offset; });
 }
 
-// Cuts the extent that has `offset` inside, if there is one. Returns the first extent at or behind
-// `offset`.
-ExtentList::iterator split_at(ExtentList& extents, std::uint64_t offset) {
+// Cuts the extent that has `offset` inside, if there is one. Returns the index of the first extent
+// at or behind `offset`. The list may move in memory.
+std::ptrdiff_t split_at(ExtentList& extents, std::uint64_t offset) {
   const auto at = find(extents, offset);
-  if (at == extents.end() || at->offset >= offset) return at;
+  const std::ptrdiff_t index = at - extents.begin();
+  if (at == extents.end() || at->offset >= offset) return index;
   Extent tail = slice(*at, offset, at->end() - offset);
   at->length = offset - at->offset;
   if (at->is_inline()) at->bytes.resize(at->length);
-  return extents.insert(std::next(at), std::move(tail));
+  extents.insert(std::next(at), std::move(tail));
+  return index + 1;
 }
 
 bool may_join(const Extent& left, const Extent& right) {
@@ -94,10 +96,10 @@ ExtentList punch(ExtentList& extents, std::uint64_t offset, std::uint64_t length
   if (length == 0) return {};
   const std::uint64_t end =
       add_overflows(offset, length) ? std::numeric_limits<std::uint64_t>::max() : offset + length;
-  // Splitting may move the list, so the first border is remembered as an index.
-  const auto first = split_at(extents, offset) - extents.begin();
-  const auto behind = split_at(extents, end);
+  const std::ptrdiff_t first = split_at(extents, offset);
+  const std::ptrdiff_t behind_last = split_at(extents, end);
   const auto begin = extents.begin() + first;
+  const auto behind = extents.begin() + behind_last;
   ExtentList removed(std::make_move_iterator(begin), std::make_move_iterator(behind));
   extents.erase(begin, behind);
   return removed;

@@ -1,0 +1,172 @@
+#include "core/transaction.h"
+
+#include <catch2/catch.hpp>
+
+namespace hexad::core {
+struct StagedObject {};
+}  // namespace hexad::core
+
+namespace hexad {
+namespace {
+
+const std::string kLongest(kMaxNameSize, 'n');
+const std::string kTooLong(kMaxNameSize + 1, 'n');
+
+TEST_CASE("transaction: ops stand in the order of the calls, with what was said") {
+  Transaction t;
+  REQUIRE(t.empty());
+  t.create_collection("c");
+  t.put("c", "a", "12345", Hint::kCompressible);
+  t.write("c", "a", 10, as_bytes("678"));
+  t.append("c", "a", as_bytes("9"));
+  t.zero("c", "a", 3, 4);
+  t.truncate("c", "a", 99);
+  t.set_attr("c", "a", "key", "value");
+  t.remove_attr("c", "a", "key");
+  t.rename("c", "a", "d", "b");
+  t.touch("c", "t");
+  t.create("c", "u");
+  t.remove("c", "v");
+  t.expect_absent("c", "w");
+  t.expect_exists("c", "x");
+  t.expect_version("c", "y", 42);
+  t.remove_collection("c");
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.size() == 16);
+  REQUIRE(t.payload_bytes() == 5 + 3 + 1 + 5);
+  const std::vector<TransactionOp>& ops = t.ops();
+  REQUIRE(ops[0].kind == OpKind::kCreateCollection);
+  REQUIRE(ops[1].kind == OpKind::kPut);
+  REQUIRE(ops[1].hint == Hint::kCompressible);
+  REQUIRE(as_text(ops[1].payload) == "12345");
+  REQUIRE(ops[2].offset == 10);
+  REQUIRE(as_text(ops[2].payload) == "678");
+  REQUIRE(as_text(ops[3].payload) == "9");
+  REQUIRE(ops[4].offset == 3);
+  REQUIRE(ops[4].length == 4);
+  REQUIRE(ops[5].offset == 99);
+  REQUIRE(ops[6].other == "key");
+  REQUIRE(as_text(ops[6].payload) == "value");
+  REQUIRE(ops[7].kind == OpKind::kRemoveAttr);
+  REQUIRE(ops[8].other_collection == "d");
+  REQUIRE(ops[8].other == "b");
+  REQUIRE(ops[9].kind == OpKind::kTouch);
+  REQUIRE(ops[10].kind == OpKind::kCreate);
+  REQUIRE(ops[11].kind == OpKind::kRemove);
+  REQUIRE(ops[12].kind == OpKind::kExpectAbsent);
+  REQUIRE(ops[13].kind == OpKind::kExpectExists);
+  REQUIRE(ops[14].offset == 42);
+  REQUIRE(ops[15].kind == OpKind::kRemoveCollection);
+}
+
+TEST_CASE("transaction: payloads are copied, unless they are borrowed") {
+  std::string data = "first";
+  Transaction t;
+  t.put("c", "copied", data);
+  t.put_borrowed("c", "borrowed", as_bytes(data));
+  data = "other";
+  for (int i = 0; i < 100; ++i) t.touch("c", "x");  // the ops move in memory
+  REQUIRE(as_text(t.ops()[0].payload) == "first");
+  REQUIRE(as_text(t.ops()[1].payload) == "other");
+  REQUIRE(t.ops()[1].payload.data() == as_bytes(data).data());
+  REQUIRE(t.payload_bytes() == 10);
+}
+
+TEST_CASE("transaction: moving takes everything and leaves an empty one") {
+  Transaction t;
+  t.put("c", "a", "data");
+  t.touch("c", "");
+  Transaction moved = std::move(t);
+  REQUIRE(moved.size() == 2);
+  REQUIRE(moved.payload_bytes() == 4);
+  REQUIRE_FALSE(moved.problem().ok());
+  REQUIRE(as_text(moved.ops()[0].payload) == "data");
+  REQUIRE(t.empty());  // NOLINT: the state after a move is promised
+  REQUIRE(t.payload_bytes() == 0);
+  REQUIRE(t.problem().ok());
+  t = std::move(moved);
+  REQUIRE(t.size() == 2);
+}
+
+TEST_CASE("transaction: names have 1 to 1024 bytes, attributes 1 to 255") {
+  const auto problem_of = [](const std::function<void(Transaction&)>& build) {
+    Transaction t;
+    build(t);
+    return t.problem();
+  };
+  const std::string attribute(255, 'a');
+  REQUIRE(problem_of([](Transaction& t) { t.touch("c", kLongest); }).ok());
+  REQUIRE(problem_of([](Transaction& t) { t.touch(kLongest, "x"); }).ok());
+  REQUIRE(problem_of([&](Transaction& t) { t.set_attr("c", "x", attribute, ""); }).ok());
+  const std::vector<std::function<void(Transaction&)>> bad = {
+      [](Transaction& t) { t.touch("c", ""); },
+      [](Transaction& t) { t.touch("c", kTooLong); },
+      [](Transaction& t) { t.touch("", "x"); },
+      [](Transaction& t) { t.touch(kTooLong, "x"); },
+      [](Transaction& t) { t.create_collection(""); },
+      [](Transaction& t) { t.create_collection(kTooLong); },
+      [](Transaction& t) { t.remove_collection(""); },
+      [](Transaction& t) { t.put("c", "", "data"); },
+      [](Transaction& t) { t.put_borrowed("c", "", {}); },
+      [](Transaction& t) { t.write("c", "", 0, {}); },
+      [](Transaction& t) { t.append("c", "", {}); },
+      [](Transaction& t) { t.zero("c", "", 0, 1); },
+      [](Transaction& t) { t.truncate("c", "", 0); },
+      [](Transaction& t) { t.create("c", ""); },
+      [](Transaction& t) { t.remove("c", ""); },
+      [](Transaction& t) { t.expect_absent("c", ""); },
+      [](Transaction& t) { t.expect_exists("c", ""); },
+      [](Transaction& t) { t.expect_version("c", "", 1); },
+      [](Transaction& t) { t.set_attr("c", "x", "", "v"); },
+      [&](Transaction& t) { t.set_attr("c", "x", attribute + "a", "v"); },
+      [](Transaction& t) { t.remove_attr("c", "x", ""); },
+      [](Transaction& t) { t.rename("c", "a", "d", ""); },
+      [](Transaction& t) { t.rename("c", "a", "", "b"); },
+      [](Transaction& t) { t.rename("c", "a", "d", kTooLong); },
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    REQUIRE(problem_of(bad[i]).error().code == ErrorCode::kInvalidArgument);
+    REQUIRE_FALSE(problem_of(bad[i]).error().hint.empty());
+  }
+}
+
+TEST_CASE("transaction: ranges end at the largest object size") {
+  const auto code_of = [](const std::function<void(Transaction&)>& build) {
+    Transaction t;
+    build(t);
+    return t.problem().ok() ? ErrorCode{} : t.problem().error().code;
+  };
+  const ByteView one = as_bytes("x");
+  constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+  REQUIRE(code_of([&](auto& t) { t.write("c", "x", kMaxObjectSize - 1, one); }) == ErrorCode{});
+  REQUIRE(code_of([&](auto& t) { t.write("c", "x", kMaxObjectSize, {}); }) == ErrorCode{});
+  REQUIRE(code_of([&](auto& t) { t.zero("c", "x", 0, kMaxObjectSize); }) == ErrorCode{});
+  REQUIRE(code_of([&](auto& t) { t.truncate("c", "x", kMaxObjectSize); }) == ErrorCode{});
+  const ErrorCode big = ErrorCode::kTooBig;
+  REQUIRE(code_of([&](auto& t) { t.write("c", "x", kMaxObjectSize, one); }) == big);
+  REQUIRE(code_of([&](auto& t) { t.write("c", "x", kHuge, one); }) == big);
+  REQUIRE(code_of([&](auto& t) { t.write("c", "x", kHuge, {}); }) == big);
+  REQUIRE(code_of([&](auto& t) { t.zero("c", "x", 1, kMaxObjectSize); }) == big);
+  REQUIRE(code_of([&](auto& t) { t.zero("c", "x", 1, kHuge); }) == big);
+  REQUIRE(code_of([&](auto& t) { t.truncate("c", "x", kMaxObjectSize + 1); }) == big);
+}
+
+TEST_CASE("transaction: the first problem is kept, and names the op and the object") {
+  Transaction t;
+  t.put("c", "good", "1");
+  t.write("c", "bad\n", kMaxObjectSize, as_bytes("x"));
+  t.touch("c", "");
+  const Error error = t.problem().error();
+  REQUIRE(error.code == ErrorCode::kTooBig);
+  REQUIRE(error.message ==
+          "write of \"c/bad\\x0a\": the range of 1 bytes at offset 17592186044415 ends behind the "
+          "largest object of 17592186044415 bytes");
+  Transaction u;
+  u.create_collection("");
+  REQUIRE(u.problem().error().message ==
+          "create_collection of \"\": the name of the collection has 0 bytes");
+}
+
+}  // namespace
+}  // namespace hexad

@@ -1,0 +1,169 @@
+// The worked examples of doc/format.md for what core writes: the bytes there are these.
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "core/counters.h"
+#include "core/keys.h"
+#include "core/log_record.h"
+#include "core/record.h"
+
+namespace hexad::core {
+namespace {
+
+constexpr std::string_view kDigits = "0123456789abcdef";
+
+std::string to_hex(std::string_view bytes) {
+  std::string hex;
+  for (const char byte : bytes) {
+    if (!hex.empty()) hex += ' ';
+    hex += kDigits[static_cast<unsigned char>(byte) >> 4];
+    hex += kDigits[static_cast<unsigned char>(byte) & 15];
+  }
+  return hex;
+}
+
+std::string from_hex(std::string_view hex) {
+  std::string bytes;
+  for (std::size_t at = 0; at + 1 < hex.size(); at += 3) {
+    bytes += static_cast<char>(kDigits.find(hex[at]) << 4 | kDigits.find(hex[at + 1]));
+  }
+  return bytes;
+}
+
+bool is_in_the_document(const std::string& hex) {
+  std::ifstream file("doc/format.md");
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str().find("`" + hex + "`") != std::string::npos;
+}
+
+// 4+2, crc32c, 16 KiB.
+const RecordShape kShape;
+
+ObjectRecord example_object() {
+  ObjectRecord record;
+  record.version = 1000;
+  record.size = 65536;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.hint = 1;
+  record.attributes["type"] = "a/b";
+  Extent& extent = record.extents.emplace_back();
+  extent.length = 65536;
+  extent.blob.where = {17, 300, 4};
+  extent.blob.cell_bytes = 16384;
+  extent.blob.raw = extent.blob.stored = 65536;
+  extent.blob.cell_sums = {0xa0a1a2a3, 1, 2, 3, 4, 5};
+  return record;
+}
+
+// In page 2: an inline extent of 3 bytes at offset 5 of the page, then 10 bytes of a blob, a hole
+// of 100 bytes, and the blob's last 90 bytes. The blob is packed and compressed.
+ExtentList example_page() {
+  ExtentList page(3);
+  page[0].offset = 2 * kPageSpan + 5;
+  page[0].length = 3;
+  page[0].bytes = "abc";
+  Blob blob;
+  blob.placement = Placement::kPacked;
+  blob.where = {3, 9, 1};
+  blob.cell_bytes = 4096;
+  blob.cell = 2;
+  blob.cell_offset = 256;
+  blob.raw = 200;
+  blob.stored = 64;
+  blob.frames = {compression::Algorithm::kZstd, 65536, 200, 64, {64}};
+  blob.cell_sums = {0xdeadbeef};
+  page[1].offset = page[0].end();
+  page[1].length = 10;
+  page[1].blob = blob;
+  page[2].offset = page[1].end() + 100;
+  page[2].length = 90;
+  page[2].blob_offset = 110;
+  page[2].blob = blob;
+  return page;
+}
+
+CollectionRecord example_collection() {
+  CollectionRecord record;
+  record.id = 300;
+  record.compression.mode = compression::Mode::kAggressive;
+  record.compression.algorithm = compression::Algorithm::kZstd;
+  record.compression.level = 3;
+  return record;
+}
+
+LogRecord example_log_record() {
+  LogRecord record;
+  record.time = 1'700'000'000'000'000'000;
+  record.images.push_back({object_key(1, "a"), "\x01\x02"});
+  record.images.push_back({object_key(1, "b"), std::nullopt});
+  record.allocated.push_back({{17, 300, 4}, 16384, false, {0xa0a1a2a3, 1, 2, 3, 4, 5}});
+  record.freed.push_back({17, 200, 2});
+  record.live.push_back({{3, 9, 1}, -64});
+  record.zones.push_back({18, 512, {{0, 7}, {1, 7}, {2, 7}, {3, 7}, {4, 7}, {5, 200}}});
+  return record;
+}
+
+TEST_CASE("format: the example of the object record") {
+  const std::string golden =
+      "01 05 e8 07 80 80 04 00 00 2a 36 fe 9c 97 17 01 04 74 79 70 65 03 61 2f "
+      "62 01 02 11 ac 02 04 20 80 80 04 a3 a2 a1 a0 01 00 00 00 02 00 00 00 03 "
+      "00 00 00 04 00 00 00 05 00 00 00";
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(to_hex(encode_object(example_object(), kShape)) == golden);
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == example_object());
+}
+
+TEST_CASE("format: the example of the extent page") {
+  const std::string golden =
+      "02 03 05 05 02 61 62 63 3a 00 0a 03 09 01 08 02 20 c8 01 02 10 40 ef be "
+      "ad de 0f 64 6e 5a 00";
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(to_hex(encode_page(example_page(), kShape)) == golden);
+  REQUIRE(decode_page(from_hex(golden), 2, kShape).value() == example_page());
+}
+
+TEST_CASE("format: the example of the collection record") {
+  const std::string golden = "03 ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00";
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(to_hex(encode_collection(example_collection())) == golden);
+  REQUIRE(decode_collection(from_hex(golden)).value() == example_collection());
+}
+
+TEST_CASE("format: the example of the log record") {
+  const std::string golden =
+      "04 00 00 2a 36 fe 9c 97 17 02 06 6f 00 00 00 01 61 03 01 02 06 6f 00 00 "
+      "00 01 62 00 01 02 11 ac 02 04 20 a3 a2 a1 a0 01 00 00 00 02 00 00 00 03 "
+      "00 00 00 04 00 00 00 05 00 00 00 01 11 c8 01 02 01 03 09 01 7f 01 12 80 "
+      "04 00 07 01 07 02 07 03 07 04 07 05 c8 01";
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(to_hex(encode_log_record(example_log_record(), kShape)) == golden);
+  REQUIRE(decode_log_record(from_hex(golden), kShape).value() == example_log_record());
+}
+
+TEST_CASE("format: the examples of keys") {
+  REQUIRE(to_hex(collection_key("default")) == "63 64 65 66 61 75 6c 74");
+  REQUIRE(to_hex(object_key(258, "ab")) == "6f 00 00 01 02 61 62");
+  for (const std::string_view hex :
+       {"63 64 65 66 61 75 6c 74", "6f 00 00 01 02 61 62", "7a 00 00 00 11"}) {
+    REQUIRE(is_in_the_document(std::string(hex)));
+  }
+  const BodyId body = BodyId{7} << 32 | 9;
+  REQUIRE(to_hex(writer_key(body)) == "77 00 00 00 07 00 00 00 09");
+  REQUIRE(to_hex(page_key(body, 2)) == "78 00 00 00 07 00 00 00 09 00 00 00 02");
+  REQUIRE(to_hex(zone_key(17)) == "7a 00 00 00 11");
+  REQUIRE(to_hex(meta_key("counters")) == "6d 63 6f 75 6e 74 65 72 73");
+}
+
+TEST_CASE("format: the example of saved counters") {
+  const std::string golden = "05 02 05 72 65 61 64 73 ac 02 0b 63 68 65 63 6b 70 6f 69 6e 74 73 01";
+  REQUIRE(is_in_the_document(golden));
+  Counters counters;
+  REQUIRE(counters.load_base(from_hex(golden)).ok());
+  REQUIRE(counters.total(CounterId::kReads) == 300);
+  REQUIRE(counters.total(CounterId::kCheckpoints) == 1);
+}
+
+}  // namespace
+}  // namespace hexad::core
