@@ -37,13 +37,13 @@ struct FormatOptions {
   // Overwrites devices that carry another file system, or another store, instead of refusing.
   bool force = false;
 
-  ec::Profile profile;                 // default 4+2, ISA-L Vandermonde
-  std::uint64_t min_alloc = 4_KiB;     // bytes; a multiple of every device's physical block
+  ec::Profile profile;              // default 4+2, ISA-L Vandermonde
+  std::uint64_t min_alloc = 4_KiB;  // bytes; a multiple of every device's physical block
   ChecksumType checksum = ChecksumType::kCrc32c;
   std::uint64_t checksum_block = 16_KiB;  // bytes under one checksum: 4, 16 or 64 KiB
-  compression::Policy compression;     // of the collection "default"; changeable later
-  std::uint64_t log_size = 0;          // bytes per copy; 0: clamp(raw capacity / 64, 16 MiB, 1 GiB)
-  std::uint64_t slab_size = 0;         // bytes; 0: by device size
+  compression::Policy compression;        // of the collection "default"; changeable later
+  std::uint64_t log_size = 0;   // bytes per copy; 0: clamp(raw capacity / 64, 16 MiB, 1 GiB)
+  std::uint64_t slab_size = 0;  // bytes; 0: by device size
 
   // Every problem, one per line in the message; kInvalidArgument.
   Status validate() const;
