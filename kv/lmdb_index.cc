@@ -76,7 +76,7 @@ class LmdbIndex final : public Index {
   MDB_env* env_ = nullptr;
   LmdbTables tables_;
   std::uint64_t page_size_ = 4096;  // bytes
-  LmdbBounds bounds_{4096, 0};      // changes only while there is no reader
+  LmdbBounds bounds_;               // of readers; changes only while there is none
   std::uint64_t map_size_ = 0;      // bytes; the file is at least as long
   std::optional<Error> failed_;     // of apply(): no more changes
 
@@ -166,7 +166,8 @@ Status LmdbIndex::open(bool created) {
     return lmdb_error(code, what);
   }
   page_size_ = stat.ms_psize;
-  bounds_ = LmdbBounds(page_size_, map_size_);
+  const LmdbBounds bounds(page_size_, map_size_);
+  if (!created) bounds_ = bounds;
   Result<LmdbState> state = read_state(txn);
   if (!state.ok()) {
     ::mdb_txn_abort(txn);
@@ -174,6 +175,7 @@ Status LmdbIndex::open(bool created) {
   }
   code = ::mdb_txn_commit(txn);  // also what keeps the handles of a reading transaction
   if (code != 0) return lmdb_error(code, what);
+  bounds_ = bounds;
   if (state->uuid != options_.uuid) {
     return lmdb_damage(options_.dir + ": belongs to store " + to_string(state->uuid) + ", not " +
                        to_string(options_.uuid));
@@ -267,6 +269,7 @@ Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> chang
   HEXAD_TRY(check_changes(lsn, changes));
   std::uint64_t limit = options_.pages_per_slice;
   std::size_t done = 0;
+  bool flushed_frees = false;  // since the last slice
   for (bool finished = false; !finished;) {
     std::size_t end = done;
     for (std::uint64_t pages = 0; end < changes.size(); ++end) {
@@ -284,10 +287,17 @@ Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> chang
       case Slice::kDone:
         done = end;
         finished = last;
+        flushed_frees = false;
         break;
-      case Slice::kMapFull:
-        HEXAD_TRY(grow());
+      case Slice::kMapFull: {
+        const Status grown = grow();
+        if (grown.ok()) break;
+        if (flushed_frees || grown.error().code != ErrorCode::kNoSpace) return grown;
+        // What the transaction before this one freed may be used by the one after this one.
+        HEXAD_TRY(apply_slice({}, state_));
+        flushed_frees = true;
         break;
+      }
       case Slice::kTooLong:
         if (end - done <= 1) {
           return Error{ErrorCode::kTooBig, "index: one change is more than a transaction holds",
@@ -306,7 +316,8 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
   MDB_txn* txn = nullptr;
   int code = ::mdb_txn_begin(env_, nullptr, 0, &txn);
   if (code != 0) return lmdb_error(code, "index: cannot begin a transaction");
-  LmdbStore store(txn, tables_, bounds_, &next.next_segment);
+  const LmdbBounds unchecked;
+  LmdbStore store(txn, tables_, unchecked, &next.next_segment);
   Status status;
   for (const IndexChange& change : changes) {
     status = change.value.has_value() ? long_put(store, change.key, *change.value)

@@ -102,6 +102,7 @@ Error lmdb_damage(std::string what) {
 }
 
 bool LmdbBounds::plausible(std::string_view value) const {
+  if (page_size_ == 0) return true;
   const std::uint64_t at = reinterpret_cast<std::uintptr_t>(value.data()) % page_size_;
   if (at + value.size() <= page_size_) return true;
   return at == kPageHeader && value.size() <= kMaxIndexValue + kMaxIndexKey &&

@@ -22,16 +22,18 @@ struct LmdbTables {
 };
 
 // LMDB hands out what its pages say. A value lies inside one page, or begins right behind the
-// header of an overflow page; anything else is a damaged page and is not stepped into.
+// header of an overflow page; anything else is a damaged page and is not stepped into. Pages that a
+// writing transaction has changed lie elsewhere in memory, so there is no such rule for writers.
 class LmdbBounds {
  public:
+  LmdbBounds() = default;  // for writers: everything is plausible
   LmdbBounds(std::uint64_t page_size, std::uint64_t file_size)
       : page_size_(page_size), file_size_(file_size) {}
   bool plausible(std::string_view value) const;
 
  private:
-  std::uint64_t page_size_;  // bytes
-  std::uint64_t file_size_;  // bytes
+  std::uint64_t page_size_ = 0;  // bytes; 0: not checked
+  std::uint64_t file_size_ = 0;  // bytes
 };
 
 // What a return code of LMDB means to a caller; positive codes are errno values.

@@ -1,0 +1,433 @@
+#include "kv/lmdb_index.h"
+
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+
+#include "base/units.h"
+#include "io/rng.h"
+#include "tests/io/temporary.h"
+#include "tests/kv/adversarial_keys.h"
+
+namespace hexad::kv {
+namespace {
+
+using Model = std::map<std::string, std::string>;
+using Batch = std::map<std::string, std::optional<std::string>>;
+
+struct Fixture {
+  io::testing::TemporaryDirectory temporary;
+  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  LmdbOptions options;
+
+  Fixture() {
+    options.dir = temporary.path("index");
+    options.uuid.bytes[0] = 9;
+    options.initial_size = 1_MiB;
+  }
+  std::unique_ptr<Index> open() {
+    Result<std::unique_ptr<Index>> index = open_lmdb_index(options, *executor);
+    if (!index.ok()) FAIL(index.error().to_string());
+    return std::move(*index);
+  }
+  ErrorCode open_error() {
+    const Result<std::unique_ptr<Index>> index = open_lmdb_index(options, *executor);
+    return index.ok() ? ErrorCode::kUnknown : index.error().code;
+  }
+  std::string data() const { return options.dir + "/data.mdb"; }
+};
+
+Status apply(Index& index, Lsn lsn, const Batch& batch) {
+  std::vector<IndexChange> changes;
+  for (const auto& [key, value] : batch) {
+    changes.push_back(
+        {key, value.has_value() ? std::optional<std::string_view>(*value) : std::nullopt});
+  }
+  return index.apply(lsn, 1, changes);
+}
+
+void update(Model& model, const Batch& batch) {
+  for (const auto& [key, value] : batch) {
+    if (value.has_value()) {
+      model[key] = *value;
+    } else {
+      model.erase(key);
+    }
+  }
+}
+
+// "" or what is wrong.
+std::string difference(Index& index, const Model& model) {
+  Result<std::unique_ptr<IndexReader>> reader = index.snapshot();
+  if (!reader.ok()) return reader.error().to_string();
+  Result<std::unique_ptr<IndexCursor>> opened = (*reader)->cursor();
+  if (!opened.ok()) return opened.error().to_string();
+  IndexCursor& cursor = **opened;
+  if (Status status = cursor.seek_to_first(); !status.ok()) return status.error().to_string();
+  for (const auto& [key, value] : model) {
+    if (!cursor.valid() || cursor.key() != key || cursor.value() != value) return "walk differs";
+    const auto found = (*reader)->get(key);
+    if (!found.ok()) return found.error().to_string();
+    if (*found != value) return "get differs";
+    if (Status status = cursor.next(); !status.ok()) return status.error().to_string();
+  }
+  return cursor.valid() ? "more entries than there should be" : "";
+}
+
+Batch random_batch(io::Rng& rng, int count, std::uint64_t value_limit) {
+  Batch batch;
+  for (int i = 0; i < count; ++i) {
+    std::string key =
+        rng.chance(1, 3) ? testing::adversarial_key(rng) : "key" + std::to_string(rng.below(2000));
+    std::optional<std::string>& value = batch[key];
+    if (!rng.chance(1, 4))
+      value = std::string(rng.below(value_limit), static_cast<char>(rng.next()));
+  }
+  return batch;
+}
+
+TEST_CASE("lmdb_index: random batches agree with a map, also after reopening") {
+  const std::uint64_t seed = 3;
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  Fixture fixture;
+  std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(index->applied_lsn() == 0);
+  Model model;
+  for (Lsn lsn = 1; lsn <= 60; ++lsn) {
+    const Batch batch = random_batch(rng, 200, lsn % 5 == 0 ? 20000 : 100);
+    const Status applied = apply(*index, lsn, batch);
+    if (!applied.ok()) FAIL(applied.error().to_string());
+    update(model, batch);
+    REQUIRE(index->applied_lsn() == lsn);
+    if (lsn % 10 != 0) continue;
+    REQUIRE(difference(*index, model) == "");
+    REQUIRE(index->verify().ok());
+    index.reset();
+    REQUIRE(verify_lmdb_file(fixture.options.dir, fixture.options.uuid).ok());
+    index = fixture.open();
+    REQUIRE(index->applied_lsn() == lsn);
+    REQUIRE(index->applied_epoch() == 1);
+    REQUIRE(difference(*index, model) == "");
+  }
+  const IndexStats stats = *index->stats();
+  REQUIRE(stats.entries >= model.size());
+  REQUIRE(stats.bytes_used + stats.bytes_free <= stats.file_bytes);
+  REQUIRE(stats.file_bytes > 1_MiB);  // it grew
+}
+
+TEST_CASE("lmdb_index: a batch in many slices, and growth in the middle, end in one state") {
+  Fixture fixture;
+  fixture.options.pages_per_slice = 16;
+  std::unique_ptr<Index> index = fixture.open();
+  Batch batch;
+  Model model;
+  for (int i = 0; i < 3000; ++i) batch["k" + std::to_string(i)] = std::string(1500, 'v');
+  for (int i = 0; i < 5; ++i)
+    batch[std::string(700, 'L') + std::to_string(i)] = std::string(100000, 'w');
+  REQUIRE(apply(*index, 7, batch).ok());
+  update(model, batch);
+  REQUIRE(difference(*index, model) == "");
+  REQUIRE(index->verify().ok());
+  REQUIRE(index->applied_lsn() == 7);
+  REQUIRE(apply(*index, 8, {}).ok());
+  REQUIRE(index->applied_lsn() == 8);
+}
+
+TEST_CASE("lmdb_index: a reader keeps its state while the index moves on") {
+  Fixture fixture;
+  std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
+  std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
+  REQUIRE(apply(*index, 2, {{"a", "2"}, {"b", "x"}}).ok());
+  REQUIRE(reader->applied_lsn() == 1);
+  REQUIRE(**reader->get("a") == "1");
+  REQUIRE_FALSE(reader->get("b")->has_value());
+  reader.reset();
+  reader = std::move(*index->snapshot());
+  REQUIRE(reader->applied_lsn() == 2);
+  REQUIRE(**reader->get("a") == "2");
+  REQUIRE(reader->get("").error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(reader->get(std::string(kMaxIndexKey + 1, 'k')).error().code ==
+          ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("lmdb_index: readers on other threads wait while the index grows") {
+  Fixture fixture;
+  std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::unique_ptr<io::Thread>> threads;
+  for (int t = 0; t < 3; ++t) {
+    threads.push_back(fixture.executor->start("reader", [&] {
+      while (!stop) {
+        auto reader = index->snapshot();
+        if (!reader.ok() || (*reader)->get("a").value() != "1") ++wrong;
+      }
+    }));
+  }
+  for (Lsn lsn = 2; lsn < 30; ++lsn) {
+    REQUIRE(apply(*index, lsn, {{"b" + std::to_string(lsn), std::string(400000, 'x')}}).ok());
+  }
+  stop = true;
+  for (auto& thread : threads) thread->join();
+  REQUIRE(wrong == 0);
+  REQUIRE(index->stats()->file_bytes > 8_MiB);
+}
+
+TEST_CASE("lmdb_index: arguments that cannot be applied are refused") {
+  Fixture fixture;
+  std::unique_ptr<Index> index = fixture.open();
+  const std::string long_key(kMaxIndexKey + 1, 'k');
+  const IndexChange unsorted[] = {{"b", "1"}, {"a", "1"}};
+  const IndexChange twice[] = {{"b", "1"}, {"b", "2"}};
+  const IndexChange empty[] = {{"", "1"}};
+  const IndexChange too_long[] = {{long_key, "1"}};
+  REQUIRE(index->apply(5, 1, unsorted).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(index->apply(5, 1, twice).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(index->apply(5, 1, empty).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(index->apply(5, 1, too_long).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(index->apply(5, 1, {}).ok());
+  REQUIRE(index->apply(4, 1, {}).error().code == ErrorCode::kInvalidArgument);
+}
+
+TEST_CASE("lmdb_index: the size limit is kNoSpace and leaves the index usable") {
+  Fixture fixture;
+  fixture.options.max_size = 2_MiB;
+  std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
+  const Status full = apply(*index, 2, {{"b", std::string(3_MiB, 'x')}});
+  REQUIRE(full.error().code == ErrorCode::kNoSpace);
+  REQUIRE_FALSE(full.error().hint.empty());
+  REQUIRE(index->applied_lsn() == 1);
+  REQUIRE(apply(*index, 2, {{"b", "small"}}).ok());
+  REQUIRE(difference(*index, {{"a", "1"}, {"b", "small"}}) == "");
+}
+
+TEST_CASE("lmdb_index: read-only opening writes nothing") {
+  Fixture fixture;
+  fixture.options.mode = io::OpenMode::kReadOnly;
+  REQUIRE(fixture.open_error() == ErrorCode::kNotFound);
+  REQUIRE_FALSE(std::filesystem::exists(fixture.options.dir));
+  fixture.options.mode = io::OpenMode::kReadWrite;
+  REQUIRE(apply(*fixture.open(), 1, {{"a", "1"}}).ok());
+  struct stat info {};
+  REQUIRE(::stat(fixture.data().c_str(), &info) == 0);
+  REQUIRE((info.st_mode & 0777) == 0600);
+  std::filesystem::remove(fixture.options.dir + "/lock.mdb");
+  REQUIRE(::chmod(fixture.options.dir.c_str(), 0500) == 0);
+  const auto before = std::filesystem::last_write_time(fixture.data());
+  fixture.options.mode = io::OpenMode::kReadOnly;
+  {
+    std::unique_ptr<Index> index = fixture.open();
+    REQUIRE(difference(*index, {{"a", "1"}}) == "");
+    REQUIRE(index->apply(2, 1, {}).error().code == ErrorCode::kReadOnly);
+    const std::unique_ptr<Index> second = fixture.open();  // readers share
+    REQUIRE(difference(*second, {{"a", "1"}}) == "");
+    fixture.options.mode = io::OpenMode::kReadWrite;
+    REQUIRE(::chmod(fixture.options.dir.c_str(), 0700) == 0);
+    REQUIRE(fixture.open_error() == ErrorCode::kBusy);
+  }
+  REQUIRE_FALSE(std::filesystem::exists(fixture.options.dir + "/lock.mdb"));
+  REQUIRE(std::filesystem::last_write_time(fixture.data()) == before);
+}
+
+TEST_CASE("lmdb_index: another store's index, a second writer, a stale lock file, a link") {
+  Fixture fixture;
+  {
+    const std::unique_ptr<Index> index = fixture.open();
+    REQUIRE(fixture.open_error() == ErrorCode::kBusy);
+  }
+  std::ofstream(fixture.options.dir + "/lock.mdb") << "not a lock file at all";
+  REQUIRE(fixture.open()->applied_lsn() == 0);
+  fixture.options.uuid.bytes[3] = 1;
+  REQUIRE(fixture.open_error() == ErrorCode::kCorruption);
+  fixture.options.uuid.bytes[3] = 0;
+  std::filesystem::rename(fixture.data(), fixture.temporary.path("elsewhere"));
+  std::filesystem::create_symlink(fixture.temporary.path("elsewhere"), fixture.data());
+  REQUIRE(fixture.open_error() == ErrorCode::kInvalidArgument);
+  REQUIRE(remove_lmdb_index(fixture.options.dir).ok());
+  REQUIRE_FALSE(std::filesystem::exists(fixture.options.dir));
+  REQUIRE(remove_lmdb_index(fixture.options.dir).ok());
+}
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void spill(const std::string& path, const std::string& bytes) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
+}
+
+// A small index with every kind of page: branches, overflow, segments, free pages.
+Model build_sample(Fixture& fixture) {
+  io::Rng rng(1);
+  Model model;
+  const std::unique_ptr<Index> index = fixture.open();
+  for (Lsn lsn = 1; lsn <= 4; ++lsn) {
+    Batch batch = random_batch(rng, 150, 200);
+    batch["big"] = std::string(9000 + lsn, 'b');
+    REQUIRE(apply(*index, lsn, batch).ok());
+    update(model, batch);
+  }
+  return model;
+}
+
+TEST_CASE("lmdb_index: every truncation is refused before the file is mapped") {
+  Fixture fixture;
+  build_sample(fixture);
+  const std::string image = slurp(fixture.data());
+  // The file is longer than its pages in use; find where truncation begins to matter.
+  std::size_t accepted = 0;
+  for (std::size_t length = 0; length <= image.size(); length += 1024) {
+    spill(fixture.data(), image.substr(0, length));
+    const Result<std::unique_ptr<Index>> index =
+        open_lmdb_index(fixture.options, *fixture.executor);
+    if (index.ok()) {
+      ++accepted;
+      REQUIRE((*index)->verify().ok());
+    } else {
+      REQUIRE(accepted == 0);
+      REQUIRE(index.error().code == ErrorCode::kCorruption);
+      REQUIRE_FALSE(index.error().hint.empty());
+    }
+  }
+  REQUIRE(accepted > 0);
+}
+
+TEST_CASE("lmdb_index: flipped bits are found by the check, or change nothing") {
+  Fixture fixture;
+  const Model model = build_sample(fixture);
+  const std::string image = slurp(fixture.data());
+  const std::size_t used = image.find_last_not_of('\0');
+  const std::uint64_t seed = 11;
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  int found = 0;
+  int harmless = 0;
+  for (int round = 0; round < 1500; ++round) {
+    // The first pages more often: meta pages and branches are small targets.
+    const std::size_t at = rng.chance(1, 4) ? rng.below(8192) : rng.below(used);
+    std::string damaged = image;
+    damaged[at] ^= static_cast<char>(1 << rng.below(8));
+    spill(fixture.data(), damaged);
+    CAPTURE(at);
+    if (!verify_lmdb_file(fixture.options.dir, fixture.options.uuid).ok()) {
+      ++found;
+      continue;
+    }
+    ++harmless;  // free pages, gaps, statistics; or the older meta page
+    fixture.options.mode = io::OpenMode::kReadOnly;
+    const std::unique_ptr<Index> index = fixture.open();
+    if (index->applied_lsn() == 4) REQUIRE(difference(*index, model) == "");
+  }
+  REQUIRE(found > 300);
+  REQUIRE(harmless > 0);
+}
+
+TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a walk") {
+  Fixture fixture;
+  REQUIRE(apply(*fixture.open(), 1, {{"key", "MARKED VALUE"}, {"other", "fine"}}).ok());
+  std::string image = slurp(fixture.data());
+  for (std::size_t at = image.find("MARKED"); at != std::string::npos;
+       at = image.find("MARKED", at + 1)) {
+    image[at] ^= 1;
+  }
+  spill(fixture.data(), image);
+  const std::unique_ptr<Index> index = fixture.open();
+  const std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
+  REQUIRE(reader->get("key").error().code == ErrorCode::kCorruption);
+  REQUIRE(**reader->get("other") == "fine");
+  const std::unique_ptr<IndexCursor> cursor = std::move(*reader->cursor());
+  REQUIRE(cursor->seek_to_first().error().code == ErrorCode::kCorruption);
+  REQUIRE(index->verify().error().code == ErrorCode::kCorruption);
+}
+
+TEST_CASE("lmdb_index: an older copy says that it is older") {
+  Fixture fixture;
+  REQUIRE(apply(*fixture.open(), 5, {{"a", "1"}}).ok());
+  const std::string older = slurp(fixture.data());
+  REQUIRE(apply(*fixture.open(), 6, {{"a", "2"}}).ok());
+  spill(fixture.data(), older);
+  REQUIRE(fixture.open()->applied_lsn() == 5);
+}
+
+TEST_CASE("lmdb_index: files that are not an index are refused") {
+  Fixture fixture;
+  std::filesystem::create_directory(fixture.options.dir);
+  const std::string garbage(100000, 'g');
+  for (const std::string& bytes :
+       {std::string(), std::string(1, 'x'), garbage, std::string(8192, '\0')}) {
+    spill(fixture.data(), bytes);
+    REQUIRE(fixture.open_error() == ErrorCode::kCorruption);
+    REQUIRE(verify_lmdb_file(fixture.options.dir, fixture.options.uuid).error().code ==
+            ErrorCode::kCorruption);
+  }
+}
+
+TEST_CASE("lmdb_index: a full file system is kNoSpace and the index stays whole") {
+  Fixture fixture;
+  const std::string mount = fixture.temporary.path("small");
+  std::filesystem::create_directory(mount);
+  if (::mount("tmpfs", mount.c_str(), "tmpfs", 0, "size=6m") != 0) {
+    std::cerr << "SKIPPED: mounting a tmpfs needs root\n";
+    return;
+  }
+  fixture.options.dir = mount + "/index";
+  {
+    std::unique_ptr<Index> index = fixture.open();
+    Lsn lsn = 0;
+    Model model;
+    Status status;
+    while (status.ok() && lsn < 100) {
+      const Batch batch = {{"k" + std::to_string(lsn), std::string(200000, 'x')}};
+      status = apply(*index, lsn + 1, batch);
+      if (status.ok()) {
+        ++lsn;
+        update(model, batch);
+      }
+    }
+    CHECK(lsn > 10);
+    CHECK(lsn < 100);
+    CHECK(status.error().code == ErrorCode::kNoSpace);
+    CHECK_FALSE(status.error().hint.empty());
+    CHECK(difference(*index, model) == "");
+    // Deleting makes room again.
+    Batch deletes;
+    for (const auto& [key, value] : model) deletes[key] = std::nullopt;
+    CHECK(apply(*index, lsn + 1, deletes).ok());
+    CHECK(apply(*index, lsn + 2, {{"again", std::string(200000, 'y')}}).ok());
+    index.reset();
+    index = fixture.open();
+    CHECK(index->verify().ok());
+    CHECK(index->applied_lsn() == lsn + 2);
+  }
+  REQUIRE(::umount(mount.c_str()) == 0);
+}
+
+TEST_CASE("lmdb_index: a file system mounted read-only is enough for reading") {
+  Fixture fixture;
+  const std::string mount = fixture.temporary.path("sealed");
+  std::filesystem::create_directory(mount);
+  if (::mount("tmpfs", mount.c_str(), "tmpfs", 0, "size=16m") != 0) {
+    std::cerr << "SKIPPED: mounting a tmpfs needs root\n";
+    return;
+  }
+  fixture.options.dir = mount + "/index";
+  CHECK(apply(*fixture.open(), 1, {{"a", "1"}}).ok());
+  CHECK(::mount("tmpfs", mount.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=16m") == 0);
+  CHECK(fixture.open_error() == ErrorCode::kReadOnly);
+  fixture.options.mode = io::OpenMode::kReadOnly;
+  CHECK(difference(*fixture.open(), {{"a", "1"}}) == "");
+  REQUIRE(::umount(mount.c_str()) == 0);
+}
+
+}  // namespace
+}  // namespace hexad::kv
