@@ -78,6 +78,16 @@ TEST_CASE("log_record: a stripe that was durable before needs no sums, any other
   REQUIRE(decode_log_record(bytes, shape).error().code == ErrorCode::kCorruption);
 }
 
+TEST_CASE("log_record: a zone with two slabs on one device is refused") {
+  const RecordShape shape;
+  LogRecord record;
+  record.zones.push_back({1, 512, {{0, 1}, {1, 1}, {2, 1}, {3, 1}, {4, 1}, {5, 1}}});
+  std::string bytes = encode_log_record(record, shape);
+  REQUIRE(decode_log_record(bytes, shape).value() == record);
+  bytes[bytes.size() - 2] = 3;
+  REQUIRE(decode_log_record(bytes, shape).error().code == ErrorCode::kCorruption);
+}
+
 TEST_CASE("log_record: a count that cannot be true allocates nothing") {
   const RecordShape shape;
   std::string bytes = encode_log_record({}, shape);

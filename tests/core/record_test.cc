@@ -149,6 +149,20 @@ TEST_CASE("record: a blob that several extents show is written once") {
   REQUIRE(decode_object(value, shape).value() == cut);
 }
 
+TEST_CASE("record: a blob that is written as new twice is refused") {
+  const RecordShape shape;
+  ExtentList page = {object_of_64_kib().extents[0], object_of_64_kib().extents[0]};
+  page[0].blob.where.unit = 5;
+  page[1].blob.where.unit = 6;
+  page[1].offset = page[0].end();
+  std::string value = encode_page(page, shape);
+  const std::string where("\x11\x06\x04", 3);  // zone 17, unit 6, 4 units
+  REQUIRE(value.find(where) != std::string::npos);
+  REQUIRE(decode_page(value, 0, shape).ok());
+  value[value.find(where) + 1] = 5;
+  REQUIRE(decode_page(value, 0, shape).error().code == ErrorCode::kCorruption);
+}
+
 TEST_CASE("record: a page belongs to its number") {
   io::Rng rng(5);
   const RecordShape shape;
@@ -245,7 +259,13 @@ TEST_CASE("record: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes = 0; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes -= 512; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes -= 1; }).empty());
-    REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_bytes += 16 << 10; }).empty());
+    RecordShape long_blocks = shape;  // so that the number of sums does not tell
+    long_blocks.checksum_block = 64 << 10;
+    Extent longer = good;
+    longer.blob.cell_bytes += (16 << 10) - 512;
+    REQUIRE(check_extents({longer}, 0, long_blocks).ok());
+    longer.blob.cell_bytes += 512;
+    REQUIRE_FALSE(check_extents({longer}, 0, long_blocks).ok());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell = 1; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_offset = 8; }).empty());
   }
