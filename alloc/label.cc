@@ -39,10 +39,12 @@ Label decode_fields(Decoder& decoder) {
   label.checksum_granularity = decoder.le32();
   const std::uint8_t role = decoder.u8();
   const std::uint8_t checksum = decoder.u8();
+  decoder.zeros(2);
   label.k = decoder.u8();
   label.m = decoder.u8();
   label.codec = decoder.u8();
-  decoder.zeros(3);
+  decoder.zeros(1);
+  label.packet_bytes = decoder.le32();
   label.pool_options = decoder.bytes();
   if (role != 1 && role != 2) decoder.fail();
   if (checksum != 1 && checksum != 2) decoder.fail();
@@ -116,10 +118,12 @@ std::string encode_label(const Label& label) {
   encoder.le32(label.checksum_granularity);
   encoder.u8(static_cast<std::uint8_t>(label.role));
   encoder.u8(static_cast<std::uint8_t>(label.checksum));
+  encoder.zeros(2);
   encoder.u8(label.k);
   encoder.u8(label.m);
   encoder.u8(label.codec);
-  encoder.zeros(3);
+  encoder.zeros(1);
+  encoder.le32(label.packet_bytes);
   encoder.bytes(label.pool_options);
   return seal(kMagic, body);
 }

@@ -40,6 +40,7 @@ struct Label {
   std::uint8_t k = 0;
   std::uint8_t m = 0;
   std::uint8_t codec = 0;
+  std::uint32_t packet_bytes = 0;  // of codecs that work on packets
   ChecksumType checksum = ChecksumType::kCrc32c;
   std::uint32_t checksum_granularity = 0;  // bytes
   io::Nanos created = 0;                   // since 1970-01-01 UTC

@@ -32,7 +32,7 @@ struct ZoneSet::Zone {
 };
 
 ZoneSet::ZoneSet(std::uint32_t slots, std::uint64_t reserve_units)
-    : slots_(slots), reserve_(reserve_units) {}
+    : slots_(slots), reserve_(reserve_units), stretch_left_(kStretchUnits) {}
 
 ZoneSet::~ZoneSet() = default;
 

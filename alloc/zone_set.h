@@ -177,8 +177,8 @@ class ZoneSet {
   MaxTree longest_;                           // per zone, 0 where closed or removed
   // Zones with deferred runs, by the lowest LSN among them: {LSN, index}.
   std::set<std::pair<Lsn, std::size_t>> oldest_deferred_;
-  std::size_t cursor_ = 0;          // zone that allocate() is filling
-  std::uint64_t stretch_left_ = 0;  // units before it moves on
+  std::size_t cursor_ = 0;      // zone that allocate() is filling
+  std::uint64_t stretch_left_;  // units before it moves on
 };
 
 }  // namespace hexad::alloc

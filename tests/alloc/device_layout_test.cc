@@ -1,0 +1,154 @@
+#include "alloc/device_layout.h"
+
+#include <catch2/catch.hpp>
+
+#include "io/rng.h"
+
+using namespace hexad;
+using namespace hexad::alloc;
+
+namespace {
+
+LayoutRequest request(std::uint64_t size, std::uint64_t unit = 4096, std::uint32_t block = 4096,
+                      std::uint64_t log = 256_KiB) {
+  LayoutRequest made;
+  made.device_size = size;
+  made.unit = unit;
+  made.physical_block = block;
+  made.log_size = log;
+  made.slab_units = default_slab_units(size, unit);
+  return made;
+}
+
+}  // namespace
+
+TEST_CASE("device_layout: a device of 1 MiB holds a log area and several slabs") {
+  const auto layout = plan_layout(request(1_MiB));
+  REQUIRE(layout.ok());
+  CHECK(layout->log_offset == 64_KiB);
+  CHECK(layout->log_size == 256_KiB);
+  CHECK(layout->first_slab == 320_KiB);
+  CHECK(layout->slab_units == 16);
+  CHECK(layout->slab_count == 11);
+  CHECK(layout->end() == 1_MiB);
+  CHECK(layout->unit_offset(1, 2) == 320_KiB + 64_KiB + 8_KiB);
+}
+
+TEST_CASE("device_layout: slab size follows the device between 1 MiB and 1 GiB") {
+  CHECK(default_slab_units(1_MiB, 4096) == 64_KiB / 4096);
+  CHECK(default_slab_units(64_MiB, 4096) == 1_MiB / 4096);
+  CHECK(default_slab_units(8_GiB, 4096) == 128_MiB / 4096);
+  CHECK(default_slab_units(20_TiB, 4096) == 1_GiB / 4096);
+  CHECK(default_slab_units(0, 16_MiB) == 8);
+  CHECK(default_slab_units(20_TiB, 512) == 1_GiB / 512);
+}
+
+TEST_CASE("device_layout: 18 KiB is a legal min_alloc on 512 byte blocks only") {
+  CHECK(check_unit(18_KiB, 512).ok());
+  const auto refused = check_unit(18_KiB, 4096);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == ErrorCode::kInvalidArgument);
+  CHECK(refused.error().message.find("18 KiB") != std::string::npos);
+  CHECK(refused.error().hint.find("16 KiB") != std::string::npos);
+  CHECK(refused.error().hint.find("20 KiB") != std::string::npos);
+  const auto layout = plan_layout(request(1_GiB, 18_KiB, 512));
+  REQUIRE(layout.ok());
+  CHECK(layout->log_offset == 72_KiB);
+  CHECK(check_layout(*layout, DeviceRole::kData).ok());
+}
+
+TEST_CASE("device_layout: a unit that is not legal comes with the nearest ones that are") {
+  CHECK(check_unit(0, 4096).error().hint == "The nearest legal value is 4 KiB (4096 B).");
+  CHECK(check_unit(100, 512).error().hint == "The nearest legal value is 512 B.");
+  CHECK(check_unit(~std::uint64_t{0}, 4096).error().hint ==
+        "The nearest legal value is 16 MiB (16777216 B).");
+  CHECK(check_unit(kMaxUnit, 4096).ok());
+  CHECK(!check_unit(kMaxUnit + 4096, 4096).ok());
+  for (const std::uint32_t block : {0u, 1u, 256u, 520u, 3072u, 32768u}) {
+    CHECK(!check_unit(4096, block).ok());
+  }
+}
+
+TEST_CASE("device_layout: what does not fit is refused with its sizes") {
+  const auto tiny = plan_layout(request(128_KiB));
+  REQUIRE(!tiny.ok());
+  CHECK(tiny.error().code == ErrorCode::kNoSpace);
+  auto wide = request(20_TiB);
+  wide.slab_units = 16;
+  const auto many = plan_layout(wide);
+  REQUIRE(!many.ok());
+  CHECK(many.error().message.find("slabs of 64 KiB") != std::string::npos);
+  auto thin = request(1_GiB);
+  thin.slab_units = 1;
+  CHECK(!plan_layout(thin).ok());
+  thin.slab_units = kMaxSlabUnits + 1;
+  CHECK(!plan_layout(thin).ok());
+  auto flood = request(1_GiB);
+  flood.log_size = ~std::uint64_t{0};
+  CHECK(plan_layout(flood).error().code == ErrorCode::kNoSpace);
+  auto no_log = request(1_GiB);
+  no_log.role = DeviceRole::kLog;
+  no_log.log_size = 0;
+  CHECK(!plan_layout(no_log).ok());
+}
+
+TEST_CASE("device_layout: a log device has a log area and no slabs") {
+  auto made = request(16_MiB, 4096, 4096, 15_MiB);
+  made.role = DeviceRole::kLog;
+  made.slab_units = 0;
+  const auto layout = plan_layout(made);
+  REQUIRE(layout.ok());
+  CHECK(layout->slab_count == 0);
+  CHECK(layout->log_size == 15_MiB);
+  CHECK(check_layout(*layout, DeviceRole::kLog).ok());
+  CHECK(!check_layout(*layout, DeviceRole::kData).ok());
+}
+
+TEST_CASE("device_layout: every layout that is planned passes the check") {
+  const std::uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (int i = 0; i < 20000; ++i) {
+    const std::uint32_t block = 512u << rng.below(6);
+    auto made = request((std::uint64_t{1} << (17 + rng.below(28))) + rng.below(1 << 20),
+                        block * (1 + rng.below(40)), block, rng.below(1_MiB));
+    if (rng.chance(1, 2)) made.slab_units = 2 + rng.below(1000);
+    const auto layout = plan_layout(made);
+    if (!layout.ok()) continue;
+    CAPTURE(made.device_size, made.unit, block, made.log_size, made.slab_units);
+    REQUIRE(check_layout(*layout, DeviceRole::kData).ok());
+    REQUIRE(layout->end() <= layout->device_size);
+    REQUIRE(layout->device_size - layout->end() < layout->slab_size());
+    REQUIRE(layout->log_size >= made.log_size);
+  }
+}
+
+TEST_CASE("device_layout: numbers from a damaged label never wrap") {
+  const std::uint64_t kWild[] = {
+      0,         1, 4096, 64_KiB, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 62,
+      0xffffffff};
+  const auto good = plan_layout(request(1_GiB));
+  REQUIRE(good.ok());
+  for (int field = 0; field < 8; ++field) {
+    for (const std::uint64_t wild : kWild) {
+      DeviceLayout layout = *good;
+      const auto narrow = static_cast<std::uint32_t>(wild);
+      if (field == 0) layout.device_size = wild;
+      if (field == 1) layout.physical_block = narrow;
+      if (field == 2) layout.unit = narrow;
+      if (field == 3) layout.log_offset = wild;
+      if (field == 4) layout.log_size = wild;
+      if (field == 5) layout.first_slab = wild;
+      if (field == 6) layout.slab_units = narrow;
+      if (field == 7) layout.slab_count = narrow;
+      const Status status = check_layout(layout, DeviceRole::kData);
+      if (!status.ok()) {
+        CHECK(status.error().code == ErrorCode::kCorruption);
+        continue;
+      }
+      CAPTURE(field, wild);
+      CHECK(layout.end() <= layout.device_size);
+      CHECK(layout.log_offset + layout.log_size <= layout.first_slab);
+    }
+  }
+}

@@ -1,0 +1,539 @@
+#include "alloc/root_choice.h"
+
+#include <bit>
+#include <catch2/catch.hpp>
+
+#include "io/rng.h"
+
+using namespace hexad;
+using namespace hexad::alloc;
+
+namespace {
+
+const Uuid kStore{{1, 2, 3}};
+
+Uuid device_uuid(DeviceId id) { return Uuid{{9, static_cast<std::uint8_t>(id)}}; }
+
+// As mkfs writes it.
+Root first_root(std::uint32_t n) {
+  Root root;
+  root.store = kStore;
+  root.epoch = 1;
+  root.sequence = 1;
+  root.promised_epoch = 1;
+  for (DeviceId id = 0; id < n; ++id) {
+    RootDevice row;
+    row.id = id;
+    row.uuid = device_uuid(id);
+    root.devices.push_back(row);
+  }
+  return root;
+}
+
+std::vector<DeviceRoots> all_with(const Root& root) {
+  std::vector<DeviceRoots> devices;
+  for (const RootDevice& row : root.devices) devices.push_back({row.id, row.uuid, kStore, {root}});
+  return devices;
+}
+
+Standing standing_of(const RootChoice& choice, DeviceId id) {
+  for (const DeviceStanding& device : choice.devices) {
+    if (device.id == id) return device.standing;
+  }
+  FAIL("no such device");
+  return Standing::kMissing;
+}
+
+// The slots of one device, written by the rule of write_root().
+struct Disk {
+  std::optional<Root> slot[2];
+
+  int newest() const {
+    if (slot[0] && slot[1]) return is_newer(*slot[0], *slot[1]) ? 0 : 1;
+    return slot[0] ? 0 : slot[1] ? 1 : -1;
+  }
+  int target() const { return newest() == 0 ? 1 : 0; }
+  void write(const Root& root) { slot[target()] = root; }
+  void tear() { slot[target()].reset(); }
+  std::vector<Root> roots() const {
+    std::vector<Root> found;
+    for (const auto& root : slot) {
+      if (root) found.push_back(*root);
+    }
+    return found;
+  }
+};
+
+// What a crash left of a round of root writes: the devices written, and whether the others were
+// hit in the middle of the write.
+struct Outcome {
+  unsigned written = 0;
+  unsigned torn = 0;
+};
+
+// Where in the protocol the writer is when the power fails.
+enum class Phase { kPromise, kEpoch, kCheckpoint, kLeave, kDone };
+
+// A store of n devices whose writers follow P1 to P5. log_trim.position serves as the name of a
+// root, so that descent can be checked.
+class World {
+ public:
+  World(std::uint32_t n, std::uint32_t m) : n_(n), m_(m), disks_(n) {
+    Root root = first_root(n);
+    root.log_trim.position = name_root(0);
+    for (Disk& disk : disks_) disk.write(root);
+    acknowledged_ = root;
+  }
+
+  static std::vector<std::uint64_t>& parents() {
+    static std::vector<std::uint64_t> all;
+    return all;
+  }
+
+  Result<RootChoice> look(unsigned present) const {
+    std::vector<DeviceRoots> found;
+    for (DeviceId id = 0; id < n_; ++id) {
+      if ((present >> id & 1) == 0) continue;
+      found.push_back({id, device_uuid(id), kStore, disks_[id].roots()});
+    }
+    return choose_root(kStore, found, m_);
+  }
+
+  // What must hold whenever at most m devices are absent. Plain comparisons: this runs millions of
+  // times.
+  bool is_sound(unsigned present) const {
+    const auto choice = look(present);
+    if (!choice.ok()) return false;
+    if (!descends(choice->root.log_trim.position, acknowledged_.log_trim.position)) return false;
+    for (const DeviceStanding& device : choice->devices) {
+      const RootDevice* row = choice->root.find(device.id);
+      const bool here = (present >> device.id & 1) != 0;
+      const bool live = row->state == MemberState::kLive;
+      // Nothing was rolled back, so every present live device is usable, and nobody else is.
+      if (here != (device.input >= 0)) return false;
+      if ((device.standing == Standing::kHealthy) != (here && live)) return false;
+      // Usable devices have everything that was acknowledged.
+      if (here && live && acknowledged_.find(device.id)->state != MemberState::kLive) return false;
+    }
+    return true;
+  }
+
+  // For a failing test: every root on every device, and the standings.
+  std::string describe(unsigned present) const {
+    std::string text = "acknowledged " + name_of(acknowledged_);
+    for (DeviceId id = 0; id < n_; ++id) {
+      text += "\n" + std::to_string(id) + ":";
+      for (const Root& root : disks_[id].roots()) text += " " + name_of(root);
+    }
+    const auto choice = look(present);
+    if (!choice.ok()) return text + "\n" + choice.error().message;
+    text += "\nchosen " + name_of(choice->root);
+    for (const DeviceStanding& device : choice->devices) {
+      text += "\n" + std::to_string(device.id) + " " + std::string(to_string(device.standing)) +
+              " " + device.reason;
+    }
+    return text;
+  }
+
+  // Opens for writing with the devices in `present`, up to `phase`, where a crash leaves `outcome`.
+  // kDone: no crash, the root of the new epoch is committed and something is acknowledged.
+  void write(unsigned present, Phase phase, Outcome outcome) {
+    const auto choice = look(present);
+    if (!choice.ok()) return;
+    unsigned healthy = 0;
+    for (const DeviceStanding& device : choice->devices) {
+      if (device.standing == Standing::kHealthy) healthy |= 1u << device.id;
+    }
+    Root current = promise_root(*choice);
+    current.log_trim.position = name_root(choice->root.log_trim.position);
+    if (phase == Phase::kPromise) return store(current, healthy, outcome);
+    store(current, healthy, {healthy, 0});
+    if (!is_promised(current, ids(healthy), m_)) return;
+    record_written(current, ids(healthy));
+
+    const Root before = current;
+    current = next_epoch_root(before);
+    current.log_trim.position = name_root(before.log_trim.position);
+    for (DeviceId id = 0; id < n_; ++id) {
+      if ((healthy >> id & 1) == 0) mark_left(current, id, 5);
+    }
+    if (phase == Phase::kEpoch) return store(current, healthy, outcome);
+    store(current, healthy, {healthy, 0});
+    if (!is_committed(before, current, ids(healthy), m_)) return;
+    acknowledged_ = current;
+    if (phase == Phase::kDone) return;
+
+    // Two checkpoints, the first of them whole, the second cut.
+    if (phase == Phase::kCheckpoint) {
+      for (const Outcome& reached : {Outcome{healthy, 0}, outcome}) {
+        record_written(current, ids(healthy));
+        const std::uint64_t parent = current.log_trim.position;
+        current = next_root(current);
+        ++current.checkpoint_lsn;
+        current.log_trim.position = name_root(parent);
+        store(current, healthy, reached);
+        if ((reached.written & healthy) == healthy) acknowledged_ = current;
+      }
+      return;
+    }
+
+    // The lowest live device fails; the others are told.
+    record_written(current, ids(healthy));
+    const Root next_before = current;
+    current = next_epoch_root(next_before);
+    current.log_trim.position = name_root(next_before.log_trim.position);
+    const auto lost = static_cast<DeviceId>(std::countr_zero(healthy));
+    mark_left(current, lost, 6);
+    const unsigned rest = healthy & (healthy - 1);
+    store(current, rest, outcome);
+    if ((outcome.written & rest) == rest && is_committed(next_before, current, ids(rest), m_)) {
+      acknowledged_ = current;
+    }
+  }
+
+ private:
+  static std::uint64_t name_root(std::uint64_t parent) {
+    parents().push_back(parent);
+    return parents().size();
+  }
+  static std::string name_of(const Root& root) {
+    const std::uint64_t name = root.log_trim.position;
+    return "[root " + std::to_string(name) + " from " + std::to_string(parents()[name - 1]) +
+           " epoch " + std::to_string(root.epoch) + " sequence " + std::to_string(root.sequence) +
+           " promised " + std::to_string(root.promised_epoch) + "]";
+  }
+  static bool descends(std::uint64_t name, std::uint64_t from) {
+    while (name > from) name = parents()[name - 1];
+    return name == from;
+  }
+  std::vector<DeviceId> ids(unsigned set) const {
+    std::vector<DeviceId> list;
+    for (DeviceId id = 0; id < n_; ++id) {
+      if ((set >> id & 1) != 0) list.push_back(id);
+    }
+    return list;
+  }
+  void store(const Root& root, unsigned to, Outcome outcome) {
+    for (DeviceId id = 0; id < n_; ++id) {
+      if ((to >> id & 1) == 0) continue;
+      if ((outcome.written >> id & 1) != 0) {
+        disks_[id].write(root);
+      } else if ((outcome.torn >> id & 1) != 0) {
+        disks_[id].tear();
+      }
+    }
+  }
+
+  std::uint32_t n_;
+  std::uint32_t m_;
+  std::vector<Disk> disks_;
+  Root acknowledged_;
+};
+
+// Sets of present devices with at most m absent.
+std::vector<unsigned> presences(std::uint32_t n, std::uint32_t m) {
+  std::vector<unsigned> all;
+  for (unsigned set = 0; set < 1u << n; ++set) {
+    if (static_cast<std::uint32_t>(std::popcount(set)) + m >= n) all.push_back(set);
+  }
+  return all;
+}
+
+constexpr Phase kCrashes[] = {Phase::kPromise, Phase::kEpoch, Phase::kCheckpoint, Phase::kLeave};
+
+void require_sound(const World& world, const std::vector<unsigned>& presences_to_try) {
+  for (const unsigned present : presences_to_try) {
+    if (world.is_sound(present)) continue;
+    CAPTURE(present, world.describe(present));
+    FAIL("an acknowledged root or a usable device is lost");
+  }
+}
+
+}  // namespace
+
+TEST_CASE("root_choice: 4+2, every set of roots that a crash leaves, then an epoch without them") {
+  const auto present = presences(6, 2);
+  const World fresh(6, 2);
+  const std::size_t mark = World::parents().size();
+  for (const unsigned first : present) {
+    for (const Phase phase : kCrashes) {
+      for (unsigned written = 0; written < 64; ++written) {
+        if ((written & ~first) != 0) continue;
+        World crashed = fresh;
+        crashed.write(first, phase, {written, 0});
+        require_sound(crashed, present);
+        // The devices that got the root may all stay away while others go on, and come back.
+        for (const unsigned second : present) {
+          World after = crashed;
+          after.write(second, Phase::kDone, {});
+          require_sound(after, {63u, first, second, 15u, 60u, 51u});
+        }
+        World::parents().resize(mark);
+      }
+    }
+  }
+}
+
+TEST_CASE("root_choice: 4+2, two root updates in a row cut at every pair of sets") {
+  const auto present = presences(6, 2);
+  const World fresh(6, 2);
+  const std::size_t mark = World::parents().size();
+  io::Rng rng(5);
+  for (const Phase phase : kCrashes) {
+    for (unsigned first = 0; first < 64; ++first) {
+      World once = fresh;
+      once.write(63, phase, {first, rng.chance(1, 2) ? 63u : 0u});
+      for (const Phase second_phase : kCrashes) {
+        for (unsigned second = 0; second < 64; ++second) {
+          World twice = once;
+          const unsigned with = present[rng.below(present.size())];
+          twice.write(with, second_phase, {second, static_cast<unsigned>(rng.below(64))});
+          CAPTURE(static_cast<int>(phase), first, with, static_cast<int>(second_phase), second);
+          require_sound(twice, {63u, present[rng.below(present.size())], 15u, 60u});
+        }
+      }
+      World::parents().resize(mark);
+    }
+  }
+}
+
+TEST_CASE("root_choice: 2+1, two openings cut in every way, torn writes included, then a third") {
+  const auto present = presences(3, 1);
+  const World fresh(3, 1);
+  const std::size_t mark = World::parents().size();
+  std::vector<Outcome> outcomes;
+  for (unsigned code = 0; code < 27; ++code) {
+    Outcome outcome;
+    for (unsigned id = 0, rest = code; id < 3; ++id, rest /= 3) {
+      if (rest % 3 == 1) outcome.written |= 1u << id;
+      if (rest % 3 == 2) outcome.torn |= 1u << id;
+    }
+    outcomes.push_back(outcome);
+  }
+  for (const unsigned first_present : present) {
+    for (const Phase first_phase : kCrashes) {
+      for (const Outcome& first : outcomes) {
+        World once = fresh;
+        once.write(first_present, first_phase, first);
+        require_sound(once, present);
+        for (const unsigned second_present : present) {
+          for (const Phase second_phase : kCrashes) {
+            for (const Outcome& second : outcomes) {
+              World twice = once;
+              twice.write(second_present, second_phase, second);
+              require_sound(twice, {7u, 3u});
+              twice.write(6, Phase::kDone, {});
+              require_sound(twice, {7u, 5u});
+            }
+          }
+        }
+        World::parents().resize(mark);
+      }
+    }
+  }
+}
+
+TEST_CASE("root_choice: long random histories of crashes never lose what was acknowledged") {
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (int round = 0; round < 150; ++round) {
+    const std::uint32_t k = 1 + static_cast<std::uint32_t>(rng.below(4));
+    const std::uint32_t m = 1 + static_cast<std::uint32_t>(rng.below(3));
+    const std::uint32_t n = k + m;
+    const auto present = presences(n, m);
+    World world(n, m);
+    for (int step = 0; step < 12; ++step) {
+      const auto all = std::uint64_t{1} << n;
+      const Outcome outcome{static_cast<unsigned>(rng.below(all)),
+                            static_cast<unsigned>(rng.below(all))};
+      const Phase phase = static_cast<Phase>(rng.below(5));
+      world.write(present[rng.below(present.size())], phase, outcome);
+      CAPTURE(round, step, k, m);
+      require_sound(world, present);
+    }
+    World::parents().clear();
+  }
+}
+
+TEST_CASE("root_choice: devices that are away are missing, or have left when the table says so") {
+  Root root = first_root(6);
+  auto devices = all_with(root);
+  devices.erase(devices.begin() + 1);
+  const auto missing = choose_root(kStore, devices, 2);
+  REQUIRE(missing.ok());
+  CHECK(missing->readable == 5);
+  CHECK(standing_of(*missing, 1) == Standing::kMissing);
+  mark_left(root, 1, 77);
+  devices = all_with(root);
+  devices.erase(devices.begin() + 1);
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 1) == Standing::kLeft);
+}
+
+TEST_CASE("root_choice: a device that left is stale when it returns, with any root of its own") {
+  const Root old = first_root(6);
+  Root now = next_epoch_root(promise_root({old, 1, 6, {}}));
+  mark_left(now, 4, 77);
+  auto devices = all_with(now);
+  devices[4].roots = {old};
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == now);
+  CHECK(standing_of(*choice, 4) == Standing::kStale);
+  CHECK(choice->devices[4].reason == "device 4 left in epoch 2 after LSN 77");
+  devices[4].roots = {now};
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kStale);
+}
+
+TEST_CASE("root_choice: an old image put back is stale, a device one epoch behind is not") {
+  const Root old = first_root(6);
+  Root now = next_epoch_root(promise_root({old, 1, 6, {}}));
+  auto devices = all_with(now);
+  devices[2].roots = {old};
+  const auto behind = choose_root(kStore, devices, 2);
+  REQUIRE(behind.ok());
+  CHECK(standing_of(*behind, 2) == Standing::kHealthy);
+  CHECK(behind->devices[2].behind);
+  CHECK(!behind->devices[1].behind);
+  record_written(now, std::vector<DeviceId>{2});
+  devices = all_with(now);
+  devices[2].roots = {old};
+  const auto stale = choose_root(kStore, devices, 2);
+  REQUIRE(stale.ok());
+  CHECK(standing_of(*stale, 2) == Standing::kStale);
+  CHECK(stale->devices[2].reason.find("epoch 2 had been written") != std::string::npos);
+}
+
+TEST_CASE("root_choice: a device without a readable root is not trusted and not counted") {
+  auto devices = all_with(first_root(6));
+  devices[0].roots.clear();
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->readable == 5);
+  CHECK(standing_of(*choice, 0) == Standing::kStale);
+}
+
+TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") {
+  const Root root = first_root(6);
+  auto devices = all_with(root);
+  const Uuid other{{7}};
+  devices.push_back({1, device_uuid(1), other, {}});              // another store
+  devices.push_back({9, device_uuid(9), kStore, {root}});         // never a member
+  devices.push_back({3, Uuid{{8, 8}}, kStore, {first_root(6)}});  // the device that 3 replaced
+  devices.push_back(devices[5]);                                  // a copy of 5
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  REQUIRE(choice->devices.size() == 10);
+  CHECK(choice->devices[1].standing == Standing::kHealthy);
+  CHECK(choice->devices[3].standing == Standing::kHealthy);
+  CHECK(choice->devices[5].standing == Standing::kDuplicate);
+  CHECK(choice->devices[6].standing == Standing::kForeign);
+  CHECK(choice->devices[7].standing == Standing::kForeign);
+  CHECK(choice->devices[8].standing == Standing::kForeign);
+  CHECK(choice->devices[9].standing == Standing::kDuplicate);
+  CHECK(choice->readable == 6);
+  for (const Standing standing : {Standing::kHealthy, Standing::kStale, Standing::kLeft,
+                                  Standing::kMissing, Standing::kForeign, Standing::kDuplicate}) {
+    CHECK(to_string(standing) != "unknown");
+  }
+}
+
+TEST_CASE("root_choice: too few roots are refused by name, none at all differently") {
+  auto devices = all_with(first_root(6));
+  devices.resize(4);
+  CHECK(choose_root(kStore, devices, 2).ok());
+  devices.resize(3);
+  const auto few = choose_root(kStore, devices, 2);
+  REQUIRE(!few.ok());
+  CHECK(few.error().code == ErrorCode::kUnavailable);
+  CHECK(few.error().message ==
+        "roots are readable on 3 of 6 data devices, 4 are needed: device 3 is missing; device 4 is "
+        "missing; device 5 is missing");
+  CHECK(choose_root(Uuid{{5}}, devices, 2).error().code == ErrorCode::kNotFound);
+  CHECK(choose_root(kStore, {}, 2).error().code == ErrorCode::kNotFound);
+}
+
+TEST_CASE("root_choice: log devices give their root but do not count for a quorum") {
+  Root root = first_root(6);
+  RootDevice log;
+  log.id = 6;
+  log.uuid = device_uuid(6);
+  log.role = DeviceRole::kLog;
+  root.devices.push_back(log);
+  Root newer = next_root(root);
+  auto devices = all_with(root);
+  devices[6].roots = {newer};
+  devices.erase(devices.begin() + 1, devices.begin() + 3);
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == newer);
+  CHECK(choice->readable == 4);
+  devices.erase(devices.begin());
+  CHECK(choose_root(kStore, devices, 2).error().code == ErrorCode::kUnavailable);
+}
+
+TEST_CASE("root_choice: any readable set meets any written set") {
+  for (std::uint32_t m = 0; m <= 8; ++m) {
+    for (std::uint32_t k = 1; k <= 32; ++k) {
+      for (std::uint32_t n = k + m; n < k + m + 6; ++n) {
+        REQUIRE(read_quorum(n, m) + write_quorum(n, m) > n);
+        REQUIRE(write_quorum(n, m) <= n);
+      }
+    }
+  }
+}
+
+TEST_CASE("root_choice: a root is committed on every live device and on a quorum of both tables") {
+  const Root before = first_root(6);
+  Root next = next_root(before);
+  const std::vector<DeviceId> all = {0, 1, 2, 3, 4, 5};
+  const std::vector<DeviceId> five = {0, 1, 2, 3, 4};
+  const std::vector<DeviceId> three = {0, 1, 2};
+  CHECK(is_committed(before, next, all, 2));
+  CHECK_FALSE(is_committed(before, next, five, 2));
+  mark_left(next, 5, 3);
+  CHECK(is_committed(before, next, five, 2));
+  mark_left(next, 4, 3);
+  mark_left(next, 3, 3);
+  CHECK_FALSE(is_committed(before, next, three, 2));
+  CHECK_FALSE(is_promised(next, three, 2));
+  // Four devices of a table of seven would do, had the table before not been smaller.
+  Root grown = next_root(before);
+  for (DeviceId id = 6; id < 9; ++id) {
+    RootDevice row;
+    row.id = id;
+    row.uuid = device_uuid(id);
+    grown.devices.push_back(row);
+  }
+  for (const DeviceId id : {3u, 4u, 5u}) mark_left(grown, id, 3);
+  CHECK_FALSE(is_committed(before, grown, std::vector<DeviceId>{0, 1, 2, 6, 7, 8}, 2));
+}
+
+TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks") {
+  Root root = first_root(3);
+  root.clean_close = true;
+  const Root next = next_root(root);
+  CHECK(next.sequence == 2);
+  CHECK(next.epoch == 1);
+  CHECK(!next.clean_close);
+  RootChoice choice;
+  choice.root = root;
+  choice.promised_epoch = 9;
+  const Root promise = promise_root(choice);
+  CHECK(promise.epoch == 1);
+  CHECK(promise.promised_epoch == 10);
+  Root bumped = next_epoch_root(promise);
+  CHECK(bumped.epoch == 10);
+  CHECK(bumped.sequence == 3);
+  CHECK(bumped.promised_epoch == 11);
+  mark_left(bumped, 1, 44);
+  const RootDevice left = bumped.devices[1];
+  CHECK(left.left_epoch == 10);
+  CHECK(left.left_lsn == 44);
+  mark_left(bumped, 1, 55);
+  CHECK(bumped.devices[1] == left);
+  record_written(bumped, std::vector<DeviceId>{0, 77});
+  CHECK(bumped.devices[0].confirmed_epoch == 10);
+  CHECK(bumped.devices[2].confirmed_epoch == 0);
+  CHECK(check_root(bumped).ok());
+}

@@ -1,0 +1,209 @@
+#include "alloc/root.h"
+
+#include <catch2/catch.hpp>
+
+#include "alloc/sealed_block.h"
+#include "io/memory_device.h"
+#include "tests/alloc/test_support.h"
+
+using namespace hexad;
+using namespace hexad::alloc;
+using alloc::testing::HookedDevice;
+using alloc::testing::to_hex;
+
+namespace {
+
+Uuid uuid_of(std::uint8_t start) {
+  Uuid uuid;
+  for (std::uint8_t i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<std::uint8_t>(start + i);
+  return uuid;
+}
+
+Root example() {
+  Root root;
+  root.store = uuid_of(0x10);
+  root.epoch = 7;
+  root.sequence = 41;
+  root.promised_epoch = 8;
+  root.compat_features = 2;
+  for (DeviceId id = 0; id < 3; ++id) {
+    RootDevice row;
+    row.id = id;
+    row.uuid = uuid_of(static_cast<std::uint8_t>(0x40 + 0x10 * id));
+    row.confirmed_epoch = 6;
+    root.devices.push_back(row);
+  }
+  root.devices[1].state = MemberState::kLeft;
+  root.devices[1].left_lsn = 900;
+  root.devices[1].left_epoch = 6;
+  root.devices[2].role = DeviceRole::kLog;
+  root.log_devices = {2, 0};
+  root.log_trim = {0x12345678, 0x12345a00, 0xcafef00d, 6, 940};
+  root.checkpoint_lsn = 1000;
+  root.recorded_watermark = 1010;
+  root.previous_epoch_end = 950;
+  root.manifest = {{5, 16, 4}, 12345, 0xdeadbeef, {{0, 1}, {1, 2}}};
+  root.clean_close = true;
+  root.next_zone = 9;
+  root.next_device = 3;
+  return root;
+}
+
+Root numbered(std::uint64_t sequence) {
+  Root root = example();
+  root.sequence = sequence;
+  return root;
+}
+
+std::vector<std::uint64_t> sequences(io::Device& device) {
+  const auto roots = read_roots(device);
+  REQUIRE(roots.ok());
+  std::vector<std::uint64_t> found;
+  for (const Root& root : *roots) found.push_back(root.sequence);
+  return found;
+}
+
+}  // namespace
+
+TEST_CASE("root: golden bytes hold both directions") {
+  const std::string bytes = encode_root(example());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("root")));
+  const auto decoded = decode_root(as_bytes(bytes));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example());
+}
+
+TEST_CASE("root: every truncation and every flipped bit is refused") {
+  alloc::testing::for_each_damage(encode_root(example()), [](const std::string& damaged) {
+    REQUIRE(!decode_root(as_bytes(damaged)).ok());
+  });
+}
+
+TEST_CASE("root: a changed body behind a right checksum is refused or sound") {
+  alloc::testing::for_each_damage(encode_root(example()), [](const std::string& damaged) {
+    if (damaged.size() < kSealSize) return;
+    const auto decoded = decode_root(as_bytes(alloc::testing::resealed(damaged)));
+    if (decoded.ok()) REQUIRE(check_root(*decoded).ok());
+  });
+}
+
+TEST_CASE("root: the largest table fits its slot") {
+  Root root = example();
+  root.devices.clear();
+  root.log_devices.clear();
+  for (DeviceId id = 0; id < kMaxDevices; ++id) {
+    RootDevice row;
+    row.id = id;
+    row.uuid = uuid_of(static_cast<std::uint8_t>(id));
+    root.devices.push_back(row);
+    root.log_devices.push_back(id);
+  }
+  root.manifest.slots.assign(kMaxZoneSlots, {1, 1});
+  const std::string bytes = encode_root(root);
+  CHECK(bytes.size() <= kHeaderSlotSize);
+  CHECK(*decode_root(as_bytes(bytes)) == root);
+}
+
+TEST_CASE("root: what cannot be true is refused") {
+  const auto refused = [](const std::function<void(Root&)>& change) {
+    Root root = example();
+    change(root);
+    return !check_root(root).ok();
+  };
+  CHECK_FALSE(refused([](Root&) {}));
+  CHECK(refused([](Root& root) { root.store = {}; }));
+  CHECK(refused([](Root& root) { root.epoch = 0; }));
+  CHECK(refused([](Root& root) { root.sequence = 0; }));
+  CHECK(refused([](Root& root) { root.promised_epoch = 6; }));
+  CHECK(refused([](Root& root) { root.devices.clear(); }));
+  CHECK(refused([](Root& root) { std::swap(root.devices[0], root.devices[2]); }));
+  CHECK(refused([](Root& root) { root.devices[1].id = 0; }));
+  CHECK(refused([](Root& root) { root.devices[0].confirmed_epoch = 8; }));
+  CHECK(refused([](Root& root) { root.devices[1].left_epoch = 0; }));
+  CHECK(refused([](Root& root) { root.devices[0].left_lsn = 3; }));
+  CHECK(refused([](Root& root) { root.log_devices = {0, 0}; }));
+  CHECK(refused([](Root& root) { root.log_devices = {17}; }));
+  CHECK(refused([](Root& root) { root.manifest.slots.clear(); }));
+  CHECK(refused([](Root& root) { root.manifest.extent.units = 0; }));
+  CHECK(refused([](Root& root) { root.devices.resize(kMaxDevices + 1); }));
+  CHECK_FALSE(refused([](Root& root) { root.manifest = {}; }));
+}
+
+TEST_CASE("root: an incompatible feature bit refuses the device") {
+  Root root = example();
+  root.incompat_features = 4;
+  CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
+  HookedDevice device(1_MiB);
+  REQUIRE(write_root(device, root).ok());
+  CHECK(read_roots(device).error().code == ErrorCode::kUnsupported);
+}
+
+TEST_CASE("root: the two slots hold the two newest roots, also when a root was left out") {
+  HookedDevice device(1_MiB);
+  CHECK(sequences(device).empty());
+  std::vector<std::uint64_t> expected;
+  // 44 follows 42: this device was not reached by 43. The slot of 42 must not be written.
+  for (const std::uint64_t sequence : {40, 41, 42, 44, 46, 47}) {
+    REQUIRE(write_root(device, numbered(sequence)).ok());
+    expected.insert(expected.begin(), sequence);
+    if (expected.size() > 2) expected.resize(2);
+    CHECK(sequences(device) == expected);
+  }
+}
+
+TEST_CASE("root: a write that is torn anywhere leaves the newest root before it") {
+  for (std::size_t tear = 0; tear < encode_root(numbered(3)).size(); tear += 7) {
+    HookedDevice device(1_MiB);
+    REQUIRE(write_root(device, numbered(1)).ok());
+    REQUIRE(write_root(device, numbered(2)).ok());
+    device.hook = [&](const io::IoRequest& request) -> Status {
+      if (request.op != io::IoOp::kWrite) return {};
+      std::copy_n(request.data, tear,
+                  device.bytes.begin() + static_cast<std::ptrdiff_t>(request.offset));
+      return Error{ErrorCode::kIo, "power lost", ""};
+    };
+    REQUIRE(!write_root(device, numbered(3)).ok());
+    device.hook = nullptr;
+    const auto found = sequences(device);
+    REQUIRE(!found.empty());
+    REQUIRE((found.front() == 2 || found.front() == 3));
+  }
+}
+
+TEST_CASE("root: an unreadable slot is written over, two unreadable ones are an error to read") {
+  HookedDevice device(1_MiB);
+  REQUIRE(write_root(device, numbered(1)).ok());
+  REQUIRE(write_root(device, numbered(2)).ok());
+  device.hook = [](const io::IoRequest& request) -> Status {
+    if (request.op == io::IoOp::kRead && request.offset == root_offset(1)) {
+      return Error{ErrorCode::kIo, "bad sector", ""};
+    }
+    return {};
+  };
+  CHECK(sequences(device) == std::vector<std::uint64_t>{2});
+  REQUIRE(write_root(device, numbered(3)).ok());
+  device.hook = nullptr;
+  CHECK(sequences(device) == std::vector<std::uint64_t>{3, 2});
+  device.hook = [](const io::IoRequest&) { return Error{ErrorCode::kIo, "gone", ""}; };
+  CHECK(read_roots(device).error().code == ErrorCode::kIo);
+  CHECK(write_root(device, numbered(4)).error().code == ErrorCode::kIo);
+}
+
+TEST_CASE("root: several devices get the same root in one call, each with its own outcome") {
+  const auto queue = io::make_memory_queue();
+  std::vector<std::unique_ptr<io::Device>> devices;
+  std::vector<io::Device*> pointers;
+  for (int i = 0; i < 3; ++i) {
+    auto made = io::make_memory_device("memory", i == 1 ? 32_KiB : 1_MiB, *queue);
+    REQUIRE(made.ok());
+    devices.push_back(std::move(*made));
+    pointers.push_back(devices.back().get());
+  }
+  const auto results = write_root(pointers, numbered(5));
+  REQUIRE(results.size() == 3);
+  CHECK(results[0].ok());
+  CHECK(!results[1].ok());  // too short for a root slot
+  CHECK(results[2].ok());
+  CHECK(sequences(*devices[2]) == std::vector<std::uint64_t>{5});
+  CHECK(write_root(std::vector<io::Device*>{}, numbered(5)).empty());
+}

@@ -1,0 +1,143 @@
+#include "alloc/zone_image.h"
+
+#include <catch2/catch.hpp>
+
+#include "alloc/bitmap.h"
+#include "alloc/device_layout.h"
+#include "alloc/sealed_block.h"
+#include "io/rng.h"
+#include "tests/alloc/test_support.h"
+
+using namespace hexad;
+using namespace hexad::alloc;
+using alloc::testing::to_hex;
+
+namespace {
+
+ZoneImage example() {
+  ZoneImage image;
+  image.zone = 17;
+  image.slots = {{2, 0}, {5, 3}, {0, 1}};
+  image.lsn = 1000;
+  image.units = 300;
+  UnitBitmap bitmap(300);
+  bitmap.force_set({0, 20});
+  bitmap.force_set({100, 50});
+  bitmap.force_set({290, 10});
+  image.bitmap = bitmap.words();
+  image.deferred = {{{5, 3}, 990}, {{8, 2}, 1000}, {{110, 1}, 7}};
+  image.missing = {{1, {100, 10}}, {1, {120, 30}}, {2, {292, 8}}};
+  image.live = {{1, 1}, {2, 300}, {140, 70000}};
+  return image;
+}
+
+// A valid image of any shape.
+ZoneImage random_image(io::Rng& rng) {
+  ZoneImage image;
+  image.zone = static_cast<ZoneId>(rng.next());
+  for (DeviceId id = 0; id < 1 + rng.below(6); ++id) {
+    image.slots.push_back({id, static_cast<std::uint32_t>(rng.below(9))});
+  }
+  image.lsn = 1 + rng.below(1 << 20);
+  image.units = 2 + static_cast<std::uint32_t>(rng.below(700));
+  UnitBitmap bitmap(image.units);
+  bitmap.force_set({0, 1});
+  const std::uint64_t density = rng.below(101);
+  for (std::uint32_t u = 1; u < image.units; ++u) {
+    if (rng.below(100) < density) bitmap.force_set({u, 1});
+  }
+  image.bitmap = bitmap.words();
+  for (std::uint32_t u = 1; u < image.units; ++u) {
+    if (bitmap.is_used(u) && rng.chance(1, 8)) {
+      image.deferred.push_back({{u, 1}, rng.below(image.lsn + 1)});
+    }
+    if (bitmap.is_used(u) && rng.chance(1, 8)) image.live.push_back({u, 1 + rng.below(1 << 30)});
+  }
+  for (std::uint32_t slot = 0; slot < image.slots.size(); ++slot) {
+    for (std::uint32_t u = 1; u < image.units; u += 2) {
+      if (bitmap.is_used(u) && rng.chance(1, 16)) image.missing.push_back({slot, {u, 1}});
+    }
+  }
+  return image;
+}
+
+}  // namespace
+
+TEST_CASE("zone_image: golden bytes hold both directions") {
+  const std::string bytes = encode_zone_image(example());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("zone_image")));
+  const auto decoded = decode_zone_image(as_bytes(bytes));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example());
+}
+
+TEST_CASE("zone_image: random images come back, in the shorter of the two bitmap forms") {
+  const std::uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (int i = 0; i < 500; ++i) {
+    const ZoneImage image = random_image(rng);
+    const std::string bytes = encode_zone_image(image);
+    const auto decoded = decode_zone_image(as_bytes(bytes));
+    REQUIRE(decoded.ok());
+    REQUIRE(*decoded == image);
+    REQUIRE(bytes.size() <= kSealSize + 17 + 8 * image.slots.size() + 1 + 8 * image.bitmap.size() +
+                                8 * image.deferred.size() + 5 * image.missing.size() +
+                                8 * image.live.size() + 16);
+  }
+}
+
+TEST_CASE("zone_image: every truncation and every flipped bit is refused") {
+  io::Rng rng(9);
+  for (const ZoneImage& image : {example(), random_image(rng)}) {
+    alloc::testing::for_each_damage(encode_zone_image(image), [](const std::string& damaged) {
+      REQUIRE(!decode_zone_image(as_bytes(damaged)).ok());
+    });
+  }
+  CHECK(!decode_zone_image(as_bytes(encode_zone_image(example()) + "x")).ok());
+}
+
+TEST_CASE("zone_image: whatever passes the decoder behind a right checksum is sound") {
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  const auto check = [](const std::string& damaged) {
+    if (damaged.size() < kSealSize) return;
+    const auto decoded = decode_zone_image(as_bytes(alloc::testing::resealed(damaged)));
+    if (!decoded.ok()) return;
+    const UnitBitmap bitmap(decoded->units, decoded->bitmap);
+    REQUIRE(bitmap.words() == decoded->bitmap);
+    REQUIRE(bitmap.is_used(0));
+    for (const DeferredFree& deferred : decoded->deferred) {
+      REQUIRE(bitmap.all_used(deferred.run));
+      REQUIRE(deferred.freed <= decoded->lsn);
+    }
+    for (const MissingRun& missing : decoded->missing) {
+      REQUIRE(missing.slot < decoded->slots.size());
+      REQUIRE(bitmap.all_used(missing.run));
+    }
+    for (const LiveCount& live : decoded->live) REQUIRE(bitmap.is_used(live.unit));
+    REQUIRE(*decode_zone_image(as_bytes(encode_zone_image(*decoded))) == *decoded);
+  };
+  const std::string bytes = encode_zone_image(seed == 1 ? example() : random_image(rng));
+  alloc::testing::for_each_damage(bytes, check);
+  for (int i = 0; i < 20000; ++i) {
+    std::string wild = bytes;
+    for (std::uint64_t n = 1 + rng.below(4); n > 0; --n) {
+      wild[kSealSize + rng.below(wild.size() - kSealSize)] = static_cast<char>(rng.next());
+    }
+    check(wild);
+  }
+}
+
+TEST_CASE("zone_image: an empty zone of the largest size takes a few bytes") {
+  ZoneImage image;
+  image.slots = {{0, 0}};
+  image.units = kMaxSlabUnits;
+  UnitBitmap bitmap(kMaxSlabUnits);
+  bitmap.force_set({0, 1});
+  image.bitmap = bitmap.words();
+  const std::string bytes = encode_zone_image(image);
+  CHECK(bytes.size() < 64);
+  CHECK(*decode_zone_image(as_bytes(bytes)) == image);
+}
