@@ -62,6 +62,10 @@ class Counters {
   void add(CounterId id, std::uint64_t amount = 1) {
     values_[static_cast<std::size_t>(id)].fetch_add(amount, std::memory_order_relaxed);
   }
+  // For a number that somebody else counts.
+  void set(CounterId id, std::uint64_t value) {
+    values_[static_cast<std::size_t>(id)].store(value, std::memory_order_relaxed);
+  }
   std::uint64_t since_open(CounterId id) const {
     return values_[static_cast<std::size_t>(id)].load(std::memory_order_relaxed);
   }

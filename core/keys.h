@@ -28,6 +28,9 @@ using BodyId = std::uint64_t;
 // Of the keys above; no longer one is ever written.
 inline constexpr std::size_t kMaxKeySize = 5 + kMaxNameSize;  // bytes
 
+inline constexpr std::string_view kNextCollection = "next_collection";
+inline constexpr std::string_view kCounterTotals = "counters";
+
 std::string collection_key(std::string_view name);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId collection, std::string_view name);

@@ -4,12 +4,12 @@
 // and may call the store. Several stores may be open in one process; there is no global state.
 #pragma once
 
-#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "core/commit_callback.h"
 #include "core/options.h"
 #include "core/pool.h"
 #include "core/stream.h"
@@ -23,16 +23,13 @@ namespace core {
 class Engine;
 }
 
-using CommitCallback = std::function<void(Result<Lsn>)>;
-
 class Store {
  public:
   // Makes a new store on the devices and fast directories of `options` and returns where it is.
   // Refuses devices that carry something else (unless options.force), and leaves every device as
   // it was when it fails before the first write. Writes no pool description: see write_pool().
   // Errors: kInvalidArgument, kAlreadyExists (foreign data), kBusy, kNoSpace, kIo.
-  static Result<PoolDescription> format(const FormatOptions& options,
-                                        io::System* system = nullptr);
+  static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr);
 
   // Opens what format() made; never creates anything. Up to m data devices may be missing, stale or
   // damaged. Recovers from a crash: cost bounded by the log. `system` null: the operating system.
@@ -67,8 +64,7 @@ class Store {
 
   // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer).
   Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,
-                                                    std::string_view name,
-                                                    Hint hint = Hint::kNone);
+                                                    std::string_view name, Hint hint = Hint::kNone);
   // Reads one version of the object, whatever is written meanwhile.
   Result<std::unique_ptr<ObjectReader>> open_reader(std::string_view collection,
                                                     std::string_view name);

@@ -11,9 +11,9 @@
 
 namespace hexad {
 
-inline constexpr std::size_t kMaxNameSize = 1024;                       // bytes, of an object or collection
-inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;       // bytes
-inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;             // of one object, names and values
+inline constexpr std::size_t kMaxNameSize = 1024;  // bytes, of an object or collection
+inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;  // bytes
+inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
 inline constexpr const char* kDefaultCollection = "default";
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
@@ -29,9 +29,9 @@ struct ObjectStat {
 
 struct ListOptions {
   std::string prefix;
-  std::string start_after;            // exclusive; empty: from the beginning
-  std::string delimiter;              // empty: none; else names fold into common prefixes
-  std::uint64_t limit = 1000;         // entries and common prefixes together
+  std::string start_after;     // exclusive; empty: from the beginning
+  std::string delimiter;       // empty: none; else names fold into common prefixes
+  std::uint64_t limit = 1000;  // entries and common prefixes together
 };
 
 struct ListEntry {
@@ -57,10 +57,10 @@ enum class Health : std::uint8_t { kOk, kDegraded, kUnavailable };
 struct DeviceStatus {
   DeviceId id = 0;
   std::string path;
-  std::string role;    // "data", "log"
-  std::string state;   // "ok", "missing", "stale", "failed", "foreign", "damaged label"
-  std::string detail;  // why, when not ok; what to do
-  std::uint64_t size = 0;            // bytes
+  std::string role;        // "data", "log"
+  std::string state;       // "ok", "missing", "stale", "failed", "foreign", "damaged label"
+  std::string detail;      // why, when not ok; what to do
+  std::uint64_t size = 0;  // bytes
   std::uint32_t physical_block = 0;  // bytes
   bool direct = false;               // O_DIRECT in use
   bool holds_log = false;
@@ -75,7 +75,7 @@ struct StoreStatus {
   Lsn checkpoint_lsn = 0;
   std::uint64_t log_used = 0;  // bytes
   std::uint64_t log_size = 0;
-  std::string io_queue;        // "io_uring", "threads", ...
+  std::string io_queue;  // "io_uring", "threads", ...
   bool read_only = false;
   std::string read_only_reason;  // empty unless the store turned read-only by itself
   std::vector<DeviceStatus> devices;
@@ -91,23 +91,23 @@ struct DeviceSpace {
 
 // From the allocator and the records, never from counters. Bytes.
 struct SpaceUsage {
-  std::uint64_t capacity = 0;    // user bytes that would fit: data units x k
+  std::uint64_t capacity = 0;  // user bytes that would fit: data units x k
   std::uint64_t available = 0;
   std::uint64_t internally_reserved = 0;
-  std::uint64_t used = 0;        // raw, parity included
-  std::uint64_t stored = 0;      // user bytes as users see them
-  std::uint64_t allocated = 0;   // data units x k of live objects
+  std::uint64_t used = 0;       // raw, parity included
+  std::uint64_t stored = 0;     // user bytes as users see them
+  std::uint64_t allocated = 0;  // data units x k of live objects
   std::uint64_t compressed_original = 0;
-  std::uint64_t compressed = 0;            // those bytes after compression
+  std::uint64_t compressed = 0;  // those bytes after compression
   std::uint64_t compressed_allocated = 0;
-  std::uint64_t metadata = 0;    // index on the fast tier
+  std::uint64_t metadata = 0;  // index on the fast tier
   std::uint64_t objects = 0;
   std::vector<DeviceSpace> per_device;
 };
 
 struct Counter {
   std::string name;
-  std::uint64_t total = 0;         // cumulative over the life of the store, saved by checkpoints
+  std::uint64_t total = 0;  // cumulative over the life of the store, saved by checkpoints
   std::uint64_t since_open = 0;
 };
 

@@ -1,9 +1,13 @@
+#include <unistd.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <mutex>
 #include <thread>
 #include <utility>
 
 #include "io/file_device.h"
+#include "io/os_error.h"
 #include "io/system.h"
 #include "io/thread_queue.h"
 #include "io/uring_queue.h"
@@ -42,6 +46,11 @@ class RealSystem final : public System {
                                                 std::uint64_t size) override {
     HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::create(path, size, *queue_));
     return std::unique_ptr<Device>(std::move(device));
+  }
+
+  Status remove_created(const std::string& path) override {
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+    return os_error(errno, path + ": cannot be removed");
   }
 
  private:

@@ -37,6 +37,13 @@ class System {
   // Errors: as open_device, kNoSpace.
   virtual Result<std::unique_ptr<Device>> create_device(const std::string& path,
                                                         std::uint64_t size) = 0;
+  // Makes a directory of the operating system (0700) with its parents, for the index, which lives
+  // in real files even where devices are simulated. Existing: ok. Errors: kInvalidArgument (a file
+  // is in the way), kNoSpace, kIo.
+  virtual Status make_directory(const std::string& path);
+  // Takes back what create_device() made, when a later step failed. Missing: ok. Simulated devices
+  // stay.
+  virtual Status remove_created(const std::string& path);
 };
 
 enum class QueueKind : std::uint8_t {

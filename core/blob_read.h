@@ -1,0 +1,74 @@
+// From a blob back to user bytes: read only the blocks that the range needs, verify every one,
+// rebuild what is lost from any k cells, decompress.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/error.h"
+#include "compression/compressor.h"
+#include "core/counters.h"
+#include "core/record.h"
+#include "core/shape.h"
+#include "core/stripe_map.h"
+#include "ec/codec.h"
+#include "ec/shard_set.h"
+#include "io/device.h"
+
+namespace hexad::core {
+
+class BlobReader {
+ public:
+  // All outlive the reader.
+  BlobReader(const StoreShape& shape, const ec::Codec& codec,
+             const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
+             Counters& counters)
+      : shape_(shape),
+        codec_(codec),
+        compressor_(compressor),
+        map_(map),
+        queue_(queue),
+        counters_(counters) {}
+
+  // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
+  // one checksum block is one device read. Any thread.
+  // Errors: kUnavailable (fewer than k cells are good; says which and why), kCorruption (the
+  // record contradicts itself).
+  Status read(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+
+  // All k+m cells, each verified against its sum; those in `bad` are not. For deep fsck and
+  // recovery.
+  struct Cells {
+    AlignedBuffer buffer;  // role order, `stride` apart
+    std::uint32_t stride = 0;
+    std::uint32_t cell_bytes = 0;
+    ec::ShardSet good;
+    std::vector<std::string> problems;  // one per bad cell
+    std::vector<CellPlace> places;
+
+    MutByteView cell(std::uint32_t role) {
+      return buffer.bytes().subspan(std::size_t{role} * stride, cell_bytes);
+    }
+  };
+  Result<Cells> read_cells(const alloc::Extent& where, std::uint32_t cell_bytes,
+                           const std::vector<std::uint64_t>& cell_sums, ec::ShardSet wanted) const;
+  // Rebuilds every cell that is not good, checks it against its sum, and offers it to the map for
+  // healing. Errors: kUnavailable (fewer than k good).
+  Status rebuild(const alloc::Extent& where, const std::vector<std::uint64_t>& cell_sums,
+                 Cells& cells) const;
+
+ private:
+  Status read_stored(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  Status read_private(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+
+  const StoreShape& shape_;
+  const ec::Codec& codec_;
+  const compression::Compressor& compressor_;
+  StripeMap& map_;
+  io::IoQueue& queue_;
+  Counters& counters_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,202 @@
+#include "core/device_survey.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace hexad::core {
+
+namespace {
+
+SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System& system) {
+  SurveyedDevice found;
+  found.path = path;
+  Result<std::unique_ptr<io::Device>> device = system.open_device(path, mode);
+  if (!device.ok()) {
+    found.problem = device.error();
+    return found;
+  }
+  found.device = std::move(device).value();
+  Result<alloc::LabelCopy> label = alloc::read_label(*found.device);
+  if (!label.ok()) {
+    found.problem = label.error().with_context(path);
+    return found;
+  }
+  found.label = std::move(label->label);
+  found.damaged_copy = std::move(label->other_copy);
+  Result<std::vector<alloc::Root>> roots = alloc::read_roots(*found.device);
+  if (!roots.ok()) {
+    found.problem = roots.error().with_context(path);
+    return found;
+  }
+  found.roots = std::move(roots).value();
+  return found;
+}
+
+std::string list_problems(const std::vector<SurveyedDevice>& devices) {
+  std::string text;
+  for (const SurveyedDevice& device : devices) {
+    if (!device.problem.has_value()) continue;
+    text += "\n  " + device.path + ": " + device.problem->message;
+  }
+  return text;
+}
+
+std::string state_of(alloc::Standing standing) {
+  switch (standing) {
+    case alloc::Standing::kHealthy:
+      return "ok";
+    case alloc::Standing::kStale:
+      return "stale";
+    case alloc::Standing::kLeft:
+    case alloc::Standing::kMissing:
+      return "missing";
+    case alloc::Standing::kForeign:
+      return "foreign";
+    case alloc::Standing::kDuplicate:
+      return "duplicate";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system) {
+  if (pool.devices.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "no devices given",
+                 "Name the pool's directory, or its devices with --device."};
+  }
+  Survey survey;
+  for (const std::string& path : pool.devices) {
+    survey.devices.push_back(survey_one(path, mode, system));
+  }
+  for (const SurveyedDevice& device : survey.devices) {
+    // In use: nothing more can be learnt, and going on without it would make it stale.
+    if (device.problem.has_value() && device.problem->code == ErrorCode::kBusy) {
+      return *device.problem;
+    }
+  }
+  std::map<Uuid, int> votes;
+  for (const SurveyedDevice& device : survey.devices) {
+    if (device.label.has_value()) ++votes[device.label->store];
+  }
+  if (votes.empty()) {
+    return Error{ErrorCode::kNotFound,
+                 "none of the " + std::to_string(survey.devices.size()) +
+                     " devices carries a readable label:" + list_problems(survey.devices),
+                 "Check the paths; hexad mkfs makes a new pool."};
+  }
+  survey.store = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+                   return a.second < b.second;
+                 })->first;
+  for (const SurveyedDevice& device : survey.devices) {
+    if (!device.label.has_value() || device.label->store != survey.store) continue;
+    survey.label = *device.label;
+    HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(device.label->pool_options));
+    break;
+  }
+  survey.fast_directories = pool.fast_directories;
+  if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  for (const std::string& directory : survey.fast_directories) {
+    survey.devices.push_back(survey_one(fast_log_path(directory), mode, system));
+    const SurveyedDevice& device = survey.devices.back();
+    if (device.problem.has_value() && device.problem->code == ErrorCode::kBusy) {
+      return *device.problem;
+    }
+  }
+  return survey;
+}
+
+Result<Assignment> assign_members(Survey& survey) {
+  std::vector<alloc::DeviceRoots> roots;
+  std::vector<std::size_t> origin;  // index into survey.devices
+  Assignment assignment;
+  for (std::size_t i = 0; i < survey.devices.size(); ++i) {
+    const SurveyedDevice& device = survey.devices[i];
+    if (device.label.has_value() && !device.problem.has_value()) {
+      roots.push_back(
+          {device.label->device, device.label->device_uuid, device.label->store, device.roots});
+      origin.push_back(i);
+    }
+  }
+  Result<alloc::RootChoice> choice = alloc::choose_root(survey.store, roots, survey.label.m);
+  if (!choice.ok()) {
+    Error error = choice.error();
+    error.message += list_problems(survey.devices);
+    return error;
+  }
+  assignment.choice = std::move(choice).value();
+
+  for (const alloc::RootDevice& row : assignment.choice.root.devices) {
+    Member member;
+    member.id = row.id;
+    member.uuid = row.uuid;
+    member.role = row.role;
+    member.state = "missing";
+    for (const PooledDevice& pooled : survey.options.devices) {
+      if (pooled.id != row.id) continue;
+      // Its label is not here; what matters for an absent device is which slabs it has.
+      member.layout.slab_units = pooled.slab_units;
+      member.layout.slab_count = pooled.slab_count;
+      member.layout.unit = survey.label.layout.unit;
+    }
+    assignment.members.push_back(std::move(member));
+  }
+  const auto member_of = [&](DeviceId id) -> Member* {
+    for (Member& member : assignment.members) {
+      if (member.id == id) return &member;
+    }
+    return nullptr;
+  };
+  const auto add_stranger = [&](const std::string& path, std::string state, std::string detail) {
+    DeviceStatus status;
+    status.path = path;
+    status.state = std::move(state);
+    status.detail = std::move(detail);
+    assignment.strangers.push_back(std::move(status));
+  };
+  for (const alloc::DeviceStanding& standing : assignment.choice.devices) {
+    Member* member = member_of(standing.id);
+    if (standing.input < 0) {
+      if (member != nullptr && member->device == nullptr && member->path.empty()) {
+        member->state = state_of(standing.standing);
+        member->detail = standing.reason;
+      }
+      continue;
+    }
+    SurveyedDevice& device = survey.devices[origin[static_cast<std::size_t>(standing.input)]];
+    const bool stranger = member == nullptr || standing.standing == alloc::Standing::kForeign ||
+                          standing.standing == alloc::Standing::kDuplicate;
+    if (stranger) {
+      add_stranger(device.path, state_of(standing.standing), standing.reason);
+      continue;
+    }
+    member->path = device.path;
+    member->layout = device.label->layout;
+    member->state = state_of(standing.standing);
+    member->detail = standing.reason;
+    if (standing.standing == alloc::Standing::kHealthy) {
+      member->device = std::move(device.device);
+      if (device.damaged_copy.has_value()) {
+        member->detail = "one label copy is damaged: " + device.damaged_copy->message;
+      }
+    }
+  }
+  for (const SurveyedDevice& device : survey.devices) {
+    if (!device.problem.has_value()) continue;
+    if (device.label.has_value() && device.label->store == survey.store) {
+      if (Member* member = member_of(device.label->device);
+          member != nullptr && member->path.empty()) {
+        member->path = device.path;
+        member->state = "damaged";
+        member->detail = device.problem->message;
+        continue;
+      }
+    }
+    const bool absent = device.problem->code == ErrorCode::kNotFound;
+    add_stranger(device.path, absent ? "missing" : "unreadable", device.problem->message);
+  }
+  return assignment;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,54 @@
+// The first step of opening: which of the given paths are devices of one store, and what their
+// labels and roots say.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "alloc/label.h"
+#include "alloc/root_choice.h"
+#include "base/error.h"
+#include "core/members.h"
+#include "core/pool.h"
+#include "core/pool_options.h"
+#include "core/types.h"
+#include "io/system.h"
+
+namespace hexad::core {
+
+struct SurveyedDevice {
+  std::string path;
+  std::unique_ptr<io::Device> device;  // null: could not be opened
+  std::optional<alloc::Label> label;   // nothing: not readable
+  std::optional<Error> problem;        // of opening, label or roots
+  std::optional<Error> damaged_copy;   // the other label copy is not as good
+  std::vector<alloc::Root> roots;
+};
+
+struct Survey {
+  Uuid store;
+  alloc::Label label;  // of any device of the store: what is equal on all
+  PoolOptions options;
+  std::vector<SurveyedDevice> devices;  // in the order given
+  // Fast directories to use: as described, else as the labels say.
+  std::vector<std::string> fast_directories;
+};
+
+// Opens every path; those that fail are in the result with their problem. The store is the one
+// that most labels name. Errors: kNotFound (no path has a label of a store; the message lists
+// each), kBusy (a device is in use), kInvalidArgument (no paths).
+Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system);
+
+// The survey's devices under the newest root. `members` gets a row for each of the root's table;
+// `strangers` the paths that are no members, with state and detail.
+struct Assignment {
+  alloc::RootChoice choice;
+  std::vector<Member> members;
+  std::vector<DeviceStatus> strangers;
+};
+// Errors: kUnavailable (too few roots).
+Result<Assignment> assign_members(Survey& survey);
+
+}  // namespace hexad::core

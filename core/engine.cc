@@ -1,0 +1,58 @@
+#include "core/engine.h"
+
+#include <utility>
+
+namespace hexad::core {
+
+Engine::Engine(EngineParts parts)
+    : parts_(std::move(parts)),
+      pins_(executor()),
+      checkpoint_mutex_(executor()),
+      membership_mutex_(executor()),
+      sequencer_(executor()),
+      root_(parts_.root),
+      checkpoint_lsn_(parts_.index->applied_lsn()),
+      state_mutex_(executor()),
+      state_changed_(executor()) {
+  compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
+                                                          *parts_.compression_counters);
+  preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);
+  reader_ = std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
+                                         parts_.system->queue(), *parts_.counters);
+  if (parts_.log.has_value()) {
+    lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
+                                   *parts_.counters, std::move(*parts_.log), [this] { repair(); });
+    lane_->set_progress_handler([this] { on_progress(); });
+  }
+}
+
+Engine::~Engine() {
+  // Lets go without a checkpoint: what is in flight completes, nothing new starts.
+  if (lane_ != nullptr) lane_->drain().ignore();
+  {
+    const io::Lock lock(state_mutex_);
+    stopping_ = true;
+    state_changed_.notify_all();
+  }
+  if (background_ != nullptr) background_->join();
+  if (lane_ != nullptr) lane_->wait_idle();
+}
+
+Status Engine::start() {
+  if (lane_ == nullptr) return {};
+  background_ = executor().start("hexad-checkpoint", [this] { background(); });
+  return reclaim_abandoned_writers();
+}
+
+Status Engine::close() {
+  {
+    const io::Lock lock(state_mutex_);
+    if (closed_) return {};
+    closed_ = true;
+  }
+  if (lane_ == nullptr || lane_->stopped().has_value()) return {};
+  const io::Lock lock(checkpoint_mutex_);
+  return checkpoint_locked(true);
+}
+
+}  // namespace hexad::core

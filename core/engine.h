@@ -1,0 +1,193 @@
+// The engine behind Store: owns the parts of one open store and carries transactions and reads
+// through them. The files named engine_*.cc hold one concern each.
+//
+// Lock order (doc/invariants.md): checkpoint -> membership -> sequencer -> lane -> {metadata, pins}
+// -> space. Only the first three are held across I/O.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "alloc/root_choice.h"
+#include "base/error.h"
+#include "compression/compressor.h"
+#include "core/blob_prepare.h"
+#include "core/blob_read.h"
+#include "core/counters.h"
+#include "core/lane.h"
+#include "core/members.h"
+#include "core/metadata.h"
+#include "core/options.h"
+#include "core/planner.h"
+#include "core/prepared.h"
+#include "core/read_pins.h"
+#include "core/shape.h"
+#include "core/space.h"
+#include "core/store.h"
+#include "ec/codec.h"
+#include "io/system.h"
+#include "kv/index.h"
+
+namespace hexad::core {
+
+// Everything that opening has found out; made by open_parts() (core/opening.h).
+struct EngineParts {
+  std::unique_ptr<io::System> owned_system;  // null when borrowed
+  io::System* system = nullptr;
+  RuntimeOptions options;
+  PoolDescription pool;
+  std::unique_ptr<StoreShape> shape;  // others keep references to it
+  compression::Policy compression;    // of new collections
+  std::unique_ptr<ec::Codec> codec;
+  std::unique_ptr<Counters> counters;
+  std::unique_ptr<compression::Counters> compression_counters;
+  std::unique_ptr<Members> members;
+  std::unique_ptr<kv::Index> index;
+  std::unique_ptr<Metadata> metadata;
+  std::unique_ptr<Space> space;
+  alloc::Root root;
+  std::optional<kv::LogWriter> log;  // nothing when read-only
+  Lsn last_lsn = 0;
+  std::vector<std::string> notes;
+  std::vector<EffectiveOption> effective;
+  std::vector<DeviceStatus> strangers;  // devices given that are no members
+};
+
+// One consistent state for reading. Space that it needs is not reused while it lives.
+struct ReadState {
+  ReadPins::Pin pin;
+  std::unique_ptr<MetaView> view;
+};
+
+class Engine : public PlanSource {
+ public:
+  explicit Engine(EngineParts parts);
+  ~Engine() override;
+  // Starts the background thread and takes back what crashed writers left. Once, after creation.
+  Status start();
+  Status close();
+
+  // --- commits (engine_commit.cc) ---
+  Result<Lsn> commit(Transaction&& transaction);
+  void submit(Transaction&& transaction, CommitCallback done);
+  // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
+  // returns.
+  using FillRecord = std::function<Status(LogRecord&)>;
+  Result<Lsn> commit_internal(const FillRecord& fill);
+
+  // --- reads (engine_read.cc) ---
+  Result<ReadState> read_state();
+  Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
+                                   std::string_view name);
+  Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);
+  // Fills `out` from `offset`; the caller has cut the range to the object's size.
+  Status read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
+                    MutByteView out);
+  Result<Bytes> get(std::string_view collection, std::string_view name);
+  Result<std::uint64_t> read(std::string_view collection, std::string_view name,
+                             std::uint64_t offset, MutByteView into);
+  Result<ObjectStat> stat(std::string_view collection, std::string_view name);
+  Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
+  Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  Result<ListPage> list(std::string_view collection, const ListOptions& options);
+  Result<std::vector<CollectionInfo>> collections();
+
+  // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
+  Status checkpoint();
+
+  // --- looking (engine_status.cc, engine_fsck.cc) ---
+  StoreStatus status();
+  Result<SpaceUsage> space_usage();
+  std::vector<Counter> counters();
+  Result<FsckReport> fsck(const FsckOptions& options);
+  std::vector<EffectiveOption> effective_options() const { return parts_.effective; }
+
+  // --- for streams ---
+  const StoreShape& shape() const { return *parts_.shape; }
+  const RuntimeOptions& options() const { return parts_.options; }
+  const BlobPreparer& preparer() const { return *preparer_; }
+  const BlobReader& blob_reader() const { return *reader_; }
+  Space& space() { return *parts_.space; }
+  Counters& stats() { return *parts_.counters; }
+  io::Executor& executor() { return parts_.system->executor(); }
+  BodyId new_body();
+  DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
+  Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
+  // Deletes the pages of a body that no object names, and its writer key.
+  Status drop_body(BodyId body);
+  // These devices failed a request: goes on without them (R13). Errors: too many are lost; the
+  // store has turned read-only.
+  Status lose_devices(const std::set<DeviceId>& failed);
+  Result<compression::Policy> policy_of(std::string_view collection);
+  Status writable() const;
+
+  // --- PlanSource: the newest state; under the sequencer's lock ---
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Status scan(std::string_view prefix, const Visit& visit) override;
+
+ private:
+  // engine_commit.cc
+  struct Attempt;
+  Result<PreparedOps> prepare(const Transaction& transaction);
+  Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
+                    bool never_inline, PreparedOps& prepared);
+  Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
+                  Lsn* rests_on);
+  Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
+                      Attempt& attempt);
+  Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
+  Status make_room(const Attempt& attempt);
+  void take_budget(std::uint64_t bytes);
+  void return_budget(std::uint64_t bytes);
+  void reclaim();
+
+  // engine_checkpoint.cc
+  Status checkpoint_locked(bool clean_close);
+  Status apply_to_index(const kv::Memtable& frozen, Lsn lsn,
+                        const std::vector<alloc::ZoneImage>& images);
+  void background();
+  void on_progress();
+
+  // engine_membership.cc
+  void repair();
+  Status change_membership(std::set<DeviceId> failed);
+  // Composes, writes and adopts a root. `failed` gets the devices that did not take it.
+  Status write_root(const alloc::Root& next, std::set<DeviceId>& failed);
+  void turn_read_only(const Error& why);
+
+  // engine_status.cc
+  void fold_compression_counters();
+
+  // engine_streams.cc
+  Status reclaim_abandoned_writers();
+
+  EngineParts parts_;
+  std::unique_ptr<compression::Compressor> compressor_;
+  std::unique_ptr<BlobPreparer> preparer_;
+  std::unique_ptr<BlobReader> reader_;
+  std::unique_ptr<Lane> lane_;  // null when read-only
+  ReadPins pins_;
+
+  io::Mutex checkpoint_mutex_;
+  io::Mutex membership_mutex_;  // root_
+  io::Mutex sequencer_;
+  alloc::Root root_;
+  Lsn checkpoint_lsn_ = 0;
+  std::atomic<std::uint32_t> body_counter_{0};
+
+  io::Mutex state_mutex_;  // below
+  io::CondVar state_changed_;
+  std::uint64_t budget_used_ = 0;
+  bool checkpoint_wanted_ = false;
+  bool stopping_ = false;
+  bool closed_ = false;
+  std::string read_only_reason_;
+  std::string checkpoint_problem_;  // of the last background checkpoint; empty: none
+  std::unique_ptr<io::Thread> background_;
+};
+
+}  // namespace hexad::core

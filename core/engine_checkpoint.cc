@@ -1,0 +1,139 @@
+// Checkpoints: what the memtable holds goes into the index, the root says so, the log is trimmed.
+//
+// Order (R4), and why a crash between the steps loses nothing:
+//   1  freeze     everything assigned is durable and published; LSN c is the last of it
+//   2  index      the changes up to c, zone images as of c, and c itself, in one LMDB commit (or
+//                 several, c in the last). A crash here: the index has the old LSN, replay starts
+//                 there; the log still has everything, because only step 4 trims.
+//   3  root       names c and the trim point, on all live devices. A crash here: the index is ahead
+//                 of the root; replay starts behind c all the same, since the index says c.
+//   4  trim       in memory only: blocks before the trim point may be overwritten from now on.
+// Until runs exist the index is the only copy of what is trimmed: the index's LSN bounds the trim.
+#include <map>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/keys.h"
+
+namespace hexad::core {
+
+Status Engine::checkpoint() {
+  HEXAD_TRY(writable());
+  const io::Lock lock(checkpoint_mutex_);
+  return checkpoint_locked(false);
+}
+
+Status Engine::checkpoint_locked(bool clean_close) {
+  std::shared_ptr<const kv::Memtable> frozen;
+  std::vector<alloc::ZoneImage> images;
+  kv::LogPoint point;
+  Lsn lsn = 0;
+  {
+    const io::Lock lock(sequencer_);
+    HEXAD_TRY(lane_->drain());
+    lsn = lane_->next_lsn() - 1;
+    if (lsn > checkpoint_lsn_) {
+      frozen = parts_.metadata->freeze();
+      Result<std::vector<alloc::ZoneImage>> dirty = parts_.space->dirty_images(lsn);
+      if (!dirty.ok()) {
+        parts_.metadata->unfreeze();
+        return dirty.error();
+      }
+      images = std::move(dirty).value();
+    }
+    point = lane_->point_at(lsn);
+  }
+  if (frozen != nullptr) {
+    const Status applied = apply_to_index(*frozen, lsn, images);
+    if (!applied.ok()) {
+      parts_.metadata->unfreeze();
+      return applied.error().with_context("checkpoint at LSN " + std::to_string(lsn));
+    }
+    parts_.metadata->drop_frozen();
+    parts_.space->images_written();
+    parts_.counters->add(CounterId::kCheckpoints);
+  } else if (!clean_close) {
+    return {};
+  }
+
+  std::set<DeviceId> failed;
+  {
+    const io::Lock lock(membership_mutex_);
+    alloc::Root next = alloc::next_root(root_);
+    next.checkpoint_lsn = lsn;
+    next.recorded_watermark = lsn;
+    next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
+    next.clean_close = clean_close;
+    HEXAD_TRY(write_root(next, failed));
+    if (failed.empty()) checkpoint_lsn_ = lsn;
+  }
+  if (!failed.empty()) {
+    // R13: without these devices first, then the root again.
+    HEXAD_TRY(lose_devices(failed));
+    return checkpoint_locked(clean_close);
+  }
+  lane_->note_recorded(lsn);
+  lane_->trim(point);
+  reclaim();
+  return {};
+}
+
+Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
+                              const std::vector<alloc::ZoneImage>& images) {
+  std::map<std::string, std::string> extras;  // not in the memtable, sorted in between
+  for (const alloc::ZoneImage& image : images) {
+    extras.emplace(zone_key(image.zone), alloc::encode_zone_image(image));
+  }
+  fold_compression_counters();
+  extras.emplace(meta_key(kCounterTotals), parts_.counters->encode_totals());
+
+  std::vector<kv::IndexChange> changes;
+  changes.reserve(frozen.keys() + extras.size());
+  std::uint64_t bytes = 0;
+  auto extra = extras.begin();
+  const auto add = [&](std::string_view key, std::optional<std::string_view> value) {
+    changes.push_back({key, value});
+    bytes += key.size() + (value.has_value() ? value->size() : 0);
+  };
+  kv::Memtable::Iterator it = frozen.iterate();
+  for (it.seek_to_first(); it.valid(); it.next()) {
+    for (; extra != extras.end() && extra->first < it.key(); ++extra) {
+      add(extra->first, extra->second);
+    }
+    add(it.key(), it.value());
+  }
+  for (; extra != extras.end(); ++extra) add(extra->first, extra->second);
+  parts_.counters->add(CounterId::kIndexBytes, bytes);
+  return parts_.index->apply(lsn, lane_->epoch(), changes);
+}
+
+// Called after every group: asks for a checkpoint when the memtable or the log says so.
+void Engine::on_progress() {
+  reclaim();
+  if (parts_.metadata->memtable_bytes() < parts_.options.memtable_size &&
+      lane_->log_used() < lane_->log_capacity() / 2) {
+    return;
+  }
+  const io::Lock lock(state_mutex_);
+  if (checkpoint_wanted_) return;
+  checkpoint_wanted_ = true;
+  state_changed_.notify_all();
+}
+
+void Engine::background() {
+  for (;;) {
+    {
+      io::Lock lock(state_mutex_);
+      state_changed_.wait(lock, [this] { return checkpoint_wanted_ || stopping_; });
+      if (stopping_) return;
+    }
+    const Status status = checkpoint();
+    // A failure is not lost: the log fills up, and whoever needs room in it makes the checkpoint
+    // itself and gets the error.
+    const io::Lock lock(state_mutex_);
+    checkpoint_wanted_ = false;
+    checkpoint_problem_ = status.ok() ? "" : status.error().to_string();
+  }
+}
+
+}  // namespace hexad::core

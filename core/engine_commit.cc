@@ -1,0 +1,398 @@
+// The path of a transaction up to the lane: prepare on the caller's thread, then, under the
+// sequencer's lock, allocate, plan, draw the LSN, apply to the memtable and enqueue.
+#include <algorithm>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/keys.h"
+#include "core/staged_object.h"
+
+namespace hexad::core {
+
+namespace {
+
+// A commit that rests on state others are still writing is answered only when that state is
+// durable (R14).
+bool rests_on_state(ErrorCode code) {
+  return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
+         code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty;
+}
+
+constexpr int kMaxAttempts = 1000;
+
+}  // namespace
+
+// One try at a place in the order: what it holds and why it has to be repeated.
+struct Engine::Attempt {
+  std::vector<alloc::Extent> allocated;
+  bool redo = false;  // prepare some ops again
+  std::vector<Redo> redo_ops;
+  std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
+  bool no_space = false;           // the allocator had none; freed space may still come back
+  Error space_error;
+};
+
+Status Engine::writable() const {
+  if (lane_ == nullptr) {
+    return Error{ErrorCode::kReadOnly, "the store is open for reading only",
+                 "Open it with Access::kReadWrite."};
+  }
+  if (const auto stopped = lane_->stopped()) {
+    return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
+                 "Close it, check its devices, and open it again."};
+  }
+  return {};
+}
+
+Result<compression::Policy> Engine::policy_of(std::string_view collection) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
+  if (!value.has_value()) return parts_.compression;
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+  return record.compression;
+}
+
+Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
+                          bool never_inline, PreparedOps& prepared) {
+  const TransactionOp& op = transaction.ops()[index];
+  HEXAD_TRY_ASSIGN(const compression::Policy policy, policy_of(op.collection));
+  HEXAD_TRY_ASSIGN(prepared[index],
+                   prepare_payload(*preparer_, op.payload, op.hint, policy, base, never_inline));
+  return {};
+}
+
+Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
+  PreparedOps prepared(transaction.ops().size());
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const TransactionOp& op = transaction.ops()[i];
+    if (op.payload.empty() || op.kind == OpKind::kSetAttr) continue;
+    std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
+    if (op.kind == OpKind::kAppend) {
+      // A guess; the planner asks for another cut when the object has grown by then.
+      HEXAD_TRY_ASSIGN(const auto collection,
+                       parts_.metadata->get_latest(collection_key(op.collection)));
+      if (collection.has_value()) {
+        HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*collection));
+        HEXAD_TRY_ASSIGN(const auto value,
+                         parts_.metadata->get_latest(object_key(record.id, op.name)));
+        if (value.has_value()) {
+          HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(*value));
+          base = summary.size;
+        }
+      }
+    }
+    HEXAD_TRY(prepare_op(transaction, i, base, false, prepared));
+  }
+  return prepared;
+}
+
+// Under the sequencer's lock. Makes a zone when the zones there are have no room left.
+Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& attempt) {
+  Space& space = *parts_.space;
+  Result<alloc::Extent> extent = space.allocate(units);
+  if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && space.slabs_left()) {
+    HEXAD_TRY_ASSIGN(ZoneCreation creation, space.prepare_zone());
+    Submission submission;
+    submission.lsn = lane_->next_lsn();
+    submission.record.time = parts_.system->clock().wall_time();
+    submission.record.zones.push_back(creation);
+    submission.encoded = encode_log_record(submission.record, parts_.shape->record);
+    const std::uint64_t bytes = submission.encoded.size();
+    HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
+    if (!reserved) {
+      attempt.record_bytes = bytes;
+      return Error{ErrorCode::kNoSpace, "the log is full", ""};
+    }
+    lane_->enqueue(std::move(submission));
+    HEXAD_TRY(space.add_zone(creation));
+    extent = space.allocate(units);
+  }
+  if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && attempt.record_bytes == 0) {
+    attempt.no_space = true;
+    attempt.space_error = extent.error();
+  }
+  if (extent.ok()) attempt.allocated.push_back(*extent);
+  return extent;
+}
+
+// Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
+Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
+                            Submission& submission, Attempt& attempt) {
+  HEXAD_TRY(writable());
+  for (PreparedOp& op : prepared) {
+    for (PayloadPiece& piece : op.pieces) {
+      if (!piece.bytes.empty()) continue;
+      HEXAD_TRY_ASSIGN(piece.prepared.blob.where, allocate_locked(piece.prepared.units, attempt));
+    }
+  }
+  PlanContext context;
+  context.lsn = lane_->next_lsn();
+  context.time = parts_.system->clock().wall_time();
+  context.shape = parts_.shape->record;
+  context.default_compression = parts_.compression;
+  context.new_body = [this] { return new_body(); };
+  HEXAD_TRY_ASSIGN(Plan plan, plan_transaction(transaction, prepared, context, *this));
+  if (!plan.redo.empty()) {
+    attempt.redo = true;
+    attempt.redo_ops = std::move(plan.redo);
+    return {};
+  }
+  for (const PreparedOp& op : prepared) {
+    for (const PayloadPiece& piece : op.pieces) {
+      const Blob& blob = piece.prepared.blob;
+      if (!piece.bytes.empty() || plan.referenced.count(blob.where) == 0) continue;
+      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums});
+    }
+  }
+  submission.lsn = context.lsn;
+  submission.encoded = encode_log_record(plan.record, parts_.shape->record);
+  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
+  if (!reserved) {
+    attempt.record_bytes = submission.encoded.size();
+    return {};
+  }
+
+  // From here on nothing fails.
+  for (const PostImage& image : plan.record.images) {
+    parts_.metadata->apply(
+        submission.lsn, image.key,
+        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
+  }
+  attempt.allocated.clear();
+  for (PreparedOp& op : prepared) {
+    for (PayloadPiece& piece : op.pieces) {
+      if (!piece.bytes.empty()) continue;
+      const alloc::Extent where = piece.prepared.blob.where;
+      if (plan.referenced.count(where) == 0) {
+        parts_.space->abandon(where);
+      } else {
+        submission.stripes.push_back({where, std::move(piece.prepared)});
+      }
+    }
+  }
+  for (const TransactionOp& op : transaction.ops()) {
+    if (op.staged != nullptr) op.staged->published = true;
+  }
+  submission.record = std::move(plan.record);
+  lane_->enqueue(std::move(submission));
+  return {};
+}
+
+// What an attempt lacked: room in the log, or space that is freed but not yet reusable.
+Status Engine::make_room(const Attempt& attempt) {
+  if (attempt.record_bytes > 0) {
+    const io::Lock lock(checkpoint_mutex_);
+    if (lane_->has_room_for(attempt.record_bytes)) return {};  // somebody else has made room
+    HEXAD_TRY(checkpoint_locked(false));
+    if (lane_->has_room_for(attempt.record_bytes)) return {};
+    return Error{ErrorCode::kNoSpace, "the log has no room even after a checkpoint", ""};
+  }
+  if (!parts_.space->has_deferred()) return attempt.space_error;
+  const std::uint64_t before = parts_.space->counters().free;
+  HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+  HEXAD_TRY(lane_->record_watermark());
+  reclaim();
+  if (parts_.space->counters().free > before) return {};
+  return attempt.space_error;
+}
+
+void Engine::reclaim() {
+  pins_.reclaim(lane_->recorded(), [this](Lsn limit) { parts_.space->reclaim(limit); });
+}
+
+// Repeats until the transaction has its place or has failed. `rests_on`: the LSN that must be
+// durable before a failure may be told.
+Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
+                        Submission& submission, Lsn* rests_on) {
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Attempt attempt;
+    Status status;
+    {
+      const io::Lock lock(sequencer_);
+      status = try_sequence(transaction, prepared, submission, attempt);
+      for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
+      if (!status.ok() && rests_on_state(status.error().code)) *rests_on = lane_->next_lsn() - 1;
+    }
+    const bool again = attempt.redo || attempt.record_bytes > 0 || attempt.no_space;
+    if (!again) return status;
+    if (attempt.redo) {
+      for (const Redo& redo : attempt.redo_ops) {
+        HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.never_inline, prepared));
+      }
+    } else {
+      HEXAD_TRY(make_room(attempt));
+    }
+  }
+  return Error{ErrorCode::kConflict,
+               "gave up after " + std::to_string(kMaxAttempts) +
+                   " attempts: the objects of this transaction change faster than it can follow",
+               "Retry, or write them from fewer threads."};
+}
+
+void Engine::take_budget(std::uint64_t bytes) {
+  io::Lock lock(state_mutex_);
+  // A single larger transaction passes alone.
+  state_changed_.wait(lock, [&] {
+    return budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight;
+  });
+  budget_used_ += bytes;
+}
+
+void Engine::return_budget(std::uint64_t bytes) {
+  const io::Lock lock(state_mutex_);
+  budget_used_ -= bytes;
+  state_changed_.notify_all();
+}
+
+Result<Lsn> Engine::commit(Transaction&& transaction) {
+  HEXAD_TRY(writable());
+  HEXAD_TRY(transaction.problem());
+  const std::uint64_t payload = transaction.payload_bytes();
+  if (payload > parts_.options.max_transaction) {
+    return Error{ErrorCode::kTooBig,
+                 "a transaction of " + format_size(payload) + ", the limit is " +
+                     format_size(parts_.options.max_transaction),
+                 "Write large objects with Store::open_writer() and publish them together."};
+  }
+  take_budget(payload);
+  Lsn rests_on = 0;
+  Lsn lsn = 0;
+  const Status status = [&]() -> Status {
+    HEXAD_TRY_ASSIGN(PreparedOps prepared, prepare(transaction));
+    Submission submission;
+    Submission* kept = &submission;
+    HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
+    lsn = submission.lsn;
+    return lane_->wait_durable(lsn);
+  }();
+  return_budget(payload);
+  if (status.ok()) {
+    parts_.counters->add(CounterId::kBytesWritten, payload);
+    return lsn;
+  }
+  parts_.counters->add(CounterId::kTransactionsFailed);
+  if (rests_on > 0) HEXAD_TRY(lane_->wait_durable(rests_on));
+  return status.error();
+}
+
+void Engine::submit(Transaction&& transaction, CommitCallback done) {
+  const auto fail = [this](const CommitCallback& callback, const Error& error) {
+    const io::Task task = [callback, error] { callback(error); };
+    if (lane_ == nullptr) {
+      executor().post(task);
+    } else {
+      lane_->post(task);
+    }
+  };
+  Status ready = writable();
+  if (ready.ok()) ready = transaction.problem();
+  const std::uint64_t payload = transaction.payload_bytes();
+  if (ready.ok() && payload > parts_.options.max_transaction) {
+    ready = Error{ErrorCode::kTooBig,
+                  "a transaction of " + format_size(payload) + ", the limit is " +
+                      format_size(parts_.options.max_transaction),
+                  "Write large objects with Store::open_writer() and publish them together."};
+  }
+  if (!ready.ok()) {
+    fail(done, ready.error());
+    return;
+  }
+  take_budget(payload);
+  // Shared with the callback, which outlives this call: borrowed payloads and the budget.
+  auto kept = std::make_shared<Transaction>(std::move(transaction));
+  Submission submission;
+  submission.done = [this, payload, kept, done](Result<Lsn> result) {
+    return_budget(payload);
+    parts_.counters->add(result.ok() ? CounterId::kBytesWritten : CounterId::kTransactionsFailed,
+                         result.ok() ? payload : 1);
+    done(std::move(result));
+  };
+  const CommitCallback finish = submission.done;
+  Lsn rests_on = 0;
+  Result<PreparedOps> prepared = prepare(*kept);
+  const Status status =
+      prepared.ok() ? sequence(*kept, *prepared, submission, &rests_on) : prepared.status();
+  if (status.ok()) {
+    lane_->pump();
+  } else if (rests_on > 0) {
+    lane_->pump();
+    lane_->when_durable(rests_on, [finish, error = status.error()](const Status& durable) {
+      finish(durable.ok() ? error : durable.error());
+    });
+  } else {
+    fail(finish, status.error());
+  }
+}
+
+Result<Lsn> Engine::commit_internal(const FillRecord& fill) {
+  Lsn lsn = 0;
+  for (int i = 0; i < kMaxAttempts && lsn == 0; ++i) {
+    std::uint64_t wanted = 0;
+    {
+      const io::Lock lock(sequencer_);
+      HEXAD_TRY(writable());
+      Submission submission;
+      submission.lsn = lane_->next_lsn();
+      submission.record.time = parts_.system->clock().wall_time();
+      HEXAD_TRY(fill(submission.record));
+      submission.encoded = encode_log_record(submission.record, parts_.shape->record);
+      HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
+      if (reserved) {
+        lsn = submission.lsn;
+        for (const PostImage& image : submission.record.images) {
+          parts_.metadata->apply(lsn, image.key,
+                                 image.value.has_value()
+                                     ? std::optional<std::string_view>(*image.value)
+                                     : std::nullopt);
+        }
+        lane_->enqueue(std::move(submission));
+      } else {
+        wanted = submission.encoded.size();
+      }
+    }
+    if (wanted > 0) {
+      Attempt attempt;
+      attempt.record_bytes = wanted;
+      HEXAD_TRY(make_room(attempt));
+    }
+  }
+  HEXAD_TRY(lane_->wait_durable(lsn));
+  return lsn;
+}
+
+Result<std::optional<std::string>> Engine::get(std::string_view key) {
+  return parts_.metadata->get_latest(key);
+}
+
+Status Engine::scan(std::string_view prefix, const Visit& visit) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor());
+  HEXAD_TRY(cursor.seek(prefix));
+  while (cursor.valid()) {
+    if (std::string_view(cursor.key()).substr(0, prefix.size()) != prefix) break;
+    HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
+    if (!more) break;
+    HEXAD_TRY(cursor.next());
+  }
+  return {};
+}
+
+BodyId Engine::new_body() {
+  // Epochs are never used twice, so neither is {epoch, counter}.
+  return lane_->epoch() << 32 | ++body_counter_;
+}
+
+Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Attempt attempt;
+    Result<alloc::Extent> extent = [&] {
+      const io::Lock lock(sequencer_);
+      return allocate_locked(units, attempt);
+    }();
+    if (extent.ok()) return extent;
+    if (!attempt.no_space && attempt.record_bytes == 0) return extent;
+    HEXAD_TRY(make_room(attempt));
+  }
+  return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,130 @@
+// Devices that fail while the store is open (R12, R13).
+//
+// A request that failed pauses the lane. Then, in this order:
+//   1  wait until nothing is in flight, so that every request has its outcome
+//   2  stop using the devices that failed; more than m of them: give up
+//   3  give the remaining log copies, and new ones in place of the lost, all blocks of the log
+//   4  root of a new epoch that lists the devices as left, on all live devices
+//   5  fence of the new epoch behind the last block
+//   6  what was in flight is now durable on everything that counts: acknowledge, go on
+// A crash before 4 is committed: the old root stands, nothing in flight was acknowledged. After 4:
+// the devices that left are not asked any more, so their older blocks and cells cannot come back.
+#include <algorithm>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/log_set.h"
+#include "kv/log_scan.h"
+
+namespace hexad::core {
+
+void Engine::turn_read_only(const Error& why) {
+  {
+    const io::Lock lock(state_mutex_);
+    if (read_only_reason_.empty()) read_only_reason_ = why.message;
+  }
+  lane_->stop(why);
+}
+
+void Engine::repair() {
+  lane_->wait_quiet();
+  const Status status = change_membership(lane_->failed_devices());
+  if (status.ok()) {
+    lane_->repaired();
+  } else {
+    turn_read_only(status.error());
+  }
+}
+
+Status Engine::lose_devices(const std::set<DeviceId>& failed) {
+  lane_->pause();
+  const Status status = change_membership(failed);
+  if (!status.ok()) {
+    turn_read_only(status.error());
+    return status;
+  }
+  lane_->resume();
+  return {};
+}
+
+Status Engine::write_root(const alloc::Root& next, std::set<DeviceId>& failed) {
+  const std::vector<DeviceId> ids = parts_.members->usable_ids();
+  const std::vector<Status> written = alloc::write_root(parts_.members->usable_devices(), next);
+  std::vector<DeviceId> good;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (written[i].ok()) {
+      good.push_back(ids[i]);
+    } else {
+      failed.insert(ids[i]);
+    }
+  }
+  parts_.counters->add(CounterId::kDeviceBytesSuper, alloc::kHeaderSlotSize * good.size());
+  const bool committed = alloc::is_committed(root_, next, good, parts_.shape->m());
+  if (committed) {
+    root_ = next;
+    alloc::record_written(root_, good);
+  }
+  if (!committed && failed.empty()) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "the root was written to " + std::to_string(good.size()) + " devices, too few to count",
+        "Attach the missing devices and open the store again."};
+  }
+  return {};
+}
+
+Status Engine::change_membership(std::set<DeviceId> failed) {
+  const io::Lock lock(membership_mutex_);
+  lane_->wait_quiet();
+  for (;;) {
+    for (const DeviceId id : failed) {
+      if (!parts_.members->usable(id)) continue;
+      parts_.members->lose(id, "a request failed at LSN " + std::to_string(lane_->durable()));
+      parts_.counters->add(CounterId::kDevicesLost);
+    }
+    const std::uint32_t lost = parts_.members->lost_data_devices();
+    if (lost > parts_.shape->m()) {
+      return Error{ErrorCode::kUnknown,
+                   std::to_string(lost) + " data devices have failed, the profile survives " +
+                       std::to_string(parts_.shape->m()) +
+                       "; commits that were in flight may or may not have happened",
+                   "Close the store, check the devices, open it again."};
+    }
+
+    // 3: the log's copies.
+    kv::LogWriter& log = lane_->log();
+    const std::vector<DeviceId> log_ids = choose_log_devices(*parts_.members, parts_.shape->m());
+    std::vector<kv::LogArea> areas;
+    for (const DeviceId id : log_ids) areas.push_back(parts_.members->find(id)->log_area());
+    if (areas.empty()) {
+      return Error{ErrorCode::kUnknown, "no device is left that could hold the log",
+                   "Close the store, check the devices, open it again."};
+    }
+    std::set<DeviceId> again;
+    HEXAD_TRY(bring_log_up(areas, log_ids, log, parts_.shape->uuid, again));
+
+    // 4: the root.
+    if (again.empty()) {
+      alloc::Root next = alloc::next_epoch_root(root_);
+      for (const alloc::RootDevice& row : root_.devices) {
+        if (row.state == alloc::MemberState::kLive && !parts_.members->usable(row.id)) {
+          alloc::mark_left(next, row.id, lane_->durable());
+        }
+      }
+      next.log_devices = log_ids;
+      next.previous_epoch_end = log.last().lsn;
+      HEXAD_TRY(write_root(next, again));
+    }
+
+    // 5: the fence.
+    if (again.empty()) {
+      HEXAD_TRY(log.set_areas(areas));
+      HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, log.fence(log.last(), root_.epoch));
+      again = write_fence(fence, *parts_.members);
+    }
+    if (again.empty()) return {};
+    failed = std::move(again);
+  }
+}
+
+}  // namespace hexad::core

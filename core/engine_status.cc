@@ -1,0 +1,136 @@
+// What a store says about itself: status, space, counters.
+#include <algorithm>
+
+#include "core/engine.h"
+#include "core/keys.h"
+#include "core/log_set.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+StoreStatus Engine::status() {
+  StoreStatus status;
+  status.uuid = parts_.shape->uuid;
+  status.epoch = lane_ == nullptr ? parts_.root.epoch : lane_->epoch();
+  status.last_lsn = lane_ == nullptr ? parts_.last_lsn : lane_->durable();
+  status.checkpoint_lsn = parts_.index->applied_lsn();
+  status.log_used = lane_ == nullptr ? 0 : lane_->log_used();
+  status.io_queue = parts_.system->queue().name();
+  status.read_only = lane_ == nullptr || lane_->stopped().has_value();
+  status.notes = parts_.notes;
+  {
+    const io::Lock lock(state_mutex_);
+    status.read_only_reason = read_only_reason_;
+    if (!checkpoint_problem_.empty()) {
+      status.notes.push_back("the last checkpoint failed: " + checkpoint_problem_);
+    }
+  }
+  const std::vector<DeviceId> log_devices =
+      lane_ == nullptr ? parts_.root.log_devices
+                       : choose_log_devices(*parts_.members, parts_.shape->m());
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    DeviceStatus device;
+    device.id = member.id;
+    device.path = member.path;
+    device.role = alloc::to_string(member.role);
+    device.state = parts_.members->state(i);
+    device.detail = parts_.members->detail(i);
+    device.size = member.layout.device_size;
+    device.physical_block = member.layout.physical_block;
+    device.direct = member.device != nullptr && member.device->direct();
+    device.holds_log =
+        std::find(log_devices.begin(), log_devices.end(), member.id) != log_devices.end();
+    if (device.holds_log) status.log_size = member.layout.log_size;
+    if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
+      status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");
+    }
+    status.devices.push_back(std::move(device));
+  }
+  status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
+  const std::uint32_t lost = parts_.members->lost_data_devices();
+  status.faults_tolerated = lost > parts_.shape->m() ? 0 : parts_.shape->m() - lost;
+  status.health = lost == 0                   ? Health::kOk
+                  : lost <= parts_.shape->m() ? Health::kDegraded
+                                              : Health::kUnavailable;
+  return status;
+}
+
+// One pass over all records: costs time with the number of objects, and is exact.
+Result<SpaceUsage> Engine::space_usage() {
+  SpaceUsage usage;
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
+  const RecordShape& shape = parts_.shape->record;
+  const auto add = [&](const ExtentList& extents) {
+    for (const Blob& blob : blobs_of(extents)) {
+      const std::uint64_t allocated =
+          std::uint64_t{blob.where.units} * parts_.shape->unit * parts_.shape->k();
+      usage.allocated += allocated;
+      if (!blob.is_compressed()) continue;
+      usage.compressed_original += blob.raw;
+      usage.compressed += blob.stored;
+      usage.compressed_allocated += allocated;
+    }
+  };
+  for (const std::string& prefix : {object_prefix(0).substr(0, 1), page_prefix(0).substr(0, 1)}) {
+    HEXAD_TRY(cursor.seek(prefix));
+    while (cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0) {
+      if (prefix == page_prefix(0).substr(0, 1)) {
+        HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
+        HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(cursor.value(), key.page, shape));
+        add(extents);
+      } else {
+        HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(cursor.value(), shape));
+        add(record.extents);
+        usage.stored += record.size;
+        ++usage.objects;
+      }
+      HEXAD_TRY(cursor.next());
+    }
+  }
+
+  const alloc::SpaceCounters counters = parts_.space->counters();
+  std::uint32_t slab_units = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    slab_units = std::max(slab_units, member.layout.slab_units);
+    if (member.role != alloc::DeviceRole::kData) continue;
+    DeviceSpace device;
+    device.id = member.id;
+    device.path = member.path;
+    device.capacity =
+        std::uint64_t{member.layout.slab_count} * member.layout.slab_units * parts_.shape->unit;
+    device.used = parts_.space->used_bytes(member.id);
+    usage.used += device.used;
+    usage.per_device.push_back(std::move(device));
+  }
+  const std::uint64_t user_unit = parts_.shape->unit * parts_.shape->k();
+  const std::uint64_t to_come =
+      slab_units == 0 ? 0 : parts_.space->zones_to_come() * (slab_units - 1);
+  usage.capacity = (counters.total + to_come) * user_unit;
+  usage.available = (counters.free + counters.deferred + to_come) * user_unit;
+  HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
+  usage.metadata = index.bytes_used;
+  return usage;
+}
+
+std::vector<Counter> Engine::counters() {
+  fold_compression_counters();
+  return parts_.counters->snapshot();
+}
+
+// The compressor counts on its own; its numbers since opening are copied into the registry.
+void Engine::fold_compression_counters() {
+  const compression::CounterValues values = parts_.compression_counters->snapshot();
+  Counters& counters = *parts_.counters;
+  counters.set(CounterId::kCompressSuccess, values.compress_success_count);
+  counters.set(CounterId::kCompressRejected, values.compress_rejected_count);
+  counters.set(CounterId::kCompressSkipped, values.compress_skipped_count);
+  counters.set(CounterId::kCompressed, values.compressed);
+  counters.set(CounterId::kCompressedOriginal, values.compressed_original);
+  counters.set(CounterId::kCompressNanos, values.compress_ns);
+  counters.set(CounterId::kDecompressNanos, values.decompress_ns);
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,58 @@
+// Bodies of streamed writers that never published.
+#include "core/engine.h"
+#include "core/keys.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Pages given back per record, so that no record outgrows the log.
+constexpr std::size_t kPagesPerRecord = 1024;
+
+}  // namespace
+
+// In several records; the writer key goes with the last, so that a crash in between leaves the rest
+// to the next opening.
+Status Engine::drop_body(BodyId body) {
+  bool more = true;
+  const FillRecord next_pages = [&](LogRecord& record) -> Status {
+    more = false;
+    std::size_t pages = 0;
+    const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+      if (pages++ == kPagesPerRecord) {
+        more = true;
+        return false;
+      }
+      HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+      HEXAD_TRY_ASSIGN(const ExtentList extents,
+                       decode_page(value, parsed.page, parts_.shape->record));
+      for (const Blob& blob : blobs_of(extents)) record.freed.push_back(blob.where);
+      record.images.push_back({std::string(key), std::nullopt});
+      return true;
+    };
+    HEXAD_TRY(scan(page_prefix(body), take));
+    if (!more) record.images.push_back({writer_key(body), std::nullopt});
+    return {};
+  };
+  while (more) HEXAD_TRY(commit_internal(next_pages).status());
+  return {};
+}
+
+Status Engine::reclaim_abandoned_writers() {
+  std::vector<BodyId> bodies;
+  const Visit take = [&](std::string_view key, std::string_view) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(const BodyId body, parse_writer_key(key));
+    bodies.push_back(body);
+    return true;
+  };
+  HEXAD_TRY(scan(writer_key(0).substr(0, 1), take));
+  for (const BodyId body : bodies) {
+    HEXAD_TRY(drop_body(body));
+    parts_.counters->add(CounterId::kWritersAbandoned);
+    parts_.notes.push_back("recovery: took back the space of a writer that never published");
+  }
+  return {};
+}
+
+}  // namespace hexad::core

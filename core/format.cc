@@ -1,0 +1,223 @@
+#include "core/format.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "alloc/device_layout.h"
+#include "alloc/foreign_signature.h"
+#include "alloc/label.h"
+#include "alloc/root.h"
+#include "core/pool_options.h"
+#include "io/rng.h"
+#include "kv/lmdb_index.h"
+#include "kv/log_area.h"
+
+namespace hexad::core {
+
+namespace {
+
+struct NewDevice {
+  std::string path;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  std::unique_ptr<io::Device> device;
+  bool created = false;
+  alloc::DeviceLayout layout;
+  Uuid uuid;
+};
+
+constexpr std::uint64_t kMinLog = 16 << 20;
+constexpr std::uint64_t kMaxLog = 1 << 30;
+
+// Nobody's device, or force: a store of ours counts as somebody's.
+Status check_unused(NewDevice& target) {
+  HEXAD_TRY_ASSIGN(const std::optional<std::string> foreign,
+                   alloc::detect_foreign_signature(*target.device));
+  const Result<alloc::LabelCopy> label = alloc::read_label(*target.device);
+  std::string holds;
+  if (foreign.has_value()) holds = *foreign;
+  if (label.ok()) holds = "hexad store " + to_string(label->label.store);
+  if (holds.empty()) return {};
+  return Error{ErrorCode::kAlreadyExists, target.path + " holds a " + holds,
+               "Choose another device, or pass --force to overwrite it."};
+}
+
+// Step 1: everything that exists is opened and looked at; nothing is changed.
+Status open_existing(const FormatOptions& options, io::System& system,
+                     std::vector<NewDevice>& targets) {
+  for (NewDevice& target : targets) {
+    Result<std::unique_ptr<io::Device>> device =
+        system.open_device(target.path, io::OpenMode::kReadWrite);
+    if (!device.ok()) {
+      if (device.error().code == ErrorCode::kNotFound) continue;
+      return device.error();
+    }
+    target.device = std::move(device).value();
+    if (!options.force) HEXAD_TRY(check_unused(target));
+  }
+  return {};
+}
+
+Status create_missing(const FormatOptions& options, std::uint64_t log_device_size,
+                      io::System& system, std::vector<NewDevice>& targets) {
+  for (NewDevice& target : targets) {
+    if (target.device != nullptr) continue;
+    const std::uint64_t size =
+        target.role == alloc::DeviceRole::kData ? options.device_size : log_device_size;
+    HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, size));
+    target.created = true;
+  }
+  return {};
+}
+
+Status lay_out(const FormatOptions& options, std::uint64_t log_size,
+               std::vector<NewDevice>& targets) {
+  std::uint32_t block = 0;
+  std::uint64_t smallest = ~std::uint64_t{0};
+  for (const NewDevice& target : targets) {
+    block = std::max(block, target.device->geometry().physical_block);
+    if (target.role == alloc::DeviceRole::kData) {
+      smallest = std::min(smallest, target.device->geometry().size);
+    }
+  }
+  HEXAD_TRY(alloc::check_unit(options.min_alloc, block));
+  if (options.checksum_block < block) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "checksum blocks of " + format_size(options.checksum_block) +
+            " are smaller than the devices' physical block of " + format_size(block),
+        "Use --checksum-block " + format_size(std::max<std::uint64_t>(block, 16384)) + "."};
+  }
+  for (NewDevice& target : targets) {
+    alloc::LayoutRequest request;
+    request.role = target.role;
+    request.device_size = target.device->geometry().size;
+    request.physical_block = block;
+    request.unit = options.min_alloc;
+    request.log_size = log_size;
+    if (target.role == alloc::DeviceRole::kData) {
+      request.slab_units = options.slab_size == 0
+                               ? alloc::default_slab_units(smallest, options.min_alloc)
+                               : options.slab_size / options.min_alloc;
+    }
+    Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
+    if (!layout.ok()) return layout.error().with_context(target.path);
+    target.layout = *layout;
+  }
+  return {};
+}
+
+// Index first, labels last: a device carries a label only when all it refers to is there.
+Status write_all(const FormatOptions& options, io::System& system,
+                 std::vector<NewDevice>& targets) {
+  io::Rng rng(system.draw_seed());
+  const Uuid store = rng.uuid();
+  PoolOptions pooled;
+  pooled.profile = options.profile;
+  pooled.compression = options.compression;
+  pooled.fast_directories = options.fast_directories;
+  alloc::Root root;
+  root.store = store;
+  root.epoch = root.sequence = root.promised_epoch = 1;
+  root.next_zone = 1;
+  root.next_device = static_cast<DeviceId>(targets.size());
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    NewDevice& target = targets[id];
+    target.uuid = rng.uuid();
+    pooled.devices.push_back({id, target.role, target.layout.slab_units, target.layout.slab_count});
+    alloc::RootDevice row;
+    row.id = id;
+    row.uuid = target.uuid;
+    row.role = target.role;
+    root.devices.push_back(row);
+  }
+  for (const alloc::DeviceRole role : {alloc::DeviceRole::kLog, alloc::DeviceRole::kData}) {
+    for (DeviceId id = 0; id < targets.size(); ++id) {
+      if (targets[id].role == role && root.log_devices.size() <= options.profile.m) {
+        root.log_devices.push_back(id);
+      }
+    }
+  }
+
+  kv::LmdbOptions index;
+  index.dir = fast_index_path(options.fast_directories.front());
+  index.uuid = store;
+  HEXAD_TRY(kv::remove_lmdb_index(index.dir));
+  HEXAD_TRY(kv::open_lmdb_index(index, system.executor()).status());
+
+  const std::string pool_options = encode_pool_options(pooled);
+  if (pool_options.size() > alloc::kMaxPoolOptions) {
+    return Error{ErrorCode::kTooBig,
+                 "the pool's description takes " + std::to_string(pool_options.size()) +
+                     " bytes in the label",
+                 "Use fewer devices or shorter fast directory paths."};
+  }
+  for (NewDevice& target : targets) {
+    HEXAD_TRY(kv::format_log_area(
+        {target.device.get(), target.layout.log_offset, target.layout.log_size}));
+    HEXAD_TRY(alloc::write_root(*target.device, root));
+  }
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    alloc::Label label;
+    label.store = store;
+    label.device = id;
+    label.device_uuid = targets[id].uuid;
+    label.role = targets[id].role;
+    label.layout = targets[id].layout;
+    label.k = static_cast<std::uint8_t>(options.profile.k);
+    label.m = static_cast<std::uint8_t>(options.profile.m);
+    label.codec = static_cast<std::uint8_t>(options.profile.codec);
+    label.checksum = options.checksum;
+    label.checksum_granularity = static_cast<std::uint32_t>(options.checksum_block);
+    label.created = system.clock().wall_time();
+    label.device_count = static_cast<std::uint32_t>(targets.size());
+    label.pool_options = pool_options;
+    HEXAD_TRY(alloc::write_label(*targets[id].device, label));
+  }
+  return {};
+}
+
+Status format_targets(const FormatOptions& options, io::System& system,
+                      std::vector<NewDevice>& targets) {
+  HEXAD_TRY(open_existing(options, system, targets));
+  std::uint64_t raw = 0;
+  for (const NewDevice& target : targets) {
+    if (target.role != alloc::DeviceRole::kData) continue;
+    raw += target.device != nullptr ? target.device->geometry().size : options.device_size;
+  }
+  std::uint64_t log_size = options.log_size;
+  if (log_size == 0) log_size = std::clamp<std::uint64_t>(raw / 64, kMinLog, kMaxLog);
+  log_size = round_up(log_size, options.min_alloc);
+  HEXAD_TRY(create_missing(
+      options, round_up(round_up(alloc::kHeaderSize, options.min_alloc) + log_size, 4096), system,
+      targets));
+  HEXAD_TRY(lay_out(options, log_size, targets));
+  return write_all(options, system, targets);
+}
+
+}  // namespace
+
+Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system) {
+  std::vector<NewDevice> targets;
+  for (const std::string& path : options.devices) {
+    targets.emplace_back().path = path;
+  }
+  for (const std::string& directory : options.fast_directories) {
+    HEXAD_TRY(system.make_directory(directory));
+    NewDevice& log = targets.emplace_back();
+    log.path = fast_log_path(directory);
+    log.role = alloc::DeviceRole::kLog;
+  }
+  const Status status = format_targets(options, system, targets);
+  if (!status.ok()) {
+    for (NewDevice& target : targets) {
+      if (!target.created) continue;
+      target.device.reset();
+      system.remove_created(target.path).ignore();  // the first error is the one to report
+    }
+    return status.error();
+  }
+  return PoolDescription{options.devices, options.fast_directories};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,439 @@
+#include "core/lane.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+
+namespace hexad::core {
+
+namespace {
+
+// More groups in flight hide latency, fewer make them larger.
+constexpr std::size_t kMaxGroupsInFlight = 4;
+// Of records in one log block; a single larger record still goes alone.
+constexpr std::uint64_t kMaxGroupBytes = 4 << 20;
+// Framing of one record: its length and its LSN.
+constexpr std::uint64_t kRecordFraming = 20;
+
+io::WriteMode write_mode(const io::Device& device) {
+  return device.geometry().volatile_cache ? io::WriteMode::kDurable : io::WriteMode::kCached;
+}
+
+}  // namespace
+
+Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
+           Counters& counters, kv::LogWriter log, std::function<void()> repair)
+    : executor_(executor),
+      shape_(shape),
+      members_(members),
+      space_(space),
+      counters_(counters),
+      repair_(std::move(repair)),
+      mutex_(executor),
+      changed_(executor),
+      log_(std::move(log)),
+      next_lsn_(log_.next_lsn()),
+      durable_(next_lsn_ - 1),
+      recorded_(durable_) {}
+
+// What a record can cost at most: a block of its own, and as much again lost at the end of a lap
+// because blocks do not wrap (C4).
+std::uint64_t Lane::room_for(std::uint64_t bytes) const {
+  return 2 * round_up(kv::kLogHeaderSize + kv::kLogTrailerSize + kRecordFraming + bytes,
+                      log_.block_size());
+}
+
+bool Lane::has_room(std::uint64_t room) const {
+  return log_.used() + reserved_ + room <= log_.capacity() - log_.reserve();
+}
+
+std::uint64_t Lane::max_record() {
+  const io::Lock lock(mutex_);
+  const std::uint64_t share = (log_.capacity() - log_.reserve()) / 4;
+  const std::uint64_t framing =
+      kv::kLogHeaderSize + kv::kLogTrailerSize + kRecordFraming + log_.block_size();
+  return std::min<std::uint64_t>(share, kv::kMaxLogBlock / 2) - framing;
+}
+
+Result<bool> Lane::try_reserve(Submission& submission) {
+  const std::uint64_t limit = max_record();
+  if (submission.encoded.size() > limit) {
+    return Error{ErrorCode::kTooBig,
+                 "the metadata of one transaction takes " + format_size(submission.encoded.size()) +
+                     ", the log takes at most " + format_size(limit),
+                 "Use several transactions, or a writer for large objects."};
+  }
+  const std::uint64_t room = room_for(submission.encoded.size());
+  const io::Lock lock(mutex_);
+  if (stopped_.has_value()) return *stopped_;
+  if (!has_room(room)) return false;
+  reserved_ += room;
+  submission.reserved = room;
+  return true;
+}
+
+bool Lane::has_room_for(std::uint64_t bytes) {
+  const io::Lock lock(mutex_);
+  return has_room(room_for(bytes));
+}
+
+Lsn Lane::next_lsn() {
+  const io::Lock lock(mutex_);
+  return next_lsn_;
+}
+
+void Lane::enqueue(Submission submission) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(submission.lsn == next_lsn_);
+  ++next_lsn_;
+  open_.push_back(std::move(submission));
+}
+
+bool Lane::may_seal() const {
+  return !open_.empty() && pauses_ == 0 && !stopped_.has_value() &&
+         in_flight_.size() < kMaxGroupsInFlight;
+}
+
+// Under the lock: makes the next group of what is open. The members keep the order of their LSNs.
+CommitGroup* Lane::seal() {
+  std::vector<Submission> members;
+  std::vector<std::string_view> records;
+  std::uint64_t bytes = 0;
+  std::size_t count = 0;
+  for (; count < open_.size(); ++count) {
+    bytes += open_[count].encoded.size() + kRecordFraming;
+    if (count > 0 && bytes > kMaxGroupBytes) break;
+  }
+  for (std::size_t i = 0; i < count; ++i) members.push_back(std::move(open_[i]));
+  open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count));
+  for (const Submission& member : members) {
+    records.push_back(member.encoded);
+    reserved_ -= member.reserved;
+  }
+  Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
+  HEXAD_ASSERT(block.ok());  // C4
+  counters_.add(CounterId::kGroups);
+  return admit(std::move(block).value(), std::move(members));
+}
+
+// Under the lock: all requests of the group, and its place in the order.
+CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members) {
+  auto group = std::make_unique<CommitGroup>();
+  group->members = std::move(members);
+  group->block = std::move(block);
+  std::vector<io::IoRequest>& requests = group->batch.requests;
+  for (const Submission& member : group->members) {
+    for (const StripeWrite& stripe : member.stripes) {
+      const Blob& blob = stripe.prepared.blob;
+      const Result<std::vector<CellPlace>> places = space_.locate(stripe.where);
+      HEXAD_ASSERT(places.ok());
+      for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+        io::Device* device = members_.device((*places)[role].id);
+        if (device == nullptr) continue;
+        requests.push_back(io::IoRequest::write(*device, (*places)[role].offset,
+                                                stripe.prepared.cell(role), write_mode(*device)));
+        if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
+      }
+      counters_.add(CounterId::kDeviceBytesUser, blob.stored);
+      counters_.add(CounterId::kDeviceBytesPadding,
+                    std::uint64_t{blob.cell_bytes} * shape_.k() - blob.stored);
+    }
+  }
+  for (io::IoRequest& request : group->block.requests) {
+    request.mode = write_mode(*request.device);
+    counters_.add(CounterId::kDeviceBytesLog, request.length);
+    requests.push_back(request);
+  }
+  in_flight_.push_back(std::move(group));
+  return in_flight_.back().get();
+}
+
+// Without the lock. One round: cells and log blocks go out together; recovery proves the cells of
+// what was not acknowledged (R7).
+void Lane::run(CommitGroup* group, Waiting waiting) {
+  io::IoQueue& queue = group->batch.requests.front().device->queue();
+  if (waiting == Waiting::kBlocking) {
+    queue.submit(group->batch);
+    queue.wait(group->batch);
+    complete(*group);
+    return;
+  }
+  group->batch.done = [this, group](io::IoBatch&) { complete(*group); };
+  queue.submit(group->batch);
+}
+
+void Lane::complete(CommitGroup& group) {
+  bool ask_repair = false;
+  {
+    const io::Lock lock(mutex_);
+    group.io_done = true;
+    for (const io::IoRequest& request : group.batch.requests) {
+      if (!request.status.ok()) group.failed = true;
+    }
+    if (group.failed && !repair_pending_ && !stopped_.has_value()) {
+      // R12, R13: nothing more is sealed or acknowledged until the membership has changed.
+      ++pauses_;
+      repair_pending_ = true;
+      ask_repair = true;
+    }
+    ++completing_;
+    advance();
+    changed_.notify_all();
+  }
+  if (ask_repair) post(repair_);
+  if (progress_) progress_();
+  pump();
+  const io::Lock lock(mutex_);
+  --completing_;
+  changed_.notify_all();
+}
+
+// Under the lock: acknowledges what is durable, in order.
+void Lane::advance() {
+  std::vector<std::pair<CommitCallback, Lsn>> callbacks;
+  std::vector<std::function<void(Status)>> waiters;
+  while (pauses_ == 0 && !stopped_.has_value() && !in_flight_.empty() &&
+         in_flight_.front()->io_done) {
+    const std::unique_ptr<CommitGroup> group = std::move(in_flight_.front());
+    in_flight_.pop_front();
+    for (Submission& member : group->members) {
+      space_.publish(member.lsn, member.record);
+      if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
+      counters_.add(CounterId::kTransactions);
+    }
+    durable_ = std::max(durable_, group->last_lsn());
+    recorded_ = std::max(recorded_, group->block.block.header.watermark);  // C3
+  }
+  while (!waiters_.empty() && waiters_.begin()->first <= durable_) {
+    waiters.push_back(std::move(waiters_.begin()->second));
+    waiters_.erase(waiters_.begin());
+  }
+  if (callbacks.empty() && waiters.empty()) return;
+  ++posted_;
+  executor_.post([this, callbacks = std::move(callbacks), waiters = std::move(waiters)] {
+    for (const auto& [done, lsn] : callbacks) done(lsn);
+    for (const auto& waiter : waiters) waiter(ok_status());
+    task_over();
+  });
+}
+
+void Lane::pump() {
+  for (;;) {
+    CommitGroup* group = nullptr;
+    {
+      const io::Lock lock(mutex_);
+      if (!may_seal()) return;
+      group = seal();
+    }
+    run(group, Waiting::kCallback);
+  }
+}
+
+Status Lane::wait_durable(Lsn lsn) {
+  for (;;) {
+    CommitGroup* group = nullptr;
+    {
+      io::Lock lock(mutex_);
+      if (durable_ >= lsn) return {};
+      if (stopped_.has_value()) return *stopped_;
+      if (!may_seal()) {
+        changed_.wait(lock);
+        continue;
+      }
+      group = seal();
+    }
+    run(group, Waiting::kBlocking);
+  }
+}
+
+void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
+  Status now;
+  {
+    const io::Lock lock(mutex_);
+    if (durable_ < lsn && !stopped_.has_value()) {
+      waiters_.emplace(lsn, std::move(done));
+      return;
+    }
+    if (durable_ < lsn) now = *stopped_;
+  }
+  post([done = std::move(done), now] { done(now); });
+}
+
+Status Lane::record_watermark() {
+  CommitGroup* group = nullptr;
+  {
+    const io::Lock lock(mutex_);
+    if (stopped_.has_value()) return *stopped_;
+    if (recorded_ >= durable_ || pauses_ > 0 || !open_.empty() || !in_flight_.empty()) return {};
+    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
+    group = admit(std::move(block), {});
+  }
+  run(group, Waiting::kBlocking);
+  return {};
+}
+
+Lsn Lane::durable() {
+  const io::Lock lock(mutex_);
+  return durable_;
+}
+
+Lsn Lane::recorded() {
+  const io::Lock lock(mutex_);
+  return recorded_;
+}
+
+std::uint64_t Lane::log_used() {
+  const io::Lock lock(mutex_);
+  return log_.used();
+}
+
+std::uint64_t Lane::log_capacity() {
+  const io::Lock lock(mutex_);
+  return log_.capacity();
+}
+
+Epoch Lane::epoch() {
+  const io::Lock lock(mutex_);
+  return log_.epoch();
+}
+
+Status Lane::drain() {
+  for (;;) {
+    CommitGroup* group = nullptr;
+    {
+      io::Lock lock(mutex_);
+      if (stopped_.has_value()) return *stopped_;
+      if (open_.empty() && in_flight_.empty()) return {};
+      if (!may_seal()) {
+        changed_.wait(lock);
+        continue;
+      }
+      group = seal();
+    }
+    run(group, Waiting::kBlocking);
+  }
+}
+
+kv::LogPoint Lane::point_at(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  return log_.point_at(lsn);
+}
+
+void Lane::trim(const kv::LogPoint& point) {
+  const io::Lock lock(mutex_);
+  log_.trim(point);
+  changed_.notify_all();
+}
+
+void Lane::note_recorded(Lsn watermark) {
+  const io::Lock lock(mutex_);
+  recorded_ = std::max(recorded_, std::min(watermark, durable_));
+}
+
+void Lane::pause() {
+  const io::Lock lock(mutex_);
+  ++pauses_;
+}
+
+void Lane::wait_quiet() {
+  io::Lock lock(mutex_);
+  changed_.wait(lock, [this] {
+    return std::all_of(in_flight_.begin(), in_flight_.end(),
+                       [](const auto& group) { return group->io_done; });
+  });
+}
+
+std::set<DeviceId> Lane::failed_devices() {
+  const io::Lock lock(mutex_);
+  std::set<DeviceId> failed;
+  for (const auto& group : in_flight_) {
+    for (const io::IoRequest& request : group->batch.requests) {
+      if (request.status.ok()) continue;
+      const Member* member = members_.owner(request.device);
+      HEXAD_ASSERT(member != nullptr);
+      failed.insert(member->id);
+    }
+  }
+  return failed;
+}
+
+void Lane::repaired() {
+  {
+    const io::Lock lock(mutex_);
+    repair_pending_ = false;
+  }
+  resume();
+}
+
+void Lane::resume() {
+  {
+    const io::Lock lock(mutex_);
+    HEXAD_ASSERT(pauses_ > 0);
+    --pauses_;
+    advance();
+    changed_.notify_all();
+  }
+  if (progress_) progress_();
+  pump();
+}
+
+void Lane::stop(const Error& why) {
+  std::vector<std::function<void()>> calls;
+  {
+    const io::Lock lock(mutex_);
+    if (stopped_.has_value()) return;
+    stopped_ = why;
+    const auto fail = [&](std::vector<Submission>& members) {
+      for (Submission& member : members) {
+        if (!member.done) continue;
+        calls.emplace_back([done = std::move(member.done), why] { done(why); });
+      }
+    };
+    for (const auto& group : in_flight_) fail(group->members);
+    fail(open_);
+    open_.clear();
+    for (auto& [lsn, waiter] : waiters_) {
+      calls.emplace_back([waiter = std::move(waiter), why] { waiter(why); });
+    }
+    waiters_.clear();
+    changed_.notify_all();
+  }
+  if (calls.empty()) return;
+  post([calls = std::move(calls)] {
+    for (const auto& call : calls) call();
+  });
+}
+
+void Lane::post(io::Task task) {
+  {
+    const io::Lock lock(mutex_);
+    ++posted_;
+  }
+  executor_.post([this, task = std::move(task)] {
+    task();
+    task_over();
+  });
+}
+
+void Lane::task_over() {
+  const io::Lock lock(mutex_);
+  --posted_;
+  changed_.notify_all();
+}
+
+void Lane::wait_idle() {
+  io::Lock lock(mutex_);
+  changed_.wait(lock, [this] {
+    const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
+                                   [](const auto& group) { return group->io_done; });
+    return quiet && posted_ == 0 && completing_ == 0;
+  });
+}
+
+std::optional<Error> Lane::stopped() {
+  const io::Lock lock(mutex_);
+  return stopped_;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,183 @@
+// The commit lane: transactions that have their LSN become groups, a group becomes one round of
+// I/O (data cells and log blocks together), and groups are acknowledged in order.
+//
+//   enqueue()      open group      seal: one log block     in flight            durable, in order
+//   --------->  [ t7 t8 t9 ... ] ------------------------> {t4 t5} {t6 ...} ---> publish, callbacks
+//
+// Leader and followers: a blocking caller that finds nobody sealing seals the open group itself,
+// submits it and waits for its I/O on its own thread; whoever comes meanwhile joins the next group.
+// Groups sealed for callers that do not wait are completed by the thread that reaps the I/O.
+//
+// A group is durable when all of its requests have succeeded and all groups before it are (R3). A
+// request that failed pauses the lane: nothing is sealed or acknowledged until the owner has
+// changed the membership (R13) or given up (R12), see LaneOwner::repair().
+//
+// Invariants
+//   C1  in_flight_ is in LSN order without gaps; durable_ is the last LSN before it
+//   C2  a callback runs once, after publish() of its transaction, in LSN order per group
+//   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
+//   C4  the log has room for everything enqueued: sealing never has to wait for a trim
+//
+// Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/blob_prepare.h"
+#include "core/commit_callback.h"
+#include "core/counters.h"
+#include "core/log_record.h"
+#include "core/members.h"
+#include "core/shape.h"
+#include "core/space.h"
+#include "io/executor.h"
+#include "kv/log_writer.h"
+
+namespace hexad::core {
+
+// The cells of one stripe on their way to the devices.
+struct StripeWrite {
+  alloc::Extent where;
+  PreparedBlob prepared;
+};
+
+// A transaction with its place in the order.
+struct Submission {
+  Lsn lsn = 0;
+  LogRecord record;
+  std::string encoded;
+  std::vector<StripeWrite> stripes;
+  std::uint64_t reserved = 0;  // bytes of the ring set aside
+  CommitCallback done;         // may be empty
+};
+
+struct CommitGroup {
+  std::vector<Submission> members;
+  kv::PreparedBlock block;
+  io::IoBatch batch;
+  bool io_done = false;
+  bool failed = false;  // some request failed
+
+  Lsn last_lsn() const { return members.empty() ? block.point().lsn : members.back().lsn; }
+};
+
+enum class Waiting : std::uint8_t { kBlocking, kCallback };
+
+class Lane {
+ public:
+  // All outlive the lane. `repair` is called on a pool thread when a request has failed, once per
+  // pause; it calls resume() or stop() in the end.
+  Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
+       Counters& counters, kv::LogWriter log, std::function<void()> repair);
+
+  // --- the path of a transaction ---
+
+  // Sets room in the log aside for the submission's record; false when there is none at present.
+  // Under the sequencer's lock. Errors: kTooBig (never fits), the reason the lane has stopped.
+  Result<bool> try_reserve(Submission& submission);
+  // Whether a record of `bytes` would fit now. When not, a checkpoint has to trim the log.
+  bool has_room_for(std::uint64_t bytes);
+  // The LSN that the next submission has to carry. Under the sequencer's lock.
+  Lsn next_lsn();
+  // Takes a transaction whose room is reserved; in LSN order, under the sequencer's lock. When the
+  // lane stops, it fails like all that is pending.
+  void enqueue(Submission submission);
+  // Seals what is open if the lane has room for another group.
+  void pump();
+  // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
+  Status wait_durable(Lsn lsn);
+  // Runs `done` when `lsn` is durable, or with the reason the lane has stopped (R14).
+  void when_durable(Lsn lsn, std::function<void(Status)> done);
+  // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
+  // it is recorded already.
+  Status record_watermark();
+
+  Lsn durable();
+  Lsn recorded();
+  std::uint64_t log_used();
+  std::uint64_t log_capacity();
+  // Largest record that a transaction may have, bytes.
+  std::uint64_t max_record();
+  Epoch epoch();
+
+  // --- for checkpoints, under the sequencer's lock ---
+
+  // Everything assigned is durable when this returns. Errors: the reason the lane has stopped.
+  Status drain();
+  kv::LogPoint point_at(Lsn lsn);
+  void trim(const kv::LogPoint& point);
+  // A root that carries `watermark` is durable: as good as a block that does.
+  void note_recorded(Lsn watermark);
+  // Called with the lane's lock free after durable_ has moved.
+  void set_progress_handler(std::function<void()> handler) { progress_ = std::move(handler); }
+
+  // --- for changes of membership: the lane is paused, nothing is sealed ---
+
+  // As after a failed request, but without calling repair(). Pauses add up; each ends with one
+  // resume().
+  void pause();
+
+  // Waits until no request is in flight.
+  void wait_quiet();
+  // Devices that failed requests of the groups in flight.
+  std::set<DeviceId> failed_devices();
+  kv::LogWriter& log() { return log_; }  // while paused and quiet
+  // The groups in flight have what they need: when no pause is left, publish and acknowledge them
+  // and go on.
+  void resume();
+  // The same for the pause of the call to repair().
+  void repaired();
+  // Fails everything that is not durable with `why`, for ever.
+  void stop(const Error& why);
+  std::optional<Error> stopped();
+
+  // Runs `task` on a pool thread; the lane does not end before it has run.
+  void post(io::Task task);
+  // Waits until nothing is in flight and every posted task has run. Before the lane is destroyed.
+  void wait_idle();
+
+ private:
+  CommitGroup* seal();
+  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
+  void run(CommitGroup* group, Waiting waiting);
+  void complete(CommitGroup& group);
+  void advance();
+  void task_over();
+  bool may_seal() const;
+  std::uint64_t room_for(std::uint64_t bytes) const;
+  bool has_room(std::uint64_t room) const;
+
+  io::Executor& executor_;
+  const StoreShape& shape_;
+  Members& members_;
+  Space& space_;
+  Counters& counters_;
+  std::function<void()> repair_;
+  std::function<void()> progress_;
+
+  io::Mutex mutex_;
+  io::CondVar changed_;
+  kv::LogWriter log_;
+  std::vector<Submission> open_;
+  std::uint64_t reserved_ = 0;  // bytes of the ring set aside and not sealed yet
+  std::deque<std::unique_ptr<CommitGroup>> in_flight_;
+  std::multimap<Lsn, std::function<void(Status)>> waiters_;
+  Lsn next_lsn_ = 1;
+  Lsn durable_ = 0;
+  Lsn recorded_ = 0;
+  int pauses_ = 0;
+  bool repair_pending_ = false;   // one of the pauses is repair()'s
+  std::uint64_t posted_ = 0;      // tasks that have not run yet
+  std::uint64_t completing_ = 0;  // threads inside complete()
+  std::optional<Error> stopped_;
+};
+
+}  // namespace hexad::core

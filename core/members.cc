@@ -1,0 +1,84 @@
+#include "core/members.h"
+
+#include <utility>
+
+namespace hexad::core {
+
+Members::Members(io::Executor& executor, std::vector<Member> members)
+    : mutex_(executor),
+      members_(std::move(members)),
+      usable_(std::make_unique<std::atomic<bool>[]>(members_.size())) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_[i];
+    usable_[i].store(member.device != nullptr, std::memory_order_relaxed);
+    if (member.id >= index_of_.size()) index_of_.resize(member.id + 1, -1);
+    index_of_[member.id] = static_cast<int>(i);
+  }
+}
+
+const Member* Members::find(DeviceId id) const {
+  if (id >= index_of_.size() || index_of_[id] < 0) return nullptr;
+  return &members_[static_cast<std::size_t>(index_of_[id])];
+}
+
+bool Members::usable(DeviceId id) const {
+  if (id >= index_of_.size() || index_of_[id] < 0) return false;
+  return usable_[static_cast<std::size_t>(index_of_[id])].load(std::memory_order_acquire);
+}
+
+io::Device* Members::device(DeviceId id) const {
+  return usable(id) ? find(id)->device.get() : nullptr;
+}
+
+void Members::lose(DeviceId id, const std::string& why) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const auto index = static_cast<std::size_t>(member - members_.data());
+  const io::Lock lock(mutex_);
+  if (!usable_[index].exchange(false, std::memory_order_acq_rel)) return;
+  members_[index].state = "failed";
+  members_[index].detail = why;
+}
+
+std::uint32_t Members::lost_data_devices() const {
+  std::uint32_t lost = 0;
+  for (const Member& member : members_) {
+    if (member.role == alloc::DeviceRole::kData && !usable(member.id)) ++lost;
+  }
+  return lost;
+}
+
+std::vector<io::Device*> Members::usable_devices() const {
+  std::vector<io::Device*> devices;
+  for (const Member& member : members_) {
+    if (usable(member.id)) devices.push_back(member.device.get());
+  }
+  return devices;
+}
+
+std::vector<DeviceId> Members::usable_ids() const {
+  std::vector<DeviceId> ids;
+  for (const Member& member : members_) {
+    if (usable(member.id)) ids.push_back(member.id);
+  }
+  return ids;
+}
+
+std::string Members::state(std::size_t index) const {
+  const io::Lock lock(mutex_);
+  return members_[index].state;
+}
+
+std::string Members::detail(std::size_t index) const {
+  const io::Lock lock(mutex_);
+  return members_[index].detail;
+}
+
+const Member* Members::owner(const io::Device* device) const {
+  for (const Member& member : members_) {
+    if (member.device.get() == device) return &member;
+  }
+  return nullptr;
+}
+
+}  // namespace hexad::core

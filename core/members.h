@@ -1,0 +1,64 @@
+// The devices of an open store: what each label says, whether it is attached, whether it may be
+// used. The table is fixed while the store is open; only usability changes, from yes to no.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "alloc/label.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/device.h"
+#include "io/executor.h"
+#include "kv/log_area.h"
+
+namespace hexad::core {
+
+struct Member {
+  DeviceId id = 0;
+  Uuid uuid;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  alloc::DeviceLayout layout;
+  std::string path;                    // as opened, or as last known
+  std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
+  std::string state = "ok";            // as in DeviceStatus
+  std::string detail;
+
+  kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
+};
+
+class Members {
+ public:
+  // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
+  // attached.
+  Members(io::Executor& executor, std::vector<Member> members);
+
+  std::size_t size() const { return members_.size(); }
+  const Member& at(std::size_t index) const { return members_[index]; }
+  // nullptr for an id that is not in the table. Any thread.
+  const Member* find(DeviceId id) const;
+  // A live member, attached, whose bytes may be used. Any thread; one atomic load.
+  bool usable(DeviceId id) const;
+  io::Device* device(DeviceId id) const;  // null when not usable
+  // From now on the device is not used. Idempotent. Any thread.
+  void lose(DeviceId id, const std::string& why);
+  // Data members that are not usable.
+  std::uint32_t lost_data_devices() const;
+  std::vector<io::Device*> usable_devices() const;
+  std::vector<DeviceId> usable_ids() const;
+  // State and detail of one, which lose() changes. Any thread.
+  std::string state(std::size_t index) const;
+  std::string detail(std::size_t index) const;
+  // The device behind a request, for messages and failure handling.
+  const Member* owner(const io::Device* device) const;
+
+ private:
+  mutable io::Mutex mutex_;  // state and detail
+  std::vector<Member> members_;
+  std::unique_ptr<std::atomic<bool>[]> usable_;  // by index
+  std::vector<int> index_of_;                    // by id; -1: none
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,182 @@
+#include "core/metadata.h"
+
+#include <utility>
+
+namespace hexad::core {
+
+void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
+  const io::Lock lock(mutex_);
+  active_->apply(lsn, key, value);
+}
+
+void Metadata::erase_after(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  active_->erase_after(lsn);
+  ++erase_generation_;
+}
+
+Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
+  std::unique_ptr<kv::IndexReader> index;
+  {
+    const io::Lock lock(mutex_);
+    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+      if (table == nullptr) continue;
+      if (const auto found = table->get(key)) {
+        if (!found->value.has_value()) return std::optional<std::string>();
+        return std::optional<std::string>(*found->value);
+      }
+    }
+    HEXAD_TRY_ASSIGN(index, index_.snapshot());
+  }
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index->get(key));
+  if (!value.has_value()) return std::optional<std::string>();
+  return std::optional<std::string>(*value);
+}
+
+Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
+  std::unique_ptr<MetaView> view(new MetaView(*this, at));
+  // Under the lock, so that no checkpoint can drop a frozen memtable and the next one start
+  // between taking the memtables and taking the index's snapshot: the index may then be ahead of
+  // the memtables by what the frozen one shadows, and by nothing else.
+  const io::Lock lock(mutex_);
+  view->active_ = active_;
+  view->frozen_ = frozen_;
+  HEXAD_TRY_ASSIGN(view->index_, index_.snapshot());
+  return view;
+}
+
+std::uint64_t Metadata::memtable_bytes() {
+  const io::Lock lock(mutex_);
+  return active_->bytes() + (frozen_ == nullptr ? 0 : frozen_->bytes());
+}
+
+std::shared_ptr<const kv::Memtable> Metadata::freeze() {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(frozen_ == nullptr);
+  frozen_ = std::move(active_);
+  frozen_->freeze();
+  active_ = std::make_shared<kv::Memtable>();
+  return frozen_;
+}
+
+void Metadata::drop_frozen() {
+  const io::Lock lock(mutex_);
+  frozen_.reset();
+}
+
+void Metadata::unfreeze() {
+  const io::Lock lock(mutex_);
+  // Frozen versions are all older than active ones, so a merged table keeps the order of LSNs.
+  auto merged = std::make_shared<kv::Memtable>();
+  for (const auto& table : {frozen_, active_}) {
+    kv::Memtable::Iterator it = table->iterate();
+    for (it.seek_to_first(); it.valid(); it.next()) {
+      do {
+        merged->apply(it.lsn(), it.key(), it.value());
+      } while (it.older());
+    }
+  }
+  active_ = std::move(merged);
+  frozen_.reset();
+  ++erase_generation_;
+}
+
+Result<std::optional<std::string>> MetaView::get(std::string_view key) {
+  {
+    const io::Lock lock(metadata_.mutex_);
+    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+      if (table == nullptr) continue;
+      if (const auto found = table->get(key, lsn_)) {
+        if (!found->value.has_value()) return std::optional<std::string>();
+        return std::optional<std::string>(*found->value);
+      }
+    }
+  }
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index_->get(key));
+  if (!value.has_value()) return std::optional<std::string>();
+  return std::optional<std::string>(*value);
+}
+
+Result<MetaView::Cursor> MetaView::cursor() {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index, index_->cursor());
+  return Cursor(*this, std::move(index));
+}
+
+MetaView::Cursor::Cursor(MetaView& view, std::unique_ptr<kv::IndexCursor> index)
+    : view_(view), active_(view.active_->iterate(view.lsn_)), index_(std::move(index)) {
+  if (view.frozen_ != nullptr) frozen_ = view.frozen_->iterate(view.lsn_);
+}
+
+void MetaView::Cursor::seek_memtables(std::string_view key) {
+  generation_ = view_.metadata_.erase_generation_;
+  active_.seek(key);
+  if (frozen_.has_value()) frozen_->seek(key);
+}
+
+Status MetaView::Cursor::seek(std::string_view key) {
+  valid_ = false;
+  floor_.assign(key);
+  HEXAD_TRY(index_->seek(key));
+  {
+    const io::Lock lock(view_.metadata_.mutex_);
+    seek_memtables(key);
+  }
+  return settle();
+}
+
+Status MetaView::Cursor::next() {
+  HEXAD_ASSERT(valid_);
+  valid_ = false;
+  return settle();
+}
+
+// Takes the smallest key of the three sources, the newest source winning, and moves every source
+// that stands on that key; repeats over deleted keys. So the sources always stand behind key_.
+Status MetaView::Cursor::settle() {
+  for (;;) {
+    bool live = false;
+    bool move_index = false;
+    {
+      const io::Lock lock(view_.metadata_.mutex_);
+      if (generation_ != view_.metadata_.erase_generation_) {
+        // Versions were dropped under the iterators: find the place again.
+        seek_memtables(floor_);
+      }
+      std::optional<std::string_view> least;
+      if (active_.valid()) least = active_.key();
+      if (frozen_.has_value() && frozen_->valid() && (!least || frozen_->key() < *least)) {
+        least = frozen_->key();
+      }
+      if (index_->valid() && (!least || index_->key() < *least)) least = index_->key();
+      if (!least.has_value()) return {};
+
+      key_.assign(*least);
+      floor_ = key_ + '\0';
+      std::optional<std::string_view> value;
+      bool decided = false;
+      if (active_.valid() && active_.key() == key_) {
+        value = active_.value();
+        decided = true;
+      }
+      if (frozen_.has_value() && frozen_->valid() && frozen_->key() == key_) {
+        if (!decided) value = frozen_->value();
+        decided = true;
+      }
+      if (index_->valid() && index_->key() == key_) {
+        if (!decided) value = index_->value();
+        move_index = true;
+      }
+      live = value.has_value();
+      if (live) value_.assign(*value);
+      if (active_.valid() && active_.key() == key_) active_.next();
+      if (frozen_.has_value() && frozen_->valid() && frozen_->key() == key_) frozen_->next();
+    }
+    if (move_index) HEXAD_TRY(index_->next());
+    if (live) {
+      valid_ = true;
+      return {};
+    }
+  }
+}
+
+}  // namespace hexad::core

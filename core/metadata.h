@@ -1,0 +1,105 @@
+// The metadata as one ordered map with versions: the memtable of changes since the last
+// checkpoint, the frozen one that a running checkpoint is writing out, and the index below.
+//
+// Any thread. Changes that are not durable yet stand in the memtable under LSNs above the
+// watermark; a view at the watermark does not see them, the sequencer (get_latest) does.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+#include "base/ids.h"
+#include "io/executor.h"
+#include "kv/index.h"
+#include "kv/memtable.h"
+
+namespace hexad::core {
+
+class Metadata;
+
+// One consistent state: everything up to an LSN. Short-lived, since the index keeps the pages of
+// the oldest reader. One thread at a time.
+class MetaView {
+ public:
+  Lsn lsn() const { return lsn_; }
+  // The value, or nothing.
+  Result<std::optional<std::string>> get(std::string_view key);
+
+  // Walks the keys that exist, ascending. After an error it is not valid.
+  class Cursor {
+   public:
+    Status seek(std::string_view key);  // the first key >= `key`
+    Status next();                      // precondition: valid()
+    bool valid() const { return valid_; }
+    const std::string& key() const { return key_; }
+    const std::string& value() const { return value_; }
+
+   private:
+    friend class MetaView;
+    Cursor(MetaView& view, std::unique_ptr<kv::IndexCursor> index);
+    Status settle();
+    void seek_memtables(std::string_view key);
+
+    MetaView& view_;
+    kv::Memtable::Iterator active_;
+    std::optional<kv::Memtable::Iterator> frozen_;
+    std::unique_ptr<kv::IndexCursor> index_;
+    std::uint64_t generation_ = 0;  // of Metadata::erase_generation_ when the iterators were set
+    bool valid_ = false;
+    std::string floor_;  // everything below has been passed
+    std::string key_;
+    std::string value_;
+  };
+  Result<Cursor> cursor();
+
+ private:
+  friend class Metadata;
+  MetaView(Metadata& metadata, Lsn lsn) : metadata_(metadata), lsn_(lsn) {}
+
+  Metadata& metadata_;
+  Lsn lsn_;
+  std::shared_ptr<kv::Memtable> active_;
+  std::shared_ptr<kv::Memtable> frozen_;  // may be null
+  std::unique_ptr<kv::IndexReader> index_;
+};
+
+class Metadata {
+ public:
+  // Both outlive it.
+  Metadata(io::Executor& executor, kv::Index& index)
+      : mutex_(executor), index_(index), active_(std::make_shared<kv::Memtable>()) {}
+
+  void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value);
+  // Drops what was applied above `lsn`: commits that were cut.
+  void erase_after(Lsn lsn);
+  // The newest value, durable or not.
+  Result<std::optional<std::string>> get_latest(std::string_view key);
+  Result<std::unique_ptr<MetaView>> view(Lsn at);
+  // Bytes of memory in the memtables.
+  std::uint64_t memtable_bytes();
+
+  // Starts a checkpoint: the memtable so far becomes the frozen one, which nobody changes.
+  // Precondition: none is frozen.
+  std::shared_ptr<const kv::Memtable> freeze();
+  // The index holds what the frozen memtable held.
+  void drop_frozen();
+  // The checkpoint failed: what is frozen stays readable; the next freeze() must not come before
+  // this. Moves newer changes on top of the frozen ones.
+  void unfreeze();
+
+ private:
+  friend class MetaView;
+  friend class MetaView::Cursor;
+
+  io::Mutex mutex_;  // the memtables; never held across I/O of a device
+  kv::Index& index_;
+  std::shared_ptr<kv::Memtable> active_;
+  std::shared_ptr<kv::Memtable> frozen_;
+  std::uint64_t erase_generation_ = 0;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,296 @@
+#include "core/opening.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/device_survey.h"
+#include "core/keys.h"
+#include "core/log_set.h"
+#include "core/recovery.h"
+#include "kv/lmdb_index.h"
+
+namespace hexad::core {
+
+namespace {
+
+StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
+  StoreShape shape;
+  shape.uuid = survey.store;
+  shape.profile = survey.options.profile;
+  shape.record = {survey.label.k, survey.label.m, survey.label.checksum,
+                  survey.label.checksum_granularity};
+  shape.block = survey.label.layout.physical_block;
+  shape.unit = survey.label.layout.unit;
+  shape.data_devices = root.data_device_count();
+  return shape;
+}
+
+std::string list_unusable(const std::vector<Member>& members,
+                          const std::vector<DeviceStatus>& strangers) {
+  std::string text;
+  for (const Member& member : members) {
+    if (member.device != nullptr) continue;
+    text += "\n  device " + std::to_string(member.id) +
+            (member.path.empty() ? "" : " (" + member.path + ")") + ": " + member.state +
+            (member.detail.empty() ? "" : ", " + member.detail);
+  }
+  for (const DeviceStatus& stranger : strangers) {
+    text += "\n  " + stranger.path + ": " + stranger.state + ", " + stranger.detail;
+  }
+  return text;
+}
+
+Status check_enough(const std::vector<Member>& members, const std::vector<DeviceStatus>& strangers,
+                    const StoreShape& shape) {
+  std::uint32_t data = 0;
+  std::uint32_t usable = 0;
+  for (const Member& member : members) {
+    if (member.role != alloc::DeviceRole::kData) continue;
+    ++data;
+    if (member.device != nullptr) ++usable;
+  }
+  if (data - usable <= shape.m()) return {};
+  return Error{ErrorCode::kUnavailable,
+               std::to_string(usable) + " of " + std::to_string(data) +
+                   " data devices can be used, " + std::to_string(data - shape.m()) +
+                   " are needed:" + list_unusable(members, strangers),
+               "Attach the missing devices and open the store again."};
+}
+
+Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access access,
+                                              io::Executor& executor) {
+  if (survey.fast_directories.empty()) {
+    return Error{ErrorCode::kUnavailable, "no fast directory is known", "Name it with --fast."};
+  }
+  kv::LmdbOptions options;
+  options.dir = fast_index_path(survey.fast_directories.front());
+  options.uuid = survey.store;
+  options.mode = io::OpenMode::kReadOnly;
+  // Looked at for reading first: opening for writing would create what is not there.
+  Result<std::unique_ptr<kv::Index>> index = kv::open_lmdb_index(options, executor);
+  if (index.ok() && access == Access::kReadWrite) {
+    index->reset();
+    options.mode = io::OpenMode::kReadWrite;
+    index = kv::open_lmdb_index(options, executor);
+  }
+  if (!index.ok() && index.error().code == ErrorCode::kNotFound) {
+    return Error{ErrorCode::kUnavailable,
+                 "the index " + options.dir + " is gone: " + index.error().message,
+                 "Put the fast directory back. In this version the index is the only copy of the "
+                 "metadata that checkpoints have trimmed from the log."};
+  }
+  return index;
+}
+
+// The durable part of opening for writing (R8, R13), in this order:
+//   1  heal the kept tail on all live devices
+//   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
+//   3  bring every copy of the log to the kept chain
+//   4  root of the new epoch: without the devices that are absent or failed just now
+//   5  fence of the new epoch behind the chain
+// A crash between any two of them leaves a store that the next opening recovers to the same state:
+// 1 and 3 write what is already decided, 2 and 4 say nothing about data, 5 repeats what 4 says.
+Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
+                 const alloc::RootChoice& choice) {
+  Members& members = *parts.members;
+  const std::uint32_t m = parts.shape->m();
+  std::set<DeviceId> failed;
+  HEXAD_TRY_ASSIGN(failed, recovery.heal(recovered.wounded));
+  if (!recovered.wounded.empty()) {
+    parts.notes.push_back("recovery: healed " + std::to_string(recovered.wounded.size()) +
+                          " stripes of the last commits");
+  }
+
+  const auto lose_failed = [&]() -> Status {
+    for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
+    failed.clear();
+    if (members.lost_data_devices() <= m) return {};
+    return Error{ErrorCode::kUnavailable,
+                 std::to_string(members.lost_data_devices()) +
+                     " data devices are lost, the profile survives " + std::to_string(m),
+                 "Attach the missing devices and open the store again."};
+  };
+  // Writes a root to all usable devices; those that refuse it are lost and have to be listed.
+  const auto write = [&](const alloc::Root& root, std::vector<DeviceId>& good) {
+    good.clear();
+    const std::vector<DeviceId> ids = members.usable_ids();
+    const std::vector<Status> written = alloc::write_root(members.usable_devices(), root);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (written[i].ok()) {
+        good.push_back(ids[i]);
+      } else {
+        failed.insert(ids[i]);
+      }
+    }
+  };
+
+  std::vector<DeviceId> good;
+  alloc::Root promise = alloc::promise_root(choice);
+  HEXAD_TRY(lose_failed());
+  write(promise, good);
+  if (!alloc::is_promised(promise, good, m)) {
+    return Error{ErrorCode::kUnavailable,
+                 "the opening could be noted on " + std::to_string(good.size()) +
+                     " devices only, too few to go on",
+                 "Attach the missing devices and open the store again."};
+  }
+  alloc::record_written(promise, good);
+  alloc::Root current = promise;
+
+  for (;;) {
+    HEXAD_TRY(lose_failed());
+    const std::vector<DeviceId> log_ids = choose_log_devices(members, m);
+    std::vector<kv::LogArea> areas;
+    for (const DeviceId id : log_ids) areas.push_back(members.find(id)->log_area());
+
+    kv::LogWriterOptions options;
+    options.uuid = parts.shape->uuid;
+    options.block_size = parts.shape->block;
+    options.areas = areas;
+    options.trim = recovered.scan.options.trim;
+    options.last = recovered.scan.end;
+    options.tail = recovered.scan.fresh;
+    options.epoch = std::max(recovered.scan.max_epoch, choice.root.epoch);
+    options.live = recovered.scan.points();
+    HEXAD_TRY_ASSIGN(kv::LogWriter writer, kv::LogWriter::create(std::move(options)));
+
+    HEXAD_TRY(copy_chain(recovered.scan, areas, log_ids, *parts.counters, failed));
+    if (!failed.empty()) continue;
+
+    alloc::Root next = alloc::next_epoch_root(current);
+    for (const alloc::RootDevice& row : current.devices) {
+      if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
+        alloc::mark_left(next, row.id, recovered.last_lsn);
+        parts.notes.push_back("device " + std::to_string(row.id) +
+                              " is not there and has left the pool's membership");
+      }
+    }
+    next.log_devices = log_ids;
+    next.previous_epoch_end = recovered.last_lsn;
+    next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
+    next.clean_close = false;
+    write(next, good);
+    if (!failed.empty()) continue;
+    if (!alloc::is_committed(current, next, good, m)) {
+      return Error{
+          ErrorCode::kUnavailable,
+          "the root was written to " + std::to_string(good.size()) + " devices, too few to count",
+          "Attach the missing devices and open the store again."};
+    }
+    alloc::record_written(next, good);
+    current = next;
+
+    HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
+    failed = write_fence(fence, members);
+    if (!failed.empty()) continue;
+    parts.log = std::move(writer);
+    parts.root = std::move(current);
+    return {};
+  }
+}
+
+}  // namespace
+
+Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
+                               io::System* system) {
+  HEXAD_TRY(options.validate());
+  EngineParts parts;
+  parts.options = options;
+  parts.pool = pool;
+  if (system == nullptr) {
+    HEXAD_TRY_ASSIGN(parts.owned_system, io::make_real_system());
+    system = parts.owned_system.get();
+  }
+  parts.system = system;
+  const bool writing = options.access == Access::kReadWrite;
+  const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system));
+  parts.pool.fast_directories = survey.fast_directories;
+  HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
+  const alloc::RootChoice& choice = assignment.choice;
+  parts.root = choice.root;
+  parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
+  parts.compression = survey.options.compression;
+  parts.strangers = std::move(assignment.strangers);
+  HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape));
+
+  io::Executor& executor = system->executor();
+  parts.counters = std::make_unique<Counters>();
+  parts.compression_counters = std::make_unique<compression::Counters>();
+  parts.members = std::make_unique<Members>(executor, std::move(assignment.members));
+  HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
+  HEXAD_TRY_ASSIGN(parts.index, open_index(survey, options.access, executor));
+  parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
+  parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters);
+
+  HEXAD_TRY_ASSIGN(const auto totals, parts.metadata->get_latest(meta_key(kCounterTotals)));
+  if (totals.has_value()) HEXAD_TRY(parts.counters->load_base(*totals));
+
+  const compression::Compressor compressor(system->clock(), *parts.compression_counters);
+  const BlobReader reader(*parts.shape, *parts.codec, compressor, *parts.space, system->queue(),
+                          *parts.counters);
+  Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
+                    *parts.space, reader, *parts.counters);
+  HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
+  parts.last_lsn = recovered.last_lsn;
+  parts.notes.insert(parts.notes.end(), recovered.notes.begin(), recovered.notes.end());
+  if (!choice.root.clean_close &&
+      parts.counters->since_open(CounterId::kRecoveredTransactions) > 0) {
+    parts.notes.push_back(
+        "recovery: replayed " +
+        std::to_string(parts.counters->since_open(CounterId::kRecoveredTransactions)) +
+        " transactions from the log");
+  }
+  if (writing) {
+    HEXAD_TRY(take_over(parts, recovery, recovered, choice));
+    parts.space->allow_healing();
+    // All up to the end is durable now, and the fence says so (R9).
+    parts.space->reclaim(parts.last_lsn);
+  }
+  return parts;
+}
+
+Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* system) {
+  std::unique_ptr<io::System> owned;
+  if (system == nullptr) {
+    HEXAD_TRY_ASSIGN(owned, io::make_real_system());
+    system = owned.get();
+  }
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, io::OpenMode::kReadOnly, *system));
+  StoreStatus status;
+  status.uuid = survey.store;
+  status.health = Health::kUnavailable;
+  status.read_only = true;
+  status.io_queue = system->queue().name();
+  Result<Assignment> assignment = assign_members(survey);
+  if (!assignment.ok()) {
+    status.notes.push_back(assignment.error().message);
+    for (const SurveyedDevice& device : survey.devices) {
+      DeviceStatus row;
+      row.path = device.path;
+      if (device.label.has_value()) row.id = device.label->device;
+      row.state = device.problem.has_value() ? "unreadable" : "ok";
+      if (device.problem.has_value()) row.detail = device.problem->message;
+      status.devices.push_back(std::move(row));
+    }
+    return status;
+  }
+  status.epoch = assignment->choice.root.epoch;
+  status.checkpoint_lsn = assignment->choice.root.checkpoint_lsn;
+  for (const Member& member : assignment->members) {
+    DeviceStatus row;
+    row.id = member.id;
+    row.path = member.path;
+    row.role = alloc::to_string(member.role);
+    row.state = member.state;
+    row.detail = member.detail;
+    row.size = member.layout.device_size;
+    row.physical_block = member.layout.physical_block;
+    status.devices.push_back(std::move(row));
+  }
+  for (DeviceStatus& stranger : assignment->strangers)
+    status.devices.push_back(std::move(stranger));
+  return status;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,16 @@
+// Opening a store: labels, roots, index, log, recovery. doc/architecture.md#opening
+#pragma once
+
+#include "core/engine.h"
+
+namespace hexad::core {
+
+// Everything up to the point where commits may begin: with Access::kReadWrite the tail is healed
+// and fenced and the membership is durable (R8, R13); with kReadOnly nothing has been written.
+Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
+                               io::System* system);
+
+// Devices, labels and roots alone. Never fails for the devices' sake.
+Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* system);
+
+}  // namespace hexad::core

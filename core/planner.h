@@ -1,0 +1,59 @@
+// Deciding what a transaction does, without doing it: from its ops and the metadata to post-images
+// and the stripes that are freed. Nothing changes until the caller carries the plan out, so every
+// failure of a transaction leaves nothing behind.
+//
+// Called by the sequencer, one transaction at a time, so that the state it reads is the state at
+// the transaction's place in the order.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "core/log_record.h"
+#include "core/prepared.h"
+#include "core/record.h"
+#include "core/transaction.h"
+
+namespace hexad::core {
+
+// The metadata as the planner reads it: the newest state, pending commits included.
+class PlanSource {
+ public:
+  virtual ~PlanSource() = default;
+  virtual Result<std::optional<std::string>> get(std::string_view key) = 0;
+  // Calls `visit` for the keys that begin with `prefix`, ascending, until it returns false.
+  using Visit = std::function<Result<bool>(std::string_view key, std::string_view value)>;
+  virtual Status scan(std::string_view prefix, const Visit& visit) = 0;
+};
+
+struct PlanContext {
+  Lsn lsn = 0;            // that the transaction gets
+  std::int64_t time = 0;  // nanoseconds since 1970
+  RecordShape shape;
+  compression::Policy default_compression;  // of collections it creates
+  std::function<BodyId()> new_body;
+};
+
+struct Plan {
+  // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
+  LogRecord record;
+  std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
+  // Stripes that extents point to when the transaction is over. A prepared stripe that is not
+  // among them was replaced by a later op: it is neither written nor recorded.
+  std::set<alloc::Extent> referenced;
+};
+
+// `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already.
+// Errors: those of core/transaction.h.
+Result<Plan> plan_transaction(const Transaction& transaction, const PreparedOps& prepared,
+                              const PlanContext& context, PlanSource& source);
+
+}  // namespace hexad::core

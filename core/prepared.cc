@@ -1,0 +1,46 @@
+#include "core/prepared.h"
+
+#include <algorithm>
+
+namespace hexad::core {
+
+namespace {
+
+compression::Hint to_compression(Hint hint) {
+  switch (hint) {
+    case Hint::kCompressible:
+      return compression::Hint::kCompressible;
+    case Hint::kIncompressible:
+      return compression::Hint::kIncompressible;
+    case Hint::kNone:
+      break;
+  }
+  return compression::Hint::kNone;
+}
+
+}  // namespace
+
+Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
+                                   const compression::Policy& policy, std::uint64_t base,
+                                   bool never_inline) {
+  PreparedOp prepared;
+  prepared.base = base;
+  const bool all_inline = payload.size() <= kInlineLimit && !never_inline;
+  for (std::uint64_t done = 0; done < payload.size();) {
+    PayloadPiece piece;
+    piece.offset = base + done;
+    piece.length =
+        std::min<std::uint64_t>(payload.size() - done, kPageSpan - piece.offset % kPageSpan);
+    const ByteView part = payload.subspan(done, piece.length);
+    if (all_inline) {
+      piece.bytes.assign(as_text(part));
+    } else {
+      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, to_compression(hint), policy));
+    }
+    done += piece.length;
+    prepared.pieces.push_back(std::move(piece));
+  }
+  return prepared;
+}
+
+}  // namespace hexad::core

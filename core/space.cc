@@ -1,0 +1,320 @@
+#include "core/space.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "alloc/slab_header.h"
+#include "base/aligned_buffer.h"
+#include "base/units.h"
+#include "ec/stripe_layout.h"
+
+namespace hexad::core {
+
+Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters)
+    : shape_(shape), members_(members), stats_(counters), mutex_(executor), zones_(shape.cells()) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    slab_taken_.emplace_back(members_.at(i).layout.slab_count, false);
+  }
+}
+
+Status Space::load_zone(const alloc::ZoneImage& image) {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY(zones_.load_zone(image));
+  for (const alloc::ZoneSlot& slot : image.slots) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (members_.at(i).id != slot.device) continue;
+      if (slot.slab >= slab_taken_[i].size() || slab_taken_[i][slot.slab]) {
+        return Error{ErrorCode::kCorruption,
+                     "zone " + std::to_string(image.zone) + ": " + alloc::to_string(slot) +
+                         " does not exist or belongs to another zone",
+                     "Run hexad fsck."};
+      }
+      slab_taken_[i][slot.slab] = true;
+    }
+  }
+  next_zone_ = std::max(next_zone_, image.zone + 1);
+  return {};
+}
+
+Status Space::add_zone(const ZoneCreation& creation) {
+  alloc::ZoneImage image;
+  image.zone = creation.zone;
+  image.slots = creation.slots;
+  image.units = creation.units;
+  {
+    const io::Lock lock(mutex_);
+    HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
+    for (const alloc::ZoneSlot& slot : creation.slots) {
+      for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
+          slab_taken_[i][slot.slab] = true;
+        }
+      }
+    }
+    next_zone_ = std::max(next_zone_, creation.zone + 1);
+  }
+  return {};
+}
+
+Status Space::replay_zones(const LogRecord& record) {
+  for (const ZoneCreation& creation : record.zones) {
+    bool known = false;
+    {
+      const io::Lock lock(mutex_);
+      known = zones_.slots(creation.zone) != nullptr;
+    }
+    if (!known) HEXAD_TRY(add_zone(creation));
+  }
+  return {};
+}
+
+Status Space::drop_zones(const LogRecord& record) {
+  const io::Lock lock(mutex_);
+  for (const ZoneCreation& creation : record.zones) {
+    if (zones_.slots(creation.zone) == nullptr) continue;
+    HEXAD_TRY(zones_.remove_zone(creation.zone));
+    for (const alloc::ZoneSlot& slot : creation.slots) {
+      for (std::size_t i = 0; i < members_.size(); ++i) {
+        if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
+          slab_taken_[i][slot.slab] = false;
+        }
+      }
+    }
+  }
+  return {};
+}
+
+Status Space::replay_missing(const LogRecord& record, DeviceId device) {
+  const io::Lock lock(mutex_);
+  for (const StripeProof& stripe : record.allocated) {
+    const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.where.zone);
+    for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
+      if ((*slots)[slot].device != device || !zones_.is_live(stripe.where)) continue;
+      HEXAD_TRY(zones_.mark_missing(stripe.where, slot));
+    }
+  }
+  return {};
+}
+
+Status Space::replay(Lsn lsn, const LogRecord& record) {
+  HEXAD_TRY(replay_zones(record));
+  const io::Lock lock(mutex_);
+  for (const StripeProof& stripe : record.allocated) {
+    HEXAD_TRY(zones_.replay_alloc(stripe.where, lsn));
+  }
+  for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
+  return {};
+}
+
+Result<alloc::Extent> Space::allocate(std::uint32_t units) {
+  const io::Lock lock(mutex_);
+  return zones_.allocate(units);
+}
+
+void Space::abandon(const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  zones_.abandon(extent);
+}
+
+void Space::publish(Lsn lsn, const LogRecord& record) {
+  const io::Lock lock(mutex_);
+  for (const StripeProof& stripe : record.allocated) {
+    zones_.publish_alloc(stripe.where, lsn);
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(stripe.where.zone);
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (members_.usable(slots[slot].device)) continue;
+      HEXAD_ASSERT(zones_.mark_missing(stripe.where, slot).ok());
+    }
+  }
+  for (const alloc::Extent& extent : record.freed) {
+    HEXAD_ASSERT(zones_.publish_free(extent, lsn).ok());
+  }
+}
+
+std::uint64_t Space::reclaim(Lsn limit) {
+  const io::Lock lock(mutex_);
+  return zones_.reclaim(limit);
+}
+
+bool Space::has_deferred() {
+  const io::Lock lock(mutex_);
+  return zones_.counters().deferred > 0;
+}
+
+// Usable devices; only where they are too few also those that have left, whose cells then count as
+// missing: a degraded store goes on taking data.
+std::vector<alloc::DeviceSpace> Space::free_slabs() const {
+  std::vector<alloc::DeviceSpace> live;
+  std::vector<alloc::DeviceSpace> left;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    alloc::DeviceSpace space;
+    space.device = members_.at(i).id;
+    for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
+      if (!slab_taken_[i][slab]) space.free_slabs.push_back(slab);
+    }
+    if (space.free_slabs.empty()) continue;
+    (members_.usable(space.device) ? live : left).push_back(std::move(space));
+  }
+  for (alloc::DeviceSpace& space : left) {
+    if (live.size() >= shape_.cells()) break;
+    live.push_back(std::move(space));
+  }
+  return live;
+}
+
+Result<ZoneCreation> Space::prepare_zone() {
+  ZoneCreation creation;
+  {
+    const io::Lock lock(mutex_);
+    creation.zone = next_zone_;
+    HEXAD_TRY_ASSIGN(creation.slots, alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_));
+  }
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (members_.at(i).layout.slab_units > 0) creation.units = members_.at(i).layout.slab_units;
+  }
+
+  alloc::SlabHeader header;
+  header.store = shape_.uuid;
+  header.zone = creation.zone;
+  header.k = static_cast<std::uint8_t>(shape_.k());
+  header.m = static_cast<std::uint8_t>(shape_.m());
+  header.units = creation.units;
+  header.slots = creation.slots;
+  std::vector<AlignedBuffer> buffers;
+  io::IoBatch batch;
+  for (std::uint32_t slot = 0; slot < creation.slots.size(); ++slot) {
+    const alloc::ZoneSlot& place = creation.slots[slot];
+    io::Device* device = members_.device(place.device);
+    if (device == nullptr) continue;
+    header.slot = static_cast<std::uint8_t>(slot);
+    const std::string bytes = alloc::encode_slab_header(header);
+    buffers.push_back(AlignedBuffer::zeroed(round_up(bytes.size(), shape_.block)));
+    copy_bytes(buffers.back().bytes(), as_bytes(bytes));
+    batch.requests.push_back(
+        io::IoRequest::write(*device, members_.find(place.device)->layout.slab_offset(place.slab),
+                             buffers.back(), io::WriteMode::kDurable));
+    stats_.add(CounterId::kDeviceBytesSuper, buffers.back().size());
+  }
+  if (batch.requests.empty()) {
+    return Error{ErrorCode::kUnavailable, "no device is left to make a zone on", ""};
+  }
+  io::IoQueue& queue = batch.requests.front().device->queue();
+  queue.submit(batch);
+  queue.wait(batch);
+  // A device that fails here fails again at the first cell written to it, where its loss is
+  // handled; a header is needed only to find zones without the index, k copies of n would do.
+  std::uint32_t written = 0;
+  for (const io::IoRequest& request : batch.requests) written += request.status.ok() ? 1 : 0;
+  if (written < shape_.k()) return batch.first_error().error();
+  return creation;
+}
+
+bool Space::slabs_left() {
+  const io::Lock lock(mutex_);
+  return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();
+}
+
+Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  std::vector<alloc::ZoneImage> images;
+  for (const alloc::ZoneId zone : zones_.dirty_zones()) {
+    // Cleared now, so that what changes while the image is being written counts as dirty again;
+    // kept in unsaved_, so that a failed checkpoint does not forget it.
+    zones_.clear_dirty(zone);
+    unsaved_.insert(zone);
+  }
+  for (const alloc::ZoneId zone : unsaved_) {
+    HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn));
+    images.push_back(std::move(image));
+  }
+  return images;
+}
+
+void Space::images_written() {
+  const io::Lock lock(mutex_);
+  unsaved_.clear();
+}
+
+alloc::SpaceCounters Space::counters() {
+  const io::Lock lock(mutex_);
+  return zones_.counters();
+}
+
+std::uint64_t Space::zones_to_come() {
+  const io::Lock lock(mutex_);
+  return alloc::zones_left(free_slabs(), shape_.cells());
+}
+
+std::uint64_t Space::used_bytes(DeviceId device) {
+  const io::Lock lock(mutex_);
+  std::uint64_t units = 0;
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const auto& slots = *zones_.slots(zone);
+    const bool here = std::any_of(slots.begin(), slots.end(), [&](const alloc::ZoneSlot& slot) {
+      return slot.device == device;
+    });
+    if (!here) continue;
+    units += 1;  // the slab header
+    for (const alloc::UnitRun& run : zones_.live_runs(zone)) units += run.units;
+  }
+  return units * shape_.unit;
+}
+
+std::vector<alloc::ZoneId> Space::zone_ids() {
+  const io::Lock lock(mutex_);
+  return zones_.zone_ids();
+}
+
+std::vector<alloc::UnitRun> Space::live_runs(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  return zones_.live_runs(zone);
+}
+
+bool Space::is_live(const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  return zones_.is_live(extent);
+}
+
+std::uint32_t Space::largest_free_run() {
+  const io::Lock lock(mutex_);
+  return zones_.largest_free_run();
+}
+
+Status Space::check_invariants() {
+  const io::Lock lock(mutex_);
+  return zones_.check_invariants();
+}
+
+Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(where.zone);
+  if (slots == nullptr || where.end() > zones_.zone_units(where.zone)) {
+    return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
+                 "Run hexad fsck."};
+  }
+  const ec::StripeGeometry geometry{shape_.k(), shape_.m(),
+                                    stripe_rotation(where.unit, shape_.cells())};
+  std::vector<CellPlace> places(shape_.cells());
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    const std::uint32_t slot = ec::slot_of_role(geometry, role);
+    const alloc::ZoneSlot& place = (*slots)[slot];
+    const Member* member = members_.find(place.device);
+    places[role].id = place.device;
+    if (member == nullptr) continue;
+    places[role].device = member->device.get();
+    places[role].offset = member->layout.unit_offset(place.slab, where.unit);
+    places[role].readable = members_.usable(place.device) && !zones_.is_missing(where, slot);
+  }
+  return places;
+}
+
+void Space::heal(const CellPlace& place, ByteView cell) {
+  if (!may_heal_.load(std::memory_order_acquire)) return;
+  // The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like
+  // us. A failing device is noticed by the next commit.
+  if (place.device->write(place.offset, cell, io::WriteMode::kDurable).ok()) {
+    stats_.add(CounterId::kCellsHealed);
+  }
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,95 @@
+#include "core/store.h"
+
+#include <utility>
+
+#include "core/engine.h"
+#include "core/format.h"
+#include "core/opening.h"
+#include "core/stream_reader.h"
+#include "core/stream_writer.h"
+
+namespace hexad {
+
+Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system) {
+  HEXAD_TRY(options.validate());
+  std::unique_ptr<io::System> owned;
+  if (system == nullptr) {
+    HEXAD_TRY_ASSIGN(owned, io::make_real_system());
+    system = owned.get();
+  }
+  HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system));
+  // The first transaction goes the way of all others, which also proves that the store opens.
+  HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
+  Transaction transaction;
+  transaction.create_collection(kDefaultCollection);
+  HEXAD_TRY(store.commit(std::move(transaction)).status());
+  HEXAD_TRY(store.close());
+  return pool;
+}
+
+Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& options,
+                          io::System* system) {
+  HEXAD_TRY_ASSIGN(core::EngineParts parts, core::open_parts(pool, options, system));
+  auto engine = std::make_unique<core::Engine>(std::move(parts));
+  HEXAD_TRY(engine->start());
+  return Store(std::move(engine));
+}
+
+Store::Store(std::unique_ptr<core::Engine> engine) : engine_(std::move(engine)) {}
+Store::Store(Store&&) noexcept = default;
+Store& Store::operator=(Store&&) noexcept = default;
+Store::~Store() = default;
+
+Status Store::close() { return engine_->close(); }
+Result<Lsn> Store::commit(Transaction&& transaction) {
+  return engine_->commit(std::move(transaction));
+}
+void Store::submit(Transaction&& transaction, CommitCallback done) {
+  engine_->submit(std::move(transaction), std::move(done));
+}
+Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
+  return engine_->get(collection, name);
+}
+Result<std::uint64_t> Store::read(std::string_view collection, std::string_view name,
+                                  std::uint64_t offset, MutByteView into) {
+  return engine_->read(collection, name, offset, into);
+}
+Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
+  return engine_->stat(collection, name);
+}
+Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
+  return engine_->attributes(collection, name);
+}
+Result<ListPage> Store::list(std::string_view collection, const ListOptions& options) {
+  return engine_->list(collection, options);
+}
+Result<std::vector<CollectionInfo>> Store::collections() { return engine_->collections(); }
+
+Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
+                                                         std::string_view name, Hint hint) {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamWriter> writer,
+                   core::StreamWriter::open(*engine_, collection, name, hint));
+  return std::make_unique<ObjectWriter>(std::move(writer));
+}
+
+Result<std::unique_ptr<ObjectReader>> Store::open_reader(std::string_view collection,
+                                                         std::string_view name) {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamReader> reader,
+                   core::StreamReader::open(*engine_, collection, name));
+  return std::make_unique<ObjectReader>(std::move(reader));
+}
+
+Status Store::checkpoint() { return engine_->checkpoint(); }
+StoreStatus Store::status() { return engine_->status(); }
+Result<SpaceUsage> Store::space() { return engine_->space_usage(); }
+std::vector<Counter> Store::counters() { return engine_->counters(); }
+Result<FsckReport> Store::fsck(const FsckOptions& options) { return engine_->fsck(options); }
+std::vector<EffectiveOption> Store::effective_options() const {
+  return engine_->effective_options();
+}
+
+Result<StoreStatus> inspect(const PoolDescription& pool, io::System* system) {
+  return core::inspect_devices(pool, system);
+}
+
+}  // namespace hexad

@@ -1,0 +1,254 @@
+#include "core/stream_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Pages whose extents are kept in memory: about 4 GiB of object, some MiB of memory.
+constexpr std::size_t kSpillPages = 4096;
+
+compression::Hint to_compression(Hint hint) { return static_cast<compression::Hint>(hint); }
+
+void give_back(Engine& engine, const StagedObject& staged) {
+  for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
+  // Should this fail, the next opening takes the pages back.
+  if (staged.spilled > 0) engine.drop_body(staged.body).ignore();
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
+                                                         std::string_view collection,
+                                                         std::string_view name, Hint hint) {
+  HEXAD_TRY(engine.writable());
+  Transaction check;  // the argument rules are the transaction's
+  check.touch(collection, name);
+  HEXAD_TRY(check.problem());
+  HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, engine.find_collection(*state.view, collection));
+  auto staged = std::make_shared<StagedObject>();
+  staged->collection = collection;
+  staged->name = name;
+  staged->hint = hint;
+  staged->body = engine.new_body();
+  return std::unique_ptr<StreamWriter>(
+      new StreamWriter(engine, std::move(staged), record.compression));
+}
+
+StreamWriter::~StreamWriter() {
+  if (staged_ != nullptr) abandon();
+}
+
+Status StreamWriter::fail(const Error& error) {
+  if (staged_->problem.ok()) staged_->problem = error;
+  return error;
+}
+
+Status StreamWriter::append(ByteView data) {
+  if (staged_ == nullptr) {
+    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
+                 "Open a new one."};
+  }
+  HEXAD_TRY(staged_->problem);
+  if (data.size() > kMaxObjectSize - size_) {
+    return fail(Error{ErrorCode::kTooBig,
+                      "object " + printable(staged_->name) + ": more than " +
+                          std::to_string(kMaxObjectSize) + " bytes",
+                      ""});
+  }
+  while (!data.empty()) {
+    const std::size_t room = static_cast<std::size_t>(kPageSpan) - buffer_.size();
+    const ByteView part = data.first(std::min(room, data.size()));
+    buffer_.insert(buffer_.end(), part.begin(), part.end());
+    data = data.subspan(part.size());
+    size_ += part.size();
+    if (buffer_.size() == kPageSpan) HEXAD_TRY(write_page());
+  }
+  return {};
+}
+
+Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
+  if (staged_ == nullptr) {
+    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
+                 "Open a new one."};
+  }
+  Transaction check;
+  check.set_attr(staged_->collection, staged_->name, name, value);
+  HEXAD_TRY(check.problem());
+  staged_->attributes[std::string(name)] = value;
+  return {};
+}
+
+// The buffered bytes become the stripe of the page that ends at size_.
+Status StreamWriter::write_page() {
+  const auto page = static_cast<std::uint32_t>((size_ - 1) / kPageSpan);
+  auto flight = std::make_unique<Flight>();
+  flight->page = page;
+  flight->extent.offset = std::uint64_t{page} * kPageSpan;
+  flight->extent.length = buffer_.size();
+  Result<PreparedBlob> prepared =
+      engine_.preparer().prepare(buffer_, to_compression(staged_->hint), policy_);
+  if (!prepared.ok()) return fail(prepared.error());
+  flight->prepared = std::move(prepared).value();
+  buffer_.clear();
+
+  const std::uint64_t flight_bytes = kPageSpan + flight->prepared.cells.size();
+  while (!flights_.empty() &&
+         (flights_.size() + 1) * flight_bytes > engine_.options().stream_buffer) {
+    HEXAD_TRY(land_oldest());
+  }
+  Result<alloc::Extent> where = engine_.allocate_for_stream(flight->prepared.units);
+  if (!where.ok()) return fail(where.error());
+  flight->prepared.blob.where = *where;
+  flight->extent.blob = flight->prepared.blob;
+  Result<std::vector<CellPlace>> places = engine_.space().locate(*where);
+  HEXAD_ASSERT(places.ok());
+  for (std::uint32_t role = 0; role < engine_.shape().cells(); ++role) {
+    const CellPlace& place = (*places)[role];
+    if (!place.readable) continue;
+    // Durable before the publishing record is written: recovery need not prove what may be
+    // gigabytes.
+    flight->batch.requests.push_back(io::IoRequest::write(
+        *place.device, place.offset, flight->prepared.cell(role), io::WriteMode::kDurable));
+  }
+  engine_.stats().add(CounterId::kDeviceBytesUser, flight->prepared.blob.stored);
+  engine_.stats().add(CounterId::kDeviceBytesParity,
+                      std::uint64_t{flight->prepared.blob.cell_bytes} * engine_.shape().m());
+  if (!flight->batch.requests.empty()) {
+    flight->batch.requests.front().device->queue().submit(flight->batch);
+  }
+  flights_.push_back(std::move(flight));
+  return {};
+}
+
+Status StreamWriter::land_oldest() {
+  const std::unique_ptr<Flight> flight = std::move(flights_.front());
+  flights_.pop_front();
+  std::uint32_t good = 0;
+  if (!flight->batch.requests.empty()) {
+    flight->batch.requests.front().device->queue().wait(flight->batch);
+  }
+  std::set<DeviceId> failed;
+  for (const io::IoRequest& request : flight->batch.requests) {
+    if (request.status.ok()) {
+      ++good;
+    } else {
+      failed.insert(engine_.owner(request.device));
+    }
+  }
+  // R13: a device that did not take its cell leaves before anything that rests on this stripe is
+  // acknowledged; the commit then notes the cell as missing.
+  Status status = failed.empty() ? Status() : engine_.lose_devices(failed);
+  if (status.ok() && good < engine_.shape().k()) status = flight->batch.first_error();
+  if (!status.ok()) {
+    engine_.space().abandon(flight->extent.blob.where);
+    return fail(status.error().with_context("object " + printable(staged_->name) +
+                                            ": a piece could not be written"));
+  }
+  const Blob& blob = flight->extent.blob;
+  staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
+  staged_->pages[flight->page].push_back(std::move(flight->extent));
+  if (staged_->pages.size() >= kSpillPages) return spill();
+  return {};
+}
+
+Status StreamWriter::spill() {
+  Result<Lsn> committed = engine_.commit_internal([&](LogRecord& record) -> Status {
+    record.images.push_back({writer_key(staged_->body), std::string()});
+    for (const auto& [page, extents] : staged_->pages) {
+      record.images.push_back(
+          {page_key(staged_->body, page), encode_page(extents, engine_.shape().record)});
+    }
+    record.allocated = staged_->stripes;
+    return {};
+  });
+  if (!committed.ok()) return fail(committed.error());
+  staged_->spilled = staged_->pages.rbegin()->first + 1;
+  staged_->pages.clear();
+  staged_->stripes.clear();
+  return {};
+}
+
+std::shared_ptr<StagedObject> StreamWriter::take_staged() {
+  if (staged_ == nullptr) {
+    auto spent = std::make_shared<StagedObject>();
+    spent->problem = Error{ErrorCode::kClosed, "the writer has been published already", ""};
+    return spent;
+  }
+  Status status = staged_->problem;
+  if (status.ok() && !buffer_.empty()) {
+    if (buffer_.size() <= kInlineLimit && size_ <= kPageSpan) {
+      Extent extent;
+      extent.length = buffer_.size();
+      extent.bytes.assign(as_text(buffer_));
+      staged_->pages[0].push_back(std::move(extent));
+    } else {
+      status = write_page();
+    }
+  }
+  while (!flights_.empty()) {
+    const Status landed = land_oldest();
+    if (status.ok()) status = landed;
+  }
+  staged_->size = size_;
+  if (!status.ok()) {
+    auto failed = std::make_shared<StagedObject>();
+    failed->collection = staged_->collection;
+    failed->name = staged_->name;
+    failed->problem = status;
+    abandon();
+    return failed;
+  }
+  // Until a commit has taken it over, dropping the staged object gives its space back.
+  std::shared_ptr<StagedObject> staged = std::move(staged_);
+  StagedObject* raw = staged.get();
+  return std::shared_ptr<StagedObject>(raw, [staged, engine = &engine_](StagedObject* object) {
+    if (!object->published) give_back(*engine, *object);
+  });
+}
+
+void StreamWriter::abandon() {
+  while (!flights_.empty()) {
+    const std::unique_ptr<Flight>& flight = flights_.front();
+    if (!flight->batch.requests.empty()) {
+      flight->batch.requests.front().device->queue().wait(flight->batch);
+    }
+    engine_.space().abandon(flight->extent.blob.where);
+    flights_.pop_front();
+  }
+  give_back(engine_, *staged_);
+  staged_.reset();
+}
+
+Result<Lsn> StreamWriter::commit(ObjectWriter& owner) {
+  Transaction transaction;
+  transaction.publish(owner);
+  return engine_.commit(std::move(transaction));
+}
+
+}  // namespace hexad::core
+
+namespace hexad {
+
+ObjectWriter::ObjectWriter(std::unique_ptr<core::StreamWriter> impl) : impl_(std::move(impl)) {}
+ObjectWriter::~ObjectWriter() = default;
+Status ObjectWriter::append(ByteView data) { return impl_->append(data); }
+Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
+  return impl_->set_attr(name, value);
+}
+std::uint64_t ObjectWriter::size() const { return impl_->size(); }
+Result<Lsn> ObjectWriter::commit() { return impl_->commit(*this); }
+
+void Transaction::publish(ObjectWriter& writer) {
+  std::shared_ptr<core::StagedObject> staged = writer.impl_->take_staged();
+  TransactionOp& op = add(OpKind::kPublish, staged->collection, staged->name);
+  op.hint = staged->hint;
+  op.staged = std::move(staged);
+}
+
+}  // namespace hexad

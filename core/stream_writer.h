@@ -1,0 +1,60 @@
+// The engine's side of ObjectWriter: cuts the stream into pages, writes each page's stripe as soon
+// as it is full, and keeps only extents in memory.
+//
+// Crash: stripes are in flight in the allocator until the publishing commit, so a crash returns
+// them. When more than kSpillPages pages wait, their extents are committed under the writer's body
+// together with a writer key; the next opening finds that key and takes the pages back
+// (Engine::reclaim_abandoned_writers).
+#pragma once
+
+#include <deque>
+#include <memory>
+
+#include "core/engine.h"
+#include "core/staged_object.h"
+
+namespace hexad::core {
+
+class StreamWriter {
+ public:
+  static Result<std::unique_ptr<StreamWriter>> open(Engine& engine, std::string_view collection,
+                                                    std::string_view name, Hint hint);
+  // Gives back what was not published.
+  ~StreamWriter();
+
+  Status append(ByteView data);
+  Status set_attr(std::string_view name, std::string_view value);
+  std::uint64_t size() const { return size_; }
+  Result<Lsn> commit(ObjectWriter& owner);
+  // Flushes the rest and hands over what was written; the writer is spent. A failure is in the
+  // staged object's `problem`.
+  std::shared_ptr<StagedObject> take_staged();
+
+ private:
+  // One stripe on its way.
+  struct Flight {
+    std::uint32_t page = 0;
+    Extent extent;
+    PreparedBlob prepared;
+    io::IoBatch batch;
+  };
+
+  StreamWriter(Engine& engine, std::shared_ptr<StagedObject> staged,
+               const compression::Policy& policy)
+      : engine_(engine), staged_(std::move(staged)), policy_(policy) {}
+
+  Status fail(const Error& error);
+  Status write_page();
+  Status land_oldest();
+  Status spill();
+  void abandon();
+
+  Engine& engine_;
+  std::shared_ptr<StagedObject> staged_;  // null: taken
+  compression::Policy policy_;
+  std::uint64_t size_ = 0;
+  Bytes buffer_;  // of the page being filled
+  std::deque<std::unique_ptr<Flight>> flights_;
+};
+
+}  // namespace hexad::core

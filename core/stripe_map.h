@@ -1,0 +1,33 @@
+// Where the cells of a stripe are: the bridge between addresses in records and devices.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "alloc/zone.h"
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/device.h"
+
+namespace hexad::core {
+
+struct CellPlace {
+  DeviceId id = 0;
+  io::Device* device = nullptr;  // null: not attached
+  std::uint64_t offset = 0;      // bytes, of the cell's start on that device
+  // The device is a live member and this cell was written to it: its bytes may be used.
+  bool readable = false;
+};
+
+class StripeMap {
+ public:
+  virtual ~StripeMap() = default;
+  // The cells in role order, k+m of them. Any thread. Errors: kCorruption (no such zone, units out
+  // of range).
+  virtual Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const = 0;
+  // A cell that could not be read or did not verify, with the bytes it should have: to be written
+  // back where that is allowed. Never fails the read.
+  virtual void heal(const CellPlace& place, ByteView cell) = 0;
+};
+
+}  // namespace hexad::core
