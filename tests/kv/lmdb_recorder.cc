@@ -33,12 +33,19 @@ void note(FileEvent event) {
   if (recorded_sink) recorded_sink(std::move(event));
 }
 
-void note_write(int fd, std::uint64_t offset, std::string bytes) {
-  FileEvent event;
-  event.offset = offset;
-  event.bytes = std::move(bytes);
-  event.durable = (::fcntl(fd, F_GETFL) & O_DSYNC) != 0;
-  note(std::move(event));
+// A crash may keep any pages of one call, so each page is an event.
+void note_write(int fd, std::uint64_t offset, std::string_view bytes) {
+  constexpr std::uint64_t kPage = 4096;
+  while (!bytes.empty()) {
+    const std::size_t length = std::min<std::size_t>(bytes.size(), kPage - offset % kPage);
+    FileEvent event;
+    event.offset = offset;
+    event.bytes = std::string(bytes.substr(0, length));
+    event.durable = (::fcntl(fd, F_GETFL) & O_DSYNC) != 0;
+    note(std::move(event));
+    offset += length;
+    bytes.remove_prefix(length);
+  }
 }
 
 std::string gather(const iovec* parts, int count, ssize_t written) {

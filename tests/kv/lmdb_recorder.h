@@ -13,6 +13,7 @@
 
 namespace hexad::kv::testing {
 
+// A write call is one event per page of 4 KiB that it touches.
 struct FileEvent {
   enum class Kind { kWrite, kSync, kResize };
   Kind kind = Kind::kWrite;

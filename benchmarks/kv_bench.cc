@@ -1,0 +1,236 @@
+// What do the memtable, the log's planning and the index cost? One thread. Times are per operation;
+// keys are "obj/" and a number behind a prefix of 24 bytes, in random order, values 100 bytes.
+#include <benchmark/benchmark.h>
+
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+#include "io/executor.h"
+#include "io/memory_device.h"
+#include "io/rng.h"
+#include "kv/lmdb_index.h"
+#include "kv/log_scan.h"
+#include "kv/log_writer.h"
+#include "kv/memtable.h"
+
+namespace {
+
+using namespace hexad;
+using namespace hexad::kv;
+
+std::string key_of(std::uint64_t number) {
+  char key[64];
+  std::snprintf(key, sizeof(key), "collection/0001/objects/obj/%012llu",
+                static_cast<unsigned long long>(number * 0x9e3779b97f4a7c15u >> 24));
+  return key;
+}
+
+std::vector<std::string> keys(std::uint64_t count) {
+  std::vector<std::string> all;
+  for (std::uint64_t i = 0; i < count; ++i) all.push_back(key_of(i));
+  return all;
+}
+
+const std::string kValue(100, 'v');
+
+// What a new key costs when `n` are there.
+void memtable_apply(benchmark::State& state) {
+  const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
+  std::uint64_t bytes = 0;
+  for (auto _ : state) {
+    Memtable table;
+    Lsn lsn = 0;
+    for (const std::string& key : all) table.apply(++lsn, key, kValue);
+    bytes = table.bytes();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * all.size()));
+  state.counters["bytes_per_key"] = static_cast<double>(bytes) / static_cast<double>(all.size());
+}
+
+void memtable_get(benchmark::State& state) {
+  const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
+  Memtable table;
+  Lsn lsn = 0;
+  for (const std::string& key : all) table.apply(++lsn, key, kValue);
+  io::Rng rng(1);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(table.get(all[rng.below(all.size())]));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void memtable_walk(benchmark::State& state) {
+  const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
+  Memtable table;
+  Lsn lsn = 0;
+  for (const std::string& key : all) table.apply(++lsn, key, kValue);
+  for (auto _ : state) {
+    std::uint64_t bytes = 0;
+    auto it = table.iterate();
+    for (it.seek_to_first(); it.valid(); it.next()) bytes += it.key().size();
+    benchmark::DoNotOptimize(bytes);
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * all.size()));
+}
+
+// The structure that the memtable's tree was chosen against.
+void map_apply(benchmark::State& state) {
+  const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
+  for (auto _ : state) {
+    std::map<std::string, std::string, std::less<>> table;
+    for (const std::string& key : all) table.emplace(key, kValue);
+    benchmark::DoNotOptimize(table.size());
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * all.size()));
+}
+
+void map_get(benchmark::State& state) {
+  const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
+  std::map<std::string, std::string, std::less<>> table;
+  for (const std::string& key : all) table.emplace(key, kValue);
+  io::Rng rng(1);
+  for (auto _ : state) {
+    benchmark::DoNotOptimize(table.find(std::string_view(all[rng.below(all.size())])));
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+// Planning and encoding one block with one record of this size, for three copies.
+void log_prepare(benchmark::State& state) {
+  const auto queue = io::make_memory_queue();
+  std::vector<std::unique_ptr<io::Device>> devices;
+  LogWriterOptions options;
+  for (int i = 0; i < 3; ++i) {
+    devices.push_back(io::make_memory_device("log", 64_MiB, *queue).value());
+    options.areas.push_back({devices.back().get(), 0, 64_MiB});
+  }
+  LogWriter writer = LogWriter::create(std::move(options)).value();
+  const std::string record(static_cast<std::size_t>(state.range(0)), 'r');
+  const std::string_view records[] = {record};
+  for (auto _ : state) {
+    Result<PreparedBlock> block = writer.prepare(writer.next_lsn(), records, 0);
+    if (!block.ok()) std::abort();
+    benchmark::DoNotOptimize(block->requests.data());
+    writer.trim(block->point());
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
+// Finding the blocks of three full copies of 64 MiB; bytes read.
+void log_scan_copies(benchmark::State& state) {
+  const auto queue = io::make_memory_queue();
+  std::vector<std::unique_ptr<io::Device>> devices;
+  LogWriterOptions options;
+  for (int i = 0; i < 3; ++i) {
+    devices.push_back(io::make_memory_device("log", 64_MiB, *queue).value());
+    options.areas.push_back({devices.back().get(), 0, 64_MiB});
+  }
+  const std::vector<LogArea> areas = options.areas;
+  LogWriter writer = LogWriter::create(std::move(options)).value();
+  const std::string record(static_cast<std::size_t>(state.range(0)), 'r');
+  const std::string_view records[] = {record};
+  std::size_t blocks = 0;
+  for (;; ++blocks) {
+    Result<PreparedBlock> block = writer.prepare(writer.next_lsn(), records, 0);
+    if (!block.ok()) break;
+    for (const io::IoRequest& request : block->requests) {
+      if (!request.device->write(request.offset, {request.data, request.length}).ok()) std::abort();
+    }
+  }
+  for (auto _ : state) {
+    const Result<LogScan> scan = scan_log(areas, LogScanOptions{});
+    if (!scan.ok() || scan->blocks.size() != blocks) std::abort();
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 3 * 64_MiB));
+}
+
+class IndexWorld {
+ public:
+  IndexWorld() {
+    const char* base = std::getenv("TEST_TMPDIR");
+    dir_ = std::string(base != nullptr ? base : "/tmp") + "/hexad-kv-bench-XXXXXX";
+    if (::mkdtemp(dir_.data()) == nullptr) std::abort();
+    LmdbOptions options;
+    options.dir = dir_ + "/index";
+    index = open_lmdb_index(options, *executor_).value();
+  }
+  ~IndexWorld() {
+    index.reset();
+    std::filesystem::remove_all(dir_);
+  }
+  // One checkpoint of sorted new keys.
+  void load(std::uint64_t count) {
+    std::map<std::string, std::string> sorted;
+    for (std::uint64_t i = 0; i < count; ++i) sorted[key_of(i)] = kValue;
+    std::vector<IndexChange> changes;
+    for (const auto& [key, value] : sorted) changes.push_back({key, value});
+    if (!index->apply(index->applied_lsn() + 1, 1, changes).ok()) std::abort();
+  }
+
+ private:
+  std::string dir_;
+  std::unique_ptr<io::Executor> executor_ = io::make_thread_executor(1);
+
+ public:
+  std::unique_ptr<Index> index;
+};
+
+void index_apply(benchmark::State& state) {
+  for (auto _ : state) {
+    IndexWorld world;
+    world.load(static_cast<std::uint64_t>(state.range(0)));
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+// One snapshot and one get each, as a read of one object does.
+void index_get(benchmark::State& state) {
+  IndexWorld world;
+  world.load(static_cast<std::uint64_t>(state.range(0)));
+  io::Rng rng(1);
+  for (auto _ : state) {
+    const auto reader = world.index->snapshot();
+    const auto found =
+        (*reader)->get(key_of(rng.below(static_cast<std::uint64_t>(state.range(0)))));
+    if (!found.ok() || !found->has_value()) std::abort();
+  }
+  state.SetItemsProcessed(state.iterations());
+}
+
+void index_walk(benchmark::State& state) {
+  IndexWorld world;
+  world.load(static_cast<std::uint64_t>(state.range(0)));
+  for (auto _ : state) {
+    const auto reader = world.index->snapshot();
+    const auto cursor = (*reader)->cursor();
+    std::int64_t count = 0;
+    if (!(*cursor)->seek_to_first().ok()) std::abort();
+    while ((*cursor)->valid()) {
+      ++count;
+      if (!(*cursor)->next().ok()) std::abort();
+    }
+    if (count != state.range(0)) std::abort();
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
+BENCHMARK(memtable_apply)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(memtable_get)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(memtable_walk)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(map_apply)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(map_get)->Arg(10'000)->Arg(1'000'000);
+BENCHMARK(log_prepare)->Arg(200)->Arg(4'096)->Arg(65'536)->Arg(1'048'576);
+BENCHMARK(log_scan_copies)->Arg(200)->Arg(65'536)->Unit(benchmark::kMillisecond);
+BENCHMARK(index_apply)->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(index_get)->Arg(100'000);
+BENCHMARK(index_walk)->Arg(100'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
