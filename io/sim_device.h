@@ -62,7 +62,7 @@ class SimDisk {
   SimDisk(std::string name, std::shared_ptr<const CowImage> content, SimDiskOptions options);
 
   const std::string& name() const { return name_; }
-  std::uint64_t size() const { return content_.size(); }
+  std::uint64_t size() const { return content_->size(); }
   const SimDiskOptions& options() const { return options_; }
 
   void inject(const Fault& fault) { faults_.inject(fault); }
@@ -94,15 +94,17 @@ class SimDisk {
   friend class SimQueue;
   friend class SimSystem;
 
-  void store(std::uint64_t offset, ByteView bytes);
+  // The content, private to this disk from now on.
+  CowImage& own_content();
+  void store(std::uint64_t offset, std::uint64_t length, const Bytes* data);
   // Picks what the cache has written back by chance and forgets the rest.
   void lose_power(Rng& rng);
 
   const std::string name_;
   const SimDiskOptions options_;
-  CowImage content_;  // what reads see
-  std::optional<CowImage> previous_;
-  WriteCache cache_;  // what a loss of power leaves
+  std::shared_ptr<CowImage> content_;   // what reads see
+  std::shared_ptr<CowImage> previous_;  // what every block held before its last write, or null
+  WriteCache cache_;                    // what a loss of power leaves
   FaultList faults_;
   Counts counts_;
   bool present_ = true;
@@ -161,16 +163,16 @@ class SimQueue final : public IoQueue {
   struct Op;     // one request under way
 
   void launch(const std::shared_ptr<Going>& going, IoRequest& request);
+  std::optional<Fault> pick_fault(const Op& op);
+  void begin_write(Op& op);
+  void begin_flush(Op& op);
   void land(Op& op);
   Status effect(Op& op);
   Status read_effect(Op& op);
   Status write_effect(Op& op);
   Status flush_effect(Op& op);
-  void begin(Op& op);
-  void persist(Op& op, std::uint64_t offset, std::uint64_t length,
-               std::shared_ptr<const Bytes> data);
   void finish_one(const std::shared_ptr<Going>& going);
-  Nanos duration_of(const IoRequest& request, const std::optional<Fault>& fault);
+  Nanos duration_of(const Op& op);
 
   SimExecutor& executor_;
   const SimLatency latency_;

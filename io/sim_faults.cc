@@ -3,12 +3,24 @@
 namespace hexad::io {
 
 std::string_view to_string(FaultKind kind) {
-  static constexpr std::string_view kNames[kFaultKinds] = {
-      "read error",         "read flip",         "stored flip",     "read zeros",
-      "stale read",         "misdirected read",  "write error",     "partial write error",
-      "late write error",   "no space",          "torn write",      "lost write",
-      "misdirected write",  "flush error",       "lying flush",     "device error",
-      "hang",               "slow"};
+  static constexpr std::string_view kNames[kFaultKinds] = {"read error",
+                                                           "read flip",
+                                                           "stored flip",
+                                                           "read zeros",
+                                                           "stale read",
+                                                           "misdirected read",
+                                                           "write error",
+                                                           "partial write error",
+                                                           "late write error",
+                                                           "no space",
+                                                           "torn write",
+                                                           "lost write",
+                                                           "misdirected write",
+                                                           "flush error",
+                                                           "lying flush",
+                                                           "device error",
+                                                           "hang",
+                                                           "slow"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -22,9 +34,9 @@ bool strikes(FaultKind kind, IoOp op) {
 std::optional<Fault> FaultList::next(const IoRequest& request) {
   for (auto fault = faults_.begin(); fault != faults_.end(); ++fault) {
     if (!strikes(fault->kind, request.op)) continue;
-    const std::uint64_t end =
-        fault->length > Fault::kForever - fault->offset ? Fault::kForever
-                                                        : fault->offset + fault->length;
+    const std::uint64_t end = fault->length > Fault::kForever - fault->offset
+                                  ? Fault::kForever
+                                  : fault->offset + fault->length;
     const bool touches = request.op == IoOp::kFlush ||
                          (request.offset < end && request.offset + request.length > fault->offset);
     if (!touches) continue;

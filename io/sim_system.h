@@ -28,7 +28,7 @@ struct SimOptions {
   SimDiskOptions disk{};              // for disks that are created or come from a crash state
   CrashRecorder* recorder = nullptr;  // records every disk; outlives the system
   // Shared by the simulations of a test that makes many; null for stacks of its own.
-  std::shared_ptr<FiberStacks> stacks;
+  std::shared_ptr<FiberStacks> stacks = nullptr;
 };
 
 class SimSystem final : public System {

@@ -89,11 +89,19 @@ void WriteCache::end_flush(const std::vector<OpId>& covered, bool success) {
   pending_ = std::move(keep);
 }
 
-void WriteCache::make_durable(const PendingWrite& write, std::vector<PendingWrite>& older) {
-  // Crash states may still look at the image as it was.
+// Crash states and snapshots may still look at the image as it was.
+CowImage& WriteCache::own_durable() {
   if (durable_.use_count() > 1) durable_ = std::make_shared<CowImage>(durable_);
-  apply(*durable_, write, Survival{Survival::Kind::kWhole, 0, 0});
   ++version_;
+  return *durable_;
+}
+
+void WriteCache::damage(std::uint64_t offset, ByteView bytes) {
+  own_durable().write(offset, bytes);
+}
+
+void WriteCache::make_durable(const PendingWrite& write, std::vector<PendingWrite>& older) {
+  apply(own_durable(), write, Survival{Survival::Kind::kWhole, 0, 0});
   if (write.resize) return;
   for (PendingWrite& other : older) {
     if (!other.completed || other.resize) continue;

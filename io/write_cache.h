@@ -85,6 +85,9 @@ class WriteCache {
   std::vector<OpId> begin_flush() const;
   void end_flush(const std::vector<OpId>& covered, bool success);
 
+  // Changes durable bytes, as a fault of the medium does.
+  void damage(std::uint64_t offset, ByteView bytes);
+
   const std::vector<PendingWrite>& pending() const { return pending_; }
   const std::shared_ptr<CowImage>& durable() const { return durable_; }
   // Grows whenever the durable image may have changed.
@@ -94,6 +97,7 @@ class WriteCache {
   void apply(CowImage& image, const PendingWrite& write, const Survival& survival) const;
 
  private:
+  CowImage& own_durable();
   // Applies the write to the durable image and cuts it out of `older` (W2).
   void make_durable(const PendingWrite& write, std::vector<PendingWrite>& older);
 
