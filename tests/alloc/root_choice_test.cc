@@ -413,6 +413,17 @@ TEST_CASE("root_choice: a device without a readable root is not trusted and not 
   CHECK(standing_of(*choice, 0) == Standing::kStale);
 }
 
+TEST_CASE("root_choice: the highest promise counts, also one that the newest root does not carry") {
+  auto devices = all_with(next_epoch_root(promise_root({first_root(6), 4, 6, {}})));
+  devices[3].roots = {first_root(6)};
+  devices[3].roots[0].promised_epoch = 99;
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root.promised_epoch == 6);
+  CHECK(choice->promised_epoch == 99);
+  CHECK(promise_root(*choice).promised_epoch == 100);
+}
+
 TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") {
   const Root root = first_root(6);
   auto devices = all_with(root);
