@@ -135,6 +135,29 @@ TEST_CASE("sim_device: a seed gives one history, and requests overtake one anoth
   REQUIRE(orders.size() > 15);
 }
 
+TEST_CASE("sim_device: the history of a seed is the same in every build mode") {
+  SimSystem system(SimOptions{.seed = 11});
+  const auto device = system.create_device("disk", 1_MiB).value();
+  system.disk("disk").inject({FaultKind::kWriteTorn, 0, Fault::kForever, 5, 3, 0});
+  system.run([&] {
+    Mutex mutex(system.executor());
+    std::vector<std::unique_ptr<Thread>> threads;
+    for (std::uint64_t t = 0; t < 4; ++t) {
+      threads.push_back(system.executor().start("writer", [&, t] {
+        for (std::uint64_t i = 0; i < 5; ++i) {
+          const AlignedBuffer data = pattern(t * 10 + i, 4096 * (i + 1));
+          const Lock lock(mutex);
+          REQUIRE(device->write(t * 64_KiB, data).ok());
+          if (i == t) REQUIRE(device->flush().ok());
+        }
+      }));
+    }
+    for (auto& thread : threads) thread->join();
+  });
+  system.power_cut();
+  REQUIRE(system.trace_hash() == 0xb33225b392cf2221);
+}
+
 TEST_CASE("sim_device: read faults do what they say, and are counted") {
   One it;
   SECTION("an error, once") {
