@@ -52,13 +52,28 @@ const char* MemtableArena::copy(std::string_view bytes) {
   return to;
 }
 
-struct MemtableTree::Node {
+// One cache line says whether the key shares the node's prefix; eight more hold the words.
+struct alignas(64) MemtableTree::Node {
+  static constexpr std::size_t kPrefix = 48;
+
   std::uint32_t count = 0;
   bool leaf = true;
-  std::size_t common = 0;  // bytes
+  std::uint64_t common = 0;  // bytes
+  char prefix[kPrefix];      // the first of them, so that no key is looked at for short ones
   std::uint64_t words[kFanout];
   MemtableEntry* entries[kFanout];
   std::unique_ptr<Node> children[kFanout];
+
+  // Where `key` stands to the prefix that all keys share: before, with (0) or behind them.
+  int compare_prefix(std::string_view key) const {
+    const std::size_t near = std::min<std::size_t>(common, kPrefix);
+    const int order = key.substr(0, near).compare(std::string_view(prefix, near));
+    if (order != 0 || common <= kPrefix) return order;
+    return key.substr(0, common).compare(entries[0]->key().substr(0, common));
+  }
+  void prefetch() const {
+    for (std::size_t i = 0; i < kFanout; i += 8) __builtin_prefetch(&words[i]);
+  }
 };
 
 MemtableTree::MemtableTree() : root_(std::make_unique<Node>()), nodes_(1) {}
@@ -69,11 +84,7 @@ std::uint64_t MemtableTree::bytes() const { return arena_.bytes() + nodes_ * siz
 // The number of entries of `node` with a key < `key`.
 std::size_t MemtableTree::lower_bound(const Node& node, std::string_view key) {
   if (node.count == 0) return 0;
-  if (node.common > 0) {
-    const int order =
-        key.substr(0, node.common).compare(node.entries[0]->key().substr(0, node.common));
-    if (order != 0) return order < 0 ? 0 : node.count;
-  }
+  if (const int order = node.compare_prefix(key); order != 0) return order < 0 ? 0 : node.count;
   const std::uint64_t word = word_at(key, node.common);
   const std::uint64_t* const end = node.words + node.count;
   const std::uint64_t* const first = std::lower_bound(node.words, end, word);
@@ -88,6 +99,9 @@ std::size_t MemtableTree::lower_bound(const Node& node, std::string_view key) {
 void MemtableTree::reword(Node& node) {
   const std::string_view first = node.entries[0]->key();
   node.common = common_prefix(first, node.entries[node.count - 1]->key());  // T3: sorted
+  if (node.common > 0) {
+    std::memcpy(node.prefix, first.data(), std::min<std::size_t>(node.common, Node::kPrefix));
+  }
   for (std::size_t i = 0; i < node.count; ++i) {
     node.words[i] = word_at(node.entries[i]->key(), node.common);
   }
@@ -128,19 +142,31 @@ std::unique_ptr<MemtableTree::Node> MemtableTree::split(Node& node, std::size_t 
   return right;
 }
 
-MemtableEntry* MemtableTree::at_or_after(std::string_view key) const {
-  const Node* node = root_.get();
+MemtableEntry* MemtableTree::descend(std::string_view key, Path* path) const {
+  Node* node = root_.get();
   for (;;) {
+    node->prefetch();
     std::size_t at = lower_bound(*node, key);
     if (node->leaf) {
+      if (path != nullptr) path->steps[path->depth++] = {node, at};
       if (at < node->count) return node->entries[at];
       // Behind this leaf's last entry the list goes on.
       return node->count == 0 ? nullptr : node->entries[node->count - 1]->next;
     }
     // Child `at` begins at or after the key; an entry before it may still lie in child at - 1.
-    if (at == node->count || node->entries[at]->key() != key) at = at == 0 ? 0 : at - 1;
+    const bool exact = at < node->count && node->entries[at]->key() == key;
+    const bool smallest = at == 0 && !exact;
+    if (at > 0 && !exact) --at;
+    if (path != nullptr) {
+      path->steps[path->depth++] = {node, at};
+      if (smallest) path->smallest_depth = path->depth;
+    }
     node = node->children[at].get();
   }
+}
+
+MemtableEntry* MemtableTree::at_or_after(std::string_view key) const {
+  return descend(key, nullptr);
 }
 
 MemtableEntry* MemtableTree::find(std::string_view key) const {
@@ -149,7 +175,8 @@ MemtableEntry* MemtableTree::find(std::string_view key) const {
 }
 
 MemtableEntry* MemtableTree::find_or_add(std::string_view key, bool* created) {
-  MemtableEntry* const after = at_or_after(key);
+  Path path;
+  MemtableEntry* const after = descend(key, &path);
   *created = after == nullptr || after->key() != key;
   if (!*created) return after;
   auto* const entry = new (arena_.allocate(sizeof(MemtableEntry))) MemtableEntry;
@@ -159,37 +186,20 @@ MemtableEntry* MemtableTree::find_or_add(std::string_view key, bool* created) {
   entry->previous = after == nullptr ? last_ : after->previous;
   (entry->previous == nullptr ? first_ : entry->previous->next) = entry;
   (after == nullptr ? last_ : after->previous) = entry;
-  add(entry);
+  add(entry, path);
   return entry;
 }
 
-void MemtableTree::add(MemtableEntry* entry) {
-  struct Step {
-    Node* node;
-    std::size_t at;
-  };
-  Step path[32];  // fan-out at least 32 below the root: never reached
-  std::size_t depth = 0;
-  Node* node = root_.get();
-  for (;;) {
-    std::size_t at = lower_bound(*node, entry->key());
-    if (node->leaf) {
-      path[depth++] = {node, at};
-      break;
-    }
-    if (at == 0) {  // a new smallest key: T1 on the way down
-      node->entries[0] = entry;
-      reword(*node);
-    } else {
-      --at;
-    }
-    path[depth++] = {node, at};
-    node = node->children[at].get();
+void MemtableTree::add(MemtableEntry* entry, Path& path) {
+  // A new smallest key of the whole tree is the first one below every first child: T1.
+  for (std::size_t i = 0; i < path.smallest_depth; ++i) {
+    path.steps[i].node->entries[0] = entry;
+    reword(*path.steps[i].node);
   }
-
+  std::size_t depth = path.depth;
   Node* child = nullptr;  // to be inserted beside the level below
   for (;;) {
-    Step& step = path[--depth];
+    const Step step = path.steps[--depth];
     std::size_t at = step.at;
     Node& target = *step.node;
     if (target.count < kFanout) {
@@ -217,7 +227,7 @@ void MemtableTree::add(MemtableEntry* entry) {
       root_ = std::move(root);
       return;
     }
-    path[depth - 1].at += 1;  // right of the child that was split
+    path.steps[depth - 1].at += 1;  // right of the child that was split
   }
 }
 
@@ -233,7 +243,9 @@ void MemtableTree::rebuild() {
       entry->next = nullptr;
       (last_ == nullptr ? first_ : last_->next) = entry;
       last_ = entry;
-      add(entry);
+      Path path;
+      descend(entry->key(), &path);
+      add(entry, path);
     }
     entry = next;
   }

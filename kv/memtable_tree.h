@@ -82,11 +82,23 @@ class MemtableTree {
 
  private:
   struct Node;
+  struct Step {
+    Node* node = nullptr;
+    std::size_t at = 0;  // the child taken; in the leaf the place of the key
+  };
+  // The way from the root to a leaf. Fan-out at least 32 below the root: never this deep.
+  struct Path {
+    Step steps[16];
+    std::size_t depth = 0;
+    std::size_t smallest_depth = 0;  // inner nodes from the root on whose keys are all larger
+  };
   static std::size_t lower_bound(const Node& node, std::string_view key);
   static void reword(Node& node);
   static void insert_at(Node& node, std::size_t at, MemtableEntry* entry, Node* child);
   static std::unique_ptr<Node> split(Node& node, std::size_t at);
-  void add(MemtableEntry* entry);
+  // The first entry >= key, and the way to its leaf.
+  MemtableEntry* descend(std::string_view key, Path* path) const;
+  void add(MemtableEntry* entry, Path& path);
   void check(const Node& node, std::size_t* count) const;
 
   MemtableArena arena_;
