@@ -1,0 +1,481 @@
+#!/usr/bin/env python3
+"""The command line from outside: every verb, its JSON, its exit codes, bad input."""
+
+import base64
+import os
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from cli_testing import DEVICES, HEXAD, PoolTest, hexad, main  # pylint: disable=wrong-import-position
+
+BINARY = bytes(range(256)) * 64
+
+
+class Objects(PoolTest):
+    def test_put_and_get_return_the_same_bytes(self):
+        for size in (0, 1, 255, 4096, 65537, 4 << 20, (9 << 20) + 13):
+            data = os.urandom(size)
+            source = self.write("source", data)
+            self.ok("put", self.pool, f"same/{size}", source)
+            target = self.path("target")
+            self.ok("get", self.pool, f"same/{size}", target)
+            self.assertEqual(self.read(target), data)
+            self.assertEqual(self.ok("cat", self.pool, f"same/{size}").raw, data)
+
+    def test_put_reads_standard_input_and_get_writes_standard_output(self):
+        self.ok("put", self.pool, "piped", "-", stdin=BINARY)
+        answer = self.ok("get", self.pool, "piped", "-")
+        self.assertEqual(answer.raw, BINARY)
+
+    def test_put_says_name_size_and_version(self):
+        first = self.ok("put", "--json", self.pool, "versions", "-", stdin=b"one").json
+        second = self.ok("put", self.pool, "versions", "-", "--json", stdin=b"three").json
+        self.assertEqual(first["name"], "versions")
+        self.assertEqual((first["size"], second["size"]), (3, 5))
+        self.assertGreater(second["version"], first["version"])
+
+    def test_quiet_is_silent(self):
+        answer = self.ok("put", "-q", self.pool, "quiet", "-", stdin=b"x")
+        self.assertEqual((answer.raw, answer.error), (b"", ""))
+
+    def test_get_of_a_range(self):
+        self.ok("put", self.pool, "range", "-", stdin=BINARY)
+        part = self.ok("cat", self.pool, "range", "--offset", "1000", "--length", "1KiB").raw
+        self.assertEqual(part, BINARY[1000:2024])
+        tail = self.ok("cat", self.pool, "range", "--offset", str(len(BINARY) - 3)).raw
+        self.assertEqual(tail, BINARY[-3:])
+        self.assertEqual(self.ok("cat", self.pool, "range", "--offset", "1GiB").raw, b"")
+
+    def test_a_failed_get_leaves_no_file(self):
+        target = self.path("target")
+        self.fails(1, "get", self.pool, "no such object", target)
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_get_replaces_a_file_whole_and_keeps_its_mode(self):
+        self.ok("put", self.pool, "replace", "-", stdin=b"new")
+        target = self.write("target", b"something old and longer")
+        os.chmod(target, 0o640)
+        self.ok("get", self.pool, "replace", target)
+        self.assertEqual(self.read(target), b"new")
+        self.assertEqual(os.stat(target).st_mode & 0o777, 0o640)
+        self.assertEqual(os.listdir(self.folder), ["target"])
+
+    def test_get_writes_devices_in_place(self):
+        self.ok("put", self.pool, "null", "-", stdin=BINARY)
+        self.ok("get", self.pool, "null", "/dev/null")
+        self.assertFalse(os.path.isfile("/dev/null"))
+
+    def test_get_into_a_directory_is_refused(self):
+        self.ok("put", self.pool, "directory", "-", stdin=b"x")
+        self.fails(2, "get", self.pool, "directory", self.folder)
+
+    def test_put_of_missing_files_and_directories(self):
+        self.fails(1, "put", self.pool, "x", self.path("missing"))
+        answer = self.fails(2, "put", self.pool, "x", self.folder)
+        self.assertIn("import", answer.error)
+
+    def test_missing_objects_and_collections_are_not_found(self):
+        for words in (["cat", self.pool, "nothing"], ["stat", self.pool, "nothing"],
+                      ["rm", self.pool, "nothing"], ["mv", self.pool, "nothing", "x"],
+                      ["ls", self.pool, "--collection", "nothing"],
+                      ["rm", self.pool, "--collection", "nothing", "x"],
+                      ["put", self.pool, "x", "-", "--collection", "nothing"],
+                      ["bucket", "rm", self.pool, "nothing"]):
+            self.fails(1, *words)
+
+    def test_errors_are_objects_with_json(self):
+        answer = self.fails(1, "stat", self.pool, "nothing", "--json")
+        self.assertEqual(answer.json["error"]["code"], "not found")
+        self.assertIn("nothing", answer.json["error"]["message"])
+        self.assertIn("hint", answer.json["error"])
+
+    def test_stat_tells_what_is_known(self):
+        self.ok("put", self.pool, "known", "-", stdin=b"x" * 5000)
+        found = self.ok("stat", self.pool, "known", "--json").json
+        self.assertEqual(found["name"], "known")
+        self.assertEqual(found["size"], 5000)
+        for key in ("version", "mtime", "stored", "extents"):
+            self.assertIsInstance(found[key], int)
+        self.assertIsInstance(found["placement"], str)
+        self.assertEqual(found["attributes"], [])
+        self.assertLess(abs(found["mtime"] - time.time_ns()), 600 * 10**9)
+        self.assertIn("5000", self.ok("stat", self.pool, "known").text)
+
+    def test_names_of_1024_bytes_work_and_others_are_refused(self):
+        longest = "n" * 1024
+        self.ok("put", self.pool, longest, "-", stdin=b"long")
+        self.assertEqual(self.ok("cat", self.pool, longest).raw, b"long")
+        self.fails(2, "put", self.pool, longest + "n", "-", stdin=b"x")
+        self.fails(2, "put", self.pool, "", "-", stdin=b"x")
+        self.ok("rm", self.pool, longest)
+
+    def test_names_that_look_like_something_else(self):
+        for name in ("ls", "[a,b]", "--", "a b", "-x", "é", "a\\b", "=", "{}", "\x01[", "a\nb"):
+            self.ok("put", self.pool, "--", name, "-", stdin=name.encode())
+            self.assertEqual(self.ok("cat", self.pool, "--", name).raw, name.encode())
+            self.ok("rm", self.pool, "--", name)
+
+    def test_names_that_are_not_utf8(self):
+        name = b"\xff\xfe/caf\xe9"
+        encoded = base64.b64encode(name).decode()
+        self.ok("put", self.pool, "--name-b64", encoded, "-", stdin=b"bytes")
+        self.assertEqual(self.ok("cat", self.pool, name).raw, b"bytes")
+        found = self.ok("stat", self.pool, "--json", "--name-b64", encoded).json
+        self.assertEqual(found["name_b64"], encoded)
+        self.assertNotIn("name", found)
+        listed = self.ok("ls", self.pool, "--json", name).json["entries"]
+        self.assertEqual([entry["name_b64"] for entry in listed], [encoded])
+        self.assertEqual(self.ok("ls", self.pool, name, "-0").raw, name + b"\0")
+        self.fails(2, "cat", self.pool, "--name-b64", "not base64!")
+        self.ok("rm", self.pool, "--name-b64", encoded)
+
+    def test_mv_renames_and_refuses_to_overwrite(self):
+        self.ok("put", self.pool, "mv/a", "-", stdin=b"a")
+        self.ok("put", self.pool, "mv/b", "-", stdin=b"b")
+        answer = self.fails(1, "mv", self.pool, "mv/a", "mv/b")
+        self.assertIn("--force", answer.error)
+        self.assertEqual(self.ok("cat", self.pool, "mv/b").raw, b"b")
+        self.ok("mv", self.pool, "mv/a", "mv/b", "--force")
+        self.assertEqual(self.ok("cat", self.pool, "mv/b").raw, b"a")
+        moved = self.ok("mv", self.pool, "mv/b", "mv/c", "--json").json
+        self.assertEqual((moved["from"], moved["name"]), ("mv/b", "mv/c"))
+        self.fails(1, "cat", self.pool, "mv/b")
+
+    def test_rm_removes_what_is_there_and_names_what_is_not(self):
+        for name in ("rm/a", "rm/b"):
+            self.ok("put", self.pool, name, "-", stdin=b"x")
+        answer = self.fails(1, "rm", self.pool, "rm/a", "rm/x", "rm/b", "--json")
+        self.assertEqual(answer.json["removed"], 2)
+        self.assertEqual(answer.json["missing"], [{"name": "rm/x"}])
+        self.ok("rm", self.pool, "rm/a", "--force")
+
+    def test_rm_by_prefix(self):
+        for i in range(7):
+            self.ok("put", self.pool, f"prefix/{i}", "-", stdin=b"x")
+        self.ok("put", self.pool, "prefiy", "-", stdin=b"x")
+        self.assertEqual(self.ok("rm", self.pool, "--prefix", "prefix/", "--json").json["removed"], 7)
+        self.ok("stat", self.pool, "prefiy")
+        self.assertEqual(self.ok("rm", self.pool, "--prefix", "prefix/", "--json").json["removed"], 0)
+        self.fails(2, "rm", self.pool, "--prefix", "")
+        self.fails(2, "rm", self.pool)
+        self.fails(2, "rm", self.pool, "x", "--prefix", "y")
+
+    def test_devices_in_place_of_the_pool(self):
+        self.ok("put", self.pool, "devices", "-", stdin=b"found")
+        shuffled = self.devices[3:] + self.devices[:3]
+        fast = os.path.join(self.pool, "fast")
+        answer = self.ok("cat", "--device", *shuffled, "--fast", fast, "--", "devices")
+        self.assertEqual(answer.raw, b"found")
+        answer = self.ok("get", "--fast", fast, "--device", *shuffled, "devices", "-")
+        self.assertEqual(answer.raw, b"found")
+        self.fails(2, "cat", self.pool, "devices", "--fast", fast)
+
+
+class Listing(PoolTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.names = sorted([f"d{i % 3}/{i:02}" for i in range(12)] + ["a", "z", "d1"])
+        for name in cls.names:
+            hexad("put", cls.pool, name, "-", stdin=name.encode())
+
+    def names_of(self, *words):
+        return [entry["name"] for entry in self.ok("ls", self.pool, "--json", *words).json["entries"]]
+
+    def test_ls_is_sorted_and_complete(self):
+        answer = self.ok("ls", self.pool, "--json").json
+        self.assertEqual([entry["name"] for entry in answer["entries"]], self.names)
+        self.assertEqual([entry["size"] for entry in answer["entries"]], [len(n) for n in self.names])
+        self.assertIsNone(answer["next"])
+        self.assertEqual(self.ok("ls", self.pool).text.split("\n"), self.names + [""])
+
+    def test_ls_by_prefix_after_and_limit(self):
+        self.assertEqual(self.names_of("d1/"), [n for n in self.names if n.startswith("d1/")])
+        self.assertEqual(self.names_of("--after", "d1/04"), [n for n in self.names if n > "d1/04"])
+        self.assertEqual(self.names_of("--limit", "0"), [])
+        found, after = [], []
+        while True:
+            page = self.ok("ls", self.pool, "--json", "--limit", "4", *after).json
+            found += [entry["name"] for entry in page["entries"]]
+            if page["next"] is None:
+                break
+            self.assertEqual(len(page["entries"]), 4)
+            after = ["--after", page["next"]]
+        self.assertEqual(found, self.names)
+
+    def test_ls_folds_by_delimiter(self):
+        entries = self.ok("ls", self.pool, "--delimiter", "/", "--json").json["entries"]
+        self.assertEqual([e["name"] for e in entries], ["a", "d0/", "d1", "d1/", "d2/", "z"])
+        self.assertEqual([e["name"] for e in entries if e.get("prefix")], ["d0/", "d1/", "d2/"])
+
+    def test_ls_long_shows_sizes(self):
+        self.assertRegex(self.ok("ls", self.pool, "-l", "d1").text, r" 2 +\d+ d1\n")
+
+    def test_ls_of_an_empty_prefix_is_empty(self):
+        self.assertEqual(self.ok("ls", self.pool, "nothing/", "--json").json,
+                         {"entries": [], "next": None})
+
+
+class Buckets(PoolTest):
+    def test_buckets_come_and_go(self):
+        self.ok("bucket", "create", self.pool, "logs")
+        self.fails(1, "bucket", "create", self.pool, "logs")
+        listed = self.ok("bucket", "ls", self.pool, "--json").json["collections"]
+        self.assertEqual({entry["name"] for entry in listed}, {"default", "logs"})
+        self.ok("put", self.pool, "x", "-", "--collection", "logs", stdin=b"in logs")
+        self.fails(1, "cat", self.pool, "x")
+        self.assertEqual(self.ok("cat", self.pool, "x", "--collection", "logs").raw, b"in logs")
+        answer = self.fails(1, "bucket", "rm", self.pool, "logs")
+        self.assertIn("--all", answer.error)
+        self.ok("mv", self.pool, "--collection", "logs", "x", "y", "--to-collection", "default")
+        self.assertEqual(self.ok("cat", self.pool, "y").raw, b"in logs")
+        self.ok("put", self.pool, "z", "-", "--collection", "logs", stdin=b"z")
+        self.ok("rm", self.pool, "--collection", "logs", "--all")
+        self.ok("bucket", "rm", self.pool, "logs")
+        self.assertEqual(self.ok("bucket", "ls", self.pool).text, "default\n")
+
+
+class Management(PoolTest):
+    def test_status_of_a_healthy_pool(self):
+        status = self.ok("status", self.pool, "--json").json
+        self.assertEqual(status["health"], "ok")
+        self.assertEqual(status["faults_tolerated"], 2)
+        data = [device for device in status["devices"] if device["role"] == "data"]
+        self.assertEqual({device["state"] for device in data}, {"ok"})
+        self.assertEqual({device["path"] for device in data}, set(self.devices))
+        self.assertIn("health  ok", self.ok("status", self.pool).text)
+
+    def test_df_has_the_documented_numbers(self):
+        self.ok("put", self.pool, "df", "-", stdin=os.urandom(1 << 20))
+        space = self.ok("df", self.pool, "--json").json
+        for key in ("capacity", "used", "stored", "allocated", "compressed_original",
+                    "compressed_allocated", "metadata"):
+            self.assertIsInstance(space[key], int, key)
+        self.assertGreaterEqual(space["stored"], 1 << 20)
+        self.assertGreaterEqual(space["used"], (1 << 20) * 3 // 2)
+        self.assertEqual(len(space["per_device"]), DEVICES)
+        self.assertIn("capacity", self.ok("df", self.pool).text)
+
+    def test_fsck_of_a_healthy_pool(self):
+        self.ok("put", self.pool, "fsck", "-", stdin=os.urandom(1 << 20))
+        for words in ([], ["--deep"], ["--repair"], ["--deep", "--repair"]):
+            report = self.ok("fsck", self.pool, "--json", *words).json
+            self.assertEqual(report["errors"], 0)
+            self.assertEqual(report["findings"], [])
+
+    def test_perf_dump_is_json(self):
+        dump = self.ok("perf", "dump", self.pool).json
+        self.assertEqual(set(dump), {"counters", "since_open"})
+        self.assertEqual(set(dump["counters"]), set(dump["since_open"]))
+        self.assertGreater(len(dump["counters"]), 0)
+
+    def test_reading_changes_no_byte_of_the_pool(self):
+        self.ok("put", self.pool, "unchanged", "-", stdin=BINARY)
+
+        def image():
+            found = {}
+            fast = os.path.join(self.pool, "fast")
+            for path in self.devices + [os.path.join(fast, name) for name in os.listdir(fast)]:
+                if not path.endswith("lock.mdb"):
+                    found[path] = self.read(path)
+            return found
+
+        before = image()
+        for words in (["status"], ["df"], ["ls"], ["fsck", "--deep"], ["perf", "dump"]):
+            self.ok(*words, self.pool)
+        self.ok("cat", self.pool, "unchanged")
+        self.ok("stat", self.pool, "unchanged")
+        self.ok("export", self.pool, self.path("out"))
+        self.assertTrue(before == image(), "a read-only verb has written")
+
+
+class Lost(PoolTest):
+    def test_two_lost_devices_are_survived_and_three_are_not(self):
+        data = os.urandom(300000)
+        self.ok("put", self.pool, "kept", "-", stdin=data)
+        for device in self.devices[:2]:
+            os.rename(device, device + ".away")
+        status = self.ok("status", self.pool, "--json").json
+        self.assertEqual((status["health"], status["faults_tolerated"]), ("degraded", 0))
+        self.assertEqual(self.ok("cat", self.pool, "kept").raw, data)
+        os.rename(self.devices[2], self.devices[2] + ".away")
+        self.fails(4, "cat", self.pool, "kept")
+        answer = self.fails(4, "status", self.pool, "--json")
+        self.assertEqual(answer.json["health"], "unavailable")
+        data_devices = [d for d in answer.json["devices"] if d["role"] == "data"]
+        self.assertEqual(sum(d["state"] == "missing" for d in data_devices), 3)
+        self.assertIn("error", answer.json)
+        self.assertIn("missing", self.fails(4, "status", self.pool).text)
+        for device in self.devices[:3]:
+            os.rename(device + ".away", device)
+        self.assertEqual(self.ok("cat", self.pool, "kept").raw, data)
+        self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
+
+
+class Together(PoolTest):
+    def test_a_pool_in_use_is_busy_and_comes_back(self):
+        read_end, write_end = os.pipe()
+        with subprocess.Popen([HEXAD, "put", self.pool, "slow", "-"], stdin=read_end,
+                              stdout=subprocess.DEVNULL) as writer:
+            os.close(read_end)
+            # More than fits into a pipe: when this returns, the writer is reading.
+            os.write(write_end, b"x" * (1 << 20))
+            os.write(write_end, b"x" * (8 << 20))
+            self.fails(5, "cat", self.pool, "slow")
+            self.fails(5, "put", self.pool, "other", "-", stdin=b"x")
+            self.fails(5, "status", self.pool)
+            os.close(write_end)
+            self.assertEqual(writer.wait(60), 0)
+        self.assertEqual(self.ok("stat", self.pool, "slow", "--json").json["size"], 9 << 20)
+
+    def test_ctrl_c_leaves_nothing_half_done(self):
+        self.ok("put", self.pool, "half", "-", stdin=b"before")
+        read_end, write_end = os.pipe()
+        with subprocess.Popen([HEXAD, "put", self.pool, "half", "-"], stdin=read_end,
+                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as writer:
+            os.close(read_end)
+            os.write(write_end, b"x" * (9 << 20))
+            writer.send_signal(signal.SIGINT)
+            _, error = writer.communicate(timeout=60)
+            self.assertEqual(writer.returncode, 130, error)
+            os.close(write_end)
+        self.assertIn(b"interrupted", error)
+        self.assertEqual(self.ok("cat", self.pool, "half").raw, b"before")
+        self.ok("fsck", self.pool, "--deep")
+
+    def test_a_reader_that_goes_away_is_no_drama(self):
+        self.ok("put", self.pool, "long", "-", stdin=os.urandom(12 << 20))
+        with subprocess.Popen([HEXAD, "cat", self.pool, "long"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as cat:
+            cat.stdout.read(10)
+            cat.stdout.close()
+            self.assertEqual(cat.wait(60), 141)
+            self.assertEqual(cat.stderr.read(), b"")
+
+
+class Making(PoolTest):
+    def make(self, *words):
+        devices = [self.path(f"d{i}") for i in range(DEVICES)]
+        return ["mkfs", self.path("new"), "--device", *devices, "--size", "64MiB", *words]
+
+    def test_mkfs_says_what_it_made(self):
+        made = self.ok(*self.make("--json", "--compression", "aggressive", "--algorithm", "zstd")).json
+        self.assertEqual(made["profile"], "4+2")
+        self.assertEqual(len(made["devices"]), DEVICES)
+        self.assertTrue(os.path.isfile(self.path("new/hexad.pool")))
+        self.assertTrue(os.path.isdir(self.path("new/fast")))
+        compressible = b"all work and no play " * 10000
+        self.ok("put", self.path("new"), "x", "-", stdin=compressible)
+        self.assertEqual(self.ok("cat", self.path("new"), "x").raw, compressible)
+        stat = self.ok("stat", self.path("new"), "x", "--json").json
+        self.assertLess(stat["stored"], len(compressible) // 4)
+
+    def test_mkfs_refuses_an_existing_pool(self):
+        before = [os.stat(device).st_mtime_ns for device in self.devices]
+        answer = self.fails(1, "mkfs", self.pool, "--device", *self.devices)
+        self.assertIn("--force", answer.error)
+        other = self.fails(1, "mkfs", self.path("other"), "--device", *self.devices)
+        self.assertIn("force", other.error.lower())
+        self.assertEqual(os.listdir(self.folder), [])
+        self.assertEqual(before, [os.stat(device).st_mtime_ns for device in self.devices])
+        self.ok("status", self.pool)
+
+    def test_mkfs_that_fails_leaves_nothing(self):
+        for words in (["--profile", "8+3"], ["--profile", "four"], ["--profile", "0+2"],
+                      ["--min-alloc", "4097"], ["--min-alloc", "many"], ["--codec", "rot13"],
+                      ["--checksum", "md5"], ["--checksum-block", "5KiB"], ["--preset", "huge"],
+                      ["--compression", "sometimes"], ["--algorithm", "zip"], ["--size", "4KiB"]):
+            answer = self.fails(2, *self.make(*words))
+            self.assertIn("hint", answer.error, words)
+            self.assertEqual(os.listdir(self.folder), [], words)
+        self.fails(2, "mkfs", self.path("new"))
+        self.fails(2, "mkfs", self.path("new"), "--device", self.path("d0"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+    def test_a_pool_can_be_moved(self):
+        inside = [self.path(f"pool/d{i}") for i in range(DEVICES)]
+        self.ok("mkfs", self.path("pool"), "--device", *inside, "--size", "64MiB")
+        self.ok("put", self.path("pool"), "x", "-", stdin=b"moved")
+        os.rename(self.path("pool"), self.path("elsewhere"))
+        self.assertEqual(self.ok("cat", self.path("elsewhere"), "x").raw, b"moved")
+
+    def test_other_profiles_and_codecs(self):
+        for number, (profile, codec) in enumerate([("2+1", "isa-vandermonde"), ("3+3", "isa-cauchy"),
+                                                   ("4+2", "jerasure:reed_sol_van"),
+                                                   ("4+2", "jerasure:cauchy_good")]):
+            pool = self.path(f"pool{number}")
+            devices = [f"{pool}/d{i}" for i in range(DEVICES)]
+            self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", profile,
+                    "--codec", codec)
+            self.ok("put", pool, "x", "-", stdin=BINARY)
+            os.unlink(devices[2])
+            self.assertEqual(self.ok("cat", pool, "x").raw, BINARY)
+
+    def test_opening_never_creates(self):
+        self.fails(1, "put", self.path("typo"), "x", "-", stdin=b"x")
+        self.fails(1, "status", self.path("typo"))
+        self.assertEqual(os.listdir(self.folder), [])
+
+
+class Usage(PoolTest):
+    def test_help_has_an_example_for_every_verb(self):
+        general = self.ok("--help").text
+        verbs = [line[2:18].strip() for line in general.split("\n") if line.startswith("  ")]
+        self.assertGreaterEqual(len(verbs), 20)
+        for verb in verbs:
+            for words in ([*verb.split(), "--help"], ["help", *verb.split()]):
+                text = self.ok(*words).text
+                self.assertIn("Example:\n  ", text)
+                self.assertIn("hexad " + verb, text.split("Example:")[1])
+        self.assertRegex(self.ok("--version").text, r"^hexad \d+\.\d+")
+
+    def test_usage_errors_suggest_something(self):
+        for words, expected in (
+                (["stattus", self.pool], "status"),
+                (["bucket", self.pool], "bucket create"),
+                (["ls", self.pool, "--delimitre", "/"], "--delimiter"),
+                (["get", self.pool, "name"], "FILE"),
+                (["get", self.pool, "a", "b", "c"], "unexpected"),
+                (["ls", self.pool, "--limit", "many"], "--help"),
+                (["cat", self.pool, "x", "--offset", "far"], "4KiB"),
+                (["bench", "run", self.pool, "--rw", "sideways"], "put, get"),
+                ([], "--help"), (["--frobnicate"], "--help")):
+            answer = self.fails(2, *words)
+            self.assertIn(expected, answer.error, words)
+            self.assertIn("hint: ", answer.error)
+        answer = self.fails(2, "ls", self.pool, "--limit", "many", "--json")
+        self.assertEqual(answer.json["error"]["code"], "invalid argument")
+
+
+class Bench(PoolTest):
+    KEYS = {"p50", "p95", "p99", "p999"}
+
+    def test_bench_measures_puts_and_gets(self):
+        for workload in ("put", "get"):
+            result = self.ok("bench", "run", self.pool, "--rw", workload, "--bs", "8KiB", "--objects",
+                             "50", "--threads", "2", "--iodepth", "4", "--runtime", "1", "--json").json
+            self.assertGreater(result["ops_per_s"], 0)
+            self.assertAlmostEqual(result["bytes_per_s"], result["ops_per_s"] * 8192, delta=1)
+            self.assertEqual(set(result["latency_us"]), self.KEYS)
+            self.assertGreater(result["latency_us"]["p50"], 0)
+            self.assertLessEqual(result["latency_us"]["p50"], result["latency_us"]["p999"])
+            self.assertGreater(result["cpu_us_per_op"], 0)
+            self.assertAlmostEqual(result["seconds"], 1, delta=0.5)
+        listed = self.ok("ls", self.pool, "--collection", "bench", "--json").json["entries"]
+        self.assertEqual({entry["size"] for entry in listed}, {8192})
+        self.assertLessEqual(len(listed), 50)
+        self.assertIn("per second", self.ok("bench", "run", self.pool, "--runtime", "0.2").text)
+
+    def test_bench_refuses_nonsense(self):
+        for words in (["--bs", "0"], ["--objects", "0"], ["--threads", "0"], ["--iodepth", "100000"],
+                      ["--runtime", "-1"], ["--compressible", "101"]):
+            self.fails(2, "bench", "run", self.pool, *words)
+        self.fails(6, "bench", "run", self.pool, "--bs", "16MiB", "--objects", "100000")
+
+
+if __name__ == "__main__":
+    main()

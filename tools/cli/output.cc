@@ -1,0 +1,93 @@
+#include "tools/cli/output.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/cli/file.h"
+#include "tools/cli/names.h"
+
+namespace hexad::tools {
+
+namespace {
+
+constexpr std::size_t kBufferBytes = 64 << 10;
+
+std::string dump(const Json& object, bool pretty) {
+  // Text from paths and messages may hold any bytes; a replacement character beats an exception.
+  return object.dump(pretty ? 2 : -1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+Output::Output(Style style, Verbosity verbosity)
+    : style_(style), verbosity_(verbosity), terminal_(isatty(STDOUT_FILENO) == 1) {}
+
+void Output::write(std::string_view text) {
+  buffer_ += text;
+  if (buffer_.size() >= kBufferBytes || terminal_) flush();
+}
+
+void Output::flush() {
+  if (failure_.ok()) failure_ = write_all(STDOUT_FILENO, as_bytes(buffer_), "standard output");
+  buffer_.clear();
+}
+
+void Output::note(std::string_view text) {
+  if (json() || quiet()) return;
+  const std::string line = std::string(text) + "\n";
+  if (stdout_reserved_) {
+    write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
+  } else {
+    write(line);
+  }
+}
+
+void Output::warn(std::string_view text) {
+  if (quiet()) return;
+  const std::string line = fmt::format("hexad: {}\n", text);
+  write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
+}
+
+void Output::error(const Error& error) {
+  std::string text = fmt::format("hexad: {}\n", error.message);
+  if (!error.hint.empty()) text += fmt::format("  hint: {}\n", error.hint);
+  write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
+  if (json() && !object_written_ && !stdout_reserved_) object(Json{{"error", error_json(error)}});
+}
+
+void Output::object(const Json& object, bool pretty) {
+  object_written_ = true;
+  const std::string text = dump(object, pretty);
+  if (stdout_reserved_) {
+    write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
+  } else {
+    write(text);
+  }
+}
+
+Status Output::finish() {
+  flush();
+  return failure_;
+}
+
+Json error_json(const Error& error) {
+  return Json{{"code", std::string(to_string(error.code))},
+              {"message", error.message},
+              {"hint", error.hint}};
+}
+
+void set_name(Json& object, const char* key, std::string_view bytes) {
+  if (is_utf8(bytes)) {
+    object[key] = std::string(bytes);
+  } else {
+    object[std::string(key) + "_b64"] = base64_encode(bytes);
+  }
+}
+
+std::string shown_name(const Output& output, std::string_view bytes) {
+  return output.terminal() ? display_name(bytes) : std::string(bytes);
+}
+
+}  // namespace hexad::tools

@@ -1,0 +1,71 @@
+// What a verb says, and where: data and one JSON object on standard output, errors, warnings and
+// progress on standard error. Knows --json and -q.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace hexad::tools {
+
+using Json = nlohmann::ordered_json;
+
+enum class Style : std::uint8_t { kText, kJson };
+enum class Verbosity : std::uint8_t { kNormal, kQuiet };
+
+// One thread at a time.
+class Output {
+ public:
+  Output(Style style, Verbosity verbosity);
+  Output(const Output&) = delete;
+  Output& operator=(const Output&) = delete;
+
+  bool json() const { return style_ == Style::kJson; }
+  bool quiet() const { return verbosity_ == Verbosity::kQuiet; }
+  // Whether standard output is a terminal.
+  bool terminal() const { return terminal_; }
+
+  // To standard output, buffered. A failure is kept for finish().
+  void write(std::string_view text);
+  // One sentence about what was done: text without -q only.
+  void note(std::string_view text);
+  // To standard error, unless -q.
+  void warn(std::string_view text);
+  // "hexad: message\n  hint: ..." on standard error; with --json also {"error": ...} on standard
+  // output, unless an object has been written there already.
+  void error(const Error& error);
+  // The one object of --json. `pretty` indents it.
+  void object(const Json& object, bool pretty = false);
+  // From now on standard output carries object data: object() goes to standard error.
+  void reserve_stdout() { stdout_reserved_ = true; }
+  // Says that write() has already put the one object out.
+  void object_written() { object_written_ = true; }
+
+  // Writes what is buffered. Errors: those of write(); a reader that is gone (EPIPE) is kClosed.
+  Status finish();
+
+ private:
+  void flush();
+
+  Style style_;
+  Verbosity verbosity_;
+  bool terminal_;
+  bool stdout_reserved_ = false;
+  bool object_written_ = false;
+  std::string buffer_;
+  Status failure_;
+};
+
+// {"code": "not found", "message": ..., "hint": ...}
+Json error_json(const Error& error);
+
+// Sets `key` to the bytes, or `key`_b64 to their base64 when they are not UTF-8.
+void set_name(Json& object, const char* key, std::string_view bytes);
+
+// As a terminal should see it, or raw when standard output goes elsewhere.
+std::string shown_name(const Output& output, std::string_view bytes);
+
+}  // namespace hexad::tools

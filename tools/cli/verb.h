@@ -1,0 +1,89 @@
+// What a verb is, and what it is given to work with.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/hexad.h"
+#include "io/executor.h"
+#include "tools/cli/arguments.h"
+#include "tools/cli/exit_code.h"
+#include "tools/cli/output.h"
+
+namespace hexad::tools {
+
+// Options that every verb takes.
+struct CommonOptions {
+  std::string collection = kDefaultCollection;
+  bool json = false;
+  bool quiet = false;
+  bool names_in_base64 = false;
+
+  void declare(Arguments& arguments);
+};
+
+// POOL, or --device and --fast in its place.
+struct PoolArguments {
+  std::string directory;  // empty when devices are given
+  std::vector<std::string> devices;
+  std::vector<std::string> fast_directories;
+
+  // Errors: those of read_pool(); kInvalidArgument.
+  Result<PoolDescription> describe() const;
+};
+
+// One run of one verb. Lives on main()'s stack; verbs borrow it.
+class Session {
+ public:
+  Session(CommonOptions common, PoolArguments pool);
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+
+  Output& out() { return out_; }
+  const CommonOptions& common() const { return common_; }
+  const std::string& collection() const { return common_.collection; }
+  const PoolArguments& pool() const { return pool_; }
+  io::Executor& executor() { return *executor_; }
+  const io::Clock& clock() { return executor_->clock(); }
+
+  // Opens the pool that the arguments name. Errors: those of read_pool() and Store::open().
+  Result<Store> open(Access access, RuntimeOptions options = {});
+  // open(), work, close: an error of closing counts when the work itself succeeded.
+  Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work);
+  // The object name that the user typed: decoded when --name-b64 was given.
+  Result<std::string> name(const std::string& typed) const;
+
+ private:
+  CommonOptions common_;
+  PoolArguments pool_;
+  Output out_;
+  std::unique_ptr<io::Executor> executor_;
+};
+
+class Verb {
+ public:
+  virtual ~Verb() = default;
+  virtual void declare(Arguments& arguments) = 0;
+  // The exit code, or an error that main() prints and turns into one.
+  virtual Result<int> run(Session& session) = 0;
+};
+
+enum class PoolUse : std::uint8_t {
+  kNone,      // the verb has nothing to do with a pool, or names one itself (mkfs)
+  kRequired,  // POOL comes first, or --device stands in its place
+};
+
+struct VerbEntry {
+  std::string_view name;  // one word or two: "put", "bucket create"
+  PoolUse pool;
+  std::string_view summary;  // one line
+  std::string_view example;
+  std::unique_ptr<Verb> (*make)();
+};
+
+}  // namespace hexad::tools

@@ -1,0 +1,66 @@
+#include "tools/import_export/safe_tree.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "tools/cli/names.h"
+
+namespace hexad::tools {
+
+namespace {
+
+constexpr int kDirectoryFlags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+
+std::string join(const std::vector<std::string>& components, std::size_t count) {
+  std::string path;
+  for (std::size_t i = 0; i < count; ++i) path += (i == 0 ? "" : "/") + components[i];
+  return path;
+}
+
+// Opens `name` in `parent`, or makes it first.
+Result<Fd> enter(int parent, const std::string& name, const std::string& path) {
+  Fd fd(openat(parent, name.c_str(), kDirectoryFlags));
+  if (!fd.valid() && errno == ENOENT) {
+    if (mkdirat(parent, name.c_str(), 0777) != 0 && errno != EEXIST) {
+      return system_error(errno, path, "cannot create the directory");
+    }
+    fd = Fd(openat(parent, name.c_str(), kDirectoryFlags));
+  }
+  if (fd.valid()) return fd;
+  if (errno == ELOOP || errno == ENOTDIR) {
+    return Error{ErrorCode::kInvalidArgument,
+                 display_name(path) + " is in the way: a symbolic link or a file, not a directory",
+                 "Remove it, or export into another directory."};
+  }
+  return system_error(errno, path, "cannot open the directory");
+}
+
+}  // namespace
+
+Result<SafeTree> SafeTree::open(const std::string& root) {
+  std::error_code failure;
+  std::filesystem::create_directories(root, failure);
+  Fd fd(::open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (fd.valid()) return SafeTree(std::move(fd));
+  const int error_number = failure ? failure.value() : errno;
+  return system_error(error_number, root, "cannot create or open the directory");
+}
+
+Result<int> SafeTree::directory(const std::vector<std::string>& components) {
+  if (components.empty()) return root_.get();
+  if (last_.valid() && components == last_components_) return last_.get();
+  Fd at;
+  for (std::size_t i = 0; i < components.size(); ++i) {
+    HEXAD_TRY_ASSIGN(Fd next, enter(at.valid() ? at.get() : root_.get(), components[i],
+                                    join(components, i + 1)));
+    at = std::move(next);
+  }
+  last_components_ = components;
+  last_ = std::move(at);
+  return last_.get();
+}
+
+}  // namespace hexad::tools

@@ -1,0 +1,65 @@
+#include "tools/import_export/transfer_report.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/cli/names.h"
+
+namespace hexad::tools {
+
+void TransferReport::problem(Output& out, std::string_view name, const std::string& kind,
+                             const std::string& why) {
+  out.warn(fmt::format("{}: {}: {}", kind, display_name(name), why));
+  if (problems_.size() < kMaxProblems) problems_.push_back({std::string(name), kind, why});
+}
+
+void TransferReport::skip(Output& out, std::string_view name, const std::string& why) {
+  ++skipped;
+  problem(out, name, "skipped", why);
+}
+
+void TransferReport::refuse(Output& out, std::string_view name, const std::string& why) {
+  ++refused;
+  problem(out, name, "refused", why);
+}
+
+void TransferReport::fail_local(Output& out, std::string_view name, const Error& error) {
+  ++failed;
+  problem(out, name, "failed", error.message);
+}
+
+void TransferReport::fail_store(Output& out, std::string_view name, const Error& error) {
+  if (store_exit_code_ == kExitOk) store_exit_code_ = tools::exit_code(error.code);
+  fail_local(out, name, error);
+}
+
+int TransferReport::exit_code() const {
+  if (store_exit_code_ != kExitOk) return store_exit_code_;
+  return refused + failed > 0 ? kExitIo : kExitOk;
+}
+
+void TransferReport::print(Output& out, const std::string& verb_done) const {
+  if (out.json()) {
+    Json object{{"files", files},   {"directories", directories}, {"symlinks", symlinks},
+                {"bytes", bytes},   {"skipped", skipped},         {"refused", refused},
+                {"failed", failed}, {"problems", Json::array()}};
+    for (const Problem& entry : problems_) {
+      Json shown;
+      set_name(shown, "name", entry.name);
+      shown["kind"] = entry.kind;
+      shown["why"] = entry.why;
+      object["problems"].push_back(std::move(shown));
+    }
+    out.object(object);
+  }
+  std::string text = fmt::format("{} {} files ({}), {} directories, {} symbolic links", verb_done,
+                                 files, format_size(bytes), directories, symlinks);
+  if (skipped + refused + failed > 0) {
+    text += fmt::format("; {} skipped, {} refused, {} failed", skipped, refused, failed);
+  }
+  out.note(text);
+}
+
+}  // namespace hexad::tools

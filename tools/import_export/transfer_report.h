@@ -1,0 +1,50 @@
+// What an import or export did: the numbers, and what was left out and why.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tools/cli/exit_code.h"
+#include "tools/cli/output.h"
+
+namespace hexad::tools {
+
+class TransferReport {
+ public:
+  std::uint64_t files = 0;
+  std::uint64_t directories = 0;
+  std::uint64_t symlinks = 0;
+  std::uint64_t bytes = 0;    // of files
+  std::uint64_t skipped = 0;  // devices, sockets, pipes, files of the pool itself
+  std::uint64_t refused = 0;  // names that cannot be
+  std::uint64_t failed = 0;   // could not be read or written
+
+  // Each counts the name, warns about it, and keeps the first kMaxProblems for --json.
+  void skip(Output& out, std::string_view name, const std::string& why);
+  void refuse(Output& out, std::string_view name, const std::string& why);
+  // A local file.
+  void fail_local(Output& out, std::string_view name, const Error& error);
+  // The store could not give or take the object: its code decides the exit code.
+  void fail_store(Output& out, std::string_view name, const Error& error);
+
+  // 0, or the code of the first failure of the store, or 7 when anything was refused or failed.
+  int exit_code() const;
+  // Prints the JSON object or the note. `verb_done`: "imported", "exported".
+  void print(Output& out, const std::string& verb_done) const;
+
+ private:
+  void problem(Output& out, std::string_view name, const std::string& kind, const std::string& why);
+
+  struct Problem {
+    std::string name;
+    std::string kind;  // "skipped", "refused", "failed"
+    std::string why;
+  };
+  static constexpr std::size_t kMaxProblems = 1000;
+  std::vector<Problem> problems_;
+  int store_exit_code_ = kExitOk;
+};
+
+}  // namespace hexad::tools

@@ -1,0 +1,89 @@
+// hexad df: where the bytes are, from the allocator and the records.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+Json as_json(const SpaceUsage& space) {
+  Json object{{"capacity", space.capacity},
+              {"available", space.available},
+              {"internally_reserved", space.internally_reserved},
+              {"used", space.used},
+              {"stored", space.stored},
+              {"allocated", space.allocated},
+              {"compressed_original", space.compressed_original},
+              {"compressed", space.compressed},
+              {"compressed_allocated", space.compressed_allocated},
+              {"metadata", space.metadata},
+              {"objects", space.objects},
+              {"per_device", Json::array()}};
+  for (const DeviceSpace& device : space.per_device) {
+    object["per_device"].push_back(Json{{"id", device.id},
+                                        {"path", device.path},
+                                        {"capacity", device.capacity},
+                                        {"used", device.used}});
+  }
+  return object;
+}
+
+std::string line(const char* label, std::uint64_t bytes, const char* meaning) {
+  return fmt::format("{:<22}{:>12}  {}\n", label, format_size(bytes), meaning);
+}
+
+std::string as_text(const SpaceUsage& space) {
+  std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
+  text += line("capacity", space.capacity, "user bytes that fit");
+  text += line("available", space.available, "of them still free");
+  text += line("internally reserved", space.internally_reserved, "so that a full pool can delete");
+  text += line("stored", space.stored, "user bytes, as their owners see them");
+  text += line("allocated", space.allocated, "units they take, without parity");
+  text += line("used", space.used, "on all devices, parity included");
+  text += line("metadata", space.metadata, "index on the fast tier");
+  if (space.compressed_original > 0) {
+    text += line("compressed original", space.compressed_original, "bytes that compression took");
+    text += line("compressed", space.compressed, "what it made of them");
+    text += line("compressed allocated", space.compressed_allocated, "units that these take");
+  }
+  if (space.stored > 0) {
+    text += fmt::format("{:<22}{:>12.3f}  on devices per user byte\n", "amplification",
+                        static_cast<double>(space.used) / static_cast<double>(space.stored));
+  }
+  text += "devices\n";
+  for (const DeviceSpace& device : space.per_device) {
+    const double part = device.capacity == 0 ? 0
+                                             : 100 * static_cast<double>(device.used) /
+                                                   static_cast<double>(device.capacity);
+    text += fmt::format("  {:>3} {:>12} of {:>12} {:5.1f} %  {}\n", device.id,
+                        format_size(device.used), format_size(device.capacity), part, device.path);
+  }
+  return text;
+}
+
+class Df final : public Verb {
+ public:
+  void declare(Arguments&) override {}
+
+  Result<int> run(Session& session) override {
+    return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
+      HEXAD_TRY_ASSIGN(const SpaceUsage space, store.space());
+      if (session.out().json()) {
+        session.out().object(as_json(space));
+      } else {
+        session.out().write(as_text(space));
+      }
+      return kExitOk;
+    });
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_df() { return std::make_unique<Df>(); }
+
+}  // namespace hexad::tools

@@ -1,0 +1,66 @@
+// hexad fsck: exit code 3 when anything is wrong that was not repaired.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/cli/names.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+Json as_json(const FsckReport& report) {
+  Json object{{"errors", report.errors()},
+              {"findings", Json::array()},
+              {"objects_checked", report.objects_checked},
+              {"stripes_checked", report.stripes_checked},
+              {"bytes_checked", report.bytes_checked}};
+  for (const Finding& finding : report.findings) {
+    object["findings"].push_back(Json{{"subject", finding.subject},
+                                      {"problem", finding.problem},
+                                      {"repaired", finding.repaired}});
+  }
+  return object;
+}
+
+void print(Output& out, const FsckReport& report) {
+  for (const Finding& finding : report.findings) {
+    out.write(fmt::format("{}: {}{}\n", finding.subject, finding.problem,
+                          finding.repaired ? " (repaired)" : ""));
+  }
+  out.note(fmt::format("{} errors; checked {} objects, {} stripes, {}", report.errors(),
+                       report.objects_checked, report.stripes_checked,
+                       format_size(report.bytes_checked)));
+}
+
+class Fsck final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.flag("--deep", options_.deep, "Verify every checksum and re-encode parity");
+    arguments.flag("--repair", options_.repair, "Write what can be put right");
+  }
+
+  Result<int> run(Session& session) override {
+    const Access access = options_.repair ? Access::kReadWrite : Access::kReadOnly;
+    return session.with_store(access, [&](Store& store) -> Result<int> {
+      HEXAD_TRY_ASSIGN(const FsckReport report, store.fsck(options_));
+      if (session.out().json()) {
+        session.out().object(as_json(report));
+      } else {
+        print(session.out(), report);
+      }
+      return report.errors() > 0 ? kExitDamaged : kExitOk;
+    });
+  }
+
+ private:
+  FsckOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_fsck() { return std::make_unique<Fsck>(); }
+
+}  // namespace hexad::tools

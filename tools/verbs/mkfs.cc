@@ -1,0 +1,176 @@
+// hexad mkfs: a new pool. POOL and its description stay only if formatting succeeded.
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/cli/file.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Directories that this run has made; removed again, innermost first, unless kept.
+class NewDirectories {
+ public:
+  NewDirectories() = default;
+  NewDirectories(const NewDirectories&) = delete;
+  NewDirectories& operator=(const NewDirectories&) = delete;
+  ~NewDirectories() {
+    for (auto path = made_.rbegin(); path != made_.rend(); ++path) {
+      std::error_code ignored;  // not empty any more: somebody else's now
+      fs::remove(*path, ignored);
+    }
+  }
+
+  // Makes `path` and its parents where missing.
+  Status make(const fs::path& path) {
+    std::error_code ignored;
+    if (path.empty() || fs::is_directory(path, ignored)) return {};
+    HEXAD_TRY(make(path.parent_path()));
+    if (mkdir(path.c_str(), 0777) != 0) {
+      return system_error(errno, path.string(), "cannot create the directory");
+    }
+    made_.push_back(path);
+    return {};
+  }
+  void keep() { made_.clear(); }
+
+ private:
+  std::vector<fs::path> made_;
+};
+
+std::string absolute(const std::string& path) {
+  std::error_code ignored;  // fails only without a current directory; then the path stays
+  const fs::path full = fs::absolute(path, ignored);
+  return full.empty() ? path : full.lexically_normal().string();
+}
+
+class Mkfs final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments_ = &arguments;
+    arguments.positional("POOL", pool_, "Directory to create for the pool");
+    arguments.option_list("--device", devices_,
+                          "Files or block devices, k+m or more; a missing file is created");
+    arguments.size("--size", size_, "Size of created files [1GiB]");
+    arguments.option_list("--fast", fast_, "Directories of the fast tier [POOL/fast]");
+    arguments.option("--preset", preset_, "nvme, hdd or tiny: defaults of the rest [nvme]");
+    arguments.option("--profile", profile_, "Data and parity cells per stripe [4+2]");
+    arguments.option("--codec", codec_,
+                     "isa-vandermonde, isa-cauchy, jerasure:reed_sol_van, ... [by profile]");
+    arguments.size("--min-alloc", min_alloc_, "Allocation unit [4KiB]");
+    arguments.option("--checksum", checksum_, "crc32c or xxh3 [crc32c]");
+    arguments.size("--checksum-block", checksum_block_,
+                   "Bytes under one checksum: 4KiB, 16KiB or 64KiB [16KiB]");
+    arguments.option("--compression", compression_, "none, passive, aggressive or force [none]");
+    arguments.option("--algorithm", algorithm_, "snappy, zstd, lz4 or zlib [snappy]");
+    arguments.size("--log-size", log_size_, "Bytes of each log copy [by capacity]");
+    arguments.flag("--force", force_, "Overwrite an existing pool or other data");
+  }
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const FormatOptions options, format_options());
+    HEXAD_TRY(refuse_existing());
+    NewDirectories made;
+    HEXAD_TRY(made.make(absolute(pool_)));
+    for (const std::string& directory : options.fast_directories) {
+      HEXAD_TRY(made.make(directory));
+    }
+    HEXAD_TRY_ASSIGN(const PoolDescription description, Store::format(options));
+    made.keep();
+    HEXAD_TRY(write_pool(pool_, description));
+    return report(session, options, description);
+  }
+
+ private:
+  Result<FormatOptions> format_options() {
+    FormatOptions options;
+    if (!preset_.empty()) {
+      HEXAD_TRY_ASSIGN(const Preset preset, parse_preset(preset_));
+      options = FormatOptions(preset);
+    }
+    for (const std::string& device : devices_) options.devices.push_back(absolute(device));
+    if (fast_.empty()) fast_.push_back((fs::path(pool_) / "fast").string());
+    for (const std::string& fast : fast_) options.fast_directories.push_back(absolute(fast));
+    options.force = force_;
+    if (given("--size")) options.device_size = size_;
+    if (given("--min-alloc")) options.min_alloc = min_alloc_;
+    if (given("--checksum-block")) options.checksum_block = checksum_block_;
+    if (given("--log-size")) options.log_size = log_size_;
+    if (given("--profile") || given("--codec")) {
+      HEXAD_TRY_ASSIGN(options.profile, ec::parse_profile(profile_, codec_));
+    }
+    if (given("--checksum")) {
+      HEXAD_TRY_ASSIGN(options.checksum, parse_checksum_type(checksum_));
+    }
+    if (given("--compression")) {
+      HEXAD_TRY_ASSIGN(options.compression.mode, compression::parse_mode(compression_));
+    }
+    if (given("--algorithm")) {
+      HEXAD_TRY_ASSIGN(options.compression.algorithm, compression::parse_algorithm(algorithm_));
+    }
+    if (options.devices.empty()) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("mkfs: no devices; {} needs {} or more",
+                               ec::to_string(options.profile), options.profile.shards()),
+                   "Name them with --device PATH...; files that do not exist are created."};
+    }
+    HEXAD_TRY(options.validate());
+    return options;
+  }
+
+  Status refuse_existing() const {
+    struct stat info = {};
+    const fs::path description = fs::path(pool_) / "hexad.pool";
+    if (force_ || lstat(description.c_str(), &info) != 0) return {};
+    return Error{ErrorCode::kAlreadyExists, description.string() + ": here is a pool already",
+                 "Choose another directory, or overwrite everything in it with --force."};
+  }
+
+  Result<int> report(Session& session, const FormatOptions& options,
+                     const PoolDescription& description) {
+    if (session.out().json()) {
+      session.out().object(Json{{"pool", absolute(pool_)},
+                                {"profile", ec::to_string(options.profile)},
+                                {"codec", ec::codec_to_string(options.profile)},
+                                {"min_alloc", options.min_alloc},
+                                {"devices", description.devices},
+                                {"fast", description.fast_directories}});
+    }
+    session.out().note(fmt::format("created {}: {} devices, {} {}, units of {}", pool_,
+                                   description.devices.size(), ec::to_string(options.profile),
+                                   ec::codec_to_string(options.profile),
+                                   format_size(options.min_alloc)));
+    return kExitOk;
+  }
+
+  bool given(const char* option) const { return arguments_->given(option); }
+
+  const Arguments* arguments_ = nullptr;
+  std::string pool_;
+  std::vector<std::string> devices_;
+  std::vector<std::string> fast_;
+  std::string preset_;
+  std::string profile_ = "4+2";
+  std::string codec_;
+  std::string checksum_;
+  std::string compression_;
+  std::string algorithm_;
+  std::uint64_t size_ = 0;
+  std::uint64_t min_alloc_ = 0;
+  std::uint64_t checksum_block_ = 0;
+  std::uint64_t log_size_ = 0;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_mkfs() { return std::make_unique<Mkfs>(); }
+
+}  // namespace hexad::tools

@@ -1,0 +1,64 @@
+// hexad mv: one transaction, so that nobody sees both names or neither.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+class Mv final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positional("FROM", from_, "Name of the object");
+    arguments.positional("TO", to_, "Its new name");
+    arguments.option("--to-collection", to_collection_, "Collection of TO [that of FROM]");
+    arguments.flag("-f,--force", force_, "Replace TO if it exists");
+  }
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(from_, session.name(from_));
+    HEXAD_TRY_ASSIGN(to_, session.name(to_));
+    if (to_collection_.empty()) to_collection_ = session.collection();
+    return session.with_store(Access::kReadWrite,
+                              [&](Store& store) { return move(session, store); });
+  }
+
+ private:
+  Result<int> move(Session& session, Store& store) {
+    const bool same = from_ == to_ && to_collection_ == session.collection();
+    Transaction transaction;
+    // Removing first would take the source away when it is its own destination.
+    if (force_ && !same) transaction.remove(to_collection_, to_);
+    transaction.rename(session.collection(), from_, to_collection_, to_);
+    const Result<Lsn> committed = store.commit(std::move(transaction));
+    if (!committed.ok()) {
+      Error error = committed.error();
+      if (error.code == ErrorCode::kAlreadyExists) error.hint = "Replace it with --force.";
+      return error;
+    }
+    if (session.out().json()) {
+      Json result;
+      set_name(result, "from", from_);
+      set_name(result, "name", to_);
+      result["version"] = *committed;
+      session.out().object(result);
+    }
+    session.out().note(fmt::format("renamed {} to {}", shown_name(session.out(), from_),
+                                   shown_name(session.out(), to_)));
+    return kExitOk;
+  }
+
+  std::string from_;
+  std::string to_;
+  std::string to_collection_;
+  bool force_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_mv() { return std::make_unique<Mv>(); }
+
+}  // namespace hexad::tools

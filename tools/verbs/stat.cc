@@ -1,0 +1,88 @@
+// hexad stat: everything the store knows about one object.
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/cli/names.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
+
+std::string format_time(std::int64_t nanoseconds) {
+  const std::time_t seconds = static_cast<std::time_t>(nanoseconds / kSecond);
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(seconds));
+}
+
+class Stat final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positional("NAME", name_, "Name of the object");
+  }
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(name_, session.name(name_));
+    return session.with_store(Access::kReadOnly,
+                              [&](Store& store) { return show(session, store); });
+  }
+
+ private:
+  Result<int> show(Session& session, Store& store) {
+    // One reader, so that all of it belongs to one version.
+    HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
+                     store.open_reader(session.collection(), name_));
+    if (session.out().json()) {
+      session.out().object(as_json(reader->stat(), reader->attributes()));
+    } else {
+      session.out().write(as_text(session.out(), reader->stat(), reader->attributes()));
+    }
+    return kExitOk;
+  }
+
+  Json as_json(const ObjectStat& stat, const Attributes& attributes) const {
+    Json object;
+    set_name(object, "name", name_);
+    object["size"] = stat.size;
+    object["version"] = stat.version;
+    object["mtime"] = stat.mtime;
+    object["stored"] = stat.stored;
+    object["placement"] = stat.placement;
+    object["extents"] = stat.extents;
+    object["attributes"] = Json::array();
+    for (const auto& [key, value] : attributes) {
+      Json attribute;
+      set_name(attribute, "name", key);
+      set_name(attribute, "value", value);
+      object["attributes"].push_back(std::move(attribute));
+    }
+    return object;
+  }
+
+  std::string as_text(const Output& out, const ObjectStat& stat,
+                      const Attributes& attributes) const {
+    std::string text;
+    text += fmt::format("name       {}\n", shown_name(out, name_));
+    text += fmt::format("size       {} ({})\n", stat.size, format_size(stat.size));
+    text += fmt::format("stored     {} ({})\n", stat.stored, format_size(stat.stored));
+    text += fmt::format("version    {}\n", stat.version);
+    text += fmt::format("modified   {}\n", format_time(stat.mtime));
+    text += fmt::format("placement  {}, {} extents\n", stat.placement, stat.extents);
+    for (const auto& [key, value] : attributes) {
+      text += fmt::format("attribute  {} = {}\n", display_name(key), display_name(value));
+    }
+    return text;
+  }
+
+  std::string name_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_stat() { return std::make_unique<Stat>(); }
+
+}  // namespace hexad::tools

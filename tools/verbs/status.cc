@@ -1,0 +1,131 @@
+// hexad status: health first, then each device. A pool that cannot be opened is still described, as
+// far as its labels tell.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+const char* health_name(Health health) {
+  switch (health) {
+    case Health::kOk:
+      return "ok";
+    case Health::kDegraded:
+      return "degraded";
+    case Health::kUnavailable:
+      break;
+  }
+  return "unavailable";
+}
+
+Json device_json(const DeviceStatus& device) {
+  return Json{{"id", device.id},
+              {"path", device.path},
+              {"role", device.role},
+              {"state", device.state},
+              {"detail", device.detail},
+              {"size", device.size},
+              {"physical_block", device.physical_block},
+              {"direct", device.direct},
+              {"holds_log", device.holds_log}};
+}
+
+Json status_json(const StoreStatus& status) {
+  Json object{{"health", health_name(status.health)},
+              {"faults_tolerated", status.faults_tolerated},
+              {"uuid", to_string(status.uuid)},
+              {"epoch", status.epoch},
+              {"last_lsn", status.last_lsn},
+              {"checkpoint_lsn", status.checkpoint_lsn},
+              {"log_used", status.log_used},
+              {"log_size", status.log_size},
+              {"io_queue", status.io_queue},
+              {"read_only", status.read_only},
+              {"read_only_reason", status.read_only_reason},
+              {"devices", Json::array()},
+              {"notes", status.notes}};
+  for (const DeviceStatus& device : status.devices) {
+    object["devices"].push_back(device_json(device));
+  }
+  return object;
+}
+
+std::string device_text(const DeviceStatus& device) {
+  std::string traits;
+  if (device.direct) traits += " direct";
+  if (device.holds_log) traits += " log";
+  std::string line =
+      fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", device.id, device.role, device.state,
+                  device.size > 0 ? format_size(device.size) : "-", device.path, traits);
+  if (!device.detail.empty()) line += fmt::format("       {}\n", device.detail);
+  return line;
+}
+
+std::string status_text(const StoreStatus& status) {
+  std::string text;
+  text +=
+      fmt::format("health  {}; survives the loss of {} more device{}\n", health_name(status.health),
+                  status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
+  text += fmt::format("store   {}, epoch {}, LSN {} (checkpoint {})\n", to_string(status.uuid),
+                      status.epoch, status.last_lsn, status.checkpoint_lsn);
+  text += fmt::format("log     {} of {} used; I/O by {}\n", format_size(status.log_used),
+                      format_size(status.log_size),
+                      status.io_queue.empty() ? "nothing yet" : status.io_queue);
+  if (!status.read_only_reason.empty()) {
+    text += fmt::format("read-only: {}\n", status.read_only_reason);
+  }
+  text += "devices\n";
+  for (const DeviceStatus& device : status.devices) text += device_text(device);
+  for (const std::string& note : status.notes) text += fmt::format("note    {}\n", note);
+  return text;
+}
+
+class StatusVerb final : public Verb {
+ public:
+  void declare(Arguments&) override {}
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
+    Result<Store> store = session.open(Access::kReadOnly);
+    if (!store.ok()) return inspect_instead(session.out(), description, store.error());
+    const StoreStatus status = store->status();
+    if (session.out().json()) {
+      session.out().object(status_json(status));
+    } else {
+      session.out().write(status_text(status));
+    }
+    HEXAD_TRY(store->close());
+    return status.health == Health::kUnavailable ? kExitUnavailable : kExitOk;
+  }
+
+ private:
+  static Result<int> inspect_instead(Output& out, const PoolDescription& description,
+                                     const Error& error) {
+    // A writer has the pool: it is fine, and who asks has to ask again.
+    if (error.code == ErrorCode::kBusy) return error;
+    Result<StoreStatus> inspected = inspect(description);
+    if (!inspected.ok()) return error;
+    inspected->health = Health::kUnavailable;
+    inspected->faults_tolerated = 0;
+    if (out.json()) {
+      Json object = status_json(*inspected);
+      object["error"] = error_json(error);
+      out.object(object);
+    } else {
+      out.write(status_text(*inspected));
+    }
+    out.error(error);
+    return kExitUnavailable;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_status() { return std::make_unique<StatusVerb>(); }
+
+}  // namespace hexad::tools

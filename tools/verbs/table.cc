@@ -1,0 +1,57 @@
+#include <array>
+
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+constexpr std::array kVerbs = {
+    VerbEntry{"mkfs", PoolUse::kNone, "Make a new pool",
+              "hexad mkfs /pool --device /dev/sd[b-g] --fast /nvme/pool --profile 4+2", make_mkfs},
+    VerbEntry{"status", PoolUse::kRequired, "Health, devices, and what recovery did",
+              "hexad status /pool --json", make_status},
+    VerbEntry{"put", PoolUse::kRequired, "Store a file, or standard input, as one object",
+              "tar c project | hexad put /pool backup/project.tar -", make_put},
+    VerbEntry{"get", PoolUse::kRequired, "Write an object to a file, or to standard output",
+              "hexad get /pool backup/project.tar project.tar", make_get},
+    VerbEntry{"cat", PoolUse::kRequired, "Write an object to standard output",
+              "hexad cat /pool notes/today | less", make_cat},
+    VerbEntry{"stat", PoolUse::kRequired, "Size, version, time, placement and attributes",
+              "hexad stat /pool notes/today", make_stat},
+    VerbEntry{"ls", PoolUse::kRequired, "List objects in order of their names",
+              "hexad ls /pool backup/ --delimiter / -l", make_ls},
+    VerbEntry{"rm", PoolUse::kRequired, "Remove objects by name, or all below a prefix",
+              "hexad rm /pool --prefix backup/2023-", make_rm},
+    VerbEntry{"mv", PoolUse::kRequired, "Rename an object, also into another collection",
+              "hexad mv /pool draft final", make_mv},
+    VerbEntry{"import", PoolUse::kRequired, "Store a directory tree",
+              "hexad import /pool ~/photos --prefix photos/", make_import},
+    VerbEntry{"export", PoolUse::kRequired, "Write objects below a directory",
+              "hexad export /pool /restore --prefix photos/", make_export},
+    VerbEntry{"bucket create", PoolUse::kRequired, "Make a collection",
+              "hexad bucket create /pool logs", make_bucket_create},
+    VerbEntry{"bucket rm", PoolUse::kRequired, "Remove an empty collection",
+              "hexad bucket rm /pool logs", make_bucket_rm},
+    VerbEntry{"bucket ls", PoolUse::kRequired, "List the collections", "hexad bucket ls /pool",
+              make_bucket_ls},
+    VerbEntry{"df", PoolUse::kRequired, "Space: capacity, used, stored, saved by compression",
+              "hexad df /pool", make_df},
+    VerbEntry{"fsck", PoolUse::kRequired, "Check metadata; --deep also every checksum and parity",
+              "hexad fsck /pool --deep", make_fsck},
+    VerbEntry{"perf dump", PoolUse::kRequired, "All counters as JSON",
+              "hexad perf dump /pool | jq .counters", make_perf_dump},
+    VerbEntry{"bench run", PoolUse::kRequired, "Measure puts or gets on this pool",
+              "hexad bench run /pool --rw put --bs 64KiB --threads 2 --iodepth 32 --runtime 10",
+              make_bench_run},
+    VerbEntry{"ec encode", PoolUse::kNone, "Cut a file into k data files and m parity files",
+              "hexad ec encode --profile 4+2 disk.img disk.ec", make_ec_encode},
+    VerbEntry{"ec decode", PoolUse::kNone, "Put a file together from any k of its k+m files",
+              "hexad ec decode --profile 4+2 disk.img disk.ec", make_ec_decode},
+};
+
+}  // namespace
+
+std::span<const VerbEntry> verb_table() { return kVerbs; }
+
+}  // namespace hexad::tools

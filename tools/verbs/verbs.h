@@ -1,0 +1,35 @@
+// The verbs' factories, one per file of this folder; tools/verbs/table.cc lists them.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "tools/cli/verb.h"
+
+namespace hexad::tools {
+
+std::unique_ptr<Verb> make_mkfs();
+std::unique_ptr<Verb> make_status();
+std::unique_ptr<Verb> make_put();
+std::unique_ptr<Verb> make_get();
+std::unique_ptr<Verb> make_cat();
+std::unique_ptr<Verb> make_stat();
+std::unique_ptr<Verb> make_ls();
+std::unique_ptr<Verb> make_rm();
+std::unique_ptr<Verb> make_mv();
+std::unique_ptr<Verb> make_import();
+std::unique_ptr<Verb> make_export();
+std::unique_ptr<Verb> make_bucket_create();
+std::unique_ptr<Verb> make_bucket_rm();
+std::unique_ptr<Verb> make_bucket_ls();
+std::unique_ptr<Verb> make_df();
+std::unique_ptr<Verb> make_fsck();
+std::unique_ptr<Verb> make_perf_dump();
+std::unique_ptr<Verb> make_bench_run();
+std::unique_ptr<Verb> make_ec_encode();
+std::unique_ptr<Verb> make_ec_decode();
+
+// Every verb, in the order in which help shows them.
+std::span<const VerbEntry> verb_table();
+
+}  // namespace hexad::tools
