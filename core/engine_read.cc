@@ -168,10 +168,11 @@ Result<ListPage> Engine::list(std::string_view collection, const ListOptions& op
     // A common prefix that was returned stands for everything below it.
     std::string after = base + options.start_after;
     const bool was_common =
-        !options.delimiter.empty() && options.start_after.size() >= options.delimiter.size() &&
-        options.start_after.compare(options.start_after.size() - options.delimiter.size(),
-                                    options.delimiter.size(), options.delimiter) == 0 &&
-        options.start_after.size() > options.prefix.size();
+        !options.delimiter.empty() &&
+        options.start_after.compare(0, options.prefix.size(), options.prefix) == 0 &&
+        options.start_after.size() >= options.prefix.size() + options.delimiter.size() &&
+        options.start_after.find(options.delimiter, options.prefix.size()) ==
+            options.start_after.size() - options.delimiter.size();
     if (was_common) {
       const auto end = prefix_end(after);
       if (!end.has_value()) return page;
