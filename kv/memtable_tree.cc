@@ -81,18 +81,21 @@ MemtableTree::~MemtableTree() = default;
 
 std::uint64_t MemtableTree::bytes() const { return arena_.bytes() + nodes_ * sizeof(Node); }
 
-// The number of entries of `node` with a key < `key`.
-std::size_t MemtableTree::lower_bound(const Node& node, std::string_view key) {
+// The number of entries of `node` with a key < `key`, or <= it.
+std::size_t MemtableTree::count_below(const Node& node, std::string_view key, Bound bound) {
   if (node.count == 0) return 0;
   if (const int order = node.compare_prefix(key); order != 0) return order < 0 ? 0 : node.count;
   const std::uint64_t word = word_at(key, node.common);
   const std::uint64_t* const end = node.words + node.count;
   const std::uint64_t* const first = std::lower_bound(node.words, end, word);
-  const std::uint64_t* const last = std::upper_bound(first, end, word);
+  const std::uint64_t* last = first;
+  while (last != end && *last == word) ++last;
   // Between them the words tie; only there the rest of the keys matters.
-  MemtableEntry* const* const found = std::lower_bound(
-      node.entries + (first - node.words), node.entries + (last - node.words), key,
-      [](const MemtableEntry* entry, std::string_view wanted) { return entry->key() < wanted; });
+  MemtableEntry* const* const found = std::partition_point(
+      node.entries + (first - node.words), node.entries + (last - node.words),
+      [key, bound](const MemtableEntry* entry) {
+        return bound == Bound::kLess ? entry->key() < key : entry->key() <= key;
+      });
   return static_cast<std::size_t>(found - node.entries);
 }
 
@@ -146,17 +149,16 @@ MemtableEntry* MemtableTree::descend(std::string_view key, Path* path) const {
   Node* node = root_.get();
   for (;;) {
     node->prefetch();
-    std::size_t at = lower_bound(*node, key);
+    std::size_t at = count_below(*node, key, node->leaf ? Bound::kLess : Bound::kLessOrEqual);
     if (node->leaf) {
       if (path != nullptr) path->steps[path->depth++] = {node, at};
       if (at < node->count) return node->entries[at];
       // Behind this leaf's last entry the list goes on.
       return node->count == 0 ? nullptr : node->entries[node->count - 1]->next;
     }
-    // Child `at` begins at or after the key; an entry before it may still lie in child at - 1.
-    const bool exact = at < node->count && node->entries[at]->key() == key;
-    const bool smallest = at == 0 && !exact;
-    if (at > 0 && !exact) --at;
+    // The last child that begins at or before the key.
+    const bool smallest = at == 0;
+    if (at > 0) --at;
     if (path != nullptr) {
       path->steps[path->depth++] = {node, at};
       if (smallest) path->smallest_depth = path->depth;

@@ -92,7 +92,8 @@ class MemtableTree {
     std::size_t depth = 0;
     std::size_t smallest_depth = 0;  // inner nodes from the root on whose keys are all larger
   };
-  static std::size_t lower_bound(const Node& node, std::string_view key);
+  enum class Bound { kLess, kLessOrEqual };
+  static std::size_t count_below(const Node& node, std::string_view key, Bound bound);
   static void reword(Node& node);
   static void insert_at(Node& node, std::size_t at, MemtableEntry* entry, Node* child);
   static std::unique_ptr<Node> split(Node& node, std::size_t at);
