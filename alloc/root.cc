@@ -163,6 +163,11 @@ Status check_root(const Root& root) {
   if (root.store.is_nil() || root.epoch == 0 || root.sequence == 0) {
     return invalid("no store uuid, epoch or sequence");
   }
+  // Far above what any store reaches: so that successors of a root from a device never wrap.
+  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+  if (root.promised_epoch > kMost || root.sequence > kMost) {
+    return invalid("impossible epoch or sequence");
+  }
   if (root.promised_epoch < root.epoch) {
     return invalid("promises epoch " + std::to_string(root.promised_epoch) + " below its own " +
                    std::to_string(root.epoch));

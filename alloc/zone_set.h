@@ -130,7 +130,8 @@ class ZoneSet {
   // extents that the checkpoint being made gives up (the runs, manifest and images it replaces); in
   // the image they are deferred at `lsn`, here they stay live until the caller, the root being
   // committed, frees them with publish_free(extent, lsn). Those of other zones are skipped.
-  // Errors: kNotFound, kCorruption (a replaced unit is not live).
+  // Errors: kNotFound, kCorruption (a replaced unit is not live; or the zone holds effects of a
+  // later LSN, as an image from a damaged device may).
   Result<ZoneImage> image(ZoneId zone, Lsn lsn, std::span<const Extent> replaced = {}) const;
   // Zones changed by publishing, reclaiming or marking since their last image() with
   // clear_dirty(): the others need no new image.

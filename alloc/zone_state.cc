@@ -295,7 +295,10 @@ std::optional<std::uint64_t> ZoneState::live_bytes(std::uint32_t unit) const {
 }
 
 Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) const {
-  HEXAD_ASSERT(lsn >= last_lsn_);
+  if (lsn < last_lsn_) {
+    return corrupt("zone " + std::to_string(id_) + ": an image as of LSN " + std::to_string(lsn) +
+                   ", but it holds effects of LSN " + std::to_string(last_lsn_));
+  }
   ZoneImage image;
   image.zone = id_;
   image.slots = slots_;

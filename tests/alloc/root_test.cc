@@ -115,6 +115,8 @@ TEST_CASE("root: what cannot be true is refused") {
   CHECK(refused([](Root& root) { root.epoch = 0; }));
   CHECK(refused([](Root& root) { root.sequence = 0; }));
   CHECK(refused([](Root& root) { root.promised_epoch = 6; }));
+  CHECK(refused([](Root& root) { root.promised_epoch = ~Epoch{0}; }));
+  CHECK(refused([](Root& root) { root.sequence = ~std::uint64_t{0}; }));
   CHECK(refused([](Root& root) { root.devices.clear(); }));
   CHECK(refused([](Root& root) { std::swap(root.devices[0], root.devices[2]); }));
   CHECK(refused([](Root& root) { root.devices[1].id = 0; }));

@@ -349,6 +349,7 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
   CHECK(set.image(0, 2, std::vector<Extent>{flying}).error().code == ErrorCode::kCorruption);
   CHECK(set.image(0, 2, std::vector<Extent>{old_run, old_run}).error().code ==
         ErrorCode::kCorruption);
+  CHECK(set.image(0, 1).error().code == ErrorCode::kCorruption);
   CHECK(set.image(3, 2).error().code == ErrorCode::kNotFound);
 }
 
