@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <utility>
 
 #include "base/checksum.h"
@@ -56,10 +57,10 @@ class CopyReader {
       ++failures_;
       if (report_.status.ok()) report_.status = status;
       if (length > block_size_ && !hopeless()) {
-        // Direct I/O wants every buffer on a 4 KiB boundary; smaller blocks are read in fours.
-        const std::uint64_t unit = std::max<std::uint64_t>(block_size_, AlignedBuffer::kAlignment);
+        // Whole blocks, and every buffer on the boundary that direct I/O wants.
+        const std::uint64_t unit = std::lcm<std::uint64_t>(block_size_, AlignedBuffer::kAlignment);
         const std::uint64_t half = round_up(length / 2, unit);
-        if (half < length && is_multiple(unit, AlignedBuffer::kAlignment)) {
+        if (half < length) {
           read(skip, half);
           read(skip + half, length - half);
           return;
