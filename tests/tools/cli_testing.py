@@ -50,13 +50,10 @@ class PoolTest(unittest.TestCase):
         cls.top = tempfile.mkdtemp(prefix="hexad-cli-")
         cls.pool = os.path.join(cls.top, "pool")
         cls.devices = [os.path.join(cls.top, f"device{i}") for i in range(DEVICES)]
+        cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
         made = hexad("mkfs", cls.pool, "--device", *cls.devices, "--size", "64MiB", *cls.mkfs_options)
         if made.code != 0:
             raise AssertionError(f"mkfs: {made.code}: {made.error}")
-
-    @classmethod
-    def tearDownClass(cls):
-        shutil.rmtree(cls.top, ignore_errors=True)
 
     def setUp(self):
         self.folder = tempfile.mkdtemp(dir=self.top)

@@ -4,11 +4,11 @@
 import itertools
 import json
 import os
+import shutil
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-
 
 from cli_testing import PoolTest, main  # pylint: disable=wrong-import-position
 
@@ -32,7 +32,8 @@ def vandermonde_parity(data):
 class ErasureCodes(PoolTest):
     @classmethod
     def setUpClass(cls):
-        cls.top = __import__("tempfile").mkdtemp(prefix="hexad-ec-")
+        cls.top = tempfile.mkdtemp(prefix="hexad-ec-")
+        cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
 
     def chunks(self, out, count):
         return [self.read(f"{out}.{i}") for i in range(count)]

@@ -122,7 +122,7 @@ int print_text(std::string_view text) {
 int report_failure(const VerbEntry& entry, Output& out, Error error) {
   if (reader_gone()) return kExitReaderGone;
   if (interrupted()) {
-    out.error(interrupted_error());
+    out.interrupted();
     return kExitInterrupted;
   }
   if (error.hint.empty() && exit_code(error.code) == kExitUsage) {

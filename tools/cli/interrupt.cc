@@ -34,8 +34,6 @@ bool reader_gone() { return g_reader_gone.load(std::memory_order_relaxed); }
 
 void set_reader_gone() { g_reader_gone.store(true, std::memory_order_relaxed); }
 
-Error interrupted_error() {
-  return Error{ErrorCode::kUnknown, "interrupted", "What was reported as stored stays stored."};
-}
+Error interrupted_error() { return Error{ErrorCode::kClosed, "interrupted", ""}; }
 
 }  // namespace hexad::tools

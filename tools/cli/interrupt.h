@@ -8,7 +8,7 @@ namespace hexad::tools {
 // The first signal only sets a flag; the second one kills as usual (which a store survives).
 void watch_interrupts();
 bool interrupted();
-// For returning from a loop; main() turns it into exit code 130.
+// For returning from a loop; the command line sees interrupted(), says so and exits with 130.
 Error interrupted_error();
 
 // Whether some write found nobody reading any more (EPIPE): the work ends, quietly. Set by

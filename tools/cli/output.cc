@@ -50,11 +50,20 @@ void Output::warn(std::string_view text) {
   write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
 }
 
-void Output::error(const Error& error) {
-  std::string text = fmt::format("hexad: {}\n", error.message);
-  if (!error.hint.empty()) text += fmt::format("  hint: {}\n", error.hint);
+void Output::error(const Error& error) { report(error_json(error)); }
+
+void Output::interrupted() {
+  report(Json{{"code", "interrupted"},
+              {"message", "interrupted"},
+              {"hint", "What was reported as stored stays stored."}});
+}
+
+void Output::report(const Json& error) {
+  std::string text = fmt::format("hexad: {}\n", error["message"].get<std::string>());
+  const std::string hint = error["hint"].get<std::string>();
+  if (!hint.empty()) text += fmt::format("  hint: {}\n", hint);
   write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
-  if (json() && !object_written_ && !stdout_reserved_) object(Json{{"error", error_json(error)}});
+  if (json() && !object_written_ && !stdout_reserved_) object(Json{{"error", error}});
 }
 
 void Output::object(const Json& object, bool pretty) {

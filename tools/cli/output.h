@@ -37,6 +37,8 @@ class Output {
   // "hexad: message\n  hint: ..." on standard error; with --json also {"error": ...} on standard
   // output, unless an object has been written there already.
   void error(const Error& error);
+  // As error(), for work that a signal has ended: the code in JSON is "interrupted".
+  void interrupted();
   // The one object of --json. `pretty` indents it.
   void object(const Json& object, bool pretty = false);
   // From now on standard output carries object data: object() goes to standard error.
@@ -48,6 +50,7 @@ class Output {
   Status finish();
 
  private:
+  void report(const Json& error);
   void flush();
 
   Style style_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 #include <sys/resource.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -40,12 +41,36 @@ double cpu_time_us() {
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
+// Of all devices together, since the opening.
+struct DeviceTraffic {
+  std::uint64_t written = 0;  // bytes, parity, padding and log copies included
+  std::uint64_t read = 0;     // bytes
+  std::uint64_t flushes = 0;
+
+  static DeviceTraffic of(Store& store) {
+    DeviceTraffic traffic;
+    for (const Counter& counter : store.counters()) {
+      if (counter.name == "device_read_bytes") {
+        traffic.read += counter.since_open;
+      } else if (counter.name == "device_flushes") {
+        traffic.flushes += counter.since_open;
+      } else if (counter.name == "write_pad_bytes" ||
+                 (counter.name.starts_with("device_") && counter.name.ends_with("_bytes"))) {
+        traffic.written += counter.since_open;
+      }
+    }
+    return traffic;
+  }
+  DeviceTraffic since(const DeviceTraffic& before) const {
+    return {written - before.written, read - before.read, flushes - before.flushes};
+  }
+};
+
 struct Measured {
   LoadResult load;
   double seconds = 0;
   double cpu_us = 0;
-  StoreStatus before;
-  StoreStatus after;
+  DeviceTraffic traffic;  // of all operations, those in flight at the end included
 };
 
 class BenchRun final : public Verb {
@@ -138,7 +163,7 @@ class BenchRun final : public Verb {
   Result<Measured> measure(Session& session, Store& store) {
     Measured measured;
     const auto runtime = static_cast<io::Nanos>(runtime_s_ * static_cast<double>(kSecond));
-    measured.before = store.status();
+    const DeviceTraffic traffic_before = DeviceTraffic::of(store);
     const double cpu_before = cpu_time_us();
     const io::Nanos started = session.clock().now();
     LoadShared shared(store, session.executor(), load_, started + runtime);
@@ -159,7 +184,7 @@ class BenchRun final : public Verb {
                        static_cast<double>(kSecond);
     measured.cpu_us = cpu_time_us() - cpu_before;
     for (const std::unique_ptr<io::Thread>& thread : threads) thread->join();
-    measured.after = store.status();
+    measured.traffic = DeviceTraffic::of(store).since(traffic_before);
     HEXAD_TRY_ASSIGN(measured.load, shared.result());
     if (interrupted()) return interrupted_error();
     return measured;
@@ -189,7 +214,10 @@ class BenchRun final : public Verb {
           {"latency_us", {{"p50", us(500)}, {"p95", us(950)}, {"p99", us(990)}, {"p999", us(999)}}},
           {"cpu_us_per_op", cpu_us},
           {"space_waits", load.space_waits},
-          {"devices", devices_json(measured)}};
+          {"devices",
+           {{"written", measured.traffic.written},
+            {"read", measured.traffic.read},
+            {"flushes", measured.traffic.flushes}}}};
       out.object(object);
       return;
     }
@@ -200,10 +228,11 @@ class BenchRun final : public Verb {
                           format_size(static_cast<std::uint64_t>(bytes_per_s))));
     out.write(fmt::format("  latency us  p50 {:.0f}  p95 {:.0f}  p99 {:.0f}  p99.9 {:.0f}\n",
                           us(500), us(950), us(990), us(999)));
+    out.write(fmt::format("  devices: {} written, {} read, {} flushes\n",
+                          format_size(measured.traffic.written), format_size(measured.traffic.read),
+                          measured.traffic.flushes));
     out.write(fmt::format("  CPU {:.1f} us per operation, payload included\n", cpu_us));
   }
-
-  static Json devices_json(const Measured&) { return Json::array(); }
 
   std::string workload_text_ = "put";
   Workload workload_ = Workload::kPut;
