@@ -311,7 +311,8 @@ class Planner {
       for (const Extent& extent : at->now) inline_bytes += extent.bytes.size();
       if (!piece.bytes.empty() && inline_bytes > kPageInlineLimit) {
         plan_.redo.push_back(Redo{index, offset, true});
-        break;
+        content->record.size = std::max(content->record.size, offset + op.payload.size());
+        return {};
       }
       punch(at->now, piece.offset, piece.length);
       at->dirty = true;
