@@ -78,6 +78,13 @@ Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint6
 Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const ObjectRecord record, find_object(*state.view, collection, name));
+  if (record.size > kMaxGetSize) {
+    return Error{ErrorCode::kTooBig,
+                 "object " + printable(collection) + "/" + printable(name) + ": " +
+                     std::to_string(record.size) + " bytes, get() returns at most " +
+                     format_size(kMaxGetSize),
+                 "Read ranges of it, or open_reader()."};
+  }
   Bytes bytes(record.size);
   const Status status = read_range(*state.view, record, 0, bytes);
   if (!status.ok()) {

@@ -52,7 +52,7 @@ class Store {
   void submit(Transaction&& transaction, CommitCallback done);
 
   // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
-  // the object), kIo.
+  // the object), kIo; of this one also kTooBig (over kMaxGetSize).
   Result<Bytes> get(std::string_view collection, std::string_view name);
   // Up to into.size() bytes from `offset`; fewer at the end of the object, 0 behind it.
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,

@@ -13,6 +13,8 @@ namespace hexad {
 
 inline constexpr std::size_t kMaxNameSize = 1024;  // bytes, of an object or collection
 inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;  // bytes
+// What Store::get() returns at once; a sparse object may be larger than any memory.
+inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;     // bytes
 inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
 inline constexpr const char* kDefaultCollection = "default";
 
