@@ -45,11 +45,7 @@ Status Engine::start() {
 }
 
 Status Engine::close() {
-  {
-    const io::Lock lock(state_mutex_);
-    if (closed_) return {};
-    closed_ = true;
-  }
+  if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
   if (lane_ == nullptr || lane_->stopped().has_value()) return {};
   const io::Lock lock(checkpoint_mutex_);
   return checkpoint_locked(true);

@@ -178,13 +178,13 @@ class Engine : public PlanSource {
   alloc::Root root_;
   Lsn checkpoint_lsn_ = 0;
   std::atomic<std::uint32_t> body_counter_{0};
+  std::atomic<bool> closed_{false};
 
   io::Mutex state_mutex_;  // below
   io::CondVar state_changed_;
   std::uint64_t budget_used_ = 0;
   bool checkpoint_wanted_ = false;
   bool stopping_ = false;
-  bool closed_ = false;
   std::string read_only_reason_;
   std::string checkpoint_problem_;  // of the last background checkpoint; empty: none
   std::unique_ptr<io::Thread> background_;

@@ -37,6 +37,9 @@ Status Engine::writable() const {
     return Error{ErrorCode::kReadOnly, "the store is open for reading only",
                  "Open it with Access::kReadWrite."};
   }
+  if (closed_.load(std::memory_order_acquire)) {
+    return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
+  }
   if (const auto stopped = lane_->stopped()) {
     return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
                  "Close it, check its devices, and open it again."};
