@@ -1,6 +1,7 @@
 #include "tools/cli/arguments.h"
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <functional>
 #include <utility>
 
@@ -113,7 +114,20 @@ void Arguments::option_list(const std::string& names, std::vector<std::string>& 
 }
 
 void Arguments::number(const std::string& names, std::uint64_t& into, const std::string& help) {
-  impl_->app.add_option(names, into, help)->type_name("N");
+  std::optional<Error>& bad_value = impl_->bad_value;
+  // Not CLI11's conversion, for which -1 is 18446744073709551615.
+  const auto take = [&into, &bad_value, names](const CLI::results_t& words) {
+    const std::string& word = words.back();
+    const char* end = word.data() + word.size();
+    const auto [stop, error] = std::from_chars(word.data(), end, into);
+    if (error != std::errc() || stop != end) {
+      bad_value = Error{ErrorCode::kInvalidArgument,
+                        names + ": \"" + display_name(unshield(word)) + "\" is not a whole number",
+                        "Write decimal digits only; see --help."};
+    }
+    return true;
+  };
+  impl_->add(names, take, help)->type_name("N");
 }
 
 void Arguments::number(const std::string& names, double& into, const std::string& help) {
