@@ -28,6 +28,7 @@ class CrashRecorder {
     std::shared_ptr<const CowImage> initial;  // durable when the recording begins
     std::uint32_t physical_block = 4096;      // bytes
     std::uint32_t flush_domain = 0;           // a flush of one disk covers all of its domain
+    bool tears = true;                        // false: a write is kept whole or lost
   };
 
   struct Event {
@@ -56,6 +57,8 @@ class CrashRecorder {
   DiskIndex add_disk_in_domain_of(DiskIndex with, std::string name,
                                   std::shared_ptr<const CowImage> initial,
                                   std::uint32_t physical_block = 4096);
+  // For a file whose owner relies on writes that do not tear, as LMDB does on its meta page.
+  void keep_writes_whole(DiskIndex disk) { disks_[disk].tears = false; }
   // The index of a disk by name; asserts that there is one.
   DiskIndex disk_index(const std::string& name) const;
 

@@ -210,7 +210,7 @@ class CrashMoment {
       for (std::size_t i = 0; i < writes_.size(); ++i) {
         choice_[i] = rng_.chance(1, 2) ? Survival{} : kKept;
         if (choice_[i] == kKept && rng_.chance(1, 4)) {
-          choice_[i] = torn(*writes_[i], static_cast<std::uint32_t>(rng_.below(4)));
+          choice_[i] = torn(i, static_cast<std::uint32_t>(rng_.below(4)));
         }
       }
       emit();
@@ -220,7 +220,7 @@ class CrashMoment {
   void torn_writes() {
     for (std::size_t i = 0; i < writes_.size(); ++i) {
       for (std::uint32_t form = 0; form < options_.tears_per_write; ++form) {
-        const Survival tear = torn(*writes_[i], form);
+        const Survival tear = torn(i, form);
         if (tear == kKept) continue;
         for (const bool others : {true, false}) {
           set_all(others ? kKept : Survival{});
@@ -232,7 +232,9 @@ class CrashMoment {
   }
 
   // A torn form of the write; kKept when it has none.
-  Survival torn(const PendingWrite& write, std::uint32_t form) {
+  Survival torn(std::size_t index, std::uint32_t form) {
+    const PendingWrite& write = *writes_[index];
+    if (!state_.disks()[disk_of_[index]].tears) return kKept;
     const std::uint64_t sectors = write.length / kSector;
     const bool garble = options_.garble_blocks && !write.resize && write.untouched();
     if (write.resize || (sectors <= 1 && !garble)) return kKept;

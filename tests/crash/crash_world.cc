@@ -1,0 +1,308 @@
+#include "tests/crash/crash_world.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.h"
+#include "base/units.h"
+#include "core/format.h"
+#include "io/rng.h"
+#include "tests/kv/lmdb_recorder.h"
+
+namespace hexad::testing {
+
+namespace {
+
+constexpr const char* kIndexDisk = "index";
+constexpr const char* kOther = "other";
+
+std::string bytes_of(std::uint64_t seed, std::size_t size) {
+  io::Rng rng(seed);
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(rng.next());
+  return bytes;
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
+  HEXAD_ASSERT(result.ok());
+  return std::move(result).value();
+}
+
+void must(const Status& status) {
+  if (!status.ok()) std::fprintf(stderr, "%s\n", status.error().to_string().c_str());
+  HEXAD_ASSERT(status.ok());
+}
+
+}  // namespace
+
+CrashWorld::CrashWorld(const CrashWorldOptions& options)
+    : options_(options), stacks_(std::make_shared<io::FiberStacks>()) {
+  for (int i = 0; i < 6; ++i) pool_.devices.push_back("disk" + std::to_string(i));
+  pool_.fast_directories = {"fast"};
+  before_ = std::filesystem::current_path();
+  std::filesystem::current_path(directory_.path(""));
+}
+
+CrashWorld::~CrashWorld() { std::filesystem::current_path(before_); }
+
+io::SimDiskOptions CrashWorld::disk_options() const {
+  io::SimDiskOptions disk;
+  disk.physical_block = options_.physical_block;
+  disk.flush_domain = options_.flush_domain;
+  return disk;
+}
+
+// Every op there is, over a few names, so that each transaction meets what earlier ones left. Names
+// are split by lane: transactions in flight at once touch different objects and cannot fail.
+Transaction CrashWorld::transaction(std::size_t index) const {
+  Transaction t;
+  const std::string lane = std::to_string(index % static_cast<std::size_t>(options_.in_flight));
+  const std::uint64_t round = index / static_cast<std::size_t>(options_.in_flight);
+  const std::string a = "a" + lane;
+  const std::string b = "b" + lane;
+  const std::string moved = "moved" + lane;
+  const std::uint64_t seed = options_.seed * 1000 + index;
+  switch (round % 8) {
+    case 0:
+      t.put(kDefaultCollection, a, bytes_of(seed, 900 + index * 37));
+      t.put(kDefaultCollection, b, bytes_of(seed + 500, 100));
+      break;
+    case 1:
+      t.write(kDefaultCollection, a, 300, as_bytes(bytes_of(seed, 2500)));
+      t.set_attr(kDefaultCollection, a, "version", std::to_string(index));
+      break;
+    case 2:
+      t.put(kDefaultCollection, b, bytes_of(seed, 6000));
+      t.append(kDefaultCollection, a, as_bytes(bytes_of(seed, 40)));
+      break;
+    case 3:
+      t.remove(kDefaultCollection, moved);
+      t.rename(kDefaultCollection, a, kDefaultCollection, moved);
+      break;
+    case 4:
+      t.put(kOther, a, bytes_of(seed, 9000));
+      t.truncate(kDefaultCollection, b, 1000);
+      t.zero(kDefaultCollection, b, 100, 200);
+      break;
+    case 5:
+      t.remove(kDefaultCollection, b);
+      t.set_attr(kDefaultCollection, moved, "kept", "yes");
+      break;
+    case 6:
+      t.put(kDefaultCollection, b, bytes_of(seed, 4096));
+      t.remove_attr(kDefaultCollection, moved, "kept");
+      t.rename(kOther, a, kDefaultCollection, a);
+      break;
+    default:
+      t.put(kDefaultCollection, a, bytes_of(seed, 257));
+      t.write(kDefaultCollection, b, 4000, as_bytes(bytes_of(seed, 300)));
+      break;
+  }
+  return t;
+}
+
+void CrashWorld::record_index(io::CrashRecorder& recorder, io::CrashRecorder::DiskIndex disk) {
+  kv::testing::start_recording(index_file(), [&recorder, disk](const kv::testing::FileEvent& e) {
+    using Kind = kv::testing::FileEvent::Kind;
+    switch (e.kind) {
+      case Kind::kWrite:
+        recorder.record_write(disk, e.offset, as_bytes(e.bytes),
+                              e.durable ? io::WriteMode::kDurable : io::WriteMode::kCached);
+        break;
+      case Kind::kSync:
+        recorder.record_sync(disk);
+        break;
+      case Kind::kResize:
+        recorder.record_resize(disk, e.size);
+        break;
+    }
+  });
+}
+
+void CrashWorld::write_index(const io::CowImage& image) const {
+  const int file = ::open(index_file().c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  HEXAD_ASSERT(file >= 0);
+  HEXAD_ASSERT(::ftruncate(file, static_cast<off_t>(image.size())) == 0);
+  Bytes page(io::CowImage::kPage);
+  for (std::uint64_t at = 0; at < image.size(); at += page.size()) {
+    const std::size_t length = std::min<std::uint64_t>(page.size(), image.size() - at);
+    image.read(at, MutByteView(page).first(length));
+    if (is_zero(ByteView(page).first(length))) continue;
+    HEXAD_ASSERT(::pwrite(file, page.data(), length, static_cast<off_t>(at)) ==
+                 static_cast<ssize_t>(length));
+  }
+  ::close(file);
+}
+
+void CrashWorld::run() {
+  std::vector<std::pair<std::string, std::shared_ptr<const io::CowImage>>> fresh;
+  {
+    io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), nullptr, stacks_});
+    system.run([&] {
+      FormatOptions format;
+      format.devices = pool_.devices;
+      format.fast_directories = pool_.fast_directories;
+      format.device_size = 1 << 20;
+      format.log_size = options_.log_size;
+      format.min_alloc = options_.min_alloc;
+      format.checksum_block = 4096;
+      must(core::format_devices(format, system));
+      Store store = must(Store::open(pool_, {}, &system));
+      Transaction t;
+      t.create_collection(kDefaultCollection);
+      t.create_collection(kOther);
+      must(store.commit(std::move(t)).status());
+      must(store.close());
+    });
+    for (const std::string& name : pool_.devices) {
+      fresh.emplace_back(name, system.disk(name).snapshot());
+    }
+    const std::string log = pool_.fast_directories[0] + "/log";
+    fresh.emplace_back(log, system.disk(log).snapshot());
+  }
+
+  Model model;
+  model.collections[kDefaultCollection];
+  model.collections[kOther];
+  io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), &recorder_, stacks_});
+  for (auto& [name, image] : fresh) system.add_disk(name, image, disk_options());
+  auto index = std::make_shared<io::CowImage>(0);
+  {
+    const Result<std::string> bytes = [&]() -> Result<std::string> {
+      std::string content;
+      const int file = ::open(index_file().c_str(), O_RDONLY | O_CLOEXEC);
+      HEXAD_ASSERT(file >= 0);
+      content.resize(static_cast<std::size_t>(::lseek(file, 0, SEEK_END)));
+      HEXAD_ASSERT(::pread(file, content.data(), content.size(), 0) ==
+                   static_cast<ssize_t>(content.size()));
+      ::close(file);
+      return content;
+    }();
+    index->resize(bytes->size());
+    index->write(0, as_bytes(*bytes));
+  }
+  const auto disk = recorder_.add_disk(kIndexDisk, index);
+  recorder_.keep_writes_whole(disk);
+  record_index(recorder_, disk);
+
+  Lsn first_checkpoint = 0;
+  system.run([&] {
+    Store store = must(Store::open(pool_, {}, &system));
+    first_checkpoint = store.status().checkpoint_lsn;
+    io::Mutex mutex(system.executor());
+    io::CondVar changed(system.executor());
+    std::size_t pending = 0;
+    // One chain of commits per lane; each waits for its own last one, so that they overlap.
+    std::vector<std::unique_ptr<io::Thread>> lanes;
+    for (int lane = 0; lane < options_.in_flight; ++lane) {
+      lanes.push_back(system.executor().start("lane" + std::to_string(lane), [&, lane] {
+        for (int i = lane; i < options_.transactions; i += options_.in_flight) {
+          io::Lock lock(mutex);
+          bool answered = false;
+          ++pending;
+          lock.unlock();
+          // Besides those that the log's filling asks for.
+          if (i == options_.transactions / 3) must(store.checkpoint());
+          store.submit(transaction(static_cast<std::size_t>(i)), [&, i](Result<Lsn> lsn) {
+            const Lsn drawn = must(std::move(lsn));
+            const io::Lock inner(mutex);
+            done_.push_back({drawn, recorder_.position(), static_cast<std::size_t>(i)});
+            answered = true;
+            --pending;
+            changed.notify_all();
+          });
+          lock.lock();
+          changed.wait(lock, [&] { return answered; });
+        }
+      }));
+    }
+    for (auto& lane : lanes) lane->join();
+    for (const Counter& counter : store.counters()) {
+      if (counter.name == "checkpoints") checkpoints_ = counter.since_open;
+      if (counter.name == "device_log_bytes")
+        log_laps_ = counter.since_open / 3 / options_.log_size;
+    }
+  });
+  kv::testing::stop_recording();
+  trace_hash_ = system.trace_hash();
+
+  std::sort(done_.begin(), done_.end(), [](const Done& x, const Done& y) { return x.lsn < y.lsn; });
+  models_.push_back(model);
+  for (const Done& done : done_) {
+    HEXAD_ASSERT(!model.apply(transaction(done.script)).has_value());
+    model.stamp(done.lsn);
+    models_.push_back(model);
+  }
+}
+
+std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
+                                              io::CrashRecorder* recorder, const Use& use) {
+  // The index is the last of the recording's disks; the simulation gets it as a disk, too, which
+  // nobody opens.
+  const std::size_t index = state.disks().size() - 1;
+  for (std::size_t i = 0; i < state.disks().size(); ++i) {
+    if (state.disks()[i].name == kIndexDisk) write_index(*state.image(i));
+  }
+  HEXAD_ASSERT(index > 0);
+  io::SimOptions sim{options_.seed, {}, disk_options(), recorder, stacks_};
+  sim.latency.immediate = true;
+  io::SimSystem system(state, sim);
+  if (recorder != nullptr) {
+    const auto disk = recorder->disk_index(kIndexDisk);
+    recorder->keep_writes_whole(disk);
+    record_index(*recorder, disk);
+  }
+  std::optional<std::string> problem;
+  system.run([&] {
+    Result<Store> store = Store::open(pool_, {}, &system);
+    problem = store.ok() ? use(*store) : "open: " + store.error().to_string();
+  });
+  if (recorder != nullptr) kv::testing::stop_recording();
+  return problem;
+}
+
+std::optional<std::string> CrashWorld::check(Store& store, std::uint64_t position) const {
+  const Lsn last = store.status().last_lsn;
+  std::size_t present = 0;
+  std::size_t promised = 0;
+  for (std::size_t i = 0; i < done_.size(); ++i) {
+    if (done_[i].lsn <= last) present = i + 1;
+    if (done_[i].acknowledged <= position) promised = i + 1;
+  }
+  if (present < promised) {
+    return "LSN " + std::to_string(done_[promised - 1].lsn) +
+           " was acknowledged, the store ends at " + std::to_string(last);
+  }
+  for (const auto& [collection, objects] : models_[present].collections) {
+    const Result<ListPage> page = store.list(collection);
+    if (!page.ok()) return page.error().to_string();
+    if (page->entries.size() != objects.size()) {
+      return collection + ": " + std::to_string(page->entries.size()) + " objects instead of " +
+             std::to_string(objects.size()) + " at LSN " + std::to_string(last);
+    }
+    auto entry = page->entries.begin();
+    for (const auto& [name, object] : objects) {
+      const std::string subject = collection + "/" + name + " at LSN " + std::to_string(last);
+      if (entry->name != name || entry->size != object.data->size()) return subject + ": listing";
+      ++entry;
+      const Result<Bytes> data = store.get(collection, name);
+      if (!data.ok()) return data.error().to_string();
+      if (as_text(*data) != *object.data) return subject + ": data";
+      const Result<Attributes> attributes = store.attributes(collection, name);
+      if (!attributes.ok() || *attributes != object.attributes) return subject + ": attributes";
+    }
+  }
+  const Result<FsckReport> report = store.fsck({});
+  if (!report.ok()) return report.error().to_string();
+  if (!report->findings.empty()) {
+    return "fsck: " + report->findings[0].subject + ": " + report->findings[0].problem;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hexad::testing

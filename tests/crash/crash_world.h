@@ -1,0 +1,91 @@
+// A store in a simulation that remembers every write, and the stores that crashes make of it.
+//
+// All of it from one seed: six small disks, a fast tier whose log is a simulated disk and whose
+// index is a real LMDB file, recorded as one more disk. run() makes a pool, runs a workload with
+// several commits in flight, and notes which transactions were acknowledged at which point of the
+// recording. reopen() puts the disks and the index file of one crash state in place and opens.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/store.h"
+#include "io/crash_recorder.h"
+#include "io/crash_states.h"
+#include "io/sim_system.h"
+#include "tests/core/store_model.h"
+#include "tests/io/temporary.h"
+
+namespace hexad::testing {
+
+struct CrashWorldOptions {
+  std::uint64_t seed = 1;
+  std::uint32_t physical_block = 512;  // bytes, of every disk
+  std::uint64_t min_alloc = 4096;      // bytes
+  std::uint64_t log_size = 32 << 10;   // bytes per copy
+  int flush_domain = -1;               // >= 0: all disks share one
+  int transactions = 96;
+  int in_flight = 3;  // transactions at once
+};
+
+class CrashWorld {
+ public:
+  // Works in a temporary directory until destroyed, so that no path of this machine is in what the
+  // store writes: the trace hash is the same everywhere. One at a time.
+  explicit CrashWorld(const CrashWorldOptions& options);
+  ~CrashWorld();
+  CrashWorld(const CrashWorld&) = delete;
+  CrashWorld& operator=(const CrashWorld&) = delete;
+
+  // Records the workload. Once.
+  void run();
+
+  const io::CrashRecorder& recorder() const { return recorder_; }
+  std::uint64_t trace_hash() const { return trace_hash_; }
+  std::uint64_t log_laps() const { return log_laps_; }
+  std::uint64_t checkpoints() const { return checkpoints_; }
+  std::size_t transactions() const { return done_.size(); }
+
+  // Opens the store of `state` for writing, calls `use` with it, and lets go of it without closing.
+  // With a `recorder`, records what is written meanwhile, the index included. Returns what is
+  // wrong, or nothing.
+  using Use = std::function<std::optional<std::string>(Store&)>;
+  std::optional<std::string> reopen(const io::CrashState& state, io::CrashRecorder* recorder,
+                                    const Use& use);
+
+  // The state of the store must be the model after some number of transactions: all that were
+  // acknowledged by `position`, none that was not begun. Metadata and space must agree.
+  std::optional<std::string> check(Store& store, std::uint64_t position) const;
+
+ private:
+  struct Done {
+    Lsn lsn = 0;
+    std::uint64_t acknowledged = 0;  // position in the recording
+    std::size_t script = 0;          // index into script_
+  };
+
+  io::SimDiskOptions disk_options() const;
+  void record_index(io::CrashRecorder& recorder, io::CrashRecorder::DiskIndex disk);
+  void write_index(const io::CowImage& image) const;
+  Transaction transaction(std::size_t index) const;
+  std::string index_file() const { return directory_.path("fast/index/data.mdb"); }
+
+  CrashWorldOptions options_;
+  io::testing::TemporaryDirectory directory_;
+  std::filesystem::path before_;  // working directory
+  PoolDescription pool_;
+  io::CrashRecorder recorder_;
+  std::vector<Done> done_;     // by LSN
+  std::vector<Model> models_;  // models_[i]: after the first i of done_
+  std::uint64_t trace_hash_ = 0;
+  std::uint64_t log_laps_ = 0;
+  std::uint64_t checkpoints_ = 0;
+  std::shared_ptr<io::FiberStacks> stacks_;
+};
+
+}  // namespace hexad::testing
