@@ -285,7 +285,10 @@ void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
                               static_cast<off_t>(request.length));
       break;
   }
-  if (registered) io_uring_sqe_set_flags(sqe, IOSQE_FIXED_FILE);
+  unsigned flags = registered ? IOSQE_FIXED_FILE : 0;
+  // A request that could not go on without waiting goes to a thread of the kernel that may wait.
+  if (flight.retries > 0) flags |= IOSQE_ASYNC;
+  io_uring_sqe_set_flags(sqe, flags);
   io_uring_sqe_set_data64(sqe, index);
 }
 

@@ -15,6 +15,9 @@ bool same(ByteView a, ByteView b) {
   return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin());
 }
 
+// The error's text, so that a failed check shows it; empty when there is none.
+std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
 bool holds(Device& device, std::uint64_t offset, ByteView expected) {
   AlignedBuffer found(expected.size());
   return device.read(offset, found.bytes()).ok() && same(found, expected);
@@ -59,8 +62,8 @@ void bad_requests_have_no_effect(World& world) {
   const std::uint64_t block = device.geometry().logical_block;
   const std::uint64_t end = device.geometry().size;
   const AlignedBuffer before = pattern(1, 64_KiB);
-  REQUIRE(device.write(0, before).ok());
-  REQUIRE(device.write(end - 64_KiB, before).ok());
+  REQUIRE(why(device.write(0, before)) == "");
+  REQUIRE(why(device.write(end - 64_KiB, before)) == "");
   AlignedBuffer buffer = pattern(2, 64_KiB);
   const auto refused = [&](std::uint64_t offset, MutByteView bytes) {
     for (const IoOp op : {IoOp::kRead, IoOp::kWrite}) {
@@ -115,14 +118,14 @@ void bytes_come_back_at_every_boundary(World& world) {
   const std::uint64_t end = device.geometry().size;
   const AlignedBuffer edge = pattern(4, block);
   const AlignedBuffer large = pattern(5, 4_MiB);
-  REQUIRE(device.write(0, edge).ok());
-  REQUIRE(device.write(end - block, edge).ok());
-  REQUIRE(device.write(block, large).ok());
+  REQUIRE(why(device.write(0, edge)) == "");
+  REQUIRE(why(device.write(end - block, edge)) == "");
+  REQUIRE(why(device.write(block, large)) == "");
   REQUIRE(holds(device, 0, edge));
   REQUIRE(holds(device, end - block, edge));
   REQUIRE(holds(device, block, large));
   const AlignedBuffer middle = pattern(6, block);
-  REQUIRE(device.write(block + 1_MiB, middle, WriteMode::kDurable).ok());
+  REQUIRE(why(device.write(block + 1_MiB, middle, WriteMode::kDurable)) == "");
   REQUIRE(holds(device, block, ByteView(large).first(1_MiB)));
   REQUIRE(holds(device, block + 1_MiB, middle));
   REQUIRE(holds(device, 2 * block + 1_MiB, pattern(5, 4_MiB).bytes().subspan(1_MiB + block)));
@@ -136,7 +139,7 @@ void random_writes_agree_with_a_model(World& world) {
   const std::uint64_t block = device.geometry().logical_block;
   const std::uint64_t blocks = 512;
   Bytes model(blocks * block);
-  REQUIRE(device.write(0, AlignedBuffer::zeroed(model.size())).ok());
+  REQUIRE(why(device.write(0, AlignedBuffer::zeroed(model.size()))) == "");
   for (int round = 0; round < 60; ++round) {
     // The requests of a batch do not overlap: each has a slice of its own.
     std::deque<AlignedBuffer> buffers;
@@ -153,8 +156,8 @@ void random_writes_agree_with_a_model(World& world) {
     }
     device.queue().submit(batch);
     device.queue().wait(batch);
-    REQUIRE(batch.first_error().ok());
-    if (rng.chance(1, 5)) REQUIRE(device.flush().ok());
+    REQUIRE(why(batch.first_error()) == "");
+    if (rng.chance(1, 5)) REQUIRE(why(device.flush()) == "");
   }
   REQUIRE(holds(device, 0, model));
 }
@@ -170,12 +173,12 @@ void one_batch_reaches_both_devices(World& world) {
   IoQueue& queue = world.device(0).queue();
   queue.submit(batch);
   queue.wait(batch);
-  REQUIRE(batch.first_error().ok());
+  REQUIRE(why(batch.first_error()) == "");
   IoBatch flushes;
   for (int i = 0; i < 2; ++i) flushes.requests.push_back(IoRequest::flush(world.device(i)));
   queue.submit(flushes);
   queue.wait(flushes);
-  REQUIRE(flushes.first_error().ok());
+  REQUIRE(why(flushes.first_error()) == "");
   for (std::uint64_t i = 0; i < 64; ++i) {
     REQUIRE(holds(world.device(static_cast<int>(i % 2)), i * 4_KiB,
                   ByteView(data).subspan(i * 4_KiB, 4_KiB)));
@@ -193,7 +196,7 @@ void batches_may_be_larger_than_any_ring(World& world) {
   }
   device.queue().submit(writes);
   device.queue().wait(writes);
-  REQUIRE(writes.first_error().ok());
+  REQUIRE(why(writes.first_error()) == "");
   AlignedBuffer found(data.size());
   IoBatch reads;
   Latch latch(world.executor(), 1);
@@ -204,7 +207,7 @@ void batches_may_be_larger_than_any_ring(World& world) {
   reads.done = [&](IoBatch&) { latch.count_down(); };
   device.queue().submit(reads);
   latch.wait();
-  REQUIRE(reads.first_error().ok());
+  REQUIRE(why(reads.first_error()) == "");
   REQUIRE(same(found, data));
 }
 
@@ -305,7 +308,7 @@ void a_batch_outlives_the_thread_that_submitted_it(World& world) {
         ->join();
   }
   latch.wait();
-  for (const IoBatch& batch : batches) REQUIRE(batch.first_error().ok());
+  for (const IoBatch& batch : batches) REQUIRE(why(batch.first_error()) == "");
   for (std::size_t i = 0; i < kBatches; ++i) REQUIRE(holds(world.device(0), i * 4_KiB, data));
 }
 
@@ -338,17 +341,17 @@ void growing_adds_zeros_and_keeps_the_rest(World& world) {
   const std::uint64_t old_size = world.device(0).geometry().size;
   const std::uint64_t block = world.device(0).geometry().logical_block;
   const AlignedBuffer data = pattern(12, 64_KiB);
-  REQUIRE(world.device(0).write(old_size - 64_KiB, data).ok());
+  REQUIRE(why(world.device(0).write(old_size - 64_KiB, data)) == "");
   REQUIRE(world.device(0).grow(old_size - block).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(world.device(0).grow(old_size + 1).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(world.device(0).grow(old_size).ok());
+  REQUIRE(why(world.device(0).grow(old_size)) == "");
   REQUIRE(world.device(0).geometry().size == old_size);
-  REQUIRE(world.device(0).grow(old_size + 1_MiB).ok());
+  REQUIRE(why(world.device(0).grow(old_size + 1_MiB)) == "");
   REQUIRE(world.device(0).geometry().size == old_size + 1_MiB);
   REQUIRE(holds(world.device(0), old_size - 64_KiB, data));
   REQUIRE(holds(world.device(0), old_size, AlignedBuffer::zeroed(1_MiB)));
-  REQUIRE(world.device(0).write(old_size + 1_MiB - 64_KiB, data).ok());
-  REQUIRE(world.device(0).flush().ok());
+  REQUIRE(why(world.device(0).write(old_size + 1_MiB - 64_KiB, data)) == "");
+  REQUIRE(why(world.device(0).flush()) == "");
   world.reopen(0);
   REQUIRE(world.device(0).geometry().size == old_size + 1_MiB);
   REQUIRE(holds(world.device(0), old_size + 1_MiB - 64_KiB, data));
@@ -357,24 +360,24 @@ void growing_adds_zeros_and_keeps_the_rest(World& world) {
 void discarding_leaves_the_neighbours(World& world) {
   Device& device = world.device(0);
   const AlignedBuffer data = pattern(13, 1_MiB);
-  REQUIRE(device.write(0, data).ok());
-  REQUIRE(device.discard(256_KiB, 512_KiB).ok());
+  REQUIRE(why(device.write(0, data)) == "");
+  REQUIRE(why(device.discard(256_KiB, 512_KiB)) == "");
   REQUIRE(holds(device, 0, ByteView(data).first(256_KiB)));
   REQUIRE(holds(device, 768_KiB, ByteView(data).subspan(768_KiB)));
   AlignedBuffer unknown(512_KiB);
-  REQUIRE(device.read(256_KiB, unknown.bytes()).ok());
+  REQUIRE(why(device.read(256_KiB, unknown.bytes())) == "");
   const AlignedBuffer again = pattern(14, 512_KiB);
-  REQUIRE(device.write(256_KiB, again).ok());
+  REQUIRE(why(device.write(256_KiB, again)) == "");
   REQUIRE(holds(device, 256_KiB, again));
 }
 
 void bytes_are_there_after_opening_again(World& world) {
   const AlignedBuffer flushed = pattern(15, 128_KiB);
   const AlignedBuffer durable = pattern(16, 128_KiB);
-  REQUIRE(world.device(1).write(0, flushed).ok());
-  REQUIRE(world.device(1).flush().ok());
-  REQUIRE(world.device(1).flush().ok());
-  REQUIRE(world.device(1).write(1_MiB, durable, WriteMode::kDurable).ok());
+  REQUIRE(why(world.device(1).write(0, flushed)) == "");
+  REQUIRE(why(world.device(1).flush()) == "");
+  REQUIRE(why(world.device(1).flush()) == "");
+  REQUIRE(why(world.device(1).write(1_MiB, durable, WriteMode::kDurable)) == "");
   const Geometry before = world.device(1).geometry();
   world.reopen(1);
   REQUIRE(world.device(1).geometry().size == before.size);
