@@ -53,7 +53,7 @@ TEST_CASE("chunk_meta: impossible values are refused") {
                                                         {"4294967295", "4294967296"},
                                                         {",4294967295", ""},
                                                         {"[1", "[\"1\""},
-                                                        {"\"length\"", "\"lenght\""}}) {
+                                                        {"\"length\"", "\"longth\""}}) {
     CAPTURE(from, to);
     CHECK_FALSE(parse_meta(with(from, to)).ok());
   }

@@ -42,7 +42,9 @@ TEST_CASE("names: a terminal sees no control characters and no ambiguity") {
 TEST_CASE("names: base64 follows RFC 4648") {
   const std::pair<const char*, const char*> examples[] = {{"", ""},
                                                           {"f", "Zg=="},
-                                                          {"fo", "Zm8="},
+                                                          {"f"
+                                                           "o",
+                                                           "Zm8="},
                                                           {"foo", "Zm9v"},
                                                           {"foob", "Zm9vYg=="},
                                                           {"fooba", "Zm9vYmE="},

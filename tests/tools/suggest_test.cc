@@ -9,7 +9,7 @@ const std::vector<std::string> kVerbs = {"put", "get", "status", "stat", "export
 
 TEST_CASE("suggest: a slip of the finger finds the word that was meant") {
   CHECK(nearest("stauts", kVerbs) == "status");
-  CHECK(nearest("exprot", kVerbs) == "export");
+  CHECK(nearest("exportt", kVerbs) == "export");
   CHECK(nearest("pu", kVerbs) == "put");
   CHECK(nearest("imports", kVerbs) == "import");
   CHECK(nearest("get", kVerbs) == "get");

@@ -64,13 +64,13 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
   const std::string name = prefix_ + entry.path + (S_ISDIR(mode) ? "/" : "");
   if (left_out_.contains({entry.info.st_dev, entry.info.st_ino})) {
     report_.skip(session_.out(), entry.path, "part of the pool itself");
-    return Descend::kNo;
+    return Descend::kSkip;
   }
   if (name.size() > kMaxNameSize) {
     report_.refuse(session_.out(), entry.path,
                    "the name would have " + std::to_string(name.size()) + " bytes; at most " +
                        std::to_string(kMaxNameSize));
-    return Descend::kNo;
+    return Descend::kSkip;
   }
   if (S_ISREG(mode)) {
     HEXAD_TRY(add_file(entry, name));
@@ -81,7 +81,7 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
   } else {
     report_.skip(session_.out(), entry.path, special_file(mode));
   }
-  return Descend::kYes;
+  return Descend::kEnter;
 }
 
 void Importer::unreadable(const std::string& path, const Error& error) {

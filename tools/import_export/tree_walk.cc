@@ -62,7 +62,7 @@ class Walk {
       return {};
     }
     HEXAD_TRY_ASSIGN(const Descend descend, visitor_.visit(found));
-    if (!S_ISDIR(found.info.st_mode) || descend == Descend::kNo) return {};
+    if (!S_ISDIR(found.info.st_mode) || descend == Descend::kSkip) return {};
     const Fd child(
         openat(parent_fd, leaf.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!child.valid()) {

@@ -17,7 +17,7 @@ struct TreeEntry {
   struct stat info = {};  // of the entry itself (lstat)
 };
 
-enum class Descend : std::uint8_t { kYes, kNo };
+enum class Descend : std::uint8_t { kEnter, kSkip };
 
 class TreeVisitor {
  public:
