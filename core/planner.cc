@@ -402,6 +402,7 @@ class Planner {
     StagedObject& staged = *op.staged;
     HEXAD_TRY(staged.problem);
     HEXAD_TRY_ASSIGN(Content * content, writable(op));
+    HEXAD_TRY_ASSIGN(const Slot* slot, object(op.collection, op.name));
     HEXAD_TRY(drop_data(*content, 0));
     content->record.size = staged.size;
     content->record.hint = static_cast<std::uint8_t>(staged.hint);
@@ -418,7 +419,10 @@ class Planner {
     content->record.body = keep_body ? staged.body : 0;
     content->stored_body = keep_body ? staged.body : 0;
     content->all_pages = !keep_body;
-    if (keep_body) plan_.record.images.push_back({writer_key(staged.body), std::nullopt});
+    if (keep_body) {
+      plan_.record.images.push_back({writer_key(staged.body), std::nullopt});
+      adopted_.push_back(slot->current);
+    }
     for (const StripeProof& stripe : staged.stripes) plan_.record.allocated.push_back(stripe);
     return {};
   }
@@ -503,6 +507,13 @@ class Planner {
     for (const auto& [key, slot] : objects_) {
       if (slot.current != nullptr) kept.insert(slot.current.get());
     }
+    // The pages of a published writer stand in the metadata, under no object's key. Those of an
+    // object that was there before are released with it.
+    for (const std::shared_ptr<Content>& content : adopted_) {
+      if (kept.count(content.get()) > 0) continue;
+      HEXAD_TRY(load_pages(*content));
+      release_pages(*content);
+    }
     for (auto& [key, slot] : objects_) {
       if (slot.original != nullptr && kept.count(slot.original.get()) == 0) {
         HEXAD_TRY(load_pages(*slot.original));
@@ -566,6 +577,7 @@ class Planner {
   PlanSource& source_;
   std::map<std::string, CollectionSlot, std::less<>> collections_;
   std::map<std::string, Slot, std::less<>> objects_;  // by key: the order of the post-images
+  std::vector<std::shared_ptr<Content>> adopted_;     // that took over the body of a writer
   CollectionId next_collection_ = 0;                  // 0: not needed so far
   Plan plan_;
 };
