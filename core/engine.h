@@ -115,6 +115,8 @@ class Engine : public PlanSource {
   Counters& stats() { return *parts_.counters; }
   io::Executor& executor() { return parts_.system->executor(); }
   BodyId new_body();
+  // Largest record of a transaction, bytes. Precondition: open for writing.
+  std::uint64_t max_record() { return lane_->max_record(); }
   DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
   Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
   // Deletes the pages of a body that no object names, and its writer key.
@@ -141,8 +143,8 @@ class Engine : public PlanSource {
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
   Status make_room(const Attempt& attempt);
-  void take_budget(std::uint64_t bytes);
-  void return_budget(std::uint64_t bytes);
+  // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
+  std::shared_ptr<void> take_budget(std::uint64_t bytes);
   void reclaim();
 
   // engine_checkpoint.cc
@@ -150,6 +152,7 @@ class Engine : public PlanSource {
   Status apply_to_index(const kv::Memtable& frozen, Lsn lsn,
                         const std::vector<alloc::ZoneImage>& images);
   void background();
+  void repairs();
   void on_progress();
 
   // engine_membership.cc
@@ -184,10 +187,12 @@ class Engine : public PlanSource {
   io::CondVar state_changed_;
   std::uint64_t budget_used_ = 0;
   bool checkpoint_wanted_ = false;
+  bool repair_wanted_ = false;
   bool stopping_ = false;
   std::string read_only_reason_;
   std::string checkpoint_problem_;  // of the last background checkpoint; empty: none
   std::unique_ptr<io::Thread> background_;
+  std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks
 };
 
 }  // namespace hexad::core

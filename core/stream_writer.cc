@@ -9,8 +9,12 @@ namespace hexad::core {
 
 namespace {
 
-// Pages whose extents are kept in memory: about 4 GiB of object, some MiB of memory.
-constexpr std::size_t kSpillPages = 4096;
+// Encoded extents that are kept in memory, bytes, where the log's records do not bound them first.
+constexpr std::uint64_t kSpillBytes = 1 << 20;
+// A publishing transaction holds what is left of several writers, and other changes.
+constexpr std::uint64_t kWritersPerRecord = 8;
+// Of one stripe in a record: its place and the framing of the sums.
+constexpr std::uint64_t kProofBytes = 32;
 
 compression::Hint to_compression(Hint hint) { return static_cast<compression::Hint>(hint); }
 
@@ -152,8 +156,13 @@ Status StreamWriter::land_oldest() {
   }
   const Blob& blob = flight->extent.blob;
   staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
-  staged_->pages[flight->page].push_back(std::move(flight->extent));
-  if (staged_->pages.size() >= kSpillPages) return spill();
+  ExtentList& page = staged_->pages[flight->page];
+  page.push_back(std::move(flight->extent));
+  staged_bytes_ += encode_page(page, engine_.shape().record).size() + kProofBytes +
+                   sizeof(std::uint64_t) * engine_.shape().cells();
+  if (staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
+    return spill();
+  }
   return {};
 }
 
@@ -171,6 +180,7 @@ Status StreamWriter::spill() {
   staged_->spilled = staged_->pages.rbegin()->first + 1;
   staged_->pages.clear();
   staged_->stripes.clear();
+  staged_bytes_ = 0;
   return {};
 }
 
@@ -246,6 +256,7 @@ Result<Lsn> ObjectWriter::commit() { return impl_->commit(*this); }
 
 void Transaction::publish(ObjectWriter& writer) {
   std::shared_ptr<core::StagedObject> staged = writer.impl_->take_staged();
+  check(staged->problem);  // before the name is looked at: a writer that is spent has none
   TransactionOp& op = add(OpKind::kPublish, staged->collection, staged->name);
   op.hint = staged->hint;
   op.staged = std::move(staged);

@@ -2,9 +2,10 @@
 // as it is full, and keeps only extents in memory.
 //
 // Crash: stripes are in flight in the allocator until the publishing commit, so a crash returns
-// them. When more than kSpillPages pages wait, their extents are committed under the writer's body
-// together with a writer key; the next opening finds that key and takes the pages back
-// (Engine::reclaim_abandoned_writers).
+// them. When the extents that wait would fill much of a log record, they are committed under the
+// writer's body together with a writer key; the next opening finds that key and takes the pages
+// back (Engine::reclaim_abandoned_writers). So an object may be larger than what the log, whatever
+// its size, could describe at once.
 #pragma once
 
 #include <deque>
@@ -53,7 +54,8 @@ class StreamWriter {
   std::shared_ptr<StagedObject> staged_;  // null: taken
   compression::Policy policy_;
   std::uint64_t size_ = 0;
-  Bytes buffer_;  // of the page being filled
+  Bytes buffer_;                    // of the page being filled
+  std::uint64_t staged_bytes_ = 0;  // that staged_->pages and stripes take in a record, about
   std::deque<std::unique_ptr<Flight>> flights_;
 };
 
