@@ -87,7 +87,17 @@ void Lane::enqueue(Submission submission) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(submission.lsn == next_lsn_);
   ++next_lsn_;
-  open_.push_back(std::move(submission));
+  if (!stopped_.has_value()) {
+    open_.push_back(std::move(submission));
+    return;
+  }
+  // Stopped since its room was reserved: nobody looks at open_ any more.
+  if (!submission.done) return;
+  ++posted_;
+  executor_.post([this, done = std::move(submission.done), why = *stopped_] {
+    done(why);
+    task_over();
+  });
 }
 
 bool Lane::may_seal() const {
@@ -181,7 +191,7 @@ void Lane::complete(CommitGroup& group) {
     advance();
     changed_.notify_all();
   }
-  if (ask_repair) post(repair_);
+  if (ask_repair) repair_();
   if (progress_) progress_();
   pump();
   const io::Lock lock(mutex_);
@@ -199,6 +209,7 @@ void Lane::advance() {
     in_flight_.pop_front();
     for (Submission& member : group->members) {
       space_.publish(member.lsn, member.record);
+      member.budget.reset();
       if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
       counters_.add(CounterId::kTransactions);
     }
@@ -386,6 +397,7 @@ void Lane::stop(const Error& why) {
     stopped_ = why;
     const auto fail = [&](std::vector<Submission>& members) {
       for (Submission& member : members) {
+        member.budget.reset();
         if (!member.done) continue;
         calls.emplace_back([done = std::move(member.done), why] { done(why); });
       }
