@@ -33,7 +33,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
     HEXAD_TRY(lane_->drain());
     lsn = lane_->next_lsn() - 1;
     if (lsn > checkpoint_lsn_) {
-      frozen = parts_.metadata->freeze();
+      frozen = parts_.metadata->freeze(lsn);
       Result<std::vector<alloc::ZoneImage>> dirty = parts_.space->dirty_images(lsn);
       if (!dirty.ok()) {
         parts_.metadata->unfreeze();

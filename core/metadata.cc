@@ -1,5 +1,6 @@
 #include "core/metadata.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hexad::core {
@@ -16,7 +17,6 @@ void Metadata::erase_after(Lsn lsn) {
 }
 
 Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
-  std::unique_ptr<kv::IndexReader> index;
   {
     const io::Lock lock(mutex_);
     for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
@@ -26,23 +26,33 @@ Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
         return std::optional<std::string>(*found->value);
       }
     }
-    HEXAD_TRY_ASSIGN(index, index_.snapshot());
   }
+  // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
   HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index->get(key));
   if (!value.has_value()) return std::optional<std::string>();
   return std::optional<std::string>(*value);
 }
 
 Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
-  std::unique_ptr<MetaView> view(new MetaView(*this, at));
-  // Under the lock, so that no checkpoint can drop a frozen memtable and the next one start
-  // between taking the memtables and taking the index's snapshot: the index may then be ahead of
-  // the memtables by what the frozen one shadows, and by nothing else.
-  const io::Lock lock(mutex_);
-  view->active_ = active_;
-  view->frozen_ = frozen_;
-  HEXAD_TRY_ASSIGN(view->index_, index_.snapshot());
-  return view;
+  // The index's snapshot is taken without the lock: it may have to wait until the index has grown,
+  // which waits for the readers there are, and those need the lock. So it is tried until no
+  // checkpoint has begun or ended meanwhile: the index may then be ahead of the memtables by what
+  // the frozen one shadows, and by nothing else.
+  for (;;) {
+    std::unique_ptr<MetaView> view(new MetaView(*this, at));
+    {
+      const io::Lock lock(mutex_);
+      view->active_ = active_;
+      view->frozen_ = frozen_;
+      // Where the index may be ahead of `at`, so is the view: keys that have not changed since
+      // `at` would else come from one state and the others from the index's.
+      view->lsn_ = std::max(at, frozen_lsn_);
+    }
+    HEXAD_TRY_ASSIGN(view->index_, index_.snapshot());
+    const io::Lock lock(mutex_);
+    if (view->active_ == active_ && view->frozen_ == frozen_) return view;
+  }
 }
 
 std::uint64_t Metadata::memtable_bytes() {
@@ -50,9 +60,10 @@ std::uint64_t Metadata::memtable_bytes() {
   return active_->bytes() + (frozen_ == nullptr ? 0 : frozen_->bytes());
 }
 
-std::shared_ptr<const kv::Memtable> Metadata::freeze() {
+std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(frozen_ == nullptr);
+  HEXAD_ASSERT(frozen_ == nullptr && lsn >= frozen_lsn_);
+  frozen_lsn_ = lsn;
   frozen_ = std::move(active_);
   frozen_->freeze();
   active_ = std::make_shared<kv::Memtable>();

@@ -78,13 +78,15 @@ class Metadata {
   void erase_after(Lsn lsn);
   // The newest value, durable or not.
   Result<std::optional<std::string>> get_latest(std::string_view key);
+  // At `at`, or at the LSN of the last freeze() where that is later. May wait for the index to
+  // grow.
   Result<std::unique_ptr<MetaView>> view(Lsn at);
   // Bytes of memory in the memtables.
   std::uint64_t memtable_bytes();
 
-  // Starts a checkpoint: the memtable so far becomes the frozen one, which nobody changes.
-  // Precondition: none is frozen.
-  std::shared_ptr<const kv::Memtable> freeze();
+  // Starts a checkpoint: the memtable so far becomes the frozen one, which nobody changes. `lsn`:
+  // of the last change in it, durable. Precondition: none is frozen.
+  std::shared_ptr<const kv::Memtable> freeze(Lsn lsn);
   // The index holds what the frozen memtable held.
   void drop_frozen();
   // The checkpoint failed: what is frozen stays readable; the next freeze() must not come before
@@ -99,6 +101,7 @@ class Metadata {
   kv::Index& index_;
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;
+  Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
   std::uint64_t erase_generation_ = 0;
 };
 
