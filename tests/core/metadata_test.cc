@@ -1,0 +1,162 @@
+#include "core/metadata.h"
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+
+#include "kv/lmdb_index.h"
+#include "tests/io/temporary.h"
+
+namespace hexad::core {
+namespace {
+
+// A real index; `before_snapshot` runs first whenever somebody asks for a snapshot, once.
+class HookedIndex final : public kv::Index {
+ public:
+  explicit HookedIndex(std::unique_ptr<kv::Index> inner) : inner_(std::move(inner)) {}
+
+  Result<std::unique_ptr<kv::IndexReader>> snapshot() override {
+    if (before_snapshot) std::exchange(before_snapshot, nullptr)();
+    return inner_->snapshot();
+  }
+  Status apply(Lsn lsn, Epoch epoch, std::span<const kv::IndexChange> changes) override {
+    return inner_->apply(lsn, epoch, changes);
+  }
+  Lsn applied_lsn() const override { return inner_->applied_lsn(); }
+  Epoch applied_epoch() const override { return inner_->applied_epoch(); }
+  Result<kv::IndexStats> stats() override { return inner_->stats(); }
+  Status verify() override { return inner_->verify(); }
+
+  std::function<void()> before_snapshot;
+
+ private:
+  std::unique_ptr<kv::Index> inner_;
+};
+
+struct Fixture {
+  io::testing::TemporaryDirectory directory;
+  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  std::unique_ptr<HookedIndex> index;
+  std::unique_ptr<Metadata> metadata;
+
+  Fixture() {
+    kv::LmdbOptions options;
+    options.dir = directory.path("index");
+    options.uuid.bytes.fill(7);
+    Result<std::unique_ptr<kv::Index>> opened = kv::open_lmdb_index(options, *executor);
+    REQUIRE(opened.ok());
+    index = std::make_unique<HookedIndex>(std::move(opened).value());
+    metadata = std::make_unique<Metadata>(*executor, *index);
+  }
+
+  void to_index(const kv::Memtable& frozen, Lsn lsn) {
+    std::vector<kv::IndexChange> changes;
+    kv::Memtable::Iterator it = frozen.iterate();
+    for (it.seek_to_first(); it.valid(); it.next()) changes.push_back({it.key(), it.value()});
+    REQUIRE(index->apply(lsn, 1, changes).ok());
+  }
+  void checkpoint(Lsn lsn) {
+    to_index(*metadata->freeze(lsn), lsn);
+    metadata->drop_frozen();
+  }
+  // All keys and values, by cursor, each also looked up.
+  std::map<std::string, std::string> all(Lsn at) {
+    Result<std::unique_ptr<MetaView>> view = metadata->view(at);
+    REQUIRE(view.ok());
+    std::map<std::string, std::string> found;
+    Result<MetaView::Cursor> cursor = (*view)->cursor();
+    REQUIRE(cursor.ok());
+    REQUIRE(cursor->seek("").ok());
+    while (cursor->valid()) {
+      found[cursor->key()] = cursor->value();
+      const auto value = (*view)->get(cursor->key());
+      REQUIRE(value.ok());
+      REQUIRE(*value == cursor->value());
+      REQUIRE(cursor->next().ok());
+    }
+    return found;
+  }
+};
+
+using State = std::map<std::string, std::string>;
+
+TEST_CASE("metadata: a view sees what was there at its LSN") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  metadata.apply(1, "a", "1");
+  metadata.apply(2, "b", "2");
+  metadata.apply(3, "a", std::nullopt);
+  REQUIRE(fixture.all(0).empty());
+  REQUIRE(fixture.all(1) == State{{"a", "1"}});
+  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
+  REQUIRE(fixture.all(3) == State{{"b", "2"}});
+  fixture.checkpoint(3);
+  metadata.apply(4, "c", "4");
+  REQUIRE(fixture.all(3) == State{{"b", "2"}});
+  REQUIRE(fixture.all(4) == State{{"b", "2"}, {"c", "4"}});
+}
+
+TEST_CASE("metadata: a view made between a checkpoint's commit and its end is one state") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  metadata.apply(1, "a", "1");
+  // A reader has chosen LSN 1 when the next transaction and a checkpoint of both come.
+  metadata.apply(2, "a", "2");
+  metadata.apply(2, "b", "2");
+  const auto frozen = metadata.freeze(2);
+  fixture.to_index(*frozen, 2);
+  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "2"}});
+  metadata.drop_frozen();
+  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "2"}});
+}
+
+TEST_CASE("metadata: checkpoints that come while a view is being made do not disturb it") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  metadata.apply(1, "a", "1");
+  metadata.apply(1, "b", "1");
+  fixture.index->before_snapshot = [&] {
+    metadata.apply(2, "a", "2");
+    fixture.checkpoint(2);
+    metadata.apply(3, "b", "3");
+    fixture.checkpoint(3);
+  };
+  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "3"}});
+
+  fixture.index->before_snapshot = [&] {
+    metadata.apply(4, "a", "4");
+    fixture.checkpoint(4);
+  };
+  REQUIRE(*metadata.get_latest("a") == "4");
+}
+
+TEST_CASE(
+    "metadata: a checkpoint that failed leaves everything readable, and the next one writes it") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  metadata.apply(1, "a", "1");
+  metadata.apply(2, "b", "2");
+  metadata.freeze(2);
+  metadata.apply(3, "a", "3");
+  metadata.apply(3, "b", std::nullopt);
+  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
+  metadata.unfreeze();
+  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
+  REQUIRE(fixture.all(3) == State{{"a", "3"}});
+  fixture.checkpoint(3);
+  REQUIRE(fixture.all(3) == State{{"a", "3"}});
+}
+
+TEST_CASE("metadata: changes that are cut are gone, those before them stay") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  metadata.apply(1, "a", "1");
+  metadata.apply(2, "a", "2");
+  metadata.apply(2, "b", "2");
+  metadata.erase_after(1);
+  REQUIRE(fixture.all(2) == State{{"a", "1"}});
+  REQUIRE(*metadata.get_latest("b") == std::nullopt);
+}
+
+}  // namespace
+}  // namespace hexad::core
