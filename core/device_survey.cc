@@ -194,7 +194,22 @@ Result<Assignment> assign_members(Survey& survey) {
       }
     }
     const bool absent = device.problem->code == ErrorCode::kNotFound;
-    add_stranger(device.path, absent ? "missing" : "unreadable", device.problem->message);
+    const std::string state = absent ? "missing" : "unreadable";
+    // Which member a path without a label belongs to is not known; but there are as many places
+    // left for it as there are absent members, so each is shown at one of them, in order.
+    const bool is_log =
+        device.path.size() > 4 && device.path.compare(device.path.size() - 4, 4, "/log") == 0;
+    const auto place =
+        std::find_if(assignment.members.begin(), assignment.members.end(), [&](const Member& m) {
+          return m.path.empty() && (m.role == alloc::DeviceRole::kLog) == is_log;
+        });
+    if (place == assignment.members.end()) {
+      add_stranger(device.path, state, device.problem->message);
+      continue;
+    }
+    place->path = device.path;
+    place->state = state;
+    place->detail = device.problem->message;
   }
   return assignment;
 }

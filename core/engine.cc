@@ -21,7 +21,11 @@ Engine::Engine(EngineParts parts)
                                          parts_.system->queue(), *parts_.counters);
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
-                                   *parts_.counters, std::move(*parts_.log), [this] { repair(); });
+                                   *parts_.counters, std::move(*parts_.log), [this] {
+                                     const io::Lock lock(state_mutex_);
+                                     repair_wanted_ = true;
+                                     state_changed_.notify_all();
+                                   });
     lane_->set_progress_handler([this] { on_progress(); });
   }
 }
@@ -35,12 +39,14 @@ Engine::~Engine() {
     state_changed_.notify_all();
   }
   if (background_ != nullptr) background_->join();
+  if (repairs_ != nullptr) repairs_->join();
   if (lane_ != nullptr) lane_->wait_idle();
 }
 
 Status Engine::start() {
   if (lane_ == nullptr) return {};
   background_ = executor().start("hexad-checkpoint", [this] { background(); });
+  repairs_ = executor().start("hexad-repair", [this] { repairs(); });
   return reclaim_abandoned_writers();
 }
 

@@ -231,19 +231,18 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                "Retry, or write them from fewer threads."};
 }
 
-void Engine::take_budget(std::uint64_t bytes) {
+std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
   io::Lock lock(state_mutex_);
   // A single larger transaction passes alone.
   state_changed_.wait(lock, [&] {
     return budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight;
   });
   budget_used_ += bytes;
-}
-
-void Engine::return_budget(std::uint64_t bytes) {
-  const io::Lock lock(state_mutex_);
-  budget_used_ -= bytes;
-  state_changed_.notify_all();
+  return {nullptr, [this, bytes](void*) {
+            const io::Lock inner(state_mutex_);
+            budget_used_ -= bytes;
+            state_changed_.notify_all();
+          }};
 }
 
 Result<Lsn> Engine::commit(Transaction&& transaction) {
@@ -256,7 +255,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction) {
                      format_size(parts_.options.max_transaction),
                  "Write large objects with Store::open_writer() and publish them together."};
   }
-  take_budget(payload);
+  const std::shared_ptr<void> budget = take_budget(payload);
   Lsn rests_on = 0;
   Lsn lsn = 0;
   const Status status = [&]() -> Status {
@@ -267,7 +266,6 @@ Result<Lsn> Engine::commit(Transaction&& transaction) {
     lsn = submission.lsn;
     return lane_->wait_durable(lsn);
   }();
-  return_budget(payload);
   if (status.ok()) {
     parts_.counters->add(CounterId::kBytesWritten, payload);
     return lsn;
@@ -299,12 +297,11 @@ void Engine::submit(Transaction&& transaction, CommitCallback done) {
     fail(done, ready.error());
     return;
   }
-  take_budget(payload);
-  // Shared with the callback, which outlives this call: borrowed payloads and the budget.
+  // Shared with the callback, which outlives this call: it may have borrowed payloads.
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
+  submission.budget = take_budget(payload);
   submission.done = [this, payload, kept, done](Result<Lsn> result) {
-    return_budget(payload);
     parts_.counters->add(result.ok() ? CounterId::kBytesWritten : CounterId::kTransactionsFailed,
                          result.ok() ? payload : 1);
     done(std::move(result));

@@ -26,6 +26,18 @@ void Engine::turn_read_only(const Error& why) {
   lane_->stop(why);
 }
 
+void Engine::repairs() {
+  for (;;) {
+    {
+      io::Lock lock(state_mutex_);
+      state_changed_.wait(lock, [this] { return repair_wanted_ || stopping_; });
+      if (!repair_wanted_) return;
+      repair_wanted_ = false;
+    }
+    repair();
+  }
+}
+
 void Engine::repair() {
   lane_->wait_quiet();
   const Status status = change_membership(lane_->failed_devices());

@@ -57,6 +57,8 @@ struct Submission {
   std::vector<StripeWrite> stripes;
   std::uint64_t reserved = 0;  // bytes of the ring set aside
   CommitCallback done;         // may be empty
+  // Let go of when the transaction is over, before `done` runs: callbacks may wait for others.
+  std::shared_ptr<void> budget;
 };
 
 struct CommitGroup {
@@ -73,8 +75,8 @@ enum class Waiting : std::uint8_t { kBlocking, kCallback };
 
 class Lane {
  public:
-  // All outlive the lane. `repair` is called on a pool thread when a request has failed, once per
-  // pause; it calls resume() or stop() in the end.
+  // All outlive the lane. `repair` is called, and returns at once, when a request has failed, once
+  // per pause; it calls resume() or stop() in the end.
   Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
        Counters& counters, kv::LogWriter log, std::function<void()> repair);
 

@@ -1,6 +1,7 @@
 #include "core/log_set.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "kv/log_scan.h"
 
@@ -49,7 +50,11 @@ Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas
   // Copies that were scanned lack single blocks; the others are new and get everything.
   std::uint64_t bits = 0;
   const std::vector<kv::LogRewriteStep> steps = kv::plan_log_rewrite(scan);
-  counters.add(CounterId::kRecoveryLogCopiesHealed, steps.size());
+  // The plan rewrites the end of the log in any case (R8); what was missing somewhere is counted.
+  for (const kv::LogRewriteStep& step : steps) {
+    const auto held = static_cast<std::size_t>(std::popcount(scan.blocks[step.block].copies));
+    if (held < scan.areas.size()) counters.add(CounterId::kRecoveryLogCopiesHealed);
+  }
   HEXAD_TRY(kv::run_log_rewrite(scan, steps, &bits));
   for (std::size_t i = 0; i < areas.size(); ++i) {
     bool scanned = false;

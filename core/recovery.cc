@@ -120,7 +120,9 @@ Result<Recovered> Recovery::run() {
     if (above_watermark) {
       HEXAD_TRY_ASSIGN(const bool proved, prove(block, recovered.wounded));
       if (!proved) {
-        counters_.add(CounterId::kRecoveryTailCut, header.record_count);
+        for (std::size_t j = i; j < scan.blocks.size(); ++j) {
+          counters_.add(CounterId::kRecoveryTailCut, scan.blocks[j].header.record_count);
+        }
         recovered.notes.push_back("recovery: cut the log at LSN " +
                                   std::to_string(header.first_lsn - 1) + ": the data of LSN " +
                                   std::to_string(header.first_lsn) +
@@ -155,7 +157,9 @@ Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& woun
     for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
       const CellPlace& place = cells.places[role];
       if (good.contains(role) || !place.readable) continue;
-      if (!place.device->write(place.offset, cells.cell(role), io::WriteMode::kDurable).ok()) {
+      if (place.device->write(place.offset, cells.cell(role), io::WriteMode::kDurable).ok()) {
+        counters_.add(CounterId::kCellsHealed);
+      } else {
         failed.insert(place.id);
       }
     }

@@ -1,14 +1,17 @@
 #include "io/file_device.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <climits>
 #include <cstdlib>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/units.h"
@@ -173,11 +176,23 @@ FileDevice::~FileDevice() {
   if (fd_.valid()) flock(fd_.get(), LOCK_UN);
 }
 
+// The kernel takes a ring down some time after its process has been reaped, and holds the files
+// that were registered with it, and their locks, until then. Requests of that process may still
+// reach the device meanwhile, so waiting is also what safety wants.
 Status FileDevice::lock() {
+  constexpr auto kStep = std::chrono::milliseconds(10);
+  constexpr auto kPatience = std::chrono::seconds(10);
   const int kind = mode_ == OpenMode::kReadOnly ? LOCK_SH : LOCK_EX;
-  if (retry([&] { return flock(fd(), kind | LOCK_NB); }) == 0) return {};
-  if (errno != EWOULDBLOCK) return os_error(errno, name_ + ": cannot lock");
-  const std::optional<int> holder = lock_holder(fd());
+  const auto give_up = std::chrono::steady_clock::now() + kPatience;
+  std::optional<int> holder;
+  for (;;) {
+    if (retry([&] { return flock(fd(), kind | LOCK_NB); }) == 0) return {};
+    if (errno != EWOULDBLOCK) return os_error(errno, name_ + ": cannot lock");
+    holder = lock_holder(fd());
+    const bool gone = holder.has_value() && kill(*holder, 0) != 0 && errno == ESRCH;
+    if (!gone || std::chrono::steady_clock::now() >= give_up) break;
+    std::this_thread::sleep_for(kStep);
+  }
   std::string who = " is locked by another program";
   if (holder == static_cast<int>(getpid())) {
     who = " is open already, in this process";
