@@ -1,0 +1,137 @@
+"""Kills a writing process again and again and compares what the store holds with the ledger of
+what it had acknowledged. This process keeps the ledger; the writer is another one."""
+
+import json
+import random
+import subprocess
+import threading
+import time
+
+from command import Failed
+
+IN_FLIGHT = 8  # transactions
+LEAST_ROUNDS = 20
+LEAST_TORN = 5
+MOST_ROUNDS = 100
+OPEN_TIMEOUT = 60  # seconds
+
+
+class Writer:
+    """One life of the writing process, and what it said."""
+
+    def __init__(self, command):
+        self.submitted = 0
+        self.acknowledged = 0
+        self.opened = threading.Event()
+        self.error = None
+        self.process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        self.reader = threading.Thread(target=self._read)
+        self.reader.start()
+
+    def _read(self):
+        for line in self.process.stdout:
+            words = line.split()
+            if words[0] == "s":
+                self.submitted = int(words[1])
+            elif words[0] == "a":
+                self.acknowledged = max(self.acknowledged, int(words[1]))
+            elif words[0] == "open":
+                self.opened.set()
+            else:
+                self.error = line.strip()
+        self.opened.set()
+
+    def kill(self):
+        """SIGKILL. Lines already in the pipe count: they were said before."""
+        self.process.kill()
+        code = self.process.wait()
+        self.reader.join()
+        if code != -9:
+            raise Failed(f"the writer ended by itself: {self.error or self.process.stderr.read()}")
+        self.process.stderr.close()
+
+
+class KillRounds:
+    def __init__(self, crash_writer, pool, ledger, seed):
+        self.crash_writer = crash_writer
+        self.pool = pool
+        self.ledger = ledger  # path of a file: ROUND FIRST LAST per line
+        self.seed = seed
+        self.random = random.Random(seed)
+        open(ledger, "w").close()
+        self.last = 0  # transactions that the store has after the last check
+        self.rounds = 0
+        self.counted = 0  # rounds that had commits in flight
+        self.torn = 0  # ... of which recovery found one half written and took it back
+        self.completed = 0  # ... and found none to take back, but one whose missing cells it wrote
+        self.acknowledged = 0
+        self.kept_unacknowledged = 0
+        self.counters = {}
+
+    def _command(self, mode, round_number, *more):
+        return [self.crash_writer, mode, self.pool, str(self.seed), str(round_number), self.ledger,
+                *map(str, more)]
+
+    def check(self, round_number, least, most, leave=False):
+        """Reopens the store and compares. Returns what the checker found."""
+        command = self._command("check", round_number, least, most, *(["leave"] if leave else []))
+        done = subprocess.run(command, capture_output=True, text=True)
+        if not done.stdout.strip():
+            raise Failed(f"round {round_number}: the store did not open again:\n{done.stderr}")
+        found = json.loads(done.stdout)
+        if done.returncode != 0:
+            raise Failed(f"round {round_number}: " + "\n".join(found["problems"]) + done.stderr)
+        return found
+
+    def one(self):
+        self.rounds += 1
+        number = self.rounds
+        writer = Writer(self._command("write", number, IN_FLIGHT))
+        if number % 5 == 0:
+            # At any moment of its life, opening and recovery included.
+            time.sleep(self.random.uniform(0, 0.8))
+        else:
+            writer.opened.wait(OPEN_TIMEOUT)
+            time.sleep(self.random.uniform(0.02, 0.5))
+        writer.kill()
+        submitted = max(writer.submitted, self.last)
+        acknowledged = max(writer.acknowledged, self.last)
+        found = self.check(number, acknowledged, submitted, leave=number % 2 == 0)
+        self._note(found, submitted, acknowledged, number)
+
+    def _note(self, found, submitted, acknowledged, number):
+        counters = found["counters"]
+        cut = counters["recovery_tail_cut"]
+        healed = counters["recovery_log_copies_healed"] + counters["cells_healed"]
+        if submitted > acknowledged:
+            self.counted += 1
+            if cut > 0:
+                self.torn += 1
+            elif healed > 0:
+                self.completed += 1
+        self.acknowledged += acknowledged - self.last
+        self.kept_unacknowledged += found["number"] - acknowledged
+        for name, value in counters.items():
+            self.counters[name] = self.counters.get(name, 0) + value
+        if found["number"] > self.last:
+            with open(self.ledger, "a") as ledger:
+                ledger.write(f"{number} {self.last + 1} {found['number']}\n")
+        print(
+            f"  round {number:3}: {submitted - self.last:4} submitted, "
+            f"{acknowledged - self.last:4} acknowledged, {found['number'] - self.last:4} found"
+            + (f"; {cut} half written and taken back" if cut else "")
+            + (f"; {healed} cells or log blocks completed" if healed else ""),
+            flush=True,
+        )
+        self.last = found["number"]
+
+    def run(self):
+        while self.counted < LEAST_ROUNDS or self.torn < LEAST_TORN:
+            if self.rounds == MOST_ROUNDS:
+                raise Failed(
+                    f"after {self.rounds} rounds only {self.torn} kills had cut a commit in two; "
+                    f"{LEAST_TORN} are wanted. Try again on a machine with less or more load."
+                )
+            self.one()
