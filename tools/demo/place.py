@@ -24,7 +24,8 @@ def file_system(path):
 
 
 def choose(needed, given=None):
-    """A new directory below `given`, or below the first place on a disk with `needed` bytes free."""
+    """A new directory below `given`, or below the first place on a disk with `needed` bytes
+    free; and the type of its file system."""
     places = [given] if given else [os.environ.get("TMPDIR"), "/var/tmp", "/tmp", os.getcwd()]
     refused = []
     for place in places:
