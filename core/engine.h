@@ -53,7 +53,6 @@ struct EngineParts {
   std::optional<kv::LogWriter> log;  // nothing when read-only
   Lsn last_lsn = 0;
   std::vector<std::string> notes;
-  std::vector<EffectiveOption> effective;
   std::vector<DeviceStatus> strangers;  // devices given that are no members
 };
 
@@ -104,7 +103,7 @@ class Engine : public PlanSource {
   Result<SpaceUsage> space_usage();
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
-  std::vector<EffectiveOption> effective_options() const { return parts_.effective; }
+  std::vector<EffectiveOption> effective_options() const;
 
   // --- for streams ---
   const StoreShape& shape() const { return *parts_.shape; }

@@ -41,6 +41,15 @@ StoreStatus Engine::status() {
     device.direct = member.device != nullptr && member.device->direct();
     device.holds_log =
         std::find(log_devices.begin(), log_devices.end(), member.id) != log_devices.end();
+    if (member.device != nullptr) {
+      const io::DeviceTraffic& traffic = member.device->traffic();
+      device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
+      device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
+      device.reads = traffic.reads.load(std::memory_order_relaxed);
+      device.writes = traffic.writes.load(std::memory_order_relaxed);
+      device.flushes = traffic.flushes.load(std::memory_order_relaxed) +
+                       traffic.durable_writes.load(std::memory_order_relaxed);
+    }
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
       status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");
@@ -113,6 +122,40 @@ Result<SpaceUsage> Engine::space_usage() {
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;
+}
+
+std::vector<EffectiveOption> Engine::effective_options() const {
+  const RuntimeOptions& given = parts_.options;
+  const RuntimeOptions defaults;
+  const StoreShape& shape = *parts_.shape;
+  std::vector<EffectiveOption> options;
+  const auto from_label = [&](const char* name, std::string value) {
+    options.push_back({name, std::move(value), "label"});
+  };
+  from_label("profile", ec::to_string(shape.profile));
+  from_label("codec", ec::codec_to_string(shape.profile));
+  from_label("min_alloc", format_size(shape.unit));
+  from_label("physical_block", format_size(shape.block));
+  from_label("checksum", std::string(hexad::to_string(shape.record.checksum)));
+  from_label("checksum_block", format_size(shape.record.checksum_block));
+  from_label("compression", compression::to_string(parts_.compression));
+  const auto runtime = [&](const char* name, std::uint64_t value, std::uint64_t usual,
+                           std::string text) {
+    options.push_back({name, std::move(text), value == usual ? "default" : "given"});
+  };
+  runtime("access", static_cast<std::uint64_t>(given.access),
+          static_cast<std::uint64_t>(defaults.access),
+          given.access == Access::kReadWrite ? "read-write" : "read-only");
+  runtime("memtable_size", given.memtable_size, defaults.memtable_size,
+          format_size(given.memtable_size));
+  runtime("max_transaction", given.max_transaction, defaults.max_transaction,
+          format_size(given.max_transaction));
+  runtime("max_in_flight", given.max_in_flight, defaults.max_in_flight,
+          format_size(given.max_in_flight));
+  runtime("stream_buffer", given.stream_buffer, defaults.stream_buffer,
+          format_size(given.stream_buffer));
+  options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
+  return options;
 }
 
 std::vector<Counter> Engine::counters() {

@@ -120,7 +120,6 @@ RuntimeOptions::RuntimeOptions(Preset preset) {
       break;  // the defaults
     case Preset::kHddWithFastMeta:
       stream_buffer = 64_MiB;  // keeps all spindles streaming
-      threads = 4;
       break;
     case Preset::kTiny:
       memtable_size = 4_MiB;
@@ -191,9 +190,6 @@ Status RuntimeOptions::validate() const {
                  ", less than one transaction may have, " + format_size(max_transaction));
   }
   problems.require_size("stream_buffer", stream_buffer, 1_MiB, 4_GiB);
-  if (threads < 1 || threads > 256) {
-    problems.add("threads is " + std::to_string(threads) + ", not between 1 and 256");
-  }
   return problems.status();
 }
 

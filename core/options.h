@@ -69,9 +69,6 @@ struct RuntimeOptions {
   std::uint64_t max_in_flight = 256_MiB;
   // Memory of one streamed writer or reader, bytes.
   std::uint64_t stream_buffer = 16_MiB;
-  // Threads for callbacks and background work.
-  std::uint32_t threads = 2;
-
   Status validate() const;
 };
 

@@ -66,6 +66,12 @@ struct DeviceStatus {
   std::uint32_t physical_block = 0;  // bytes
   bool direct = false;               // O_DIRECT in use
   bool holds_log = false;
+  // Since this opening.
+  std::uint64_t bytes_read = 0;
+  std::uint64_t bytes_written = 0;
+  std::uint64_t reads = 0;
+  std::uint64_t writes = 0;
+  std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves
 };
 
 struct StoreStatus {

@@ -74,9 +74,33 @@ Status IoBatch::first_error() const {
   return {};
 }
 
+void IoQueue::count(const IoRequest& request) {
+  const auto add = [](std::atomic<std::uint64_t>& counter, std::uint64_t amount) {
+    counter.fetch_add(amount, std::memory_order_relaxed);
+  };
+  DeviceTraffic& traffic = request.device->traffic_;
+  switch (request.op) {
+    case IoOp::kRead:
+      add(traffic.reads, 1);
+      add(traffic.bytes_read, request.length);
+      break;
+    case IoOp::kWrite:
+      add(traffic.writes, 1);
+      add(traffic.bytes_written, request.length);
+      if (request.mode == WriteMode::kDurable) add(traffic.durable_writes, 1);
+      break;
+    case IoOp::kFlush:
+      add(traffic.flushes, 1);
+      break;
+    case IoOp::kDiscard:
+      break;
+  }
+}
+
 void IoQueue::submit(IoBatch& batch) {
   for (const IoRequest& request : batch.requests) {
     HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
+    count(request);
   }
   if (batch.requests.empty()) {
     batch.pending_.store(1, std::memory_order_relaxed);

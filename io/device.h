@@ -109,11 +109,25 @@ class IoQueue {
   // D1 and read-only handles, before anything reaches a device. Errors: kInvalidArgument,
   // kReadOnly.
   static Status check(const IoRequest& request);
+
+ private:
+  static void count(const IoRequest& request);
+};
+
+// What was asked of a device since it was opened, failed requests included. Any thread; exact.
+struct DeviceTraffic {
+  std::atomic<std::uint64_t> reads{0};
+  std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<std::uint64_t> writes{0};
+  std::atomic<std::uint64_t> bytes_written{0};
+  std::atomic<std::uint64_t> durable_writes{0};  // of the writes: each carries its own flush
+  std::atomic<std::uint64_t> flushes{0};
 };
 
 class Device {
  public:
   virtual ~Device() = default;
+  const DeviceTraffic& traffic() const { return traffic_; }
   virtual const Geometry& geometry() const = 0;
   // For messages: the path, or a simulated name.
   virtual const std::string& name() const = 0;
@@ -133,6 +147,10 @@ class Device {
   Status write(std::uint64_t offset, ByteView from, WriteMode mode = WriteMode::kCached);
   Status flush();
   Status discard(std::uint64_t offset, std::uint64_t length);
+
+ private:
+  friend class IoQueue;
+  DeviceTraffic traffic_;
 };
 
 }  // namespace hexad::io

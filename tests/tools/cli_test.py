@@ -464,9 +464,13 @@ class Bench(PoolTest):
             self.assertLessEqual(result["latency_us"]["p50"], result["latency_us"]["p999"])
             self.assertGreater(result["cpu_us_per_op"], 0)
             self.assertAlmostEqual(result["seconds"], 1, delta=0.5)
-            self.assertEqual(set(result["devices"]), {"written", "read", "flushes"})
+            self.assertEqual(len(result["devices"]), 7)  # six for data, one log
+            for device in result["devices"]:
+                self.assertEqual(
+                    set(device), {"id", "role", "path", "written", "read", "flushes"})
             if workload == "put":
-                self.assertGreater(result["devices"]["written"], result["operations"] * 8192)
+                written = sum(device["written"] for device in result["devices"])
+                self.assertGreater(written, result["operations"] * 8192)
         listed = self.ok("ls", self.pool, "--collection", "bench", "--json").json["entries"]
         self.assertEqual({entry["size"] for entry in listed}, {8192})
         self.assertLessEqual(len(listed), 50)

@@ -41,28 +41,19 @@ double cpu_time_us() {
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
-// Of all devices together, since the opening.
+// Of each device, since the opening.
 struct DeviceTraffic {
-  std::uint64_t written = 0;  // bytes, parity, padding and log copies included
-  std::uint64_t read = 0;     // bytes
-  std::uint64_t flushes = 0;
+  std::vector<DeviceStatus> devices;
 
-  static DeviceTraffic of(Store& store) {
-    DeviceTraffic traffic;
-    for (const Counter& counter : store.counters()) {
-      if (counter.name == "device_read_bytes") {
-        traffic.read += counter.since_open;
-      } else if (counter.name == "device_flushes") {
-        traffic.flushes += counter.since_open;
-      } else if (counter.name == "write_pad_bytes" ||
-                 (counter.name.starts_with("device_") && counter.name.ends_with("_bytes"))) {
-        traffic.written += counter.since_open;
-      }
-    }
-    return traffic;
-  }
+  static DeviceTraffic of(Store& store) { return {store.status().devices}; }
   DeviceTraffic since(const DeviceTraffic& before) const {
-    return {written - before.written, read - before.read, flushes - before.flushes};
+    DeviceTraffic result = *this;
+    for (std::size_t i = 0; i < devices.size() && i < before.devices.size(); ++i) {
+      result.devices[i].bytes_written -= before.devices[i].bytes_written;
+      result.devices[i].bytes_read -= before.devices[i].bytes_read;
+      result.devices[i].flushes -= before.devices[i].flushes;
+    }
+    return result;
   }
 };
 
@@ -214,10 +205,15 @@ class BenchRun final : public Verb {
           {"latency_us", {{"p50", us(500)}, {"p95", us(950)}, {"p99", us(990)}, {"p999", us(999)}}},
           {"cpu_us_per_op", cpu_us},
           {"space_waits", load.space_waits},
-          {"devices",
-           {{"written", measured.traffic.written},
-            {"read", measured.traffic.read},
-            {"flushes", measured.traffic.flushes}}}};
+          {"devices", Json::array()}};
+      for (const DeviceStatus& device : measured.traffic.devices) {
+        object["devices"].push_back({{"id", device.id},
+                                     {"role", device.role},
+                                     {"path", device.path},
+                                     {"written", device.bytes_written},
+                                     {"read", device.bytes_read},
+                                     {"flushes", device.flushes}});
+      }
       out.object(object);
       return;
     }
@@ -228,9 +224,11 @@ class BenchRun final : public Verb {
                           format_size(static_cast<std::uint64_t>(bytes_per_s))));
     out.write(fmt::format("  latency us  p50 {:.0f}  p95 {:.0f}  p99 {:.0f}  p99.9 {:.0f}\n",
                           us(500), us(950), us(990), us(999)));
-    out.write(fmt::format("  devices: {} written, {} read, {} flushes\n",
-                          format_size(measured.traffic.written), format_size(measured.traffic.read),
-                          measured.traffic.flushes));
+    for (const DeviceStatus& device : measured.traffic.devices) {
+      out.write(fmt::format("  device {}: {} written, {} read, {} flushes\n", device.id,
+                            format_size(device.bytes_written), format_size(device.bytes_read),
+                            device.flushes));
+    }
     out.write(fmt::format("  CPU {:.1f} us per operation, payload included\n", cpu_us));
   }
 
