@@ -86,6 +86,10 @@ class Engine : public PlanSource {
   // Fills `out` from `offset`; the caller has cut the range to the object's size.
   Status read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
                     MutByteView out);
+  // The same, with the pages (when the object has any) from somewhere else.
+  using PageSource = std::function<Result<ExtentList>(std::uint32_t page)>;
+  Status read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
+                    const PageSource& page_of);
   Result<Bytes> get(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
@@ -136,12 +140,14 @@ class Engine : public PlanSource {
   Result<PreparedOps> prepare(const Transaction& transaction);
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
                     bool never_inline, PreparedOps& prepared);
+  enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
-                  Lsn* rests_on);
+                  Lsn* rests_on, Author author = Author::kUser);
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
   Status make_room(const Attempt& attempt);
+  Status rewrite_page(const CrowdedPage& crowded);
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
   void reclaim();

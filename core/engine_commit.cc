@@ -19,6 +19,8 @@ bool rests_on_state(ErrorCode code) {
 }
 
 constexpr int kMaxAttempts = 1000;
+// How often a transaction waits for crowded pages before it takes them as they are.
+constexpr int kMaxRewrites = 8;
 
 }  // namespace
 
@@ -30,6 +32,9 @@ struct Engine::Attempt {
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
   Error space_error;
+  std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
+  bool keep_versions = false;        // in: see PlanContext
+  bool accept_crowded = false;       // in
 };
 
 Status Engine::writable() const {
@@ -133,10 +138,16 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   context.shape = parts_.shape->record;
   context.default_compression = parts_.compression;
   context.new_body = [this] { return new_body(); };
+  context.keep_versions = attempt.keep_versions;
+  context.accept_crowded = attempt.accept_crowded;
   HEXAD_TRY_ASSIGN(Plan plan, plan_transaction(transaction, prepared, context, *this));
   if (!plan.redo.empty()) {
     attempt.redo = true;
     attempt.redo_ops = std::move(plan.redo);
+    return {};
+  }
+  if (!plan.crowded.empty()) {
+    attempt.crowded = std::move(plan.crowded);
     return {};
   }
   for (const PreparedOp& op : prepared) {
@@ -205,9 +216,12 @@ void Engine::reclaim() {
 // Repeats until the transaction has its place or has failed. `rests_on`: the LSN that must be
 // durable before a failure may be told.
 Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
-                        Submission& submission, Lsn* rests_on) {
+                        Submission& submission, Lsn* rests_on, Author author) {
+  int rewrites = 0;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
+    attempt.keep_versions = author == Author::kEngine;
+    attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
     Status status;
     {
       const io::Lock lock(sequencer_);
@@ -215,9 +229,17 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
       if (!status.ok() && rests_on_state(status.error().code)) *rests_on = lane_->next_lsn() - 1;
     }
-    const bool again = attempt.redo || attempt.record_bytes > 0 || attempt.no_space;
+    const bool again =
+        attempt.redo || attempt.record_bytes > 0 || attempt.no_space || !attempt.crowded.empty();
     if (!again) return status;
-    if (attempt.redo) {
+    if (!attempt.crowded.empty()) {
+      ++rewrites;
+      for (const CrowdedPage& page : attempt.crowded) {
+        // A page that cannot be rewritten (its cells are lost, there is no space) stays as it is
+        // for as long as its pieces can be counted.
+        if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
+      }
+    } else if (attempt.redo) {
       for (const Redo& redo : attempt.redo_ops) {
         HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.never_inline, prepared));
       }

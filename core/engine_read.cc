@@ -40,6 +40,15 @@ Result<ObjectRecord> Engine::find_object(MetaView& view, std::string_view collec
 
 Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
                           MutByteView out) {
+  return read_pages(record, offset, out, [&](std::uint32_t page) -> Result<ExtentList> {
+    HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(record.body, page)));
+    if (!value.has_value()) return ExtentList();
+    return decode_page(*value, page, parts_.shape->record);
+  });
+}
+
+Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
+                          const PageSource& page_of) {
   HEXAD_ASSERT(offset + out.size() <= record.size);
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t at = offset + done;
@@ -49,10 +58,7 @@ Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint6
     ExtentList stored;
     const ExtentList* extents = &record.extents;
     if (record.body != 0) {
-      HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(record.body, index)));
-      if (value.has_value()) {
-        HEXAD_TRY_ASSIGN(stored, decode_page(*value, index, parts_.shape->record));
-      }
+      HEXAD_TRY_ASSIGN(stored, page_of(index));
       extents = &stored;
     }
     for (const Piece& piece : lookup(*extents, at, length)) {

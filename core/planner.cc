@@ -55,7 +55,8 @@ class Planner {
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
     }
-    if (plan_.redo.empty()) HEXAD_TRY(finish());
+    if (plan_.redo.empty()) HEXAD_TRY(check_pages());
+    if (plan_.redo.empty() && plan_.crowded.empty()) HEXAD_TRY(finish());
     return std::move(plan_);
   }
 
@@ -471,6 +472,42 @@ class Planner {
     return {};
   }
 
+  // --- pages in too many pieces ---
+
+  // A page that was crowded before is to be rewritten first; one that this transaction alone cuts
+  // up gains nothing by that, and waits for the next.
+  Status check_pages() {
+    for (const auto& [key, slot] : objects_) {
+      if (slot.current == nullptr) continue;
+      for (const auto& [index, at] : slot.current->pages) {
+        if (!at.dirty || at.now.size() <= kCrowdedExtents) continue;
+        const bool helps = at.before.size() > kCrowdedExtents / 2;
+        if (helps && !context_.accept_crowded) {
+          note_crowded(*slot.current, index);
+        } else if (at.now.size() > kMaxPageExtents) {
+          return Error{ErrorCode::kTooBig,
+                       "object " + printable(slot.name) + ": " + std::to_string(at.now.size()) +
+                           " pieces between byte " + std::to_string(index * kPageSpan) +
+                           " and the next MiB, at most " + std::to_string(kMaxPageExtents) +
+                           " are possible",
+                       "Write larger pieces, or fewer of them in one transaction."};
+        }
+      }
+    }
+    return {};
+  }
+
+  void note_crowded(const Content& content, std::uint32_t index) {
+    for (const auto& [key, slot] : objects_) {
+      if (slot.original.get() != &content) continue;
+      for (const auto& [name, collection] : collections_) {
+        if (collection.original.has_value() && collection.original->id == slot.collection) {
+          plan_.crowded.push_back({name, slot.name, index});
+        }
+      }
+    }
+  }
+
   // --- the result ---
 
   void free_blobs(const ExtentList& before, const ExtentList& now) {
@@ -548,8 +585,10 @@ class Planner {
 
   void emit_object(const std::string& key, Content& content) {
     ObjectRecord& record = content.record;
-    record.version = context_.lsn;
-    record.mtime = context_.time;
+    if (!context_.keep_versions) {
+      record.version = context_.lsn;
+      record.mtime = context_.time;
+    }
     const bool beyond_first =
         std::any_of(content.pages.begin(), content.pages.end(),
                     [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });

@@ -40,12 +40,25 @@ struct PlanContext {
   RecordShape shape;
   compression::Policy default_compression;  // of collections it creates
   std::function<BodyId()> new_body;
+  // The engine's own change, which no user asked for: versions and times stay.
+  bool keep_versions = false;
+  // Crowded pages are written as they are.
+  bool accept_crowded = false;
+};
+
+// A page of an object that is cut into too many pieces, by its name before the transaction.
+struct CrowdedPage {
+  std::string collection;
+  std::string name;
+  std::uint32_t page = 0;
 };
 
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
+  // Not empty: write these pages anew, in one piece each, and plan once more.
+  std::vector<CrowdedPage> crowded;
   // Stripes that extents point to when the transaction is over. A prepared stripe that is not
   // among them was replaced by a later op: it is neither written nor recorded.
   std::set<alloc::Extent> referenced;

@@ -3,23 +3,71 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/keys.h"
+
 namespace hexad::core {
 
 Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
                                                          std::string_view collection,
                                                          std::string_view name) {
   HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
-  std::unique_ptr<StreamReader> reader(new StreamReader(engine, std::move(state)));
-  HEXAD_TRY_ASSIGN(reader->record_, engine.find_object(*reader->state_.view, collection, name));
-  HEXAD_TRY_ASSIGN(reader->stat_, engine.stat_of(*reader->state_.view, reader->record_));
+  std::unique_ptr<StreamReader> reader(new StreamReader(engine));
+  reader->collection_ = collection;
+  reader->name_ = name;
   reader->subject_ = "object " + printable(collection) + "/" + printable(name);
+  HEXAD_TRY_ASSIGN(reader->record_, engine.find_object(*state.view, collection, name));
+  HEXAD_TRY_ASSIGN(reader->stat_, engine.stat_of(*state.view, reader->record_));
+  HEXAD_TRY(reader->copy_pages(*state.view));
+  reader->pin_ = std::move(state.pin);
   return reader;
+}
+
+Status StreamReader::copy_pages(MetaView& view) {
+  if (record_.body == 0) return {};
+  const std::string prefix = page_prefix(record_.body);
+  std::uint64_t bytes = 0;
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor());
+  HEXAD_TRY(cursor.seek(prefix));
+  while (cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0) {
+    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
+    bytes += cursor.value().size();
+    if (bytes > engine_.options().stream_buffer) {
+      copied_ = false;
+      pages_.clear();
+      return {};
+    }
+    pages_.emplace(key.page, cursor.value());
+    HEXAD_TRY(cursor.next());
+  }
+  return {};
+}
+
+Status StreamReader::read_copied(std::uint64_t offset, MutByteView out) {
+  const auto page_of = [this](std::uint32_t index) -> Result<ExtentList> {
+    const auto found = pages_.find(index);
+    if (found == pages_.end()) return ExtentList();
+    return decode_page(found->second, index, engine_.shape().record);
+  };
+  return engine_.read_pages(record_, offset, out, page_of);
+}
+
+Status StreamReader::read_present(std::uint64_t offset, MutByteView out) {
+  HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
+  const Result<ObjectRecord> now = engine_.find_object(*state.view, collection_, name_);
+  if (!now.ok() && now.error().code != ErrorCode::kNotFound) return now.error();
+  if (!now.ok() || now->version != record_.version) {
+    return Error{ErrorCode::kConflict,
+                 "has changed while it was read, and is too large for its old version to be kept",
+                 "Read it again, or give the reader a larger stream_buffer."};
+  }
+  return engine_.read_range(*state.view, *now, offset, out);
 }
 
 Result<std::uint64_t> StreamReader::read(MutByteView into) {
   if (position_ >= record_.size) return std::uint64_t{0};
   const std::uint64_t length = std::min<std::uint64_t>(into.size(), record_.size - position_);
-  const Status status = engine_.read_range(*state_.view, record_, position_, into.first(length));
+  const MutByteView out = into.first(length);
+  const Status status = copied_ ? read_copied(position_, out) : read_present(position_, out);
   if (!status.ok()) return status.error().with_context(subject_);
   position_ += length;
   engine_.stats().add(CounterId::kBytesRead, length);
