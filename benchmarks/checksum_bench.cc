@@ -1,0 +1,42 @@
+// How fast are the two checksums, beside memcpy of the same bytes? Bytes per second of input.
+
+#include <benchmark/benchmark.h>
+
+#include <cstring>
+#include <vector>
+
+#include "base/checksum.h"
+#include "io/rng.h"
+
+namespace {
+
+using namespace hexad;
+
+Bytes noise(std::size_t size) {
+  io::Rng rng(1);
+  Bytes bytes(size);
+  for (std::byte& b : bytes) b = static_cast<std::byte>(rng.next());
+  return bytes;
+}
+
+void checksum_of(benchmark::State& state, ChecksumType type) {
+  const Bytes bytes = noise(static_cast<std::size_t>(state.range(0)));
+  for (auto _ : state) benchmark::DoNotOptimize(checksum(type, bytes));
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
+}
+
+void ceiling_memcpy(benchmark::State& state) {
+  const Bytes bytes = noise(static_cast<std::size_t>(state.range(0)));
+  Bytes copy(bytes.size());
+  for (auto _ : state) {
+    std::memcpy(copy.data(), bytes.data(), bytes.size());
+    benchmark::ClobberMemory();
+  }
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
+}
+
+BENCHMARK_CAPTURE(checksum_of, crc32c, ChecksumType::kCrc32c)->Arg(4096)->Arg(16384)->Arg(1 << 20);
+BENCHMARK_CAPTURE(checksum_of, xxh3, ChecksumType::kXxh3)->Arg(4096)->Arg(16384)->Arg(1 << 20);
+BENCHMARK(ceiling_memcpy)->Arg(4096)->Arg(16384)->Arg(1 << 20);
+
+}  // namespace

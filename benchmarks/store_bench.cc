@@ -1,0 +1,195 @@
+// What do a durable put and a get cost, through the whole store, on files of this machine? Time per
+// operation at 4 KiB, 64 KiB and 4 MiB, one at a time and with 64 in flight; incompressible data;
+// 4+2 over six files of one disk and a log on three of them. Beside it stands the ceiling: one
+// durable write of 4 KiB to a pre-written file of the same disk.
+//
+// cpu_us: processor time of the whole process per operation. raw/user: bytes written to all devices
+// per user byte, log and parity included. Files lie in $TEST_TMPDIR or /tmp.
+
+#include <benchmark/benchmark.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <mutex>
+#include <string>
+
+#include "base/aligned_buffer.h"
+#include "core/hexad.h"
+#include "io/rng.h"
+#include "io/system.h"
+
+namespace {
+
+using namespace hexad;
+
+double cpu_us() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto us = [](const timeval& t) {
+    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
+  };
+  return us(usage.ru_utime) + us(usage.ru_stime);
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result.ok()) {
+    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
+    std::abort();
+  }
+  return std::move(result).value();
+}
+
+class TemporaryPool {
+ public:
+  explicit TemporaryPool(std::uint64_t device_size) {
+    const char* base = std::getenv("TEST_TMPDIR");
+    std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/hexad-bench-XXXXXX";
+    if (mkdtemp(pattern.data()) == nullptr) std::abort();
+    directory_ = pattern;
+    FormatOptions options;
+    for (int i = 0; i < 6; ++i) {
+      options.devices.push_back((directory_ / ("device" + std::to_string(i))).string());
+    }
+    options.fast_directories = {(directory_ / "fast").string()};
+    options.device_size = device_size;
+    pool_ = must(Store::format(options));
+  }
+  ~TemporaryPool() { std::filesystem::remove_all(directory_); }
+  const PoolDescription& pool() const { return pool_; }
+
+ private:
+  std::filesystem::path directory_;
+  PoolDescription pool_;
+};
+
+Bytes noise(std::size_t size) {
+  io::Rng rng(1);
+  Bytes bytes(size);
+  for (std::size_t i = 0; i + 8 <= size; i += 8) {
+    const std::uint64_t word = rng.next();
+    std::memcpy(bytes.data() + i, &word, 8);
+  }
+  return bytes;
+}
+
+std::uint64_t written(Store& store) {
+  std::uint64_t bytes = 0;
+  for (const DeviceStatus& device : store.status().devices) bytes += device.bytes_written;
+  return bytes;
+}
+
+// Names cycle, so that space comes back: enough of them to write over 64 MiB before a repeat.
+std::string name_of(std::uint64_t i, std::uint64_t size) {
+  return "object" + std::to_string(i % std::max<std::uint64_t>(64, (64_MiB) / size));
+}
+
+void report(benchmark::State& state, Store& store, double cpu_before, std::uint64_t raw_before) {
+  const auto operations = static_cast<double>(state.iterations());
+  state.counters["cpu_us"] = (cpu_us() - cpu_before) / operations;
+  state.counters["raw/user"] = static_cast<double>(written(store) - raw_before) /
+                               (operations * static_cast<double>(state.range(0)));
+  state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
+}
+
+void durable_put(benchmark::State& state) {
+  TemporaryPool pool(512_MiB);
+  Store store = must(Store::open(pool.pool()));
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  const Bytes data = noise(size);
+  const double cpu = cpu_us();
+  const std::uint64_t raw = written(store);
+  std::uint64_t i = 0;
+  for (auto _ : state) {
+    Transaction t;
+    t.put_borrowed(kDefaultCollection, name_of(i++, size), data, Hint::kIncompressible);
+    must(store.commit(std::move(t)));
+  }
+  report(state, store, cpu, raw);
+}
+
+void durable_put_64_in_flight(benchmark::State& state) {
+  TemporaryPool pool(512_MiB);
+  Store store = must(Store::open(pool.pool()));
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  const Bytes data = noise(size);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int in_flight = 0;
+  const double cpu = cpu_us();
+  const std::uint64_t raw = written(store);
+  std::uint64_t i = 0;
+  for (auto _ : state) {
+    {
+      std::unique_lock<std::mutex> lock(mutex);
+      changed.wait(lock, [&] { return in_flight < 64; });
+      ++in_flight;
+    }
+    Transaction t;
+    t.put_borrowed(kDefaultCollection, name_of(i++, size), data, Hint::kIncompressible);
+    store.submit(std::move(t), [&](Result<Lsn> lsn) {
+      must(std::move(lsn));
+      const std::lock_guard<std::mutex> lock(mutex);
+      --in_flight;
+      changed.notify_one();
+    });
+  }
+  std::unique_lock<std::mutex> lock(mutex);
+  changed.wait(lock, [&] { return in_flight == 0; });
+  lock.unlock();
+  report(state, store, cpu, raw);
+}
+
+void get(benchmark::State& state) {
+  TemporaryPool pool(512_MiB);
+  Store store = must(Store::open(pool.pool()));
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  const std::uint64_t objects = std::max<std::uint64_t>(64, (64_MiB) / size);
+  const Bytes data = noise(size);
+  for (std::uint64_t i = 0; i < objects; ++i) {
+    Transaction t;
+    t.put_borrowed(kDefaultCollection, name_of(i, size), data, Hint::kIncompressible);
+    store.submit(std::move(t), [](Result<Lsn> lsn) { must(std::move(lsn)); });
+  }
+  if (!store.checkpoint().ok()) std::abort();  // waits for them, and moves them into the index
+  Bytes into(size);
+  const double cpu = cpu_us();
+  const std::uint64_t raw = written(store);
+  io::Rng rng(2);
+  for (auto _ : state) {
+    if (must(store.read(kDefaultCollection, name_of(rng.below(objects), size), 0, into)) != size) {
+      std::abort();
+    }
+  }
+  if (into != data) std::abort();  // checked once
+  report(state, store, cpu, raw);
+}
+
+void ceiling_one_durable_write(benchmark::State& state) {
+  TemporaryPool pool(64_MiB);
+  const auto system = must(io::make_real_system());
+  const std::string path = pool.pool().devices[0] + ".ceiling";
+  const auto device = must(system->create_device(path, 64_MiB));
+  const AlignedBuffer block = AlignedBuffer::zeroed(static_cast<std::size_t>(state.range(0)));
+  for (std::uint64_t at = 0; at < 64_MiB; at += block.size()) {
+    if (!device->write(at, block).ok()) std::abort();
+  }
+  if (!device->flush().ok()) std::abort();
+  io::Rng rng(3);
+  for (auto _ : state) {
+    const std::uint64_t at = rng.below(64_MiB / block.size()) * block.size();
+    if (!device->write(at, block, io::WriteMode::kDurable).ok()) std::abort();
+  }
+}
+
+BENCHMARK(ceiling_one_durable_write)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
+BENCHMARK(durable_put)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
+BENCHMARK(durable_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
+BENCHMARK(get)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
+
+}  // namespace
