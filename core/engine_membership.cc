@@ -23,7 +23,8 @@ void Engine::turn_read_only(const Error& why) {
     const io::Lock lock(state_mutex_);
     if (read_only_reason_.empty()) read_only_reason_ = why.message;
   }
-  lane_->stop(why);
+  // Whatever it was: those who wait for a commit learn that its outcome is not known.
+  lane_->stop(Error{ErrorCode::kUnknown, why.message, why.hint});
 }
 
 void Engine::repairs() {
@@ -89,18 +90,27 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
   const io::Lock lock(membership_mutex_);
   lane_->wait_quiet();
   for (;;) {
+    std::uint32_t lost = parts_.members->lost_data_devices();
+    std::string names;
+    for (const DeviceId id : failed) {
+      if (!parts_.members->usable(id)) continue;
+      const Member& member = *parts_.members->find(id);
+      if (member.role == alloc::DeviceRole::kData) ++lost;
+      names += (names.empty() ? "" : ", ") + member.path;
+    }
+    if (lost > parts_.shape->m()) {
+      // They stay in use for reading: nothing has been acknowledged without them, and whatever they
+      // still return is verified.
+      return Error{ErrorCode::kUnknown,
+                   std::to_string(lost) + " data devices have failed, the last of them " + names +
+                       ", the profile survives " + std::to_string(parts_.shape->m()) +
+                       "; commits that were in flight may or may not have happened",
+                   "Close the store, check the devices, open it again."};
+    }
     for (const DeviceId id : failed) {
       if (!parts_.members->usable(id)) continue;
       parts_.members->lose(id, "a request failed at LSN " + std::to_string(lane_->durable()));
       parts_.counters->add(CounterId::kDevicesLost);
-    }
-    const std::uint32_t lost = parts_.members->lost_data_devices();
-    if (lost > parts_.shape->m()) {
-      return Error{ErrorCode::kUnknown,
-                   std::to_string(lost) + " data devices have failed, the profile survives " +
-                       std::to_string(parts_.shape->m()) +
-                       "; commits that were in flight may or may not have happened",
-                   "Close the store, check the devices, open it again."};
     }
 
     // 3: the log's copies.

@@ -1,0 +1,290 @@
+// Devices that fail while the store is open and many threads commit.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <mutex>
+#include <thread>
+
+#include "tests/core/faulty_system.h"
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr int kThreads = 4;
+
+class FailingFixture {
+ public:
+  FailingFixture() : faulty_(memory_of_), fixture(options(), &faulty_) {}
+
+  Store open(Access access = Access::kReadWrite) { return fixture.open(access, busy_runtime()); }
+  DeviceFault& fault(std::size_t device) { return faulty_.fault(fixture.device(device)); }
+  DeviceFault& fault(const std::string& path) { return faulty_.fault(path); }
+
+ private:
+  static FormatOptions options() {
+    FormatOptions format = small_format();
+    format.device_size = 16_MiB;
+    return format;
+  }
+  io::MemorySystem memory_of_;
+  FaultySystem faulty_;
+
+ public:
+  StoreFixture fixture;
+};
+
+// Commits from several threads until told to stop; keeps what was acknowledged.
+class Load {
+ public:
+  Load(Store& store, io::Executor& executor) : store_(store) {
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads_.push_back(executor.start("load", [this, thread] { run(thread); }));
+    }
+  }
+  ~Load() { stop(); }
+  void stop() {
+    stopping_ = true;
+    for (const auto& thread : threads_) thread->join();
+    threads_.clear();
+  }
+  // Waits for so many more acknowledgements, or failures.
+  void wait_for(int acknowledged) {
+    const int target = count_ + acknowledged;
+    while (count_ < target && failures_ == 0) std::this_thread::yield();
+  }
+  int failures() const { return failures_; }
+  std::vector<ErrorCode> codes() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return codes_;
+  }
+  // Every acknowledged value; where the last commit failed with kUnknown it may be there as well.
+  void require_acknowledged(Store& store) {
+    for (int thread = 0; thread < kThreads; ++thread) {
+      for (const auto& [name, values] : state_[thread]) {
+        const std::string found = get(store, name);
+        bool known = false;
+        for (const std::string& value : values) known = known || found == value;
+        CAPTURE(name, found.size(), values.size(), values.front().size(), found.substr(0, 200));
+        REQUIRE(known);
+      }
+    }
+  }
+
+ private:
+  void run(int thread) {
+    io::Rng rng(thread + 1);
+    auto& state = state_[thread];
+    while (!stopping_) {
+      // Two objects per transaction: they change together.
+      const std::string name = std::to_string(thread) + "/" + std::to_string(rng.below(6));
+      const std::string value = noise(rng.chance(1, 2) ? 100 : 1 + rng.below(30'000), rng.next());
+      Transaction t;
+      t.put(kDefaultCollection, name, value);
+      t.put(kDefaultCollection, name + "-twin", value);
+      const Result<Lsn> result = store_.commit(std::move(t));
+      for (const std::string& written : {name, name + "-twin"}) {
+        if (result.ok()) {
+          state[written] = {value};
+        } else if (result.error().code == ErrorCode::kUnknown && state.count(written) > 0) {
+          state[written].push_back(value);
+        }
+      }
+      if (result.ok()) {
+        ++count_;
+      } else {
+        ++failures_;
+        const std::lock_guard<std::mutex> lock(mutex_);
+        codes_.push_back(result.error().code);
+        return;
+      }
+    }
+  }
+
+  Store& store_;
+  std::atomic<bool> stopping_{false};
+  std::atomic<int> count_{0};
+  std::atomic<int> failures_{0};
+  std::mutex mutex_;
+  std::vector<ErrorCode> codes_;
+  std::map<std::string, std::vector<std::string>> state_[kThreads];
+  std::vector<std::unique_ptr<io::Thread>> threads_;
+};
+
+TEST_CASE("store: one and then two devices stop taking writes, nobody notices but status") {
+  for (const auto& [a, b] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 5}, {4, 2}}) {
+    CAPTURE(a, b);
+    FailingFixture failing;
+    std::optional<Store> store = failing.open();
+    Load load(*store, failing.fixture.system->executor());
+    load.wait_for(100);
+    failing.fault(a).writes = true;
+    load.wait_for(100);
+    failing.fault(b).writes = true;
+    load.wait_for(100);
+    load.stop();
+    REQUIRE(load.failures() == 0);
+    REQUIRE(state_of(*store, failing.fixture.device(a)) == "failed");
+    REQUIRE(state_of(*store, failing.fixture.device(b)) == "failed");
+    REQUIRE(store->status().health == Health::kDegraded);
+    REQUIRE(store->status().faults_tolerated == 0);
+    REQUIRE(counter(*store, "devices_lost") == 2);
+    load.require_acknowledged(*store);
+    REQUIRE(deep_findings(*store) == "");
+    const bool close = a == 0;
+    if (close) REQUIRE(message_of(store->close()) == "");
+    store.reset();
+
+    // They work again, and are known for what they are.
+    failing.fault(a).writes = false;
+    failing.fault(b).writes = false;
+    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+      Store again = failing.open(access);
+      REQUIRE(state_of(again, failing.fixture.device(a)) == "stale");
+      REQUIRE(state_of(again, failing.fixture.device(b)) == "stale");
+      load.require_acknowledged(again);
+      REQUIRE(deep_findings(again) == "");
+    }
+  }
+}
+
+TEST_CASE("store: a third device that fails stops commits, not reads, and the store opens again") {
+  FailingFixture failing;
+  std::optional<Store> store = failing.open();
+  Load load(*store, failing.fixture.system->executor());
+  load.wait_for(50);
+  for (const std::size_t device : {0, 3, 5}) {
+    failing.fault(device).writes = true;
+    load.wait_for(50);
+  }
+  load.stop();
+  REQUIRE(load.failures() > 0);
+  for (const ErrorCode code : load.codes()) {
+    REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
+  }
+  REQUIRE(store->status().read_only);
+  REQUIRE(store->status().read_only_reason != "");
+  REQUIRE(code_of(put(*store, "new", "value")) == ErrorCode::kReadOnly);
+  REQUIRE(code_of(store->checkpoint()) == ErrorCode::kReadOnly);
+  REQUIRE(code_of(store->open_writer(kDefaultCollection, "new")) == ErrorCode::kReadOnly);
+  load.require_acknowledged(*store);
+  REQUIRE(store->list(kDefaultCollection).ok());
+  store->close().ignore();
+  store.reset();
+
+  for (const std::size_t device : {0, 3, 5}) failing.fault(device).writes = false;
+  Store again = failing.open();
+  load.require_acknowledged(again);
+  REQUIRE(message_of(put(again, "new", "value").status()) == "");
+  REQUIRE(deep_findings(again) == "");
+}
+
+TEST_CASE("store: three devices that fail at once lose nothing that was acknowledged") {
+  FailingFixture failing;
+  std::optional<Store> store = failing.open();
+  Load load(*store, failing.fixture.system->executor());
+  load.wait_for(50);
+  for (const std::size_t device : {1, 2, 3}) failing.fault(device).writes = true;
+  load.wait_for(100'000);
+  load.stop();
+  load.require_acknowledged(*store);
+  store.reset();
+  for (const std::size_t device : {1, 2, 3}) failing.fault(device).writes = false;
+  Store again = failing.open();
+  REQUIRE(again.status().health == Health::kOk);
+  load.require_acknowledged(again);
+  REQUIRE(deep_findings(again) == "");
+}
+
+TEST_CASE("store: the log device that fails is replaced by others at once") {
+  FailingFixture failing;
+  const std::string log = failing.fixture.pool.fast_directories[0] + "/log";
+  std::optional<Store> store = failing.open();
+  Load load(*store, failing.fixture.system->executor());
+  load.wait_for(50);
+  failing.fault(log).writes = true;
+  load.wait_for(100);
+  failing.fault(0).writes = true;
+  load.wait_for(100);
+  load.stop();
+  REQUIRE(load.failures() == 0);
+  REQUIRE(state_of(*store, log) == "failed");
+  store.reset();
+  failing.fault(log).writes = false;
+  failing.fault(0).writes = false;
+  Store again = failing.open();
+  load.require_acknowledged(again);
+  REQUIRE(deep_findings(again) == "");
+}
+
+TEST_CASE("store: a device that cannot be read is read around") {
+  FailingFixture failing;
+  const std::string value = noise(500'000, 1);
+  Store store = failing.open();
+  REQUIRE(put(store, "a", value).ok());
+  for (const auto& [a, b] : pairs_below(6)) {
+    failing.fault(a).reads = true;
+    failing.fault(b).reads = true;
+    REQUIRE((get(store, "a") == value));
+    std::size_t third = 0;
+    while (third == a || third == b) ++third;
+    failing.fault(third).reads = true;
+    const Result<Bytes> lost = store.get(kDefaultCollection, "a");
+    REQUIRE(code_of(lost) == ErrorCode::kUnavailable);
+    for (std::size_t device = 0; device < 6; ++device) failing.fault(device).reads = false;
+  }
+  REQUIRE((get(store, "a") == value));
+}
+
+TEST_CASE("store: a device that fails under a stream is left out of it") {
+  FailingFixture failing;
+  Store store = failing.open();
+  Result<std::unique_ptr<ObjectWriter>> writer = store.open_writer(kDefaultCollection, "a");
+  REQUIRE(writer.ok());
+  const std::string value = noise(6'000'000, 1);
+  for (int i = 0; i < 6; ++i) {
+    if (i == 2) failing.fault(3).writes = true;
+    if (i == 4) failing.fault(1).writes = true;
+    REQUIRE(message_of((*writer)->append(as_bytes(value.substr(i * 1'000'000, 1'000'000)))) == "");
+  }
+  REQUIRE(message_of((*writer)->commit().status()) == "");
+  REQUIRE((get(store, "a") == value));
+  REQUIRE(state_of(store, failing.fixture.device(3)) == "failed");
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("store: callbacks that commit and submit go on while devices fail") {
+  FailingFixture failing;
+  Store store = failing.open();
+  std::atomic<int> running{8};
+  std::atomic<int> failed{0};
+  std::atomic<int> done{0};
+  std::function<void(int, int)> next = [&](int chain, int left) {
+    Transaction t;
+    t.put(kDefaultCollection, std::to_string(chain), noise(5000, left));
+    store.submit(std::move(t), [&, chain, left](const Result<Lsn>& result) {
+      ++done;
+      if (!result.ok()) ++failed;
+      if (left % 3 == 0) {
+        if (!put(store, "blocking" + std::to_string(chain), noise(3000, left)).ok()) ++failed;
+      }
+      if (left > 0) {
+        next(chain, left - 1);
+      } else {
+        --running;
+      }
+    });
+  };
+  for (int chain = 0; chain < 8; ++chain) next(chain, 60);
+  while (done < 100) std::this_thread::yield();
+  failing.fault(2).writes = true;
+  while (done < 250) std::this_thread::yield();
+  failing.fault(4).writes = true;
+  while (running > 0) std::this_thread::yield();
+  REQUIRE(failed == 0);
+  for (int chain = 0; chain < 8; ++chain) {
+    REQUIRE((get(store, std::to_string(chain)) == noise(5000, 0)));
+  }
+}
+
+}  // namespace
+}  // namespace hexad::testing

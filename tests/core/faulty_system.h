@@ -1,0 +1,108 @@
+// A memory system whose devices can be told to fail, from any thread, while real threads use them.
+// (The simulated system has more kinds of faults, but its threads are fibers.)
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "io/memory_system.h"
+
+namespace hexad::testing {
+
+struct DeviceFault {
+  std::atomic<bool> writes{false};  // fail with kIo, before any effect
+  std::atomic<bool> flushes{false};
+  std::atomic<bool> reads{false};
+};
+
+class FaultySystem final : public io::System {
+ public:
+  explicit FaultySystem(io::MemorySystem& inner) : inner_(inner) {}
+
+  io::Executor& executor() override { return inner_.executor(); }
+  io::Clock& clock() override { return inner_.clock(); }
+  io::IoQueue& queue() override { return queue_; }
+  std::uint64_t draw_seed() override { return inner_.draw_seed(); }
+  Result<std::unique_ptr<io::Device>> open_device(const std::string& path,
+                                                  io::OpenMode mode) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<io::Device> device, inner_.open_device(path, mode));
+    return wrap(path, std::move(device));
+  }
+  Result<std::unique_ptr<io::Device>> create_device(const std::string& path,
+                                                    std::uint64_t size) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<io::Device> device, inner_.create_device(path, size));
+    return wrap(path, std::move(device));
+  }
+
+  DeviceFault& fault(const std::string& path) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return faults_[path];
+  }
+
+ private:
+  class Wrapper final : public io::Device {
+   public:
+    Wrapper(std::unique_ptr<io::Device> device, io::IoQueue& queue, DeviceFault& wanted)
+        : inner(std::move(device)), fault(wanted), queue_(queue) {}
+    const io::Geometry& geometry() const override { return inner->geometry(); }
+    const std::string& name() const override { return inner->name(); }
+    io::IoQueue& queue() override { return queue_; }
+    Status grow(std::uint64_t new_size) override { return inner->grow(new_size); }
+    bool direct() const override { return inner->direct(); }
+    bool read_only() const override { return inner->read_only(); }
+
+    std::unique_ptr<io::Device> inner;
+    DeviceFault& fault;
+
+   private:
+    io::IoQueue& queue_;
+  };
+
+  // Every request is complete when submit() returns, like those of memory devices.
+  class Queue final : public io::IoQueue {
+   public:
+    void wait(io::IoBatch& batch) override { HEXAD_ASSERT(batch.complete()); }
+    std::string name() const override { return "memory"; }
+
+   protected:
+    void submit_requests(io::IoBatch& batch) override {
+      const std::size_t count = batch.requests.size();
+      for (io::IoRequest& request : batch.requests) request.status = run(request);
+      for (std::size_t i = 0; i < count; ++i) finish(batch);
+    }
+
+   private:
+    static Status run(const io::IoRequest& request) {
+      Wrapper& device = static_cast<Wrapper&>(*request.device);
+      const bool fails = (request.op == io::IoOp::kWrite && device.fault.writes) ||
+                         (request.op == io::IoOp::kFlush && device.fault.flushes) ||
+                         (request.op == io::IoOp::kRead && device.fault.reads);
+      if (fails) return Error{ErrorCode::kIo, device.name() + ": the device failed", ""};
+      switch (request.op) {
+        case io::IoOp::kRead:
+          return device.inner->read(request.offset, {request.data, request.length});
+        case io::IoOp::kWrite:
+          return device.inner->write(request.offset, {request.data, request.length}, request.mode);
+        case io::IoOp::kFlush:
+          return device.inner->flush();
+        case io::IoOp::kDiscard:
+          return device.inner->discard(request.offset, request.length);
+      }
+      return {};
+    }
+  };
+
+  std::unique_ptr<io::Device> wrap(const std::string& path, std::unique_ptr<io::Device> device) {
+    return std::make_unique<Wrapper>(std::move(device), queue_, fault(path));
+  }
+
+  io::MemorySystem& inner_;
+  Queue queue_;
+  std::mutex mutex_;
+  std::map<std::string, DeviceFault> faults_;
+};
+
+}  // namespace hexad::testing
