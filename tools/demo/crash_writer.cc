@@ -37,9 +37,6 @@ namespace {
 
 using Json = nlohmann::json;
 
-constexpr io::Nanos kBusyPatience = 20'000'000'000;
-constexpr io::Nanos kBusyPause = 5'000'000;
-
 struct Arguments {
   std::string pool;
   std::uint64_t seed = 0;
@@ -75,19 +72,6 @@ void say(const std::string& line) {
   }
 }
 
-// The kernel finishes the requests of a killed process after the process has ended, and keeps its
-// locks until then.
-Result<Store> open_store(const Arguments& arguments, io::System& system) {
-  HEXAD_TRY_ASSIGN(const PoolDescription pool, read_pool(arguments.pool));
-  const io::Nanos give_up = system.clock().now() + kBusyPatience;
-  for (;;) {
-    Result<Store> store = Store::open(pool, {}, &system);
-    const bool busy = !store.ok() && store.error().code == ErrorCode::kBusy;
-    if (!busy || system.clock().now() > give_up) return store;
-    system.executor().sleep_for(kBusyPause);
-  }
-}
-
 Status make_collection(Store& store) {
   Transaction transaction;
   transaction.create_collection(kLedgerCollection);
@@ -98,7 +82,8 @@ Status make_collection(Store& store) {
 
 Status write(const Arguments& arguments, std::uint64_t in_flight) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system, make_uneven_drives());
-  HEXAD_TRY_ASSIGN(Store store, open_store(arguments, *system));
+  HEXAD_TRY_ASSIGN(const PoolDescription pool, read_pool(arguments.pool));
+  HEXAD_TRY_ASSIGN(Store store, Store::open(pool, {}, system.get()));
   HEXAD_TRY(make_collection(store));
   Model model = replay(arguments.seed, arguments.ledger);
   io::Mutex mutex(system->executor());
@@ -177,8 +162,8 @@ Result<Head> read_head(Store& store) {
 
 Result<bool> check(const Arguments& arguments, std::uint64_t least, std::uint64_t most,
                    bool leave) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system, io::make_real_system());
-  HEXAD_TRY_ASSIGN(Store store, open_store(arguments, *system));
+  HEXAD_TRY_ASSIGN(const PoolDescription pool, read_pool(arguments.pool));
+  HEXAD_TRY_ASSIGN(Store store, Store::open(pool));
   HEXAD_TRY_ASSIGN(const Head head, read_head(store));
   std::vector<Span> ledger = arguments.ledger;
   std::vector<std::string> problems;
