@@ -47,7 +47,9 @@ Status Engine::start() {
   if (lane_ == nullptr) return {};
   background_ = executor().start("hexad-checkpoint", [this] { background(); });
   repairs_ = executor().start("hexad-repair", [this] { repairs(); });
-  return reclaim_abandoned_writers();
+  HEXAD_TRY(reclaim_abandoned_writers());
+  on_progress();  // the first zone may be wanted
+  return {};
 }
 
 Status Engine::close() {

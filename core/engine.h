@@ -74,9 +74,9 @@ class Engine : public PlanSource {
   Result<Lsn> commit(Transaction&& transaction);
   void submit(Transaction&& transaction, CommitCallback done);
   // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
-  // returns.
+  // returns. `placed` runs once under that lock when the record has its LSN.
   using FillRecord = std::function<Status(LogRecord&)>;
-  Result<Lsn> commit_internal(const FillRecord& fill);
+  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {});
 
   // --- reads (engine_read.cc) ---
   Result<ReadState> read_state();
@@ -157,6 +157,7 @@ class Engine : public PlanSource {
   Status apply_to_index(const kv::Memtable& frozen, Lsn lsn,
                         const std::vector<alloc::ZoneImage>& images);
   void background();
+  Status make_zone();
   void repairs();
   void on_progress();
 
@@ -168,7 +169,9 @@ class Engine : public PlanSource {
   void turn_read_only(const Error& why);
 
   // engine_status.cc
-  void fold_compression_counters();
+  void fold_counters();
+  Status add_records(SpaceUsage& usage);
+  Status add_records(SpaceUsage& usage);
 
   // engine_streams.cc
   Status reclaim_abandoned_writers();
@@ -192,6 +195,7 @@ class Engine : public PlanSource {
   io::CondVar state_changed_;
   std::uint64_t budget_used_ = 0;
   bool checkpoint_wanted_ = false;
+  bool zone_wanted_ = false;
   bool repair_wanted_ = false;
   bool stopping_ = false;
   std::string read_only_reason_;

@@ -51,7 +51,6 @@ Status Engine::checkpoint_locked(bool clean_close) {
     }
     parts_.metadata->drop_frozen();
     parts_.space->images_written();
-    parts_.counters->add(CounterId::kCheckpoints);
   } else if (!clean_close) {
     return {};
   }
@@ -84,18 +83,24 @@ Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
   for (const alloc::ZoneImage& image : images) {
     extras.emplace(zone_key(image.zone), alloc::encode_zone_image(image));
   }
-  fold_compression_counters();
+  // The totals count this checkpoint, too.
+  std::uint64_t bytes = 0;
+  for (const auto& [key, value] : extras) bytes += key.size() + value.size();
+  kv::Memtable::Iterator it = frozen.iterate();
+  for (it.seek_to_first(); it.valid(); it.next()) {
+    bytes += it.key().size() + (it.value().has_value() ? it.value()->size() : 0);
+  }
+  parts_.counters->add(CounterId::kIndexBytes, bytes);
+  parts_.counters->add(CounterId::kCheckpoints);
+  fold_counters();
   extras.emplace(meta_key(kCounterTotals), parts_.counters->encode_totals());
 
   std::vector<kv::IndexChange> changes;
   changes.reserve(frozen.keys() + extras.size());
-  std::uint64_t bytes = 0;
   auto extra = extras.begin();
   const auto add = [&](std::string_view key, std::optional<std::string_view> value) {
     changes.push_back({key, value});
-    bytes += key.size() + (value.has_value() ? value->size() : 0);
   };
-  kv::Memtable::Iterator it = frozen.iterate();
   for (it.seek_to_first(); it.valid(); it.next()) {
     for (; extra != extras.end() && extra->first < it.key(); ++extra) {
       add(extra->first, extra->second);
@@ -103,13 +108,19 @@ Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
     add(it.key(), it.value());
   }
   for (; extra != extras.end(); ++extra) add(extra->first, extra->second);
-  parts_.counters->add(CounterId::kIndexBytes, bytes);
   return parts_.index->apply(lsn, lane_->epoch(), changes);
 }
 
 // Called after every group: asks for a checkpoint when the memtable or the log says so.
 void Engine::on_progress() {
   reclaim();
+  if (parts_.space->wants_zone()) {
+    const io::Lock lock(state_mutex_);
+    if (!zone_wanted_) {
+      zone_wanted_ = true;
+      state_changed_.notify_all();
+    }
+  }
   if (parts_.metadata->memtable_bytes() < parts_.options.memtable_size &&
       lane_->log_used() < lane_->log_capacity() / 2) {
     return;
@@ -120,19 +131,42 @@ void Engine::on_progress() {
   state_changed_.notify_all();
 }
 
+// A zone ahead of need, so that no commit waits for one to be made.
+Status Engine::make_zone() {
+  HEXAD_TRY(writable());
+  HEXAD_TRY_ASSIGN(const ZoneCreation creation, parts_.space->prepare_zone(Space::Zeroing::kAhead));
+  bool placed = false;
+  const Result<Lsn> lsn = commit_internal(
+      [&](LogRecord& record) -> Status {
+        record.zones.push_back(creation);
+        return {};
+      },
+      [&] { placed = parts_.space->add_zone(creation).ok(); });
+  if (!placed) parts_.space->release_zone(creation);
+  return lsn.status();
+}
+
 void Engine::background() {
   for (;;) {
+    bool checkpoint_now = false;
+    bool zone_now = false;
     {
       io::Lock lock(state_mutex_);
-      state_changed_.wait(lock, [this] { return checkpoint_wanted_ || stopping_; });
+      state_changed_.wait(lock, [this] { return checkpoint_wanted_ || zone_wanted_ || stopping_; });
       if (stopping_) return;
+      checkpoint_now = checkpoint_wanted_;
+      zone_now = zone_wanted_;
     }
-    const Status status = checkpoint();
-    // A failure is not lost: the log fills up, and whoever needs room in it makes the checkpoint
-    // itself and gets the error.
+    // Failures are not lost. Without the checkpoint the log fills up, without the zone space runs
+    // out, and whoever needs either makes it itself and gets the error.
+    if (zone_now) make_zone().ignore();
+    const Status status = checkpoint_now ? checkpoint() : Status();
     const io::Lock lock(state_mutex_);
-    checkpoint_wanted_ = false;
-    checkpoint_problem_ = status.ok() ? "" : status.error().to_string();
+    if (checkpoint_now) {
+      checkpoint_wanted_ = false;
+      checkpoint_problem_ = status.ok() ? "" : status.error().to_string();
+    }
+    if (zone_now) zone_wanted_ = false;
   }
 }
 

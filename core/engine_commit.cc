@@ -98,15 +98,17 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   Space& space = *parts_.space;
   Result<alloc::Extent> extent = space.allocate(units);
   if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && space.slabs_left()) {
-    HEXAD_TRY_ASSIGN(ZoneCreation creation, space.prepare_zone());
+    HEXAD_TRY_ASSIGN(const ZoneCreation creation, space.prepare_zone(Space::Zeroing::kNone));
     Submission submission;
     submission.lsn = lane_->next_lsn();
     submission.record.time = parts_.system->clock().wall_time();
     submission.record.zones.push_back(creation);
     submission.encoded = encode_log_record(submission.record, parts_.shape->record);
     const std::uint64_t bytes = submission.encoded.size();
-    HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
-    if (!reserved) {
+    const Result<bool> reserved = lane_->try_reserve(submission);
+    if (!reserved.ok() || !*reserved) {
+      space.release_zone(creation);
+      if (!reserved.ok()) return reserved.error();
       attempt.record_bytes = bytes;
       return Error{ErrorCode::kNoSpace, "the log is full", ""};
     }
@@ -345,7 +347,7 @@ void Engine::submit(Transaction&& transaction, CommitCallback done) {
   }
 }
 
-Result<Lsn> Engine::commit_internal(const FillRecord& fill) {
+Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed) {
   Lsn lsn = 0;
   for (int i = 0; i < kMaxAttempts && lsn == 0; ++i) {
     std::uint64_t wanted = 0;
@@ -367,6 +369,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill) {
                                      : std::nullopt);
         }
         lane_->enqueue(std::move(submission));
+        if (placed) placed();
       } else {
         wanted = submission.encoded.size();
       }

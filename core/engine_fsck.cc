@@ -176,14 +176,15 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::map<CollectionId, std::string> collections;
   std::map<BodyId, std::string> bodies;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
-  HEXAD_TRY(cursor.seek(""));
-  while (cursor.valid()) {
-    const std::string& key = cursor.key();
+  HEXAD_TRY_ASSIGN(MetaView::Cursor opened, state.view->cursor());
+  std::optional<MetaView::Cursor> cursor(std::move(opened));
+  HEXAD_TRY(cursor->seek(""));
+  while (cursor->valid()) {
+    const std::string& key = cursor->key();
     const std::string subject = "metadata key " + printable(key, 64);
     switch (key.empty() ? '\0' : key[0]) {
       case 'c': {
-        const Result<CollectionRecord> record = decode_collection(cursor.value());
+        const Result<CollectionRecord> record = decode_collection(cursor->value());
         if (!record.ok())
           check.find(subject, record.error().message);
         else
@@ -192,7 +193,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
       }
       case 'o': {
         const Result<ObjectKey> parsed = parse_object_key(key);
-        const Result<ObjectRecord> record = decode_object(cursor.value(), shape);
+        const Result<ObjectRecord> record = decode_object(cursor->value(), shape);
         if (!parsed.ok() || !record.ok()) {
           check.find(subject, parsed.ok() ? record.error().message : parsed.error().message);
           break;
@@ -223,7 +224,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           check.find(subject, parsed.error().message);
           break;
         }
-        const Result<ExtentList> extents = decode_page(cursor.value(), parsed->page, shape);
+        const Result<ExtentList> extents = decode_page(cursor->value(), parsed->page, shape);
         const auto owner = bodies.find(parsed->body);
         if (owner == bodies.end()) check.find(subject, "a page of no object");
         if (!extents.ok())
@@ -238,11 +239,12 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
       default:
         check.find(subject, "unknown kind of key");
     }
-    HEXAD_TRY(cursor.next());
+    HEXAD_TRY(cursor->next());
   }
   check.check_leaks();
   const Status zones = parts_.space->check_invariants();
   if (!zones.ok()) check.find("zones", zones.error().message);
+  cursor.reset();
   state.view.reset();
   const Status index = parts_.index->verify();
   if (!index.ok()) check.find("index", index.error().message);

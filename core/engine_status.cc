@@ -65,9 +65,9 @@ StoreStatus Engine::status() {
   return status;
 }
 
-// One pass over all records: costs time with the number of objects, and is exact.
-Result<SpaceUsage> Engine::space_usage() {
-  SpaceUsage usage;
+// Ends its view of the index before it returns: statistics of the index take another one, and the
+// index could wait for the first to end before it gives out the second.
+Status Engine::add_records(SpaceUsage& usage) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
   const RecordShape& shape = parts_.shape->record;
@@ -98,6 +98,13 @@ Result<SpaceUsage> Engine::space_usage() {
       HEXAD_TRY(cursor.next());
     }
   }
+  return {};
+}
+
+// One pass over all records: costs time with the number of objects, and is exact.
+Result<SpaceUsage> Engine::space_usage() {
+  SpaceUsage usage;
+  HEXAD_TRY(add_records(usage));
 
   const alloc::SpaceCounters counters = parts_.space->counters();
   std::uint32_t slab_units = 0;
@@ -159,14 +166,22 @@ std::vector<EffectiveOption> Engine::effective_options() const {
 }
 
 std::vector<Counter> Engine::counters() {
-  fold_compression_counters();
+  fold_counters();
   return parts_.counters->snapshot();
 }
 
-// The compressor counts on its own; its numbers since opening are copied into the registry.
-void Engine::fold_compression_counters() {
+// Devices and the compressor count on their own; their numbers are copied into the registry.
+void Engine::fold_counters() {
   const compression::CounterValues values = parts_.compression_counters->snapshot();
   Counters& counters = *parts_.counters;
+  std::uint64_t flushes = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    if (member.device == nullptr) continue;
+    flushes += member.device->traffic().flushes.load(std::memory_order_relaxed) +
+               member.device->traffic().durable_writes.load(std::memory_order_relaxed);
+  }
+  counters.set(CounterId::kFlushes, flushes);
   counters.set(CounterId::kCompressSuccess, values.compress_success_count);
   counters.set(CounterId::kCompressRejected, values.compress_rejected_count);
   counters.set(CounterId::kCompressSkipped, values.compress_skipped_count);

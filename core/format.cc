@@ -167,6 +167,7 @@ Status write_all(const FormatOptions& options, io::System& system,
     label.k = static_cast<std::uint8_t>(options.profile.k);
     label.m = static_cast<std::uint8_t>(options.profile.m);
     label.codec = static_cast<std::uint8_t>(options.profile.codec);
+    label.packet_bytes = options.profile.packet_bytes;
     label.checksum = options.checksum;
     label.checksum_granularity = static_cast<std::uint32_t>(options.checksum_block);
     label.created = system.clock().wall_time();

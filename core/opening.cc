@@ -268,8 +268,19 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     for (const SurveyedDevice& device : survey.devices) {
       DeviceStatus row;
       row.path = device.path;
-      if (device.label.has_value()) row.id = device.label->device;
-      row.state = device.problem.has_value() ? "unreadable" : "ok";
+      const bool fast =
+          device.path.size() > 4 && device.path.compare(device.path.size() - 4, 4, "/log") == 0;
+      row.role = alloc::to_string(fast ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData);
+      row.state = "ok";
+      if (device.label.has_value()) {
+        row.id = device.label->device;
+        row.role = alloc::to_string(device.label->role);
+        row.size = device.label->layout.device_size;
+        row.physical_block = device.label->layout.physical_block;
+      }
+      if (device.problem.has_value()) {
+        row.state = device.problem->code == ErrorCode::kNotFound ? "missing" : "unreadable";
+      }
       if (device.problem.has_value()) row.detail = device.problem->message;
       status.devices.push_back(std::move(row));
     }

@@ -14,6 +14,7 @@ Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, 
     : shape_(shape), members_(members), stats_(counters), mutex_(executor), zones_(shape.cells()) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     slab_taken_.emplace_back(members_.at(i).layout.slab_count, false);
+    slab_units_ = std::max(slab_units_, members_.at(i).layout.slab_units);
   }
 }
 
@@ -44,13 +45,7 @@ Status Space::add_zone(const ZoneCreation& creation) {
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
-    for (const alloc::ZoneSlot& slot : creation.slots) {
-      for (std::size_t i = 0; i < members_.size(); ++i) {
-        if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
-          slab_taken_[i][slot.slab] = true;
-        }
-      }
-    }
+    set_taken(creation.slots, true);
     next_zone_ = std::max(next_zone_, creation.zone + 1);
   }
   return {};
@@ -73,13 +68,7 @@ Status Space::drop_zones(const LogRecord& record) {
   for (const ZoneCreation& creation : record.zones) {
     if (zones_.slots(creation.zone) == nullptr) continue;
     HEXAD_TRY(zones_.remove_zone(creation.zone));
-    for (const alloc::ZoneSlot& slot : creation.slots) {
-      for (std::size_t i = 0; i < members_.size(); ++i) {
-        if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
-          slab_taken_[i][slot.slab] = false;
-        }
-      }
-    }
+    set_taken(creation.slots, false);
   }
   return {};
 }
@@ -162,17 +151,79 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
   return live;
 }
 
-Result<ZoneCreation> Space::prepare_zone() {
+void Space::set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken) {
+  for (const alloc::ZoneSlot& slot : slots) {
+    for (std::size_t i = 0; i < members_.size(); ++i) {
+      if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
+        slab_taken_[i][slot.slab] = taken;
+      }
+    }
+  }
+}
+
+Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing) {
   ZoneCreation creation;
+  creation.units = slab_units_;
   {
     const io::Lock lock(mutex_);
     creation.zone = next_zone_;
-    HEXAD_TRY_ASSIGN(creation.slots, alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_));
+    Result<std::vector<alloc::ZoneSlot>> slots =
+        alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_);
+    slabs_exhausted_ = !slots.ok();
+    if (!slots.ok()) return slots.error();
+    creation.slots = std::move(slots).value();
+    set_taken(creation.slots, true);
+    ++next_zone_;
   }
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    if (members_.at(i).layout.slab_units > 0) creation.units = members_.at(i).layout.slab_units;
+  Status status = zeroing == Zeroing::kAhead ? zero_slabs(creation) : Status();
+  if (status.ok()) status = write_headers(creation);
+  if (!status.ok()) {
+    release_zone(creation);
+    return status.error();
   }
+  return creation;
+}
 
+void Space::release_zone(const ZoneCreation& creation) {
+  const io::Lock lock(mutex_);
+  set_taken(creation.slots, false);
+}
+
+// In large pieces, all slabs side by side. Only a help for later writes: a device that fails here
+// fails again where it matters.
+Status Space::zero_slabs(const ZoneCreation& creation) {
+  constexpr std::uint64_t kPiece = 1 << 20;
+  const std::uint64_t size = creation.units * shape_.unit;
+  const AlignedBuffer zeros = AlignedBuffer::zeroed(std::min(kPiece, size));
+  std::vector<std::pair<io::Device*, std::uint64_t>> slabs;
+  for (const alloc::ZoneSlot& place : creation.slots) {
+    io::Device* device = members_.device(place.device);
+    if (device == nullptr || !device->geometry().slow_first_write) continue;
+    slabs.emplace_back(device, members_.find(place.device)->layout.slab_offset(place.slab));
+  }
+  if (slabs.empty()) return {};
+  io::IoQueue& queue = slabs.front().first->queue();
+  for (std::uint64_t at = 0; at < size; at += zeros.size()) {
+    io::IoBatch batch;
+    const std::uint64_t length = std::min<std::uint64_t>(zeros.size(), size - at);
+    for (const auto& [device, offset] : slabs) {
+      batch.requests.push_back(
+          io::IoRequest::write(*device, offset + at, zeros.bytes().first(length)));
+      stats_.add(CounterId::kDeviceBytesSuper, length);
+    }
+    queue.submit(batch);
+    queue.wait(batch);
+  }
+  io::IoBatch flushes;
+  for (const auto& [device, offset] : slabs) {
+    flushes.requests.push_back(io::IoRequest::flush(*device));
+  }
+  queue.submit(flushes);
+  queue.wait(flushes);
+  return {};
+}
+
+Status Space::write_headers(const ZoneCreation& creation) {
   alloc::SlabHeader header;
   header.store = shape_.uuid;
   header.zone = creation.zone;
@@ -205,8 +256,12 @@ Result<ZoneCreation> Space::prepare_zone() {
   // handled; a header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
   for (const io::IoRequest& request : batch.requests) written += request.status.ok() ? 1 : 0;
-  if (written < shape_.k()) return batch.first_error().error();
-  return creation;
+  return written < shape_.k() ? batch.first_error() : Status();
+}
+
+bool Space::wants_zone() {
+  const io::Lock lock(mutex_);
+  return !slabs_exhausted_ && zones_.counters().free < slab_units_ / 2;
 }
 
 bool Space::slabs_left() {

@@ -48,10 +48,16 @@ class Space : public StripeMap {
   std::uint64_t reclaim(Lsn limit);
   bool has_deferred();
 
-  // Chooses slabs for one more zone and writes their headers durably on the devices that are
-  // there; the zone exists once a record that says so is published, and can be allocated from
-  // after add_zone(). Errors: kNoSpace (no slabs left). I/O; one caller at a time.
-  Result<ZoneCreation> prepare_zone();
+  // Chooses slabs for one more zone, which are its own from then on, and writes their headers
+  // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
+  // with zeros first, where that makes later writes cheaper. The zone exists once a record that
+  // says so is published, and can be allocated from after add_zone(); else release_zone() gives
+  // the slabs back. I/O. Errors: kNoSpace (no slabs left), kUnavailable, kIo.
+  enum class Zeroing : std::uint8_t { kNone, kAhead };
+  Result<ZoneCreation> prepare_zone(Zeroing zeroing);
+  void release_zone(const ZoneCreation& creation);
+  // Less than half a zone is free in the zones there are, and another can be made. Cheap.
+  bool wants_zone();
   Status add_zone(const ZoneCreation& creation);
   // Whether prepare_zone() could succeed. Any thread.
   bool slabs_left();
@@ -80,6 +86,9 @@ class Space : public StripeMap {
 
  private:
   std::vector<alloc::DeviceSpace> free_slabs() const;
+  void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
+  Status zero_slabs(const ZoneCreation& creation);
+  Status write_headers(const ZoneCreation& creation);
 
   const StoreShape& shape_;
   Members& members_;
@@ -90,6 +99,8 @@ class Space : public StripeMap {
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
   alloc::ZoneId next_zone_ = 1;
+  std::uint32_t slab_units_ = 0;
+  bool slabs_exhausted_ = false;  // the last prepare_zone() found none
 };
 
 }  // namespace hexad::core

@@ -40,6 +40,9 @@ struct Geometry {
   std::uint32_t physical_block = 4096;  // smallest unit the media rewrites: what a torn write tears
   bool volatile_cache = true;           // completed writes need a flush or WriteMode::kDurable
   bool rotational = false;
+  // Space that was only preallocated changes the file system's metadata when it is first written,
+  // which makes that write's durability expensive: write zeros over it ahead of use.
+  bool slow_first_write = false;
 };
 
 enum class IoOp : std::uint8_t { kRead, kWrite, kFlush, kDiscard };

@@ -166,6 +166,7 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
   if (!geometry.ok()) return geometry.error();
   if (!device->direct_ && fcntl(device->fd(), F_SETFL, flags) != 0) return os_error(errno, path);
   device->geometry_ = *geometry;
+  device->geometry_.slow_first_write = !device->block_device_;
   device->queue_index_ = queue.attach(device->fd());
   return device;
 }
