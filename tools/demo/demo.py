@@ -122,6 +122,11 @@ class Demo:
             "killing a writer with eight transactions in flight; its device files behave as drives "
             f"of uneven speed (seed {self.options.seed})"
         )
+        print(
+            "  taken back: found in the log without all of their data, or behind such a one; "
+            "none was acknowledged\n"
+            "  completed: written by recovery, for commits with enough cells to prove them"
+        )
         self.kills = self.facts["kills"] = KillRounds(
             os.path.join(os.path.dirname(self.options.hexad), "demo", "crash_writer"),
             self.hexad.pool,

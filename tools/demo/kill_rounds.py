@@ -121,7 +121,7 @@ class KillRounds:
         print(
             f"  round {number:3}: {submitted - self.last:4} submitted, "
             f"{acknowledged - self.last:4} acknowledged, {found['number'] - self.last:4} found"
-            + (f"; {cut} half written and taken back" if cut else "")
+            + (f"; {cut} taken back" if cut else "")
             + (f"; {healed} cells or log blocks completed" if healed else ""),
             flush=True,
         )
