@@ -171,7 +171,6 @@ class Engine : public PlanSource {
   // engine_status.cc
   void fold_counters();
   Status add_records(SpaceUsage& usage);
-  Status add_records(SpaceUsage& usage);
 
   // engine_streams.cc
   Status reclaim_abandoned_writers();
