@@ -24,7 +24,8 @@ def rows(facts):
         ("parity", "device_parity_bytes"),
         ("padding", "write_pad_bytes"),
         ("log", "device_log_bytes"),
-        ("labels and roots", "device_super_bytes"),
+        ("labels, roots, headers", "device_super_bytes"),
+        ("zeros ahead of use", "device_zeroed_bytes"),
         ("index", "index_bytes"),
     ]
     yield "input", (
@@ -50,7 +51,9 @@ def rows(facts):
         "4 units of 4 KiB)"
     )
     yield "written, per user byte", ", ".join(
-        f"{label} {ratio(counters[name], facts['bytes'])}" for label, name in written
+        f"{label} {ratio(counters[name], facts['bytes'])}"
+        for label, name in written
+        if name in counters
     )
     yield "metadata", (
         f"{space['metadata'] / space['objects']:.0f} bytes per object in the index "
