@@ -60,8 +60,8 @@ def rows(facts):
         f"({space['objects']} objects)"
     )
     yield "kills", (
-        f"{kills.rounds}, {kills.counted} of them with commits in flight: {kills.torn} left a commit "
-        f"half written, {kills.completed} only such that recovery completed"
+        f"{kills.rounds}, {kills.counted} of them with commits in flight: {kills.torn} left a "
+        f"commit half written, {kills.completed} only such that recovery completed"
     )
     yield "transactions", (
         f"{kills.acknowledged} acknowledged, 0 of them lost, 0 found in part; "
