@@ -7,6 +7,7 @@ namespace hexad::core {
 Engine::Engine(EngineParts parts)
     : parts_(std::move(parts)),
       pins_(executor()),
+      zone_mutex_(executor()),
       checkpoint_mutex_(executor()),
       membership_mutex_(executor()),
       sequencer_(executor()),

@@ -1,7 +1,8 @@
 // The engine behind Store: owns the parts of one open store and carries transactions and reads
 // through them. The files named engine_*.cc hold one concern each.
 //
-// Lock order (doc/invariants.md): checkpoint -> membership -> sequencer -> lane -> {metadata, pins}
+// Lock order (doc/invariants.md): zone -> checkpoint -> membership -> sequencer -> lane ->
+// {metadata, pins}
 // -> space. Only the first three are held across I/O.
 #pragma once
 
@@ -182,6 +183,7 @@ class Engine : public PlanSource {
   std::unique_ptr<Lane> lane_;  // null when read-only
   ReadPins pins_;
 
+  io::Mutex zone_mutex_;  // while a zone is made ahead of need
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
   io::Mutex sequencer_;

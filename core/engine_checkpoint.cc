@@ -134,6 +134,7 @@ void Engine::on_progress() {
 // A zone ahead of need, so that no commit waits for one to be made.
 Status Engine::make_zone() {
   HEXAD_TRY(writable());
+  const io::Lock lock(zone_mutex_);
   HEXAD_TRY_ASSIGN(const ZoneCreation creation, parts_.space->prepare_zone(Space::Zeroing::kAhead));
   bool placed = false;
   const Result<Lsn> lsn = commit_internal(

@@ -19,6 +19,8 @@ bool rests_on_state(ErrorCode code) {
 }
 
 constexpr int kMaxAttempts = 1000;
+// Rounds of waiting for freed space to become usable.
+constexpr int kMaxBlocks = 4;
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
@@ -31,6 +33,7 @@ struct Engine::Attempt {
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
+  std::uint64_t free_units = 0;    // that there were then, in pieces that are too small
   Error space_error;
   std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
   bool keep_versions = false;        // in: see PlanContext
@@ -118,6 +121,7 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   }
   if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && attempt.record_bytes == 0) {
     attempt.no_space = true;
+    attempt.free_units = space.counters().free;
     attempt.space_error = extent.error();
   }
   if (extent.ok()) attempt.allocated.push_back(*extent);
@@ -202,12 +206,18 @@ Status Engine::make_room(const Attempt& attempt) {
     if (lane_->has_room_for(attempt.record_bytes)) return {};
     return Error{ErrorCode::kNoSpace, "the log has no room even after a checkpoint", ""};
   }
-  if (!parts_.space->has_deferred()) return attempt.space_error;
-  const std::uint64_t before = parts_.space->counters().free;
-  HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
-  HEXAD_TRY(lane_->record_watermark());
-  reclaim();
-  if (parts_.space->counters().free > before) return {};
+  if (parts_.space->zone_under_way()) {
+    const io::Lock until_it_is_there(zone_mutex_);
+    return {};
+  }
+  // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9). A
+  // block that was sealed before f was durable does not; the second one at the latest does.
+  for (int i = 0; i < kMaxBlocks && parts_.space->has_deferred(); ++i) {
+    HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+    HEXAD_TRY(lane_->record_watermark());
+    reclaim();
+    if (parts_.space->counters().free > attempt.free_units) return {};
+  }
   return attempt.space_error;
 }
 

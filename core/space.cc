@@ -46,6 +46,7 @@ Status Space::add_zone(const ZoneCreation& creation) {
     const io::Lock lock(mutex_);
     HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
     set_taken(creation.slots, true);
+    under_way_.erase(creation.zone);
     next_zone_ = std::max(next_zone_, creation.zone + 1);
   }
   return {};
@@ -173,7 +174,7 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing) {
     if (!slots.ok()) return slots.error();
     creation.slots = std::move(slots).value();
     set_taken(creation.slots, true);
-    ++next_zone_;
+    under_way_.insert(next_zone_++);
   }
   Status status = zeroing == Zeroing::kAhead ? zero_slabs(creation) : Status();
   if (status.ok()) status = write_headers(creation);
@@ -187,6 +188,12 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing) {
 void Space::release_zone(const ZoneCreation& creation) {
   const io::Lock lock(mutex_);
   set_taken(creation.slots, false);
+  under_way_.erase(creation.zone);
+}
+
+bool Space::zone_under_way() {
+  const io::Lock lock(mutex_);
+  return !under_way_.empty();
 }
 
 // In large pieces, all slabs side by side. Only a help for later writes: a device that fails here
@@ -297,7 +304,7 @@ alloc::SpaceCounters Space::counters() {
 
 std::uint64_t Space::zones_to_come() {
   const io::Lock lock(mutex_);
-  return alloc::zones_left(free_slabs(), shape_.cells());
+  return under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells());
 }
 
 std::uint64_t Space::used_bytes(DeviceId device) {

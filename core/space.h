@@ -71,8 +71,10 @@ class Space : public StripeMap {
 
   // --- looking ---
   alloc::SpaceCounters counters();
-  // Units in slabs that no zone has yet, times their cells: capacity to come.
+  // Zones that the slabs left make, those under way included: capacity to come.
   std::uint64_t zones_to_come();
+  // Somebody is between prepare_zone() and add_zone().
+  bool zone_under_way();
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
@@ -98,6 +100,7 @@ class Space : public StripeMap {
   alloc::ZoneSet zones_;
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
+  std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;
   bool slabs_exhausted_ = false;  // the last prepare_zone() found none
