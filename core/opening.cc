@@ -57,7 +57,29 @@ Status check_enough(const std::vector<Member>& members, const std::vector<Device
                "Attach the missing devices and open the store again."};
 }
 
-Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access access,
+// Two devices with one identity: a path given twice, or a copy of a device. Which of them has the
+// newer bytes nobody can tell, and going on without both would make the original stale.
+Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceStatus>& strangers) {
+  for (std::size_t i = 0; i < pool.devices.size(); ++i) {
+    if (std::find(pool.devices.begin(), pool.devices.begin() + static_cast<std::ptrdiff_t>(i),
+                  pool.devices[i]) == pool.devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+      continue;
+    }
+    return Error{ErrorCode::kInvalidArgument, pool.devices[i] + " is given twice",
+                 "Name each device once."};
+  }
+  std::string copies;
+  for (const DeviceStatus& stranger : strangers) {
+    if (stranger.state == "duplicate") copies += "\n  " + stranger.path + ": " + stranger.detail;
+  }
+  if (copies.empty()) return {};
+  return Error{
+      ErrorCode::kInvalidArgument, "some devices are copies of one another:" + copies,
+      "Open the store with the original alone; a copy that was opened meanwhile is stale."};
+}
+
+// `expected`: the checkpoint that the devices' root names.
+Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access access, Lsn expected,
                                               io::Executor& executor) {
   if (survey.fast_directories.empty()) {
     return Error{ErrorCode::kUnavailable, "no fast directory is known", "Name it with --fast."};
@@ -68,6 +90,14 @@ Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access acces
   options.mode = io::OpenMode::kReadOnly;
   // Looked at for reading first: opening for writing would create what is not there.
   Result<std::unique_ptr<kv::Index>> index = kv::open_lmdb_index(options, executor);
+  if (index.ok() && (*index)->applied_lsn() < expected) {
+    return Error{ErrorCode::kCorruption,
+                 "the index on the fast tier is as of LSN " +
+                     std::to_string((*index)->applied_lsn()) + ", the devices' checkpoint is LSN " +
+                     std::to_string(expected) +
+                     ": an older copy was put back, or a write to the fast tier was lost",
+                 "Restore the newest copy of the fast directory."};
+  }
   if (index.ok() && access == Access::kReadWrite) {
     index->reset();
     options.mode = io::OpenMode::kReadWrite;
@@ -204,6 +234,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.system = system;
   const bool writing = options.access == Access::kReadWrite;
   const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
+  HEXAD_TRY(check_duplicates(pool, {}));
   HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system));
   parts.pool.fast_directories = survey.fast_directories;
   HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
@@ -212,6 +243,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
   parts.compression = survey.options.compression;
   parts.strangers = std::move(assignment.strangers);
+  HEXAD_TRY(check_duplicates(pool, parts.strangers));
   HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape));
 
   io::Executor& executor = system->executor();
@@ -219,7 +251,8 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.compression_counters = std::make_unique<compression::Counters>();
   parts.members = std::make_unique<Members>(executor, std::move(assignment.members));
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
-  HEXAD_TRY_ASSIGN(parts.index, open_index(survey, options.access, executor));
+  HEXAD_TRY_ASSIGN(parts.index,
+                   open_index(survey, options.access, choice.root.checkpoint_lsn, executor));
   parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
   parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters);
 
