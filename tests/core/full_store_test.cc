@@ -1,0 +1,149 @@
+// A store without space: what still works, and that nothing leaks on the way there and back.
+#include <atomic>
+#include <catch2/catch.hpp>
+
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr std::size_t kSize = 150'000;
+
+// Puts objects until one does not fit. Returns how many there are.
+int fill(Store& store, std::uint64_t seed) {
+  for (int i = 0;; ++i) {
+    const Result<Lsn> result = put(store, std::to_string(i), noise(kSize, seed + i));
+    if (result.ok()) continue;
+    REQUIRE(code_of(result) == ErrorCode::kNoSpace);
+    REQUIRE(result.error().message != "");
+    return i;
+  }
+}
+
+TEST_CASE("full: the transaction that finds no space leaves nothing, everything else goes on") {
+  StoreFixture fixture;
+  std::optional<Store> store = fixture.open();
+  const int count = fill(*store, 1);
+  REQUIRE(count > 100);
+  {
+    Transaction t;
+    t.put(kDefaultCollection, "small", "inline fits always");
+    t.remove(kDefaultCollection, "0");
+    t.set_attr(kDefaultCollection, "1", "colour", "red");
+    t.put(kDefaultCollection, "large", noise(3'000'000, 5));
+    REQUIRE(code_of(store->commit(std::move(t))) == ErrorCode::kNoSpace);
+  }
+  for (int round = 0; round < 2; ++round) {
+    REQUIRE(code_of(store->get(kDefaultCollection, "small")) == ErrorCode::kNotFound);
+    REQUIRE(code_of(store->get(kDefaultCollection, "large")) == ErrorCode::kNotFound);
+    REQUIRE(store->attributes(kDefaultCollection, "1")->empty());
+    for (int i = 0; i < count; ++i) {
+      REQUIRE((get(*store, std::to_string(i)) == noise(kSize, 1 + i)));
+    }
+    REQUIRE(deep_findings(*store) == "");
+    REQUIRE(message_of(store->checkpoint()) == "");
+    if (round == 0) REQUIRE(message_of(store->close()) == "");
+    store.reset();
+    store = fixture.open();
+  }
+  // What takes no space works at once, and what needs some after a delete.
+  REQUIRE(put(*store, "small", "inline").ok());
+  REQUIRE(remove(*store, "7").ok());
+  REQUIRE(message_of(put(*store, "7", noise(kSize, 99)).status()) == "");
+  REQUIRE((get(*store, "7") == noise(kSize, 99)));
+  REQUIRE(remove(*store, "8").ok());
+  REQUIRE(message_of(put(*store, "9", noise(kSize, 98)).status()) == "");  // an overwrite
+  REQUIRE((get(*store, "9") == noise(kSize, 98)));
+  REQUIRE(deep_findings(*store) == "");
+}
+
+TEST_CASE("full: filling and emptying again and again loses no unit") {
+  StoreFixture fixture;
+  std::optional<Store> store = fixture.open();
+  const std::uint64_t available = store->space()->available;
+  int first = 0;
+  for (int cycle = 0; cycle < 20; ++cycle) {
+    CAPTURE(cycle);
+    const int count = fill(*store, cycle * 1000);
+    if (cycle == 0) first = count;
+    REQUIRE(count == first);
+    REQUIRE((get(*store, std::to_string(count - 1)) == noise(kSize, cycle * 1000 + count - 1)));
+    if (cycle % 5 == 1) REQUIRE(deep_findings(*store) == "");
+    if (cycle % 3 == 0) {
+      if (cycle % 2 == 0) REQUIRE(store->close().ok());
+      store.reset();
+      store = fixture.open();
+    }
+    if (cycle % 2 == 0) {
+      for (int i = 0; i < count; ++i) REQUIRE(remove(*store, std::to_string(i)).ok());
+    } else {
+      Transaction t;
+      for (int i = 0; i < count; ++i) t.remove(kDefaultCollection, std::to_string(i));
+      REQUIRE(store->commit(std::move(t)).ok());
+    }
+    REQUIRE(store->space()->available == available);
+    REQUIRE(store->space()->allocated == 0);
+    if (cycle % 7 == 3) {
+      store.reset();
+      store = fixture.open();
+      REQUIRE(store->space()->available == available);
+    }
+  }
+  REQUIRE(deep_findings(*store) == "");
+}
+
+TEST_CASE("full: several threads at the edge get space or an error, and nothing in between") {
+  StoreFixture fixture;
+  Store store = fixture.open(Access::kReadWrite, busy_runtime());
+  std::vector<std::unique_ptr<io::Thread>> threads;
+  std::atomic<int> bad{0};
+  std::atomic<int> refused{0};
+  for (int thread = 0; thread < 4; ++thread) {
+    threads.push_back(fixture.memory.executor().start("edge", [&, thread] {
+      io::Rng rng(thread);
+      std::map<std::string, std::string> own;
+      for (int i = 0; i < 150; ++i) {
+        const std::string name = std::to_string(thread) + "/" + std::to_string(rng.below(60));
+        if (rng.chance(1, 4)) {
+          if (!remove(store, name).ok()) ++bad;
+          own.erase(name);
+          continue;
+        }
+        const std::string value = noise(kSize, rng.next());
+        const Result<Lsn> result = put(store, name, value);
+        if (result.ok()) {
+          own[name] = value;
+        } else {
+          ++refused;
+          if (result.error().code != ErrorCode::kNoSpace) ++bad;
+        }
+      }
+      for (const auto& [name, value] : own) {
+        if (get(store, name) != value) ++bad;
+      }
+    }));
+  }
+  for (const auto& thread : threads) thread->join();
+  REQUIRE(bad == 0);
+  REQUIRE(refused > 0);
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("full: a log of one MiB takes any number of changes") {
+  StoreFixture fixture;
+  std::optional<Store> store = fixture.open();
+  for (int i = 0; i < 400; ++i) {
+    Transaction t;
+    t.touch(kDefaultCollection, "a");
+    t.set_attr(kDefaultCollection, "a", "large", noise(30'000, i));
+    REQUIRE(message_of(store->commit(std::move(t)).status()) == "");
+  }
+  REQUIRE(counter(*store, "checkpoints") > 5);
+  store.reset();
+  store = fixture.open();
+  REQUIRE((store->attributes(kDefaultCollection, "a")->at("large") == noise(30'000, 399)));
+  REQUIRE(deep_findings(*store) == "");
+}
+
+}  // namespace
+}  // namespace hexad::testing

@@ -1,0 +1,199 @@
+// What the store says about space and work: from the allocator and the records, and counted.
+#include <catch2/catch.hpp>
+
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+std::uint64_t total(Store& store, std::string_view name) {
+  for (const Counter& one : store.counters()) {
+    if (one.name == name) return one.total;
+  }
+  FAIL("no counter is called " << name);
+  return 0;
+}
+
+SpaceUsage space_of(Store& store) {
+  const Result<SpaceUsage> space = store.space();
+  REQUIRE(message_of(space.status()) == "");
+  return *space;
+}
+
+TEST_CASE("usage: space is what the objects take, to the byte") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  const SpaceUsage empty = space_of(store);
+  REQUIRE(empty.objects == 0);
+  REQUIRE(empty.stored == 0);
+  REQUIRE(empty.allocated == 0);
+  REQUIRE(empty.capacity > 0);
+  REQUIRE(empty.available == empty.capacity);
+  REQUIRE(empty.per_device.size() == 6 + 0);
+
+  REQUIRE(put(store, "empty", "").ok());
+  REQUIRE(put(store, "inline", noise(256, 1)).ok());
+  REQUIRE(put(store, "unit", noise(257, 2)).ok());       // one 4 KiB unit in each of six cells
+  REQUIRE(put(store, "large", noise(100'000, 3)).ok());  // cells of 25,000: seven units each
+  const SpaceUsage some = space_of(store);
+  REQUIRE(some.objects == 4);
+  REQUIRE(some.stored == 256 + 257 + 100'000);
+  REQUIRE(some.allocated == (1 + 7) * 4 * 4096);
+  REQUIRE(some.available == empty.available - some.allocated);
+  REQUIRE(some.compressed == 0);
+  REQUIRE(some.metadata > 0);
+  std::uint64_t used = 0;
+  for (const DeviceSpace& device : some.per_device) {
+    REQUIRE(device.used <= device.capacity);
+    used += device.used;
+  }
+  REQUIRE(used == some.used);
+  REQUIRE(store.stat(kDefaultCollection, "inline")->placement == "inline");
+  REQUIRE(store.stat(kDefaultCollection, "unit")->placement == "stripe");
+  REQUIRE(store.stat(kDefaultCollection, "empty")->placement == "none");
+  REQUIRE(store.stat(kDefaultCollection, "large")->stored == 100'000);
+
+  // Reopening changes nothing, a crash neither.
+  REQUIRE(store.close().ok());
+  { Store moved = std::move(store); }
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite, Access::kReadWrite}) {
+    Store again = fixture.open(access);
+    const SpaceUsage same = space_of(again);
+    REQUIRE(same.stored == some.stored);
+    REQUIRE(same.allocated == some.allocated);
+    REQUIRE(same.available == some.available);
+    REQUIRE(same.capacity == some.capacity);
+    REQUIRE(same.used == some.used);
+    REQUIRE(same.objects == 4);
+  }
+  Store again = fixture.open();
+  for (const char* name : {"empty", "inline", "unit", "large"}) REQUIRE(remove(again, name).ok());
+  const SpaceUsage gone = space_of(again);
+  REQUIRE(gone.objects == 0);
+  REQUIRE(gone.allocated == 0);
+  REQUIRE(gone.available == gone.capacity);
+}
+
+TEST_CASE("usage: compressed bytes are counted by what they were and what they are") {
+  FormatOptions format = small_format();
+  format.compression.mode = compression::Mode::kAggressive;
+  StoreFixture fixture(format);
+  Store store = fixture.open();
+  const std::string text(200'000, 'a');
+  REQUIRE(put(store, "text", text).ok());
+  {
+    Transaction t;
+    t.put(kDefaultCollection, "noise", noise(200'000, 1), Hint::kIncompressible);
+    REQUIRE(store.commit(std::move(t)).ok());
+  }
+  const SpaceUsage space = space_of(store);
+  REQUIRE(space.stored == 400'000);
+  REQUIRE(space.compressed_original == 200'000);
+  REQUIRE(space.compressed > 0);
+  REQUIRE(space.compressed < 20'000);
+  REQUIRE(space.compressed_allocated >= space.compressed);
+  REQUIRE(space.compressed_allocated < space.allocated);
+  REQUIRE(store.stat(kDefaultCollection, "text")->stored == space.compressed);
+  REQUIRE((get(store, "text") == text));
+  REQUIRE(counter(store, "compress_success_count") == 1);
+  REQUIRE(counter(store, "bluestore_compressed_original") == 200'000);
+  REQUIRE(counter(store, "bluestore_compressed") == space.compressed);
+}
+
+TEST_CASE("usage: counters go on over openings, and tell this one's share apart") {
+  StoreFixture fixture;
+  std::uint64_t written = 0;
+  std::uint64_t read = 0;
+  std::uint64_t transactions = 0;
+  for (int opening = 0; opening < 3; ++opening) {
+    CAPTURE(opening);
+    Store store = fixture.open();
+    const std::uint64_t before = total(store, "txc_count");
+    REQUIRE(before >= transactions);
+    REQUIRE(counter(store, "written_bytes") == 0);
+    REQUIRE(total(store, "written_bytes") == written);
+    REQUIRE(total(store, "read_bytes") == read);
+    for (int i = 0; i < 10; ++i) REQUIRE(put(store, "a", noise(10'000, i)).ok());
+    REQUIRE(get(store, "a").size() == 10'000);
+    REQUIRE(counter(store, "written_bytes") == 100'000);
+    REQUIRE(counter(store, "read_bytes") == 10'000);
+    REQUIRE(counter(store, "reads") == 1);
+    REQUIRE(counter(store, "txc_count") >= 10);
+    REQUIRE(counter(store, "device_user_bytes") == 100'000);
+    REQUIRE(counter(store, "device_parity_bytes") == 10 * 2 * 4096);
+    REQUIRE(counter(store, "device_log_bytes") > 0);
+    written += 100'000;
+    read += 10'000;
+    transactions = total(store, "txc_count");
+    REQUIRE(store.close().ok());
+  }
+  {
+    // Looking does not count.
+    Store store = fixture.open(Access::kReadOnly);
+    get(store, "a");
+    REQUIRE(total(store, "read_bytes") == read + 10'000);
+  }
+  Store store = fixture.open();
+  REQUIRE(total(store, "read_bytes") == read);
+  {
+    Transaction t;
+    t.set_attr(kDefaultCollection, "absent", "a", "b");
+    REQUIRE_FALSE(store.commit(std::move(t)).ok());
+  }
+  REQUIRE(counter(store, "txc_failed_count") == 1);
+  // Every name once, and as documented.
+  std::set<std::string> names;
+  for (const Counter& one : store.counters()) REQUIRE(names.insert(one.name).second);
+}
+
+TEST_CASE("usage: a degraded store says what it still can take") {
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "a", noise(100'000, 1)).ok());
+    REQUIRE(store.close().ok());
+  }
+  fixture.take_away(0);
+  fixture.take_away(1);
+  Store store = fixture.open();
+  const SpaceUsage space = space_of(store);
+  REQUIRE(space.available > 0);
+  // Fill it with what it says.
+  std::uint64_t stored = 0;
+  for (int i = 0;; ++i) {
+    const Result<Lsn> result = put(store, "b" + std::to_string(i), noise(64'000, i));
+    if (!result.ok()) {
+      REQUIRE(code_of(result) == ErrorCode::kNoSpace);
+      break;
+    }
+    stored += 64'000;
+  }
+  REQUIRE(stored > space.available * 8 / 10);
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("usage: the status of a healthy store") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  const StoreStatus status = store.status();
+  REQUIRE(status.health == Health::kOk);
+  REQUIRE(status.faults_tolerated == 2);
+  REQUIRE_FALSE(status.read_only);
+  REQUIRE(status.io_queue == "memory");
+  REQUIRE(status.devices.size() == 7);
+  int log = 0;
+  for (const DeviceStatus& device : status.devices) {
+    REQUIRE(device.state == "ok");
+    log += device.holds_log ? 1 : 0;
+  }
+  REQUIRE(log == 3);
+  REQUIRE(status.log_size == 1_MiB);
+  const Result<Lsn> lsn = put(store, "a", "b");
+  REQUIRE(store.status().last_lsn == *lsn);
+  REQUIRE(store.checkpoint().ok());
+  REQUIRE(store.status().checkpoint_lsn == *lsn);
+  REQUIRE_FALSE(store.effective_options().empty());
+}
+
+}  // namespace
+}  // namespace hexad::testing
