@@ -64,15 +64,18 @@ Status Engine::checkpoint_locked(bool clean_close) {
     next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
     next.clean_close = clean_close;
     HEXAD_TRY(write_root(next, failed));
-    if (failed.empty()) checkpoint_lsn_ = lsn;
+    if (failed.empty()) {
+      checkpoint_lsn_ = lsn;
+      lane_->note_recorded(lsn);
+      // Under this lock: a change of membership copies the log from the trim point on.
+      lane_->trim(point);
+    }
   }
   if (!failed.empty()) {
     // R13: without these devices first, then the root again.
     HEXAD_TRY(lose_devices(failed));
     return checkpoint_locked(clean_close);
   }
-  lane_->note_recorded(lsn);
-  lane_->trim(point);
   reclaim();
   return {};
 }

@@ -114,7 +114,7 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
     }
 
     // 3: the log's copies.
-    kv::LogWriter& log = lane_->log();
+    const kv::LogWriter& log = lane_->log();
     const std::vector<DeviceId> log_ids = choose_log_devices(*parts_.members, parts_.shape->m());
     std::vector<kv::LogArea> areas;
     for (const DeviceId id : log_ids) areas.push_back(parts_.members->find(id)->log_area());
@@ -140,8 +140,7 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
 
     // 5: the fence.
     if (again.empty()) {
-      HEXAD_TRY(log.set_areas(areas));
-      HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, log.fence(log.last(), root_.epoch));
+      HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, lane_->begin_epoch(areas, root_.epoch));
       again = write_fence(fence, *parts_.members);
     }
     if (again.empty()) return {};

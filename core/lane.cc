@@ -355,6 +355,13 @@ void Lane::wait_quiet() {
   });
 }
 
+Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(pauses_ > 0);
+  HEXAD_TRY(log_.set_areas(std::move(areas)));
+  return log_.fence(log_.last(), epoch);
+}
+
 std::set<DeviceId> Lane::failed_devices() {
   const io::Lock lock(mutex_);
   std::set<DeviceId> failed;

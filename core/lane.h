@@ -131,7 +131,12 @@ class Lane {
   void wait_quiet();
   // Devices that failed requests of the groups in flight.
   std::set<DeviceId> failed_devices();
-  kv::LogWriter& log() { return log_; }  // while paused and quiet
+  // While paused and quiet, by the one who changes the membership: nobody else changes it then,
+  // since trim() is called under the membership's lock, too.
+  const kv::LogWriter& log() { return log_; }
+  // The copies to write from now on, and the fence that begins `epoch` there, behind the last
+  // block. Errors: kInvalidArgument, kNoSpace.
+  Result<kv::PreparedBlock> begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch);
   // The groups in flight have what they need: when no pause is left, publish and acknowledge them
   // and go on.
   void resume();
