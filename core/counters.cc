@@ -23,6 +23,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "write_pad_bytes",
     "device_log_bytes",
     "device_super_bytes",
+    "device_zeroed_bytes",
     "index_bytes",
     "device_read_bytes",
     "device_flushes",

@@ -26,9 +26,10 @@ enum class CounterId : std::uint16_t {
   kDeviceBytesUser,  // bytes written to data devices, by cause
   kDeviceBytesParity,
   kDeviceBytesPadding,
-  kDeviceBytesLog,    // over all log copies
-  kDeviceBytesSuper,  // labels, roots, slab headers
-  kIndexBytes,        // handed to the index by checkpoints
+  kDeviceBytesLog,     // over all log copies
+  kDeviceBytesSuper,   // labels, roots, slab headers
+  kDeviceBytesZeroed,  // zeros over slabs of files, ahead of their first use
+  kIndexBytes,         // handed to the index by checkpoints
   kDeviceBytesRead,
   kFlushes,
   kCheckpoints,

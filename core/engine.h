@@ -1,9 +1,7 @@
 // The engine behind Store: owns the parts of one open store and carries transactions and reads
 // through them. The files named engine_*.cc hold one concern each.
 //
-// Lock order (doc/invariants.md): zone -> checkpoint -> membership -> sequencer -> lane ->
-// {metadata, pins}
-// -> space. Only the first three are held across I/O.
+// Lock order: doc/invariants.md.
 #pragma once
 
 #include <atomic>

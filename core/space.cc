@@ -216,7 +216,7 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
     for (const auto& [device, offset] : slabs) {
       batch.requests.push_back(
           io::IoRequest::write(*device, offset + at, zeros.bytes().first(length)));
-      stats_.add(CounterId::kDeviceBytesSuper, length);
+      stats_.add(CounterId::kDeviceBytesZeroed, length);
     }
     queue.submit(batch);
     queue.wait(batch);
