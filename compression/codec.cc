@@ -31,8 +31,8 @@ Bytef* zbytes(ByteView bytes) {  // zlib reads its input through a pointer witho
 }
 
 // zlib refuses null pointers, which empty spans may have.
-Bytef kNothing[1] = {};
-Bytef* or_nothing(Bytef* pointer) { return pointer == nullptr ? kNothing : pointer; }
+Bytef nothing[1] = {};
+Bytef* or_nothing(Bytef* pointer) { return pointer == nullptr ? nothing : pointer; }
 
 Error no_memory(Algorithm algorithm) {
   return Error{ErrorCode::kUnavailable,

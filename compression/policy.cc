@@ -213,7 +213,8 @@ Result<Policy> decode_policy(Decoder& in) {
   Policy policy;
   const std::uint8_t mode = in.u8();
   const std::uint8_t algorithm = in.u8();
-  policy.level = static_cast<std::int8_t>(in.u8());
+  const std::uint8_t level = in.u8();  // two's complement
+  policy.level = level < 128 ? level : static_cast<int>(level) - 256;
   in.zeros(1);
   policy.required_ratio = in.le32();
   policy.min_blob_size = in.le32();

@@ -71,7 +71,7 @@ class Engine : public PlanSource {
 
   // --- commits (engine_commit.cc) ---
   Result<Lsn> commit(Transaction&& transaction);
-  void submit(Transaction&& transaction, CommitCallback done);
+  void submit(Transaction&& transaction, const CommitCallback& done);
   // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
   // returns. `placed` runs once under that lock when the record has its LSN.
   using FillRecord = std::function<Status(LogRecord&)>;

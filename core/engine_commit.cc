@@ -309,7 +309,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction) {
   return status.error();
 }
 
-void Engine::submit(Transaction&& transaction, CommitCallback done) {
+void Engine::submit(Transaction&& transaction, const CommitCallback& done) {
   const auto fail = [this](const CommitCallback& callback, const Error& error) {
     const io::Task task = [callback, error] { callback(error); };
     if (lane_ == nullptr) {

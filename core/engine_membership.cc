@@ -51,7 +51,7 @@ void Engine::repair() {
 
 Status Engine::lose_devices(const std::set<DeviceId>& failed) {
   lane_->pause();
-  const Status status = change_membership(failed);
+  Status status = change_membership(failed);
   if (!status.ok()) {
     turn_read_only(status.error());
     return status;

@@ -44,8 +44,8 @@ Status Store::close() { return engine_->close(); }
 Result<Lsn> Store::commit(Transaction&& transaction) {
   return engine_->commit(std::move(transaction));
 }
-void Store::submit(Transaction&& transaction, CommitCallback done) {
-  engine_->submit(std::move(transaction), std::move(done));
+void Store::submit(Transaction&& transaction, const CommitCallback& done) {
+  engine_->submit(std::move(transaction), done);
 }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
   return engine_->get(collection, name);

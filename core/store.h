@@ -49,7 +49,7 @@ class Store {
   // kNoSpace, kIo (nothing applied), kUnknown (then the store is read-only), kReadOnly.
   Result<Lsn> commit(Transaction&& transaction);
   // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once.
-  void submit(Transaction&& transaction, CommitCallback done);
+  void submit(Transaction&& transaction, const CommitCallback& done);
 
   // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
   // the object), kIo; of this one also kTooBig (over kMaxGetSize).

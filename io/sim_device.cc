@@ -33,7 +33,8 @@ Survival survival_of(const PendingWrite& write, Rng& rng) {
 
 }  // namespace
 
-SimDisk::SimDisk(std::string name, std::shared_ptr<const CowImage> content, SimDiskOptions options)
+SimDisk::SimDisk(std::string name, const std::shared_ptr<const CowImage>& content,
+                 SimDiskOptions options)
     : name_(std::move(name)),
       options_(options),
       content_(std::make_shared<CowImage>(content)),
@@ -84,7 +85,7 @@ void SimDisk::flip_bit(std::uint64_t offset, unsigned bit) {
 
 std::shared_ptr<const CowImage> SimDisk::snapshot() const { return content_; }
 
-void SimDisk::replace(std::shared_ptr<const CowImage> content) {
+void SimDisk::replace(const std::shared_ptr<const CowImage>& content) {
   HEXAD_ASSERT(!writer_ && readers_ == 0);
   content_ = std::make_shared<CowImage>(content);
   cache_ = WriteCache(std::make_shared<CowImage>(content), options_.physical_block);

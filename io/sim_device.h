@@ -59,7 +59,7 @@ class SimQueue;
 
 class SimDisk {
  public:
-  SimDisk(std::string name, std::shared_ptr<const CowImage> content, SimDiskOptions options);
+  SimDisk(std::string name, const std::shared_ptr<const CowImage>& content, SimDiskOptions options);
 
   const std::string& name() const { return name_; }
   std::uint64_t size() const { return content_->size(); }
@@ -80,7 +80,7 @@ class SimDisk {
   void flip_bit(std::uint64_t offset, unsigned bit);
   // All of it: to return a stale or foreign disk, to truncate or to blank it. Nobody has it open.
   std::shared_ptr<const CowImage> snapshot() const;
-  void replace(std::shared_ptr<const CowImage> content);
+  void replace(const std::shared_ptr<const CowImage>& content);
 
   struct Counts {
     std::uint64_t reads = 0, read_bytes = 0;

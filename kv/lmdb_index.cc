@@ -290,7 +290,7 @@ Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> chang
         flushed_frees = false;
         break;
       case Slice::kMapFull: {
-        const Status grown = grow();
+        Status grown = grow();
         if (grown.ok()) break;
         if (flushed_frees || grown.error().code != ErrorCode::kNoSpace) return grown;
         // What the transaction before this one freed may be used by the one after this one.

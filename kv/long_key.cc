@@ -16,7 +16,7 @@ struct Stored {
   std::string_view bytes;
 };
 
-Error corrupt(std::string_view key, std::string what) {
+Error corrupt(std::string_view key, const std::string& what) {
   return Error{ErrorCode::kCorruption, "index: key \"" + printable(key, 64) + "\": " + what,
                "the index is a copy: drop its directory and let it be built again"};
 }
