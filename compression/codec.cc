@@ -31,8 +31,8 @@ Bytef* zbytes(ByteView bytes) {  // zlib reads its input through a pointer witho
 }
 
 // zlib refuses null pointers, which empty spans may have.
-Bytef nothing[1] = {};
-Bytef* or_nothing(Bytef* pointer) { return pointer == nullptr ? nothing : pointer; }
+Bytef empty_bytes[1] = {};
+Bytef* or_nothing(Bytef* pointer) { return pointer == nullptr ? empty_bytes : pointer; }
 
 Error no_memory(Algorithm algorithm) {
   return Error{ErrorCode::kUnavailable,
@@ -177,7 +177,7 @@ Size lz4_compress(int level, ByteView in, MutByteView out) {
 
 Status lz4_decompress(ByteView in, MutByteView out) {
   // LZ4 takes a null destination for "no room" even when none is needed.
-  char nothing[1];
+  char empty_bytes[1];
   char* to = out.empty() ? nothing : chars(out);
   const int made =
       LZ4_decompress_safe(chars(in), to, static_cast<int>(in.size()), static_cast<int>(out.size()));
