@@ -177,7 +177,7 @@ Size lz4_compress(int level, ByteView in, MutByteView out) {
 
 Status lz4_decompress(ByteView in, MutByteView out) {
   // LZ4 takes a null destination for "no room" even when none is needed.
-  char empty_bytes[1];
+  char nothing[1];
   char* to = out.empty() ? nothing : chars(out);
   const int made =
       LZ4_decompress_safe(chars(in), to, static_cast<int>(in.size()), static_cast<int>(out.size()));
