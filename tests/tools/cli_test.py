@@ -463,7 +463,7 @@ class Bench(PoolTest):
             self.assertGreater(result["latency_us"]["p50"], 0)
             self.assertLessEqual(result["latency_us"]["p50"], result["latency_us"]["p999"])
             self.assertGreater(result["cpu_us_per_op"], 0)
-            self.assertAlmostEqual(result["seconds"], 1, delta=0.5)
+            self.assertGreaterEqual(result["seconds"], 0.9)  # a run never ends early
             self.assertEqual(len(result["devices"]), 7)  # six for data, one log
             for device in result["devices"]:
                 self.assertEqual(
