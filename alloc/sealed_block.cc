@@ -53,14 +53,4 @@ Result<std::string_view> unseal(std::string_view magic, ByteView slot, std::stri
   return as_text(slot.subspan(kSealSize, length - kSealSize));
 }
 
-void encode_uuid(Encoder& encoder, const Uuid& uuid) {
-  for (const std::uint8_t byte : uuid.bytes) encoder.u8(byte);
-}
-
-Uuid decode_uuid(Decoder& decoder) {
-  Uuid uuid;
-  for (std::uint8_t& byte : uuid.bytes) byte = decoder.u8();
-  return uuid;
-}
-
 }  // namespace hexad::alloc

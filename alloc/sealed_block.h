@@ -8,6 +8,7 @@
 //
 // What follows `length` in the slot belongs to nobody and is not looked at: it may be left over
 // from a longer structure. Writers pad to the physical block with zeros.
+// Uuids in a body are written as base/uuid_codec.h does.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@
 #include "base/bytes.h"
 #include "base/codec.h"
 #include "base/error.h"
-#include "base/ids.h"
+#include "base/uuid_codec.h"
 
 namespace hexad::alloc {
 
@@ -32,9 +33,5 @@ std::string seal(std::string_view magic, std::string_view body);
 Result<std::string_view> unseal(std::string_view magic, ByteView slot, std::string_view what);
 
 bool has_magic(std::string_view magic, ByteView slot);
-
-// A uuid inside a body: its sixteen bytes.
-void encode_uuid(Encoder& encoder, const Uuid& uuid);
-Uuid decode_uuid(Decoder& decoder);
 
 }  // namespace hexad::alloc

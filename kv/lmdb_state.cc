@@ -1,9 +1,8 @@
 #include "kv/lmdb_state.h"
 
-#include <cstring>
-
 #include "base/checksum.h"
 #include "base/codec.h"
+#include "base/uuid_codec.h"
 
 namespace hexad::kv {
 namespace {
@@ -16,8 +15,7 @@ std::string encode_lmdb_state(const LmdbState& state) {
   std::string text;
   Encoder out(text);
   out.le32(kStateVersion);
-  out.raw(std::string_view(reinterpret_cast<const char*>(state.uuid.bytes.data()),
-                           state.uuid.bytes.size()));
+  encode_uuid(out, state.uuid);
   out.le64(state.lsn);
   out.le64(state.epoch);
   out.le64(state.next_segment);
@@ -29,8 +27,7 @@ Result<LmdbState> decode_lmdb_state(std::string_view bytes) {
   Decoder in(bytes);
   const std::uint32_t version = in.le32();
   LmdbState state;
-  const std::string_view uuid = in.raw(state.uuid.bytes.size());
-  if (in.ok()) std::memcpy(state.uuid.bytes.data(), uuid.data(), uuid.size());
+  state.uuid = decode_uuid(in);
   state.lsn = in.le64();
   state.epoch = in.le64();
   state.next_segment = in.le64();

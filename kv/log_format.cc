@@ -1,10 +1,9 @@
 #include "kv/log_format.h"
 
-#include <cstring>
-
 #include "base/checksum.h"
 #include "base/codec.h"
 #include "base/units.h"
+#include "base/uuid_codec.h"
 
 namespace hexad::kv {
 namespace {
@@ -38,8 +37,7 @@ std::string encode_header(const LogBlockHeader& header) {
   text.reserve(kLogHeaderSize);
   Encoder out(text);
   out.raw(kMagic);
-  out.raw(std::string_view(reinterpret_cast<const char*>(header.uuid.bytes.data()),
-                           header.uuid.bytes.size()));
+  encode_uuid(out, header.uuid);
   out.le64(header.epoch);
   out.le64(header.position);
   out.le64(header.length);
@@ -136,8 +134,7 @@ Result<LogBlockHeader> decode_log_header(ByteView bytes) {
   Decoder in(bytes);
   in.raw(kMagic.size());
   LogBlockHeader header;
-  const std::string_view uuid = in.raw(header.uuid.bytes.size());
-  std::memcpy(header.uuid.bytes.data(), uuid.data(), uuid.size());
+  header.uuid = decode_uuid(in);
   header.epoch = in.le64();
   header.position = in.le64();
   header.length = in.le64();

@@ -27,15 +27,3 @@ TEST_CASE("sealed_block: every truncation and every flipped bit is noticed") {
     REQUIRE(found.error().code == (magic_whole ? ErrorCode::kCorruption : ErrorCode::kNotFound));
   });
 }
-
-TEST_CASE("sealed_block: a uuid keeps its sixteen bytes in order") {
-  Uuid uuid;
-  for (std::uint8_t i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<std::uint8_t>(0xa0 + i);
-  std::string bytes;
-  Encoder encoder(bytes);
-  encode_uuid(encoder, uuid);
-  CHECK(bytes.size() == 16);
-  CHECK(static_cast<unsigned char>(bytes[1]) == 0xa1);
-  Decoder decoder(bytes);
-  CHECK(decode_uuid(decoder) == uuid);
-}
