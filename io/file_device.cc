@@ -17,6 +17,7 @@
 #include "base/units.h"
 #include "io/file_geometry.h"
 #include "io/os_error.h"
+#include "io/preallocate.h"
 
 namespace hexad::io {
 
@@ -53,27 +54,6 @@ Status sync_directory_of(const std::string& path) {
     return os_error(errno, "cannot sync directory " + directory);
   }
   return {};
-}
-
-// All blocks from `from` to `to` reserved, the size raised. File systems without fallocate get
-// the size alone. On failure the old size stands.
-Status preallocate(int fd, const std::string& name, std::uint64_t from, std::uint64_t to) {
-  if (from == to) return {};
-  int number = 0;
-  if (retry([&] {
-        return fallocate(fd, 0, static_cast<off_t>(from), static_cast<off_t>(to - from));
-      }) != 0) {
-    number = errno;
-    if (number == EOPNOTSUPP) {
-      number = retry([&] { return ftruncate(fd, static_cast<off_t>(to)); }) == 0 ? 0 : errno;
-    }
-  }
-  if (number == 0) return {};
-  // Some file systems leave the part that did fit.
-  if (retry([&] { return ftruncate(fd, static_cast<off_t>(from)); }) != 0) {
-    return os_error(errno, name + ": cannot take back a growth that failed");
-  }
-  return os_error(number, name + ": no room to grow to " + format_size(to));
 }
 
 const char* verb(IoOp op) {

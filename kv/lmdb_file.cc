@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "base/codec.h"
-#include "base/units.h"
+#include "io/preallocate.h"
 
 namespace hexad::kv {
 namespace {
@@ -23,6 +23,8 @@ constexpr std::size_t kMetaSize = kPageHeader + 24 + 2 * kLmdbTreeSize + 16;
 
 constexpr std::string_view kDropHint =
     "the index is a copy: drop its directory and let it be built again";
+
+constexpr const char* kRoomHint = "make room in the fast tier's file system, or move the index";
 
 Error corrupt(const std::string& path, std::string what) {
   return Error{ErrorCode::kCorruption, path + ": " + std::move(what), std::string(kDropHint)};
@@ -75,7 +77,7 @@ Error system_error(int number, std::string what) {
     case ENOSPC:
     case EDQUOT:
       code = ErrorCode::kNoSpace;
-      hint = "make room in the fast tier's file system, or move the index";
+      hint = kRoomHint;
       break;
     case EROFS:
     case EACCES:
@@ -175,21 +177,10 @@ Result<LmdbMeta> LmdbFile::read_meta() const {
 Status LmdbFile::extend(std::uint64_t size) const {
   HEXAD_TRY_ASSIGN(const std::uint64_t now, this->size());
   if (now < size) {
-    const std::string what = "cannot extend " + path_ + " to " + format_size(size);
     // Allocated now, so that a full file system shows here and not in the middle of a commit.
-    int failed = 0;
-    do {
-      failed = ::fallocate(fd_, 0, static_cast<off_t>(now), static_cast<off_t>(size - now)) == 0
-                   ? 0
-                   : errno;
-    } while (failed == EINTR);
-    if (failed == EOPNOTSUPP || failed == ENOSYS) {
-      failed = ::ftruncate(fd_, static_cast<off_t>(size)) == 0 ? 0 : errno;
-    }
-    if (failed != 0) {
-      const Error error = system_error(failed, what);
-      // What an attempt may have left; if this fails too, the file is longer than needed.
-      if (::ftruncate(fd_, static_cast<off_t>(now)) != 0) return error;
+    if (const Status grown = io::preallocate(fd_, path_, now, size); !grown.ok()) {
+      Error error = grown.error();
+      if (error.code == ErrorCode::kNoSpace) error.hint = kRoomHint;
       return error;
     }
   }

@@ -1,0 +1,141 @@
+#include "io/preallocate.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include <catch2/catch.hpp>
+
+#include "base/units.h"
+#include "io/file_device.h"
+#include "tests/io/temporary.h"
+
+using namespace hexad;
+using namespace hexad::io;
+using hexad::io::testing::TemporaryDirectory;
+
+namespace {
+
+struct File {
+  explicit File(const std::string& path, int access = O_RDWR)
+      : fd(::open(path.c_str(), access | O_CREAT | O_CLOEXEC, 0600)) {
+    REQUIRE(fd.valid());
+  }
+  std::uint64_t size() const { return static_cast<std::uint64_t>(status().st_size); }
+  std::uint64_t reserved() const { return static_cast<std::uint64_t>(status().st_blocks) * 512; }
+  struct stat status() const {
+    struct stat status {};
+    REQUIRE(fstat(fd.get(), &status) == 0);
+    return status;
+  }
+  Fd fd;
+};
+
+// A file system of its own in memory, gone with the test.
+class Mount {
+ public:
+  Mount(const TemporaryDirectory& directory, const char* type, const char* options)
+      : path_(directory.path("mount")) {
+    std::filesystem::create_directory(path_);
+    mounted_ = ::mount(type, path_.c_str(), type, 0, options) == 0;
+    if (!mounted_) WARN("SKIPPED: mounting a " << type << " needs root");
+  }
+  ~Mount() {
+    if (mounted_) ::umount(path_.c_str());
+  }
+  bool mounted() const { return mounted_; }
+  std::string file() const { return path_ + "/file"; }
+
+ private:
+  std::string path_;
+  bool mounted_;
+};
+
+}  // namespace
+
+TEST_CASE("preallocate: the size is raised and every block of it reserved") {
+  const TemporaryDirectory directory;
+  const File file(directory.path("file"));
+  REQUIRE(preallocate(file.fd.get(), "file", 0, 1_MiB).ok());
+  REQUIRE(file.size() == 1_MiB);
+  REQUIRE(file.reserved() >= 1_MiB);
+  REQUIRE(preallocate(file.fd.get(), "file", 1_MiB, 3_MiB).ok());
+  REQUIRE(file.size() == 3_MiB);
+  REQUIRE(file.reserved() >= 3_MiB);
+  REQUIRE(preallocate(file.fd.get(), "file", 3_MiB, 3_MiB).ok());
+  REQUIRE(file.size() == 3_MiB);
+}
+
+// Found as I/O errors of other programs: a test that asked for 8 TiB left them no room for the
+// moment that ext4 needed to find out.
+TEST_CASE("preallocate: what cannot fit is refused with numbers, before anything is taken") {
+  const TemporaryDirectory directory;
+  const File file(directory.path("file"));
+  REQUIRE(preallocate(file.fd.get(), "file", 0, 4096).ok());
+  struct statvfs room {};
+  REQUIRE(fstatvfs(file.fd.get(), &room) == 0);
+  const std::uint64_t free = room.f_bavail * room.f_frsize;
+  for (const std::uint64_t size : {2 * free, std::uint64_t{1} << 43, std::uint64_t{1} << 62}) {
+    const Status refused = preallocate(file.fd.get(), "the file", 4096, size);
+    REQUIRE(refused.error().code == ErrorCode::kNoSpace);
+    REQUIRE_FALSE(refused.error().hint.empty());
+    // Only the check beforehand knows how much is free.
+    REQUIRE(refused.error().message.find("the file: no room to grow to " + format_size(size)) == 0);
+    REQUIRE(refused.error().message.find("are free") != std::string::npos);
+    REQUIRE(file.size() == 4096);
+  }
+}
+
+TEST_CASE("preallocate: room is what is free, to the last block of a small file system") {
+  const TemporaryDirectory directory;
+  const Mount mount(directory, "tmpfs", "size=4m");
+  if (!mount.mounted()) return;
+  const File file(mount.file());
+  REQUIRE(preallocate(file.fd.get(), "file", 0, 1_MiB).ok());
+  REQUIRE(preallocate(file.fd.get(), "file", 1_MiB, 4_MiB + 4096).error().code ==
+          ErrorCode::kNoSpace);
+  REQUIRE(file.size() == 1_MiB);
+  REQUIRE(preallocate(file.fd.get(), "file", 1_MiB, 4_MiB).ok());
+  REQUIRE(file.reserved() == 4_MiB);
+  REQUIRE(preallocate(file.fd.get(), "file", 4_MiB, 4_MiB + 4096).error().code ==
+          ErrorCode::kNoSpace);
+}
+
+TEST_CASE("preallocate: a file system that cannot reserve and does not count gets the size alone") {
+  const TemporaryDirectory directory;
+  const Mount mount(directory, "ramfs", "");
+  if (!mount.mounted()) return;
+  const File file(mount.file());
+  REQUIRE(preallocate(file.fd.get(), "file", 0, 1_MiB).ok());
+  REQUIRE(file.size() == 1_MiB);
+  REQUIRE(file.reserved() == 0);
+}
+
+TEST_CASE("preallocate: when the kernel refuses, the old size stands and the cause is told") {
+  const TemporaryDirectory directory;
+  const File file(directory.path("file"));
+  REQUIRE(preallocate(file.fd.get(), "file", 0, 64_KiB).ok());
+  SECTION("the process may not make files of that size") {
+    rlimit before{};
+    REQUIRE(getrlimit(RLIMIT_FSIZE, &before) == 0);
+    const auto handler = signal(SIGXFSZ, SIG_IGN);
+    const rlimit small{128_KiB, before.rlim_max};
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &small) == 0);
+    const Status refused = preallocate(file.fd.get(), "file", 64_KiB, 1_MiB);
+    REQUIRE(setrlimit(RLIMIT_FSIZE, &before) == 0);
+    signal(SIGXFSZ, handler);
+    REQUIRE(refused.error().code == ErrorCode::kNoSpace);
+    REQUIRE(refused.error().message.find("File too large") != std::string::npos);
+  }
+  SECTION("the file is open for reading") {
+    const File reader(directory.path("file"), O_RDONLY);
+    const Status refused = preallocate(reader.fd.get(), "file", 64_KiB, 1_MiB);
+    REQUIRE(refused.error().code == ErrorCode::kIo);
+    REQUIRE(refused.error().message.find("Bad file descriptor") != std::string::npos);
+    REQUIRE(refused.error().message.find("nor a way back to 64 KiB") != std::string::npos);
+  }
+  REQUIRE(file.size() == 64_KiB);
+}
