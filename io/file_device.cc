@@ -218,6 +218,8 @@ Error request_error(const IoRequest& request, int number) {
   return os_error(number, subject_of(request));
 }
 
+bool is_refused_discard(int number) { return number == EOPNOTSUPP || number == EBUSY; }
+
 Error short_request_error(const IoRequest& request, std::uint64_t transferred) {
   return Error{ErrorCode::kIo,
                subject_of(request) + ": only " + format_size(transferred) + " are there",

@@ -92,6 +92,10 @@ class FileDevice final : public Device {
 
 // The error of a request whose system call failed with `number`, a positive errno value.
 Error request_error(const IoRequest& request, int number);
+// True when a discard that failed with `number` did nothing and may count as done (D7): the device
+// cannot discard; or not now, because another program has a page of a block device in the page
+// cache that is dirty or in use (a probe of its partitions is enough).
+bool is_refused_discard(int number);
 // The error of a request at whose place the file or device has no bytes.
 Error short_request_error(const IoRequest& request, std::uint64_t transferred);
 

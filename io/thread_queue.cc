@@ -143,7 +143,7 @@ Status execute_request(const IoRequest& request) {
       while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                        static_cast<off_t>(request.offset),
                        static_cast<off_t>(request.length)) != 0) {
-        if (errno == EOPNOTSUPP) return {};  // D7
+        if (is_refused_discard(errno)) return {};
         if (errno != EINTR) return request_error(request, errno);
       }
       return {};

@@ -438,7 +438,7 @@ bool UringQueue::settle(Flight& flight, int result) {
     // ECANCELED: the thread that submitted has ended before its request had begun.
     const bool passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
     if (passing && ++flight.retries <= kMostRetries) return false;
-    const bool harmless = request.op == IoOp::kDiscard && result == -EOPNOTSUPP;  // D7
+    const bool harmless = request.op == IoOp::kDiscard && is_refused_discard(-result);
     if (!harmless) request.status = request_error(request, -result);
     return true;
   }
