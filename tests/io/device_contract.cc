@@ -1,6 +1,6 @@
 #include "tests/io/device_contract.h"
 
-#include <atomic>
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <deque>
 
@@ -18,9 +18,20 @@ bool same(ByteView a, ByteView b) {
 // The error's text, so that a failed check shows it; empty when there is none.
 std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
 
+// The message of the check in which this is false says what was wrong.
 bool holds(Device& device, std::uint64_t offset, ByteView expected) {
-  AlignedBuffer found(expected.size());
-  return device.read(offset, found.bytes()).ok() && same(found, expected);
+  AlignedBuffer buffer(expected.size());
+  if (const Status status = device.read(offset, buffer.bytes()); !status.ok()) {
+    UNSCOPED_INFO(why(status));
+    return false;
+  }
+  const ByteView found = buffer;
+  const auto [first, other] = std::mismatch(found.begin(), found.end(), expected.begin());
+  if (first == found.end()) return true;
+  UNSCOPED_INFO(device.name() << ": read of " << format_size(expected.size()) << " at byte "
+                              << offset << " gives other bytes from byte "
+                              << offset + static_cast<std::uint64_t>(first - found.begin()));
+  return false;
 }
 
 // One thread at a time comes through; others wait. For counting completions.
@@ -222,21 +233,41 @@ void empty_batches_complete_at_once(World& world) {
   REQUIRE(calls == 1);
 }
 
+// What went wrong on any thread, the first of it.
+class FirstWrong {
+ public:
+  explicit FirstWrong(Executor& executor) : mutex_(executor) {}
+  void note(const std::string& text) {
+    const Lock lock(mutex_);
+    if (text_.empty()) text_ = text;
+  }
+  std::string text() {
+    const Lock lock(mutex_);
+    return text_;
+  }
+
+ private:
+  Mutex mutex_;
+  std::string text_;
+};
+
 // Each callback submits the next write and the last one opens the latch; the batch is freed by
 // its own callback.
 void callbacks_may_submit_again(World& world) {
   Device& device = world.device(0);
   const AlignedBuffer data = pattern(9, 4_KiB);
+  FirstWrong wrong(world.executor());
   Latch latch(world.executor(), 3);
   std::function<void(int, std::uint64_t)> go = [&](int left, std::uint64_t lane) {
     auto* batch = new IoBatch;
     batch->requests.push_back(IoRequest::write(device, lane * 4_KiB, data));
     batch->done = [&, left, lane](IoBatch& self) {
-      const bool ok = self.first_error().ok();
+      const Status status = self.first_error();
       delete &self;
-      if (left > 0 && ok) {
+      if (left > 0 && status.ok()) {
         go(left - 1, lane);
-      } else if (ok) {
+      } else {
+        wrong.note(why(status));
         latch.count_down();
       }
     };
@@ -244,6 +275,7 @@ void callbacks_may_submit_again(World& world) {
   };
   for (std::uint64_t lane = 0; lane < 3; ++lane) go(40, lane);
   latch.wait();
+  REQUIRE(wrong.text() == "");
   for (std::uint64_t lane = 0; lane < 3; ++lane) REQUIRE(holds(device, lane * 4_KiB, data));
 }
 
@@ -252,7 +284,7 @@ void callbacks_may_submit_again(World& world) {
 void many_threads_submit_at_once(World& world) {
   constexpr int kThreads = 8;
   constexpr int kRounds = 40;
-  std::atomic<int> wrong{0};
+  FirstWrong wrong(world.executor());
   std::vector<std::unique_ptr<Thread>> threads;
   for (int t = 0; t < kThreads; ++t) {
     threads.push_back(world.executor().start("submitter", [&world, &wrong, t] {
@@ -285,12 +317,17 @@ void many_threads_submit_at_once(World& world) {
           queue.submit(writes);
           latch.wait();
         }
-        if (!writes.first_error().ok() || !reads.first_error().ok() || !same(found, data)) ++wrong;
+        wrong.note(why(writes.first_error()));
+        wrong.note(why(reads.first_error()));
+        if (!same(found, data)) {
+          wrong.note("thread " + std::to_string(t) + ", round " + std::to_string(round) +
+                     ": other bytes than it wrote");
+        }
       }
     }));
   }
   for (auto& thread : threads) thread->join();
-  REQUIRE(wrong == 0);
+  REQUIRE(wrong.text() == "");
 }
 
 void a_batch_outlives_the_thread_that_submitted_it(World& world) {
