@@ -4,7 +4,7 @@
 
 namespace hexad {
 
-// Prints "file:line: assertion failed: what" to standard error and aborts. Never returns.
+// Prints "file:line: hexad: assertion failed: what" to standard error and aborts. Never returns.
 [[noreturn]] void assertion_failed(const char* file, int line, const char* what);
 
 }  // namespace hexad
