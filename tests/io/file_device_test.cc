@@ -6,21 +6,20 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <catch2/catch.hpp>
-#include <cstdio>
 #include <fstream>
 
 #include "base/units.h"
 #include "io/file_geometry.h"
-#include "io/preallocate.h"
 #include "io/thread_queue.h"
 #include "io/uring_queue.h"
 #include "tests/io/device_contract.h"
+#include "tests/io/loop_device.h"
 #include "tests/io/temporary.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::LoopDevice;
 using hexad::io::testing::pattern;
 using hexad::io::testing::TemporaryDirectory;
 
@@ -58,55 +57,28 @@ class FileWorld final : public io::testing::World {
   std::unique_ptr<FileDevice> devices_[2];
 };
 
-// What a command prints, without the last line feed; empty when it failed.
-std::string output_of(const std::string& command) {
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  if (pipe == nullptr) return "";
-  std::string text;
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
-  const bool ok = pclose(pipe) == 0;
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return ok ? text : "";
-}
-
-// Block devices over files: root and loop devices are needed.
 class LoopWorld final : public io::testing::World {
  public:
-  LoopWorld(QueueMaker make, int sector) : queue_(make()) {
-    for (int i = 0; i < 2; ++i) {
-      const std::string file = directory_.path(std::to_string(i));
-      // With room of its own: a write that finds none is an I/O error of the loop device.
-      const Fd backing(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-      if (!preallocate(backing.get(), file, 0, 8_MiB).ok()) return;
-      paths_[i] =
-          output_of("losetup --find --show --sector-size " + std::to_string(sector) + " " + file);
-      if (paths_[i].empty()) return;
-      reopen(i);
-    }
+  LoopWorld(QueueMaker make, int sector)
+      : loops_{{8_MiB, sector}, {8_MiB, sector}}, queue_(make()) {
+    if (!usable()) return;
+    for (int i = 0; i < 2; ++i) reopen(i);
   }
-  ~LoopWorld() override {
-    for (int i = 0; i < 2; ++i) {
-      devices_[i].reset();
-      if (!paths_[i].empty()) output_of("losetup --detach " + paths_[i]);
-    }
-  }
-  bool usable() const { return devices_[0] != nullptr && devices_[1] != nullptr; }
-  const std::string& path(int index) const { return paths_[index]; }
+  bool usable() const { return loops_[0].usable() && loops_[1].usable(); }
+  const std::string& path(int index) const { return loops_[index].path(); }
   FileQueue& queue() { return *queue_; }
   Device& device(int index) override { return *devices_[index]; }
   void reopen(int index) override {
     devices_[index].reset();
-    devices_[index] = FileDevice::open(paths_[index], OpenMode::kReadWrite, *queue_).value();
+    devices_[index] = FileDevice::open(path(index), OpenMode::kReadWrite, *queue_).value();
   }
   Executor& executor() override { return *executor_; }
   bool can_grow() const override { return false; }
 
  private:
-  TemporaryDirectory directory_;
+  const LoopDevice loops_[2];
   std::unique_ptr<Executor> executor_ = make_thread_executor(2);
   std::unique_ptr<FileQueue> queue_;
-  std::string paths_[2];
   std::unique_ptr<FileDevice> devices_[2];
 };
 

@@ -1,8 +1,6 @@
 #include "io/sim_system.h"
 
 #include <catch2/catch.hpp>
-#include <set>
-#include <string_view>
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
@@ -56,11 +54,4 @@ TEST_CASE("sim_system: a disk has no room beyond its capacity") {
   const auto device = system.create_device("a", 1_MiB).value();
   REQUIRE(device->grow(3_MiB).error().code == ErrorCode::kNoSpace);
   REQUIRE(device->grow(2_MiB).ok());
-}
-
-TEST_CASE("sim_faults: every fault has a name of its own") {
-  std::set<std::string_view> names;
-  for (std::size_t i = 0; i < kFaultKinds; ++i) {
-    REQUIRE(names.insert(to_string(static_cast<FaultKind>(i))).second);
-  }
 }
