@@ -51,64 +51,103 @@ bool verifies(const Fetch& fetch, const Blob& blob, const RecordShape& shape) {
 
 }  // namespace
 
+// One range on its way through read().
+struct BlobReader::Job {
+  Range range;
+  compression::FrameRange frames;  // compressed blobs only
+  AlignedBuffer packed;            // of those: the stored bytes of the frames
+  std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
+  MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
+  std::vector<Fetch> fetches;
+  std::size_t first_request = 0;  // of the fetches, in order, in the batch
+  bool degraded = false;
+};
+
 Status BlobReader::read(const Blob& blob, std::uint64_t offset, MutByteView out) const {
+  const Range range{&blob, offset, out};
+  return read({&range, 1});
+}
+
+Status BlobReader::read(std::span<const Range> ranges) const {
+  std::vector<Job> jobs(ranges.size());
+  io::IoBatch batch;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    jobs[i].range = ranges[i];
+    HEXAD_TRY(plan(jobs[i], batch));
+  }
+  queue_.submit(batch);
+  queue_.wait(batch);
+  for (Job& job : jobs) HEXAD_TRY(finish(job, batch));
+  return {};
+}
+
+Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
+  const Blob& blob = *job.range.blob;
+  const MutByteView out = job.range.out;
   if (out.empty()) return {};
-  if (offset > blob.raw || out.size() > blob.raw - offset) {
+  if (job.range.offset > blob.raw || out.size() > blob.raw - job.range.offset) {
     return Error{ErrorCode::kCorruption,
-                 describe(blob.where) + ": bytes " + std::to_string(offset) + " to " +
-                     std::to_string(offset + out.size()) + " asked of a blob of " +
+                 describe(blob.where) + ": bytes " + std::to_string(job.range.offset) + " to " +
+                     std::to_string(job.range.offset + out.size()) + " asked of a blob of " +
                      std::to_string(blob.raw),
                  "Run hexad fsck."};
   }
-  if (blob.frames.stored_lengths.empty()) return read_stored(blob, offset, out);
-  HEXAD_TRY_ASSIGN(const compression::FrameRange frames,
-                   compression::frames_for_range(blob.frames, offset, out.size()));
-  AlignedBuffer stored(frames.stored_length);
-  HEXAD_TRY(read_stored(blob, frames.stored_offset, stored.bytes()));
-  return compressor_.decompress(blob.frames, offset, stored, out);
-}
-
-Status BlobReader::read_stored(const Blob& blob, std::uint64_t offset, MutByteView out) const {
   if (blob.placement != Placement::kPrivate) {
     return Error{ErrorCode::kUnsupported, describe(blob.where) + ": a pack stripe",
                  "This version reads private stripes only; use the version that wrote the store."};
   }
-  return read_private(blob, offset, out);
-}
-
-Status BlobReader::read_private(const Blob& blob, std::uint64_t offset, MutByteView out) const {
+  job.offset = job.range.offset;
+  job.target = out;
+  if (!blob.frames.stored_lengths.empty()) {
+    HEXAD_TRY_ASSIGN(job.frames,
+                     compression::frames_for_range(blob.frames, job.range.offset, out.size()));
+    job.packed = AlignedBuffer(job.frames.stored_length);
+    job.offset = job.frames.stored_offset;
+    job.target = job.packed.bytes();
+  }
   HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
-                   ec::map_range(shape_.k(), blob.cell_bytes, offset, out.size()));
+                   ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
   HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
-
-  std::vector<Fetch> fetches(pieces.size());
-  io::IoBatch batch;
+  for (const ec::CellPiece& piece : pieces) {
+    job.degraded = job.degraded || !places[piece.role].readable;
+  }
+  if (job.degraded) return {};
+  job.first_request = batch.requests.size();
+  job.fetches.resize(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const CellPlace& place = places[pieces[i].role];
-    if (!place.readable) return read_degraded(blob, offset, out);
-    fetches[i].wanted = pieces[i];
-    widen(fetches[i], blob, shape_.record.checksum_block);
-    batch.requests.push_back(io::IoRequest::read(*place.device, place.offset + fetches[i].begin,
-                                                 fetches[i].buffer.bytes()));
-    counters_.add(CounterId::kDeviceBytesRead, fetches[i].buffer.size());
-  }
-  queue_.submit(batch);
-  queue_.wait(batch);
-  for (std::size_t i = 0; i < pieces.size(); ++i) {
-    if (!batch.requests[i].status.ok()) {
-      counters_.add(CounterId::kReadErrors);
-      return read_degraded(blob, offset, out);
-    }
-    if (!verifies(fetches[i], blob, shape_.record)) {
-      counters_.add(CounterId::kChecksumErrors);
-      return read_degraded(blob, offset, out);
-    }
-    const Fetch& fetch = fetches[i];
-    copy_bytes(
-        out.subspan(fetch.wanted.stream_offset - offset),
-        fetch.buffer.bytes().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
+    Fetch& fetch = job.fetches[i];
+    fetch.wanted = pieces[i];
+    widen(fetch, blob, shape_.record.checksum_block);
+    batch.requests.push_back(
+        io::IoRequest::read(*place.device, place.offset + fetch.begin, fetch.buffer.bytes()));
+    counters_.add(CounterId::kDeviceBytesRead, fetch.buffer.size());
   }
   return {};
+}
+
+Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
+  const Blob& blob = *job.range.blob;
+  for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
+    if (!batch.requests[job.first_request + i].status.ok()) {
+      counters_.add(CounterId::kReadErrors);
+      job.degraded = true;
+    } else if (!verifies(job.fetches[i], blob, shape_.record)) {
+      counters_.add(CounterId::kChecksumErrors);
+      job.degraded = true;
+    }
+  }
+  if (job.degraded) {
+    HEXAD_TRY(read_degraded(blob, job.offset, job.target));
+  } else {
+    for (const Fetch& fetch : job.fetches) {
+      copy_bytes(
+          job.target.subspan(fetch.wanted.stream_offset - job.offset),
+          fetch.buffer.bytes().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
+    }
+  }
+  if (job.packed.empty()) return {};
+  return compressor_.decompress(blob.frames, job.range.offset, job.packed, job.range.out);
 }
 
 // Whole cells, because parity can be judged only by the sum of a whole cell. Costs up to k+m cells

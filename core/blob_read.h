@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -37,6 +38,16 @@ class BlobReader {
   // record contradicts itself).
   Status read(const Blob& blob, std::uint64_t offset, MutByteView out) const;
 
+  // The same for several ranges at once: all their device reads go out together and are waited for
+  // once; what is lost is then rebuilt blob by blob. The caller bounds how many bytes those are.
+  // The blobs stay until it returns. Errors: of the first range in order that has one.
+  struct Range {
+    const Blob* blob;
+    std::uint64_t offset;  // in the blob's user bytes
+    MutByteView out;
+  };
+  Status read(std::span<const Range> ranges) const;
+
   // All k+m cells, each verified against its sum; those in `bad` are not. For deep fsck and
   // recovery.
   struct Cells {
@@ -59,8 +70,11 @@ class BlobReader {
                  Cells& cells) const;
 
  private:
-  Status read_stored(const Blob& blob, std::uint64_t offset, MutByteView out) const;
-  Status read_private(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  struct Job;
+  // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
+  Status plan(Job& job, io::IoBatch& batch) const;
+  // After those reads: verifies, rebuilds what does not verify, decompresses.
+  Status finish(Job& job, const io::IoBatch& batch) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
 
   const StoreShape& shape_;

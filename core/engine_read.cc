@@ -1,11 +1,20 @@
 // Reads: a pinned state, the object's record and extents, the blobs behind them.
 #include <algorithm>
+#include <deque>
 
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
 
 namespace hexad::core {
+
+namespace {
+
+// User bytes of one read that are asked of the devices at once: enough to keep all of them busy,
+// and a bound for the buffers of stored bytes behind it.
+constexpr std::uint64_t kReadAtOnce = 8 << 20;
+
+}  // namespace
 
 Result<ReadState> Engine::read_state() {
   ReadState state;
@@ -50,16 +59,17 @@ Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint6
 Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
                           const PageSource& page_of) {
   HEXAD_ASSERT(offset + out.size() <= record.size);
+  std::deque<ExtentList> pages;  // of the ranges below, which point into them
+  std::vector<BlobReader::Range> ranges;
+  std::uint64_t in_flight = 0;
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
-    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
-    ExtentList stored;
     const ExtentList* extents = &record.extents;
     if (record.body != 0) {
-      HEXAD_TRY_ASSIGN(stored, page_of(index));
-      extents = &stored;
+      HEXAD_TRY_ASSIGN(ExtentList stored, page_of(static_cast<std::uint32_t>(at / kPageSpan)));
+      extents = &pages.emplace_back(std::move(stored));
     }
     for (const Piece& piece : lookup(*extents, at, length)) {
       const MutByteView part = out.subspan(piece.offset - offset, piece.length);
@@ -72,11 +82,18 @@ Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutB
                      as_bytes((*extents)[piece.extent].bytes).subspan(piece.from, part.size()));
           break;
         case PieceKind::kBlob:
-          HEXAD_TRY(reader_->read((*extents)[piece.extent].blob, piece.from, part));
+          ranges.push_back({&(*extents)[piece.extent].blob, piece.from, part});
+          in_flight += part.size();
           break;
       }
     }
     done += length;
+    if (in_flight >= kReadAtOnce || done == out.size()) {
+      HEXAD_TRY(reader_->read(ranges));
+      ranges.clear();
+      pages.clear();
+      in_flight = 0;
+    }
   }
   return {};
 }
