@@ -14,48 +14,24 @@
 #include "io/thread_queue.h"
 #include "io/uring_queue.h"
 #include "tests/io/device_contract.h"
+#include "tests/io/file_world.h"
 #include "tests/io/loop_device.h"
 #include "tests/io/temporary.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::FileWorld;
 using hexad::io::testing::LoopDevice;
 using hexad::io::testing::pattern;
+using hexad::io::testing::QueueMaker;
 using hexad::io::testing::TemporaryDirectory;
 
 namespace {
-
-using QueueMaker = std::unique_ptr<FileQueue> (*)();
 
 std::unique_ptr<FileQueue> uring() { return make_uring_queue().value(); }
 // Much smaller than the batches of the contract.
 std::unique_ptr<FileQueue> tiny_uring() { return make_uring_queue({4, 1}).value(); }
 std::unique_ptr<FileQueue> threads() { return make_thread_queue(4); }
-
-class FileWorld final : public io::testing::World {
- public:
-  FileWorld(QueueMaker make, Caching caching) : caching_(caching), queue_(make()) {
-    for (int i = 0; i < 2; ++i) {
-      devices_[i] = FileDevice::create(path(i), 8_MiB, *queue_, caching_).value();
-    }
-  }
-  Device& device(int index) override { return *devices_[index]; }
-  void reopen(int index) override {
-    devices_[index].reset();
-    devices_[index] =
-        FileDevice::open(path(index), OpenMode::kReadWrite, *queue_, caching_).value();
-  }
-  Executor& executor() override { return *executor_; }
-
- private:
-  std::string path(int index) const { return directory_.path(std::to_string(index)); }
-
-  TemporaryDirectory directory_;
-  const Caching caching_;
-  std::unique_ptr<Executor> executor_ = make_thread_executor(2);
-  std::unique_ptr<FileQueue> queue_;
-  std::unique_ptr<FileDevice> devices_[2];
-};
 
 class LoopWorld final : public io::testing::World {
  public:

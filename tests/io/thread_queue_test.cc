@@ -1,0 +1,156 @@
+#include "io/thread_queue.h"
+
+#include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
+#include <thread>
+
+#include "base/units.h"
+#include "tests/io/file_world.h"
+
+using namespace hexad;
+using namespace hexad::io;
+using hexad::io::testing::FileWorld;
+using hexad::io::testing::pattern;
+using hexad::io::testing::TemporaryDirectory;
+
+namespace {
+
+struct Files {
+  explicit Files(int threads) : queue(make_thread_queue(threads)) {}
+  std::unique_ptr<FileDevice> make(const std::string& name) {
+    return FileDevice::create(directory.path(name), 1_MiB, *queue).value();
+  }
+  std::unique_ptr<FileDevice> open(const std::string& name, OpenMode mode) {
+    return FileDevice::open(directory.path(name), mode, *queue).value();
+  }
+  TemporaryDirectory directory;
+  std::unique_ptr<FileQueue> queue;
+};
+
+// Opens once, for whoever waits.
+class Gate {
+ public:
+  void open() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    open_ = true;
+    changed_.notify_all();
+  }
+  void wait() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    changed_.wait(lock, [&] { return open_; });
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool open_ = false;
+};
+
+}  // namespace
+
+TEST_CASE("thread_queue: one thread is enough for the whole contract") {
+  io::testing::run_device_contract([] {
+    return std::make_unique<FileWorld>([] { return make_thread_queue(1); },
+                                       Caching::kDirectIfPossible);
+  });
+}
+
+TEST_CASE("thread_queue: requests are executed whole, here and now") {
+  Files files(1);
+  const auto device = files.make("a");
+  const AlignedBuffer data = pattern(1, 256_KiB);
+  AlignedBuffer found(256_KiB);
+  REQUIRE(execute_request(IoRequest::write(*device, 4096, data)).ok());
+  REQUIRE(execute_request(IoRequest::write(*device, 512_KiB, data, WriteMode::kDurable)).ok());
+  REQUIRE(execute_request(IoRequest::flush(*device)).ok());
+  for (const std::uint64_t offset : {std::uint64_t{4096}, 512_KiB}) {
+    REQUIRE(execute_request(IoRequest::read(*device, offset, found.bytes())).ok());
+    REQUIRE(as_text(found.bytes()) == as_text(data.bytes()));
+  }
+  REQUIRE(execute_request(IoRequest::discard(*device, 4096, 256_KiB)).ok());
+  REQUIRE(execute_request(IoRequest::read(*device, 4096, found.bytes())).ok());
+  REQUIRE(is_zero(found));  // a hole in a file
+}
+
+TEST_CASE("thread_queue: what the kernel refuses names device, operation, place and cause") {
+  Files files(1);
+  files.make("a").reset();
+  const auto reader = files.open("a", OpenMode::kReadOnly);
+  const AlignedBuffer data = pattern(1, 8192);
+  // Nothing is checked here, so that the kernel is the one to refuse.
+  const Status write = execute_request(IoRequest::write(*reader, 4096, data));
+  REQUIRE(write.error().code == ErrorCode::kIo);
+  REQUIRE(write.error().message ==
+          files.directory.path("a") + ": write of 8 KiB at byte 4096: Bad file descriptor");
+  const Status discard = execute_request(IoRequest::discard(*reader, 0, 8192));
+  REQUIRE(discard.error().message.find("discard of 8 KiB at byte 0") != std::string::npos);
+  AlignedBuffer found(8192);
+  const Status beyond = execute_request(IoRequest::read(*reader, 1_MiB - 4096, found.bytes()));
+  REQUIRE(beyond.error().code == ErrorCode::kIo);
+  REQUIRE(beyond.error().message.find("only 4 KiB are there") != std::string::npos);
+}
+
+TEST_CASE("thread_queue: callbacks run on the pool, and waiters do not need it") {
+  Gate started;
+  Gate release;
+  std::thread::id ran_on;
+  Files files(1);  // its thread ends before the gates do
+  const auto device = files.make("a");
+  const AlignedBuffer data = pattern(1, 4096);
+  IoBatch blocking;
+  blocking.requests.push_back(IoRequest::flush(*device));
+  blocking.done = [&](IoBatch&) {
+    ran_on = std::this_thread::get_id();
+    started.open();
+    release.wait();
+  };
+  files.queue->submit(blocking);
+  started.wait();
+  REQUIRE(ran_on != std::this_thread::get_id());
+  // The only thread of the pool is in that callback; whoever waits does the work.
+  REQUIRE(device->write(0, data).ok());
+  IoBatch many;
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    many.requests.push_back(IoRequest::write(*device, i * 4096, data));
+  }
+  files.queue->submit(many);
+  files.queue->wait(many);
+  REQUIRE(many.first_error().ok());
+  release.open();
+}
+
+TEST_CASE("thread_queue: the oldest batch is served first by a pool of one") {
+  std::mutex mutex;
+  std::string order;
+  Gate begin;
+  Gate end;
+  Files files(1);
+  const auto device = files.make("a");
+  IoBatch first;
+  first.requests.push_back(IoRequest::flush(*device));
+  first.done = [&](IoBatch&) { begin.wait(); };
+  files.queue->submit(first);
+  std::vector<std::unique_ptr<IoBatch>> batches;
+  for (char name = 'a'; name < 'k'; ++name) {
+    batches.push_back(std::make_unique<IoBatch>());
+    for (int i = 0; i < 3; ++i) batches.back()->requests.push_back(IoRequest::flush(*device));
+    batches.back()->done = [&, name](IoBatch&) {
+      const std::lock_guard<std::mutex> lock(mutex);
+      order += name;
+      if (name == 'j') end.open();
+    };
+    files.queue->submit(*batches.back());
+  }
+  begin.open();
+  end.wait();
+  REQUIRE(order == "abcdefghij");
+}
+
+TEST_CASE("thread_queue: descriptors need no announcement") {
+  Files files(2);
+  const auto device = files.make("a");
+  REQUIRE(device->queue_index() == -1);
+  REQUIRE(files.queue->attach(device->fd()) == -1);
+  REQUIRE(files.queue->name() == "threads");
+}
