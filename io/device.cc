@@ -98,30 +98,44 @@ void IoQueue::count(const IoRequest& request) {
 }
 
 void IoQueue::submit(IoBatch& batch) {
-  for (const IoRequest& request : batch.requests) {
+  for (IoRequest& request : batch.requests) {
     HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
+    request.device->submitting(request);
     count(request);
   }
   if (batch.requests.empty()) {
-    batch.pending_.store(1, std::memory_order_relaxed);
+    batch.pending_.store(2, std::memory_order_relaxed);
     finish(batch);
     return;
   }
-  batch.pending_.store(static_cast<std::uint32_t>(batch.requests.size()),
+  batch.pending_.store(static_cast<std::uint32_t>(batch.requests.size()) + 1,
                        std::memory_order_relaxed);
   submit_requests(batch);
 }
 
 bool IoQueue::finish(IoBatch& batch) {
+  if (batch.pending_.fetch_sub(1, std::memory_order_acq_rel) != 2) return false;
+  for (const IoRequest& request : batch.requests) settle(request);
   // Without `done` a waiter may free the batch as soon as it sees the count at zero, so nothing of
-  // the batch is touched after the subtraction.
+  // the batch is touched after that.
   const bool has_callback = static_cast<bool>(batch.done);
-  if (batch.pending_.fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
+  batch.pending_.store(0, std::memory_order_release);
   if (has_callback) {
     const auto done = std::move(batch.done);
     done(batch);
   }
   return true;
+}
+
+void IoQueue::settle(const IoRequest& request) {
+  Device& device = *request.device;
+  const bool durable_write = request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
+                             device.geometry().volatile_cache;
+  if (!request.status.ok() && (request.op == IoOp::kFlush ||
+                               (durable_write && request.status.error().code == ErrorCode::kIo))) {
+    device.traffic_.failed_flushes.fetch_add(1, std::memory_order_relaxed);
+  }
+  device.settled(request);
 }
 
 Status IoQueue::check(const IoRequest& request) {

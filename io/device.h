@@ -7,7 +7,8 @@
 //       A request outside the device or misaligned completes with kInvalidArgument, no effect.
 //   D2  After a failed write the content of its range is unknown, inside and outside the range
 //       unchanged. A read never returns success with fewer bytes than asked.
-//   D3  A flush covers exactly the writes completed before it was submitted. A durable write
+//   D3  A flush covers exactly the writes to its device completed before it was submitted, and of
+//       the other devices of its flush domain those of mode kShared. A durable write
 //       (WriteMode::kDurable) is itself on stable media when it completes, and says nothing
 //       about others.
 //   D4  After a failed flush nothing is known about the writes it should have covered, and a later
@@ -43,10 +44,19 @@ struct Geometry {
   // Space that was only preallocated changes the file system's metadata when it is first written,
   // which makes that write's durability expensive: write zeros over it ahead of use.
   bool slow_first_write = false;
+  // Devices with the same number, other than 0, have one cache: a flush of any of them covers the
+  // kShared writes to all. 0: nobody shares with this one. Opaque; valid while the process lives.
+  std::uint64_t flush_domain = 0;
 };
 
 enum class IoOp : std::uint8_t { kRead, kWrite, kFlush, kDiscard };
-enum class WriteMode : std::uint8_t { kCached, kDurable };
+enum class WriteMode : std::uint8_t {
+  kCached,   // durable by a flush of its device
+  kDurable,  // durable when it completes
+  // Durable by a flush of any device of the flush domain. Where the write needs more than the
+  // cache's content, as the first one to preallocated space does, the queue makes it kDurable.
+  kShared,
+};
 
 // One request; a value until submitted, then it stays where it is until its batch has completed.
 struct IoRequest {
@@ -57,6 +67,7 @@ struct IoRequest {
   std::byte* data = nullptr;            // read into, or written from (then never changed)
   std::uint64_t length = 0;             // bytes; 0 for a flush
   Status status;                        // set before the batch completes
+  std::uint64_t ticket = 0;             // of the device, while under way
 
   static IoRequest read(Device& device, std::uint64_t offset, MutByteView into);
   static IoRequest write(Device& device, std::uint64_t offset, ByteView from,
@@ -87,7 +98,7 @@ class IoBatch {
 
  private:
   friend class IoQueue;
-  std::atomic<std::uint32_t> pending_{0};
+  std::atomic<std::uint32_t> pending_{0};  // requests, and 1 while settle() has not seen them all
 };
 
 // Carries batches to devices. Any thread. Callers of wait() reap completions themselves, so that
@@ -115,6 +126,7 @@ class IoQueue {
 
  private:
   static void count(const IoRequest& request);
+  static void settle(const IoRequest& request);
 };
 
 // What was asked of a device since it was opened, failed requests included. Any thread; exact.
@@ -125,6 +137,9 @@ struct DeviceTraffic {
   std::atomic<std::uint64_t> bytes_written{0};
   std::atomic<std::uint64_t> durable_writes{0};  // of the writes: each carries its own flush
   std::atomic<std::uint64_t> flushes{0};
+  // Flushes that failed, and durable writes that did with kIo where the cache is volatile: their
+  // own flush may be what failed. Counted before the batch completes.
+  std::atomic<std::uint64_t> failed_flushes{0};
 };
 
 class Device {
@@ -153,6 +168,12 @@ class Device {
 
  private:
   friend class IoQueue;
+  // Before a request goes out: may change its mode from kShared to kDurable and keep a ticket in
+  // it.
+  virtual void submitting(IoRequest&) {}
+  // It has its outcome; its batch is not complete yet.
+  virtual void settled(const IoRequest&) {}
+
   DeviceTraffic traffic_;
 };
 

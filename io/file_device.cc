@@ -16,6 +16,7 @@
 
 #include "base/units.h"
 #include "io/file_geometry.h"
+#include "io/flush_domain.h"
 #include "io/os_error.h"
 #include "io/preallocate.h"
 
@@ -147,6 +148,9 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
   if (!device->direct_ && fcntl(device->fd(), F_SETFL, flags) != 0) return os_error(errno, path);
   device->geometry_ = *geometry;
   device->geometry_.slow_first_write = !device->block_device_;
+  if (device->direct_ && device->geometry_.volatile_cache) {
+    HEXAD_TRY(device->join_flush_domain(status.st_dev, status.st_rdev));
+  }
   device->queue_index_ = queue.attach(device->fd());
   return device;
 }
@@ -197,6 +201,58 @@ Status FileDevice::claim() {
   return os_error(errno, name_ + ": cannot claim");
 }
 
+Status FileDevice::join_flush_domain(dev_t file_system, dev_t block_device) {
+  if (block_device_) {
+    geometry_.flush_domain = block_device_flush_domain(block_device);
+    return {};
+  }
+  const std::uint64_t domain = file_flush_domain(file_system);
+  if (domain == 0 || read_only()) {
+    geometry_.flush_domain = domain;
+    return {};
+  }
+  HEXAD_TRY_ASSIGN(const auto unwritten, find_unwritten(fd(), geometry_.size, name_));
+  if (!unwritten.has_value()) return {};
+  unwritten_ = std::make_unique<UnwrittenRanges>();
+  for (const FileRange& range : *unwritten) unwritten_->add(range);
+  geometry_.flush_domain = domain;
+  return {};
+}
+
+void FileDevice::submitting(IoRequest& request) {
+  if (unwritten_ == nullptr) return;
+  switch (request.op) {
+    case IoOp::kWrite:
+      if (request.mode == WriteMode::kShared &&
+          unwritten_->touches({request.offset, request.length})) {
+        request.mode = WriteMode::kDurable;
+      }
+      break;
+    case IoOp::kFlush:
+      request.ticket = unwritten_->begin_flush();
+      break;
+    case IoOp::kDiscard:
+      unwritten_->add({request.offset, request.length});
+      break;
+    case IoOp::kRead:
+      break;
+  }
+}
+
+void FileDevice::settled(const IoRequest& request) {
+  if (unwritten_ == nullptr) return;
+  if (request.op == IoOp::kFlush) {
+    unwritten_->end_flush(request.ticket, request.status.ok());
+  } else if (request.op == IoOp::kWrite && request.status.ok()) {
+    const FileRange range{request.offset, request.length};
+    if (request.mode == WriteMode::kDurable) {
+      unwritten_->written(range);
+    } else {
+      unwritten_->written_in_cache(range);
+    }
+  }
+}
+
 Status FileDevice::grow(std::uint64_t new_size) {
   if (read_only()) return Error{ErrorCode::kReadOnly, name_ + " is open for reading only", ""};
   if (block_device_) {
@@ -210,6 +266,7 @@ Status FileDevice::grow(std::uint64_t new_size) {
                  "Sizes only grow, in whole blocks of " + format_size(geometry_.logical_block)};
   }
   HEXAD_TRY(preallocate(fd(), name_, geometry_.size, new_size));
+  if (unwritten_ != nullptr) unwritten_->add({geometry_.size, new_size - geometry_.size});
   geometry_.size = new_size;
   return {};
 }

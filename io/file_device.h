@@ -5,7 +5,13 @@
 // is locked with flock(2) while open, alone for writing and shared for reading; the kernel's list
 // of locks then names the holder's process. A block device opened for writing is claimed as well
 // (O_EXCL), which the kernel refuses while it is mounted or part of an array.
+//
+// A file in a shared flush domain (io/flush_domain.h) knows which of its ranges were never written
+// and makes kShared writes to them durable by themselves. Nobody else may change where its blocks
+// lie while it is open: by defragmenting it, say, or by a copy that shares them.
 #pragma once
+
+#include <sys/types.h>
 
 #include <memory>
 #include <string>
@@ -13,6 +19,7 @@
 #include "base/error.h"
 #include "io/device.h"
 #include "io/system.h"
+#include "io/unwritten_ranges.h"
 
 namespace hexad::io {
 
@@ -70,6 +77,8 @@ class FileDevice final : public Device {
   // For the queues.
   int fd() const { return fd_.get(); }
   int queue_index() const { return queue_index_; }
+  // What still needs a first write; null where the device does not keep account of that.
+  const UnwrittenRanges* unwritten() const { return unwritten_.get(); }
 
  private:
   FileDevice(std::string name, OpenMode mode, FileQueue& queue)
@@ -78,6 +87,9 @@ class FileDevice final : public Device {
                                                    FileQueue& queue, Caching caching);
   Status lock();
   Status claim();
+  Status join_flush_domain(dev_t file_system, dev_t block_device);
+  void submitting(IoRequest& request) override;
+  void settled(const IoRequest& request) override;
 
   const std::string name_;
   const OpenMode mode_;
@@ -88,6 +100,7 @@ class FileDevice final : public Device {
   bool direct_ = false;
   bool block_device_ = false;
   int queue_index_ = -1;
+  std::unique_ptr<UnwrittenRanges> unwritten_;  // of files in a shared domain
 };
 
 // The error of a request whose system call failed with `number`, a positive errno value.
