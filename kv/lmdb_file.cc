@@ -88,6 +88,7 @@ Error system_error(int number, std::string what) {
       code = ErrorCode::kBusy;
       break;
     case ENOTDIR:
+    case EISDIR:
     case ELOOP:
       code = ErrorCode::kInvalidArgument;
       break;
@@ -112,7 +113,9 @@ LmdbTree decode_lmdb_tree(ByteView bytes) {
 Result<LmdbFile> LmdbFile::open(const std::string& dir, io::OpenMode mode) {
   std::string path = dir + "/data.mdb";
   const bool write = mode == io::OpenMode::kReadWrite;
-  const int fd = ::open(path.c_str(), (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW);
+  // O_NONBLOCK, which means nothing to a file, so that a FIFO in its place does not hang.
+  const int fd =
+      ::open(path.c_str(), (write ? O_RDWR : O_RDONLY) | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
   if (fd < 0) return system_error(errno, "cannot open " + path);
   LmdbFile file(std::move(path), fd);
   struct stat info {};
