@@ -15,6 +15,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "txc_count",
     "txc_failed_count",
     "commit_groups",
+    "commit_rounds",
+    "commit_flushes",
     "reads",
     "read_bytes",
     "written_bytes",

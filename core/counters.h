@@ -20,6 +20,8 @@ enum class CounterId : std::uint16_t {
   kTransactions,
   kTransactionsFailed,
   kGroups,
+  kCommitRounds,   // batches of cells and log blocks sent by the lane
+  kCommitFlushes,  // flushes sent for them
   kReads,
   kBytesRead,        // user bytes handed out
   kBytesWritten,     // user bytes taken in

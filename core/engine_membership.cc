@@ -90,6 +90,7 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
   const io::Lock lock(membership_mutex_);
   lane_->wait_quiet();
   for (;;) {
+    failed.merge(parts_.members->poisoned());  // R11
     std::uint32_t lost = parts_.members->lost_data_devices();
     std::string names;
     for (const DeviceId id : failed) {

@@ -8,6 +8,40 @@
 
 namespace hexad::core {
 
+namespace {
+
+void add_flush_domain(const Members& members, const io::Device& device, DeviceStatus& status) {
+  const FlushDomain domain = members.flush_domain(&device);
+  if (domain == kNoFlushDomain) {
+    status.durability = "write";
+    return;
+  }
+  status.durability = members.is_shared(domain) ? "shared flush" : "own flush";
+  status.flush_domain = domain;
+}
+
+// What shares a cache shares a disk, and is lost with it.
+void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& status) {
+  for (FlushDomain domain = 0; domain < members.flush_domains(); ++domain) {
+    if (!members.is_shared(domain)) continue;
+    std::string names;
+    std::uint32_t data = 0;
+    for (const DeviceStatus& device : status.devices) {
+      if (device.flush_domain != domain) continue;
+      names += (names.empty() ? "" : ", ") + std::to_string(device.id);
+      if (device.role == alloc::to_string(alloc::DeviceRole::kData)) ++data;
+    }
+    std::string note = "devices " + names + " share one flush domain: one failure domain";
+    if (data > m) {
+      note += ", whose loss is more than the profile survives (" + std::to_string(data) +
+              " data devices of " + std::to_string(m) + ")";
+    }
+    status.notes.push_back(std::move(note));
+  }
+}
+
+}  // namespace
+
 StoreStatus Engine::status() {
   StoreStatus status;
   status.uuid = parts_.shape->uuid;
@@ -42,6 +76,7 @@ StoreStatus Engine::status() {
     device.holds_log =
         std::find(log_devices.begin(), log_devices.end(), member.id) != log_devices.end();
     if (member.device != nullptr) {
+      add_flush_domain(*parts_.members, *member.device, device);
       const io::DeviceTraffic& traffic = member.device->traffic();
       device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
       device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
@@ -56,6 +91,7 @@ StoreStatus Engine::status() {
     }
     status.devices.push_back(std::move(device));
   }
+  note_shared_domains(*parts_.members, parts_.shape->m(), status);
   status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
   const std::uint32_t lost = parts_.members->lost_data_devices();
   status.faults_tolerated = lost > parts_.shape->m() ? 0 : parts_.shape->m() - lost;
@@ -161,6 +197,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
           format_size(given.max_in_flight));
   runtime("stream_buffer", given.stream_buffer, defaults.stream_buffer,
           format_size(given.stream_buffer));
+  runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
+          static_cast<std::uint64_t>(defaults.flush_sharing),
+          given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

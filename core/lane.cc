@@ -16,10 +16,6 @@ constexpr std::uint64_t kMaxGroupBytes = 4 << 20;
 // Framing of one record: its length and its LSN.
 constexpr std::uint64_t kRecordFraming = 20;
 
-io::WriteMode write_mode(const io::Device& device) {
-  return device.geometry().volatile_cache ? io::WriteMode::kDurable : io::WriteMode::kCached;
-}
-
 }  // namespace
 
 Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
@@ -33,6 +29,7 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       mutex_(executor),
       changed_(executor),
       log_(std::move(log)),
+      gate_(members.flush_domains()),
       next_lsn_(log_.next_lsn()),
       durable_(next_lsn_ - 1),
       recorded_(durable_) {}
@@ -141,8 +138,8 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
         io::Device* device = members_.device((*places)[role].id);
         if (device == nullptr) continue;
-        requests.push_back(io::IoRequest::write(*device, (*places)[role].offset,
-                                                stripe.prepared.cell(role), write_mode(*device)));
+        requests.push_back(
+            io::IoRequest::write(*device, (*places)[role].offset, stripe.prepared.cell(role)));
         if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
       }
       counters_.add(CounterId::kDeviceBytesUser, blob.stored);
@@ -150,27 +147,121 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
                     std::uint64_t{blob.cell_bytes} * shape_.k() - blob.stored);
     }
   }
-  for (io::IoRequest& request : group->block.requests) {
-    request.mode = write_mode(*request.device);
+  for (const io::IoRequest& request : group->block.requests) {
     counters_.add(CounterId::kDeviceBytesLog, request.length);
     requests.push_back(request);
   }
+  choose_modes(requests);
   in_flight_.push_back(std::move(group));
   return in_flight_.back().get();
 }
 
-// Without the lock. One round: cells and log blocks go out together; recovery proves the cells of
-// what was not acknowledged (R7).
+// How each write becomes durable. Without a volatile cache it is when it completes. The only
+// request of a group to its flush domain carries its own flush: one trip to the device. Several are
+// plain writes, and one flush follows for all of them: two trips, but one flush.
+void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
+  std::vector<std::uint32_t> count(members_.flush_domains());
+  for (const io::IoRequest& request : requests) {
+    const FlushDomain domain = members_.flush_domain(request.device);
+    if (domain != kNoFlushDomain) ++count[domain];
+  }
+  for (io::IoRequest& request : requests) {
+    const FlushDomain domain = members_.flush_domain(request.device);
+    if (domain == kNoFlushDomain) {
+      request.mode = io::WriteMode::kCached;
+    } else if (count[domain] == 1) {
+      request.mode = io::WriteMode::kDurable;
+    } else {
+      request.mode = members_.is_shared(domain) ? io::WriteMode::kShared : io::WriteMode::kCached;
+    }
+  }
+}
+
+// Without the lock. One round of writes: cells and log blocks go out together; recovery proves the
+// cells of what was not acknowledged (R7).
 void Lane::run(CommitGroup* group, Waiting waiting) {
   io::IoQueue& queue = group->batch.requests.front().device->queue();
+  counters_.add(CounterId::kCommitRounds);
   if (waiting == Waiting::kBlocking) {
     queue.submit(group->batch);
     queue.wait(group->batch);
-    complete(*group);
+    written(*group, waiting);
     return;
   }
-  group->batch.done = [this, group](io::IoBatch&) { complete(*group); };
+  group->batch.done = [this, group](io::IoBatch&) { written(*group, Waiting::kCallback); };
   queue.submit(group->batch);
+}
+
+// The writes of the group have completed. What is in volatile caches needs a flush that begins now
+// or later. A write that failed needs none: its device is not going to count.
+void Lane::written(CommitGroup& group, Waiting waiting) {
+  std::vector<FlushNeed> needs;
+  for (const io::IoRequest& request : group.batch.requests) {
+    // The device may have made the write durable by itself, whatever was asked for.
+    if (request.mode == io::WriteMode::kDurable || !request.status.ok()) continue;
+    const FlushDomain domain = members_.flush_domain(request.device);
+    if (domain == kNoFlushDomain) continue;
+    const bool known = std::any_of(needs.begin(), needs.end(),
+                                   [&](const FlushNeed& need) { return need.domain == domain; });
+    if (!known) needs.push_back({domain, request.device});
+  }
+  if (needs.empty()) {
+    complete(group);
+    return;
+  }
+  bool settled = false;
+  {
+    const io::Lock lock(mutex_);
+    ++completing_;
+    needs = gate_.arrive(group, needs);
+    settled = group.flushes_left == 0;
+  }
+  // From here on the group may be gone: what is left of its flushes may end on other threads.
+  if (settled) complete(group);
+  if (waiting == Waiting::kCallback) {
+    for (const FlushNeed& need : needs) send_flush(need);
+  } else {
+    // The leader flushes on its own thread what nobody else is flushing.
+    std::vector<io::IoBatch> flushes(needs.size());
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      counters_.add(CounterId::kCommitFlushes);
+      flushes[i].requests.push_back(io::IoRequest::flush(*needs[i].through));
+      needs[i].through->queue().submit(flushes[i]);
+    }
+    for (std::size_t i = 0; i < needs.size(); ++i) {
+      needs[i].through->queue().wait(flushes[i]);
+      flushed(needs[i].domain, flushes[i].first_error().ok());
+    }
+  }
+  const io::Lock lock(mutex_);
+  --completing_;
+  changed_.notify_all();
+}
+
+// The end of the flush finds its way to flushed() by itself.
+void Lane::send_flush(const FlushNeed& need) {
+  counters_.add(CounterId::kCommitFlushes);
+  const auto batch = std::make_shared<io::IoBatch>();
+  batch->requests.push_back(io::IoRequest::flush(*need.through));
+  batch->done = [this, batch, domain = need.domain](io::IoBatch&) {
+    flushed(domain, batch->first_error().ok());
+  };
+  need.through->queue().submit(*batch);
+}
+
+void Lane::flushed(FlushDomain domain, bool success) {
+  FlushGate::Ended ended;
+  {
+    const io::Lock lock(mutex_);
+    ++completing_;
+    // Whoever asked for the flush that failed, this one does not make up for it (R11).
+    ended = gate_.ended(domain, success && !members_.flush_failed(domain));
+  }
+  if (ended.next.has_value()) send_flush(*ended.next);
+  for (FlushWaiter* waiter : ended.settled) complete(static_cast<CommitGroup&>(*waiter));
+  const io::Lock lock(mutex_);
+  --completing_;
+  changed_.notify_all();
 }
 
 void Lane::complete(CommitGroup& group) {
@@ -178,6 +269,7 @@ void Lane::complete(CommitGroup& group) {
   {
     const io::Lock lock(mutex_);
     group.io_done = true;
+    group.failed = group.flush_failed;
     for (const io::IoRequest& request : group.batch.requests) {
       if (!request.status.ok()) group.failed = true;
     }
@@ -364,7 +456,7 @@ Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoc
 
 std::set<DeviceId> Lane::failed_devices() {
   const io::Lock lock(mutex_);
-  std::set<DeviceId> failed;
+  std::set<DeviceId> failed = members_.poisoned();
   for (const auto& group : in_flight_) {
     for (const io::IoRequest& request : group->batch.requests) {
       if (request.status.ok()) continue;

@@ -8,9 +8,11 @@
 // submits it and waits for its I/O on its own thread; whoever comes meanwhile joins the next group.
 // Groups sealed for callers that do not wait are completed by the thread that reaps the I/O.
 //
-// A group is durable when all of its requests have succeeded and all groups before it are (R3). A
-// request that failed pauses the lane: nothing is sealed or acknowledged until the owner has
-// changed the membership (R13) or given up (R12), see LaneOwner::repair().
+// A group is durable when all of its requests have succeeded, so have the flushes that began after
+// its plain writes had completed (core/flush_gate.h), and all groups before it are durable (R3).
+// What failed pauses the lane: nothing is sealed or acknowledged until the owner has changed the
+// membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its flush
+// domain, for as long as the store is open (R11).
 //
 // Invariants
 //   C1  in_flight_ is in LSN order without gaps; durable_ is the last LSN before it
@@ -34,6 +36,7 @@
 #include "core/blob_prepare.h"
 #include "core/commit_callback.h"
 #include "core/counters.h"
+#include "core/flush_gate.h"
 #include "core/log_record.h"
 #include "core/members.h"
 #include "core/shape.h"
@@ -61,12 +64,12 @@ struct Submission {
   std::shared_ptr<void> budget;
 };
 
-struct CommitGroup {
+struct CommitGroup : FlushWaiter {
   std::vector<Submission> members;
   kv::PreparedBlock block;
-  io::IoBatch batch;
-  bool io_done = false;
-  bool failed = false;  // some request failed
+  io::IoBatch batch;     // cells and log blocks; the flushes are shared with other groups
+  bool io_done = false;  // every request and every flush has its outcome
+  bool failed = false;   // some request failed, or some flush
 
   Lsn last_lsn() const { return members.empty() ? block.point().lsn : members.back().lsn; }
 };
@@ -129,7 +132,7 @@ class Lane {
 
   // Waits until no request is in flight.
   void wait_quiet();
-  // Devices that failed requests of the groups in flight.
+  // Devices that failed requests of the groups in flight, and those of domains whose flush failed.
   std::set<DeviceId> failed_devices();
   // While paused and quiet, by the one who changes the membership: nobody else changes it then,
   // since trim() is called under the membership's lock, too.
@@ -154,7 +157,11 @@ class Lane {
  private:
   CommitGroup* seal();
   CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
+  void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
+  void written(CommitGroup& group, Waiting waiting);
+  void send_flush(const FlushNeed& need);
+  void flushed(FlushDomain domain, bool success);
   void complete(CommitGroup& group);
   void advance();
   void task_over();
@@ -176,6 +183,7 @@ class Lane {
   std::vector<Submission> open_;
   std::uint64_t reserved_ = 0;  // bytes of the ring set aside and not sealed yet
   std::deque<std::unique_ptr<CommitGroup>> in_flight_;
+  FlushGate gate_;
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
   Lsn next_lsn_ = 1;
   Lsn durable_ = 0;
@@ -183,7 +191,7 @@ class Lane {
   int pauses_ = 0;
   bool repair_pending_ = false;   // one of the pauses is repair()'s
   std::uint64_t posted_ = 0;      // tasks that have not run yet
-  std::uint64_t completing_ = 0;  // threads inside complete()
+  std::uint64_t completing_ = 0;  // threads inside written(), flushed() or complete()
   std::optional<Error> stopped_;
 };
 

@@ -1,18 +1,32 @@
 #include "core/members.h"
 
+#include <map>
 #include <utility>
 
 namespace hexad::core {
 
-Members::Members(io::Executor& executor, std::vector<Member> members)
+Members::Members(io::Executor& executor, std::vector<Member> members, FlushSharing sharing)
     : mutex_(executor),
       members_(std::move(members)),
-      usable_(std::make_unique<std::atomic<bool>[]>(members_.size())) {
+      usable_(std::make_unique<std::atomic<bool>[]>(members_.size())),
+      domain_of_(members_.size(), kNoFlushDomain) {
+  std::map<std::uint64_t, FlushDomain> shared;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
     usable_[i].store(member.device != nullptr, std::memory_order_relaxed);
     if (member.id >= index_of_.size()) index_of_.resize(member.id + 1, -1);
     index_of_[member.id] = static_cast<int>(i);
+    if (member.device == nullptr) continue;
+    index_of_device_.emplace(member.device.get(), i);
+    const io::Geometry& geometry = member.device->geometry();
+    if (!geometry.volatile_cache) continue;
+    auto domain = static_cast<FlushDomain>(domain_size_.size());
+    if (geometry.flush_domain != 0 && sharing == FlushSharing::kWhereSafe) {
+      domain = shared.emplace(geometry.flush_domain, domain).first->second;
+    }
+    if (domain == domain_size_.size()) domain_size_.push_back(0);
+    ++domain_size_[domain];
+    domain_of_[i] = domain;
   }
 }
 
@@ -75,10 +89,32 @@ std::string Members::detail(std::size_t index) const {
 }
 
 const Member* Members::owner(const io::Device* device) const {
-  for (const Member& member : members_) {
-    if (member.device.get() == device) return &member;
+  const auto found = index_of_device_.find(device);
+  return found == index_of_device_.end() ? nullptr : &members_[found->second];
+}
+
+FlushDomain Members::flush_domain(const io::Device* device) const {
+  const auto found = index_of_device_.find(device);
+  return found == index_of_device_.end() ? kNoFlushDomain : domain_of_[found->second];
+}
+
+bool Members::flush_failed(FlushDomain domain) const {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (domain_of_[i] == domain &&
+        members_[i].device->traffic().failed_flushes.load(std::memory_order_relaxed) > 0) {
+      return true;
+    }
   }
-  return nullptr;
+  return false;
+}
+
+std::set<DeviceId> Members::poisoned() const {
+  std::set<DeviceId> ids;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    if (domain_of_[i] == kNoFlushDomain || !usable(members_[i].id)) continue;
+    if (flush_failed(domain_of_[i])) ids.insert(members_[i].id);
+  }
+  return ids;
 }
 
 }  // namespace hexad::core

@@ -4,12 +4,15 @@
 
 #include <atomic>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "alloc/label.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/options.h"
 #include "io/device.h"
 #include "io/executor.h"
 #include "kv/log_area.h"
@@ -29,11 +32,16 @@ struct Member {
   kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
 };
 
+// Counts the flush domains of the attached devices from 0.
+using FlushDomain = std::uint32_t;
+inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
+
 class Members {
  public:
   // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
   // attached.
-  Members(io::Executor& executor, std::vector<Member> members);
+  Members(io::Executor& executor, std::vector<Member> members,
+          FlushSharing sharing = FlushSharing::kWhereSafe);
 
   std::size_t size() const { return members_.size(); }
   const Member& at(std::size_t index) const { return members_[index]; }
@@ -54,11 +62,26 @@ class Members {
   // The device behind a request, for messages and failure handling.
   const Member* owner(const io::Device* device) const;
 
+  // --- flush domains: fixed while the store is open ---
+
+  std::size_t flush_domains() const { return domain_size_.size(); }
+  FlushDomain flush_domain(const io::Device* device) const;
+  // Whether a flush of one of its devices covers writes to others.
+  bool is_shared(FlushDomain domain) const { return domain_size_[domain] > 1; }
+  // A flush of a device of the domain has failed, whoever asked for it. What its devices had not
+  // made durable is unknown, and no later flush covers it (R11). Any thread.
+  bool flush_failed(FlushDomain domain) const;
+  // The usable members of all such domains: they count as failed.
+  std::set<DeviceId> poisoned() const;
+
  private:
   mutable io::Mutex mutex_;  // state and detail
   std::vector<Member> members_;
   std::unique_ptr<std::atomic<bool>[]> usable_;  // by index
   std::vector<int> index_of_;                    // by id; -1: none
+  std::unordered_map<const io::Device*, std::size_t> index_of_device_;
+  std::vector<FlushDomain> domain_of_;      // by index
+  std::vector<std::uint32_t> domain_size_;  // devices, by domain
 };
 
 }  // namespace hexad::core

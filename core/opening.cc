@@ -132,6 +132,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   }
 
   const auto lose_failed = [&]() -> Status {
+    failed.merge(members.poisoned());  // R11
     for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
     failed.clear();
     if (members.lost_data_devices() <= m) return {};
@@ -249,7 +250,8 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   io::Executor& executor = system->executor();
   parts.counters = std::make_unique<Counters>();
   parts.compression_counters = std::make_unique<compression::Counters>();
-  parts.members = std::make_unique<Members>(executor, std::move(assignment.members));
+  parts.members = std::make_unique<Members>(executor, std::move(assignment.members),
+                                            options.flush_sharing);
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
   HEXAD_TRY_ASSIGN(parts.index,
                    open_index(survey, options.access, choice.root.checkpoint_lsn, executor));

@@ -126,6 +126,7 @@ RuntimeOptions::RuntimeOptions(Preset preset) {
       max_transaction = 8_MiB;
       max_in_flight = 16_MiB;
       stream_buffer = 4_MiB;
+      cache_size = 4_MiB;
       break;
   }
 }
@@ -190,6 +191,10 @@ Status RuntimeOptions::validate() const {
                  ", less than one transaction may have, " + format_size(max_transaction));
   }
   problems.require_size("stream_buffer", stream_buffer, 1_MiB, 4_GiB);
+  if (cache_size != 0) problems.require_size("cache_size", cache_size, 1_MiB, 1024_TiB);
+  if (flush_sharing != FlushSharing::kWhereSafe && flush_sharing != FlushSharing::kNever) {
+    problems.add("flush_sharing is neither where-safe nor never");
+  }
   return problems.status();
 }
 

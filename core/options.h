@@ -56,6 +56,13 @@ enum class Access : std::uint8_t {
   kReadOnly,
 };
 
+enum class FlushSharing : std::uint8_t {
+  // Devices that are known to have one cache below them (files on one ext4 or xfs with barriers,
+  // partitions of one disk) are made durable together, by one flush.
+  kWhereSafe,
+  kNever,  // each device flushes for itself
+};
+
 struct RuntimeOptions {
   RuntimeOptions() = default;
   explicit RuntimeOptions(Preset preset);
@@ -69,6 +76,9 @@ struct RuntimeOptions {
   std::uint64_t max_in_flight = 256_MiB;
   // Memory of one streamed writer or reader, bytes.
   std::uint64_t stream_buffer = 16_MiB;
+  // Memory for records and user bytes that were read, all it costs included; 0: none is kept.
+  std::uint64_t cache_size = 256_MiB;
+  FlushSharing flush_sharing = FlushSharing::kWhereSafe;
   Status validate() const;
 };
 

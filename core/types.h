@@ -66,6 +66,12 @@ struct DeviceStatus {
   std::uint32_t physical_block = 0;  // bytes
   bool direct = false;               // O_DIRECT in use
   bool holds_log = false;
+  // How a completed write becomes durable: "write" (nothing more is needed), "own flush", "shared
+  // flush" (one for all devices of the domain). Empty when not attached.
+  std::string durability;
+  // Devices with the same number have one volatile cache; they count as one failure domain. -1: no
+  // such cache.
+  std::int64_t flush_domain = -1;
   // Since this opening.
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;

@@ -125,9 +125,10 @@ TEST_CASE("options: runtime sizes have bounds, and one transaction fits into wha
   options.max_in_flight = 512_MiB;
   options.stream_buffer = 1;
   options.access = static_cast<Access>(9);
+  options.flush_sharing = static_cast<FlushSharing>(9);
   const std::string text = problems(options);
   INFO(text);
-  REQUIRE(lines(text) == 4);
+  REQUIRE(lines(text) == 5);
   REQUIRE(mentions(text, "max_in_flight is 512 MiB, less than one transaction may have, 1 GiB"));
 }
 

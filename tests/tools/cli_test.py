@@ -245,6 +245,11 @@ class Management(PoolTest):
         self.assertEqual(status["health"], "ok")
         self.assertEqual(status["faults_tolerated"], 2)
         data = [device for device in status["devices"] if device["role"] == "data"]
+        for device in status["devices"]:
+            self.assertIn(device["durability"], ("write", "own flush", "shared flush"))
+            self.assertEqual(device["flush_domain"] < 0, device["durability"] == "write")
+        if all(device["durability"] == "shared flush" for device in data):
+            self.assertTrue(any("one failure domain" in note for note in status["notes"]))
         self.assertEqual({device["state"] for device in data}, {"ok"})
         self.assertEqual({device["path"] for device in data}, set(self.devices))
         self.assertIn("health  ok", self.ok("status", self.pool).text)

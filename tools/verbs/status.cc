@@ -32,7 +32,9 @@ Json device_json(const DeviceStatus& device) {
               {"size", device.size},
               {"physical_block", device.physical_block},
               {"direct", device.direct},
-              {"holds_log", device.holds_log}};
+              {"holds_log", device.holds_log},
+              {"durability", device.durability},
+              {"flush_domain", device.flush_domain}};
 }
 
 Json status_json(const StoreStatus& status) {
@@ -59,6 +61,8 @@ std::string device_text(const DeviceStatus& device) {
   std::string traits;
   if (device.direct) traits += " direct";
   if (device.holds_log) traits += " log";
+  if (!device.durability.empty()) traits += fmt::format("; durable by {}", device.durability);
+  if (device.flush_domain >= 0) traits += fmt::format(", domain {}", device.flush_domain);
   std::string line =
       fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", device.id, device.role, device.state,
                   device.size > 0 ? format_size(device.size) : "-", device.path, traits);

@@ -1,0 +1,315 @@
+// How commits become durable: what is sent to which flush domain, counted; and what a failed flush
+// costs (R11).
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <string>
+
+#include "core/hexad.h"
+#include "io/sim_system.h"
+
+namespace hexad {
+namespace {
+
+using io::FaultKind;
+using io::SimSystem;
+
+constexpr int kOwn = -1;
+
+std::string noise(std::size_t size, std::uint64_t seed) {
+  io::Rng rng(seed);
+  std::string bytes(size, '\0');
+  for (char& c : bytes) c = static_cast<char>(rng.next());
+  return bytes;
+}
+
+// A store 4+2 on six simulated disks and a log on a seventh.
+class World {
+ public:
+  // `domains`: the flush domain of each of the seven; the last is that of the log.
+  explicit World(const std::vector<int>& domains) : system_(options()) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    directory_ = pattern;
+    FormatOptions format;
+    format.log_size = 1_MiB;
+    format.fast_directories = {(directory_ / "fast").string()};
+    for (int i = 0; i < 6; ++i) format.devices.push_back("dev" + std::to_string(i));
+    names_ = format.devices;
+    names_.push_back(format.fast_directories[0] + "/log");
+    for (std::size_t i = 0; i < names_.size(); ++i) {
+      io::SimDiskOptions disk;
+      disk.flush_domain = domains[i];
+      auto blank = std::make_shared<io::CowImage>(i < 6 ? 8_MiB : 2_MiB);
+      system_.add_disk(names_[i], std::move(blank), disk);
+    }
+    std::string problem;
+    system_.run([&] {
+      const Result<PoolDescription> made = Store::format(format, &system_);
+      if (made.ok()) pool_ = *made;
+      if (!made.ok()) problem = made.error().to_string();
+    });
+    REQUIRE(problem == "");
+  }
+  ~World() { std::filesystem::remove_all(directory_); }
+
+  // Runs `use` on the open store. Tests check outside: a failed check must not leave a fiber.
+  template <typename Use>
+  std::string with_store(const Use& use, const RuntimeOptions& options = {}) {
+    std::string problem;
+    system_.run([&] {
+      Result<Store> store = Store::open(pool_, options, &system_);
+      if (!store.ok()) {
+        problem = store.error().to_string();
+        return;
+      }
+      use(*store);
+    });
+    return problem;
+  }
+
+  SimSystem& system() { return system_; }
+  io::SimDisk& disk(std::size_t index) { return system_.disk(names_[index]); }
+  std::uint64_t flushes() {
+    std::uint64_t sum = 0;
+    for (std::size_t i = 0; i < names_.size(); ++i) sum += disk(i).counts().flushes;
+    return sum;
+  }
+
+ private:
+  static io::SimOptions options() {
+    io::SimOptions options;
+    // Slower than any write: what else is in flight completes while a flush is under way.
+    options.latency.flush = 20'000'000;
+    return options;
+  }
+
+  SimSystem system_;
+  std::filesystem::path directory_;
+  std::vector<std::string> names_;
+  PoolDescription pool_;
+};
+
+const std::vector<int> kAllOwn(7, kOwn);
+const std::vector<int> kAllOne(7, 0);
+
+std::uint64_t counter(Store& store, std::string_view name) {
+  for (const Counter& counter : store.counters()) {
+    if (counter.name == name) return counter.since_open;
+  }
+  return ~std::uint64_t{0};
+}
+
+struct Counts {
+  std::uint64_t groups = 0;
+  std::uint64_t rounds = 0;
+  std::uint64_t flushes = 0;         // sent for commits
+  std::uint64_t device_flushes = 0;  // and durable writes, over all devices, whoever asked
+
+  static Counts of(Store& store) {
+    return {counter(store, "commit_groups"), counter(store, "commit_rounds"),
+            counter(store, "commit_flushes"), counter(store, "device_flushes")};
+  }
+  Counts since(const Counts& before) const {
+    return {groups - before.groups, rounds - before.rounds, flushes - before.flushes,
+            device_flushes - before.device_flushes};
+  }
+};
+
+Status put(Store& store, const std::string& name, const std::string& value) {
+  Transaction t;
+  t.put(kDefaultCollection, name, value);
+  return store.commit(std::move(t)).status();
+}
+
+// What one commit costs that nobody disturbs. `durable` sums up the last field.
+Counts lone_commit(World& world, std::size_t size, const RuntimeOptions& options = {}) {
+  Counts counts;
+  bool good = false;
+  REQUIRE(world.with_store(
+              [&](Store& store) {
+                good = put(store, "first", noise(size, 1)).ok();
+                const Counts before = Counts::of(store);
+                good = good && put(store, "second", noise(size, 2)).ok();
+                counts = Counts::of(store).since(before);
+              },
+              options) == "");
+  REQUIRE(good);
+  return counts;
+}
+
+TEST_CASE("commit: with one domain, a lone commit is one round of writes and one flush") {
+  World world(kAllOne);
+  for (const std::size_t size : {100, 4096, 65536}) {
+    CAPTURE(size);
+    const Counts counts = lone_commit(world, size);
+    REQUIRE(counts.groups == 1);
+    REQUIRE(counts.rounds == 1);
+    REQUIRE(counts.flushes == 1);
+    REQUIRE(counts.device_flushes == 1);  // no write carried its own
+  }
+}
+
+TEST_CASE("commit: with a domain for each device, each is flushed at most once") {
+  World world(kAllOwn);
+  // 4 KiB: a cell for each data device, a log block for the log device and two of those.
+  const Counts counts = lone_commit(world, 4096);
+  REQUIRE(counts.rounds == 1);
+  REQUIRE(counts.device_flushes == 7);  // alone on its device, a write carries its own
+  REQUIRE(counts.flushes == 2);         // cell and log block together
+}
+
+TEST_CASE("commit: several domains, one flush for each") {
+  World world({0, 0, 0, 1, 1, 1, kOwn});
+  const Counts counts = lone_commit(world, 4096);
+  REQUIRE(counts.rounds == 1);
+  REQUIRE(counts.flushes == 2);
+  REQUIRE(counts.device_flushes == 3);
+}
+
+TEST_CASE("commit: devices do not share when they may not") {
+  World world(kAllOne);
+  RuntimeOptions options;
+  options.flush_sharing = FlushSharing::kNever;
+  const Counts counts = lone_commit(world, 4096, options);
+  REQUIRE(counts.device_flushes == 7);
+}
+
+TEST_CASE("commit: groups in flight share a flush") {
+  World world(kAllOne);
+  Counts counts;
+  int answered = 0;
+  bool good = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    good = put(store, "first", noise(4096, 1)).ok();
+    const Counts before = Counts::of(store);
+    for (int i = 0; i < 4; ++i) {
+      Transaction t;
+      t.put(kDefaultCollection, std::to_string(i), noise(4096, 10 + i));
+      store.submit(std::move(t), [&](Result<Lsn> lsn) { answered += lsn.ok() ? 1 : 0; });
+    }
+    while (answered < 4) world.system().executor().sleep_for(1'000'000);
+    counts = Counts::of(store).since(before);
+  }) == "");
+  REQUIRE(good);
+  REQUIRE(answered == 4);
+  REQUIRE(counts.groups == 4);
+  REQUIRE(counts.rounds == 4);
+  // The first flush begins when the first group's writes have completed; the others' have when it
+  // ends, and one flush covers them all.
+  REQUIRE(counts.flushes == 2);
+  REQUIRE(counts.device_flushes == 2);
+}
+
+TEST_CASE("commit: nothing is acknowledged before the flush that covers it has ended") {
+  World world(kAllOne);
+  std::uint64_t seen = 0;
+  bool good = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    good = put(store, "first", noise(4096, 1)).ok();
+    const std::uint64_t before = world.flushes();
+    const io::Nanos begin = world.system().clock().now();
+    good = good && put(store, "second", noise(4096, 2)).ok();
+    seen = world.flushes() - before;
+    good = good && world.system().clock().now() - begin >= 10'000'000;
+  }) == "");
+  REQUIRE(good);
+  REQUIRE(seen == 1);
+}
+
+struct Failure {
+  bool committed = false;
+  std::optional<ErrorCode> code;
+  bool read_only = false;
+  std::size_t failed = 0;  // devices
+  std::string problem;     // after the power has failed
+};
+
+// The first flush sent for the second commit fails; then the power does.
+Failure fail_flush(const std::vector<int>& domains) {
+  World world(domains);
+  Failure result;
+  bool after = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    REQUIRE(put(store, "before", noise(4096, 1)).ok());
+    world.system().fail_nth(0, FaultKind::kFlushError, SimSystem::Stickiness::kOnce);
+    const Status status = put(store, "object", noise(4096, 2));
+    result.committed = status.ok();
+    if (!status.ok()) result.code = status.error().code;
+    // The disks would take flushes again now.
+    after = put(store, "after", noise(4096, 3)).ok();
+    result.read_only = store.status().read_only;
+    for (const DeviceStatus& device : store.status().devices) {
+      result.failed += device.state == "failed" ? 1 : 0;
+    }
+    world.system().power_cut();
+  }) == "");
+  world.system().set_hook(nullptr);
+  REQUIRE(after == result.committed);
+  result.problem = world.with_store([&](Store& store) {
+    const auto holds = [&](const char* name, std::uint64_t seed) {
+      const Result<Bytes> found = store.get(kDefaultCollection, name);
+      return found.ok() && as_text(*found) == noise(4096, seed);
+    };
+    if (!holds("before", 1)) result.problem = "before is lost";
+    REQUIRE(holds("before", 1));
+    REQUIRE((!result.committed || (holds("object", 2) && holds("after", 3))));
+    const Result<FsckReport> report = store.fsck({true, false});
+    REQUIRE(report.ok());
+    REQUIRE(report->findings.empty());
+  });
+  return result;
+}
+
+TEST_CASE("commit: a failed flush of a shared domain is the failure of all its devices") {
+  const Failure result = fail_flush(kAllOne);
+  REQUIRE_FALSE(result.committed);
+  REQUIRE(result.code == ErrorCode::kUnknown);
+  REQUIRE(result.read_only);
+  REQUIRE(result.problem == "");
+}
+
+TEST_CASE("commit: two devices of one domain leave together, and the store goes on") {
+  for (const std::vector<int>& domains : {std::vector<int>{0, 0, kOwn, kOwn, kOwn, kOwn, kOwn},
+                                          std::vector<int>{kOwn, 0, kOwn, kOwn, 0, kOwn, kOwn}}) {
+    const Failure result = fail_flush(domains);
+    REQUIRE(result.committed);
+    REQUIRE_FALSE(result.read_only);
+    REQUIRE(result.problem == "");
+    REQUIRE(result.failed >= 1);
+  }
+  REQUIRE(fail_flush({0, 0, kOwn, kOwn, kOwn, kOwn, 0}).failed == 3);
+}
+
+TEST_CASE("commit: a failed flush in a domain of its own costs that device") {
+  const Failure result = fail_flush(kAllOwn);
+  REQUIRE(result.committed);
+  REQUIRE(result.failed == 1);
+  REQUIRE(result.problem == "");
+}
+
+TEST_CASE("commit: a flush that failed for somebody else counts against the domain, too") {
+  // Opening flushes the log's copies. Two data devices share a cache.
+  World world({0, 0, kOwn, kOwn, kOwn, kOwn, kOwn});
+  bool good = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    good = put(store, "before", noise(4096, 1)).ok();
+    world.system().power_cut();
+  }) == "");
+  REQUIRE(good);
+  io::Fault fault;
+  fault.kind = FaultKind::kFlushError;
+  world.disk(0).inject(fault);
+  std::size_t failed = 0;
+  REQUIRE(world.with_store([&](Store& store) {
+    for (int i = 0; i < 4; ++i) good = good && put(store, std::to_string(i), noise(9000, i)).ok();
+    for (const DeviceStatus& device : store.status().devices) {
+      failed += device.state == "failed" ? 1 : 0;
+    }
+  }) == "");
+  REQUIRE(good);
+  REQUIRE(world.disk(0).struck(FaultKind::kFlushError) == 1);
+  REQUIRE(failed == 2);
+}
+
+}  // namespace
+}  // namespace hexad
