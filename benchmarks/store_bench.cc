@@ -3,6 +3,9 @@
 // 4+2 over six files of one disk and a log on three of them. Beside it stands the ceiling: one
 // durable write of 4 KiB to a pre-written file of the same disk.
 //
+// cached_*: the same through the read cache, on one and on two threads; time per operation is that
+// of all threads together.
+//
 // cpu_us: processor time of the whole process per operation. raw/user: bytes written to all devices
 // per user byte, log and parity included. Files lie in $TEST_TMPDIR or /tmp.
 
@@ -15,8 +18,11 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "base/aligned_buffer.h"
 #include "core/hexad.h"
@@ -147,7 +153,9 @@ void durable_put_64_in_flight(benchmark::State& state) {
 
 void get(benchmark::State& state) {
   TemporaryPool pool(512_MiB);
-  Store store = must(Store::open(pool.pool()));
+  RuntimeOptions options;
+  options.cache_size = 0;  // what a get from the devices costs
+  Store store = must(Store::open(pool.pool(), options));
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const std::uint64_t objects = std::max<std::uint64_t>(64, (64_MiB) / size);
   const Bytes data = noise(size);
@@ -170,6 +178,75 @@ void get(benchmark::State& state) {
   report(state, store, cpu, raw);
 }
 
+// Objects that were read before, 16 MiB of them: what a get and a stat cost when neither the index
+// nor a device is asked. One store, all threads.
+constexpr std::uint64_t kCachedBytes = 16_MiB;
+std::unique_ptr<TemporaryPool> shared_pool;
+std::optional<Store> shared_store;
+
+void open_shared(const benchmark::State& state) {
+  shared_pool = std::make_unique<TemporaryPool>(512_MiB);
+  shared_store.emplace(must(Store::open(shared_pool->pool())));
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  const Bytes data = noise(size);
+  for (std::uint64_t i = 0; i < kCachedBytes / size; ++i) {
+    Transaction t;
+    t.put_borrowed(kDefaultCollection, name_of(i, size), data, Hint::kIncompressible);
+    shared_store->submit(std::move(t), [](Result<Lsn> lsn) { must(std::move(lsn)); });
+  }
+  if (!shared_store->checkpoint().ok()) std::abort();
+  for (std::uint64_t i = 0; i < kCachedBytes / size; ++i) {
+    if (must(shared_store->get(kDefaultCollection, name_of(i, size))) != data) std::abort();
+  }
+}
+
+std::uint64_t counted(std::string_view name) {
+  for (const Counter& counter : shared_store->counters()) {
+    if (counter.name == name) return counter.since_open;
+  }
+  std::abort();
+}
+
+void close_shared(benchmark::State& state) {
+  state.counters["served_by_cache"] = static_cast<double>(counted("cache_reads"));
+  shared_store.reset();
+  shared_pool.reset();
+}
+
+std::vector<std::string> names_of(const benchmark::State& state) {
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  std::vector<std::string> names;
+  for (std::uint64_t i = 0; i < kCachedBytes / size; ++i) names.push_back(name_of(i, size));
+  return names;
+}
+
+void cached_get(benchmark::State& state) {
+  if (state.thread_index() == 0) open_shared(state);
+  const std::vector<std::string> names = names_of(state);
+  io::Rng rng(static_cast<std::uint64_t>(state.thread_index()));
+  for (auto _ : state) {
+    const Result<Bytes> bytes =
+        shared_store->get(kDefaultCollection, names[rng.below(names.size())]);
+    if (!bytes.ok() || bytes->size() != static_cast<std::uint64_t>(state.range(0))) std::abort();
+    benchmark::DoNotOptimize(bytes->data());
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+  if (state.thread_index() == 0) close_shared(state);
+}
+
+void cached_stat(benchmark::State& state) {
+  if (state.thread_index() == 0) open_shared(state);
+  const std::vector<std::string> names = names_of(state);
+  io::Rng rng(static_cast<std::uint64_t>(state.thread_index()));
+  for (auto _ : state) {
+    const Result<ObjectStat> stat =
+        shared_store->stat(kDefaultCollection, names[rng.below(names.size())]);
+    if (!stat.ok() || stat->size != static_cast<std::uint64_t>(state.range(0))) std::abort();
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
+  if (state.thread_index() == 0) close_shared(state);
+}
+
 void ceiling_one_durable_write(benchmark::State& state) {
   TemporaryPool pool(64_MiB);
   const auto system = must(io::make_real_system());
@@ -190,6 +267,8 @@ void ceiling_one_durable_write(benchmark::State& state) {
 BENCHMARK(ceiling_one_durable_write)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
 BENCHMARK(durable_put)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
 BENCHMARK(durable_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
+BENCHMARK(cached_get)->Arg(4 << 10)->Arg(64 << 10)->Threads(1)->Threads(2)->UseRealTime();
+BENCHMARK(cached_stat)->Arg(4 << 10)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(get)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
 
 }  // namespace

@@ -48,6 +48,13 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "bluestore_compressed_original",
     "compress_ns",
     "decompress_ns",
+    "cache_record_hits",
+    "cache_record_misses",
+    "cache_block_hits",
+    "cache_block_misses",
+    "cache_reads",
+    "cache_read_bytes",
+    "cache_evictions",
 };
 static_assert(!kNames.back().empty(), "a counter has no name");
 

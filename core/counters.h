@@ -53,6 +53,13 @@ enum class CounterId : std::uint16_t {
   kCompressedOriginal,
   kCompressNanos,
   kDecompressNanos,
+  kCacheRecordHits,  // look-ups of objects and pages
+  kCacheRecordMisses,
+  kCacheBlockHits,  // of pieces of user bytes
+  kCacheBlockMisses,
+  kCacheReads,      // reads that the cache answered alone; in kReads too
+  kCacheBytesRead,  // user bytes of those; in kBytesRead too
+  kCacheEvictions,  // entries that went because the cache was full
   kCount,  // not a counter
 };
 

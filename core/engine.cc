@@ -15,6 +15,9 @@ Engine::Engine(EngineParts parts)
       checkpoint_lsn_(parts_.index->applied_lsn()),
       state_mutex_(executor()),
       state_changed_(executor()) {
+  cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
+                                       parts_.shape->record.checksum_block);
+  parts_.metadata->set_cache(cache_.get());
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
                                                           *parts_.compression_counters);
   preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);

@@ -23,6 +23,7 @@
 #include "core/options.h"
 #include "core/planner.h"
 #include "core/prepared.h"
+#include "core/read_cache.h"
 #include "core/read_pins.h"
 #include "core/shape.h"
 #include "core/space.h"
@@ -89,6 +90,10 @@ class Engine : public PlanSource {
   using PageSource = std::function<Result<ExtentList>(std::uint32_t page)>;
   Status read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
                     const PageSource& page_of);
+  // An object's record as the view has it, from the read cache or into it. Errors: kNotFound.
+  Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
+                                                          std::string_view collection,
+                                                          std::string_view name);
   Result<Bytes> get(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
@@ -171,10 +176,18 @@ class Engine : public PlanSource {
   void fold_counters();
   Status add_records(SpaceUsage& usage);
 
+  // engine_read.cc
+  bool read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out);
+  Result<std::shared_ptr<const CachedRecord>> find_page(MetaView& view, BodyId body,
+                                                        std::uint32_t page);
+  Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
+                            MutByteView out);
+
   // engine_streams.cc
   Status reclaim_abandoned_writers();
 
   EngineParts parts_;
+  std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
   std::unique_ptr<compression::Compressor> compressor_;
   std::unique_ptr<BlobPreparer> preparer_;
   std::unique_ptr<BlobReader> reader_;

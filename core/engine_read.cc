@@ -1,18 +1,27 @@
 // Reads: a pinned state, the object's record and extents, the blobs behind them.
 #include <algorithm>
-#include <deque>
 
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/read_gather.h"
 
 namespace hexad::core {
 
 namespace {
 
-// User bytes of one read that are asked of the devices at once: enough to keep all of them busy,
-// and a bound for the buffers of stored bytes behind it.
-constexpr std::uint64_t kReadAtOnce = 8 << 20;
+Error no_object(std::string_view collection, std::string_view name) {
+  return Error{ErrorCode::kNotFound,
+               "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
+}
+
+Error too_big(std::string_view collection, std::string_view name, std::uint64_t size) {
+  return Error{ErrorCode::kTooBig,
+               "object " + printable(collection) + "/" + printable(name) + ": " +
+                   std::to_string(size) + " bytes, get() returns at most " +
+                   format_size(kMaxGetSize),
+               "Read ranges of it, or open_reader()."};
+}
 
 }  // namespace
 
@@ -36,10 +45,7 @@ Result<ObjectRecord> Engine::find_object(MetaView& view, std::string_view collec
                                          std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(view, collection));
   HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(record.id, name)));
-  if (!value.has_value()) {
-    return Error{ErrorCode::kNotFound,
-                 "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
-  }
+  if (!value.has_value()) return no_object(collection, name);
   Result<ObjectRecord> object = decode_object(*value, parts_.shape->record);
   if (!object.ok()) {
     return object.error().with_context("object " + printable(collection) + "/" + printable(name));
@@ -59,57 +65,162 @@ Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint6
 Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
                           const PageSource& page_of) {
   HEXAD_ASSERT(offset + out.size() <= record.size);
-  std::deque<ExtentList> pages;  // of the ranges below, which point into them
-  std::vector<BlobReader::Range> ranges;
-  std::uint64_t in_flight = 0;
+  ReadGather gather(*reader_, *cache_);
+  if (record.body == 0) {
+    HEXAD_TRY(gather.add(record.extents, 0, nullptr, offset, out));
+    return gather.finish();
+  }
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
-    const ExtentList* extents = &record.extents;
-    if (record.body != 0) {
-      HEXAD_TRY_ASSIGN(ExtentList stored, page_of(static_cast<std::uint32_t>(at / kPageSpan)));
-      extents = &pages.emplace_back(std::move(stored));
+    HEXAD_TRY_ASSIGN(ExtentList stored, page_of(static_cast<std::uint32_t>(at / kPageSpan)));
+    const auto page = std::make_shared<const ExtentList>(std::move(stored));
+    HEXAD_TRY(gather.add(*page, 0, page, at, out.subspan(done, length)));
+    done += length;
+  }
+  return gather.finish();
+}
+
+Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
+                                                                std::string_view collection,
+                                                                std::string_view name) {
+  ReadCache::Found found = cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNo);
+  if (found.record == nullptr) {
+    bool newest = false;
+    if (!found.collection.has_value()) {
+      HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection), &newest));
+      if (!value.has_value()) return find_collection(view, collection).error();
+      HEXAD_TRY_ASSIGN(const CollectionRecord decoded, decode_collection(*value));
+      found.collection = decoded.id;
+      if (newest) cache_->insert_collection(found.ticket, collection, decoded.id, view.lsn());
     }
-    for (const Piece& piece : lookup(*extents, at, length)) {
-      const MutByteView part = out.subspan(piece.offset - offset, piece.length);
-      switch (piece.kind) {
-        case PieceKind::kHole:
-          fill_zero(part);
-          break;
-        case PieceKind::kInline:
-          copy_bytes(part,
-                     as_bytes((*extents)[piece.extent].bytes).subspan(piece.from, part.size()));
-          break;
-        case PieceKind::kBlob:
-          ranges.push_back({&(*extents)[piece.extent].blob, piece.from, part});
-          in_flight += part.size();
-          break;
+    HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.collection, name), &newest));
+    auto record = std::make_shared<CachedRecord>();
+    record->serial = cache_->new_serial();
+    record->as_of = view.lsn();
+    record->exists = value.has_value();
+    if (value.has_value()) {
+      Result<ObjectRecord> decoded = decode_object(*value, parts_.shape->record);
+      if (!decoded.ok()) {
+        return decoded.error().with_context("object " + printable(collection) + "/" +
+                                            printable(name));
+      }
+      record->object = std::move(decoded).value();
+      if (record->object.body == 0) {
+        HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
       }
     }
-    done += length;
-    if (in_flight >= kReadAtOnce || done == out.size()) {
-      HEXAD_TRY(reader_->read(ranges));
-      ranges.clear();
-      pages.clear();
-      in_flight = 0;
+    if (newest) {
+      cache_->insert_object(found.ticket, *found.collection, name, record);
+    } else {
+      record->drop();
     }
+    found.record = std::move(record);
   }
-  return {};
+  if (!found.record->exists) return no_object(collection, name);
+  return std::move(found.record);
+}
+
+Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, BodyId body,
+                                                              std::uint32_t page) {
+  ReadCache::Found found = cache_->find_page(body, page, view.lsn(), ReadCache::Count::kNo);
+  if (found.record != nullptr) return std::move(found.record);
+  bool newest = false;
+  HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(body, page), &newest));
+  auto record = std::make_shared<CachedRecord>();
+  record->serial = cache_->new_serial();
+  record->as_of = view.lsn();
+  record->exists = value.has_value();
+  if (value.has_value()) {
+    HEXAD_TRY_ASSIGN(record->page, decode_page(*value, page, parts_.shape->record));
+  }
+  if (newest) {
+    cache_->insert_page(found.ticket, body, page, record);
+  } else {
+    record->drop();
+  }
+  return std::shared_ptr<const CachedRecord>(std::move(record));
+}
+
+// Every entry is looked up in the state of now, one after the other; see N5 of core/read_cache.h
+// for why together they are one state all the same.
+bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
+  if (out.size() > ReadCache::kLargestRead) return false;
+  const ObjectRecord& object = record.object;
+  if (object.body == 0) {
+    return copy_from_cache(*cache_, object.extents, record.serial, offset, out);
+  }
+  static_assert(ReadCache::kLargestRead <= kPageSpan);
+  std::shared_ptr<const CachedRecord> pages[2];
+  for (std::uint64_t done = 0, i = 0; done < out.size(); ++i) {
+    const std::uint64_t at = offset + done;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
+    pages[i] = cache_
+                   ->find_page(object.body, static_cast<std::uint32_t>(at / kPageSpan), kMaxLsn,
+                               ReadCache::Count::kYes)
+                   .record;
+    if (pages[i] == nullptr || !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at,
+                                                out.subspan(done, length))) {
+      return false;
+    }
+    done += length;
+  }
+  for (const auto& page : pages) {
+    if (page != nullptr && page->dropped()) return false;
+  }
+  return !record.dropped();
+}
+
+Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
+                                  MutByteView out) {
+  const ObjectRecord& object = record.object;
+  HEXAD_ASSERT(offset + out.size() <= object.size);
+  const bool keep = cache_->enabled() && out.size() <= ReadCache::kLargestRead;
+  const auto serial_of = [&](const CachedRecord& of) {
+    return keep && !of.dropped() ? of.serial : 0;
+  };
+  ReadGather gather(*reader_, *cache_);
+  if (object.body == 0) {
+    HEXAD_TRY(gather.add(object.extents, serial_of(record), nullptr, offset, out));
+    return gather.finish();
+  }
+  for (std::uint64_t done = 0; done < out.size();) {
+    const std::uint64_t at = offset + done;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
+    HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> page,
+                     find_page(view, object.body, static_cast<std::uint32_t>(at / kPageSpan)));
+    HEXAD_TRY(gather.add(page->page, serial_of(*page), page, at, out.subspan(done, length)));
+    done += length;
+  }
+  return gather.finish();
 }
 
 Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(const ObjectRecord record, find_object(*state.view, collection, name));
-  if (record.size > kMaxGetSize) {
-    return Error{ErrorCode::kTooBig,
-                 "object " + printable(collection) + "/" + printable(name) + ": " +
-                     std::to_string(record.size) + " bytes, get() returns at most " +
-                     format_size(kMaxGetSize),
-                 "Read ranges of it, or open_reader()."};
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+    if (found.record != nullptr) {
+      if (!found.record->exists) return no_object(collection, name);
+      const std::uint64_t size = found.record->object.size;
+      if (size > kMaxGetSize) return too_big(collection, name, size);
+      if (size <= ReadCache::kLargestRead) {
+        Bytes bytes(size);
+        if (read_from_cache(*found.record, 0, bytes)) {
+          cache_->note_served(found.ticket, size);
+          return bytes;
+        }
+      }
+    }
   }
-  Bytes bytes(record.size);
-  const Status status = read_range(*state.view, record, 0, bytes);
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  if (record->object.size > kMaxGetSize) return too_big(collection, name, record->object.size);
+  Bytes bytes(record->object.size);
+  const Status status = read_through_cache(*state.view, *record, 0, bytes);
   if (!status.ok()) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
@@ -120,11 +231,30 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
 
 Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view name,
                                    std::uint64_t offset, MutByteView into) {
+  const auto length_of = [&](const CachedRecord& record) {
+    return offset >= record.object.size
+               ? 0
+               : std::min<std::uint64_t>(into.size(), record.object.size - offset);
+  };
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+    if (found.record != nullptr) {
+      if (!found.record->exists) return no_object(collection, name);
+      const std::uint64_t length = length_of(*found.record);
+      if (length == 0) return length;
+      if (read_from_cache(*found.record, offset, into.first(length))) {
+        cache_->note_served(found.ticket, length);
+        return length;
+      }
+    }
+  }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(const ObjectRecord record, find_object(*state.view, collection, name));
-  if (offset >= record.size) return std::uint64_t{0};
-  const std::uint64_t length = std::min<std::uint64_t>(into.size(), record.size - offset);
-  const Status status = read_range(*state.view, record, offset, into.first(length));
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  const std::uint64_t length = length_of(*record);
+  if (length == 0) return length;
+  const Status status = read_through_cache(*state.view, *record, offset, into.first(length));
   if (!status.ok()) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
@@ -174,15 +304,31 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
 }
 
 Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
+    // Of an object with pages the numbers come from all of them.
+    if (found.record != nullptr && found.record->object.body == 0) return found.record->stat;
+  }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(const ObjectRecord record, find_object(*state.view, collection, name));
-  return stat_of(*state.view, record);
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  if (record->object.body == 0) return record->stat;
+  return stat_of(*state.view, record->object);
 }
 
 Result<Attributes> Engine::attributes(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
+    if (found.record != nullptr) return found.record->object.attributes;
+  }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(ObjectRecord record, find_object(*state.view, collection, name));
-  return std::move(record.attributes);
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  return record->object.attributes;
 }
 
 Result<ListPage> Engine::list(std::string_view collection, const ListOptions& options) {

@@ -197,6 +197,7 @@ std::vector<EffectiveOption> Engine::effective_options() const {
           format_size(given.max_in_flight));
   runtime("stream_buffer", given.stream_buffer, defaults.stream_buffer,
           format_size(given.stream_buffer));
+  runtime("cache_size", given.cache_size, defaults.cache_size, format_size(given.cache_size));
   runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
           static_cast<std::uint64_t>(defaults.flush_sharing),
           given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");
@@ -220,6 +221,16 @@ void Engine::fold_counters() {
     flushes += member.device->traffic().flushes.load(std::memory_order_relaxed) +
                member.device->traffic().durable_writes.load(std::memory_order_relaxed);
   }
+  const ReadCache::Tally cached = cache_->take_tally();
+  counters.add(CounterId::kReads, cached.reads);
+  counters.add(CounterId::kBytesRead, cached.bytes_read);
+  counters.add(CounterId::kCacheRecordHits, cached.record_hits);
+  counters.add(CounterId::kCacheRecordMisses, cached.record_misses);
+  counters.add(CounterId::kCacheBlockHits, cached.block_hits);
+  counters.add(CounterId::kCacheBlockMisses, cached.block_misses);
+  counters.add(CounterId::kCacheReads, cached.reads);
+  counters.add(CounterId::kCacheBytesRead, cached.bytes_read);
+  counters.add(CounterId::kCacheEvictions, cached.evictions);
   counters.set(CounterId::kFlushes, flushes);
   counters.set(CounterId::kCompressSuccess, values.compress_success_count);
   counters.set(CounterId::kCompressRejected, values.compress_rejected_count);

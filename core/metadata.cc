@@ -6,8 +6,12 @@
 namespace hexad::core {
 
 void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
-  const io::Lock lock(mutex_);
-  active_->apply(lsn, key, value);
+  {
+    const io::Lock lock(mutex_);
+    active_->apply(lsn, key, value);
+  }
+  // Afterwards: who looks the key up in between finds the version in the memtable (N1).
+  if (cache_ != nullptr) cache_->invalidate(key);
 }
 
 void Metadata::erase_after(Lsn lsn) {
@@ -92,9 +96,14 @@ void Metadata::unfreeze() {
   ++erase_generation_;
 }
 
-Result<std::optional<std::string>> MetaView::get(std::string_view key) {
+Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* newest) {
   {
     const io::Lock lock(metadata_.mutex_);
+    if (newest != nullptr) {
+      // Without a freeze() since the view was made, only the active table has versions above it.
+      const auto latest = active_->get(key);
+      *newest = active_ == metadata_.active_ && (!latest.has_value() || latest->lsn <= lsn_);
+    }
     for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
       if (table == nullptr) continue;
       if (const auto found = table->get(key, lsn_)) {

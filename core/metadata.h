@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/read_cache.h"
 #include "io/executor.h"
 #include "kv/index.h"
 #include "kv/memtable.h"
@@ -26,8 +27,9 @@ class Metadata;
 class MetaView {
  public:
   Lsn lsn() const { return lsn_; }
-  // The value, or nothing.
-  Result<std::optional<std::string>> get(std::string_view key);
+  // The value, or nothing. `newest`, when given, says whether the state of now has no version of
+  // the key above lsn(), pending ones included: N2 (b) of core/read_cache.h.
+  Result<std::optional<std::string>> get(std::string_view key, bool* newest = nullptr);
 
   // Walks the keys that exist, ascending. After an error it is not valid.
   class Cursor {
@@ -73,6 +75,10 @@ class Metadata {
   Metadata(io::Executor& executor, kv::Index& index)
       : mutex_(executor), index_(index), active_(std::make_shared<kv::Memtable>()) {}
 
+  // Tells this cache of every key that is applied from now on (N1 of core/read_cache.h). Before
+  // other threads; it outlives the last apply().
+  void set_cache(ReadCache* cache) { cache_ = cache; }
+
   void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value);
   // Drops what was applied above `lsn`: commits that were cut.
   void erase_after(Lsn lsn);
@@ -99,6 +105,7 @@ class Metadata {
 
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
+  ReadCache* cache_ = nullptr;
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here

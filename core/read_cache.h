@@ -1,0 +1,174 @@
+// What reads remember, under one budget: decoded records and pages, so that a read neither asks the
+// index nor decodes; and user bytes, so that it neither asks a device, nor verifies, nor
+// decompresses. Both kinds compete for the same memory (core/s3_fifo.h).
+//
+// A record here is the newest one of its key, durable, with nothing pending. The argument:
+//
+//   N1  Metadata::apply(n, key) puts version n into the memtable first and calls invalidate(key)
+//       then; both before n is enqueued, and so before n is durable.
+//   N2  A record is inserted with a ticket that was taken before its key was looked up in the view,
+//       and only when (a) no invalidate() has come to the shard since, and (b) the view knew no
+//       version of the key above its own LSN (MetaView::get, `newest`).
+//   N3  So an entry is what every state from `as_of`, the LSN of the view it was read at, to the
+//       durable state of now says about the key. A version n that it misses would have been
+//       applied before the look-up, then (b) has seen it; or after it, then its invalidate() comes
+//       after the ticket and either meets (a) or removes the entry, before n is durable (N1).
+//   N4  Checkpoints, failed ones too, change where an answer is found and not what it is. What they
+//       write without apply(), zone images and totals of counters, is never inserted.
+//   N5  A value that the cache has let go of says dropped(). Whoever puts several entries together
+//       looks them up one by one and then asks all of them: if none is dropped, all of them were
+//       current at the time of the last look-up.
+//   N6  Bytes are found through the record they were read for: their key is the serial of that
+//       record, which no other one ever gets. So it does not matter when the space of a blob is
+//       used again: whoever finds the record finds its bytes, and no one finds bytes whose record
+//       is gone. They were verified when they were read, at a state that was pinned.
+//
+// Any thread. Lock order: the mutexes of the shards are leaves, one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "core/keys.h"
+#include "core/record.h"
+#include "core/s3_fifo.h"
+#include "core/types.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+// Of an object or of a page; never changes once it is shared. One that could not be inserted says
+// dropped() like one that had to go: blocks for it would never be found.
+struct CachedRecord : CacheValue {
+  std::uint64_t serial = 0;  // N6; set by ReadCache::new_serial()
+  Lsn as_of = 0;             // N3
+  bool exists = false;       // false: the key has no value
+  ObjectRecord object;       // of an object
+  ObjectStat stat;           // of an object without pages
+  ExtentList page;           // of a page
+
+  // The extents of page 0 of an object without pages, or of a page.
+  const ExtentList& extents() const { return page.empty() ? object.extents : page; }
+};
+
+// A piece of a blob's user bytes.
+struct CachedBlock : CacheValue {
+  Bytes bytes;
+};
+
+class ReadCache {
+ public:
+  // Reads of more bytes neither look for blocks nor leave any.
+  static constexpr std::uint64_t kLargestRead = 256 * 1024;
+
+  // `capacity`: bytes of memory, all included; 0: keeps nothing. `block`: the size of the pieces in
+  // which a blob's user bytes are kept, bytes; the last one of a blob is as long as what is left.
+  // The executor outlives it.
+  ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block = 16384);
+  ~ReadCache();
+
+  bool enabled() const { return !shards_.empty(); }
+  std::uint64_t block_size() const { return block_; }
+
+  // --- records ---
+
+  // The moment of a look-up in a shard.
+  struct Ticket {
+    std::uint32_t shard = 0;
+    std::uint64_t generation = 0;
+  };
+  enum class Count : std::uint8_t { kYes, kNo };
+  struct Found {
+    std::optional<CollectionId> collection;
+    std::shared_ptr<const CachedRecord> record;  // null: not here
+    Ticket ticket;
+  };
+  // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
+  // kMaxLsn is the state of now. Only hits and misses of Count::kYes are counted.
+  Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
+  Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
+  // Under N2; silently not when (a) fails. The caller answers for (b).
+  void insert_collection(const Ticket& ticket, std::string_view collection, CollectionId id,
+                         Lsn as_of);
+  void insert_object(const Ticket& ticket, CollectionId collection, std::string_view name,
+                     std::shared_ptr<const CachedRecord> record);
+  void insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
+                   std::shared_ptr<const CachedRecord> record);
+  std::uint64_t new_serial() { return next_serial_.fetch_add(1, std::memory_order_relaxed); }
+
+  // The key has a new version that is not durable yet (N1). Takes the blocks of a small record
+  // along; those of a large one age.
+  void invalidate(std::string_view key);
+
+  // --- blocks ---
+
+  // Block `block` of the blob behind extent `extent` of the record with that serial.
+  struct BlockKey {
+    std::uint64_t serial = 0;
+    std::uint32_t extent = 0;  // index in the record's list
+    std::uint32_t block = 0;   // begins at block * block_size() of the blob's user bytes
+  };
+  std::shared_ptr<const CachedBlock> find_block(const BlockKey& key, Count count);
+  void insert_block(const BlockKey& key, ByteView bytes);
+
+  // --- counting ---
+
+  // A read of so many bytes was answered from here; `ticket` spreads the counting.
+  void note_served(const Ticket& ticket, std::uint64_t bytes);
+  struct Tally {
+    std::uint64_t record_hits = 0;
+    std::uint64_t record_misses = 0;
+    std::uint64_t block_hits = 0;
+    std::uint64_t block_misses = 0;
+    std::uint64_t evictions = 0;
+    std::uint64_t reads = 0;       // note_served()
+    std::uint64_t bytes_read = 0;  // note_served()
+  };
+  // What was counted since the last call.
+  Tally take_tally();
+  struct Usage {
+    std::uint64_t records = 0;  // bytes
+    std::uint64_t blocks = 0;   // bytes
+    std::uint64_t total = 0;    // bytes, tables included; at most the capacity
+  };
+  Usage usage();
+
+  void check_invariants();  // S1 to S4 of every shard; for tests
+
+ private:
+  struct Shard;
+  struct Collection {
+    CollectionId id = 0;
+    Lsn as_of = 0;
+  };
+  struct Place {
+    CacheKey key;
+    std::uint64_t hash = 0;
+    std::uint32_t shard = 0;
+  };
+
+  std::uint32_t shard_of(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash >> 40) &
+           (static_cast<std::uint32_t>(shards_.size()) - 1);
+  }
+  Place object_place(CollectionId collection, std::string_view name) const;
+  Place page_place(BodyId body, std::uint32_t page) const;
+  Place block_place(const BlockKey& key) const;
+  void insert(const Ticket& ticket, const Place& place, std::shared_ptr<const CachedRecord> record);
+  void invalidate(const Place& place);
+  void drop_blocks(const CachedRecord& record);
+
+  std::uint64_t block_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // a power of two, or none
+  std::atomic<std::uint64_t> next_serial_{1};
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,161 @@
+#include "core/read_gather.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+// User bytes that are asked of the devices at once: enough to keep all of them busy, and a bound
+// for the buffers of stored bytes behind it.
+constexpr std::uint64_t kReadAtOnce = 8 << 20;
+
+ByteView inline_part(const Extent& extent, const Piece& piece) {
+  return as_bytes(extent.bytes).subspan(piece.from, piece.length);
+}
+
+// Copies the part of a blob's bytes from `from` on.
+bool copy_blocks(ReadCache& cache, ReadCache::BlockKey key, std::uint64_t from, MutByteView out) {
+  const std::uint64_t size = cache.block_size();
+  while (!out.empty()) {
+    key.block = static_cast<std::uint32_t>(from / size);
+    const auto block = cache.find_block(key, ReadCache::Count::kYes);
+    if (block == nullptr) return false;
+    const std::uint64_t skip = from % size;
+    const std::uint64_t length = std::min<std::uint64_t>(out.size(), block->bytes.size() - skip);
+    copy_bytes(out, ByteView(block->bytes).subspan(skip, length));
+    out = out.subspan(length);
+    from += length;
+  }
+  return true;
+}
+
+}  // namespace
+
+Status ReadGather::add(const ExtentList& extents, std::uint64_t serial,
+                       std::shared_ptr<const void> owner, std::uint64_t at, MutByteView out) {
+  if (owner != nullptr) owners_.push_back(std::move(owner));
+  for (const Piece& piece : lookup(extents, at, out.size())) {
+    const MutByteView part = out.subspan(piece.offset - at, piece.length);
+    switch (piece.kind) {
+      case PieceKind::kHole:
+        fill_zero(part);
+        break;
+      case PieceKind::kInline:
+        copy_bytes(part, inline_part(extents[piece.extent], piece));
+        break;
+      case PieceKind::kBlob:
+        if (const Blob& blob = extents[piece.extent].blob; serial == 0) {
+          ranges_.push_back({&blob, piece.from, part});
+          in_flight_ += part.size();
+        } else {
+          add_blocks(blob, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from, part);
+        }
+        break;
+    }
+  }
+  if (in_flight_ >= kReadAtOnce) return finish();
+  return {};
+}
+
+void ReadGather::add_blocks(const Blob& blob, const ReadCache::BlockKey& key, std::uint64_t from,
+                            MutByteView out) {
+  const std::uint64_t size = cache_.block_size();
+  const std::uint64_t end = from + out.size();
+  const std::uint64_t after = divide_up(end, size);
+  std::uint64_t missing = from / size;  // blocks from here to the present one are not there
+  const auto fill_up_to = [&](std::uint64_t block) {
+    if (missing < block) {
+      const ReadCache::BlockKey first{key.serial, key.extent, static_cast<std::uint32_t>(missing)};
+      add_fill(blob, first, block - missing, from, out);
+    }
+    missing = block + 1;
+  };
+  for (std::uint64_t index = missing; index < after; ++index) {
+    const ReadCache::BlockKey here{key.serial, key.extent, static_cast<std::uint32_t>(index)};
+    const auto block = cache_.find_block(here, ReadCache::Count::kNo);
+    if (block == nullptr) continue;
+    fill_up_to(index);
+    const std::uint64_t begin = std::max(from, index * size);
+    const std::uint64_t stop = std::min(end, index * size + block->bytes.size());
+    copy_bytes(out.subspan(begin - from),
+               ByteView(block->bytes).subspan(begin - index * size, stop - begin));
+  }
+  fill_up_to(after);
+}
+
+void ReadGather::add_fill(const Blob& blob, const ReadCache::BlockKey& first, std::uint64_t count,
+                          std::uint64_t from, MutByteView out) {
+  const std::uint64_t size = cache_.block_size();
+  const std::uint64_t begin = first.block * size;
+  const std::uint64_t end = std::min<std::uint64_t>(blob.raw, begin + count * size);
+  const std::uint64_t wanted_begin = std::max(begin, from);
+  const std::uint64_t wanted_end = std::min<std::uint64_t>(end, from + out.size());
+  Fill fill;
+  fill.first = first;
+  const MutByteView wanted = out.subspan(wanted_begin - from, wanted_end - wanted_begin);
+  MutByteView into = wanted;
+  if (wanted.size() != end - begin) {
+    fill.buffer = AlignedBuffer(end - begin);
+    fill.wanted = wanted_begin - begin;
+    fill.out = wanted;
+    into = fill.buffer.bytes();
+  }
+  fill.bytes = into;
+  ranges_.push_back({&blob, begin, into});
+  in_flight_ += into.size();
+  fills_.push_back(std::move(fill));
+}
+
+Status ReadGather::finish() {
+  if (!ranges_.empty()) HEXAD_TRY(reader_.read(ranges_));
+  const std::uint64_t size = cache_.block_size();
+  for (const Fill& fill : fills_) {
+    ReadCache::BlockKey key = fill.first;
+    for (std::uint64_t at = 0; at < fill.bytes.size(); at += size, ++key.block) {
+      cache_.insert_block(
+          key, fill.bytes.subspan(at, std::min<std::uint64_t>(size, fill.bytes.size() - at)));
+    }
+    if (!fill.buffer.empty())
+      copy_bytes(fill.out, fill.bytes.subspan(fill.wanted, fill.out.size()));
+  }
+  ranges_.clear();
+  fills_.clear();
+  owners_.clear();
+  in_flight_ = 0;
+  return {};
+}
+
+bool copy_from_cache(ReadCache& cache, const ExtentList& extents, std::uint64_t serial,
+                     std::uint64_t at, MutByteView out) {
+  // The usual small object, without a list of pieces.
+  if (extents.size() == 1 && !extents[0].is_inline() && extents[0].offset <= at &&
+      at + out.size() <= extents[0].end()) {
+    return copy_blocks(cache, {serial, 0, 0}, extents[0].blob_offset + (at - extents[0].offset),
+                       out);
+  }
+  for (const Piece& piece : lookup(extents, at, out.size())) {
+    const MutByteView part = out.subspan(piece.offset - at, piece.length);
+    switch (piece.kind) {
+      case PieceKind::kHole:
+        fill_zero(part);
+        break;
+      case PieceKind::kInline:
+        copy_bytes(part, inline_part(extents[piece.extent], piece));
+        break;
+      case PieceKind::kBlob:
+        if (!copy_blocks(cache, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from,
+                         part)) {
+          return false;
+        }
+        break;
+    }
+  }
+  return true;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,137 @@
+// A bounded map that keeps what is asked for again and lets go of what is read once: S3-FIFO (Yang,
+// Zhang, Qiu, Yue, Rashmi: "FIFO queues are all you need for cache eviction", SOSP 2023).
+//
+//              new                              asked for twice while in `small`
+//   put() ------------> [ small: a tenth ] -----------------------------> [ main: the rest ]
+//     |                        | not asked for                              |  asked for: again
+//     | remembered             v                                            |  at the head, once
+//     |                  [ ghost: hashes only ]                             v  for each time
+//     +-----------------------------------------> main                   dropped
+//
+// A scan passes through `small` and leaves `main` alone. All operations are O(1), amortised.
+//
+// Memory is counted with everything that it costs: entries, keys, tables, the allocator's share,
+// and what the caller says a value holds. bytes() never exceeds the capacity after a call.
+//
+// Invariants, checked by check_invariants()
+//   S1  every entry is in exactly one queue and in the bucket of its hash; no key twice
+//   S2  the bytes of a queue, and those of a kind, are the sums of their entries' charges
+//   S3  bytes() <= capacity, unless there are no entries
+//   S4  dropped() of a value is false as long as it is an entry's, and true from then on
+//
+// Not thread-safe: the owner locks.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace hexad::core {
+
+// What entries hold. A value is shared: whoever got it keeps it although the cache lets go.
+class CacheValue {
+ public:
+  CacheValue() = default;
+  virtual ~CacheValue() = default;
+  CacheValue(const CacheValue&) = delete;
+  CacheValue& operator=(const CacheValue&) = delete;
+  // The cache has let go of it, for whatever reason, and would not tell that it is out of date.
+  bool dropped() const { return dropped_.load(std::memory_order_acquire); }
+  // For the cache. For good.
+  void drop() const { dropped_.store(true, std::memory_order_release); }
+
+ private:
+  mutable std::atomic<bool> dropped_{false};
+};
+
+struct CacheKey {
+  std::uint32_t kind = 0;  // below S3Fifo::kKinds
+  std::uint64_t id = 0;
+  std::uint64_t sub = 0;
+  std::string_view text;
+
+  bool operator==(const CacheKey&) const = default;
+};
+
+// Spreads all bits of a word over all bits of the result.
+constexpr std::uint64_t mix_bits(std::uint64_t x) {
+  x = (x ^ (x >> 32)) * 0x9FB21C651E98DF25;
+  x = (x ^ (x >> 29)) * 0xD6E8FEB86659FD93;
+  return x ^ (x >> 32);
+}
+
+class S3Fifo {
+ public:
+  static constexpr std::uint32_t kKinds = 3;
+  // One allocation costs about so much beyond its size, bytes.
+  static constexpr std::uint64_t kAllocation = 16;
+
+  explicit S3Fifo(std::uint64_t capacity);
+  ~S3Fifo();
+  S3Fifo(const S3Fifo&) = delete;
+  S3Fifo& operator=(const S3Fifo&) = delete;
+
+  // `hash` is the caller's, of the whole key, the same in every call.
+  // Counts as one time that it was asked for. Null: not there.
+  std::shared_ptr<const CacheValue> get(const CacheKey& key, std::uint64_t hash);
+  // Replaces what is there. `charge`: bytes that the value holds, itself included. False, and no
+  // entry with this key, when that is more than an eighth of the capacity.
+  bool put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
+           std::uint64_t charge);
+  // Takes the entry out and returns its value; null: there was none.
+  std::shared_ptr<const CacheValue> erase(const CacheKey& key, std::uint64_t hash);
+
+  // Memory of the owner's that counts too, bytes.
+  void set_outside(std::uint64_t bytes);
+
+  std::uint64_t bytes() const { return small_.bytes + main_.bytes + tables() + outside_; }
+  std::uint64_t entries() const { return entries_; }
+  std::uint64_t capacity() const { return capacity_; }
+  // Bytes of the entries of one kind, and what was let go of because of the capacity alone.
+  std::uint64_t bytes_of(std::uint32_t kind) const { return by_kind_[kind]; }
+  std::uint64_t evictions() const { return evictions_; }
+
+  // S1 to S4. For tests. Cost: everything.
+  void check_invariants() const;
+
+ private:
+  struct Entry;
+  struct Queue {
+    Entry* head = nullptr;
+    Entry* tail = nullptr;
+    std::uint64_t bytes = 0;
+    std::uint64_t count = 0;
+  };
+  struct Ghost {
+    std::uint32_t mark = 0;    // high half of a hash
+    std::uint32_t number = 0;  // when; 0: empty
+  };
+
+  std::uint64_t tables() const { return buckets_.size() * (sizeof(Entry*) + sizeof(Ghost)); }
+  Entry** find(const CacheKey& key, std::uint64_t hash);
+  void push(Queue& queue, Entry* entry);
+  static void unlink(Queue& queue, Entry* entry);
+  void grow();
+  void shrink_to_capacity();
+  void remove(Entry** place);
+  void evict(Entry* entry);
+  bool take_ghost(std::uint64_t hash);
+  void add_ghost(std::uint64_t hash);
+
+  std::uint64_t capacity_;
+  std::uint64_t outside_ = 0;
+  std::vector<Entry*> buckets_;  // chains; a power of two
+  std::vector<Ghost> ghosts_;    // as many, direct-mapped
+  std::uint32_t ghost_number_ = 0;
+  Queue small_;
+  Queue main_;
+  std::uint64_t entries_ = 0;
+  std::uint64_t evictions_ = 0;
+  std::array<std::uint64_t, kKinds> by_kind_{};
+};
+
+}  // namespace hexad::core

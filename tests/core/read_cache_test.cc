@@ -1,0 +1,220 @@
+#include "core/read_cache.h"
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <thread>
+
+#include "base/units.h"
+#include "io/rng.h"
+
+namespace hexad::core {
+namespace {
+
+using Count = ReadCache::Count;
+
+std::shared_ptr<CachedRecord> record_of(ReadCache& cache, Lsn version, Lsn as_of) {
+  auto record = std::make_shared<CachedRecord>();
+  record->serial = cache.new_serial();
+  record->as_of = as_of;
+  record->exists = true;
+  record->object.version = version;
+  return record;
+}
+
+struct Fixture {
+  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  ReadCache cache{*executor, 1_MiB};
+
+  // What a reader does that finds the key outside: look up, then insert.
+  void learn(std::string_view name, Lsn version) {
+    const ReadCache::Found found = cache.find_object("c", name, kMaxLsn, Count::kNo);
+    cache.insert_collection(found.ticket, "c", 7, version);
+    cache.insert_object(found.ticket, 7, name, record_of(cache, version, version));
+  }
+  std::optional<Lsn> version(std::string_view name, Lsn at = kMaxLsn) {
+    const auto record = cache.find_object("c", name, at, Count::kYes).record;
+    return record == nullptr ? std::nullopt : std::optional<Lsn>(record->object.version);
+  }
+};
+
+TEST_CASE("read_cache: an object is found by names once both names were learned") {
+  Fixture fixture;
+  REQUIRE_FALSE(fixture.version("a").has_value());
+  fixture.learn("a", 5);
+  REQUIRE(fixture.version("a") == 5);
+  REQUIRE_FALSE(fixture.version("b").has_value());
+  REQUIRE_FALSE(
+      fixture.cache.find_object("other", "a", kMaxLsn, Count::kNo).collection.has_value());
+}
+
+TEST_CASE("read_cache: what is newer than the asked state is not here") {
+  Fixture fixture;
+  fixture.learn("a", 5);
+  REQUIRE_FALSE(fixture.version("a", 4).has_value());
+  REQUIRE(fixture.version("a", 5) == 5);
+}
+
+TEST_CASE("read_cache: a record read before an invalidation cannot be inserted after it") {
+  Fixture fixture;
+  const ReadCache::Found found = fixture.cache.find_object("c", "a", kMaxLsn, Count::kNo);
+  const auto old = record_of(fixture.cache, 1, 1);
+  fixture.cache.invalidate(object_key(7, "a"));
+  fixture.cache.insert_collection(found.ticket, "c", 7, 1);
+  fixture.cache.insert_object(found.ticket, 7, "a", old);
+  REQUIRE(old->dropped());
+  REQUIRE_FALSE(fixture.version("a").has_value());
+  fixture.learn("a", 2);
+  REQUIRE(fixture.version("a") == 2);
+}
+
+TEST_CASE("read_cache: a collection that changes is forgotten for all of its objects") {
+  Fixture fixture;
+  for (int i = 0; i < 50; ++i) fixture.learn("object" + std::to_string(i), 3);
+  REQUIRE(fixture.version("object7") == 3);
+  fixture.cache.invalidate(collection_key("c"));
+  for (int i = 0; i < 50; ++i) REQUIRE_FALSE(fixture.version("object" + std::to_string(i)));
+}
+
+TEST_CASE("read_cache: pages have keys of their own, and other keys do not matter") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  const auto ticket = cache.find_page(9, 2, kMaxLsn, Count::kNo).ticket;
+  const auto page = record_of(cache, 0, 4);
+  cache.insert_page(ticket, 9, 2, page);
+  for (const std::string& key : {page_key(9, 1), page_key(8, 2), writer_key(9), zone_key(1),
+                                 meta_key("counters"), std::string("?"), std::string()}) {
+    cache.invalidate(key);
+  }
+  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNo).record == page);
+  REQUIRE(cache.find_page(9, 2, 3, Count::kNo).record == nullptr);
+  cache.invalidate(page_key(9, 2));
+  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNo).record == nullptr);
+  REQUIRE(page->dropped());
+}
+
+TEST_CASE("read_cache: bytes are found through their record alone, and go with it") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNo).ticket;
+  const auto record = record_of(cache, 1, 1);
+  Extent extent;
+  extent.length = 20'000;
+  extent.blob.raw = 20'000;
+  record->object.extents.push_back(extent);
+  cache.insert_collection(ticket, "c", 7, 1);
+  cache.insert_object(ticket, 7, "a", record);
+  const Bytes first(16'384, std::byte{1});
+  const Bytes second(3'616, std::byte{2});
+  cache.insert_block({record->serial, 0, 0}, first);
+  cache.insert_block({record->serial, 0, 1}, second);
+  REQUIRE(cache.find_block({record->serial, 0, 0}, Count::kYes)->bytes == first);
+  REQUIRE(cache.find_block({record->serial, 0, 1}, Count::kYes)->bytes == second);
+  REQUIRE(cache.find_block({record->serial, 1, 0}, Count::kYes) == nullptr);
+  REQUIRE(cache.find_block({record->serial + 1, 0, 0}, Count::kYes) == nullptr);
+  REQUIRE(cache.usage().blocks > 20'000);
+  cache.invalidate(object_key(7, "a"));
+  REQUIRE(cache.usage().blocks == 0);
+  const ReadCache::Tally tally = cache.take_tally();
+  REQUIRE(tally.block_hits == 2);
+  REQUIRE(tally.block_misses == 2);
+  REQUIRE(cache.take_tally().block_hits == 0);
+}
+
+TEST_CASE("read_cache: memory stays within the budget, names of collections included") {
+  const auto executor = io::make_thread_executor(1);
+  for (const std::uint64_t capacity : {1_MiB, 3_MiB, 20_MiB}) {
+    CAPTURE(capacity);
+    ReadCache cache(*executor, capacity);
+    io::Rng rng(capacity);
+    const Bytes block(16'384);
+    for (std::uint64_t i = 0; i < 3000; ++i) {
+      const std::string name = "object" + std::to_string(i);
+      const std::string collection = std::string(200, 'c') + std::to_string(i);
+      const auto ticket = cache.find_object(collection, name, kMaxLsn, Count::kNo).ticket;
+      cache.insert_collection(ticket, collection, static_cast<CollectionId>(i), 1);
+      const auto record = record_of(cache, 1, 1);
+      record->object.attributes["attribute"] = std::string(rng.below(2000), 'v');
+      cache.insert_object(ticket, static_cast<CollectionId>(i), name, record);
+      cache.insert_block({record->serial, 0, 0}, block);
+      if (i % 100 == 0) REQUIRE(cache.usage().total <= capacity);
+    }
+    REQUIRE(cache.usage().total <= capacity);
+    REQUIRE(cache.usage().total > capacity / 2);
+    REQUIRE(cache.take_tally().evictions > 0);
+    cache.check_invariants();
+  }
+}
+
+TEST_CASE("read_cache: without a budget nothing is kept and everything works") {
+  const auto executor = io::make_thread_executor(1);
+  ReadCache cache(*executor, 0);
+  REQUIRE_FALSE(cache.enabled());
+  const auto found = cache.find_object("c", "a", kMaxLsn, Count::kYes);
+  cache.insert_collection(found.ticket, "c", 7, 1);
+  cache.insert_object(found.ticket, 7, "a", record_of(cache, 1, 1));
+  cache.insert_block({1, 0, 0}, Bytes(10));
+  cache.invalidate(object_key(7, "a"));
+  REQUIRE(cache.find_object("c", "a", kMaxLsn, Count::kYes).record == nullptr);
+  REQUIRE(cache.find_page(1, 0, kMaxLsn, Count::kYes).record == nullptr);
+  REQUIRE(cache.find_block({1, 0, 0}, Count::kYes) == nullptr);
+  REQUIRE(cache.usage().total == 0);
+}
+
+// The protocol of N1 to N3: a writer changes the truth, then invalidates, then makes it durable;
+// readers look up, read the truth that is durable, insert. Nobody may find less than what was
+// durable when he began.
+TEST_CASE("read_cache: with writers and readers at once no one finds what was out of date") {
+  const auto executor = io::make_thread_executor(1);
+  ReadCache cache(*executor, 1_MiB);
+  constexpr int kKeys = 8;
+  struct Truth {
+    std::atomic<Lsn> applied{0};  // as the memtable has it, pending or not
+    std::atomic<Lsn> durable{0};
+  };
+  Truth truth[kKeys];
+  std::atomic<bool> stop{false};
+  std::atomic<std::uint64_t> wrong{0};
+  std::atomic<std::uint64_t> hits{0};
+  const auto name_of = [](std::uint64_t key) { return "object" + std::to_string(key); };
+  std::thread writer([&] {
+    io::Rng rng(1);
+    for (Lsn lsn = 1; lsn < 30'000; ++lsn) {
+      const std::uint64_t key = rng.below(kKeys);
+      truth[key].applied.store(lsn);
+      cache.invalidate(object_key(7, name_of(key)));
+      if (rng.chance(1, 50)) std::this_thread::yield();
+      truth[key].durable.store(lsn);
+      if (rng.chance(1, 500)) cache.invalidate(collection_key("c"));
+    }
+    stop.store(true);
+  });
+  std::vector<std::thread> readers;
+  for (std::uint64_t i = 0; i < 3; ++i) {
+    readers.emplace_back([&, i] {
+      io::Rng rng(i + 2);
+      while (!stop.load()) {
+        const std::uint64_t key = rng.below(kKeys);
+        const std::string name = name_of(key);
+        const Lsn least = truth[key].durable.load();
+        const auto found = cache.find_object("c", name, kMaxLsn, Count::kYes);
+        if (found.record != nullptr) {
+          hits.fetch_add(1);
+          if (found.record->object.version < least) wrong.fetch_add(1);
+          continue;
+        }
+        const Lsn at = truth[key].durable.load();
+        if (truth[key].applied.load() > at) continue;  // N2 (b)
+        cache.insert_collection(found.ticket, "c", 7, 0);
+        cache.insert_object(found.ticket, 7, name, record_of(cache, at, 0));
+      }
+    });
+  }
+  writer.join();
+  for (std::thread& reader : readers) reader.join();
+  REQUIRE(wrong.load() == 0);
+  REQUIRE(hits.load() > 0);
+  cache.check_invariants();
+}
+
+}  // namespace
+}  // namespace hexad::core
