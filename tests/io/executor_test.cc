@@ -1,3 +1,5 @@
+// io/clock.h is interface alone: the real clock is tested here, the simulated one in
+// sim_executor_test.cc.
 #include "io/executor.h"
 
 #include <atomic>

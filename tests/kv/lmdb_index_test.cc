@@ -1,3 +1,4 @@
+// kv/index.h is interface alone: this is its only implementation, and these are its tests.
 #include "kv/lmdb_index.h"
 
 #include <sys/mount.h>
