@@ -77,6 +77,10 @@ TEST_CASE("preallocate: what cannot fit is refused with numbers, before anything
   REQUIRE(preallocate(file.fd.get(), "file", 0, 4096).ok());
   struct statvfs room {};
   REQUIRE(fstatvfs(file.fd.get(), &room) == 0);
+  if (room.f_blocks == 0) {
+    WARN("SKIPPED: the file system does not tell its size");
+    return;
+  }
   const std::uint64_t free = room.f_bavail * room.f_frsize;
   for (const std::uint64_t size : {2 * free, std::uint64_t{1} << 43, std::uint64_t{1} << 62}) {
     const Status refused = preallocate(file.fd.get(), "the file", 4096, size);
