@@ -206,11 +206,12 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
       if (!found.record->exists) return no_object(collection, name);
       const std::uint64_t size = found.record->object.size;
       if (size > kMaxGetSize) return too_big(collection, name, size);
-      if (size <= ReadCache::kLargestRead) {
-        Bytes bytes(size);
-        if (read_from_cache(*found.record, 0, bytes)) {
+      if (size <= ReadCache::kLargestRead && found.record->object.body == 0) {
+        std::optional<Bytes> bytes =
+            get_from_cache(*cache_, found.record->object.extents, found.record->serial, size);
+        if (bytes.has_value()) {
           cache_->note_served(found.ticket, size);
-          return bytes;
+          return std::move(*bytes);
         }
       }
     }

@@ -18,20 +18,37 @@ ByteView inline_part(const Extent& extent, const Piece& piece) {
   return as_bytes(extent.bytes).subspan(piece.from, piece.length);
 }
 
-// Copies the part of a blob's bytes from `from` on.
-bool copy_blocks(ReadCache& cache, ReadCache::BlockKey key, std::uint64_t from, MutByteView out) {
+// Hands the parts of a blob's bytes in [from, from + length) to `take`, in order.
+template <typename Take>
+bool take_blocks(ReadCache& cache, ReadCache::BlockKey key, std::uint64_t from,
+                 std::uint64_t length, const Take& take) {
   const std::uint64_t size = cache.block_size();
-  while (!out.empty()) {
+  while (length > 0) {
     key.block = static_cast<std::uint32_t>(from / size);
     const auto block = cache.find_block(key, ReadCache::Count::kYes);
     if (block == nullptr) return false;
     const std::uint64_t skip = from % size;
-    const std::uint64_t length = std::min<std::uint64_t>(out.size(), block->bytes.size() - skip);
-    copy_bytes(out, ByteView(block->bytes).subspan(skip, length));
-    out = out.subspan(length);
-    from += length;
+    const ByteView part = ByteView(block->bytes).subspan(skip);
+    const std::uint64_t taken = std::min<std::uint64_t>(length, part.size());
+    take(part.first(taken));
+    length -= taken;
+    from += taken;
   }
   return true;
+}
+
+bool copy_blocks(ReadCache& cache, const ReadCache::BlockKey& key, std::uint64_t from,
+                 MutByteView out) {
+  return take_blocks(cache, key, from, out.size(), [&](ByteView part) {
+    copy_bytes(out, part);
+    out = out.subspan(part.size());
+  });
+}
+
+// One extent, not inline, that covers the range: the usual small object.
+bool is_one_blob(const ExtentList& extents, std::uint64_t at, std::uint64_t length) {
+  return extents.size() == 1 && !extents[0].is_inline() && extents[0].offset <= at &&
+         at + length <= extents[0].end();
 }
 
 }  // namespace
@@ -132,9 +149,8 @@ Status ReadGather::finish() {
 
 bool copy_from_cache(ReadCache& cache, const ExtentList& extents, std::uint64_t serial,
                      std::uint64_t at, MutByteView out) {
-  // The usual small object, without a list of pieces.
-  if (extents.size() == 1 && !extents[0].is_inline() && extents[0].offset <= at &&
-      at + out.size() <= extents[0].end()) {
+  // Without a list of pieces.
+  if (is_one_blob(extents, at, out.size())) {
     return copy_blocks(cache, {serial, 0, 0}, extents[0].blob_offset + (at - extents[0].offset),
                        out);
   }
@@ -156,6 +172,20 @@ bool copy_from_cache(ReadCache& cache, const ExtentList& extents, std::uint64_t 
     }
   }
   return true;
+}
+
+std::optional<Bytes> get_from_cache(ReadCache& cache, const ExtentList& extents,
+                                    std::uint64_t serial, std::uint64_t size) {
+  Bytes bytes;
+  if (is_one_blob(extents, 0, size)) {
+    bytes.reserve(size);
+    const auto append = [&](ByteView part) { bytes.insert(bytes.end(), part.begin(), part.end()); };
+    if (!take_blocks(cache, {serial, 0, 0}, extents[0].blob_offset, size, append)) return {};
+    return bytes;
+  }
+  bytes.resize(size);
+  if (!copy_from_cache(cache, extents, serial, 0, bytes)) return {};
+  return bytes;
 }
 
 }  // namespace hexad::core

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -59,5 +60,9 @@ class ReadGather {
 // been written.
 bool copy_from_cache(ReadCache& cache, const ExtentList& extents, std::uint64_t serial,
                      std::uint64_t at, MutByteView out);
+// The first `size` bytes, likewise; nothing when some are not there. Writes no byte twice, which
+// clearing the memory first would.
+std::optional<Bytes> get_from_cache(ReadCache& cache, const ExtentList& extents,
+                                    std::uint64_t serial, std::uint64_t size);
 
 }  // namespace hexad::core

@@ -158,5 +158,61 @@ TEST_CASE("metadata: changes that are cut are gone, those before them stay") {
   REQUIRE(*metadata.get_latest("b") == std::nullopt);
 }
 
+TEST_CASE("metadata: a view tells whether what it shows of a key is the newest there is") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  const auto newest_of = [](MetaView& view, std::string_view key) {
+    bool newest = false;
+    REQUIRE(view.get(key, &newest).ok());
+    return newest;
+  };
+  metadata.apply(1, "a", "1");
+  const auto view = std::move(metadata.view(1)).value();
+  REQUIRE(newest_of(*view, "a"));
+  REQUIRE(newest_of(*view, "b"));  // that it does not exist is an answer, too
+  // Pending, as far as the view can tell.
+  metadata.apply(2, "a", "2");
+  metadata.apply(3, "b", "3");
+  metadata.apply(4, "b", std::nullopt);
+  REQUIRE_FALSE(newest_of(*view, "a"));
+  REQUIRE_FALSE(newest_of(*view, "b"));
+  REQUIRE(newest_of(*view, "c"));
+  // From here on there may be newer versions where the view does not look.
+  metadata.freeze(4);
+  metadata.apply(5, "c", "5");
+  REQUIRE_FALSE(newest_of(*view, "c"));
+  REQUIRE_FALSE(newest_of(*view, "d"));
+  const auto later = std::move(metadata.view(5)).value();
+  for (const char* key : {"a", "b", "c", "d"}) REQUIRE(newest_of(*later, key));
+}
+
+TEST_CASE("metadata: every key that is applied is told to the cache, after it can be found") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  ReadCache cache(*fixture.executor, 1 << 20);
+  metadata.set_cache(&cache);
+  const auto learn = [&](Lsn version) {
+    const ReadCache::Found found = cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNo);
+    auto record = std::make_shared<CachedRecord>();
+    record->serial = cache.new_serial();
+    record->object.version = version;
+    cache.insert_collection(found.ticket, "c", 7, 0);
+    cache.insert_object(found.ticket, 7, "a", record);
+  };
+  const auto known = [&] {
+    return cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNo).record != nullptr;
+  };
+  learn(1);
+  REQUIRE(known());
+  metadata.apply(2, object_key(7, "b"), "2");
+  fixture.checkpoint(2);
+  REQUIRE(known());
+  metadata.apply(3, object_key(7, "a"), "3");
+  REQUIRE_FALSE(known());
+  learn(3);
+  metadata.apply(4, object_key(7, "a"), std::nullopt);
+  REQUIRE_FALSE(known());
+}
+
 }  // namespace
 }  // namespace hexad::core

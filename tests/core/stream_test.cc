@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
+#include "core/opening.h"
+#include "core/stream_reader.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -364,6 +366,69 @@ TEST_CASE("stream: a writer that finds no space fails as a whole and gives back 
   REQUIRE(available(store) == before);
   REQUIRE((get(store, "other") == noise(100'000, 1)));
   REQUIRE(deep_findings(store) == "");
+}
+
+// A reader keeps a copy of the pages of its object. Here it has room for none of them, as with an
+// object of more than 40 GiB; the smallest stream_buffer that a user may ask for would need 2.5
+// GiB.
+TEST_CASE("stream: an object with more pages than fit is read until it changes") {
+  StoreFixture fixture(stream_format());
+  constexpr std::uint64_t kSize = 5'000'000;
+  {
+    Store store = fixture.open();
+    const std::unique_ptr<ObjectWriter> writer = writer_of(store, "x");
+    REQUIRE(message_of(write_noise(*writer, kSize, 3)) == "");
+    REQUIRE(writer->commit().ok());
+    REQUIRE(store.close().ok());
+  }
+  Result<core::EngineParts> parts = core::open_parts(fixture.pool, {}, fixture.system);
+  REQUIRE(parts.ok());
+  parts->options.stream_buffer = 1;
+  core::Engine engine(std::move(parts).value());
+  REQUIRE(engine.start().ok());
+  const std::string whole(as_text(*engine.get(kBucket, "x")));
+  const auto commit = [&](Transaction&& t) { REQUIRE(engine.commit(std::move(t)).ok()); };
+  const auto open = [&] {
+    Result<std::unique_ptr<core::StreamReader>> reader =
+        core::StreamReader::open(engine, kBucket, "x");
+    REQUIRE(message_of(reader.status()) == "");
+    return std::move(reader).value();
+  };
+
+  const auto reader = open();
+  Bytes into(700'000);
+  std::string read;
+  for (int i = 0;; ++i) {
+    // Other changes and checkpoints do not matter.
+    if (i == 2) {
+      Transaction other;
+      other.put(kBucket, "y", as_bytes("y"));
+      commit(std::move(other));
+    }
+    if (i == 4) REQUIRE(engine.checkpoint().ok());
+    const Result<std::uint64_t> length = reader->read(into);
+    REQUIRE(message_of(length.status()) == "");
+    if (*length == 0) break;
+    read += as_text(ByteView(into).first(*length));
+  }
+  REQUIRE((read == whole));
+  reader->seek(1'234'567);
+  REQUIRE(*reader->read(into) == into.size());
+  REQUIRE((as_text(into) == whole.substr(1'234'567, into.size())));
+
+  const auto gone = open();
+  const auto changed = open();
+  REQUIRE(changed->read(into).ok());
+  Transaction change;
+  change.write(kBucket, "x", 4'000'000, as_bytes("changed"));
+  commit(std::move(change));
+  REQUIRE(code_of(changed->read(into)) == ErrorCode::kConflict);
+  REQUIRE(message_of(changed->read(into).status()).find("x") != std::string::npos);
+  Transaction removal;
+  removal.remove(kBucket, "x");
+  commit(std::move(removal));
+  REQUIRE(code_of(gone->read(into)) == ErrorCode::kConflict);
+  REQUIRE(engine.close().ok());
 }
 
 }  // namespace
