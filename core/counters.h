@@ -60,7 +60,7 @@ enum class CounterId : std::uint16_t {
   kCacheReads,      // reads that the cache answered alone; in kReads too
   kCacheBytesRead,  // user bytes of those; in kBytesRead too
   kCacheEvictions,  // entries that went because the cache was full
-  kCount,  // not a counter
+  kCount,           // not a counter
 };
 
 // BlueStore's name where BlueStore has the thing.

@@ -124,12 +124,21 @@ TEST_CASE("options: runtime sizes have bounds, and one transaction fits into wha
   options.max_transaction = 1_GiB;
   options.max_in_flight = 512_MiB;
   options.stream_buffer = 1;
+  options.cache_size = 1;
   options.access = static_cast<Access>(9);
   options.flush_sharing = static_cast<FlushSharing>(9);
   const std::string text = problems(options);
   INFO(text);
-  REQUIRE(lines(text) == 5);
+  REQUIRE(lines(text) == 6);
   REQUIRE(mentions(text, "max_in_flight is 512 MiB, less than one transaction may have, 1 GiB"));
+}
+
+TEST_CASE("options: a cache of no bytes is no cache, and legal") {
+  RuntimeOptions options;
+  options.cache_size = 0;
+  REQUIRE(problems(options).empty());
+  options.cache_size = 1_MiB - 1;
+  REQUIRE(lines(problems(options)) == 1);
 }
 
 }  // namespace
