@@ -60,7 +60,7 @@ TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of it
   REQUIRE(world.transactions() >= 40);
   REQUIRE(world.checkpoints() >= 2);
   REQUIRE(world.log_laps() >= 1);
-  REQUIRE(enumerate(world, subsets(1, 8, 64), "crash-own-caches") >= 50'000);
+  REQUIRE(enumerate(world, subsets(1, 8, 32), "crash-own-caches") >= 60'000);
 }
 
 TEST_CASE("crash: blocks of 4 KiB, torn whole") {
@@ -74,14 +74,15 @@ TEST_CASE("crash: blocks of 4 KiB, torn whole") {
   enumerate(world, subsets(2, 4, 8, 1), "crash-4k-blocks");
 }
 
+// Here one flush makes a group durable, and whatever of several groups it does not cover may be lost
+// or kept: many writes are pending at few moments, so each moment gets many samples.
 TEST_CASE("crash: all disks behind one cache") {
   CrashWorldOptions options;
   options.seed = 3;
   options.flush_domain = 0;
-  options.transactions = 48;
   CrashWorld world(options);
   world.run();
-  enumerate(world, subsets(3, 3, 4, 1), "crash-one-cache");
+  REQUIRE(enumerate(world, subsets(3, 9, 560), "crash-one-cache") >= 50'000);
 }
 
 TEST_CASE("crash: recovery crashes at each of its own writes") {
