@@ -206,9 +206,13 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
       if (!found.record->exists) return no_object(collection, name);
       const std::uint64_t size = found.record->object.size;
       if (size > kMaxGetSize) return too_big(collection, name, size);
-      if (size <= ReadCache::kLargestRead && found.record->object.body == 0) {
-        std::optional<Bytes> bytes =
-            get_from_cache(*cache_, found.record->object.extents, found.record->serial, size);
+      if (size <= ReadCache::kLargestRead) {
+        std::optional<Bytes> bytes;
+        if (found.record->object.body == 0) {
+          bytes = get_from_cache(*cache_, found.record->object.extents, found.record->serial, size);
+        } else if (Bytes paged(size); read_from_cache(*found.record, 0, paged)) {
+          bytes = std::move(paged);
+        }
         if (bytes.has_value()) {
           cache_->note_served(found.ticket, size);
           return std::move(*bytes);

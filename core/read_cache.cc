@@ -43,6 +43,13 @@ std::uint64_t heap_of_extents(const ExtentList& extents) {
   return bytes;
 }
 
+void tell(ReadCache::Count count, bool hit, std::uint64_t* hits, std::uint64_t* misses) {
+  if (count == ReadCache::Count::kYes ||
+      count == (hit ? ReadCache::Count::kHits : ReadCache::Count::kMisses)) {
+    ++*(hit ? hits : misses);
+  }
+}
+
 std::uint64_t memory_of(const CachedRecord& record) {
   std::uint64_t bytes = sizeof(CachedRecord) + 2 * S3Fifo::kAllocation;
   for (const auto& [name, value] : record.object.attributes) {
@@ -122,9 +129,7 @@ ReadCache::Found ReadCache::find_object(std::string_view collection, std::string
         shard.entries.get(key, mix_bits(text + known->second.id)));
     if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
   }
-  if (count == Count::kYes) {
-    ++(found.record != nullptr ? shard.tally.record_hits : shard.tally.record_misses);
-  }
+  tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
   return found;
 }
 
@@ -139,9 +144,7 @@ ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, C
   found.record =
       std::static_pointer_cast<const CachedRecord>(shard.entries.get(place.key, place.hash));
   if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
-  if (count == Count::kYes) {
-    ++(found.record != nullptr ? shard.tally.record_hits : shard.tally.record_misses);
-  }
+  tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
   return found;
 }
 
@@ -236,8 +239,7 @@ std::shared_ptr<const CachedBlock> ReadCache::find_block(const BlockKey& key, Co
   const io::Lock lock(shard.mutex);
   auto block =
       std::static_pointer_cast<const CachedBlock>(shard.entries.get(place.key, place.hash));
-  if (count == Count::kYes)
-    ++(block != nullptr ? shard.tally.block_hits : shard.tally.block_misses);
+  tell(count, block != nullptr, &shard.tally.block_hits, &shard.tally.block_misses);
   return block;
 }
 

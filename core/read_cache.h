@@ -85,14 +85,14 @@ class ReadCache {
     std::uint32_t shard = 0;
     std::uint64_t generation = 0;
   };
-  enum class Count : std::uint8_t { kYes, kNo };
+  enum class Count : std::uint8_t { kNo, kHits, kMisses, kYes };
   struct Found {
     std::optional<CollectionId> collection;
     std::shared_ptr<const CachedRecord> record;  // null: not here
     Ticket ticket;
   };
   // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
-  // kMaxLsn is the state of now. Only hits and misses of Count::kYes are counted.
+  // kMaxLsn is the state of now.
   Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
   Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
   // Under N2; silently not when (a) fails. The caller answers for (b).

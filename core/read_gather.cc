@@ -25,7 +25,7 @@ bool take_blocks(ReadCache& cache, ReadCache::BlockKey key, std::uint64_t from,
   const std::uint64_t size = cache.block_size();
   while (length > 0) {
     key.block = static_cast<std::uint32_t>(from / size);
-    const auto block = cache.find_block(key, ReadCache::Count::kYes);
+    const auto block = cache.find_block(key, ReadCache::Count::kHits);
     if (block == nullptr) return false;
     const std::uint64_t skip = from % size;
     const ByteView part = ByteView(block->bytes).subspan(skip);
@@ -94,7 +94,8 @@ void ReadGather::add_blocks(const Blob& blob, const ReadCache::BlockKey& key, st
   };
   for (std::uint64_t index = missing; index < after; ++index) {
     const ReadCache::BlockKey here{key.serial, key.extent, static_cast<std::uint32_t>(index)};
-    const auto block = cache_.find_block(here, ReadCache::Count::kNo);
+    // What a hit could be was counted before by who tried without asking devices.
+    const auto block = cache_.find_block(here, ReadCache::Count::kMisses);
     if (block == nullptr) continue;
     fill_up_to(index);
     const std::uint64_t begin = std::max(from, index * size);
