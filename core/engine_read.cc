@@ -85,7 +85,8 @@ Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutB
 Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
                                                                 std::string_view collection,
                                                                 std::string_view name) {
-  ReadCache::Found found = cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNo);
+  ReadCache::Found found =
+      cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
   if (found.record == nullptr) {
     bool newest = false;
     if (!found.collection.has_value()) {
@@ -124,7 +125,7 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
 
 Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, BodyId body,
                                                               std::uint32_t page) {
-  ReadCache::Found found = cache_->find_page(body, page, view.lsn(), ReadCache::Count::kNo);
+  ReadCache::Found found = cache_->find_page(body, page, view.lsn(), ReadCache::Count::kNothing);
   if (found.record != nullptr) return std::move(found.record);
   bool newest = false;
   HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(body, page), &newest));
@@ -159,7 +160,7 @@ bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, M
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
     pages[i] = cache_
                    ->find_page(object.body, static_cast<std::uint32_t>(at / kPageSpan), kMaxLsn,
-                               ReadCache::Count::kYes)
+                               ReadCache::Count::kBoth)
                    .record;
     if (pages[i] == nullptr || !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at,
                                                 out.subspan(done, length))) {
@@ -201,7 +202,7 @@ Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, st
 Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
   {
     const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
     if (found.record != nullptr) {
       if (!found.record->exists) return no_object(collection, name);
       const std::uint64_t size = found.record->object.size;
@@ -243,7 +244,7 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
   };
   {
     const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
     if (found.record != nullptr) {
       if (!found.record->exists) return no_object(collection, name);
       const std::uint64_t length = length_of(*found.record);
@@ -311,7 +312,7 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
 Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view name) {
   {
     const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
     if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
     // Of an object with pages the numbers come from all of them.
     if (found.record != nullptr && found.record->object.body == 0) return found.record->stat;
@@ -326,7 +327,7 @@ Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view na
 Result<Attributes> Engine::attributes(std::string_view collection, std::string_view name) {
   {
     const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kYes);
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
     if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
     if (found.record != nullptr) return found.record->object.attributes;
   }

@@ -44,7 +44,7 @@ std::uint64_t heap_of_extents(const ExtentList& extents) {
 }
 
 void tell(ReadCache::Count count, bool hit, std::uint64_t* hits, std::uint64_t* misses) {
-  if (count == ReadCache::Count::kYes ||
+  if (count == ReadCache::Count::kBoth ||
       count == (hit ? ReadCache::Count::kHits : ReadCache::Count::kMisses)) {
     ++*(hit ? hits : misses);
   }

@@ -85,7 +85,7 @@ class ReadCache {
     std::uint32_t shard = 0;
     std::uint64_t generation = 0;
   };
-  enum class Count : std::uint8_t { kNo, kHits, kMisses, kYes };
+  enum class Count : std::uint8_t { kNothing, kHits, kMisses, kBoth };
   struct Found {
     std::optional<CollectionId> collection;
     std::shared_ptr<const CachedRecord> record;  // null: not here

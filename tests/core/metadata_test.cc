@@ -192,7 +192,7 @@ TEST_CASE("metadata: every key that is applied is told to the cache, after it ca
   ReadCache cache(*fixture.executor, 1 << 20);
   metadata.set_cache(&cache);
   const auto learn = [&](Lsn version) {
-    const ReadCache::Found found = cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNo);
+    const ReadCache::Found found = cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNothing);
     auto record = std::make_shared<CachedRecord>();
     record->serial = cache.new_serial();
     record->object.version = version;
@@ -200,7 +200,7 @@ TEST_CASE("metadata: every key that is applied is told to the cache, after it ca
     cache.insert_object(found.ticket, 7, "a", record);
   };
   const auto known = [&] {
-    return cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNo).record != nullptr;
+    return cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNothing).record != nullptr;
   };
   learn(1);
   REQUIRE(known());

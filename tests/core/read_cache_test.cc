@@ -27,12 +27,12 @@ struct Fixture {
 
   // What a reader does that finds the key outside: look up, then insert.
   void learn(std::string_view name, Lsn version) {
-    const ReadCache::Found found = cache.find_object("c", name, kMaxLsn, Count::kNo);
+    const ReadCache::Found found = cache.find_object("c", name, kMaxLsn, Count::kNothing);
     cache.insert_collection(found.ticket, "c", 7, version);
     cache.insert_object(found.ticket, 7, name, record_of(cache, version, version));
   }
   std::optional<Lsn> version(std::string_view name, Lsn at = kMaxLsn) {
-    const auto record = cache.find_object("c", name, at, Count::kYes).record;
+    const auto record = cache.find_object("c", name, at, Count::kBoth).record;
     return record == nullptr ? std::nullopt : std::optional<Lsn>(record->object.version);
   }
 };
@@ -44,7 +44,7 @@ TEST_CASE("read_cache: an object is found by names once both names were learned"
   REQUIRE(fixture.version("a") == 5);
   REQUIRE_FALSE(fixture.version("b").has_value());
   REQUIRE_FALSE(
-      fixture.cache.find_object("other", "a", kMaxLsn, Count::kNo).collection.has_value());
+      fixture.cache.find_object("other", "a", kMaxLsn, Count::kNothing).collection.has_value());
 }
 
 TEST_CASE("read_cache: what is newer than the asked state is not here") {
@@ -56,7 +56,7 @@ TEST_CASE("read_cache: what is newer than the asked state is not here") {
 
 TEST_CASE("read_cache: a record read before an invalidation cannot be inserted after it") {
   Fixture fixture;
-  const ReadCache::Found found = fixture.cache.find_object("c", "a", kMaxLsn, Count::kNo);
+  const ReadCache::Found found = fixture.cache.find_object("c", "a", kMaxLsn, Count::kNothing);
   const auto old = record_of(fixture.cache, 1, 1);
   fixture.cache.invalidate(object_key(7, "a"));
   fixture.cache.insert_collection(found.ticket, "c", 7, 1);
@@ -78,24 +78,24 @@ TEST_CASE("read_cache: a collection that changes is forgotten for all of its obj
 TEST_CASE("read_cache: pages have keys of their own, and other keys do not matter") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto ticket = cache.find_page(9, 2, kMaxLsn, Count::kNo).ticket;
+  const auto ticket = cache.find_page(9, 2, kMaxLsn, Count::kNothing).ticket;
   const auto page = record_of(cache, 0, 4);
   cache.insert_page(ticket, 9, 2, page);
   for (const std::string& key : {page_key(9, 1), page_key(8, 2), writer_key(9), zone_key(1),
                                  meta_key("counters"), std::string("?"), std::string()}) {
     cache.invalidate(key);
   }
-  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNo).record == page);
-  REQUIRE(cache.find_page(9, 2, 3, Count::kNo).record == nullptr);
+  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNothing).record == page);
+  REQUIRE(cache.find_page(9, 2, 3, Count::kNothing).record == nullptr);
   cache.invalidate(page_key(9, 2));
-  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNo).record == nullptr);
+  REQUIRE(cache.find_page(9, 2, kMaxLsn, Count::kNothing).record == nullptr);
   REQUIRE(page->dropped());
 }
 
 TEST_CASE("read_cache: bytes are found through their record alone, and go with it") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNo).ticket;
+  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
   const auto record = record_of(cache, 1, 1);
   Extent extent;
   extent.length = 20'000;
@@ -107,10 +107,10 @@ TEST_CASE("read_cache: bytes are found through their record alone, and go with i
   const Bytes second(3'616, std::byte{2});
   cache.insert_block({record->serial, 0, 0}, first);
   cache.insert_block({record->serial, 0, 1}, second);
-  REQUIRE(cache.find_block({record->serial, 0, 0}, Count::kYes)->bytes == first);
-  REQUIRE(cache.find_block({record->serial, 0, 1}, Count::kYes)->bytes == second);
-  REQUIRE(cache.find_block({record->serial, 1, 0}, Count::kYes) == nullptr);
-  REQUIRE(cache.find_block({record->serial + 1, 0, 0}, Count::kYes) == nullptr);
+  REQUIRE(cache.find_block({record->serial, 0, 0}, Count::kBoth)->bytes == first);
+  REQUIRE(cache.find_block({record->serial, 0, 1}, Count::kBoth)->bytes == second);
+  REQUIRE(cache.find_block({record->serial, 1, 0}, Count::kBoth) == nullptr);
+  REQUIRE(cache.find_block({record->serial + 1, 0, 0}, Count::kBoth) == nullptr);
   REQUIRE(cache.usage().blocks > 20'000);
   cache.invalidate(object_key(7, "a"));
   REQUIRE(cache.usage().blocks == 0);
@@ -130,7 +130,7 @@ TEST_CASE("read_cache: memory stays within the budget, names of collections incl
     for (std::uint64_t i = 0; i < 3000; ++i) {
       const std::string name = "object" + std::to_string(i);
       const std::string collection = std::string(200, 'c') + std::to_string(i);
-      const auto ticket = cache.find_object(collection, name, kMaxLsn, Count::kNo).ticket;
+      const auto ticket = cache.find_object(collection, name, kMaxLsn, Count::kNothing).ticket;
       cache.insert_collection(ticket, collection, static_cast<CollectionId>(i), 1);
       const auto record = record_of(cache, 1, 1);
       record->object.attributes["attribute"] = std::string(rng.below(2000), 'v');
@@ -149,14 +149,14 @@ TEST_CASE("read_cache: without a budget nothing is kept and everything works") {
   const auto executor = io::make_thread_executor(1);
   ReadCache cache(*executor, 0);
   REQUIRE_FALSE(cache.enabled());
-  const auto found = cache.find_object("c", "a", kMaxLsn, Count::kYes);
+  const auto found = cache.find_object("c", "a", kMaxLsn, Count::kBoth);
   cache.insert_collection(found.ticket, "c", 7, 1);
   cache.insert_object(found.ticket, 7, "a", record_of(cache, 1, 1));
   cache.insert_block({1, 0, 0}, Bytes(10));
   cache.invalidate(object_key(7, "a"));
-  REQUIRE(cache.find_object("c", "a", kMaxLsn, Count::kYes).record == nullptr);
-  REQUIRE(cache.find_page(1, 0, kMaxLsn, Count::kYes).record == nullptr);
-  REQUIRE(cache.find_block({1, 0, 0}, Count::kYes) == nullptr);
+  REQUIRE(cache.find_object("c", "a", kMaxLsn, Count::kBoth).record == nullptr);
+  REQUIRE(cache.find_page(1, 0, kMaxLsn, Count::kBoth).record == nullptr);
+  REQUIRE(cache.find_block({1, 0, 0}, Count::kBoth) == nullptr);
   REQUIRE(cache.usage().total == 0);
 }
 
@@ -196,7 +196,7 @@ TEST_CASE("read_cache: with writers and readers at once no one finds what was ou
         const std::uint64_t key = rng.below(kKeys);
         const std::string name = name_of(key);
         const Lsn least = truth[key].durable.load();
-        const auto found = cache.find_object("c", name, kMaxLsn, Count::kYes);
+        const auto found = cache.find_object("c", name, kMaxLsn, Count::kBoth);
         if (found.record != nullptr) {
           hits.fetch_add(1);
           if (found.record->object.version < least) wrong.fetch_add(1);
