@@ -170,17 +170,14 @@ void decode_deferred(Decoder& decoder, ZoneImage& image) {
   }
 }
 
-void decode_live(Decoder& decoder, ZoneImage& image) {
-  const std::uint64_t count = decoder.count(2);
-  std::uint64_t unit = 0;
+void decode_packs(Decoder& decoder, ZoneImage& image) {
+  const std::uint64_t count = decoder.count(3);
+  RunReader reader(decoder, image);
   for (std::uint64_t i = 0; i < count && decoder.ok(); ++i) {
-    unit += decoder.varint_up_to(image.units - unit - 1) + (i == 0 ? 0 : 1);
-    const std::uint64_t bytes = decoder.varint();
-    if (unit == 0 || unit >= image.units || bytes == 0 || !bit(image.bitmap, unit)) {
-      decoder.fail();
-      return;
-    }
-    image.live.push_back({static_cast<std::uint32_t>(unit), bytes});
+    const UnitRun run = reader.next();
+    const std::uint64_t live = decoder.varint();
+    if (live == 0) decoder.fail();
+    image.packs.push_back({run, live});
   }
 }
 
@@ -206,12 +203,11 @@ std::string encode_zone_image(const ZoneImage& image) {
     encoder.varint(image.lsn - deferred.freed);
   }
   encode_missing(encoder, image);
-  encoder.varint(image.live.size());
-  std::uint64_t next = 0;
-  for (const LiveCount& live : image.live) {
-    encoder.varint(live.unit - next);
-    encoder.varint(live.bytes);
-    next = std::uint64_t{live.unit} + 1;
+  encoder.varint(image.packs.size());
+  RunWriter packs(encoder);
+  for (const PackStripe& pack : image.packs) {
+    packs.add(pack.run);
+    encoder.varint(pack.live);
   }
   return seal(kMagic, body);
 }
@@ -234,7 +230,7 @@ Result<ZoneImage> decode_zone_image(ByteView bytes) {
   HEXAD_TRY(decoder.check("zone image"));
   decode_deferred(decoder, image);
   decode_missing(decoder, image);
-  decode_live(decoder, image);
+  decode_packs(decoder, image);
   if (bytes.size() != body.size() + kSealSize) decoder.fail();
   HEXAD_TRY(decoder.finish("zone image"));
   return image;

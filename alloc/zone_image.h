@@ -27,11 +27,11 @@ struct MissingRun {
   bool operator==(const MissingRun&) const = default;
 };
 
-// Live bytes of the pack stripe that begins at `unit`.
-struct LiveCount {
-  std::uint32_t unit = 0;
-  std::uint64_t bytes = 0;
-  bool operator==(const LiveCount&) const = default;
+// The pack stripe in `run`, and how many of its bytes are alive (never 0: then it is freed).
+struct PackStripe {
+  UnitRun run;
+  std::uint64_t live = 0;  // bytes
+  bool operator==(const PackStripe&) const = default;
 };
 
 struct ZoneImage {
@@ -43,7 +43,7 @@ struct ZoneImage {
   std::vector<std::uint64_t> bitmap;
   std::vector<DeferredFree> deferred;  // sorted by unit, disjoint, inside taken units, freed <= lsn
   std::vector<MissingRun> missing;     // sorted by slot and unit, disjoint, inside taken units
-  std::vector<LiveCount> live;         // sorted by unit, each a taken unit
+  std::vector<PackStripe> packs;  // sorted by unit, disjoint, in units neither free nor deferred
 
   bool operator==(const ZoneImage&) const = default;
 };

@@ -302,15 +302,44 @@ std::vector<UnitRun> ZoneSet::missing_runs(ZoneId id, std::uint32_t slot) const 
   return zone->state.missing_runs(slot);
 }
 
-Status ZoneSet::set_live_bytes(ZoneId id, std::uint32_t unit, std::uint64_t bytes) {
-  Zone* zone = find(id);
-  if (zone == nullptr) return no_zone(id);
-  return zone->state.set_live_bytes(unit, bytes);
+void ZoneSet::publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
+  Zone* zone = find(extent.zone);
+  HEXAD_ASSERT(zone != nullptr);
+  zone->state.publish_pack(extent.run(), lsn, live);
+  refresh(*zone);
 }
 
-std::optional<std::uint64_t> ZoneSet::live_bytes(ZoneId id, std::uint32_t unit) const {
+Status ZoneSet::replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
+  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
+  HEXAD_TRY(zone->state.replay_pack(extent.run(), lsn, live));
+  refresh(*zone);
+  return {};
+}
+
+Status ZoneSet::drop_live(ZoneId id, std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
+  Zone* zone = find(id);
+  if (zone == nullptr) return corrupt("bytes die in zone " + std::to_string(id) + ", unknown");
+  HEXAD_TRY(zone->state.drop_live(unit, bytes, lsn));
+  refresh(*zone);
+  return {};
+}
+
+Status ZoneSet::replay_drop_live(ZoneId id, std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
+  Zone* zone = find(id);
+  if (zone == nullptr) return corrupt("bytes die in zone " + std::to_string(id) + ", unknown");
+  HEXAD_TRY(zone->state.replay_drop_live(unit, bytes, lsn));
+  refresh(*zone);
+  return {};
+}
+
+std::optional<PackStripe> ZoneSet::pack_at(ZoneId id, std::uint32_t unit) const {
   const Zone* zone = find(id);
-  return zone == nullptr ? std::nullopt : zone->state.live_bytes(unit);
+  return zone == nullptr ? std::nullopt : zone->state.pack_at(unit);
+}
+
+std::vector<PackStripe> ZoneSet::packs(ZoneId id) const {
+  const Zone* zone = find(id);
+  return zone == nullptr ? std::vector<PackStripe>{} : zone->state.packs();
 }
 
 // --- persistence ---

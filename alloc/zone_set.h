@@ -16,7 +16,7 @@
 // Invariants, checked by check_invariants()
 //   Z1  a unit is exactly one of free, in flight, live, deferred; unit 0 is header and none of them
 //   Z2  taken bits of a zone = header + in flight + live + deferred
-//   Z3  missing units and live counts lie in live or deferred units
+//   Z3  missing units lie in live or deferred units, pack stripes in live ones, each in its own
 //   Z4  the counters equal what the zones add up to
 //   Z5  every deferred run carries the LSN that freed it, in the order index too
 //
@@ -120,9 +120,17 @@ class ZoneSet {
 
   // --- live bytes of pack stripes ---
 
-  // The stripe begins at `unit`, which is live; 0 forgets it. Errors: kInvalidArgument.
-  Status set_live_bytes(ZoneId zone, std::uint32_t unit, std::uint64_t bytes);
-  std::optional<std::uint64_t> live_bytes(ZoneId zone, std::uint32_t unit) const;
+  // In flight -> live, by `lsn`: a stripe that holds `live` bytes (not 0) of several owners.
+  void publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live);
+  // `bytes` of the pack stripe that begins at `unit` die. With the last of them the stripe is freed
+  // as by publish_free(). Errors, without effect: kCorruption (no such stripe, or not so many
+  // bytes).
+  Status drop_live(ZoneId zone, std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
+  // The same for replay: ignored (ok) when lsn <= image_lsn(zone). Errors: kCorruption.
+  Status replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live);
+  Status replay_drop_live(ZoneId zone, std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
+  std::optional<PackStripe> pack_at(ZoneId zone, std::uint32_t unit) const;
+  std::vector<PackStripe> packs(ZoneId zone) const;
 
   // --- persistence ---
 

@@ -86,9 +86,11 @@ Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
     }
     zone.missing_[missing.slot].insert(missing.run);
   }
-  for (const LiveCount& live : image.live) {
-    if (!zone.is_live({live.unit, 1})) return corrupt(subject + "a live count at a unit not live");
-    zone.live_bytes_[live.unit] = live.bytes;
+  for (const PackStripe& pack : image.packs) {
+    if (!zone.is_live(pack.run) || overlaps(zone.packs_, pack.run)) {
+      return corrupt(subject + "a pack stripe in units that are not live, or in another");
+    }
+    zone.packs_[pack.run.unit] = {pack.run.units, pack.live};
   }
   zone.image_lsn_ = image.lsn;
   zone.last_lsn_ = image.lsn;
@@ -194,9 +196,10 @@ void ZoneState::forget_missing(UnitRun run) {
   for (RunSet& slot : missing_) slot.erase(run);
 }
 
-void ZoneState::forget_live_bytes(UnitRun run) {
-  auto at = live_bytes_.lower_bound(run.unit);
-  while (at != live_bytes_.end() && at->first < run.end()) at = live_bytes_.erase(at);
+void ZoneState::forget_packs(UnitRun run) {
+  for (auto at = first_overlap(packs_, run); at != packs_.end(); at = first_overlap(packs_, run)) {
+    packs_.erase(at);
+  }
 }
 
 Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
@@ -206,7 +209,7 @@ Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
   }
   add_deferred(run, lsn);
   // The bytes are dead; which cells are missing still matters to those who may read until reclaim.
-  forget_live_bytes(run);
+  forget_packs(run);
   last_lsn_ = std::max(last_lsn_, lsn);
   dirty_ = true;
   return {};
@@ -278,20 +281,48 @@ std::vector<UnitRun> ZoneState::missing_runs(std::uint32_t slot) const {
   return missing_[slot].runs();
 }
 
-Status ZoneState::set_live_bytes(std::uint32_t unit, std::uint64_t bytes) {
-  if (!is_live({unit, 1})) return invalid(name({unit, 1}) + ": a live count needs a live unit");
-  if (bytes == 0) {
-    live_bytes_.erase(unit);
-  } else {
-    live_bytes_[unit] = bytes;
-  }
-  dirty_ = true;
+void ZoneState::publish_pack(UnitRun run, Lsn lsn, std::uint64_t live) {
+  HEXAD_ASSERT(live > 0);
+  publish_alloc(run, lsn);
+  packs_[run.unit] = {run.units, live};
+}
+
+Status ZoneState::replay_pack(UnitRun run, Lsn lsn, std::uint64_t live) {
+  if (lsn <= image_lsn_) return {};
+  if (live == 0) return corrupt(name(run) + ": a pack stripe with nothing in it");
+  HEXAD_TRY(replay_alloc(run, lsn));
+  packs_[run.unit] = {run.units, live};
   return {};
 }
 
-std::optional<std::uint64_t> ZoneState::live_bytes(std::uint32_t unit) const {
-  const auto at = live_bytes_.find(unit);
-  return at == live_bytes_.end() ? std::nullopt : std::optional(at->second);
+Status ZoneState::drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
+  const auto at = packs_.find(unit);
+  if (at == packs_.end() || at->second.live < bytes) {
+    return corrupt("zone " + std::to_string(id_) + " unit " + std::to_string(unit) + ": LSN " +
+                   std::to_string(lsn) + " takes " + std::to_string(bytes) +
+                   " bytes from a pack stripe that has " +
+                   std::to_string(at == packs_.end() ? 0 : at->second.live));
+  }
+  at->second.live -= bytes;
+  last_lsn_ = std::max(last_lsn_, lsn);
+  dirty_ = true;
+  return at->second.live > 0 ? Status() : publish_free({unit, at->second.units}, lsn);
+}
+
+Status ZoneState::replay_drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
+  return lsn <= image_lsn_ ? Status() : drop_live(unit, bytes, lsn);
+}
+
+std::optional<PackStripe> ZoneState::pack_at(std::uint32_t unit) const {
+  const auto at = packs_.find(unit);
+  if (at == packs_.end()) return std::nullopt;
+  return PackStripe{{unit, at->second.units}, at->second.live};
+}
+
+std::vector<PackStripe> ZoneState::packs() const {
+  std::vector<PackStripe> packs;
+  for (const auto& [unit, pack] : packs_) packs.push_back({{unit, pack.units}, pack.live});
+  return packs;
 }
 
 Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) const {
@@ -325,8 +356,9 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
   for (std::uint32_t slot = 0; slot < slots_.size(); ++slot) {
     for (const UnitRun& run : missing_[slot].runs()) image.missing.push_back({slot, run});
   }
-  for (const auto& [unit, bytes] : live_bytes_) {
-    if (!given_up.intersects({unit, 1})) image.live.push_back({unit, bytes});
+  for (const auto& [unit, pack] : packs_) {
+    const UnitRun run{unit, pack.units};
+    if (!given_up.intersects(run)) image.packs.push_back({run, pack.live});
   }
   return image;
 }
@@ -368,8 +400,12 @@ Status ZoneState::check_invariants() const {
       }
     }
   }
-  for (const auto& [unit, bytes] : live_bytes_) {
-    if (!is_live({unit, 1})) return corrupt(subject + "Z3: a live count at a unit not live");
+  std::uint64_t end = 0;
+  for (const auto& [unit, pack] : packs_) {
+    if (!is_live({unit, pack.units}) || unit < end || pack.live == 0) {
+      return corrupt(subject + "Z3: a pack stripe that is empty or not in live units of its own");
+    }
+    end = std::uint64_t{unit} + pack.units;
   }
   return {};
 }

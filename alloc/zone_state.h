@@ -80,8 +80,12 @@ class ZoneState {
   void clear_missing(UnitRun run, std::uint32_t slot);
   bool is_missing(UnitRun run, std::uint32_t slot) const;
   std::vector<UnitRun> missing_runs(std::uint32_t slot) const;
-  Status set_live_bytes(std::uint32_t unit, std::uint64_t bytes);
-  std::optional<std::uint64_t> live_bytes(std::uint32_t unit) const;
+  void publish_pack(UnitRun run, Lsn lsn, std::uint64_t live);
+  Status replay_pack(UnitRun run, Lsn lsn, std::uint64_t live);
+  Status drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
+  Status replay_drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
+  std::optional<PackStripe> pack_at(std::uint32_t unit) const;
+  std::vector<PackStripe> packs() const;
 
   Result<ZoneImage> image(Lsn lsn, std::span<const Extent> replaced) const;
   std::vector<UnitRun> live_runs() const;
@@ -104,16 +108,20 @@ class ZoneState {
   // Deferred -> live, for any part of `run` that is deferred.
   void drop_deferred(UnitRun run);
   void forget_missing(UnitRun run);
-  void forget_live_bytes(UnitRun run);
+  void forget_packs(UnitRun run);
 
   ZoneId id_;
   std::vector<ZoneSlot> slots_;
-  UnitBitmap taken_;                                   // all but free, Z2
-  std::map<std::uint32_t, std::uint32_t> in_flight_;   // first unit -> units
-  std::map<std::uint32_t, Deferred> deferred_;         // by first unit
-  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;     // deferred runs: {freed, first unit}
-  std::vector<RunSet> missing_;                        // per slot
-  std::map<std::uint32_t, std::uint64_t> live_bytes_;  // first unit -> bytes
+  UnitBitmap taken_;                                  // all but free, Z2
+  std::map<std::uint32_t, std::uint32_t> in_flight_;  // first unit -> units
+  std::map<std::uint32_t, Deferred> deferred_;        // by first unit
+  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;    // deferred runs: {freed, first unit}
+  std::vector<RunSet> missing_;                       // per slot
+  struct Pack {
+    std::uint32_t units = 0;
+    std::uint64_t live = 0;
+  };
+  std::map<std::uint32_t, Pack> packs_;  // by first unit
   std::uint64_t in_flight_units_ = 0;
   std::uint64_t deferred_units_ = 0;
   Lsn image_lsn_ = 0;

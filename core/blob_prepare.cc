@@ -16,25 +16,47 @@ void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block,
 }
 
 Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
-                                           const compression::Policy& policy) const {
+                                           const compression::Policy& policy, Form form) const {
   HEXAD_ASSERT(!raw.empty() && raw.size() <= kPageSpan);
-  PreparedBlob prepared;
-  Blob& blob = prepared.blob;
-  blob.raw = static_cast<std::uint32_t>(raw.size());
-  blob.stored = blob.raw;
-
+  compression::FrameSet kept;
   AlignedBuffer compressed;
   ByteView stored = raw;
   if (compression::decide(policy, hint, raw.size()) != compression::Decision::kStoreRaw) {
     compressed = AlignedBuffer(raw.size());
     HEXAD_TRY_ASSIGN(auto frames, compressor_.compress(policy, hint, raw, compressed.bytes()));
     if (frames.has_value()) {
-      blob.frames = *std::move(frames);
-      blob.stored = static_cast<std::uint32_t>(blob.frames.stored_bytes);
-      stored = compressed.bytes().first(blob.stored);
+      kept = *std::move(frames);
+      stored = compressed.bytes().first(kept.stored_bytes);
     }
   }
 
+  PreparedBlob prepared;
+  if (form == Form::kOwnStripe || stored.size() >= shape_.private_threshold) {
+    HEXAD_TRY_ASSIGN(prepared, code(stored));
+  } else {
+    const RecordShape& record = shape_.record;
+    Blob& blob = prepared.blob;
+    blob.placement = Placement::kLog;
+    blob.stored = static_cast<std::uint32_t>(stored.size());
+    blob.cell_sums.push_back(checksum(record.checksum, stored));
+    if (record.packed_block_sums(blob.stored) > 0) {
+      append_block_sums(record.checksum, stored, record.checksum_block, blob.block_sums);
+    }
+    prepared.stored = std::make_shared<const std::string>(as_text(stored));
+    prepared.units = static_cast<std::uint32_t>(
+        divide_up(ec::cell_bytes(blob.stored, shape_.k(), shape_.block), shape_.unit));
+  }
+  prepared.blob.raw = static_cast<std::uint32_t>(raw.size());
+  prepared.blob.frames = std::move(kept);
+  return prepared;
+}
+
+Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
+  HEXAD_ASSERT(!stored.empty() && stored.size() <= kPageSpan);
+  PreparedBlob prepared;
+  Blob& blob = prepared.blob;
+  blob.raw = static_cast<std::uint32_t>(stored.size());
+  blob.stored = blob.raw;
   const std::uint32_t k = shape_.k();
   blob.cell_bytes = static_cast<std::uint32_t>(ec::cell_bytes(blob.stored, k, shape_.block));
   prepared.stride =

@@ -1,6 +1,10 @@
-// From user bytes to the cells of a private stripe: compress, cut, checksum, encode. Pure
-// computation on the caller's thread; where the stripe will lie is not known yet.
+// From user bytes to a blob: compress and checksum, and for a large one cut and encode the cells of
+// its private stripe. Pure computation on the caller's thread; where the blob will lie is not known
+// yet. A small one stays as it is: its group decides with whom it shares a stripe.
 #pragma once
+
+#include <memory>
+#include <string>
 
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
@@ -13,11 +17,13 @@
 namespace hexad::core {
 
 struct PreparedBlob {
-  Blob blob;                 // everything but `where`
-  AlignedBuffer cells;       // the k+m cells in role order, `stride` bytes apart
+  Blob blob;                                  // everything but its place
+  std::shared_ptr<const std::string> stored;  // of a young blob; else null
+  AlignedBuffer cells;  // the k+m cells in role order, `stride` bytes apart; not of a young one
   std::uint32_t stride = 0;  // cell_bytes rounded up to the buffer alignment of direct I/O
-  std::uint32_t units = 0;   // how many to allocate
+  std::uint32_t units = 0;   // of a stripe of its own
 
+  bool is_young() const { return stored != nullptr; }
   ByteView cell(std::uint32_t role) const {
     return cells.bytes().subspan(std::size_t{role} * stride, blob.cell_bytes);
   }
@@ -31,9 +37,13 @@ class BlobPreparer {
       : shape_(shape), codec_(codec), compressor_(compressor) {}
 
   // `raw`: 1 to kPageSpan bytes. Any thread. Order of transforms: compress, cut and pad with zeros,
-  // checksum, encode. Errors: those of compression and coding; never for lack of gain.
+  // checksum, encode. A blob below the store's private_threshold stays young, unless kOwnStripe.
+  // Errors: those of compression and coding; never for lack of gain.
+  enum class Form : std::uint8_t { kBySize, kOwnStripe };
   Result<PreparedBlob> prepare(ByteView raw, compression::Hint hint,
-                               const compression::Policy& policy) const;
+                               const compression::Policy& policy, Form form = Form::kBySize) const;
+  // The cells of a private stripe of `stored` bytes, and their sums. 1 to kPageSpan bytes.
+  Result<PreparedBlob> code(ByteView stored) const;
 
  private:
   const StoreShape& shape_;

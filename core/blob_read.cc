@@ -13,35 +13,42 @@ std::string describe(const alloc::Extent& where) {
   return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
 }
 
-// A part of one data cell that is read and verified as a whole.
+// A part of one data cell that is read and verified as a whole. Offsets of a private blob count
+// from the start of the cell, those of a packed one from the start of its stored bytes.
 struct Fetch {
   ec::CellPiece wanted;
-  std::uint64_t begin = 0;  // in the cell, a multiple of the checksum block
-  std::uint64_t end = 0;    // likewise, or the end of the cell
+  std::uint64_t begin = 0;  // a multiple of the checksum block
+  std::uint64_t end = 0;    // likewise, or the end of the cell or of the stored bytes
+  std::uint64_t from = 0;   // in the cell: where the buffer begins, a multiple of the block
+  std::uint64_t skip = 0;   // in the buffer: where `begin` is
   AlignedBuffer buffer;
+
+  ByteView verified() const { return buffer.bytes().subspan(skip, end - begin); }
 };
 
-// The smallest verifiable range around a piece.
-void widen(Fetch& fetch, const Blob& blob, std::uint32_t checksum_block) {
-  if (blob.block_sums.empty()) {
-    fetch.begin = 0;
-    fetch.end = blob.cell_bytes;
-  } else {
-    fetch.begin = round_down(fetch.wanted.offset, checksum_block);
-    fetch.end = std::min<std::uint64_t>(
-        blob.cell_bytes, round_up(fetch.wanted.offset + fetch.wanted.length, checksum_block));
+// The smallest verifiable range around a piece, and the whole device blocks around that.
+void widen(Fetch& fetch, const Blob& blob, const StoreShape& shape) {
+  const bool packed = blob.placement == Placement::kPacked;
+  const std::uint64_t length = packed ? blob.stored : blob.cell_bytes;
+  fetch.begin = 0;
+  fetch.end = length;
+  if (!blob.block_sums.empty()) {
+    const std::uint32_t block = shape.record.checksum_block;
+    fetch.begin = round_down(fetch.wanted.offset, block);
+    fetch.end =
+        std::min<std::uint64_t>(length, round_up(fetch.wanted.offset + fetch.wanted.length, block));
   }
-  fetch.buffer = AlignedBuffer(fetch.end - fetch.begin);
+  const std::uint64_t shift = packed ? blob.cell_offset : 0;
+  fetch.from = round_down(fetch.begin + shift, shape.block);
+  fetch.skip = fetch.begin + shift - fetch.from;
+  fetch.buffer = AlignedBuffer(round_up(fetch.end + shift, shape.block) - fetch.from);
 }
 
-bool verifies(const Fetch& fetch, const Blob& blob, const RecordShape& shape) {
-  const std::uint32_t role = fetch.wanted.role;
-  if (blob.block_sums.empty()) {
-    return checksum(shape.checksum, fetch.buffer) == blob.cell_sums[role];
-  }
+bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const RecordShape& shape) {
+  const std::uint32_t role = blob.placement == Placement::kPacked ? 0 : fetch.wanted.role;
+  if (blob.block_sums.empty()) return checksum(shape.checksum, bytes) == blob.cell_sums[role];
   const std::uint64_t per_cell = divide_up(blob.cell_bytes, shape.checksum_block);
   std::uint64_t index = role * per_cell + fetch.begin / shape.checksum_block;
-  const ByteView bytes = fetch.buffer.bytes();
   for (std::size_t at = 0; at < bytes.size(); at += shape.checksum_block, ++index) {
     const std::size_t length = std::min<std::size_t>(shape.checksum_block, bytes.size() - at);
     if (checksum(shape.checksum, bytes.subspan(at, length)) != blob.block_sums[index]) return false;
@@ -49,15 +56,25 @@ bool verifies(const Fetch& fetch, const Blob& blob, const RecordShape& shape) {
   return true;
 }
 
+// The next larger number with as many bits set: walks all subsets of one size.
+std::uint64_t next_subset(std::uint64_t bits) {
+  const std::uint64_t low = bits & (~bits + 1);
+  const std::uint64_t ripple = bits + low;
+  return ripple | (((bits ^ ripple) / low) >> 2);
+}
+
 }  // namespace
 
 // One range on its way through read().
 struct BlobReader::Job {
   Range range;
-  compression::FrameRange frames;  // compressed blobs only
-  AlignedBuffer packed;            // of those: the stored bytes of the frames
-  std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
-  MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
+  Blob placed;                                // a young blob's, when its place is known
+  const Blob* blob = nullptr;                 // range.blob, or `placed`
+  std::shared_ptr<const std::string> stored;  // a young blob's bytes that are still in memory
+  compression::FrameRange frames;             // compressed blobs only
+  AlignedBuffer packed;                       // of those: the stored bytes of the frames
+  std::uint64_t offset = 0;                   // in the stored bytes, where `target` begins
+  MutByteView target;                         // the stored bytes wanted: `packed`, or the caller's
   std::vector<Fetch> fetches;
   std::size_t first_request = 0;  // of the fetches, in order, in the batch
   bool degraded = false;
@@ -82,19 +99,28 @@ Status BlobReader::read(std::span<const Range> ranges) const {
 }
 
 Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
-  const Blob& blob = *job.range.blob;
+  job.blob = job.range.blob;
   const MutByteView out = job.range.out;
   if (out.empty()) return {};
+  if (job.blob->placement == Placement::kLog) {
+    const std::optional<LogBlobs::Found> found = log_blobs_.find(job.blob->log);
+    if (!found.has_value()) {
+      return Error{ErrorCode::kCorruption,
+                   "blob " + std::to_string(job.blob->log.index) + " of LSN " +
+                       std::to_string(job.blob->log.lsn) + " is in no log block and has no place",
+                   "Run hexad fsck."};
+    }
+    job.stored = found->stored;
+    if (found->place.has_value()) job.placed = placed_blob(*job.blob, *found->place);
+    if (found->place.has_value()) job.blob = &job.placed;
+  }
+  const Blob& blob = *job.blob;
   if (job.range.offset > blob.raw || out.size() > blob.raw - job.range.offset) {
     return Error{ErrorCode::kCorruption,
                  describe(blob.where) + ": bytes " + std::to_string(job.range.offset) + " to " +
                      std::to_string(job.range.offset + out.size()) + " asked of a blob of " +
                      std::to_string(blob.raw),
                  "Run hexad fsck."};
-  }
-  if (blob.placement != Placement::kPrivate) {
-    return Error{ErrorCode::kUnsupported, describe(blob.where) + ": a pack stripe",
-                 "This version reads private stripes only; use the version that wrote the store."};
   }
   job.offset = job.range.offset;
   job.target = out;
@@ -105,8 +131,14 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     job.offset = job.frames.stored_offset;
     job.target = job.packed.bytes();
   }
-  HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
-                   ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
+  if (blob.placement == Placement::kLog) return {};
+  std::vector<ec::CellPiece> pieces;
+  if (blob.placement == Placement::kPacked) {
+    pieces.push_back({blob.cell, job.offset, job.target.size(), job.offset});
+  } else {
+    HEXAD_TRY_ASSIGN(pieces,
+                     ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
+  }
   HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
   for (const ec::CellPiece& piece : pieces) {
     job.degraded = job.degraded || !places[piece.role].readable;
@@ -118,21 +150,25 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     const CellPlace& place = places[pieces[i].role];
     Fetch& fetch = job.fetches[i];
     fetch.wanted = pieces[i];
-    widen(fetch, blob, shape_.record.checksum_block);
+    widen(fetch, blob, shape_);
     batch.requests.push_back(
-        io::IoRequest::read(*place.device, place.offset + fetch.begin, fetch.buffer.bytes()));
+        io::IoRequest::read(*place.device, place.offset + fetch.from, fetch.buffer.bytes()));
     counters_.add(CounterId::kDeviceBytesRead, fetch.buffer.size());
   }
   return {};
 }
 
 Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
-  const Blob& blob = *job.range.blob;
+  if (job.range.out.empty()) return {};
+  const Blob& blob = *job.blob;
+  if (blob.placement == Placement::kLog) {
+    copy_bytes(job.target, as_bytes(*job.stored).subspan(job.offset, job.target.size()));
+  }
   for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
     if (!batch.requests[job.first_request + i].status.ok()) {
       counters_.add(CounterId::kReadErrors);
       job.degraded = true;
-    } else if (!verifies(job.fetches[i], blob, shape_.record)) {
+    } else if (!verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) {
       counters_.add(CounterId::kChecksumErrors);
       job.degraded = true;
     }
@@ -141,9 +177,8 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
     HEXAD_TRY(read_degraded(blob, job.offset, job.target));
   } else {
     for (const Fetch& fetch : job.fetches) {
-      copy_bytes(
-          job.target.subspan(fetch.wanted.stream_offset - job.offset),
-          fetch.buffer.bytes().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
+      copy_bytes(job.target.subspan(fetch.wanted.stream_offset - job.offset),
+                 fetch.verified().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
     }
   }
   if (job.packed.empty()) return {};
@@ -154,6 +189,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
 // of at most kPageSpan / k bytes each.
 Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const {
   counters_.add(CounterId::kDegradedReads);
+  if (blob.placement == Placement::kPacked) return read_degraded_packed(blob, offset, out);
   HEXAD_TRY_ASSIGN(Cells cells, read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
                                            ec::ShardSet::first(shape_.cells())));
   HEXAD_TRY(rebuild(blob.where, blob.cell_sums, cells));
@@ -164,6 +200,72 @@ Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByte
                ByteView(cells.cell(piece.role)).subspan(piece.offset, piece.length));
   }
   return {};
+}
+
+// The same bytes of all other cells give the wanted ones back, column by column. Only those can be
+// judged, by the blob's sums: so every choice of k cells is tried until one gives bytes that
+// verify.
+Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
+                                        MutByteView out) const {
+  constexpr int kMaxChoices = 256;
+  Fetch fetch;
+  fetch.wanted = {blob.cell, offset, out.size(), offset};
+  widen(fetch, blob, shape_);
+  const auto length = static_cast<std::uint32_t>(fetch.buffer.size());
+  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
+  const auto stride = static_cast<std::uint32_t>(round_up(length, AlignedBuffer::kAlignment));
+  AlignedBuffer buffer(std::size_t{stride} * shape_.cells());
+  std::vector<MutByteView> shards;
+  std::vector<std::uint32_t> roles;
+  std::string why;
+  io::IoBatch batch;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    shards.push_back(buffer.bytes().subspan(std::size_t{role} * stride, length));
+    if (!places[role].readable) {
+      why += (why.empty() ? "" : "; ") + std::string("cell ") + std::to_string(role) +
+             " on device " + std::to_string(places[role].id) + " is not there";
+    } else if (role != blob.cell) {
+      roles.push_back(role);
+      batch.requests.push_back(io::IoRequest::read(*places[role].device,
+                                                   places[role].offset + fetch.from, shards[role]));
+      counters_.add(CounterId::kDeviceBytesRead, length);
+    }
+  }
+  queue_.submit(batch);
+  queue_.wait(batch);
+  std::vector<std::uint32_t> good;
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    if (batch.requests[i].status.ok()) {
+      good.push_back(roles[i]);
+    } else {
+      counters_.add(CounterId::kReadErrors);
+      why += (why.empty() ? "" : "; ") + batch.requests[i].status.error().message;
+    }
+  }
+  ec::ShardSet wanted;
+  wanted.add(blob.cell);
+  const ByteView rebuilt = ByteView(shards[blob.cell]).subspan(fetch.skip, fetch.end - fetch.begin);
+  std::uint64_t choice = (std::uint64_t{1} << shape_.k()) - 1;
+  int choices = 0;
+  for (; good.size() >= shape_.k() && choice < std::uint64_t{1} << good.size() &&
+         choices < kMaxChoices;
+       choice = next_subset(choice), ++choices) {
+    ec::ShardSet present;
+    for (std::size_t i = 0; i < good.size(); ++i) {
+      if ((choice >> i & 1) != 0) present.add(good[i]);
+    }
+    HEXAD_TRY(codec_.reconstruct_wanted(shards, present, wanted));
+    if (!verifies(fetch, rebuilt, blob, shape_.record)) continue;
+    counters_.add(CounterId::kCellsReconstructed);
+    copy_bytes(out, rebuilt.subspan(offset - fetch.begin, out.size()));
+    return {};
+  }
+  return Error{ErrorCode::kUnavailable,
+               describe(blob.where) + ": cell " + std::to_string(blob.cell) +
+                   " is lost or damaged, and of the other cells " + std::to_string(good.size()) +
+                   " can be read, " + std::to_string(shape_.k()) + " good ones are needed" +
+                   (why.empty() ? "" : " (" + why + ")"),
+               "Attach the missing devices and open the store again."};
 }
 
 Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,

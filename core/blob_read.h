@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/counters.h"
+#include "core/log_blobs.h"
 #include "core/record.h"
 #include "core/shape.h"
 #include "core/stripe_map.h"
@@ -24,13 +25,14 @@ class BlobReader {
   // All outlive the reader.
   BlobReader(const StoreShape& shape, const ec::Codec& codec,
              const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
-             Counters& counters)
+             Counters& counters, const LogBlobs& log_blobs)
       : shape_(shape),
         codec_(codec),
         compressor_(compressor),
         map_(map),
         queue_(queue),
-        counters_(counters) {}
+        counters_(counters),
+        log_blobs_(log_blobs) {}
 
   // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
   // one checksum block is one device read. Any thread.
@@ -76,6 +78,7 @@ class BlobReader {
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
 
   const StoreShape& shape_;
   const ec::Codec& codec_;
@@ -83,6 +86,7 @@ class BlobReader {
   StripeMap& map_;
   io::IoQueue& queue_;
   Counters& counters_;
+  const LogBlobs& log_blobs_;
 };
 
 }  // namespace hexad::core

@@ -39,6 +39,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "recovered_transactions",
     "recovery_tail_kept",
     "recovery_tail_cut",
+    "log_first_blobs",
+    "log_blobs_packed",
     "recovery_log_copies_healed",
     "writers_abandoned",
     "compress_success_count",

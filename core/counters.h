@@ -44,6 +44,8 @@ enum class CounterId : std::uint16_t {
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices
+  kLogFirstBlobs,            // young blobs that rode in the log
+  kLogBlobsPacked,           // ... and got a place in a stripe later
   kRecoveryLogCopiesHealed,  // log blocks missing on some copy
   kWritersAbandoned,         // streamed writers whose space recovery took back
   kCompressSuccess,

@@ -21,11 +21,14 @@ Engine::Engine(EngineParts parts)
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
                                                           *parts_.compression_counters);
   preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);
-  reader_ = std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
-                                         parts_.system->queue(), *parts_.counters);
+  reader_ =
+      std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
+                                   parts_.system->queue(), *parts_.counters, *parts_.log_blobs);
+  placer_ = std::make_unique<StripePlacer>(*parts_.shape, *parts_.codec, *preparer_, *parts_.space);
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
-                                   *parts_.counters, std::move(*parts_.log), [this] {
+                                   *parts_.log_blobs, *placer_, *parts_.counters,
+                                   std::move(*parts_.log), [this] {
                                      const io::Lock lock(state_mutex_);
                                      repair_wanted_ = true;
                                      state_changed_.notify_all();

@@ -18,6 +18,7 @@
 #include "core/blob_read.h"
 #include "core/counters.h"
 #include "core/lane.h"
+#include "core/log_blobs.h"
 #include "core/members.h"
 #include "core/metadata.h"
 #include "core/options.h"
@@ -28,6 +29,7 @@
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/store.h"
+#include "core/stripe_placer.h"
 #include "ec/codec.h"
 #include "io/system.h"
 #include "kv/index.h"
@@ -48,6 +50,7 @@ struct EngineParts {
   std::unique_ptr<Members> members;
   std::unique_ptr<kv::Index> index;
   std::unique_ptr<Metadata> metadata;
+  std::unique_ptr<LogBlobs> log_blobs;  // space and the reader keep references to it
   std::unique_ptr<Space> space;
   alloc::Root root;
   std::optional<kv::LogWriter> log;  // nothing when read-only
@@ -76,7 +79,11 @@ class Engine : public PlanSource {
   // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
   // returns. `placed` runs once under that lock when the record has its LSN.
   using FillRecord = std::function<Status(LogRecord&)>;
-  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {});
+  // kPacking: the room that the log keeps for packing what rides in it (C4), and an error instead
+  // of a wait when even that is not enough.
+  enum class LogRoom : std::uint8_t { kCommon, kPacking };
+  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {},
+                              LogRoom room = LogRoom::kCommon);
 
   // --- reads (engine_read.cc) ---
   Result<ReadState> read_state();
@@ -156,10 +163,16 @@ class Engine : public PlanSource {
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
   void reclaim();
 
+  // engine_pack.cc
+  Status pack_payloads();
+  Status pack_some(std::vector<YoungBlob> blobs);
+  Status write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed);
+
   // engine_checkpoint.cc
   Status checkpoint_locked(bool clean_close);
   Status apply_to_index(const kv::Memtable& frozen, Lsn lsn,
                         const std::vector<alloc::ZoneImage>& images);
+  Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
   void background();
   Status make_zone();
   void repairs();
@@ -185,12 +198,16 @@ class Engine : public PlanSource {
 
   // engine_streams.cc
   Status reclaim_abandoned_writers();
+  void doom(const std::vector<BodyId>& bodies);
+  // Whether there was one.
+  Result<bool> drop_doomed();
 
   EngineParts parts_;
   std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
   std::unique_ptr<compression::Compressor> compressor_;
   std::unique_ptr<BlobPreparer> preparer_;
   std::unique_ptr<BlobReader> reader_;
+  std::unique_ptr<StripePlacer> placer_;
   std::unique_ptr<Lane> lane_;  // null when read-only
   ReadPins pins_;
 
@@ -206,6 +223,7 @@ class Engine : public PlanSource {
   io::Mutex state_mutex_;  // below
   io::CondVar state_changed_;
   std::uint64_t budget_used_ = 0;
+  std::vector<BodyId> doomed_;  // bodies of removed objects whose pages are still there
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;
   bool repair_wanted_ = false;

@@ -1,6 +1,8 @@
 // Checkpoints: what the memtable holds goes into the index, the root says so, the log is trimmed.
 //
 // Order (R4), and why a crash between the steps loses nothing:
+//   0  pack       what rides in the log gets a place in a stripe, by records of the engine's own; a
+//                 crash here leaves it in the log and, perhaps, in a stripe, whichever the log says
 //   1  freeze     everything assigned is durable and published; LSN c is the last of it
 //   2  index      the changes up to c, zone images as of c, and c itself, in one LMDB commit (or
 //                 several, c in the last). A crash here: the index has the old LSN, replay starts
@@ -9,6 +11,7 @@
 //                 of the root; replay starts behind c all the same, since the index says c.
 //   4  trim       in memory only: blocks before the trim point may be overwritten from now on.
 // Until runs exist the index is the only copy of what is trimmed: the index's LSN bounds the trim.
+#include <deque>
 #include <map>
 #include <utility>
 
@@ -17,6 +20,21 @@
 
 namespace hexad::core {
 
+namespace {
+
+class PayloadPause {
+ public:
+  explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.allow_payloads(false); }
+  ~PayloadPause() { lane_.allow_payloads(true); }
+  PayloadPause(const PayloadPause&) = delete;
+  PayloadPause& operator=(const PayloadPause&) = delete;
+
+ private:
+  Lane& lane_;
+};
+
+}  // namespace
+
 Status Engine::checkpoint() {
   HEXAD_TRY(writable());
   const io::Lock lock(checkpoint_mutex_);
@@ -24,6 +42,10 @@ Status Engine::checkpoint() {
 }
 
 Status Engine::checkpoint_locked(bool clean_close) {
+  // From here to the freeze nothing new rides in the log, so that everything up to the checkpoint
+  // has a place.
+  const PayloadPause no_payloads(*lane_);
+  HEXAD_TRY(pack_payloads());
   std::shared_ptr<const kv::Memtable> frozen;
   std::vector<alloc::ZoneImage> images;
   kv::LogPoint point;
@@ -50,6 +72,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
       return applied.error().with_context("checkpoint at LSN " + std::to_string(lsn));
     }
     parts_.metadata->drop_frozen();
+    parts_.log_blobs->retire(lsn, lane_->durable());
     parts_.space->images_written();
   } else if (!clean_close) {
     return {};
@@ -80,6 +103,26 @@ Status Engine::checkpoint_locked(bool clean_close) {
   return {};
 }
 
+// The record with the places of its young blobs, all of which have one by now.
+Result<std::string> Engine::resolve_record(std::string_view key, std::string_view value) const {
+  const RecordShape& shape = parts_.shape->record;
+  std::string resolved;
+  if (const Result<PageKey> page = parse_page_key(key); page.ok()) {
+    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page->page, shape));
+    resolved = encode_page(parts_.log_blobs->resolve(std::move(extents)), shape);
+  } else {
+    HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, shape));
+    record.extents = parts_.log_blobs->resolve(std::move(record.extents));
+    resolved = encode_object(record, shape);
+  }
+  if (has_young_blob(resolved)) {
+    return Error{ErrorCode::kCorruption,
+                 "metadata key " + printable(key, 64) + " has a blob without a place",
+                 "The log still has everything: close the store, open it again, run hexad fsck."};
+  }
+  return resolved;
+}
+
 Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
                               const std::vector<alloc::ZoneImage>& images) {
   std::map<std::string, std::string> extras;  // not in the memtable, sorted in between
@@ -98,6 +141,8 @@ Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
   fold_counters();
   extras.emplace(meta_key(kCounterTotals), parts_.counters->encode_totals());
 
+  // Records in the index name stripes: what they say of young blobs is replaced by their places.
+  std::deque<std::string> resolved;
   std::vector<kv::IndexChange> changes;
   changes.reserve(frozen.keys() + extras.size());
   auto extra = extras.begin();
@@ -108,7 +153,12 @@ Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
     for (; extra != extras.end() && extra->first < it.key(); ++extra) {
       add(extra->first, extra->second);
     }
-    add(it.key(), it.value());
+    if (it.value().has_value() && has_extents(it.key()) && has_young_blob(*it.value())) {
+      HEXAD_TRY_ASSIGN(resolved.emplace_back(), resolve_record(it.key(), *it.value()));
+      add(it.key(), resolved.back());
+    } else {
+      add(it.key(), it.value());
+    }
   }
   for (; extra != extras.end(); ++extra) add(extra->first, extra->second);
   return parts_.index->apply(lsn, lane_->epoch(), changes);
@@ -156,7 +206,9 @@ void Engine::background() {
     bool zone_now = false;
     {
       io::Lock lock(state_mutex_);
-      state_changed_.wait(lock, [this] { return checkpoint_wanted_ || zone_wanted_ || stopping_; });
+      state_changed_.wait(lock, [this] {
+        return checkpoint_wanted_ || zone_wanted_ || !doomed_.empty() || stopping_;
+      });
       if (stopping_) return;
       checkpoint_now = checkpoint_wanted_;
       zone_now = zone_wanted_;
@@ -164,6 +216,7 @@ void Engine::background() {
     // Failures are not lost. Without the checkpoint the log fills up, without the zone space runs
     // out, and whoever needs either makes it itself and gets the error.
     if (zone_now) make_zone().ignore();
+    drop_doomed().status().ignore();
     const Status status = checkpoint_now ? checkpoint() : Status();
     const io::Lock lock(state_mutex_);
     if (checkpoint_now) {

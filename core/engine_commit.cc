@@ -29,7 +29,8 @@ constexpr int kMaxRewrites = 8;
 // One try at a place in the order: what it holds and why it has to be repeated.
 struct Engine::Attempt {
   std::vector<alloc::Extent> allocated;
-  bool redo = false;  // prepare some ops again
+  std::uint64_t reserved = 0;  // units, for young blobs
+  bool redo = false;           // prepare some ops again
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
@@ -106,8 +107,8 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
     submission.lsn = lane_->next_lsn();
     submission.record.time = parts_.system->clock().wall_time();
     submission.record.zones.push_back(creation);
-    submission.encoded = encode_log_record(submission.record, parts_.shape->record);
-    const std::uint64_t bytes = submission.encoded.size();
+    submission.encoded = encode_own_part(submission.record, parts_.shape->record);
+    const std::uint64_t bytes = lane_->record_bound(submission);
     const Result<bool> reserved = lane_->try_reserve(submission);
     if (!reserved.ok() || !*reserved) {
       space.release_zone(creation);
@@ -128,24 +129,59 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   return extent;
 }
 
+// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
+std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
+  std::vector<PayloadPiece*> pieces;
+  const auto add = [&](PreparedOp& op) {
+    for (PayloadPiece& piece : op.pieces) {
+      if (piece.bytes.empty()) pieces.push_back(&piece);
+    }
+  };
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    add(prepared[i]);
+    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
+  }
+  return pieces;
+}
+
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
 Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
                             Submission& submission, Attempt& attempt) {
   HEXAD_TRY(writable());
-  for (PreparedOp& op : prepared) {
-    for (PayloadPiece& piece : op.pieces) {
-      if (!piece.bytes.empty()) continue;
-      HEXAD_TRY_ASSIGN(piece.prepared.blob.where, allocate_locked(piece.prepared.units, attempt));
+  const std::vector<PayloadPiece*> blobs = blob_pieces(transaction, prepared);
+  std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const PreparedBlob& blob = blobs[i]->prepared;
+    if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
+      attempt.reserved += blob.units;
+      continue;
+    }
+    HEXAD_TRY_ASSIGN(places[i], allocate_locked(blob.units, attempt));
+    // That may have made a zone, with room enough for the group to choose.
+    if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
+      attempt.reserved += blob.units;
+      parts_.space->abandon(places[i]);
+      attempt.allocated.pop_back();
+      places[i] = {};
     }
   }
   PlanContext context;
   context.lsn = lane_->next_lsn();
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    Blob& blob = blobs[i]->prepared.blob;
+    if (blobs[i]->prepared.is_young()) {
+      blob.log = {context.lsn, static_cast<std::uint32_t>(i)};
+    } else {
+      blob.where = places[i];
+    }
+  }
   context.time = parts_.system->clock().wall_time();
   context.shape = parts_.shape->record;
   context.default_compression = parts_.compression;
   context.new_body = [this] { return new_body(); };
   context.keep_versions = attempt.keep_versions;
   context.accept_crowded = attempt.accept_crowded;
+  context.log_blobs = parts_.log_blobs.get();
   HEXAD_TRY_ASSIGN(Plan plan, plan_transaction(transaction, prepared, context, *this));
   if (!plan.redo.empty()) {
     attempt.redo = true;
@@ -156,18 +192,25 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     attempt.crowded = std::move(plan.crowded);
     return {};
   }
-  for (const PreparedOp& op : prepared) {
-    for (const PayloadPiece& piece : op.pieces) {
-      const Blob& blob = piece.prepared.blob;
-      if (!piece.bytes.empty() || plan.referenced.count(blob.where) == 0) continue;
-      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums});
+  submission.young.clear();
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const PreparedBlob& prepared_blob = blobs[i]->prepared;
+    const Blob& blob = prepared_blob.blob;
+    if (plan.referenced.count(blob.id()) == 0) continue;
+    if (!prepared_blob.is_young()) {
+      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0});
+      continue;
     }
+    const BlobOwner& owner = plan.owners.at(blob.log.index);
+    const bool placed = places[i].units > 0;
+    submission.young.push_back({blob.log, prepared_blob.stored, owner.key, owner.offset,
+                                placed ? 0 : prepared_blob.units, places[i]});
   }
   submission.lsn = context.lsn;
-  submission.encoded = encode_log_record(plan.record, parts_.shape->record);
+  submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
   if (!reserved) {
-    attempt.record_bytes = submission.encoded.size();
+    attempt.record_bytes = lane_->record_bound(submission);
     return {};
   }
 
@@ -178,22 +221,24 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
         image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
   }
   attempt.allocated.clear();
-  for (PreparedOp& op : prepared) {
-    for (PayloadPiece& piece : op.pieces) {
-      if (!piece.bytes.empty()) continue;
-      const alloc::Extent where = piece.prepared.blob.where;
-      if (plan.referenced.count(where) == 0) {
-        parts_.space->abandon(where);
-      } else {
-        submission.stripes.push_back({where, std::move(piece.prepared)});
-      }
+  for (const YoungBlob& blob : submission.young) attempt.reserved -= blob.units;
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    PreparedBlob& prepared_blob = blobs[i]->prepared;
+    if (plan.referenced.count(prepared_blob.blob.id()) == 0) {
+      if (places[i].units > 0) parts_.space->abandon(places[i]);
+    } else if (!prepared_blob.is_young()) {
+      submission.stripes.push_back({places[i], std::move(prepared_blob)});
     }
+  }
+  for (const LogPlace& death : plan.record.young_deaths) {
+    parts_.space->give_back(parts_.log_blobs->kill(death));
   }
   for (const TransactionOp& op : transaction.ops()) {
     if (op.staged != nullptr) op.staged->published = true;
   }
   submission.record = std::move(plan.record);
   lane_->enqueue(std::move(submission));
+  if (!plan.doomed.empty()) doom(plan.doomed);
   return {};
 }
 
@@ -210,6 +255,15 @@ Status Engine::make_room(const Attempt& attempt) {
     const io::Lock until_it_is_there(zone_mutex_);
     return {};
   }
+  // Pages of removed objects, and payloads in the log, which take more room alone than packed.
+  HEXAD_TRY_ASSIGN(const bool dropped, drop_doomed());
+  if (dropped) return {};
+  if (parts_.log_blobs->payload_bytes() > 0) {
+    const io::Lock lock(checkpoint_mutex_);
+    HEXAD_TRY(checkpoint_locked(false));
+    reclaim();
+    if (parts_.space->counters().free > attempt.free_units) return {};
+  }
   // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9). A
   // block that was sealed before f was durable does not; the second one at the latest does.
   for (int i = 0; i < kMaxBlocks && parts_.space->has_deferred(); ++i) {
@@ -222,7 +276,10 @@ Status Engine::make_room(const Attempt& attempt) {
 }
 
 void Engine::reclaim() {
-  pins_.reclaim(lane_->recorded(), [this](Lsn limit) { parts_.space->reclaim(limit); });
+  pins_.reclaim(lane_->recorded(), [this](Lsn limit) {
+    parts_.space->reclaim(limit);
+    parts_.log_blobs->forget(limit);
+  });
 }
 
 // Repeats until the transaction has its place or has failed. `rests_on`: the LSN that must be
@@ -239,6 +296,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       const io::Lock lock(sequencer_);
       status = try_sequence(transaction, prepared, submission, attempt);
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
+      parts_.space->give_back(attempt.reserved);
       if (!status.ok() && rests_on_state(status.error().code)) *rests_on = lane_->next_lsn() - 1;
     }
     const bool again =
@@ -357,19 +415,22 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done) {
   }
 }
 
-Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed) {
+Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed,
+                                    LogRoom room) {
   Lsn lsn = 0;
   for (int i = 0; i < kMaxAttempts && lsn == 0; ++i) {
     std::uint64_t wanted = 0;
     {
       const io::Lock lock(sequencer_);
-      HEXAD_TRY(writable());
+      // The last checkpoint packs, too, when the store is closed for everybody else.
+      if (room == LogRoom::kCommon) HEXAD_TRY(writable());
       Submission submission;
       submission.lsn = lane_->next_lsn();
       submission.record.time = parts_.system->clock().wall_time();
       HEXAD_TRY(fill(submission.record));
-      submission.encoded = encode_log_record(submission.record, parts_.shape->record);
-      HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
+      submission.encoded = encode_own_part(submission.record, parts_.shape->record);
+      HEXAD_TRY_ASSIGN(const bool reserved,
+                       lane_->try_reserve(submission, room == LogRoom::kPacking));
       if (reserved) {
         lsn = submission.lsn;
         for (const PostImage& image : submission.record.images) {
@@ -378,11 +439,19 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
                                      ? std::optional<std::string_view>(*image.value)
                                      : std::nullopt);
         }
+        for (const LogPlace& death : submission.record.young_deaths) {
+          parts_.space->give_back(parts_.log_blobs->kill(death));
+        }
         lane_->enqueue(std::move(submission));
         if (placed) placed();
       } else {
-        wanted = submission.encoded.size();
+        wanted = lane_->record_bound(submission);
       }
+    }
+    if (wanted > 0 && room == LogRoom::kPacking) {
+      return Error{ErrorCode::kNoSpace,
+                   "the log has no room for packing what rides in it (" + format_size(wanted) + ")",
+                   "Close the store and open it again; run hexad fsck."};
     }
     if (wanted > 0) {
       Attempt attempt;

@@ -3,9 +3,10 @@
 //
 //   F1  every record decodes, and belongs to a collection that exists
 //   F2  every blob lies in live units, and no unit belongs to two blobs
-//   F3  every live unit belongs to a blob
+//   F3  every live unit belongs to a blob or to a pack stripe
 //   F4  every page belongs to an object, or to a writer that has not published
-//   F5  deep: every cell verifies; re-encoding the data gives the parity
+//   F5  a pack stripe has as many live bytes as blobs in it have together
+//   F6  deep: every cell verifies; re-encoding the data gives the parity
 #include <map>
 #include <optional>
 #include <set>
@@ -38,8 +39,20 @@ struct Owned {
 class Check {
  public:
   Check(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
-        const BlobReader& reader, Space& space)
-      : options_(options), shape_(shape), codec_(codec), reader_(reader), space_(space) {}
+        const BlobReader& reader, const LogBlobs& log_blobs, Space& space)
+      : options_(options),
+        shape_(shape),
+        codec_(codec),
+        reader_(reader),
+        log_blobs_(log_blobs),
+        space_(space) {
+    for (const alloc::ZoneId zone : space_.zone_ids()) {
+      for (const alloc::PackStripe& pack : space_.packs(zone)) {
+        owned_[{zone, pack.run.unit}] = {pack.run.units, "a pack stripe"};
+        packs_[{zone, pack.run.unit}] = {pack, 0};
+      }
+    }
+  }
 
   FsckReport report;
 
@@ -48,8 +61,34 @@ class Check {
   }
 
   Status extents(const std::string& owner, const ExtentList& extents) {
-    for (const Blob& blob : blobs_of(extents)) HEXAD_TRY(check_blob(owner, blob));
+    for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
+      switch (blob.placement) {
+        case Placement::kPrivate:
+          HEXAD_TRY(check_blob(owner, blob));
+          break;
+        case Placement::kPacked:
+          check_packed(owner, blob);
+          break;
+        case Placement::kLog:
+          if (!log_blobs_.find(blob.log).has_value()) {
+            find(owner, "blob " + std::to_string(blob.log.index) + " of LSN " +
+                            std::to_string(blob.log.lsn) + " is in no log block");
+          }
+          break;
+      }
+    }
     return {};
+  }
+
+  // F5.
+  void check_packs() {
+    for (const auto& [place, pack] : packs_) {
+      if (pack.seen == pack.stripe.live) continue;
+      find("pack stripe at zone " + std::to_string(place.first) + " unit " +
+               std::to_string(place.second),
+           std::to_string(pack.stripe.live) + " bytes are counted as alive, " +
+               std::to_string(pack.seen) + " belong to blobs");
+    }
   }
 
   // F3.
@@ -97,7 +136,27 @@ class Check {
     return options_.deep ? check_cells(owner, blob) : Status();
   }
 
-  // F5.
+  // F2 for a blob in a pack stripe; deep, that its bytes verify.
+  void check_packed(const std::string& owner, const Blob& blob) {
+    const auto at = packs_.find({blob.where.zone, blob.where.unit});
+    if (at == packs_.end()) {
+      find(owner, "zone " + std::to_string(blob.where.zone) + " unit " +
+                      std::to_string(blob.where.unit) + " is used as a pack stripe and is none");
+      return;
+    }
+    at->second.seen += blob.stored;
+    const std::uint64_t cell = at->second.stripe.run.units * shape_.unit;
+    if (blob.cell_offset + std::uint64_t{blob.stored} > cell) {
+      find(owner, "its bytes lie outside the cell of its pack stripe");
+    } else if (options_.deep) {
+      Bytes bytes(blob.raw);
+      report.bytes_checked += blob.stored;
+      const Status read = reader_.read(blob, 0, bytes);
+      if (!read.ok()) find(owner, read.error().message);
+    }
+  }
+
+  // F6.
   Status check_cells(const std::string& owner, const Blob& blob) {
     Result<BlobReader::Cells> read = reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
                                                         ec::ShardSet::first(shape_.cells()));
@@ -160,7 +219,13 @@ class Check {
   const StoreShape& shape_;
   const ec::Codec& codec_;
   const BlobReader& reader_;
+  const LogBlobs& log_blobs_;
   Space& space_;
+  struct Pack {
+    alloc::PackStripe stripe;
+    std::uint64_t seen = 0;  // bytes of blobs in it
+  };
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, Pack> packs_;
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, Owned> owned_;
 };
 
@@ -170,7 +235,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
   const io::Lock lock(sequencer_);
   if (lane_ != nullptr && !lane_->stopped().has_value()) HEXAD_TRY(lane_->drain());
-  Check check(options, *parts_.shape, *parts_.codec, *reader_, *parts_.space);
+  Check check(options, *parts_.shape, *parts_.codec, *reader_, *parts_.log_blobs, *parts_.space);
   const RecordShape& shape = parts_.shape->record;
 
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
@@ -242,6 +307,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
     HEXAD_TRY(cursor->next());
   }
   check.check_leaks();
+  check.check_packs();
   const Status zones = parts_.space->check_invariants();
   if (!zones.ok()) check.find("zones", zones.error().message);
   cursor.reset();

@@ -15,6 +15,13 @@ Error no_object(std::string_view collection, std::string_view name) {
                "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
 }
 
+// A payload in the log moves with the next checkpoint: the cache keeps only what stays where it is.
+bool any_young(const ExtentList& extents) {
+  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
+}
+
 Error too_big(std::string_view collection, std::string_view name, std::uint64_t size) {
   return Error{ErrorCode::kTooBig,
                "object " + printable(collection) + "/" + printable(name) + ": " +
@@ -108,6 +115,8 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
                                             printable(name));
       }
       record->object = std::move(decoded).value();
+      record->object.extents = parts_.log_blobs->resolve(std::move(record->object.extents));
+      newest = newest && !any_young(record->object.extents);
       if (record->object.body == 0) {
         HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
       }
@@ -134,7 +143,9 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, Bo
   record->as_of = view.lsn();
   record->exists = value.has_value();
   if (value.has_value()) {
-    HEXAD_TRY_ASSIGN(record->page, decode_page(*value, page, parts_.shape->record));
+    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, parts_.shape->record));
+    record->page = parts_.log_blobs->resolve(std::move(extents));
+    newest = newest && !any_young(record->page);
   }
   if (newest) {
     cache_->insert_page(found.ticket, body, page, record);
@@ -276,7 +287,9 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   stat.mtime = record.mtime;
   bool has_inline = false;
   bool has_packed = false;
-  const auto add = [&](const ExtentList& extents) {
+  bool has_young = false;
+  const auto add = [&](const ExtentList& stored) {
+    const ExtentList extents = parts_.log_blobs->resolve(stored);
     stat.stored += stored_bytes(extents);
     stat.extents += extents.size();
     for (const Extent& extent : extents) {
@@ -284,6 +297,8 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
         has_inline = true;
       else if (extent.blob.placement == Placement::kPacked)
         has_packed = true;
+      else if (extent.blob.placement == Placement::kLog)
+        has_young = true;
     }
   };
   if (record.body == 0) {
@@ -305,6 +320,7 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
                    : stat.extents > 1 ? "list"
                    : has_inline       ? "inline"
                    : has_packed       ? "pack"
+                   : has_young        ? "log"
                                       : "stripe";
   return stat;
 }

@@ -108,10 +108,12 @@ Status Engine::add_records(SpaceUsage& usage) {
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
   const RecordShape& shape = parts_.shape->record;
   const auto add = [&](const ExtentList& extents) {
-    for (const Blob& blob : blobs_of(extents)) {
-      const std::uint64_t allocated =
-          std::uint64_t{blob.where.units} * parts_.shape->unit * parts_.shape->k();
-      usage.allocated += allocated;
+    for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) {
+      // Pack stripes are counted as a whole below; a blob's part of one is its own bytes.
+      const bool own = blob.placement == Placement::kPrivate;
+      const std::uint64_t units = std::uint64_t{blob.where.units} * parts_.shape->unit;
+      const std::uint64_t allocated = own ? units * parts_.shape->k() : blob.stored;
+      if (own) usage.allocated += allocated;
       if (!blob.is_compressed()) continue;
       usage.compressed_original += blob.raw;
       usage.compressed += blob.stored;
@@ -141,6 +143,11 @@ Status Engine::add_records(SpaceUsage& usage) {
 Result<SpaceUsage> Engine::space_usage() {
   SpaceUsage usage;
   HEXAD_TRY(add_records(usage));
+  for (const alloc::ZoneId zone : parts_.space->zone_ids()) {
+    for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
+      usage.allocated += pack.run.units * parts_.shape->unit * parts_.shape->k();
+    }
+  }
 
   const alloc::SpaceCounters counters = parts_.space->counters();
   std::uint32_t slab_units = 0;
@@ -161,7 +168,10 @@ Result<SpaceUsage> Engine::space_usage() {
   const std::uint64_t to_come =
       slab_units == 0 ? 0 : parts_.space->zones_to_come() * (slab_units - 1);
   usage.capacity = (counters.total + to_come) * user_unit;
-  usage.available = (counters.free + counters.deferred + to_come) * user_unit;
+  // What rides in the log, or is on its way, has its units set aside.
+  const std::uint64_t reserved = parts_.space->reserved();
+  usage.allocated += reserved * user_unit;
+  usage.available = (counters.free + counters.deferred + to_come - reserved) * user_unit;
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;

@@ -1,4 +1,5 @@
-// Bodies of streamed writers that never published.
+// Bodies whose pages no object names: of streamed writers that never published, and of large
+// objects that were removed or replaced.
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
@@ -27,7 +28,7 @@ Status Engine::drop_body(BodyId body) {
       HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
       HEXAD_TRY_ASSIGN(const ExtentList extents,
                        decode_page(value, parsed.page, parts_.shape->record));
-      for (const Blob& blob : blobs_of(extents)) record.freed.push_back(blob.where);
+      for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) add_death(record, blob);
       record.images.push_back({std::string(key), std::nullopt});
       return true;
     };
@@ -37,6 +38,26 @@ Status Engine::drop_body(BodyId body) {
   };
   while (more) HEXAD_TRY(commit_internal(next_pages).status());
   return {};
+}
+
+void Engine::doom(const std::vector<BodyId>& bodies) {
+  const io::Lock lock(state_mutex_);
+  doomed_.insert(doomed_.end(), bodies.begin(), bodies.end());
+  state_changed_.notify_all();
+}
+
+// One body at most. Its writer key is in the metadata since the removal: what a crash, or an error
+// here, leaves undone is done by the next opening.
+Result<bool> Engine::drop_doomed() {
+  BodyId body = 0;
+  {
+    const io::Lock lock(state_mutex_);
+    if (doomed_.empty()) return false;
+    body = doomed_.front();
+    doomed_.erase(doomed_.begin());
+  }
+  HEXAD_TRY(drop_body(body));
+  return true;
 }
 
 Status Engine::reclaim_abandoned_writers() {
@@ -50,7 +71,8 @@ Status Engine::reclaim_abandoned_writers() {
   for (const BodyId body : bodies) {
     HEXAD_TRY(drop_body(body));
     parts_.counters->add(CounterId::kWritersAbandoned);
-    parts_.notes.push_back("recovery: took back the space of a writer that never published");
+    parts_.notes.push_back(
+        "recovery: took back the space of a writer that never published, or of a removed object");
   }
   return {};
 }

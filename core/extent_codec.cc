@@ -16,12 +16,12 @@ constexpr std::uint8_t kAfterGap = 0x04;      // does not begin where the previo
 constexpr std::uint8_t kPart = 0x08;          // shows a part of its blob, not all of it
 constexpr std::uint8_t kIsPacked = 0x10;      // the blob is packed
 constexpr std::uint8_t kIsCompressed = 0x20;  // the blob has frames
-constexpr std::uint8_t kUnusedBits = 0xc0;
+constexpr std::uint8_t kIsYoung = 0x40;       // the blob is in the log
+constexpr std::uint8_t kUnusedBits = 0x80;
 
 constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
-constexpr std::uint32_t kPackAlignment = 8;
-// A whole page in one data cell, padded, and room to spare for pack stripes.
-constexpr std::uint32_t kMaxCellBytes = 4 * kPageSpan;
+
+constexpr std::uint64_t kMax32 = 0xffffffff;
 
 constexpr const char* kTooMuchInline = "the page has more inline bytes than allowed";
 
@@ -44,28 +44,40 @@ bool sums_fit(const std::vector<std::uint64_t>& sums, ChecksumType type) {
 
 // B1 to B5; nullptr, or what is wrong.
 const char* blob_problem(const Blob& blob, const RecordShape& shape) {
-  if (blob.where.unit == 0 || blob.where.units == 0 || blob.where.end() > std::uint64_t{1} << 32) {
-    return "its stripe is empty, starts with the slab header or ends beyond 2^32 units";  // B1
-  }
   if (blob.stored == 0 || blob.stored > blob.raw || blob.raw > kPageSpan) {
     return "its blob's sizes are out of range";  // B2
   }
-  if (blob.cell_bytes == 0 || blob.cell_bytes % kSector != 0 || blob.cell_bytes > kMaxCellBytes) {
-    return "its cells have no legal size";  // B3
-  }
   if (blob.placement == Placement::kPrivate) {
+    if (blob.where.unit == 0 || blob.where.units == 0 ||
+        blob.where.end() > std::uint64_t{1} << 32) {
+      return "its stripe is empty, starts with the slab header or ends beyond 2^32 units";  // B1
+    }
+    if (blob.cell_bytes == 0 || blob.cell_bytes % kSector != 0 || blob.cell_bytes > kMaxCellBytes) {
+      return "its cells have no legal size";  // B3
+    }
     const std::uint64_t needed = divide_up(blob.stored, shape.k);
     if (blob.cell != 0 || blob.cell_offset != 0) return "a private blob starts inside a cell";
     if (blob.cell_bytes < needed || blob.cell_bytes >= needed + alloc::kMaxPhysicalBlock) {
       return "its cells do not fit its stored bytes";  // B3
     }
   } else if (blob.placement == Placement::kPacked) {
+    if (blob.where.unit == 0 || blob.where.units != 0 || blob.cell_bytes != 0) {
+      return "its packed blob names no stripe, or says how long that is";  // B1
+    }
     if (blob.cell >= shape.k || blob.cell_offset % kPackAlignment != 0 ||
-        blob.cell_offset > blob.cell_bytes || blob.stored > blob.cell_bytes - blob.cell_offset) {
+        blob.cell_offset > kMaxCellBytes || blob.stored > kMaxCellBytes - blob.cell_offset) {
       return "its packed blob lies outside its cell";  // B3
+    }
+  } else if (blob.placement == Placement::kLog) {
+    if (blob.log.lsn == 0 || blob.where != alloc::Extent{} || blob.cell_bytes != 0 ||
+        blob.cell != 0 || blob.cell_offset != 0) {
+      return "its young blob names no transaction, or a stripe";  // B1
     }
   } else {
     return "its blob's placement is unknown";
+  }
+  if (blob.placement != Placement::kLog && blob.log != LogPlace{}) {
+    return "its blob is in a stripe and in the log";  // B1
   }
   if (blob.is_compressed()) {
     if (blob.frames.raw_length != blob.raw || blob.frames.stored_bytes != blob.stored) {
@@ -128,11 +140,17 @@ std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, Checksu
 }
 
 void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
-  alloc::encode_extent(out, blob.where);
-  out.varint(blob.cell_bytes / kSector);
-  if (blob.placement == Placement::kPacked) {
+  if (blob.placement == Placement::kPrivate) {
+    alloc::encode_extent(out, blob.where);
+    out.varint(blob.cell_bytes / kSector);
+  } else if (blob.placement == Placement::kPacked) {
+    out.varint(blob.where.zone);
+    out.varint(blob.where.unit);
     out.varint(blob.cell);
     out.varint(blob.cell_offset / kPackAlignment);
+  } else {
+    out.varint(blob.log.lsn);
+    out.varint(blob.log.index);
   }
   out.varint(blob.raw);
   if (blob.is_compressed()) compression::encode_frame_set(out, blob.frames);
@@ -143,10 +161,19 @@ void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
 // May leave the decoder failed; blob_problem() is for the caller to ask.
 Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape) {
   Blob blob;
-  blob.placement = (head & kIsPacked) != 0 ? Placement::kPacked : Placement::kPrivate;
-  blob.where = alloc::decode_extent(in);
-  blob.cell_bytes = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kSector)) * kSector;
-  if (blob.placement == Placement::kPacked) {
+  if ((head & kIsYoung) != 0) {
+    if ((head & kIsPacked) != 0) in.fail();
+    blob.placement = Placement::kLog;
+    blob.log.lsn = in.varint();
+    blob.log.index = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+  } else if ((head & kIsPacked) == 0) {
+    blob.where = alloc::decode_extent(in);
+    blob.cell_bytes =
+        static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kSector)) * kSector;
+  } else {
+    blob.placement = Placement::kPacked;
+    blob.where.zone = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    blob.where.unit = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
     blob.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
     blob.cell_offset = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kPackAlignment)) *
                        kPackAlignment;
@@ -222,6 +249,7 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
     if (is_new) {
       head |= static_cast<std::uint8_t>(Source::kNewBlob);
       if (blob.placement == Placement::kPacked) head |= kIsPacked;
+      if (blob.placement == Placement::kLog) head |= kIsYoung;
       if (blob.is_compressed()) head |= kIsCompressed;
     } else {
       head |= static_cast<std::uint8_t>(Source::kEarlierBlob);
@@ -263,7 +291,9 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       extent.length = in.varint_up_to(kPageSpan);
     }
     if ((head & kUnusedBits) != 0) in.fail();
-    if (source != Source::kNewBlob && (head & (kIsPacked | kIsCompressed)) != 0) in.fail();
+    if (source != Source::kNewBlob && (head & (kIsPacked | kIsCompressed | kIsYoung)) != 0) {
+      in.fail();
+    }
     switch (source) {
       case Source::kInline:
         if (is_part) in.fail();

@@ -9,11 +9,12 @@
 //   E5  extents with blobs of the same identity have equal blobs
 //   E6  there are at most kMaxPageExtents
 // and for every blob:
-//   B1  its stripe has units, none of them the header's, and ends below 2^32
+//   B1  a private stripe has units, none of them the header's, and ends below 2^32; a packed blob
+//       names a stripe behind the header; a young one names an LSN, and no stripe
 //   B2  0 < stored <= raw <= kPageSpan
-//   B3  cell_bytes is a positive multiple of 512; the k cells of a private blob hold `stored` bytes
-//       and are not a physical block longer than that needs; a packed one lies inside its cell, at
-//       a multiple of 8, and the cell is a data cell
+//   B3  private: cell_bytes is a positive multiple of 512; the k cells hold `stored` bytes and are
+//       not a physical block longer than that needs. Packed: at a multiple of 8 in a data cell
+//       that is not longer than kMaxCellBytes
 //   B4  frames, where there are any, add up to raw and stored; without them raw == stored
 //   B5  there are as many sums as RecordShape says, each of the width of the checksum
 #pragma once

@@ -83,6 +83,10 @@ std::string zone_key(std::uint32_t zone) {
   return key;
 }
 
+bool has_extents(std::string_view key) {
+  return !key.empty() && (key[0] == kObjectTag || key[0] == kPageTag);
+}
+
 Result<ObjectKey> parse_object_key(std::string_view key) {
   if (!has_named_shape(key, kObjectTag, 5)) return broken_key("object", key);
   return ObjectKey{read_be32(key, 1), key.substr(5)};

@@ -40,6 +40,9 @@ std::string page_key(BodyId body, std::uint32_t page);
 std::string page_prefix(BodyId body);
 std::string zone_key(std::uint32_t zone);
 
+// Whether the value of the key is an object or a page.
+bool has_extents(std::string_view key);
+
 struct ObjectKey {
   CollectionId collection = 0;
   std::string_view name;  // into the key

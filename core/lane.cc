@@ -15,15 +15,24 @@ constexpr std::size_t kMaxGroupsInFlight = 4;
 constexpr std::uint64_t kMaxGroupBytes = 4 << 20;
 // Framing of one record: its length and its LSN.
 constexpr std::uint64_t kRecordFraming = 20;
+// An empty group part, and what the counts of a full one take more.
+constexpr std::uint64_t kGroupFraming = 32;
+// Payloads that have no place yet take at most this part of the log.
+constexpr std::uint64_t kPayloadShare = 4;
+// Rounding of the records that pack payloads.
+constexpr std::uint64_t kPackingBlocks = 8;
 
 }  // namespace
 
 Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-           Counters& counters, kv::LogWriter log, std::function<void()> repair)
+           LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
+           std::function<void()> repair)
     : executor_(executor),
       shape_(shape),
       members_(members),
       space_(space),
+      log_blobs_(log_blobs),
+      placer_(placer),
       counters_(counters),
       repair_(std::move(repair)),
       mutex_(executor),
@@ -41,8 +50,12 @@ std::uint64_t Lane::room_for(std::uint64_t bytes) const {
                       log_.block_size());
 }
 
-bool Lane::has_room(std::uint64_t room) const {
-  return log_.used() + reserved_ + room <= log_.capacity() - log_.reserve();
+// Packing what rides in the log takes room in the log, too, and comes before the checkpoint that
+// makes room: so much is left alone by everybody else.
+bool Lane::has_room(std::uint64_t room, bool packing) const {
+  const std::uint64_t kept =
+      packing ? 0 : 2 * log_blobs_.packing_bytes() + kPackingBlocks * log_.block_size();
+  return log_.used() + reserved_ + kept + room <= log_.capacity() - log_.reserve();
 }
 
 std::uint64_t Lane::max_record() {
@@ -53,21 +66,32 @@ std::uint64_t Lane::max_record() {
   return std::min<std::uint64_t>(share, kv::kMaxLogBlock / 2) - framing;
 }
 
-Result<bool> Lane::try_reserve(Submission& submission) {
+Result<bool> Lane::try_reserve(Submission& submission, bool packing) {
   const std::uint64_t limit = max_record();
-  if (submission.encoded.size() > limit) {
+  const std::uint64_t size = record_bound(submission);
+  if (size > limit) {
     return Error{ErrorCode::kTooBig,
-                 "the metadata of one transaction takes " + format_size(submission.encoded.size()) +
+                 "the metadata of one transaction takes " + format_size(size) +
                      ", the log takes at most " + format_size(limit),
                  "Use several transactions, or a writer for large objects."};
   }
-  const std::uint64_t room = room_for(submission.encoded.size());
+  const std::uint64_t room = room_for(size);
   const io::Lock lock(mutex_);
   if (stopped_.has_value()) return *stopped_;
-  if (!has_room(room)) return false;
+  if (!has_room(room, packing)) return false;
   reserved_ += room;
   submission.reserved = room;
   return true;
+}
+
+std::uint64_t Lane::record_bound(const Submission& submission) const {
+  std::uint64_t bytes = submission.encoded.size() + kGroupFraming;
+  for (const YoungBlob& blob : submission.young) {
+    bytes += group_part_bound(blob.stored->size(), shape_.record);
+  }
+  const GroupPart& group = submission.record.group;
+  if (!group.empty()) bytes += encode_group_part(group, shape_.record).size();
+  return bytes;
 }
 
 bool Lane::has_room_for(std::uint64_t bytes) {
@@ -89,39 +113,127 @@ void Lane::enqueue(Submission submission) {
     return;
   }
   // Stopped since its room was reserved: nobody looks at open_ any more.
-  if (!submission.done) return;
-  ++posted_;
-  executor_.post([this, done = std::move(submission.done), why = *stopped_] {
-    done(why);
-    task_over();
-  });
+  std::vector<Submission> late;
+  late.push_back(std::move(submission));
+  fail_members(late, *stopped_);
 }
 
 bool Lane::may_seal() const {
-  return !open_.empty() && pauses_ == 0 && !stopped_.has_value() &&
+  return !open_.empty() && !sealing_ && pauses_ == 0 && !stopped_.has_value() &&
          in_flight_.size() < kMaxGroupsInFlight;
 }
 
-// Under the lock: makes the next group of what is open. The members keep the order of their LSNs.
-CommitGroup* Lane::seal() {
-  std::vector<Submission> members;
-  std::vector<std::string_view> records;
+// Under the lock: what goes into the next group, in the order of LSNs.
+std::vector<Submission> Lane::take_members() {
   std::uint64_t bytes = 0;
   std::size_t count = 0;
   for (; count < open_.size(); ++count) {
     bytes += open_[count].encoded.size() + kRecordFraming;
+    for (const YoungBlob& blob : open_[count].young) bytes += blob.stored->size();
     if (count > 0 && bytes > kMaxGroupBytes) break;
   }
+  std::vector<Submission> members;
+  members.reserve(count);
   for (std::size_t i = 0; i < count; ++i) members.push_back(std::move(open_[i]));
   open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count));
+  return members;
+}
+
+// Under the lock: how many bytes of payload the log can take besides what is reserved in it.
+std::uint64_t Lane::payload_room(const std::vector<Submission>& members) const {
+  if (!payloads_allowed_) return 0;
+  const std::uint64_t waiting = log_blobs_.payload_bytes();
+  const std::uint64_t share = log_.capacity() / kPayloadShare;
+  if (waiting >= share) return 0;
+  std::uint64_t keys = 0;
   for (const Submission& member : members) {
-    records.push_back(member.encoded);
-    reserved_ -= member.reserved;
+    for (const YoungBlob& blob : member.young) keys += blob.owner.size();
   }
+  // With half of the log used, a checkpoint is due, and what comes now should not be in its way.
+  const std::uint64_t used = log_.used() + reserved_ + 2 * (keys + log_.block_size());
+  const std::uint64_t half = (log_.capacity() - log_.reserve()) / 2;
+  if (used >= half) return 0;
+  return std::min({share - waiting, (half - used) / 4, kMaxGroupBytes});
+}
+
+Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload_room) {
+  std::vector<YoungBlob> young;
+  for (Submission& member : members) {
+    for (YoungBlob& blob : member.young) young.push_back(std::move(blob));
+    member.young.clear();
+  }
+  if (young.empty()) return {};
+  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room));
+  for (const YoungPlace& place : placed.part.placed) log_blobs_.set_place(place);
+  for (YoungBlob& blob : placed.in_log) {
+    const std::uint32_t units = blob.units;
+    counters_.add(CounterId::kLogFirstBlobs);
+    if (log_blobs_.add_payload(std::move(blob))) space_.give_back(units);
+  }
+  const auto append = [](auto& to, auto& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  Submission& first = members.front();
+  append(first.record.group.allocated, placed.part.allocated);
+  append(first.record.group.placed, placed.part.placed);
+  append(first.record.group.payloads, placed.part.payloads);
+  append(first.stripes, placed.stripes);
+  return {};
+}
+
+// In three steps: take the members (under the lock), decide about their young blobs and encode
+// (without), take a place in the log (under the lock again). One thread at a time (C5).
+CommitGroup* Lane::seal() {
+  std::vector<Submission> members;
+  std::uint64_t room = 0;
+  {
+    const io::Lock lock(mutex_);
+    if (!may_seal()) return nullptr;
+    sealing_ = true;
+    members = take_members();
+    room = payload_room(members);
+  }
+  // A reservation that does not hold would be our own bug.
+  const Status placed = place_young(members, room);
+  HEXAD_ASSERT(placed.ok());
+  std::vector<std::string_view> records;
+  for (Submission& member : members) {
+    member.sealed = member.encoded + encode_group_part(member.record.group, shape_.record);
+    records.push_back(member.sealed);
+  }
+
+  const io::Lock lock(mutex_);
+  sealing_ = false;
+  changed_.notify_all();
+  if (stopped_.has_value()) {
+    fail_members(members, *stopped_);
+    return nullptr;
+  }
+  if (pauses_ > 0) {
+    // The membership changes: nothing may reach the log now. Whoever seals next decides about the
+    // blobs that come on top.
+    open_.insert(open_.begin(), std::make_move_iterator(members.begin()),
+                 std::make_move_iterator(members.end()));
+    return nullptr;
+  }
+  for (const Submission& member : members) reserved_ -= member.reserved;
   Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
   HEXAD_ASSERT(block.ok());  // C4
   counters_.add(CounterId::kGroups);
   return admit(std::move(block).value(), std::move(members));
+}
+
+// Under the lock.
+void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
+  for (Submission& member : members) {
+    member.budget.reset();
+    if (!member.done) continue;
+    ++posted_;
+    executor_.post([this, done = std::move(member.done), why] {
+      done(why);
+      task_over();
+    });
+  }
 }
 
 // Under the lock: all requests of the group, and its place in the order.
@@ -322,20 +434,11 @@ void Lane::advance() {
 }
 
 void Lane::pump() {
-  for (;;) {
-    CommitGroup* group = nullptr;
-    {
-      const io::Lock lock(mutex_);
-      if (!may_seal()) return;
-      group = seal();
-    }
-    run(group, Waiting::kCallback);
-  }
+  while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
 
 Status Lane::wait_durable(Lsn lsn) {
   for (;;) {
-    CommitGroup* group = nullptr;
     {
       io::Lock lock(mutex_);
       if (durable_ >= lsn) return {};
@@ -344,9 +447,8 @@ Status Lane::wait_durable(Lsn lsn) {
         changed_.wait(lock);
         continue;
       }
-      group = seal();
     }
-    run(group, Waiting::kBlocking);
+    if (CommitGroup* group = seal()) run(group, Waiting::kBlocking);
   }
 }
 
@@ -368,7 +470,9 @@ Status Lane::record_watermark() {
   {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) return *stopped_;
-    if (recorded_ >= durable_ || pauses_ > 0 || !open_.empty() || !in_flight_.empty()) return {};
+    if (recorded_ >= durable_ || pauses_ > 0 || sealing_ || !open_.empty() || !in_flight_.empty()) {
+      return {};
+    }
     HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
     group = admit(std::move(block), {});
   }
@@ -403,19 +507,22 @@ Epoch Lane::epoch() {
 
 Status Lane::drain() {
   for (;;) {
-    CommitGroup* group = nullptr;
     {
       io::Lock lock(mutex_);
       if (stopped_.has_value()) return *stopped_;
-      if (open_.empty() && in_flight_.empty()) return {};
+      if (open_.empty() && !sealing_ && in_flight_.empty()) return {};
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
       }
-      group = seal();
     }
-    run(group, Waiting::kBlocking);
+    if (CommitGroup* group = seal()) run(group, Waiting::kBlocking);
   }
+}
+
+void Lane::allow_payloads(bool allowed) {
+  const io::Lock lock(mutex_);
+  payloads_allowed_ = allowed;
 }
 
 kv::LogPoint Lane::point_at(Lsn lsn) {
@@ -538,7 +645,7 @@ void Lane::wait_idle() {
   changed_.wait(lock, [this] {
     const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
                                    [](const auto& group) { return group->io_done; });
-    return quiet && posted_ == 0 && completing_ == 0;
+    return quiet && !sealing_ && posted_ == 0 && completing_ == 0;
   });
 }
 

@@ -19,6 +19,7 @@
 //   C2  a callback runs once, after publish() of its transaction, in LSN order per group
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
 //   C4  the log has room for everything enqueued: sealing never has to wait for a trim
+//   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
 //
 // Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
 #pragma once
@@ -41,25 +42,22 @@
 #include "core/members.h"
 #include "core/shape.h"
 #include "core/space.h"
+#include "core/stripe_placer.h"
 #include "io/executor.h"
 #include "kv/log_writer.h"
 
 namespace hexad::core {
 
-// The cells of one stripe on their way to the devices.
-struct StripeWrite {
-  alloc::Extent where;
-  PreparedBlob prepared;
-};
-
 // A transaction with its place in the order.
 struct Submission {
   Lsn lsn = 0;
   LogRecord record;
-  std::string encoded;
+  std::string encoded;  // the record without the group's part
+  std::string sealed;   // all of it
   std::vector<StripeWrite> stripes;
-  std::uint64_t reserved = 0;  // bytes of the ring set aside
-  CommitCallback done;         // may be empty
+  std::vector<YoungBlob> young;  // the group decides about their places
+  std::uint64_t reserved = 0;    // bytes of the ring set aside
+  CommitCallback done;           // may be empty
   // Let go of when the transaction is over, before `done` runs: callbacks may wait for others.
   std::shared_ptr<void> budget;
 };
@@ -81,13 +79,17 @@ class Lane {
   // All outlive the lane. `repair` is called, and returns at once, when a request has failed, once
   // per pause; it calls resume() or stop() in the end.
   Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-       Counters& counters, kv::LogWriter log, std::function<void()> repair);
+       LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
+       std::function<void()> repair);
 
   // --- the path of a transaction ---
 
   // Sets room in the log aside for the submission's record; false when there is none at present.
   // Under the sequencer's lock. Errors: kTooBig (never fits), the reason the lane has stopped.
-  Result<bool> try_reserve(Submission& submission);
+  // `packing`: also the room that is kept for packing payloads.
+  Result<bool> try_reserve(Submission& submission, bool packing = false);
+  // The most bytes that the submission's record can have when its group is sealed, payloads apart.
+  std::uint64_t record_bound(const Submission& submission) const;
   // Whether a record of `bytes` would fit now. When not, a checkpoint has to trim the log.
   bool has_room_for(std::uint64_t bytes);
   // The LSN that the next submission has to carry. Under the sequencer's lock.
@@ -115,6 +117,9 @@ class Lane {
 
   // --- for checkpoints, under the sequencer's lock ---
 
+  // Whether young blobs may ride in the log from the next group on. A checkpoint gives every blob
+  // that does a place first, and wants no more of them meanwhile.
+  void allow_payloads(bool allowed);
   // Everything assigned is durable when this returns. Errors: the reason the lane has stopped.
   Status drain();
   kv::LogPoint point_at(Lsn lsn);
@@ -155,7 +160,13 @@ class Lane {
   void wait_idle();
 
  private:
+  // Seals the next group, when the lane is as may_seal() says; null when it is not, any more.
   CommitGroup* seal();
+  std::vector<Submission> take_members();
+  // The places of the members' young blobs, into the record of the first. Without the lock.
+  Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
+  void fail_members(std::vector<Submission>& members, const Error& why);
+  std::uint64_t payload_room(const std::vector<Submission>& members) const;
   CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
@@ -167,12 +178,14 @@ class Lane {
   void task_over();
   bool may_seal() const;
   std::uint64_t room_for(std::uint64_t bytes) const;
-  bool has_room(std::uint64_t room) const;
+  bool has_room(std::uint64_t room, bool packing = false) const;
 
   io::Executor& executor_;
   const StoreShape& shape_;
   Members& members_;
   Space& space_;
+  LogBlobs& log_blobs_;
+  const StripePlacer& placer_;
   Counters& counters_;
   std::function<void()> repair_;
   std::function<void()> progress_;
@@ -189,6 +202,8 @@ class Lane {
   Lsn durable_ = 0;
   Lsn recorded_ = 0;
   int pauses_ = 0;
+  bool sealing_ = false;  // somebody is between taking a group's members and admitting it
+  bool payloads_allowed_ = true;
   bool repair_pending_ = false;   // one of the pauses is repair()'s
   std::uint64_t posted_ = 0;      // tasks that have not run yet
   std::uint64_t completing_ = 0;  // threads inside written(), flushed() or complete()

@@ -1,29 +1,45 @@
 #include "core/log_record.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
 
 #include "alloc/device_layout.h"
 #include "base/codec.h"
+#include "base/units.h"
 
 namespace hexad::core {
 namespace {
 
 constexpr std::uint8_t kLogRecordKind = 0x04;
 
-constexpr std::uint32_t kSector = 512;              // unit of cell_bytes
-constexpr std::uint32_t kMaxCellSectors = 4 << 11;  // 4 MiB
+constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
+constexpr std::uint32_t kMaxCellSectors = kMaxCellBytes / kSector;
 constexpr std::uint8_t kDurableBefore = 0x01;
 constexpr std::uint8_t kHasSums = 0x02;
-constexpr std::uint8_t kUnusedFlags = 0xfc;
+constexpr std::uint8_t kIsPack = 0x04;
+constexpr std::uint8_t kUnusedFlags = 0xf8;
 constexpr std::uint64_t kMax32 = 0xffffffff;
 
-// Signed numbers near 0 in few bytes: 0, -1, 1, -2, ... become 0, 1, 2, 3, ...
-std::uint64_t zigzag(std::int64_t value) {
-  return (static_cast<std::uint64_t>(value) << 1) ^ static_cast<std::uint64_t>(value >> 63);
+void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumType type) {
+  for (const std::uint64_t sum : sums) {
+    if (checksum_size(type) == 4) {
+      HEXAD_ASSERT(sum <= kMax32);
+      out.le32(static_cast<std::uint32_t>(sum));
+    } else {
+      out.le64(sum);
+    }
+  }
 }
 
-std::int64_t unzigzag(std::uint64_t value) {
-  return static_cast<std::int64_t>((value >> 1) ^ (~(value & 1) + 1));
+std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
+  std::vector<std::uint64_t> sums;
+  if (count > in.remaining() / checksum_size(type)) in.fail();
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    sums.push_back(checksum_size(type) == 4 ? in.le32() : in.le64());
+  }
+  return sums;
 }
 
 void encode_image(Encoder& out, const PostImage& image) {
@@ -49,19 +65,15 @@ void encode_proof(Encoder& out, const StripeProof& proof, const RecordShape& sha
   const bool has_sums = !proof.cell_sums.empty();
   HEXAD_ASSERT(has_sums || proof.durable_before);
   HEXAD_ASSERT(!has_sums || proof.cell_sums.size() == shape.cells());
+  HEXAD_ASSERT(proof.live <= std::uint64_t{proof.cell_bytes} * shape.k);
   std::uint8_t flags = proof.durable_before ? kDurableBefore : 0;
   if (has_sums) flags |= kHasSums;
+  if (proof.live > 0) flags |= kIsPack;
   out.u8(flags);
   alloc::encode_extent(out, proof.where);
   out.varint(proof.cell_bytes / kSector);
-  for (const std::uint64_t sum : proof.cell_sums) {
-    if (checksum_size(shape.checksum) == 4) {
-      HEXAD_ASSERT(sum <= kMax32);
-      out.le32(static_cast<std::uint32_t>(sum));
-    } else {
-      out.le64(sum);
-    }
-  }
+  if (proof.live > 0) out.varint(proof.live);
+  encode_sums(out, proof.cell_sums, shape.checksum);
 }
 
 StripeProof decode_proof(Decoder& in, const RecordShape& shape) {
@@ -73,9 +85,11 @@ StripeProof decode_proof(Decoder& in, const RecordShape& shape) {
   proof.where = alloc::decode_extent(in);
   proof.cell_bytes = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellSectors)) * kSector;
   if (proof.cell_bytes == 0) in.fail();
-  for (std::uint32_t cell = 0; has_sums && cell < shape.cells() && in.ok(); ++cell) {
-    proof.cell_sums.push_back(checksum_size(shape.checksum) == 4 ? in.le32() : in.le64());
+  if ((flags & kIsPack) != 0) {
+    proof.live = in.varint_up_to(std::uint64_t{proof.cell_bytes} * shape.k);
+    if (proof.live == 0) in.fail();
   }
+  if (has_sums) proof.cell_sums = decode_sums(in, shape.cells(), shape.checksum);
   return proof;
 }
 
@@ -109,6 +123,139 @@ ZoneCreation decode_zone(Decoder& in, const RecordShape& shape) {
   return zone;
 }
 
+void encode_log_place(Encoder& out, const LogPlace& place) {
+  out.varint(place.lsn);
+  out.varint(place.index);
+}
+
+LogPlace decode_log_place(Decoder& in) {
+  LogPlace place;
+  place.lsn = in.varint();
+  place.index = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+  if (place.lsn == 0) in.fail();
+  return place;
+}
+
+void encode_place(Encoder& out, const YoungPlace& place, const RecordShape& shape) {
+  encode_log_place(out, place.from);
+  out.u8(static_cast<std::uint8_t>(place.placement));
+  out.varint(place.stored);
+  if (place.placement == Placement::kPacked) {
+    HEXAD_ASSERT(place.where.units == 0 && place.cell < shape.k);
+    HEXAD_ASSERT(place.cell_offset % kPackAlignment == 0);
+    out.varint(place.where.zone);
+    out.varint(place.where.unit);
+    out.varint(place.cell);
+    out.varint(place.cell_offset / kPackAlignment);
+    return;
+  }
+  HEXAD_ASSERT(place.placement == Placement::kPrivate && place.cell_bytes % kSector == 0);
+  HEXAD_ASSERT(place.cell_sums.size() == shape.cells());
+  HEXAD_ASSERT(place.block_sums.size() == shape.private_block_sums(place.cell_bytes));
+  alloc::encode_extent(out, place.where);
+  out.varint(place.cell_bytes / kSector);
+  encode_sums(out, place.cell_sums, shape.checksum);
+  encode_sums(out, place.block_sums, shape.checksum);
+}
+
+YoungPlace decode_place(Decoder& in, const RecordShape& shape) {
+  YoungPlace place;
+  place.from = decode_log_place(in);
+  const std::uint8_t placement = in.u8();
+  place.stored = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+  if (place.stored == 0) in.fail();
+  if (placement == static_cast<std::uint8_t>(Placement::kPacked)) {
+    place.where.zone = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    place.where.unit = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    place.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
+    place.cell_offset =
+        static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kPackAlignment)) *
+        kPackAlignment;
+    return place;  // whether it lies in its stripe: places_fit()
+  }
+  if (placement != static_cast<std::uint8_t>(Placement::kPrivate)) in.fail();
+  place.placement = Placement::kPrivate;
+  place.where = alloc::decode_extent(in);
+  place.cell_bytes = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellSectors)) * kSector;
+  // B3 in extent_codec.h: a record that names this place has to be one that can be written.
+  const std::uint64_t needed = divide_up(place.stored, shape.k);
+  if (place.cell_bytes < needed || place.cell_bytes >= needed + alloc::kMaxPhysicalBlock) in.fail();
+  if (!in.ok()) return place;
+  place.cell_sums = decode_sums(in, shape.cells(), shape.checksum);
+  place.block_sums = decode_sums(in, shape.private_block_sums(place.cell_bytes), shape.checksum);
+  return place;
+}
+
+void encode_payload(Encoder& out, const YoungPayload& payload) {
+  HEXAD_ASSERT(!payload.owner.empty() && payload.owner.size() <= kMaxKeySize);
+  HEXAD_ASSERT(!payload.bytes.empty() && payload.bytes.size() <= kPageSpan);
+  encode_log_place(out, payload.place);
+  out.bytes(payload.owner);
+  out.varint(payload.offset);
+  out.bytes(payload.bytes);
+}
+
+YoungPayload decode_payload(Decoder& in) {
+  YoungPayload payload;
+  payload.place = decode_log_place(in);
+  payload.owner = in.bytes();
+  payload.offset = in.varint_up_to(kMaxObjectSize);
+  payload.bytes = in.bytes();
+  if (payload.owner.empty() || payload.owner.size() > kMaxKeySize) in.fail();
+  if (payload.bytes.empty() || payload.bytes.size() > kPageSpan) in.fail();
+  return payload;
+}
+
+using StripeStart = std::pair<alloc::ZoneId, std::uint32_t>;  // zone, first unit
+
+bool is_private_at(const YoungPlace& place, const StripeProof& proof) {
+  return place.placement == Placement::kPrivate && proof.live == 0 && place.where == proof.where &&
+         place.cell_bytes == proof.cell_bytes &&
+         (proof.cell_sums.empty() || proof.cell_sums == place.cell_sums);
+}
+
+// Whether the part agrees with itself: every young blob is in it once; each has its place in a
+// stripe that the part allocates, beside the others; no stripe is without, and the live bytes of a
+// pack stripe are those of the blobs in it.
+bool is_consistent(const GroupPart& group) {
+  std::set<LogPlace> blobs;
+  for (const YoungPayload& payload : group.payloads) {
+    if (!blobs.insert(payload.place).second) return false;
+  }
+  std::map<BlobId, const YoungPlace*> places;  // by stripe, cell and offset
+  for (const YoungPlace& place : group.placed) {
+    const BlobId begin{place.where.zone, place.where.unit, place.cell, place.cell_offset, {}};
+    if (!blobs.insert(place.from).second || !places.emplace(begin, &place).second) return false;
+  }
+  std::map<StripeStart, const StripeProof*> stripes;
+  for (const StripeProof& proof : group.allocated) {
+    if (!stripes.emplace(StripeStart{proof.where.zone, proof.where.unit}, &proof).second) {
+      return false;
+    }
+  }
+  auto at = places.begin();
+  for (const auto& [start, proof] : stripes) {
+    std::uint64_t total = 0;      // bytes
+    std::uint32_t cell = 0;       // the last one looked at,
+    std::uint64_t free_from = 0;  // and where its last blob ends
+    for (; at != places.end() && StripeStart{at->first.zone, at->first.unit} == start; ++at) {
+      const YoungPlace& place = *at->second;
+      total += place.stored;
+      if (proof->live == 0) {
+        if (!is_private_at(place, *proof)) return false;
+        continue;
+      }
+      if (place.cell != cell) free_from = 0;
+      cell = place.cell;
+      if (place.placement != Placement::kPacked || place.cell_offset < free_from) return false;
+      free_from = std::uint64_t{place.cell_offset} + place.stored;
+      if (free_from > proof->cell_bytes) return false;
+    }
+    if (total == 0 || (proof->live > 0 && proof->live != total)) return false;
+  }
+  return at == places.end();
+}
+
 // A count, then the items; each takes at least `item_size` bytes. Stops at the first broken one.
 template <typename T, typename DecodeItem>
 std::vector<T> decode_list(Decoder& in, std::uint64_t item_size, DecodeItem decode_item) {
@@ -120,7 +267,21 @@ std::vector<T> decode_list(Decoder& in, std::uint64_t item_size, DecodeItem deco
 
 }  // namespace
 
-std::string encode_log_record(const LogRecord& record, const RecordShape& shape) {
+void add_death(LogRecord& record, const Blob& blob) {
+  switch (blob.placement) {
+    case Placement::kPrivate:
+      record.freed.push_back(blob.where);
+      return;
+    case Placement::kPacked:
+      record.packed_deaths.push_back({blob.where.zone, blob.where.unit, blob.stored});
+      return;
+    case Placement::kLog:
+      record.young_deaths.push_back(blob.log);
+      return;
+  }
+}
+
+std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
   std::string bytes;
   Encoder out(bytes);
   out.u8(kLogRecordKind);
@@ -131,14 +292,44 @@ std::string encode_log_record(const LogRecord& record, const RecordShape& shape)
   for (const StripeProof& proof : record.allocated) encode_proof(out, proof, shape);
   out.varint(record.freed.size());
   for (const alloc::Extent& extent : record.freed) alloc::encode_extent(out, extent);
-  out.varint(record.live.size());
-  for (const LiveChange& change : record.live) {
-    alloc::encode_extent(out, change.where);
-    out.varint(zigzag(change.bytes));
+  out.varint(record.packed_deaths.size());
+  for (const PackedDeath& death : record.packed_deaths) {
+    HEXAD_ASSERT(death.unit > 0 && death.bytes > 0);
+    out.varint(death.zone);
+    out.varint(death.unit);
+    out.varint(death.bytes);
   }
+  out.varint(record.young_deaths.size());
+  for (const LogPlace& death : record.young_deaths) encode_log_place(out, death);
   out.varint(record.zones.size());
   for (const ZoneCreation& zone : record.zones) encode_zone(out, zone, shape);
   return bytes;
+}
+
+std::string encode_group_part(const GroupPart& group, const RecordShape& shape) {
+  HEXAD_ASSERT(is_consistent(group));
+  std::string bytes;
+  Encoder out(bytes);
+  out.varint(group.allocated.size());
+  for (const StripeProof& proof : group.allocated) encode_proof(out, proof, shape);
+  out.varint(group.placed.size());
+  for (const YoungPlace& place : group.placed) encode_place(out, place, shape);
+  out.varint(group.payloads.size());
+  for (const YoungPayload& payload : group.payloads) encode_payload(out, payload);
+  return bytes;
+}
+
+std::string encode_log_record(const LogRecord& record, const RecordShape& shape) {
+  return encode_own_part(record, shape) + encode_group_part(record.group, shape);
+}
+
+std::uint64_t group_part_bound(std::uint64_t stored, const RecordShape& shape) {
+  // Seven varints of the place, four and the flags of its proof, and the sums of both.
+  constexpr std::uint64_t kNumbers = 11 * 10 + 8;
+  const std::uint64_t cell = round_up(divide_up(stored, shape.k), alloc::kMaxPhysicalBlock);
+  const std::uint64_t sums =
+      2 * shape.cells() + shape.private_block_sums(static_cast<std::uint32_t>(cell));
+  return kNumbers + sums * checksum_size(shape.checksum);
 }
 
 Result<LogRecord> decode_log_record(std::string_view bytes, const RecordShape& shape) {
@@ -149,14 +340,22 @@ Result<LogRecord> decode_log_record(std::string_view bytes, const RecordShape& s
   record.images = decode_list<PostImage>(in, 3, [&] { return decode_image(in); });
   record.allocated = decode_list<StripeProof>(in, 5, [&] { return decode_proof(in, shape); });
   record.freed = decode_list<alloc::Extent>(in, 3, [&] { return alloc::decode_extent(in); });
-  record.live = decode_list<LiveChange>(in, 4, [&] {
-    LiveChange change;
-    change.where = alloc::decode_extent(in);
-    change.bytes = unzigzag(in.varint());
-    return change;
+  record.packed_deaths = decode_list<PackedDeath>(in, 3, [&] {
+    PackedDeath death;
+    death.zone = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    death.unit = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    death.bytes = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+    if (death.unit == 0 || death.bytes == 0) in.fail();
+    return death;
   });
+  record.young_deaths = decode_list<LogPlace>(in, 2, [&] { return decode_log_place(in); });
   record.zones = decode_list<ZoneCreation>(in, 2 + 2 * std::uint64_t{shape.cells()},
                                            [&] { return decode_zone(in, shape); });
+  GroupPart& group = record.group;
+  group.allocated = decode_list<StripeProof>(in, 5, [&] { return decode_proof(in, shape); });
+  group.placed = decode_list<YoungPlace>(in, 8, [&] { return decode_place(in, shape); });
+  group.payloads = decode_list<YoungPayload>(in, 7, [&] { return decode_payload(in); });
+  if (in.ok() && !is_consistent(group)) in.fail();
   HEXAD_TRY(in.finish("log record"));
   return record;
 }

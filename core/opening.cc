@@ -22,6 +22,13 @@ StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   shape.block = survey.label.layout.physical_block;
   shape.unit = survey.label.layout.unit;
   shape.data_devices = root.data_device_count();
+  // Stripes short enough that small zones have room for several, and that little is lost when most
+  // of one is dead.
+  constexpr std::uint64_t kMaxPackBytes = 2 << 20;  // of blobs; the footer comes on top
+  constexpr std::uint32_t kPacksPerSlab = 8;
+  shape.max_pack_units = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      kMaxPackBytes / (shape.unit * shape.k()) + 1, 1,
+      std::max<std::uint32_t>(1, survey.label.layout.slab_units / kPacksPerSlab)));
   return shape;
 }
 
@@ -250,20 +257,22 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   io::Executor& executor = system->executor();
   parts.counters = std::make_unique<Counters>();
   parts.compression_counters = std::make_unique<compression::Counters>();
-  parts.members = std::make_unique<Members>(executor, std::move(assignment.members),
-                                            options.flush_sharing);
+  parts.members =
+      std::make_unique<Members>(executor, std::move(assignment.members), options.flush_sharing);
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
   HEXAD_TRY_ASSIGN(parts.index,
                    open_index(survey, options.access, choice.root.checkpoint_lsn, executor));
   parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
-  parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters);
+  parts.log_blobs = std::make_unique<LogBlobs>(executor, parts.shape->record);
+  parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters,
+                                        *parts.log_blobs);
 
   HEXAD_TRY_ASSIGN(const auto totals, parts.metadata->get_latest(meta_key(kCounterTotals)));
   if (totals.has_value()) HEXAD_TRY(parts.counters->load_base(*totals));
 
   const compression::Compressor compressor(system->clock(), *parts.compression_counters);
   const BlobReader reader(*parts.shape, *parts.codec, compressor, *parts.space, system->queue(),
-                          *parts.counters);
+                          *parts.counters, *parts.log_blobs);
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
                     *parts.space, reader, *parts.counters);
   HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());

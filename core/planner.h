@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/log_blobs.h"
 #include "core/log_record.h"
 #include "core/prepared.h"
 #include "core/record.h"
@@ -44,6 +45,8 @@ struct PlanContext {
   bool keep_versions = false;
   // Crowded pages are written as they are.
   bool accept_crowded = false;
+  // Where young blobs have gone; null: nobody knows any.
+  const LogBlobs* log_blobs = nullptr;
 };
 
 // A page of an object that is cut into too many pieces, by its name before the transaction.
@@ -53,19 +56,28 @@ struct CrowdedPage {
   std::uint32_t page = 0;
 };
 
+// The object that a young blob belongs to.
+struct BlobOwner {
+  std::string key;
+  std::uint64_t offset = 0;  // of the blob's first byte in the object
+};
+
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
   // Not empty: write these pages anew, in one piece each, and plan once more.
   std::vector<CrowdedPage> crowded;
-  // Stripes that extents point to when the transaction is over. A prepared stripe that is not
-  // among them was replaced by a later op: it is neither written nor recorded.
-  std::set<alloc::Extent> referenced;
+  // Blobs that extents point to when the transaction is over. A prepared blob that is not among
+  // them was replaced by a later op: it is neither written nor recorded.
+  std::set<BlobId> referenced;
+  std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
+  // Bodies whose pages are to be dropped when the transaction is durable.
+  std::vector<BodyId> doomed;
 };
 
-// `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already.
-// Errors: those of core/transaction.h.
+// `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (young
+// ones the transaction's LSN and an index). Errors: those of core/transaction.h.
 Result<Plan> plan_transaction(const Transaction& transaction, const PreparedOps& prepared,
                               const PlanContext& context, PlanSource& source);
 

@@ -1,5 +1,7 @@
 #include "core/record.h"
 
+#include <algorithm>
+
 #include "base/codec.h"
 #include "base/units.h"
 #include "core/extent_codec.h"
@@ -11,13 +13,15 @@ namespace {
 constexpr std::uint8_t kObjectKind = 0x01;
 constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
+constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
 constexpr std::uint8_t kIsPaged = 0x02;
 constexpr unsigned kHintShift = 2;
 constexpr std::uint8_t kHintMask = 0x0c;
-constexpr std::uint8_t kUnusedFlags = 0xf0;
+constexpr std::uint8_t kHasYoung = 0x10;
+constexpr std::uint8_t kUnusedFlags = 0xe0;
 constexpr std::uint8_t kMaxHint = 2;
 
 constexpr std::size_t kMaxAttributeName = 255;
@@ -53,6 +57,12 @@ Attributes decode_attributes(Decoder& in) {
   }
   if (attribute_bytes(attributes) > kMaxAttributeBytes) in.fail();
   return attributes;
+}
+
+bool any_young(const ExtentList& extents) {
+  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
 }
 
 // The fields that every reader of an object record needs. Fails the decoder on a foreign kind.
@@ -91,6 +101,7 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   std::uint8_t flags = static_cast<std::uint8_t>(record.hint << kHintShift);
   if (!record.attributes.empty()) flags |= kHasAttributes;
   if (record.body != 0) flags |= kIsPaged;
+  if (any_young(record.extents)) flags |= kHasYoung;
   out.u8(flags);
   out.varint(record.version);
   out.varint(record.size);
@@ -124,6 +135,7 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
     HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
     if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();
   }
+  if (any_young(record.extents) != ((head.flags & kHasYoung) != 0)) in.fail();
   HEXAD_TRY(in.finish("object record"));
   return record;
 }
@@ -132,7 +144,7 @@ std::string encode_page(const ExtentList& extents, const RecordShape& shape) {
   const std::uint64_t start = extents.empty() ? 0 : round_down(extents.front().offset, kPageSpan);
   std::string value;
   Encoder out(value);
-  out.u8(kPageKind);
+  out.u8(any_young(extents) ? kYoungPageKind : kPageKind);
   encode_extents(out, extents, start, shape);
   return value;
 }
@@ -140,9 +152,11 @@ std::string encode_page(const ExtentList& extents, const RecordShape& shape) {
 Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape) {
   Decoder in(value);
-  if (in.u8() != kPageKind) in.fail();
+  const std::uint8_t kind = in.u8();
+  if (kind != kPageKind && kind != kYoungPageKind) in.fail();
   HEXAD_TRY(in.check("extent page"));
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_extents(in, page * kPageSpan, shape));
+  if (any_young(extents) != (kind == kYoungPageKind)) in.fail();
   HEXAD_TRY(in.finish("extent page"));
   return extents;
 }
@@ -172,6 +186,13 @@ Result<ObjectSummary> decode_summary(std::string_view value) {
   const Head head = decode_head(in);
   HEXAD_TRY(in.check("object record"));
   return head.summary;
+}
+
+bool has_young_blob(std::string_view value) {
+  if (value.size() < 2) return false;
+  const auto kind = static_cast<std::uint8_t>(value[0]);
+  const auto flags = static_cast<std::uint8_t>(value[1]);
+  return kind == kYoungPageKind || (kind == kObjectKind && (flags & kHasYoung) != 0);
 }
 
 }  // namespace hexad::core

@@ -4,7 +4,8 @@
 // An object's data is a set of extents. An extent maps a logical range to (part of) a blob, or
 // carries the bytes itself (inline, up to 256). A blob is one stored piece of at most 1 MiB of
 // user data: compressed in frames, checksummed, and coded over one private stripe (or, packed, a
-// run of bytes inside one cell of a pack stripe).
+// run of bytes inside one cell of a pack stripe). A young blob's place is not in its record yet:
+// its group decided that when it was sealed, and core/log_blobs.h knows.
 //
 // Extents never cross a multiple of kPageSpan, so that the extents of one MiB of an object (a
 // page) stand alone: page 0 lives in the object record until the object has data in a later page;
@@ -39,6 +40,17 @@ inline constexpr std::size_t kMaxPageExtents = 4096;
 enum class Placement : std::uint8_t {
   kPrivate = 1,  // a stripe of its own
   kPacked = 2,   // inside one cell of a pack stripe
+  // In the log, or in a stripe that the log record of its group names: what a young blob is until
+  // the next checkpoint. Stands in the memtable and in the log only, never in the index.
+  kLog = 3,
+};
+
+// Names a young blob for as long as the log has it: the `index`-th of the transaction `lsn`.
+struct LogPlace {
+  Lsn lsn = 0;
+  std::uint32_t index = 0;
+
+  auto operator<=>(const LogPlace&) const = default;
 };
 
 // Names a blob among all that are alive: no two share the place where they begin.
@@ -47,27 +59,33 @@ struct BlobId {
   std::uint32_t unit = 0;
   std::uint32_t cell = 0;
   std::uint32_t cell_offset = 0;
+  LogPlace log;
 
   auto operator<=>(const BlobId&) const = default;
 };
 
 struct Blob {
   Placement placement = Placement::kPrivate;
-  alloc::Extent where;           // units of the stripe
-  std::uint32_t cell_bytes = 0;  // of each of the k+m cells, a multiple of the physical block
-  // Packed only: which data cell, and where in it. `stored` bytes lie there.
+  // Private: the units of the stripe. Packed: where its stripe begins; `units` is 0, since the
+  // length of that is not the blob's affair.
+  alloc::Extent where;
+  // Private: of each of the k+m cells, a multiple of the physical block. Else 0.
+  std::uint32_t cell_bytes = 0;
+  // Packed: which data cell, and where in it. `stored` bytes lie there.
   std::uint32_t cell = 0;
-  std::uint32_t cell_offset = 0;  // bytes, a multiple of 8
+  std::uint32_t cell_offset = 0;  // bytes, a multiple of kPackAlignment
+  LogPlace log;                   // of a young blob
   std::uint32_t raw = 0;          // user bytes before compression, at most kPageSpan
   std::uint32_t stored = 0;       // bytes after compression
   compression::FrameSet frames;   // empty: stored raw
-  // Private: one per cell, k+m of them, over cell_bytes. Packed: one, over `stored` bytes.
+  // Private: one per cell, k+m of them, over cell_bytes. Else: one, over `stored` bytes.
   std::vector<std::uint64_t> cell_sums;
   // Private, where cell_bytes is more than the store's checksum block: the sums of the blocks of
-  // the k data cells, cell by cell (the last block of a cell may be short). Packed, likewise.
+  // the k data cells, cell by cell (the last block of a cell may be short). Else, where `stored`
+  // is more: of its blocks.
   std::vector<std::uint64_t> block_sums;
 
-  BlobId id() const { return {where.zone, where.unit, cell, cell_offset}; }
+  BlobId id() const { return {where.zone, where.unit, cell, cell_offset, log}; }
   bool is_compressed() const { return frames.algorithm != compression::Algorithm::kNone; }
   bool operator==(const Blob&) const = default;
 };
@@ -119,6 +137,12 @@ struct RecordShape {
   std::uint64_t packed_block_sums(std::uint32_t stored) const;
 };
 
+// Blobs begin at multiples of this many bytes of a pack stripe's cell.
+inline constexpr std::uint32_t kPackAlignment = 8;
+// The longest cell of any stripe: a whole page in one data cell, padded, and room to spare for pack
+// stripes.
+inline constexpr std::uint32_t kMaxCellBytes = 4 * kPageSpan;
+
 std::string encode_object(const ObjectRecord& record, const RecordShape& shape);
 std::string encode_page(const ExtentList& extents, const RecordShape& shape);
 std::string encode_collection(const CollectionRecord& record);
@@ -135,5 +159,8 @@ struct ObjectSummary {
   std::uint64_t size = 0;
 };
 Result<ObjectSummary> decode_summary(std::string_view value);
+// Whether an encoded object or page has an extent with a young blob: such a value may not enter the
+// index. For values of keys that has_extents().
+bool has_young_blob(std::string_view value);
 
 }  // namespace hexad::core

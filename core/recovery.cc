@@ -36,7 +36,9 @@ Result<bool> Recovery::prove(const kv::LoadedLogBlock& block, std::vector<Wounde
     // A zone made by this block has to be known before its stripes can be found. Should the block
     // be cut, the zone is dropped again by drop_zones().
     HEXAD_TRY(space_.replay_zones(record));
-    for (const StripeProof& stripe : record.allocated) {
+    std::vector<StripeProof> stripes = record.group.allocated;
+    stripes.insert(stripes.end(), record.allocated.begin(), record.allocated.end());
+    for (const StripeProof& stripe : stripes) {
       if (stripe.durable_before) continue;
       HEXAD_TRY_ASSIGN(const BlobReader::Cells cells,
                        reader_.read_cells(stripe.where, stripe.cell_bytes, stripe.cell_sums,

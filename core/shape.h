@@ -16,6 +16,9 @@ struct StoreShape {
   std::uint32_t block = 4096;  // physical block of the store: cells and log blocks are multiples
   std::uint64_t unit = 4096;   // min_alloc, bytes
   std::uint32_t data_devices = 6;
+  // Blobs of fewer stored bytes share pack stripes; 0: none does.
+  std::uint64_t private_threshold = 256 << 10;
+  std::uint32_t max_pack_units = 1;  // of one cell of a pack stripe
 
   std::uint32_t k() const { return profile.k; }
   std::uint32_t m() const { return profile.m; }

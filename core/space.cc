@@ -10,8 +10,14 @@
 
 namespace hexad::core {
 
-Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters)
-    : shape_(shape), members_(members), stats_(counters), mutex_(executor), zones_(shape.cells()) {
+Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters,
+             LogBlobs& log_blobs)
+    : shape_(shape),
+      members_(members),
+      stats_(counters),
+      log_blobs_(log_blobs),
+      mutex_(executor),
+      zones_(shape.cells()) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     slab_taken_.emplace_back(members_.at(i).layout.slab_count, false);
     slab_units_ = std::max(slab_units_, members_.at(i).layout.slab_units);
@@ -76,11 +82,13 @@ Status Space::drop_zones(const LogRecord& record) {
 
 Status Space::replay_missing(const LogRecord& record, DeviceId device) {
   const io::Lock lock(mutex_);
-  for (const StripeProof& stripe : record.allocated) {
-    const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.where.zone);
-    for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
-      if ((*slots)[slot].device != device || !zones_.is_live(stripe.where)) continue;
-      HEXAD_TRY(zones_.mark_missing(stripe.where, slot));
+  for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
+    for (const StripeProof& stripe : *stripes) {
+      const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.where.zone);
+      for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
+        if ((*slots)[slot].device != device || !zones_.is_live(stripe.where)) continue;
+        HEXAD_TRY(zones_.mark_missing(stripe.where, slot));
+      }
     }
   }
   return {};
@@ -88,15 +96,97 @@ Status Space::replay_missing(const LogRecord& record, DeviceId device) {
 
 Status Space::replay(Lsn lsn, const LogRecord& record) {
   HEXAD_TRY(replay_zones(record));
+  for (const YoungPayload& payload : record.group.payloads) {
+    YoungBlob blob;
+    blob.place = payload.place;
+    blob.owner = payload.owner;
+    blob.offset = payload.offset;
+    blob.stored = std::make_shared<const std::string>(payload.bytes);
+    blob.units = static_cast<std::uint32_t>(
+        divide_up(ec::cell_bytes(payload.bytes.size(), shape_.k(), shape_.block), shape_.unit));
+    const std::uint32_t units = blob.units;
+    if (!log_blobs_.add_payload(std::move(blob))) reserve(units);
+  }
   const io::Lock lock(mutex_);
-  for (const StripeProof& stripe : record.allocated) {
-    HEXAD_TRY(zones_.replay_alloc(stripe.where, lsn));
+  for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
+    for (const StripeProof& stripe : *stripes) {
+      HEXAD_TRY(stripe.live > 0 ? zones_.replay_pack(stripe.where, lsn, stripe.live)
+                                : zones_.replay_alloc(stripe.where, lsn));
+    }
+  }
+  for (const YoungPlace& place : record.group.placed) {
+    reserved_ -= log_blobs_.set_place(place);
   }
   for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
+  for (const PackedDeath& death : record.packed_deaths) {
+    HEXAD_TRY(zones_.replay_drop_live(death.zone, death.unit, death.bytes, lsn));
+  }
+  for (const LogPlace& death : record.young_deaths) {
+    reserved_ -= log_blobs_.kill(death);
+    HEXAD_TRY(free_young(death, lsn, true));
+  }
   return {};
 }
 
+// A young blob dies whose transaction did not know its place; by now that is known, or the blob is
+// still a payload and there is nothing to free.
+Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
+  const std::optional<LogBlobs::Found> found = log_blobs_.find(death);
+  if (!found.has_value()) {
+    return Error{ErrorCode::kCorruption,
+                 "LSN " + std::to_string(lsn) + " frees blob " + std::to_string(death.index) +
+                     " of LSN " + std::to_string(death.lsn) + ", which nobody wrote",
+                 "Run hexad fsck."};
+  }
+  if (!found->place.has_value()) return {};
+  const YoungPlace& place = *found->place;
+  if (place.placement == Placement::kPacked) {
+    const auto drop = replay ? &alloc::ZoneSet::replay_drop_live : &alloc::ZoneSet::drop_live;
+    return (zones_.*drop)(place.where.zone, place.where.unit, place.stored, lsn);
+  }
+  return replay ? zones_.replay_free(place.where, lsn) : zones_.publish_free(place.where, lsn);
+}
+
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
+  const io::Lock lock(mutex_);
+  const std::uint64_t free = zones_.counters().free;
+  if (free < reserved_ || free - reserved_ < units) {
+    return Error{ErrorCode::kNoSpace,
+                 "no " + std::to_string(units) + " units: " + std::to_string(free) + " are free, " +
+                     std::to_string(reserved_) + " of them for what is being written",
+                 "Delete objects, or add or replace devices."};
+  }
+  return zones_.allocate(units);
+}
+
+bool Space::try_reserve(std::uint32_t units) {
+  const io::Lock lock(mutex_);
+  const std::uint64_t after = reserved_ + units;
+  if (zones_.counters().free < after) return false;
+  // A run, not just as many units. Allocations cut free runs from their start on, or from where the
+  // last one ended: twice as long as all that is reserved is always enough for one more.
+  if (units > 1 && zones_.largest_free_run() < 2 * (after + shape_.max_pack_units)) return false;
+  reserved_ = after;
+  return true;
+}
+
+void Space::reserve(std::uint64_t units) {
+  const io::Lock lock(mutex_);
+  reserved_ += units;
+}
+
+void Space::give_back(std::uint64_t units) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(units <= reserved_);
+  reserved_ -= units;
+}
+
+std::uint64_t Space::reserved() {
+  const io::Lock lock(mutex_);
+  return reserved_;
+}
+
+Result<alloc::Extent> Space::allocate_reserved(std::uint32_t units) {
   const io::Lock lock(mutex_);
   return zones_.allocate(units);
 }
@@ -108,16 +198,28 @@ void Space::abandon(const alloc::Extent& extent) {
 
 void Space::publish(Lsn lsn, const LogRecord& record) {
   const io::Lock lock(mutex_);
-  for (const StripeProof& stripe : record.allocated) {
-    zones_.publish_alloc(stripe.where, lsn);
-    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(stripe.where.zone);
-    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-      if (members_.usable(slots[slot].device)) continue;
-      HEXAD_ASSERT(zones_.mark_missing(stripe.where, slot).ok());
+  for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
+    for (const StripeProof& stripe : *stripes) {
+      if (stripe.live > 0) {
+        zones_.publish_pack(stripe.where, lsn, stripe.live);
+      } else {
+        zones_.publish_alloc(stripe.where, lsn);
+      }
+      const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(stripe.where.zone);
+      for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+        if (members_.usable(slots[slot].device)) continue;
+        HEXAD_ASSERT(zones_.mark_missing(stripe.where, slot).ok());
+      }
     }
   }
   for (const alloc::Extent& extent : record.freed) {
     HEXAD_ASSERT(zones_.publish_free(extent, lsn).ok());
+  }
+  for (const PackedDeath& death : record.packed_deaths) {
+    HEXAD_ASSERT(zones_.drop_live(death.zone, death.unit, death.bytes, lsn).ok());
+  }
+  for (const LogPlace& death : record.young_deaths) {
+    HEXAD_ASSERT(free_young(death, lsn, false).ok());
   }
 }
 
@@ -332,6 +434,11 @@ std::vector<alloc::UnitRun> Space::live_runs(alloc::ZoneId zone) {
   return zones_.live_runs(zone);
 }
 
+std::vector<alloc::PackStripe> Space::packs(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  return zones_.packs(zone);
+}
+
 bool Space::is_live(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
   return zones_.is_live(extent);
@@ -354,6 +461,8 @@ Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
     return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
                  "Run hexad fsck."};
   }
+  // A packed blob names where its stripe begins, and cells are missing whole.
+  const alloc::Extent begin{where.zone, where.unit, 1};
   const ec::StripeGeometry geometry{shape_.k(), shape_.m(),
                                     stripe_rotation(where.unit, shape_.cells())};
   std::vector<CellPlace> places(shape_.cells());
@@ -365,7 +474,7 @@ Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
     if (member == nullptr) continue;
     places[role].device = member->device.get();
     places[role].offset = member->layout.unit_offset(place.slab, where.unit);
-    places[role].readable = members_.usable(place.device) && !zones_.is_missing(where, slot);
+    places[role].readable = members_.usable(place.device) && !zones_.is_missing(begin, slot);
   }
   return places;
 }

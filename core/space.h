@@ -1,7 +1,7 @@
 // Space as the engine sees it: the allocator under a lock, zones made when they are needed, and
 // the way from an extent to places on devices.
 //
-// Lock: `mutex_` is a leaf; no I/O and no other lock is taken under it.
+// Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
 #pragma once
 
 #include <atomic>
@@ -13,6 +13,7 @@
 #include "alloc/zone_set.h"
 #include "base/error.h"
 #include "core/counters.h"
+#include "core/log_blobs.h"
 #include "core/log_record.h"
 #include "core/members.h"
 #include "core/shape.h"
@@ -24,7 +25,8 @@ namespace hexad::core {
 class Space : public StripeMap {
  public:
   // All outlive it. `may_heal`: writes to devices are allowed (open for writing, after recovery).
-  Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters);
+  Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters,
+        LogBlobs& log_blobs);
 
   // --- opening ---
   Status load_zone(const alloc::ZoneImage& image);
@@ -39,8 +41,19 @@ class Space : public StripeMap {
   void allow_healing() { may_heal_.store(true, std::memory_order_release); }
 
   // --- allocation ---
-  // Errors: kNoSpace.
+  // Leaves what is reserved alone. Errors: kNoSpace.
   Result<alloc::Extent> allocate(std::uint32_t units);
+  // Sets `units` aside for a young blob, so that sealing its group, and packing what rides in the
+  // log, find space: as many single units, or one run. False: too little is free for that; then the
+  // blob needs an extent of its own now. Each reservation ends with give_back().
+  bool try_reserve(std::uint32_t units);
+  // At opening: for a payload that is in the log already.
+  void reserve(std::uint64_t units);
+  void give_back(std::uint64_t units);
+  std::uint64_t reserved();
+  // By whoever has reserved at least `units` and gives them back afterwards. Errors: kNoSpace (no
+  // run that long).
+  Result<alloc::Extent> allocate_reserved(std::uint32_t units);
   void abandon(const alloc::Extent& extent);
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's.
@@ -78,6 +91,7 @@ class Space : public StripeMap {
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
+  std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
   Status check_invariants();
@@ -88,6 +102,7 @@ class Space : public StripeMap {
 
  private:
   std::vector<alloc::DeviceSpace> free_slabs() const;
+  Status free_young(const LogPlace& death, Lsn lsn, bool replay);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
   Status zero_slabs(const ZoneCreation& creation);
   Status write_headers(const ZoneCreation& creation);
@@ -95,10 +110,12 @@ class Space : public StripeMap {
   const StoreShape& shape_;
   Members& members_;
   Counters& stats_;
+  LogBlobs& log_blobs_;
   std::atomic<bool> may_heal_{false};
   mutable io::Mutex mutex_;
   alloc::ZoneSet zones_;
   std::vector<std::vector<bool>> slab_taken_;  // by member index
+  std::uint64_t reserved_ = 0;                 // units that belong to young blobs
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
   std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
   alloc::ZoneId next_zone_ = 1;

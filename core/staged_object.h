@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/log_record.h"
+#include "core/prepared.h"
 #include "core/record.h"
 #include "core/transaction.h"
 
@@ -25,6 +26,8 @@ struct StagedObject {
   std::map<std::uint32_t, ExtentList> pages;  // the others
   // The stripes of `pages`: in flight in the allocator, durable on the devices.
   std::vector<StripeProof> stripes;
+  // Instead of all that: a small object, which shares a stripe with others.
+  PreparedOp young;
   bool published = false;  // a commit has taken the stripes and the body over
   Status problem;          // the writer failed; publishing it fails with this
 };

@@ -88,6 +88,19 @@ Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
   return {};
 }
 
+// The whole object is in the buffer: it goes the way of a put, unless it needs a stripe of its own.
+Status StreamWriter::stage_small() {
+  HEXAD_TRY_ASSIGN(PreparedBlob prepared,
+                   engine_.preparer().prepare(buffer_, to_compression(staged_->hint), policy_));
+  if (!prepared.is_young()) return write_page();
+  PayloadPiece piece;
+  piece.length = buffer_.size();
+  piece.prepared = std::move(prepared);
+  staged_->young.pieces.push_back(std::move(piece));
+  buffer_.clear();
+  return {};
+}
+
 // The buffered bytes become the stripe of the page that ends at size_.
 Status StreamWriter::write_page() {
   const auto page = static_cast<std::uint32_t>((size_ - 1) / kPageSpan);
@@ -95,8 +108,8 @@ Status StreamWriter::write_page() {
   flight->page = page;
   flight->extent.offset = std::uint64_t{page} * kPageSpan;
   flight->extent.length = buffer_.size();
-  Result<PreparedBlob> prepared =
-      engine_.preparer().prepare(buffer_, to_compression(staged_->hint), policy_);
+  Result<PreparedBlob> prepared = engine_.preparer().prepare(
+      buffer_, to_compression(staged_->hint), policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
   flight->prepared = std::move(prepared).value();
   buffer_.clear();
@@ -197,6 +210,8 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
       extent.length = buffer_.size();
       extent.bytes.assign(as_text(buffer_));
       staged_->pages[0].push_back(std::move(extent));
+    } else if (size_ == buffer_.size()) {
+      status = stage_small();
     } else {
       status = write_page();
     }

@@ -46,6 +46,7 @@ class StreamWriter {
 
   Status fail(const Error& error);
   Status write_page();
+  Status stage_small();
   Status land_oldest();
   Status spill();
   void abandon();

@@ -26,7 +26,7 @@ struct ObjectStat {
   std::int64_t mtime = 0;     // nanoseconds since 1970
   std::uint64_t stored = 0;   // bytes after compression, before coding
   std::uint64_t extents = 0;  // how many
-  std::string placement;      // "none", "inline", "pack", "stripe", "list"
+  std::string placement;      // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
 };
 
 struct ListOptions {

@@ -27,7 +27,7 @@ ZoneImage example() {
   image.bitmap = bitmap.words();
   image.deferred = {{{5, 3}, 990}, {{8, 2}, 1000}, {{110, 1}, 7}};
   image.missing = {{1, {100, 10}}, {1, {120, 30}}, {2, {292, 8}}};
-  image.live = {{1, 1}, {2, 300}, {140, 70000}};
+  image.packs = {{{1, 1}, 1}, {{2, 3}, 300}, {{140, 8}, 70000}};
   return image;
 }
 
@@ -51,7 +51,12 @@ ZoneImage random_image(io::Rng& rng) {
     if (bitmap.is_used(u) && rng.chance(1, 8)) {
       image.deferred.push_back({{u, 1}, rng.below(image.lsn + 1)});
     }
-    if (bitmap.is_used(u) && rng.chance(1, 8)) image.live.push_back({u, 1 + rng.below(1 << 30)});
+    // Sometimes longer than one unit; a pack stripe does not share its units with another.
+    const std::uint64_t end = image.packs.empty() ? 1 : image.packs.back().run.end();
+    const UnitRun run{u, 1 + static_cast<std::uint32_t>(rng.below(3))};
+    if (u >= end && run.end() <= image.units && bitmap.all_used(run) && rng.chance(1, 8)) {
+      image.packs.push_back({run, 1 + rng.below(1 << 30)});
+    }
   }
   for (std::uint32_t slot = 0; slot < image.slots.size(); ++slot) {
     for (std::uint32_t u = 1; u < image.units; u += 2) {
@@ -83,7 +88,7 @@ TEST_CASE("zone_image: random images come back, in the shorter of the two bitmap
     REQUIRE(*decoded == image);
     REQUIRE(bytes.size() <= kSealSize + 17 + 8 * image.slots.size() + 1 + 8 * image.bitmap.size() +
                                 8 * image.deferred.size() + 5 * image.missing.size() +
-                                8 * image.live.size() + 16);
+                                9 * image.packs.size() + 16);
   }
 }
 
@@ -116,7 +121,13 @@ TEST_CASE("zone_image: whatever passes the decoder behind a right checksum is so
       REQUIRE(missing.slot < decoded->slots.size());
       REQUIRE(bitmap.all_used(missing.run));
     }
-    for (const LiveCount& live : decoded->live) REQUIRE(bitmap.is_used(live.unit));
+    std::uint64_t free_from = 1;
+    for (const PackStripe& pack : decoded->packs) {
+      REQUIRE(pack.run.unit >= free_from);
+      REQUIRE(bitmap.all_used(pack.run));
+      REQUIRE(pack.live > 0);
+      free_from = pack.run.end();
+    }
     REQUIRE(*decode_zone_image(as_bytes(encode_zone_image(*decoded))) == *decoded);
   };
   const std::string bytes = encode_zone_image(seed == 1 ? example() : random_image(rng));

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <map>
 #include <set>
 
 #include "io/rng.h"
@@ -23,12 +24,28 @@ void add_zones(ZoneSet& set, std::uint32_t count, std::uint32_t units) {
 
 enum class State { kFree, kInFlight, kLive, kDeferred };
 
-// One record of the log, as replay sees it.
+// One effect of a record of the log, as replay sees it.
 struct Record {
+  enum class Kind { kAlloc, kFree, kPack, kDrop };
   Lsn lsn;
-  bool alloc;
+  Kind kind;
   Extent extent;
+  std::uint64_t bytes = 0;  // of a pack stripe: alive, or dying
 };
+
+Status replay(ZoneSet& set, const Record& record) {
+  switch (record.kind) {
+    case Record::Kind::kAlloc:
+      return set.replay_alloc(record.extent, record.lsn);
+    case Record::Kind::kFree:
+      return set.replay_free(record.extent, record.lsn);
+    case Record::Kind::kPack:
+      return set.replay_pack(record.extent, record.lsn, record.bytes);
+    case Record::Kind::kDrop:
+      break;
+  }
+  return set.replay_drop_live(record.extent.zone, record.extent.unit, record.bytes, record.lsn);
+}
 
 // The allocator in the simplest words: a state per unit.
 struct Model {
@@ -38,6 +55,7 @@ struct Model {
     std::set<std::uint32_t> missing;
   };
   std::vector<std::vector<Unit>> zones;
+  std::map<Extent, std::uint64_t> packs;  // live bytes
 
   template <typename Change>
   void each(const Extent& extent, const Change& change) {
@@ -76,8 +94,13 @@ void require_equal(const ZoneSet& set, const Model& model) {
   INFO((sound.ok() ? "" : sound.error().message));
   REQUIRE(sound.ok());
   SpaceCounters sum;
+  std::map<Extent, std::uint64_t> packs;
   for (ZoneId zone = 0; zone < model.zones.size(); ++zone) {
     const auto& units = model.zones[zone];
+    for (const PackStripe& pack : set.packs(zone)) {
+      packs[{zone, pack.run.unit, pack.run.units}] = pack.live;
+      REQUIRE(set.pack_at(zone, pack.run.unit) == pack);
+    }
     std::vector<bool> live(units.size());
     for (const UnitRun& run : set.live_runs(zone)) {
       for (std::uint32_t u = run.unit; u < run.end(); ++u) live[u] = true;
@@ -96,12 +119,13 @@ void require_equal(const ZoneSet& set, const Model& model) {
     }
   }
   REQUIRE(set.counters() == sum);
+  REQUIRE(packs == model.packs);
 }
 
 }  // namespace
 
 TEST_CASE("zone_set: random lives of extents match a state per unit, through crash and replay") {
-  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6);
+  const std::uint64_t seed = GENERATE(1, 2, 3, 4, 5, 6, 7, 8);
   CAPTURE(seed);
   io::Rng rng(seed);
   constexpr std::uint32_t kZones = 4;
@@ -145,12 +169,37 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
       const Extent extent = pick(in_flight);
       set->abandon(extent);
       model.set(extent, State::kFree);
-    } else if (dice < 70 && !in_flight.empty()) {
+    } else if (dice < 60 && !in_flight.empty()) {
       const Extent extent = pick(in_flight);
       set->publish_alloc(extent, ++lsn);
       model.set(extent, State::kLive);
-      log.push_back({lsn, true, extent});
+      log.push_back({lsn, Record::Kind::kAlloc, extent});
       live.push_back(extent);
+    } else if (dice < 70 && !in_flight.empty()) {
+      const Extent extent = pick(in_flight);
+      const std::uint64_t bytes = 1 + rng.below(1000);
+      set->publish_pack(extent, ++lsn, bytes);
+      model.set(extent, State::kLive);
+      model.packs[extent] = bytes;
+      log.push_back({lsn, Record::Kind::kPack, extent, bytes});
+    } else if (dice < 80 && !model.packs.empty()) {
+      const auto at = std::next(model.packs.begin(),
+                                static_cast<std::ptrdiff_t>(rng.below(model.packs.size())));
+      const Extent extent = at->first;
+      const auto drop = [&](std::uint32_t unit, std::uint64_t bytes) {
+        return set->drop_live(extent.zone, unit, bytes, lsn + 1).error().code;
+      };
+      REQUIRE(drop(extent.unit, at->second + 1) == ErrorCode::kCorruption);
+      if (extent.units > 1) REQUIRE(drop(extent.unit + 1, 1) == ErrorCode::kCorruption);
+      const std::uint64_t bytes = rng.chance(1, 2) ? at->second : 1 + rng.below(at->second);
+      REQUIRE(set->drop_live(extent.zone, extent.unit, bytes, ++lsn).ok());
+      log.push_back({lsn, Record::Kind::kDrop, extent, bytes});
+      at->second -= bytes;
+      if (at->second == 0) {
+        model.packs.erase(at);
+        model.set(extent, State::kDeferred, lsn);
+        REQUIRE(drop(extent.unit, 1) == ErrorCode::kCorruption);
+      }
     } else if (dice < 90 && !live.empty()) {
       Extent extent = pick(live);
       if (extent.units > 1 && rng.chance(1, 4)) {
@@ -162,7 +211,7 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
       }
       REQUIRE(set->publish_free(extent, ++lsn).ok());
       model.set(extent, State::kDeferred, lsn);
-      log.push_back({lsn, false, extent});
+      log.push_back({lsn, Record::Kind::kFree, extent});
       REQUIRE(set->publish_free(extent, lsn).error().code == ErrorCode::kCorruption);
     } else if (dice < 94) {
       reclaimed = std::max(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 20) + 1));
@@ -197,8 +246,7 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
       set = std::make_unique<ZoneSet>(kSlots);
       for (const ZoneImage& image : images) REQUIRE(set->load_zone(image).ok());
       for (const Record& record : log) {
-        const Status replayed = record.alloc ? set->replay_alloc(record.extent, record.lsn)
-                                             : set->replay_free(record.extent, record.lsn);
+        const Status replayed = replay(*set, record);
         INFO((replayed.ok() ? "" : replayed.error().message));
         REQUIRE(replayed.ok());
       }
@@ -326,26 +374,25 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
   const Extent old_run = *set.allocate(8);
   const Extent other = *set.allocate(4);
   const Extent flying = *set.allocate(4);
-  set.publish_alloc(old_run, 1);
-  set.publish_alloc(other, 2);
-  REQUIRE(set.set_live_bytes(0, old_run.unit, 100).ok());
-  REQUIRE(set.set_live_bytes(0, other.unit, 200).ok());
-  REQUIRE(set.set_live_bytes(0, other.unit + 1, 0).ok());
-  CHECK(set.live_bytes(0, other.unit) == 200u);
-  CHECK(!set.live_bytes(0, flying.unit));
-  CHECK(set.set_live_bytes(0, flying.unit, 1).error().code == ErrorCode::kInvalidArgument);
+  set.publish_pack(old_run, 1, 100);
+  set.publish_pack(other, 2, 200);
+  CHECK(set.pack_at(0, other.unit) == PackStripe{other.run(), 200});
+  CHECK(!set.pack_at(0, other.unit + 1));
+  CHECK(!set.pack_at(0, flying.unit));
+  CHECK(!set.pack_at(7, 1));
+  CHECK(set.packs(7).empty());
   const Extent given_up[] = {old_run, {5, 1, 1}};
   const auto image = set.image(0, 2, given_up);
   REQUIRE(image.ok());
   CHECK(image->deferred == std::vector<DeferredFree>{{old_run.run(), 2}});
-  CHECK(image->live == std::vector<LiveCount>{{other.unit, 200}});
+  CHECK(image->packs == std::vector<PackStripe>{{other.run(), 200}});
   CHECK(set.is_live(old_run));
   ZoneSet loaded(kSlots);
   REQUIRE(loaded.load_zone(*image).ok());
   CHECK(loaded.counters().live == 4);
   CHECK(loaded.counters().deferred == 8);
   CHECK(loaded.counters().in_flight == 0);
-  CHECK(loaded.live_bytes(0, other.unit) == 200u);
+  CHECK(loaded.packs(0) == std::vector<PackStripe>{{other.run(), 200}});
   CHECK(set.image(0, 2, std::vector<Extent>{flying}).error().code == ErrorCode::kCorruption);
   CHECK(set.image(0, 2, std::vector<Extent>{old_run, old_run}).error().code ==
         ErrorCode::kCorruption);
@@ -353,14 +400,67 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
   CHECK(set.image(3, 2).error().code == ErrorCode::kNotFound);
 }
 
-TEST_CASE("zone_set: live counts go when their stripe is freed") {
+TEST_CASE("zone_set: a pack stripe is freed with its last live byte, by the LSN that took it") {
   ZoneSet set(kSlots);
   add_zones(set, 1, 64);
   const Extent extent = *set.allocate(4);
-  set.publish_alloc(extent, 1);
-  REQUIRE(set.set_live_bytes(0, extent.unit, 100).ok());
+  set.publish_pack(extent, 1, 100);
+  REQUIRE(set.drop_live(0, extent.unit, 60, 2).ok());
+  CHECK(set.pack_at(0, extent.unit) == PackStripe{extent.run(), 40});
+  CHECK(set.is_live(extent));
+  CHECK(set.drop_live(0, extent.unit, 41, 3).error().message ==
+        "zone 0 unit " + std::to_string(extent.unit) +
+            ": LSN 3 takes 41 bytes from a pack stripe that has 40");
+  REQUIRE(set.drop_live(0, extent.unit, 40, 5).ok());
+  CHECK(!set.pack_at(0, extent.unit));
+  CHECK(set.counters().deferred == 4);
+  CHECK(set.reclaim(4) == 0);
+  CHECK(set.reclaim(5) == 4);
+  CHECK(set.drop_live(0, extent.unit, 0, 6).error().code == ErrorCode::kCorruption);
+  CHECK(set.drop_live(9, extent.unit, 1, 6).error().code == ErrorCode::kCorruption);
+  CHECK(set.check_invariants().ok());
+}
+
+TEST_CASE("zone_set: who frees a pack stripe whole takes its live bytes along") {
+  ZoneSet set(kSlots);
+  add_zones(set, 1, 64);
+  const Extent extent = *set.allocate(4);
+  set.publish_pack(extent, 1, 100);
   REQUIRE(set.publish_free(extent, 2).ok());
-  CHECK(!set.live_bytes(0, extent.unit));
+  CHECK(!set.pack_at(0, extent.unit));
+  CHECK(set.packs(0).empty());
+  CHECK(set.check_invariants().ok());
+}
+
+TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the image only") {
+  ZoneSet set(kSlots);
+  add_zones(set, 1, 64);
+  const Extent extent = *set.allocate(4);
+  set.publish_pack(extent, 3, 100);
+  REQUIRE(set.drop_live(0, extent.unit, 30, 4).ok());
+  ZoneSet loaded(kSlots);
+  REQUIRE(loaded.load_zone(*set.image(0, 5)).ok());
+  // At or below the image: not looked at, however wrong.
+  CHECK(loaded.replay_pack(extent, 3, 100).ok());
+  CHECK(loaded.replay_drop_live(0, extent.unit, 30, 4).ok());
+  CHECK(loaded.replay_drop_live(0, extent.unit, 1000, 5).ok());
+  CHECK(loaded.pack_at(0, extent.unit) == PackStripe{extent.run(), 70});
+  // Behind it.
+  CHECK(loaded.replay_pack({0, 40, 2}, 6, 0).error().code == ErrorCode::kCorruption);
+  CHECK(!loaded.is_live({0, 40, 2}));
+  CHECK(loaded.replay_pack({0, extent.unit + 3, 2}, 6, 9).error().code == ErrorCode::kCorruption);
+  CHECK(loaded.replay_pack({3, 1, 2}, 6, 9).error().code == ErrorCode::kCorruption);
+  CHECK(loaded.replay_pack({0, 63, 2}, 6, 9).error().code == ErrorCode::kCorruption);
+  CHECK(loaded.replay_drop_live(3, 1, 9, 6).error().code == ErrorCode::kCorruption);
+  CHECK(loaded.replay_drop_live(0, extent.unit, 71, 6).error().code == ErrorCode::kCorruption);
+  REQUIRE(loaded.replay_pack({0, 40, 2}, 6, 9).ok());
+  REQUIRE(loaded.replay_drop_live(0, extent.unit, 70, 7).ok());
+  CHECK(loaded.packs(0) == std::vector<PackStripe>{{{40, 2}, 9}});
+  CHECK(loaded.counters().deferred == 4);
+  // The same units again, reclaimed by the writer in between.
+  REQUIRE(loaded.replay_pack(extent, 8, 1).ok());
+  CHECK(loaded.counters().deferred == 0);
+  CHECK(loaded.check_invariants().ok());
 }
 
 TEST_CASE("zone_set: missing cells stay known until the units are reclaimed") {
@@ -433,7 +533,18 @@ TEST_CASE("zone_set: zones that cannot be are refused, also those of a broken im
   CHECK(refused([](ZoneImage& i) { i.bitmap[0] = 0; }) == Code::kCorruption);
   CHECK(refused([](ZoneImage& i) { i.deferred = {{{5, 1}, 1}}; }) == Code::kCorruption);
   CHECK(refused([](ZoneImage& i) { i.missing = {{0, {5, 1}}}; }) == Code::kCorruption);
-  CHECK(refused([](ZoneImage& i) { i.live = {{5, 1}}; }) == Code::kCorruption);
+  CHECK(refused([](ZoneImage& i) { i.packs = {{{5, 1}, 1}}; }) == Code::kCorruption);
+  // Units 1 to 4 taken: pack stripes on top of each other, beyond them, or in a deferred unit.
+  const auto refused_pack = [&](std::vector<PackStripe> packs, std::vector<DeferredFree> deferred) {
+    return refused([&](ZoneImage& i) {
+      i.bitmap[0] |= 0b11110;
+      i.packs = std::move(packs);
+      i.deferred = std::move(deferred);
+    });
+  };
+  CHECK(refused_pack({{{1, 3}, 1}, {{3, 1}, 1}}, {}) == Code::kCorruption);
+  CHECK(refused_pack({{{4, 2}, 1}}, {}) == Code::kCorruption);
+  CHECK(refused_pack({{{1, 2}, 1}}, {{{2, 1}, 9}}) == Code::kCorruption);
   CHECK(refused([](ZoneImage& i) { i.slots.pop_back(); }) == Code::kInvalidArgument);
   CHECK(set.load_zone(good).ok());
   CHECK(set.check_invariants().ok());

@@ -90,7 +90,8 @@ struct Fixture {
   Counters counters;
   Queue queue;
   Map map{queue};
-  BlobReader reader{shape, *codec, compressor, map, queue, counters};
+  LogBlobs log_blobs{*executor, shape.record};
+  BlobReader reader{shape, *codec, compressor, map, queue, counters, log_blobs};
   std::uint32_t next_unit = 1;
 
   struct Stored {
@@ -107,8 +108,9 @@ struct Fixture {
     }
     compression::Policy policy;
     if (compressed) policy.mode = compression::Mode::kForce;
-    auto prepared =
-        std::move(preparer.prepare(stored.raw, compression::Hint::kNone, policy)).value();
+    auto prepared = std::move(preparer.prepare(stored.raw, compression::Hint::kNone, policy,
+                                               BlobPreparer::Form::kOwnStripe))
+                        .value();
     stored.blob = prepared.blob;
     stored.blob.where = {1, next_unit, prepared.units};
     next_unit += prepared.units;

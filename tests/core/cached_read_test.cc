@@ -202,7 +202,7 @@ TEST_CASE(
     REQUIRE(store.commit(std::move(drop)).ok());
     REQUIRE(code_of(store.get("c", "x")) == ErrorCode::kNotFound);
     REQUIRE(code_of(store.stat("c", "x")) == ErrorCode::kNotFound);
-    if (round % 2 == 1) REQUIRE(store.checkpoint().ok());
+    if (round % 2 == 1) REQUIRE(message_of(store.checkpoint()) == "");
   }
 }
 

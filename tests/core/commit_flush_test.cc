@@ -13,7 +13,7 @@ namespace {
 using io::FaultKind;
 using io::SimSystem;
 
-constexpr int kOwn = -1;
+constexpr int kAlone = -1;
 
 std::string noise(std::size_t size, std::uint64_t seed) {
   io::Rng rng(seed);
@@ -89,7 +89,7 @@ class World {
   PoolDescription pool_;
 };
 
-const std::vector<int> kAllOwn(7, kOwn);
+const std::vector<int> kAllAlone(7, kAlone);
 const std::vector<int> kAllOne(7, 0);
 
 std::uint64_t counter(Store& store, std::string_view name) {
@@ -150,17 +150,22 @@ TEST_CASE("commit: with one domain, a lone commit is one round of writes and one
 }
 
 TEST_CASE("commit: with a domain for each device, each is flushed at most once") {
-  World world(kAllOwn);
-  // 4 KiB: a cell for each data device, a log block for the log device and two of those.
-  const Counts counts = lone_commit(world, 4096);
+  World world(kAllAlone);
+  // 4 KiB ride in the log: a block for the log device and two data devices.
+  Counts counts = lone_commit(world, 4096);
   REQUIRE(counts.rounds == 1);
-  REQUIRE(counts.device_flushes == 7);  // alone on its device, a write carries its own
-  REQUIRE(counts.flushes == 2);         // cell and log block together
+  REQUIRE(counts.device_flushes == 3);  // alone on its device, a write carries its own
+  REQUIRE(counts.flushes == 0);
+  // 64 KiB: a cell for each data device besides.
+  counts = lone_commit(world, 65536);
+  REQUIRE(counts.rounds == 1);
+  REQUIRE(counts.device_flushes == 7);
+  REQUIRE(counts.flushes == 2);  // cell and log block together
 }
 
 TEST_CASE("commit: several domains, one flush for each") {
-  World world({0, 0, 0, 1, 1, 1, kOwn});
-  const Counts counts = lone_commit(world, 4096);
+  World world({0, 0, 0, 1, 1, 1, kAlone});
+  const Counts counts = lone_commit(world, 65536);
   REQUIRE(counts.rounds == 1);
   REQUIRE(counts.flushes == 2);
   REQUIRE(counts.device_flushes == 3);
@@ -170,7 +175,7 @@ TEST_CASE("commit: devices do not share when they may not") {
   World world(kAllOne);
   RuntimeOptions options;
   options.flush_sharing = FlushSharing::kNever;
-  const Counts counts = lone_commit(world, 4096, options);
+  const Counts counts = lone_commit(world, 65536, options);
   REQUIRE(counts.device_flushes == 7);
 }
 
@@ -232,7 +237,7 @@ Failure fail_flush(const std::vector<int>& domains) {
   REQUIRE(world.with_store([&](Store& store) {
     REQUIRE(put(store, "before", noise(4096, 1)).ok());
     world.system().fail_nth(0, FaultKind::kFlushError, SimSystem::Stickiness::kOnce);
-    const Status status = put(store, "object", noise(4096, 2));
+    const Status status = put(store, "object", noise(65536, 2));
     result.committed = status.ok();
     if (!status.ok()) result.code = status.error().code;
     // The disks would take flushes again now.
@@ -246,13 +251,13 @@ Failure fail_flush(const std::vector<int>& domains) {
   world.system().set_hook(nullptr);
   REQUIRE(after == result.committed);
   result.problem = world.with_store([&](Store& store) {
-    const auto holds = [&](const char* name, std::uint64_t seed) {
+    const auto holds = [&](const char* name, std::size_t size, std::uint64_t seed) {
       const Result<Bytes> found = store.get(kDefaultCollection, name);
-      return found.ok() && as_text(*found) == noise(4096, seed);
+      return found.ok() && as_text(*found) == noise(size, seed);
     };
-    if (!holds("before", 1)) result.problem = "before is lost";
-    REQUIRE(holds("before", 1));
-    REQUIRE((!result.committed || (holds("object", 2) && holds("after", 3))));
+    if (!holds("before", 4096, 1)) result.problem = "before is lost";
+    REQUIRE(holds("before", 4096, 1));
+    REQUIRE((!result.committed || (holds("object", 65536, 2) && holds("after", 4096, 3))));
     const Result<FsckReport> report = store.fsck({true, false});
     REQUIRE(report.ok());
     REQUIRE(report->findings.empty());
@@ -269,19 +274,20 @@ TEST_CASE("commit: a failed flush of a shared domain is the failure of all its d
 }
 
 TEST_CASE("commit: two devices of one domain leave together, and the store goes on") {
-  for (const std::vector<int>& domains : {std::vector<int>{0, 0, kOwn, kOwn, kOwn, kOwn, kOwn},
-                                          std::vector<int>{kOwn, 0, kOwn, kOwn, 0, kOwn, kOwn}}) {
+  for (const std::vector<int>& domains :
+       {std::vector<int>{0, 0, kAlone, kAlone, kAlone, kAlone, kAlone},
+        std::vector<int>{kAlone, 0, kAlone, kAlone, 0, kAlone, kAlone}}) {
     const Failure result = fail_flush(domains);
     REQUIRE(result.committed);
     REQUIRE_FALSE(result.read_only);
     REQUIRE(result.problem == "");
     REQUIRE(result.failed >= 1);
   }
-  REQUIRE(fail_flush({0, 0, kOwn, kOwn, kOwn, kOwn, 0}).failed == 3);
+  REQUIRE(fail_flush({0, 0, kAlone, kAlone, kAlone, kAlone, 0}).failed == 3);
 }
 
 TEST_CASE("commit: a failed flush in a domain of its own costs that device") {
-  const Failure result = fail_flush(kAllOwn);
+  const Failure result = fail_flush(kAllAlone);
   REQUIRE(result.committed);
   REQUIRE(result.failed == 1);
   REQUIRE(result.problem == "");
@@ -289,7 +295,7 @@ TEST_CASE("commit: a failed flush in a domain of its own costs that device") {
 
 TEST_CASE("commit: a flush that failed for somebody else counts against the domain, too") {
   // Opening flushes the log's copies. Two data devices share a cache.
-  World world({0, 0, kOwn, kOwn, kOwn, kOwn, kOwn});
+  World world({0, 0, kAlone, kAlone, kAlone, kAlone, kAlone});
   bool good = false;
   REQUIRE(world.with_store([&](Store& store) {
     good = put(store, "before", noise(4096, 1)).ok();

@@ -234,6 +234,7 @@ TEST_CASE("object_extents: packed blobs of one stripe are different blobs") {
   for (std::uint32_t i = 0; i < 4; ++i) {
     Extent extent = blob_extent(i * 1000, 5, 100);
     extent.blob.placement = Placement::kPacked;
+    extent.blob.where.units = 0;
     extent.blob.cell = i / 2;
     extent.blob.cell_offset = 512 * (i % 2);
     insert(list, extent);
@@ -245,6 +246,23 @@ TEST_CASE("object_extents: packed blobs of one stripe are different blobs") {
   REQUIRE(released.size() == 1);
   REQUIRE(released[0].cell_offset == 512);
   REQUIRE(released[0].cell == 0);
+}
+
+TEST_CASE("object_extents: young blobs of one transaction are different blobs") {
+  ExtentList list;
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    Extent extent = blob_extent(i * 1000, 5, 100);
+    extent.blob.placement = Placement::kLog;
+    extent.blob.where = {};
+    extent.blob.log = {7 + i / 2, i % 2};
+    insert(list, extent);
+  }
+  const ExtentList before = list;
+  REQUIRE(blobs_of(list).size() == 4);
+  punch(list, 1000, 1050);
+  const std::vector<Blob> released = blobs_released(before, list);
+  REQUIRE(released.size() == 1);
+  REQUIRE(released[0].log == LogPlace{7, 1});
 }
 
 TEST_CASE("object_extents: stored bytes count a blob once and as compressed") {

@@ -1,6 +1,7 @@
 #include "tests/core/random_records.h"
 
 #include <algorithm>
+#include <set>
 
 #include "alloc/device_layout.h"
 #include "base/units.h"
@@ -24,6 +25,10 @@ alloc::Extent random_where(io::Rng& rng) {
   where.unit = static_cast<std::uint32_t>(1 + any_up_to(rng, (1 << 24) - 1));
   where.units = static_cast<std::uint32_t>(1 + any_up_to(rng, 300));
   return where;
+}
+
+LogPlace random_log_place(io::Rng& rng) {
+  return {1 + any_up_to(rng, kMaxLsn - 1), static_cast<std::uint32_t>(any_up_to(rng, 0xffffffff))};
 }
 
 std::vector<std::uint64_t> random_sums(io::Rng& rng, std::uint64_t count, ChecksumType type) {
@@ -70,6 +75,63 @@ Extent random_extent(io::Rng& rng, std::uint64_t offset, std::uint64_t room,
   return extent;
 }
 
+StripeProof random_proof(io::Rng& rng, std::uint32_t cell_bytes, const RecordShape& shape) {
+  StripeProof proof;
+  proof.where = random_where(rng);
+  proof.cell_bytes = cell_bytes;
+  proof.durable_before = rng.chance(1, 2);
+  if (!proof.durable_before || rng.chance(1, 2)) {
+    proof.cell_sums = random_sums(rng, shape.cells(), shape.checksum);
+  }
+  return proof;
+}
+
+// No two stripes of one part begin at the same place.
+void set_apart(StripeProof& proof, const GroupPart& group) {
+  proof.where.zone = (proof.where.zone & ~7u) | static_cast<std::uint32_t>(group.allocated.size());
+}
+
+// Blobs in some cells of a stripe, in order, with room between them.
+void add_pack(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
+  StripeProof proof = random_proof(rng, 512, shape);
+  set_apart(proof, group);
+  for (std::uint32_t cell = 0; cell < shape.k; ++cell) {
+    std::uint64_t at = 0;
+    for (std::uint64_t i = rng.below(cell == 0 ? 2 : 4) + (cell == 0 ? 1 : 0); i > 0; --i) {
+      YoungPlace place;
+      place.from = random_log_place(rng);
+      place.stored = static_cast<std::uint32_t>(1 + any_up_to(rng, 100'000));
+      place.where = {proof.where.zone, proof.where.unit, 0};
+      place.cell = cell;
+      at = round_up(at + rng.below(100), kPackAlignment);
+      place.cell_offset = static_cast<std::uint32_t>(at);
+      at += place.stored;
+      proof.live += place.stored;
+      group.placed.push_back(std::move(place));
+    }
+    proof.cell_bytes =
+        std::max(proof.cell_bytes, static_cast<std::uint32_t>(round_up(at, 512u << rng.below(5))));
+  }
+  group.allocated.push_back(std::move(proof));
+}
+
+void add_private(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
+  YoungPlace place;
+  place.from = random_log_place(rng);
+  place.placement = Placement::kPrivate;
+  place.stored = static_cast<std::uint32_t>(1 + any_up_to(rng, 300'000));
+  place.cell_bytes =
+      static_cast<std::uint32_t>(round_up(divide_up(place.stored, shape.k), 512u << rng.below(5)));
+  place.cell_sums = random_sums(rng, shape.cells(), shape.checksum);
+  place.block_sums = random_sums(rng, shape.private_block_sums(place.cell_bytes), shape.checksum);
+  StripeProof proof = random_proof(rng, place.cell_bytes, shape);
+  set_apart(proof, group);
+  if (!proof.cell_sums.empty()) proof.cell_sums = place.cell_sums;
+  place.where = proof.where;
+  group.allocated.push_back(std::move(proof));
+  group.placed.push_back(std::move(place));
+}
+
 }  // namespace
 
 RecordShape random_shape(io::Rng& rng) {
@@ -89,24 +151,30 @@ std::string random_bytes(io::Rng& rng, std::size_t size) {
 
 Blob random_blob(io::Rng& rng, const RecordShape& shape) {
   Blob blob;
-  blob.where = random_where(rng);
   blob.raw = static_cast<std::uint32_t>(1 + any_up_to(rng, kPageSpan - 1));
   blob.stored = blob.raw;
   if (rng.chance(1, 2)) {
     blob.frames = random_frames(rng, blob.raw);
     blob.stored = static_cast<std::uint32_t>(blob.frames.stored_bytes);
   }
-  if (rng.chance(1, 2)) {
+  if (rng.chance(1, 3)) {
+    blob.where = random_where(rng);
     blob.cell_bytes =
         static_cast<std::uint32_t>(round_up(divide_up(blob.stored, shape.k), 512u << rng.below(5)));
     blob.cell_sums = random_sums(rng, shape.cells(), shape.checksum);
     blob.block_sums = random_sums(rng, shape.private_block_sums(blob.cell_bytes), shape.checksum);
   } else {
-    blob.placement = Placement::kPacked;
-    blob.cell = static_cast<std::uint32_t>(rng.below(shape.k));
-    blob.cell_offset = static_cast<std::uint32_t>(8 * rng.below(1000));
-    blob.cell_bytes =
-        static_cast<std::uint32_t>(round_up(blob.cell_offset + blob.stored, 512u << rng.below(5)));
+    if (rng.chance(1, 2)) {
+      blob.placement = Placement::kPacked;
+      blob.where = random_where(rng);
+      blob.where.units = 0;
+      blob.cell = static_cast<std::uint32_t>(rng.below(shape.k));
+      blob.cell_offset =
+          static_cast<std::uint32_t>(8 * any_up_to(rng, (kMaxCellBytes - blob.stored) / 8));
+    } else {
+      blob.placement = Placement::kLog;
+      blob.log = random_log_place(rng);
+    }
     blob.cell_sums = random_sums(rng, 1, shape.checksum);
     blob.block_sums = random_sums(rng, shape.packed_block_sums(blob.stored), shape.checksum);
   }
@@ -160,6 +228,27 @@ CollectionRecord random_collection(io::Rng& rng) {
   return record;
 }
 
+GroupPart random_group(io::Rng& rng, const RecordShape& shape) {
+  GroupPart group;
+  for (std::uint64_t i = rng.below(3); i > 0; --i) add_pack(rng, group, shape);
+  for (std::uint64_t i = rng.below(3); i > 0; --i) add_private(rng, group, shape);
+  for (std::uint64_t i = rng.below(3); i > 0; --i) {
+    YoungPayload& payload = group.payloads.emplace_back();
+    payload.place = random_log_place(rng);
+    payload.owner = random_bytes(rng, between(rng, 1, rng.chance(1, 8) ? kMaxKeySize : 40));
+    payload.offset = any_up_to(rng, kMaxObjectSize);
+    payload.bytes = random_bytes(rng, between(rng, 1, 200));
+  }
+  std::set<LogPlace> names;
+  for (YoungPlace& place : group.placed) {
+    while (!names.insert(place.from).second) place.from = random_log_place(rng);
+  }
+  for (YoungPayload& payload : group.payloads) {
+    while (!names.insert(payload.place).second) payload.place = random_log_place(rng);
+  }
+  return group;
+}
+
 LogRecord random_log_record(io::Rng& rng, const RecordShape& shape) {
   LogRecord record;
   record.time = static_cast<std::int64_t>(rng.next());
@@ -169,18 +258,19 @@ LogRecord random_log_record(io::Rng& rng, const RecordShape& shape) {
     if (rng.chance(3, 4)) image.value = random_bytes(rng, rng.below(200));
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i) {
-    StripeProof& proof = record.allocated.emplace_back();
-    proof.where = random_where(rng);
-    proof.cell_bytes = static_cast<std::uint32_t>(512 * between(rng, 1, 2048));
-    proof.durable_before = rng.chance(1, 2);
-    if (!proof.durable_before || rng.chance(1, 2)) {
-      proof.cell_sums = random_sums(rng, shape.cells(), shape.checksum);
-    }
+    record.allocated.push_back(
+        random_proof(rng, static_cast<std::uint32_t>(512 * between(rng, 1, 2048)), shape));
+    StripeProof& proof = record.allocated.back();
+    if (rng.chance(1, 2)) proof.live = 1 + any_up_to(rng, shape.k * proof.cell_bytes - 1);
   }
   for (std::uint64_t i = rng.below(4); i > 0; --i) record.freed.push_back(random_where(rng));
   for (std::uint64_t i = rng.below(4); i > 0; --i) {
-    record.live.push_back(
-        {random_where(rng), static_cast<std::int64_t>(rng.next()) >> rng.below(63)});
+    const alloc::Extent where = random_where(rng);
+    record.packed_deaths.push_back(
+        {where.zone, where.unit, static_cast<std::uint32_t>(1 + any_up_to(rng, kPageSpan - 1))});
+  }
+  for (std::uint64_t i = rng.below(4); i > 0; --i) {
+    record.young_deaths.push_back(random_log_place(rng));
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i) {
     ZoneCreation& zone = record.zones.emplace_back();
@@ -192,6 +282,7 @@ LogRecord random_log_record(io::Rng& rng, const RecordShape& shape) {
                             static_cast<std::uint32_t>(rng.below(alloc::kMaxSlabs))});
     }
   }
+  if (rng.chance(2, 3)) record.group = random_group(rng, shape);
   return record;
 }
 

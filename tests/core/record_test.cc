@@ -269,24 +269,58 @@ TEST_CASE("record: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell = 1; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_offset = 8; }).empty());
   }
-  SECTION("packed, B3") {
+  SECTION("packed, B1 and B3") {
     Extent packed = inline_extent(0, 1);
     packed.bytes.clear();
     packed.length = packed.blob.raw = packed.blob.stored = 100;
     packed.blob.placement = Placement::kPacked;
-    packed.blob.where = {1, 1, 1};
-    packed.blob.cell_bytes = 4096;
-    packed.blob.cell_offset = 4096 - 104;
+    packed.blob.where = {1, 1, 0};
+    packed.blob.cell_offset = kMaxCellBytes - 104;
     packed.blob.cell = 3;
     packed.blob.cell_sums = {1};
     REQUIRE(problem_of({packed}).empty());
-    packed.blob.cell = 4;
-    REQUIRE_FALSE(problem_of({packed}).empty());
-    packed.blob.cell = 0;
-    packed.blob.cell_offset += 8;
-    REQUIRE_FALSE(problem_of({packed}).empty());
-    packed.blob.cell_offset = 4;
-    REQUIRE_FALSE(problem_of({packed}).empty());
+    const auto packed_problem = [&](const std::function<void(Blob&)>& change) {
+      Extent extent = packed;
+      change(extent.blob);
+      return problem_of({extent});
+    };
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell = 4; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_offset += 8; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_offset = 4; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_offset = 0xfffffff8; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.where.unit = 0; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.where.units = 1; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_bytes = 4096; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.log = {1, 0}; }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_sums.push_back(1); }).empty());
+    REQUIRE_FALSE(packed_problem([](Blob& b) { b.placement = static_cast<Placement>(4); }).empty());
+    REQUIRE_FALSE(changed([](Extent& e) { e.blob.log = {1, 0}; }).empty());
+  }
+  SECTION("young, B1") {
+    Extent young = inline_extent(0, 1);
+    young.bytes.clear();
+    young.length = young.blob.raw = young.blob.stored = 100;
+    young.blob.placement = Placement::kLog;
+    young.blob.log = {7, 0};
+    young.blob.cell_sums = {1};
+    REQUIRE(problem_of({young}).empty());
+    const auto young_problem = [&](const std::function<void(Blob&)>& change) {
+      Extent extent = young;
+      change(extent.blob);
+      return problem_of({extent});
+    };
+    REQUIRE_FALSE(young_problem([](Blob& b) { b.log = {}; }).empty());
+    REQUIRE_FALSE(young_problem([](Blob& b) { b.where = {1, 1, 0}; }).empty());
+    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell_bytes = 512; }).empty());
+    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell = 1; }).empty());
+    REQUIRE_FALSE(young_problem([](Blob& b) { b.cell_offset = 8; }).empty());
+    // Two blobs of one transaction are told apart by their index, and only by that.
+    ExtentList two = {young, young};
+    two[1].offset = 100;
+    two[1].blob.cell_sums = {2};
+    REQUIRE_FALSE(problem_of(two).empty());
+    two[1].blob.log.index = 1;
+    REQUIRE(problem_of(two).empty());
   }
   SECTION("frames, B4") {
     const auto framed = [&](const std::function<void(Blob&)>& change) {
@@ -307,6 +341,38 @@ TEST_CASE("record: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums.push_back(0); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.block_sums.push_back(0); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums[2] = 1ULL << 32; }).empty());
+  }
+}
+
+bool any_young(const ExtentList& extents) {
+  for (const Extent& extent : extents) {
+    if (!extent.is_inline() && extent.blob.placement == Placement::kLog) return true;
+  }
+  return false;
+}
+
+TEST_CASE("record: a value says at its front whether it has a young blob, and says it truly") {
+  io::Rng rng(31);
+  int young = 0;
+  for (int i = 0; i < 300; ++i) {
+    const RecordShape shape = random_shape(rng);
+    const ExtentList page = random_page(rng, 0, shape);
+    std::string value = encode_page(page, shape);
+    REQUIRE(has_young_blob(value) == any_young(page));
+    value[0] = static_cast<char>(value[0] ^ 2 ^ 6);
+    REQUIRE(decode_page(value, 0, shape).error().code == ErrorCode::kCorruption);
+
+    const ObjectRecord object = random_object(rng, shape);
+    value = encode_object(object, shape);
+    REQUIRE(has_young_blob(value) == any_young(object.extents));
+    value[1] = static_cast<char>(value[1] ^ 0x10);
+    REQUIRE(decode_object(value, shape).error().code == ErrorCode::kCorruption);
+    young += any_young(object.extents) ? 1 : 0;
+    REQUIRE_FALSE(has_young_blob(encode_collection(random_collection(rng))));
+  }
+  REQUIRE(young > 20);
+  for (const std::string_view other : {"", "\x01", "\x06", "\x02\x10", "\x04\x10"}) {
+    REQUIRE_FALSE(has_young_blob(other));
   }
 }
 

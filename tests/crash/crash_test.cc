@@ -74,8 +74,8 @@ TEST_CASE("crash: blocks of 4 KiB, torn whole") {
   enumerate(world, subsets(2, 4, 8, 1), "crash-4k-blocks");
 }
 
-// Here one flush makes a group durable, and whatever of several groups it does not cover may be lost
-// or kept: many writes are pending at few moments, so each moment gets many samples.
+// Here one flush makes a group durable, and whatever of several groups it does not cover may be
+// lost or kept: many writes are pending at few moments, so each moment gets many samples.
 TEST_CASE("crash: all disks behind one cache") {
   CrashWorldOptions options;
   options.seed = 3;

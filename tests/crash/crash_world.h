@@ -63,6 +63,8 @@ class CrashWorld {
   std::optional<std::string> check(Store& store, std::uint64_t position) const;
 
  private:
+  static std::optional<std::string> compare(Store& store, const Model& model, Lsn last);
+  static std::optional<std::string> check_metadata(Store& store);
   struct Done {
     Lsn lsn = 0;
     std::uint64_t acknowledged = 0;  // position in the recording

@@ -1,0 +1,104 @@
+// The young blobs: what the groups since the last checkpoint have decided about blobs whose records
+// name only a transaction (Placement::kLog). Each is either still a payload, in the log and in
+// memory, or has a place in a stripe. The next checkpoint gives every payload a place and writes
+// records that name stripes into the index; then the entries here are forgotten.
+//
+// Invariants
+//   Y1  an entry exists from the sealing of the blob's group until the checkpoint that covers it
+//   has
+//       been applied and nobody reads a state from before that; so whoever sees a record with the
+//       blob, and may see it, finds its entry
+//   Y2  a place, once known, stays; the bytes in memory go away with that
+//   Y3  payload_bytes() and packing_bytes() are sums over payloads that are neither placed nor dead
+//
+// Any thread. A leaf: no other lock is taken under its own.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/ids.h"
+#include "core/log_record.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+// A young blob's stored bytes and what its stripe's footer says about it.
+struct YoungBlob {
+  LogPlace place;
+  std::shared_ptr<const std::string> stored;
+  std::string owner;         // the object's key
+  std::uint64_t offset = 0;  // in the object, bytes
+  std::uint32_t units = 0;   // of a stripe of its own: what is reserved for it
+  alloc::Extent where;       // not empty: units that are its own already
+};
+
+class LogBlobs {
+ public:
+  LogBlobs(io::Executor& executor, const RecordShape& shape) : shape_(shape), mutex_(executor) {}
+
+  // The blob rides in the log. True: it is dead already, and whoever reserved space for it gives
+  // that back.
+  bool add_payload(YoungBlob blob);
+  // Returns the units that were reserved while it was a payload.
+  std::uint32_t set_place(const YoungPlace& place);
+  // A transaction has its LSN that gives the blob up. Returns the units that were reserved for it,
+  // 0 when it has a place or is not known yet.
+  std::uint32_t kill(const LogPlace& place);
+
+  struct Found {
+    std::optional<YoungPlace> place;
+    std::shared_ptr<const std::string> stored;  // when there is no place
+    bool dead = false;                          // somebody has given it up
+  };
+  // Nothing: no group with it has been sealed.
+  std::optional<Found> find(const LogPlace& place) const;
+  // The blob with its place in it when that is known (and as long as the blob), else as it is.
+  Blob resolve(const Blob& blob) const;
+  ExtentList resolve(ExtentList extents) const;
+
+  // Payloads without a place, the oldest first, until `bytes` of them.
+  std::vector<YoungBlob> payloads(std::uint64_t bytes) const;
+  std::uint64_t payload_bytes() const;
+  // What records that give all of them a place take at most.
+  std::uint64_t packing_bytes() const;
+
+  // Records up to `covered` are in the index with their places, so that no payload of theirs is
+  // left; whoever may still read those
+  // records from memory has a pin at or below `newest_reader`.
+  void retire(Lsn covered, Lsn newest_reader);
+  // No pin lies below `limit`.
+  void forget(Lsn limit);
+
+ private:
+  // In or out of the sums of Y3.
+  void count(const YoungBlob& blob, int sign);
+
+  struct Entry {
+    YoungBlob blob;  // its bytes go when it has a place
+    std::optional<YoungPlace> place;
+    bool dead = false;
+  };
+  struct Retirement {
+    Lsn covered = 0;
+    Lsn newest_reader = 0;
+  };
+
+  const RecordShape& shape_;
+  mutable io::Mutex mutex_;
+  std::map<LogPlace, Entry> entries_;
+  std::set<LogPlace> early_deaths_;  // given up before their group was sealed
+  std::vector<Retirement> retirements_;
+  std::uint64_t payload_bytes_ = 0;
+  std::uint64_t packing_bytes_ = 0;
+};
+
+// A young blob's record when its place is known.
+Blob placed_blob(const Blob& young, const YoungPlace& place);
+
+}  // namespace hexad::core

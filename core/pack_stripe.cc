@@ -1,0 +1,164 @@
+#include "core/pack_stripe.h"
+
+#include "base/checksum.h"
+#include "base/codec.h"
+#include "base/units.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x46505848;  // "HXPF"
+// magic, crc, length of the body
+constexpr std::uint32_t kTailSize = 12;
+constexpr std::uint32_t kMaxVarint = 10;
+
+std::uint32_t tail_crc(std::string_view body) {
+  return static_cast<std::uint32_t>(checksum(ChecksumType::kCrc32c, as_bytes(body)));
+}
+
+PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
+  PackEntry entry;
+  entry.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
+  entry.cell_offset =
+      static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kPackAlignment)) * kPackAlignment;
+  entry.stored = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+  entry.lsn = in.varint();
+  entry.offset = in.varint_up_to(kMaxObjectSize);
+  entry.owner = in.bytes();
+  if (entry.stored == 0 || entry.lsn == 0) in.fail();
+  if (entry.owner.empty() || entry.owner.size() > kMaxKeySize) in.fail();
+  return entry;
+}
+
+}  // namespace
+
+std::uint32_t pack_footer_base(const RecordShape& shape) {
+  return kTailSize + kMaxVarint + shape.k * checksum_size(shape.checksum);
+}
+
+std::uint32_t pack_footer_entry(const YoungBlob& blob) {
+  // cell, offset, stored; LSN and offset in the object; the key
+  return 3 * 5 + 2 * kMaxVarint + 2 + static_cast<std::uint32_t>(blob.owner.size());
+}
+
+std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape) {
+  HEXAD_ASSERT(footer.cell_sums.size() == shape.k);
+  std::string body;
+  Encoder out(body);
+  out.varint(footer.entries.size());
+  for (const PackEntry& entry : footer.entries) {
+    out.varint(entry.cell);
+    out.varint(entry.cell_offset / kPackAlignment);
+    out.varint(entry.stored);
+    out.varint(entry.lsn);
+    out.varint(entry.offset);
+    out.bytes(entry.owner);
+  }
+  for (const std::uint64_t sum : footer.cell_sums) {
+    if (checksum_size(shape.checksum) == 4) {
+      out.le32(static_cast<std::uint32_t>(sum));
+    } else {
+      out.le64(sum);
+    }
+  }
+  const std::uint32_t crc = tail_crc(body);
+  const auto length = static_cast<std::uint32_t>(body.size());
+  out.le32(kMagic);
+  out.le32(crc);
+  out.le32(length);
+  return body;
+}
+
+Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
+  const Error broken{ErrorCode::kCorruption, "a pack stripe without a legible footer",
+                     "Run hexad fsck --deep."};
+  if (cell.size() < kTailSize) return broken;
+  Decoder tail(as_text(cell.last(kTailSize)));
+  const std::uint32_t magic = tail.le32();
+  const std::uint32_t crc = tail.le32();
+  const std::uint32_t length = tail.le32();
+  if (magic != kMagic || length > cell.size() - kTailSize) return broken;
+  const ByteView body = cell.subspan(cell.size() - kTailSize - length, length);
+  if (tail_crc(as_text(body)) != crc) return broken;
+
+  Decoder in(as_text(body));
+  PackFooter footer;
+  footer.length = length + kTailSize;
+  const std::uint64_t count = in.count(7);
+  std::uint32_t last_cell = 0;
+  std::uint64_t free_from = 0;  // in that cell
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    PackEntry entry = decode_entry(in, shape);
+    const bool in_last = entry.cell + 1 == shape.k;
+    const std::uint64_t end = std::uint64_t{entry.cell_offset} + entry.stored;
+    if (entry.cell > last_cell) free_from = 0;
+    if (entry.cell < last_cell || entry.cell_offset < free_from ||
+        end > cell.size() - (in_last ? footer.length : 0)) {
+      in.fail();
+    }
+    last_cell = entry.cell;
+    free_from = end;
+    footer.entries.push_back(std::move(entry));
+  }
+  for (std::uint32_t i = 0; i < shape.k && in.ok(); ++i) {
+    footer.cell_sums.push_back(checksum_size(shape.checksum) == 4 ? in.le32() : in.le64());
+  }
+  HEXAD_TRY(in.finish("footer of a pack stripe"));
+  return footer;
+}
+
+Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+                                const StoreShape& shape, const ec::Codec& codec) {
+  PreparedBlob prepared;
+  Blob& blob = prepared.blob;
+  blob.placement = Placement::kPacked;
+  blob.cell_bytes = static_cast<std::uint32_t>(plan.units * shape.unit);
+  prepared.units = plan.units;
+  prepared.stride =
+      static_cast<std::uint32_t>(round_up(blob.cell_bytes, AlignedBuffer::kAlignment));
+  prepared.cells = AlignedBuffer(std::size_t{prepared.stride} * shape.cells());
+
+  std::vector<MutByteView> cells;
+  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+    cells.push_back(
+        prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride, blob.cell_bytes));
+  }
+  PackFooter footer;
+  std::vector<std::uint32_t> filled(shape.k(), 0);
+  for (const PackPlan::Slot& slot : plan.slots) {
+    const YoungBlob& young = blobs[slot.item];
+    const auto stored = static_cast<std::uint32_t>(young.stored->size());
+    const MutByteView cell = cells[slot.cell];
+    fill_zero(cell.subspan(filled[slot.cell], slot.offset - filled[slot.cell]));
+    copy_bytes(cell.subspan(slot.offset, stored), as_bytes(*young.stored));
+    filled[slot.cell] = slot.offset + stored;
+    blob.stored += stored;
+    footer.entries.push_back(
+        {slot.cell, slot.offset, stored, young.place.lsn, young.offset, young.owner});
+  }
+  for (std::uint32_t role = 0; role < shape.k(); ++role) {
+    fill_zero(cells[role].subspan(filled[role]));
+  }
+  // The sums stand in front of the bytes that they do not cover: their length is known before.
+  footer.cell_sums.assign(shape.k(), 0);
+  const std::size_t begin = blob.cell_bytes - encode_pack_footer(footer, shape.record).size();
+  HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // P2
+  for (std::uint32_t role = 0; role + 1 < shape.k(); ++role) {
+    footer.cell_sums[role] = checksum(shape.record.checksum, cells[role]);
+  }
+  footer.cell_sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
+  copy_bytes(cells[shape.k() - 1].subspan(begin),
+             as_bytes(encode_pack_footer(footer, shape.record)));
+
+  const std::vector<ByteView> data(cells.begin(), cells.begin() + shape.k());
+  const std::vector<MutByteView> parity(cells.begin() + shape.k(), cells.end());
+  HEXAD_TRY(codec.encode(data, parity));
+  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+    blob.cell_sums.push_back(role + 1 < shape.k() ? footer.cell_sums[role]
+                                                  : checksum(shape.record.checksum, cells[role]));
+  }
+  return prepared;
+}
+
+}  // namespace hexad::core

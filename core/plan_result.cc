@@ -1,0 +1,160 @@
+#include "core/plan_result.h"
+
+#include <algorithm>
+#include <set>
+
+#include "core/keys.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.original.get() != &content) continue;
+    for (const auto& [name, collection] : state.collections()) {
+      if (collection.original.has_value() && collection.original->id == slot.collection) {
+        plan.crowded.push_back({name, slot.name, index});
+      }
+    }
+  }
+}
+
+void free_blobs(const ExtentList& before, const ExtentList& now, LogRecord& record) {
+  for (const Blob& blob : blobs_released(before, now)) add_death(record, blob);
+}
+
+// Gives up an object that was there before the transaction.
+Status release_object(PlanState& state, Content& content, Plan& plan) {
+  if (content.stored_body != 0 && content.record.size > kDoomedSize) {
+    plan.record.images.push_back({writer_key(content.stored_body), std::string()});
+    plan.doomed.push_back(content.stored_body);
+    return {};
+  }
+  HEXAD_TRY(state.load_pages(content));
+  release_pages(content, plan.record);
+  return {};
+}
+
+void emit_object(const std::string& key, Content& content, const PlanContext& context, Plan& plan) {
+  ObjectRecord& record = content.record;
+  if (!context.keep_versions) {
+    record.version = context.lsn;
+    record.mtime = context.time;
+  }
+  const bool beyond_first =
+      std::any_of(content.pages.begin(), content.pages.end(),
+                  [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
+  if (record.body == 0 && beyond_first) record.body = context.new_body();
+  for (auto& [index, at] : content.pages) {
+    free_blobs(at.before, at.now, plan.record);
+    if (record.body == 0) continue;
+    // Page 0 moves to a key of its own together with the object's first later page.
+    const bool moved = content.stored_body == 0 && !at.now.empty();
+    if (!at.dirty && !moved) continue;
+    std::optional<std::string> value;
+    if (!at.now.empty()) value = encode_page(at.now, context.shape);
+    plan.record.images.push_back({page_key(record.body, index), std::move(value)});
+  }
+  if (record.body == 0) {
+    const auto first = content.pages.find(0);
+    record.extents = first == content.pages.end() ? ExtentList{} : first->second.now;
+  }
+  plan.record.images.push_back({key, encode_object(record, context.shape)});
+}
+
+// Which of the new blobs are still wanted at the end: a later op may have replaced what an earlier
+// one wrote.
+void note_references(PlanState& state, const PlanContext& context, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (const auto& [index, at] : slot.current->pages) {
+      for (const Extent& extent : at.now) {
+        if (extent.is_inline()) continue;
+        plan.referenced.insert(extent.blob.id());
+        const LogPlace& log = extent.blob.log;
+        if (log.lsn == context.lsn) {
+          plan.owners.try_emplace(log.index, BlobOwner{key, extent.offset - extent.blob_offset});
+        }
+      }
+    }
+  }
+  for (const StripeProof& stripe : plan.record.allocated) {
+    if (plan.referenced.count({stripe.where.zone, stripe.where.unit, 0, 0, {}}) == 0) {
+      plan.record.freed.push_back(stripe.where);
+    }
+  }
+}
+
+}  // namespace
+
+// A page that was crowded before is to be rewritten first; one that this transaction alone cuts up
+// gains nothing by that, and waits for the next.
+Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (const auto& [index, at] : slot.current->pages) {
+      if (!at.dirty || at.now.size() <= kCrowdedExtents) continue;
+      const bool helps = at.before.size() > kCrowdedExtents / 2;
+      if (helps && !context.accept_crowded) {
+        note_crowded(state, *slot.current, index, plan);
+      } else if (at.now.size() > kMaxPageExtents) {
+        return Error{ErrorCode::kTooBig,
+                     "object " + printable(slot.name) + ": " + std::to_string(at.now.size()) +
+                         " pieces between byte " + std::to_string(index * kPageSpan) +
+                         " and the next MiB, at most " + std::to_string(kMaxPageExtents) +
+                         " are possible",
+                     "Write larger pieces, or fewer of them in one transaction."};
+      }
+    }
+  }
+  return {};
+}
+
+void release_pages(Content& content, LogRecord& record) {
+  for (auto& [index, at] : content.pages) {
+    free_blobs(at.before, {}, record);
+    if (content.stored_body != 0 && !at.before.empty()) {
+      record.images.push_back({page_key(content.stored_body, index), std::nullopt});
+    }
+    at.before.clear();
+  }
+}
+
+Status finish_plan(PlanState& state, const PlanContext& context,
+                   const std::vector<std::shared_ptr<Content>>& adopted, Plan& plan) {
+  for (const auto& [name, slot] : state.collections()) {
+    if (slot.original == slot.current) continue;
+    std::optional<std::string> value;
+    if (slot.current.has_value()) value = encode_collection(*slot.current);
+    plan.record.images.push_back({collection_key(name), std::move(value)});
+  }
+
+  std::set<const Content*> kept;
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current != nullptr) kept.insert(slot.current.get());
+  }
+  // The pages of a published writer stand in the metadata, under no object's key. Those of an
+  // object that was there before are released with it.
+  for (const std::shared_ptr<Content>& content : adopted) {
+    if (kept.count(content.get()) > 0) continue;
+    HEXAD_TRY(state.load_pages(*content));
+    release_pages(*content, plan.record);
+  }
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.original != nullptr && kept.count(slot.original.get()) == 0) {
+      HEXAD_TRY(release_object(state, *slot.original, plan));
+    }
+    if (slot.current == nullptr) {
+      if (slot.original != nullptr) plan.record.images.push_back({key, std::nullopt});
+    } else if (slot.current->changed || slot.current != slot.original) {
+      emit_object(key, *slot.current, context, plan);
+    }
+  }
+  plan.record.time = context.time;
+  note_references(state, context, plan);
+  return {};
+}
+
+}  // namespace hexad::core

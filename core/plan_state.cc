@@ -1,0 +1,115 @@
+#include "core/plan_state.h"
+
+#include <utility>
+
+#include "core/keys.h"
+
+namespace hexad::core {
+
+std::string object_text(const TransactionOp& op) {
+  return "object " + printable(op.collection) + "/" + printable(op.name);
+}
+
+// Young blobs whose place is known name it from here on: a record that is written after a
+// checkpoint must not name a transaction from before it.
+ExtentList PlanState::resolved(ExtentList extents) const {
+  if (context_.log_blobs == nullptr) return extents;
+  return context_.log_blobs->resolve(std::move(extents));
+}
+
+Result<CollectionSlot*> PlanState::collection(std::string_view name) {
+  const auto [it, fresh] = collections_.try_emplace(std::string(name));
+  if (fresh) {
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(collection_key(name)));
+    if (value.has_value()) {
+      HEXAD_TRY_ASSIGN(it->second.original, decode_collection(*value));
+      it->second.current = it->second.original;
+    }
+  }
+  return &it->second;
+}
+
+Result<CollectionId> PlanState::existing_collection(std::string_view name) {
+  HEXAD_TRY_ASSIGN(const CollectionSlot* slot, collection(name));
+  if (!slot->current.has_value()) {
+    return Error{ErrorCode::kNotFound, "collection " + printable(name) + " does not exist",
+                 "Create it first (hexad bucket create)."};
+  }
+  return slot->current->id;
+}
+
+Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
+  HEXAD_TRY_ASSIGN(const CollectionId id, existing_collection(collection_name));
+  std::string key = object_key(id, name);
+  const auto [it, fresh] = objects_.try_emplace(key);
+  Slot& slot = it->second;
+  if (fresh) {
+    slot.collection = id;
+    slot.name = name;
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(key));
+    if (value.has_value()) {
+      HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(*value, context_.shape));
+      auto content = std::make_shared<Content>();
+      content->stored_body = record.body;
+      if (record.body == 0) {
+        const ExtentList extents = resolved(std::move(record.extents));
+        content->pages[0] = Page{extents, extents, false};
+        content->all_pages = true;
+      }
+      record.extents.clear();
+      content->record = std::move(record);
+      slot.original = slot.current = std::move(content);
+    }
+  }
+  return &slot;
+}
+
+Result<Slot*> PlanState::existing_object(const TransactionOp& op) {
+  HEXAD_TRY_ASSIGN(Slot * slot, object(op.collection, op.name));
+  if (slot->current == nullptr) {
+    return Error{ErrorCode::kNotFound, object_text(op) + " does not exist", ""};
+  }
+  return slot;
+}
+
+Result<Content*> PlanState::writable(const TransactionOp& op) {
+  HEXAD_TRY_ASSIGN(Slot * slot, object(op.collection, op.name));
+  if (slot->current == nullptr) {
+    slot->current = std::make_shared<Content>();
+    slot->current->all_pages = true;
+  }
+  slot->current->changed = true;
+  return slot->current.get();
+}
+
+Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
+  const auto [it, fresh] = content.pages.try_emplace(index);
+  if (fresh && content.stored_body != 0 && !content.all_pages) {
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(content.stored_body, index)));
+    if (value.has_value()) {
+      HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, index, context_.shape));
+      it->second.before = resolved(std::move(extents));
+      it->second.now = it->second.before;
+    }
+  }
+  return &it->second;
+}
+
+Status PlanState::load_pages(Content& content, std::uint32_t from) {
+  if (content.all_pages) return {};
+  HEXAD_TRY(source_.scan(page_prefix(content.stored_body),
+                         [&](std::string_view key, std::string_view value) -> Result<bool> {
+                           HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+                           if (parsed.page < from || content.pages.count(parsed.page) > 0)
+                             return true;
+                           HEXAD_TRY_ASSIGN(ExtentList extents,
+                                            decode_page(value, parsed.page, context_.shape));
+                           extents = resolved(std::move(extents));
+                           content.pages[parsed.page] = Page{extents, extents, false};
+                           return true;
+                         }));
+  if (from == 0) content.all_pages = true;
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,81 @@
+// The objects and collections that one transaction touches, as they are before it and as its ops
+// change them one after the other. Nothing here writes: core/plan_result.h makes post-images of it.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/planner.h"
+#include "core/record.h"
+#include "core/transaction.h"
+
+namespace hexad::core {
+
+// One page of an object's extents, before and after.
+struct Page {
+  ExtentList before;
+  ExtentList now;
+  bool dirty = false;
+};
+
+// The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
+// object's pages have keys of their own (record.body != 0) others may exist in the metadata.
+struct Content {
+  ObjectRecord record;     // `extents` unused: page 0 stands in `pages`
+  BodyId stored_body = 0;  // of the keys in the metadata; 0: page 0 was in the record
+  std::map<std::uint32_t, Page> pages;
+  bool all_pages = false;  // `pages` is complete
+  bool changed = false;
+};
+
+struct Slot {
+  CollectionId collection = 0;
+  std::string name;
+  std::shared_ptr<Content> original;  // null: absent
+  std::shared_ptr<Content> current;
+};
+
+struct CollectionSlot {
+  std::optional<CollectionRecord> original;
+  std::optional<CollectionRecord> current;
+};
+
+// "object photos/a.jpg", for messages.
+std::string object_text(const TransactionOp& op);
+
+class PlanState {
+ public:
+  // Both outlive it.
+  PlanState(const PlanContext& context, PlanSource& source) : context_(context), source_(source) {}
+
+  // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
+  Result<CollectionSlot*> collection(std::string_view name);
+  Result<CollectionId> existing_collection(std::string_view name);  // kNotFound
+  Result<Slot*> object(std::string_view collection_name, std::string_view name);
+  Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
+  // The content to change, made when the object is missing.
+  Result<Content*> writable(const TransactionOp& op);
+  Result<Page*> page(Content& content, std::uint32_t index);
+  // Every page of the object from `from` on, for whoever removes or cuts it.
+  Status load_pages(Content& content, std::uint32_t from = 0);
+
+  const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
+    return collections_;
+  }
+  // By key: the order of the post-images.
+  std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
+
+ private:
+  ExtentList resolved(ExtentList extents) const;
+
+  const PlanContext& context_;
+  PlanSource& source_;
+  std::map<std::string, CollectionSlot, std::less<>> collections_;
+  std::map<std::string, Slot, std::less<>> objects_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,55 @@
+// Gives young blobs their stripes: plans, allocates, lays out and encodes. Used when a group is
+// sealed and when a checkpoint packs what rode in the log. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "alloc/zone.h"
+#include "base/error.h"
+#include "core/blob_prepare.h"
+#include "core/log_blobs.h"
+#include "core/log_record.h"
+#include "core/placement_plan.h"
+#include "core/shape.h"
+#include "core/space.h"
+#include "ec/codec.h"
+
+namespace hexad::core {
+
+// The cells of one stripe on their way to the devices.
+struct StripeWrite {
+  alloc::Extent where;
+  PreparedBlob prepared;
+};
+
+struct PlacedBlobs {
+  GroupPart part;
+  std::vector<StripeWrite> stripes;
+  std::vector<YoungBlob> in_log;  // those of part.payloads
+};
+
+class StripePlacer {
+ public:
+  // All outlive it.
+  StripePlacer(const StoreShape& shape, const ec::Codec& codec, const BlobPreparer& preparer,
+               Space& space)
+      : shape_(shape), codec_(codec), preparer_(preparer), space_(space) {}
+
+  // At most `log_bytes` of the blobs may ride in the log. The units that are reserved for the blobs
+  // are given back, but for those that ride in the log. Any thread.
+  // Errors: kNoSpace, and nothing is left allocated: a reservation did not hold.
+  Result<PlacedBlobs> place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes) const;
+
+ private:
+  Status place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+                    PlacedBlobs& placed) const;
+  Status place_own(const YoungBlob& blob, PlacedBlobs& placed) const;
+
+  const StoreShape& shape_;
+  const ec::Codec& codec_;
+  const BlobPreparer& preparer_;
+  Space& space_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,286 @@
+#include "core/log_blobs.h"
+
+#include <catch2/catch.hpp>
+
+#include "io/rng.h"
+
+namespace hexad::core {
+namespace {
+
+YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
+  YoungBlob blob;
+  blob.place = place;
+  blob.stored =
+      std::make_shared<const std::string>(bytes, static_cast<char>('a' + place.index % 26));
+  blob.owner = "oowner";
+  blob.units = units;
+  return blob;
+}
+
+YoungPlace packed(LogPlace from, std::uint32_t stored, std::uint32_t unit = 9) {
+  YoungPlace place;
+  place.from = from;
+  place.stored = stored;
+  place.where = {3, unit, 0};
+  place.cell = 1;
+  place.cell_offset = 64;
+  return place;
+}
+
+Blob young_record(LogPlace place, std::uint32_t stored) {
+  Blob blob;
+  blob.placement = Placement::kLog;
+  blob.log = place;
+  blob.raw = blob.stored = stored;
+  blob.cell_sums = {77};
+  return blob;
+}
+
+struct Fixture {
+  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  RecordShape shape;
+  LogBlobs blobs{*executor, shape};
+};
+
+TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its place") {
+  Fixture f;
+  CHECK_FALSE(f.blobs.find({5, 0}).has_value());
+  CHECK_FALSE(f.blobs.add_payload(young({5, 0}, 100)));
+  REQUIRE(f.blobs.find({5, 0}).has_value());
+  CHECK(f.blobs.find({5, 0})->stored->size() == 100);
+  CHECK_FALSE(f.blobs.find({5, 0})->place.has_value());
+  CHECK_FALSE(f.blobs.find({5, 1}).has_value());
+  CHECK(f.blobs.payload_bytes() == 100);
+
+  CHECK(f.blobs.set_place(packed({5, 0}, 100)) == 1);
+  CHECK(f.blobs.find({5, 0})->place == packed({5, 0}, 100));
+  CHECK(f.blobs.find({5, 0})->stored == nullptr);  // Y2
+  CHECK(f.blobs.payload_bytes() == 0);
+  CHECK(f.blobs.packing_bytes() == 0);
+  // Placed when its group was sealed: it was never a payload.
+  CHECK(f.blobs.set_place(packed({6, 0}, 50)) == 0);
+  CHECK(f.blobs.find({6, 0})->place.has_value());
+}
+
+TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") {
+  Fixture f;
+  const Blob record = young_record({5, 0}, 100);
+  CHECK(f.blobs.resolve(record) == record);
+  f.blobs.add_payload(young({5, 0}, 100));
+  CHECK(f.blobs.resolve(record) == record);
+  f.blobs.set_place(packed({5, 0}, 100));
+  Blob expected = record;
+  expected.placement = Placement::kPacked;
+  expected.log = {};
+  expected.where = {3, 9, 0};
+  expected.cell = 1;
+  expected.cell_offset = 64;
+  CHECK(f.blobs.resolve(record) == expected);
+  // A place of another length belongs to something else.
+  CHECK(f.blobs.resolve(young_record({5, 0}, 101)) == young_record({5, 0}, 101));
+
+  YoungPlace own;
+  own.from = {5, 1};
+  own.placement = Placement::kPrivate;
+  own.stored = 100;
+  own.where = {3, 12, 1};
+  own.cell_bytes = 512;
+  own.cell_sums = {1, 2, 3, 4, 5, 6};
+  f.blobs.set_place(own);
+  Blob private_blob = young_record({5, 1}, 100);
+  private_blob.placement = Placement::kPrivate;
+  private_blob.log = {};
+  private_blob.where = own.where;
+  private_blob.cell_bytes = 512;
+  private_blob.cell_sums = own.cell_sums;
+  CHECK(f.blobs.resolve(young_record({5, 1}, 100)) == private_blob);
+
+  ExtentList extents(4);
+  extents[0].blob = record;
+  extents[0].length = 100;
+  extents[1].bytes = "inline";
+  extents[2].blob = expected;  // not young: as it is
+  extents[3].blob = young_record({9, 9}, 10);
+  ExtentList resolved = extents;
+  resolved[0].blob = expected;
+  CHECK(f.blobs.resolve(extents) == resolved);
+}
+
+TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arrival") {
+  Fixture f;
+  CHECK(f.blobs.kill({5, 0}) == 0);
+  CHECK_FALSE(f.blobs.find({5, 0}).has_value());
+  CHECK(f.blobs.add_payload(young({5, 0}, 100, 3)));
+  CHECK(f.blobs.find({5, 0})->dead);
+  CHECK(f.blobs.payload_bytes() == 0);
+  CHECK(f.blobs.payloads(1000).empty());
+  // The death has had its effect: a second one has none.
+  CHECK(f.blobs.kill({5, 0}) == 0);
+  // One that got a place with its group is freed by whoever killed it, by that place.
+  CHECK(f.blobs.kill({5, 1}) == 0);
+  CHECK(f.blobs.set_place(packed({5, 1}, 10)) == 0);
+  CHECK(f.blobs.find({5, 1})->place.has_value());
+  // A payload gives back what was reserved for it, once.
+  f.blobs.add_payload(young({6, 0}, 100, 2));
+  CHECK(f.blobs.kill({6, 0}) == 2);
+  CHECK(f.blobs.kill({6, 0}) == 0);
+  CHECK(f.blobs.find({6, 0})->dead);
+  CHECK(f.blobs.find({6, 0})->stored != nullptr);  // for who may still read it
+  CHECK(f.blobs.set_place(packed({6, 0}, 100)) == 0);
+}
+
+TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one") {
+  Fixture f;
+  for (std::uint32_t i = 0; i < 5; ++i) f.blobs.add_payload(young({10 - i, 0}, 100));
+  const auto lsns = [&](std::uint64_t bytes) {
+    std::vector<Lsn> found;
+    for (const YoungBlob& blob : f.blobs.payloads(bytes)) found.push_back(blob.place.lsn);
+    return found;
+  };
+  CHECK(lsns(0) == std::vector<Lsn>{6});
+  CHECK(lsns(199) == std::vector<Lsn>{6});
+  CHECK(lsns(200) == std::vector<Lsn>{6, 7});
+  CHECK(lsns(10'000) == std::vector<Lsn>{6, 7, 8, 9, 10});
+  f.blobs.kill({6, 0});
+  f.blobs.set_place(packed({7, 0}, 100));
+  CHECK(lsns(10'000) == std::vector<Lsn>{8, 9, 10});
+}
+
+TEST_CASE("log_blobs: what a checkpoint covers is forgotten when its last reader is gone") {
+  Fixture f;
+  for (Lsn lsn = 1; lsn <= 6; ++lsn) f.blobs.set_place(packed({lsn, 7}, 10));
+  f.blobs.retire(3, 8);
+  f.blobs.forget(8);  // somebody may have a pin at 8
+  CHECK(f.blobs.find({1, 7}).has_value());
+  f.blobs.forget(9);
+  for (Lsn lsn = 1; lsn <= 6; ++lsn) CHECK(f.blobs.find({lsn, 7}).has_value() == (lsn > 3));
+  f.blobs.retire(5, 12);
+  f.blobs.retire(6, 20);
+  f.blobs.forget(15);
+  CHECK_FALSE(f.blobs.find({5, 7}).has_value());
+  CHECK(f.blobs.find({6, 7}).has_value());
+  f.blobs.forget(kMaxLsn);
+  CHECK_FALSE(f.blobs.find({6, 7}).has_value());
+}
+
+// In the simplest words: what happened to each blob, in lists.
+struct Model {
+  struct Entry {
+    bool sealed = false;
+    bool placed = false;
+    bool dead = false;
+    std::size_t bytes = 0;
+    std::uint32_t units = 0;
+    bool is_payload() const { return sealed && !placed && !dead; }
+  };
+  std::map<LogPlace, Entry> entries;
+  std::vector<std::pair<Lsn, Lsn>> retirements;
+
+  std::uint64_t payload_bytes() const {
+    std::uint64_t total = 0;
+    for (const auto& [place, entry] : entries) total += entry.is_payload() ? entry.bytes : 0;
+    return total;
+  }
+  std::uint64_t packing_bytes(const RecordShape& shape) const {
+    std::uint64_t total = 0;
+    for (const auto& [place, entry] : entries) {
+      if (entry.is_payload()) total += group_part_bound(entry.bytes, shape);
+    }
+    return total;
+  }
+  void forget(Lsn limit) {
+    while (!retirements.empty() && retirements.front().second < limit) {
+      const Lsn covered = retirements.front().first;
+      std::erase_if(entries, [&](const auto& entry) {
+        return entry.first.lsn <= covered && entry.second.sealed;
+      });
+      retirements.erase(retirements.begin());
+    }
+  }
+};
+
+TEST_CASE("log_blobs: random lives of young blobs match lists of what happened") {
+  const std::uint64_t seed = GENERATE(range(1, 13));
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  Fixture f;
+  Model model;
+  Lsn next = 1;    // of the transactions; their groups are sealed in order
+  Lsn sealed = 0;  // all up to it
+  std::uint64_t reserved = 0;
+  std::uint64_t expected_reserved = 0;
+  std::map<Lsn, std::uint32_t> blobs_of;
+  for (int step = 0; step < 3000; ++step) {
+    CAPTURE(step);
+    const std::uint64_t dice = rng.below(100);
+    if (dice < 30) {
+      blobs_of[next++] = static_cast<std::uint32_t>(rng.below(4));
+    } else if (dice < 55 && sealed + 1 < next) {
+      ++sealed;
+      for (std::uint32_t i = 0; i < blobs_of[sealed]; ++i) {
+        const LogPlace place{sealed, i};
+        Model::Entry& entry = model.entries[place];
+        entry.sealed = true;
+        entry.bytes = 1 + rng.below(100'000);
+        if (rng.chance(1, 2)) {
+          entry.placed = true;
+          REQUIRE(f.blobs.set_place(packed(place, static_cast<std::uint32_t>(entry.bytes))) == 0);
+        } else {
+          entry.units = static_cast<std::uint32_t>(1 + rng.below(5));
+          reserved += entry.units;
+          expected_reserved += entry.dead ? 0 : entry.units;
+          const bool dead = f.blobs.add_payload(young(place, entry.bytes, entry.units));
+          REQUIRE(dead == entry.dead);
+          if (dead) reserved -= entry.units;
+        }
+      }
+    } else if (dice < 75 && next > 1) {
+      // Somebody gives up a blob of one of the last transactions, sealed or not.
+      const Lsn lsn = next - 1 - rng.below(std::min<Lsn>(next - 1, 20));
+      if (blobs_of[lsn] == 0) continue;
+      const LogPlace place{lsn, static_cast<std::uint32_t>(rng.below(blobs_of[lsn]))};
+      if (lsn <= sealed && !model.entries.contains(place)) continue;  // forgotten
+      Model::Entry& entry = model.entries[place];
+      if (entry.dead) continue;
+      if (entry.is_payload()) expected_reserved -= entry.units;
+      entry.dead = true;
+      reserved -= f.blobs.kill(place);
+    } else if (dice < 85) {
+      for (const YoungBlob& blob : f.blobs.payloads(rng.below(300'000))) {
+        Model::Entry& entry = model.entries.at(blob.place);
+        REQUIRE(entry.is_payload());
+        REQUIRE(blob.stored->size() == entry.bytes);
+        entry.placed = true;
+        expected_reserved -= entry.units;
+        reserved -= f.blobs.set_place(packed(blob.place, static_cast<std::uint32_t>(entry.bytes)));
+      }
+    } else if (dice < 92) {
+      const auto payloads = f.blobs.payloads(~std::uint64_t{0});
+      const Lsn covered = payloads.empty() ? sealed : payloads.front().place.lsn - 1;
+      f.blobs.retire(covered, next - 1);
+      model.retirements.emplace_back(covered, next - 1);
+    } else {
+      const Lsn limit = rng.below(next + 2);
+      f.blobs.forget(limit);
+      model.forget(limit);
+    }
+    REQUIRE(reserved == expected_reserved);
+    REQUIRE(f.blobs.payload_bytes() == model.payload_bytes());
+    REQUIRE(f.blobs.packing_bytes() == model.packing_bytes(f.shape));
+    if (step % 50 != 0) continue;
+    for (const auto& [lsn, count] : blobs_of) {
+      for (std::uint32_t i = 0; i < count; ++i) {
+        const auto found = f.blobs.find({lsn, i});
+        const auto at = model.entries.find({lsn, i});
+        const bool known = at != model.entries.end() && at->second.sealed;
+        REQUIRE(found.has_value() == known);
+        if (!known) continue;
+        REQUIRE(found->place.has_value() == at->second.placed);
+        REQUIRE((found->stored != nullptr) == !at->second.placed);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace hexad::core
