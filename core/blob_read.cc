@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
 
 namespace hexad::core {
@@ -54,13 +55,6 @@ bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const Record
     if (checksum(shape.checksum, bytes.subspan(at, length)) != blob.block_sums[index]) return false;
   }
   return true;
-}
-
-// The next larger number with as many bits set: walks all subsets of one size.
-std::uint64_t next_subset(std::uint64_t bits) {
-  const std::uint64_t low = bits & (~bits + 1);
-  const std::uint64_t ripple = bits + low;
-  return ripple | (((bits ^ ripple) / low) >> 2);
 }
 
 }  // namespace
@@ -203,8 +197,9 @@ Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByte
 }
 
 // The same bytes of all other cells give the wanted ones back, column by column. Only those can be
-// judged, by the blob's sums: so every choice of k cells is tried until one gives bytes that
-// verify.
+// judged, by the blob's sums: so choices of k cells are tried until one gives bytes that verify.
+// When that says that some cell is damaged, and not only away, the whole stripe is judged and
+// healed; that also answers where the choices were too many to try.
 Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
                                         MutByteView out) const {
   constexpr int kMaxChoices = 256;
@@ -233,32 +228,37 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
   }
   queue_.submit(batch);
   queue_.wait(batch);
-  std::vector<std::uint32_t> good;
+  ec::ShardSet good;
   for (std::size_t i = 0; i < roles.size(); ++i) {
     if (batch.requests[i].status.ok()) {
-      good.push_back(roles[i]);
+      good.add(roles[i]);
     } else {
       counters_.add(CounterId::kReadErrors);
       why += (why.empty() ? "" : "; ") + batch.requests[i].status.error().message;
     }
   }
-  ec::ShardSet wanted;
-  wanted.add(blob.cell);
   const ByteView rebuilt = ByteView(shards[blob.cell]).subspan(fetch.skip, fetch.end - fetch.begin);
-  std::uint64_t choice = (std::uint64_t{1} << shape_.k()) - 1;
   int choices = 0;
-  for (; good.size() >= shape_.k() && choice < std::uint64_t{1} << good.size() &&
-         choices < kMaxChoices;
-       choice = next_subset(choice), ++choices) {
-    ec::ShardSet present;
-    for (std::size_t i = 0; i < good.size(); ++i) {
-      if ((choice >> i & 1) != 0) present.add(good[i]);
-    }
-    HEXAD_TRY(codec_.reconstruct_wanted(shards, present, wanted));
-    if (!verifies(fetch, rebuilt, blob, shape_.record)) continue;
+  bool found = false;
+  for (ec::ShardSubsets choice(good, shape_.k()); !found && !choice.done() && choices < kMaxChoices;
+       choice.next(), ++choices) {
+    HEXAD_TRY(codec_.reconstruct_wanted(shards, choice.get(), ec::ShardSet{blob.cell}));
+    found = verifies(fetch, rebuilt, blob, shape_.record);
+  }
+  if (found) {
     counters_.add(CounterId::kCellsReconstructed);
     copy_bytes(out, rebuilt.subspan(offset - fetch.begin, out.size()));
+    const bool damaged = places[blob.cell].readable || choices > 1;
+    if (damaged && map_.may_heal()) heal_pack(blob);
     return {};
+  }
+  if (good.size() >= shape_.k()) {
+    const std::optional<CheckedPack> pack = heal_pack(blob);
+    if (pack.has_value()) {
+      copy_bytes(out,
+                 ByteView(pack->right[blob.cell]).subspan(blob.cell_offset + offset, out.size()));
+      return {};
+    }
   }
   return Error{ErrorCode::kUnavailable,
                describe(blob.where) + ": cell " + std::to_string(blob.cell) +
@@ -266,6 +266,19 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
                    " can be read, " + std::to_string(shape_.k()) + " good ones are needed" +
                    (why.empty() ? "" : " (" + why + ")"),
                "Attach the missing devices and open the store again."};
+}
+
+std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
+  const std::optional<alloc::Extent> stripe = map_.pack_stripe(blob.where);
+  if (!stripe.has_value()) return std::nullopt;
+  // A record may say anything.
+  const std::uint64_t cell = stripe->units * shape_.unit;
+  if (blob.cell_offset + std::uint64_t{blob.stored} > cell) return std::nullopt;
+  const PackWitness witness = witness_of(blob);
+  Result<CheckedPack> pack = packs_.check(*stripe, {&witness, 1});
+  if (!pack.ok() || !pack->verdict.whole) return std::nullopt;
+  packs_.heal(*pack);
+  return std::move(pack).value();
 }
 
 Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,

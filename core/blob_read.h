@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -11,6 +12,7 @@
 #include "compression/compressor.h"
 #include "core/counters.h"
 #include "core/log_blobs.h"
+#include "core/pack_check.h"
 #include "core/record.h"
 #include "core/shape.h"
 #include "core/stripe_map.h"
@@ -32,7 +34,8 @@ class BlobReader {
         map_(map),
         queue_(queue),
         counters_(counters),
-        log_blobs_(log_blobs) {}
+        log_blobs_(log_blobs),
+        packs_(shape, codec, map, queue, counters) {}
 
   // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
   // one checksum block is one device read. Any thread.
@@ -79,6 +82,9 @@ class BlobReader {
   Status finish(Job& job, const io::IoBatch& batch) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  // Of a packed blob's stripe, with the blob as witness: all cells, when they can be known, and
+  // the bad ones written back. Nothing otherwise.
+  std::optional<CheckedPack> heal_pack(const Blob& blob) const;
 
   const StoreShape& shape_;
   const ec::Codec& codec_;
@@ -87,6 +93,7 @@ class BlobReader {
   io::IoQueue& queue_;
   Counters& counters_;
   const LogBlobs& log_blobs_;
+  PackChecker packs_;
 };
 
 }  // namespace hexad::core

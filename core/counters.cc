@@ -34,6 +34,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "read_errors",
     "cells_reconstructed",
     "cells_healed",
+    "heal_failures",
     "degraded_reads",
     "devices_lost",
     "recovered_transactions",

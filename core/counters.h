@@ -39,6 +39,7 @@ enum class CounterId : std::uint16_t {
   kReadErrors,      // requests a device failed
   kCellsReconstructed,
   kCellsHealed,
+  kHealFailures,  // cells that a device did not take back
   kDegradedReads,
   kDevicesLost,  // left the membership while open
   kRecoveredTransactions,

@@ -54,6 +54,14 @@ void Members::lose(DeviceId id, const std::string& why) {
   members_[index].detail = why;
 }
 
+void Members::note(DeviceId id, const std::string& what) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const io::Lock lock(mutex_);
+  // Why it was lost says more.
+  if (usable(id)) members_[static_cast<std::size_t>(member - members_.data())].detail = what;
+}
+
 std::uint32_t Members::lost_data_devices() const {
   std::uint32_t lost = 0;
   for (const Member& member : members_) {

@@ -52,11 +52,13 @@ class Members {
   io::Device* device(DeviceId id) const;  // null when not usable
   // From now on the device is not used. Idempotent. Any thread.
   void lose(DeviceId id, const std::string& why);
+  // Something about a usable device that people should see; it goes on being used. Any thread.
+  void note(DeviceId id, const std::string& what);
   // Data members that are not usable.
   std::uint32_t lost_data_devices() const;
   std::vector<io::Device*> usable_devices() const;
   std::vector<DeviceId> usable_ids() const;
-  // State and detail of one, which lose() changes. Any thread.
+  // State and detail of one, which lose() and note() change. Any thread.
   std::string state(std::size_t index) const;
   std::string detail(std::size_t index) const;
   // The device behind a request, for messages and failure handling.

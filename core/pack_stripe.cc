@@ -70,21 +70,28 @@ std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shap
   return body;
 }
 
+std::optional<std::uint32_t> pack_footer_length(ByteView end) {
+  if (end.size() < kTailSize) return std::nullopt;
+  Decoder tail(as_text(end.last(kTailSize)));
+  const std::uint32_t magic = tail.le32();
+  tail.le32();
+  const std::uint32_t length = tail.le32();
+  if (magic != kMagic || length > kMaxCellBytes - kTailSize) return std::nullopt;
+  return length + kTailSize;
+}
+
 Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
   const Error broken{ErrorCode::kCorruption, "a pack stripe without a legible footer",
                      "Run hexad fsck --deep."};
-  if (cell.size() < kTailSize) return broken;
-  Decoder tail(as_text(cell.last(kTailSize)));
-  const std::uint32_t magic = tail.le32();
-  const std::uint32_t crc = tail.le32();
-  const std::uint32_t length = tail.le32();
-  if (magic != kMagic || length > cell.size() - kTailSize) return broken;
-  const ByteView body = cell.subspan(cell.size() - kTailSize - length, length);
-  if (tail_crc(as_text(body)) != crc) return broken;
+  const std::optional<std::uint32_t> size = pack_footer_length(cell);
+  if (!size.has_value() || *size > cell.size()) return broken;
+  const ByteView body = cell.last(*size).first(*size - kTailSize);
+  Decoder tail(as_text(cell.last(kTailSize).subspan(4)));
+  if (tail_crc(as_text(body)) != tail.le32()) return broken;
 
   Decoder in(as_text(body));
   PackFooter footer;
-  footer.length = length + kTailSize;
+  footer.length = *size;
   const std::uint64_t count = in.count(7);
   std::uint32_t last_cell = 0;
   std::uint64_t free_from = 0;  // in that cell

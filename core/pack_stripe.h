@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,7 +40,11 @@ std::uint32_t pack_footer_base(const RecordShape& shape);
 std::uint32_t pack_footer_entry(const YoungBlob& blob);
 
 std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape);
-// `cell`: the last data cell, whole. Errors: kCorruption; survives any input.
+// Bytes of the footer that ends where `end` does, by its last bytes alone; nothing when those are
+// not a footer's. Survives any input, and promises nothing: decode.
+std::optional<std::uint32_t> pack_footer_length(ByteView end);
+// `cell`: the last data cell, whole; only the footer's bytes are looked at. Errors: kCorruption;
+// survives any input.
 Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape);
 
 // The cells of a planned pack stripe: `blobs` are those that the plan's slots index.

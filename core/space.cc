@@ -454,38 +454,4 @@ Status Space::check_invariants() {
   return zones_.check_invariants();
 }
 
-Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
-  const io::Lock lock(mutex_);
-  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(where.zone);
-  if (slots == nullptr || where.end() > zones_.zone_units(where.zone)) {
-    return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
-                 "Run hexad fsck."};
-  }
-  // A packed blob names where its stripe begins, and cells are missing whole.
-  const alloc::Extent begin{where.zone, where.unit, 1};
-  const ec::StripeGeometry geometry{shape_.k(), shape_.m(),
-                                    stripe_rotation(where.unit, shape_.cells())};
-  std::vector<CellPlace> places(shape_.cells());
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    const std::uint32_t slot = ec::slot_of_role(geometry, role);
-    const alloc::ZoneSlot& place = (*slots)[slot];
-    const Member* member = members_.find(place.device);
-    places[role].id = place.device;
-    if (member == nullptr) continue;
-    places[role].device = member->device.get();
-    places[role].offset = member->layout.unit_offset(place.slab, where.unit);
-    places[role].readable = members_.usable(place.device) && !zones_.is_missing(begin, slot);
-  }
-  return places;
-}
-
-void Space::heal(const CellPlace& place, ByteView cell) {
-  if (!may_heal_.load(std::memory_order_acquire)) return;
-  // The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like
-  // us. A failing device is noticed by the next commit.
-  if (place.device->write(place.offset, cell, io::WriteMode::kDurable).ok()) {
-    stats_.add(CounterId::kCellsHealed);
-  }
-}
-
 }  // namespace hexad::core

@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -98,6 +99,8 @@ class Space : public StripeMap {
 
   // --- StripeMap ---
   Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const override;
+  std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const override;
+  bool may_heal() const override { return may_heal_.load(std::memory_order_acquire); }
   void heal(const CellPlace& place, ByteView cell) override;
 
  private:

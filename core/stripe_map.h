@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "alloc/zone.h"
@@ -25,6 +26,11 @@ class StripeMap {
   // The cells in role order, k+m of them. Any thread. Errors: kCorruption (no such zone, units out
   // of range).
   virtual Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const = 0;
+  // All units of the pack stripe that begins at `where`, when its blobs are alive; nothing: they
+  // are not, or no pack stripe is there. Any thread.
+  virtual std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const = 0;
+  // Whether heal() would write. What is not to be written need not be rebuilt. Any thread.
+  virtual bool may_heal() const = 0;
   // A cell that could not be read or did not verify, with the bytes it should have: to be written
   // back where that is allowed. Never fails the read.
   virtual void heal(const CellPlace& place, ByteView cell) = 0;

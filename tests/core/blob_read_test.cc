@@ -70,6 +70,8 @@ class Map final : public StripeMap {
     }
     return places;
   }
+  std::optional<alloc::Extent> pack_stripe(const alloc::Extent&) const override { return {}; }
+  bool may_heal() const override { return true; }
   void heal(const CellPlace& place, ByteView cell) override {
     ++healed;
     copy_bytes(MutByteView(devices[place.id - 1]->bytes).subspan(place.offset), cell);
