@@ -1,0 +1,243 @@
+#include "core/fsck_check.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/blob_prepare.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+std::string describe(const alloc::Extent& pack) {
+  return "pack stripe at zone " + std::to_string(pack.zone) + " unit " + std::to_string(pack.unit);
+}
+
+}  // namespace
+
+FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
+                     const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
+                     Space& space)
+    : options_(options),
+      shape_(shape),
+      codec_(codec),
+      reader_(reader),
+      pack_checker_(packs),
+      log_blobs_(log_blobs),
+      space_(space) {
+  for (const alloc::ZoneId zone : space_.zone_ids()) {
+    for (const alloc::PackStripe& pack : space_.packs(zone)) {
+      owned_[{zone, pack.run.unit}] = {pack.run.units, "a pack stripe"};
+      packs_[{zone, pack.run.unit}] = {pack, 0, {}};
+    }
+  }
+}
+
+Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
+  for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
+    switch (blob.placement) {
+      case Placement::kPrivate:
+        HEXAD_TRY(check_blob(owner, blob));
+        break;
+      case Placement::kPacked:
+        check_packed(owner, blob);
+        break;
+      case Placement::kLog:
+        if (!log_blobs_.find(blob.log).has_value()) {
+          find(owner, "blob " + std::to_string(blob.log.index) + " of LSN " +
+                          std::to_string(blob.log.lsn) + " is in no log block");
+        }
+        break;
+    }
+  }
+  return {};
+}
+
+Status FsckCheck::check_blob(const std::string& owner, const Blob& blob) {
+  ++report.stripes_checked;
+  if (!space_.is_live(blob.where)) {
+    find(owner, alloc::to_string(blob.where) + " is used but not taken");  // F2
+  }
+  const auto [it, fresh] =
+      owned_.try_emplace({blob.where.zone, blob.where.unit}, Owned{blob.where.units, owner});
+  bool overlaps = !fresh;
+  if (fresh) {
+    const auto next = std::next(it);
+    overlaps = next != owned_.end() && next->first.first == blob.where.zone &&
+               next->first.second < blob.where.end();
+    if (it != owned_.begin()) {
+      const auto before = std::prev(it);
+      overlaps = overlaps || (before->first.first == blob.where.zone &&
+                              before->first.second + before->second.units > blob.where.unit);
+    }
+  }
+  if (overlaps) find(owner, alloc::to_string(blob.where) + " belongs to another blob, too");
+  return options_.deep ? check_cells(owner, blob) : Status();
+}
+
+// F2 for a blob in a pack stripe; its bytes are checked with the stripe's.
+void FsckCheck::check_packed(const std::string& owner, const Blob& blob) {
+  const auto at = packs_.find({blob.where.zone, blob.where.unit});
+  if (at == packs_.end()) {
+    find(owner, "zone " + std::to_string(blob.where.zone) + " unit " +
+                    std::to_string(blob.where.unit) + " is used as a pack stripe and is none");
+    return;
+  }
+  Pack& pack = at->second;
+  pack.seen += blob.stored;
+  const std::uint64_t cell = pack.stripe.run.units * shape_.unit;
+  if (blob.cell_offset + std::uint64_t{blob.stored} > cell) {
+    find(owner, "its bytes lie outside the cell of its pack stripe");
+  } else if (options_.deep) {
+    pack.tenants.push_back({witness_of(blob), owner});
+  }
+}
+
+void FsckCheck::check_packs() {
+  for (const auto& [place, pack] : packs_) {
+    const alloc::Extent where{place.first, pack.stripe.run.unit, pack.stripe.run.units};
+    ++report.stripes_checked;
+    if (pack.seen != pack.stripe.live) {  // F5
+      find(describe(where), std::to_string(pack.stripe.live) + " bytes are counted as alive, " +
+                                std::to_string(pack.seen) + " belong to blobs");
+    }
+    if (options_.deep) check_pack_cells(where, pack);
+  }
+}
+
+// F6.
+void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
+  std::vector<PackWitness> witnesses;
+  for (const Tenant& tenant : pack.tenants) witnesses.push_back(tenant.blob);
+  const Result<CheckedPack> checked = pack_checker_.check(where, witnesses);
+  if (!checked.ok()) {
+    find(describe(where), checked.error().message);
+    return;
+  }
+  report.bytes_checked += checked->checked;
+  const PackVerdict& verdict = checked->verdict;
+  if (!verdict.whole || !checked->bad.empty()) {
+    const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
+    find(describe(where), checked->problems, repaired);
+  }
+  if (verdict.footer.has_value()) check_footer(*verdict.footer, pack);
+  if (!verdict.whole) check_tenants(where, pack);
+}
+
+// F7. The entries stand by cell and offset.
+void FsckCheck::check_footer(const PackFooter& footer, const Pack& pack) {
+  for (const Tenant& tenant : pack.tenants) {
+    const std::pair wanted{tenant.blob.cell, tenant.blob.cell_offset};
+    const auto at = std::lower_bound(footer.entries.begin(), footer.entries.end(), wanted,
+                                     [](const PackEntry& entry, const auto& than) {
+                                       return std::pair{entry.cell, entry.cell_offset} < than;
+                                     });
+    if (at == footer.entries.end() || std::pair{at->cell, at->cell_offset} != wanted ||
+        at->stored != tenant.blob.stored) {
+      find(tenant.owner, "its " + std::to_string(tenant.blob.stored) + " bytes in cell " +
+                             std::to_string(tenant.blob.cell) + " at " +
+                             std::to_string(tenant.blob.cell_offset) +
+                             " of its pack stripe are not in the stripe's footer");
+    }
+  }
+}
+
+// Which blobs of a stripe that is not whole can be read still: those whose own bytes verify, or
+// are given back by the same bytes of other cells.
+void FsckCheck::check_tenants(const alloc::Extent& where, const Pack& pack) {
+  for (const Tenant& tenant : pack.tenants) {
+    Blob stored;  // as if it was not compressed: only the stored bytes are of interest
+    stored.placement = Placement::kPacked;
+    stored.where = {where.zone, where.unit, 0};
+    stored.cell = tenant.blob.cell;
+    stored.cell_offset = tenant.blob.cell_offset;
+    stored.raw = stored.stored = tenant.blob.stored;
+    stored.cell_sums = {tenant.blob.sum};
+    Bytes bytes(stored.stored);
+    const Status read = reader_.read(stored, 0, bytes);
+    if (!read.ok()) find(tenant.owner, read.error().message);
+  }
+}
+
+void FsckCheck::check_leaks() {
+  for (const alloc::ZoneId zone : space_.zone_ids()) {
+    for (const alloc::UnitRun& run : space_.live_runs(zone)) {
+      std::uint64_t unit = run.unit;
+      auto it = owned_.lower_bound({zone, run.unit});
+      while (unit < run.end()) {
+        const bool here =
+            it != owned_.end() && it->first.first == zone && it->first.second < run.end();
+        const std::uint64_t next = here ? it->first.second : run.end();
+        if (next > unit) {
+          find("zone " + std::to_string(zone) + " unit " + std::to_string(unit),
+               std::to_string(next - unit) + " units are taken and belong to nothing");
+        }
+        if (!here) break;
+        unit = next + it->second.units;
+        ++it;
+      }
+    }
+  }
+}
+
+// F6.
+Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
+  Result<BlobReader::Cells> read = reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
+                                                      ec::ShardSet::first(shape_.cells()));
+  if (!read.ok()) {
+    find(owner, read.error().message);
+    return {};
+  }
+  BlobReader::Cells cells = std::move(read).value();
+  report.bytes_checked += std::uint64_t{blob.cell_bytes} * cells.good.size();
+  ec::ShardSet absent;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    if (!cells.places[role].readable) absent.add(role);
+  }
+  const ec::ShardSet bad = ec::ShardSet::first(shape_.cells()) - cells.good - absent;
+  if (cells.good.size() < shape_.k()) {
+    find(owner, alloc::to_string(blob.where) + ": only " + std::to_string(cells.good.size()) +
+                    " good cells, " + std::to_string(shape_.k()) + " are needed");
+    return {};
+  }
+  if (!bad.empty()) {
+    std::string problems;
+    for (const std::string& problem : cells.problems) {
+      problems += (problems.empty() ? "" : "; ") + problem;
+    }
+    bool repaired = false;
+    if (options_.repair) {
+      // rebuild() offers every cell to the map, which writes it back.
+      HEXAD_TRY(reader_.rebuild(blob.where, blob.cell_sums, cells));
+      HEXAD_TRY_ASSIGN(const BlobReader::Cells again,
+                       reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, bad));
+      repaired = again.good == bad;
+    }
+    find(owner, problems, repaired);
+    return {};
+  }
+  if (!absent.empty()) return {};
+  std::vector<ByteView> shards;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));
+  HEXAD_TRY_ASSIGN(const bool consistent, codec_.verify(shards));
+  if (!consistent) {
+    find(owner, alloc::to_string(blob.where) + ": parity is not the code of the data");
+  }
+  check_block_sums(owner, blob, cells);
+  return {};
+}
+
+void FsckCheck::check_block_sums(const std::string& owner, const Blob& blob,
+                                 BlobReader::Cells& cells) {
+  if (blob.block_sums.empty()) return;
+  std::vector<std::uint64_t> sums;
+  for (std::uint32_t role = 0; role < shape_.k(); ++role) {
+    append_block_sums(shape_.record.checksum, cells.cell(role), shape_.record.checksum_block, sums);
+  }
+  if (sums != blob.block_sums) {
+    find(owner, alloc::to_string(blob.where) + ": block checksums contradict the cell checksums");
+  }
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,88 @@
+// What fsck has seen of one store, and what is wrong with it. The walk over the metadata is in
+// engine_fsck.cc; it tells about every list of extents, and asks for the rest at the end.
+//
+//   F1  every record decodes, and belongs to a collection that exists
+//   F2  every blob lies in live units, and no unit belongs to two blobs
+//   F3  every live unit belongs to a blob or to a pack stripe
+//   F4  every page belongs to an object, or to a writer that has not published
+//   F5  a pack stripe has as many live bytes as blobs in it have together
+//   F6  deep: every cell verifies; re-encoding the data gives the parity
+//   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
+//
+// Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "alloc/zone.h"
+#include "base/error.h"
+#include "core/blob_read.h"
+#include "core/log_blobs.h"
+#include "core/pack_check.h"
+#include "core/record.h"
+#include "core/shape.h"
+#include "core/space.h"
+#include "core/types.h"
+#include "ec/codec.h"
+
+namespace hexad::core {
+
+class FsckCheck {
+ public:
+  // All outlive it. Memory: an entry per private stripe; deep, one per packed blob.
+  FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
+            const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
+            Space& space);
+
+  FsckReport report;
+
+  void find(std::string subject, std::string problem, bool repaired = false) {
+    report.findings.push_back({std::move(subject), std::move(problem), repaired});
+  }
+  // Errors: our own bugs. What a device says or has is a finding.
+  Status check_extents(const std::string& owner, const ExtentList& extents);
+  // After all extents.
+  void check_packs();
+  void check_leaks();  // F3
+
+ private:
+  using Place = std::pair<alloc::ZoneId, std::uint32_t>;  // zone, first unit
+  struct Owned {
+    std::uint32_t units = 0;
+    std::string owner;
+  };
+  // A blob that is alive in a pack stripe.
+  struct Tenant {
+    PackWitness blob;
+    std::string owner;
+  };
+  struct Pack {
+    alloc::PackStripe stripe;
+    std::uint64_t seen = 0;       // bytes of blobs in it
+    std::vector<Tenant> tenants;  // deep only
+  };
+
+  Status check_blob(const std::string& owner, const Blob& blob);
+  void check_packed(const std::string& owner, const Blob& blob);
+  Status check_cells(const std::string& owner, const Blob& blob);
+  void check_block_sums(const std::string& owner, const Blob& blob, BlobReader::Cells& cells);
+  void check_pack_cells(const alloc::Extent& where, const Pack& pack);
+  void check_footer(const PackFooter& footer, const Pack& pack);
+  void check_tenants(const alloc::Extent& where, const Pack& pack);
+
+  const FsckOptions& options_;
+  const StoreShape& shape_;
+  const ec::Codec& codec_;
+  const BlobReader& reader_;
+  const PackChecker& pack_checker_;
+  const LogBlobs& log_blobs_;
+  Space& space_;
+  std::map<Place, Pack> packs_;
+  std::map<Place, Owned> owned_;
+};
+
+}  // namespace hexad::core
