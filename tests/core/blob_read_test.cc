@@ -3,84 +3,16 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "base/assert.h"
 #include "core/blob_prepare.h"
 #include "io/executor.h"
 #include "io/rng.h"
+#include "tests/core/memory_stripes.h"
 
 namespace hexad::core {
 namespace {
 
-// Devices in memory that count how often they are asked, and fail on demand.
-class Queue final : public io::IoQueue {
- public:
-  void wait(io::IoBatch& batch) override { HEXAD_ASSERT(batch.complete()); }
-  std::string name() const override { return "memory"; }
-  int rounds = 0;
-  int reads = 0;
-
- protected:
-  void submit_requests(io::IoBatch& batch) override;
-};
-
-class MemoryDevice final : public io::Device {
- public:
-  explicit MemoryDevice(Queue& queue) : queue_(queue) { geometry_.size = 16 << 20; }
-  const io::Geometry& geometry() const override { return geometry_; }
-  const std::string& name() const override { return name_; }
-  io::IoQueue& queue() override { return queue_; }
-  Status grow(std::uint64_t) override { return {}; }
-  bool direct() const override { return true; }
-
-  Bytes bytes = Bytes(16 << 20);
-  bool fails = false;
-
- private:
-  io::Geometry geometry_;
-  std::string name_ = "device";
-  Queue& queue_;
-};
-
-void Queue::submit_requests(io::IoBatch& batch) {
-  ++rounds;
-  const std::size_t count = batch.requests.size();
-  for (io::IoRequest& request : batch.requests) {
-    auto& device = static_cast<MemoryDevice&>(*request.device);
-    ++reads;
-    if (device.fails) {
-      request.status = Error{ErrorCode::kIo, "the device failed", ""};
-    } else {
-      copy_bytes({request.data, request.length},
-                 ByteView(device.bytes).subspan(request.offset, request.length));
-    }
-  }
-  for (std::size_t i = 0; i < count; ++i) finish(batch);
-}
-
-// Role r of every stripe on device r; a unit is 4 KiB.
-class Map final : public StripeMap {
- public:
-  explicit Map(Queue& queue) {
-    for (int i = 0; i < 6; ++i) devices.push_back(std::make_unique<MemoryDevice>(queue));
-  }
-  Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const override {
-    std::vector<CellPlace> places;
-    for (std::uint32_t i = 0; i < devices.size(); ++i) {
-      places.push_back({i + 1, devices[i].get(), where.unit * std::uint64_t{4096}, present[i]});
-    }
-    return places;
-  }
-  std::optional<alloc::Extent> pack_stripe(const alloc::Extent&) const override { return {}; }
-  bool may_heal() const override { return true; }
-  void heal(const CellPlace& place, ByteView cell) override {
-    ++healed;
-    copy_bytes(MutByteView(devices[place.id - 1]->bytes).subspan(place.offset), cell);
-  }
-
-  std::vector<std::unique_ptr<MemoryDevice>> devices;
-  bool present[6] = {true, true, true, true, true, true};
-  int healed = 0;
-};
+using testing::CountingQueue;
+using testing::MemoryStripes;
 
 struct Fixture {
   std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
@@ -90,8 +22,8 @@ struct Fixture {
   compression::Compressor compressor{executor->clock(), compression_counters};
   BlobPreparer preparer{shape, *codec, compressor};
   Counters counters;
-  Queue queue;
-  Map map{queue};
+  CountingQueue queue;
+  MemoryStripes map{queue, 6, 4096};
   LogBlobs log_blobs{*executor, shape.record};
   BlobReader reader{shape, *codec, compressor, map, queue, counters, log_blobs};
   std::uint32_t next_unit = 1;
