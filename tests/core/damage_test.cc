@@ -1,101 +1,70 @@
-// Cells that have gone bad on the media, found by their content.
+// Cells of private stripes that have gone bad on the media, found by their content.
+// (Pack stripes: pack_damage_test.cc.)
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <cstring>
 
-#include "base/aligned_buffer.h"
-#include "ec/codec.h"
-#include "ec/stripe_layout.h"
+#include "tests/core/cells_on_media.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 namespace {
 
-constexpr std::uint32_t kBlock = 4096;
-
-struct Place {
-  std::size_t device = 0;
-  std::uint64_t offset = 0;
-  Bytes bytes;
-};
-
-// Where the k+m cells of a blob of these bytes lie. They do not compress.
-std::vector<Place> find_cells(StoreFixture& fixture, std::string_view value) {
-  const ec::Profile profile;
-  const std::uint64_t cell = ec::cell_bytes(value.size(), profile.k, kBlock);
-  std::vector<AlignedBuffer> cells;
-  std::vector<ByteView> data;
-  std::vector<MutByteView> parity;
-  for (std::uint32_t role = 0; role < profile.k + profile.m; ++role) {
-    cells.push_back(AlignedBuffer::zeroed(cell));
-    const std::uint64_t from = std::min<std::uint64_t>(role * cell, value.size());
-    if (role < profile.k) {
-      copy_bytes(cells.back().bytes(), as_bytes(value.substr(from, cell)));
-      data.push_back(cells.back().bytes());
-    } else {
-      parity.push_back(cells.back().bytes());
-    }
-  }
-  const auto codec = ec::make_codec(profile);
-  REQUIRE(codec.ok());
-  REQUIRE((*codec)->encode(data, parity).ok());
-
-  std::vector<Place> places;
-  for (AlignedBuffer& wanted : cells) {
-    for (std::size_t device = 0; device < fixture.pool.devices.size(); ++device) {
-      const Bytes media = read_media(*fixture.media(device));
-      for (std::uint64_t at = 0; at + cell <= media.size(); at += kBlock) {
-        if (std::memcmp(media.data() + at, wanted.bytes().data(), cell) != 0) continue;
-        const ByteView bytes = wanted.bytes();
-        places.push_back({device, at, Bytes(bytes.begin(), bytes.end())});
-      }
-    }
-  }
-  REQUIRE(places.size() == cells.size());
-  return places;
-}
-
 enum class Damage { kFlip, kZeros, kSwap };
 
-void damage(StoreFixture& fixture, const std::vector<Place>& cells, std::uint32_t role,
-            Damage kind) {
-  const Place& place = cells[role];
-  Bytes bytes = place.bytes;
-  if (kind == Damage::kFlip) bytes[bytes.size() / 2] ^= std::byte{1};
-  if (kind == Damage::kZeros) bytes.assign(bytes.size(), std::byte{0});
-  if (kind == Damage::kSwap) bytes = cells[(role + 1) % cells.size()].bytes;
-  fixture.media(place.device)->write(place.offset, bytes);
-}
-
-void restore(StoreFixture& fixture, const std::vector<Place>& cells) {
-  for (const Place& place : cells) fixture.media(place.device)->write(place.offset, place.bytes);
-}
-
-bool is_whole(StoreFixture& fixture, const std::vector<Place>& cells) {
-  for (const Place& place : cells) {
-    Bytes now(place.bytes.size());
-    fixture.media(place.device)->read(place.offset, now);
-    if (now != place.bytes) return false;
+struct DamagedStore {
+  DamagedStore() {
+    Store store = fixture.open();
+    REQUIRE(put(store, "victim", value).ok());
+    REQUIRE(put(store, "other", other).ok());
+    REQUIRE(store.close().ok());
+    cells = find_private(fixture, value);
   }
-  return true;
+
+  void damage(std::uint32_t role, Damage kind) {
+    Bytes bytes = cells[role].bytes;
+    if (kind == Damage::kFlip) bytes[bytes.size() / 2] ^= std::byte{1};
+    if (kind == Damage::kZeros) bytes.assign(bytes.size(), std::byte{0});
+    if (kind == Damage::kSwap) bytes = cells[(role + 1) % cells.size()].bytes;
+    write_cell(fixture, cells[role], bytes);
+  }
+  bool is_whole() { return testing::is_whole(fixture, cells); }
+
+  StoreFixture fixture;
+  const std::string value = noise(300'000, 1);
+  const std::string other = noise(100'000, 2);
+  StripeOnMedia cells;
+};
+
+// One or two cells of which each is found once and all are repaired.
+void require_found_and_repaired(DamagedStore& damaged, Store& store, std::size_t cells) {
+  const Result<FsckReport> looked = store.fsck({true, false});
+  REQUIRE(looked.ok());
+  REQUIRE(looked->findings.size() == 1);
+  REQUIRE(looked->errors() == 1);
+  REQUIRE_THAT(looked->findings[0].subject, Catch::Contains("default/victim"));
+  const std::string& problem = looked->findings[0].problem;
+  REQUIRE(static_cast<std::size_t>(std::count(problem.begin(), problem.end(), ';')) == cells - 1);
+  REQUIRE_FALSE(damaged.is_whole());
+  const Result<FsckReport> repaired = store.fsck({true, true});
+  REQUIRE(repaired.ok());
+  REQUIRE(repaired->findings.size() == 1);
+  REQUIRE(repaired->findings[0].repaired);
+  REQUIRE(repaired->errors() == 0);
+  REQUIRE(damaged.is_whole());
+  REQUIRE(deep_findings(store) == "");
 }
 
 TEST_CASE(
     "store: any two cells of a stripe damaged in any way give the exact bytes and are healed") {
-  StoreFixture fixture;
-  const std::string value = noise(300'000, 1);
-  {
-    Store store = fixture.open();
-    REQUIRE(put(store, "victim", value).ok());
-    REQUIRE(put(store, "other", noise(100'000, 2)).ok());
-    REQUIRE(store.close().ok());
-  }
-  const std::vector<Place> cells = find_cells(fixture, value);
+  DamagedStore damaged;
+  StoreFixture& fixture = damaged.fixture;
+  const std::string& value = damaged.value;
   for (const Damage kind : {Damage::kFlip, Damage::kZeros, Damage::kSwap}) {
     for (const auto& [a, b] : pairs_below(6)) {
       CAPTURE(static_cast<int>(kind), a, b);
-      restore(fixture, cells);
-      damage(fixture, cells, a, kind);
-      damage(fixture, cells, b, kind);
+      restore(fixture, damaged.cells);
+      damaged.damage(a, kind);
+      damaged.damage(b, kind);
       {
         // Reading alone changes nothing.
         const auto before = fixture.fingerprint();
@@ -113,17 +82,11 @@ TEST_CASE(
       const bool data_cell_bad = a < 4;
       if (data_cell_bad) {
         REQUIRE(counter(store, "cells_healed") == 2);
-        REQUIRE(is_whole(fixture, cells));
+        REQUIRE(damaged.is_whole());
         REQUIRE(deep_findings(store) == "");
       } else {
         // Nobody reads parity until somebody needs it: fsck does.
-        REQUIRE(deep_findings(store) != "");
-        FsckOptions repair{true, true};
-        const Result<FsckReport> report = store.fsck(repair);
-        REQUIRE(report.ok());
-        REQUIRE(report->errors() == 0);
-        REQUIRE(is_whole(fixture, cells));
-        REQUIRE(deep_findings(store) == "");
+        require_found_and_repaired(damaged, store, 2);
       }
       REQUIRE((get(store, "victim") == value));
     }
@@ -131,91 +94,56 @@ TEST_CASE(
 }
 
 TEST_CASE("store: a deep check that repairs finds every damaged cell once and leaves none") {
-  StoreFixture fixture;
-  const std::string value = noise(300'000, 1);
-  {
-    Store store = fixture.open();
-    REQUIRE(put(store, "victim", value).ok());
-    REQUIRE(store.close().ok());
-  }
-  const std::vector<Place> cells = find_cells(fixture, value);
+  DamagedStore damaged;
   for (std::uint32_t role = 0; role < 6; ++role) {
     CAPTURE(role);
-    damage(fixture, cells, role, Damage::kFlip);
-    Store store = fixture.open();
-    const Result<FsckReport> looked = store.fsck({true, false});
-    REQUIRE(looked.ok());
-    REQUIRE(looked->findings.size() == 1);
-    REQUIRE(looked->errors() == 1);
-    REQUIRE_THAT(looked->findings[0].subject, Catch::Contains("default/victim"));
-    REQUIRE_FALSE(is_whole(fixture, cells));
-    const Result<FsckReport> repaired = store.fsck({true, true});
-    REQUIRE(repaired.ok());
-    REQUIRE(repaired->findings.size() == 1);
-    REQUIRE(repaired->findings[0].repaired);
-    REQUIRE(is_whole(fixture, cells));
-    REQUIRE(deep_findings(store) == "");
+    damaged.damage(role, Damage::kFlip);
+    Store store = damaged.fixture.open();
+    require_found_and_repaired(damaged, store, 1);
   }
 }
 
-TEST_CASE("store: three damaged cells are an error that names the object, and harm nothing else") {
-  StoreFixture fixture;
-  const std::string value = noise(300'000, 1);
-  const std::string other = noise(100'000, 2);
-  {
-    Store store = fixture.open();
-    REQUIRE(put(store, "victim", value).ok());
-    REQUIRE(put(store, "other", other).ok());
-    REQUIRE(store.close().ok());
-  }
-  const std::vector<Place> cells = find_cells(fixture, value);
-  for (std::uint32_t role : {0, 2, 5}) damage(fixture, cells, role, Damage::kFlip);
+TEST_CASE("store: more than m cells away or damaged are an error that harms nothing else") {
+  struct Case {
+    std::vector<std::uint32_t> damaged;
+    std::vector<std::uint32_t> away;
+    std::uint32_t good;  // a data cell
+  };
+  const Case one = GENERATE(values<Case>({{{0, 2, 5}, {}, 1},
+                                          {{3, 4, 5}, {}, 0},
+                                          {{3, 5}, {0}, 1},
+                                          {{3}, {0, 4}, 2},
+                                          {{1}, {4, 5}, 0}}));
+  CAPTURE(one.damaged, one.away);
+  DamagedStore damaged;
+  StoreFixture& fixture = damaged.fixture;
+  for (const std::uint32_t role : one.damaged) damaged.damage(role, Damage::kZeros);
+  for (const std::uint32_t role : one.away) fixture.take_away(damaged.cells[role].device);
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
     Store store = fixture.open(access);
-    const Result<Bytes> lost = store.get(kDefaultCollection, "victim");
-    REQUIRE(code_of(lost) == ErrorCode::kUnavailable);
-    REQUIRE_THAT(lost.error().message, Catch::Contains("default/victim"));
-    // The part in the good cells is still there.
-    const std::uint64_t cell = cells[0].bytes.size();
-    Bytes part(cell);
-    REQUIRE(store.read(kDefaultCollection, "victim", cell, part).ok());
-    REQUIRE((as_text(part) == value.substr(cell, cell)));
+    const Result<Bytes> found = store.get(kDefaultCollection, "victim");
+    REQUIRE(code_of(found) == ErrorCode::kUnavailable);
+    REQUIRE_THAT(found.error().message, Catch::Contains("default/victim"));
+    // What is inside a good cell is still there.
+    const std::uint64_t from = one.good * damaged.cells[0].bytes.size() + 20'000;
+    Bytes part(30'000);
+    REQUIRE(store.read(kDefaultCollection, "victim", from, part).ok());
+    REQUIRE((as_text(part) == damaged.value.substr(from, part.size())));
 
-    REQUIRE((get(store, "other") == other));
+    REQUIRE((get(store, "other") == damaged.other));
     REQUIRE(store.list(kDefaultCollection)->entries.size() == 2);
-    REQUIRE(store.stat(kDefaultCollection, "victim")->size == value.size());
+    REQUIRE(store.stat(kDefaultCollection, "victim")->size == damaged.value.size());
     REQUIRE_THAT(deep_findings(store), Catch::Contains("default/victim"));
     REQUIRE(code_of(store.get(kDefaultCollection, "victim")) == ErrorCode::kUnavailable);
   }
   Store store = fixture.open();
   // Damage that nobody could repair is not covered up by a repair.
-  const Result<FsckReport> report = store.fsck({true, true});
-  REQUIRE(report.ok());
-  REQUIRE(report->errors() == 1);
+  REQUIRE(store.fsck({true, true})->errors() == 1);
   REQUIRE(code_of(store.get(kDefaultCollection, "victim")) == ErrorCode::kUnavailable);
   // It can be replaced and removed.
   REQUIRE(put(store, "victim", "new").ok());
   REQUIRE(get(store, "victim") == "new");
   REQUIRE(deep_findings(store) == "");
-}
-
-TEST_CASE("store: two devices away and one cell bad are too many for that stripe alone") {
-  StoreFixture fixture;
-  const std::string value = noise(300'000, 1);
-  const std::string other = noise(100'000, 2);
-  {
-    Store store = fixture.open();
-    REQUIRE(put(store, "victim", value).ok());
-    REQUIRE(put(store, "other", other).ok());
-    REQUIRE(store.close().ok());
-  }
-  const std::vector<Place> cells = find_cells(fixture, value);
-  damage(fixture, cells, 3, Damage::kZeros);
-  fixture.take_away(cells[0].device);
-  fixture.take_away(cells[4].device);
-  Store store = fixture.open(Access::kReadOnly);
-  REQUIRE(code_of(store.get(kDefaultCollection, "victim")) == ErrorCode::kUnavailable);
-  REQUIRE((get(store, "other") == other));
 }
 
 }  // namespace
