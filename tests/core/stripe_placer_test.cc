@@ -21,9 +21,10 @@ struct Fixture {
     shape.max_pack_units = 32;
     space = std::make_unique<Space>(system.executor(), shape, members_of(slab_units), counters,
                                     log_blobs);
-    const Result<ZoneCreation> zone = space->prepare_zone(Space::Zeroing::kNone);
-    REQUIRE(zone.ok());
-    REQUIRE(space->add_zone(*zone).ok());
+    const Result<ZoneCreation> made = space->prepare_zone(Space::Zeroing::kNone);
+    REQUIRE(made.ok());
+    zone = *made;
+    REQUIRE(space->add_zone(zone).ok());
   }
 
   Members& members_of(std::uint32_t slab_units) {
@@ -82,6 +83,7 @@ struct Fixture {
   LogBlobs log_blobs{system.executor(), shape.record};
   std::unique_ptr<Members> members;
   std::unique_ptr<Space> space;
+  ZoneCreation zone;
   StripePlacer placer() { return {shape, *codec, preparer, *space}; }
 };
 
@@ -221,6 +223,59 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
     REQUIRE(f.available() == kSlabUnits - 1);
   }
   REQUIRE(f.space->check_invariants().ok());
+}
+
+TEST_CASE("stripe_placer: a record replayed gives the space that publishing it gave") {
+  const std::uint64_t seed = GENERATE(range(1, 9));
+  CAPTURE(seed);
+  Fixture f;
+  f.rng = io::Rng(seed);
+  LogBlobs other_blobs(f.system.executor(), f.shape.record);
+  Space other(f.system.executor(), f.shape, *f.members, f.counters, other_blobs);
+  std::vector<LogPlace> alive;
+  for (Lsn lsn = 1000; lsn < 1030; ++lsn) {
+    CAPTURE(lsn);
+    LogRecord record;
+    if (lsn == 1000) record.zones.push_back(f.zone);
+    std::vector<YoungBlob> blobs;
+    for (std::uint64_t i = 1 + f.rng.below(6); i > 0; --i) {
+      blobs.push_back(f.young(1 + f.rng.below(1u << (4 + f.rng.below(11)))));
+      alive.push_back(blobs.back().place);
+    }
+    const Result<PlacedBlobs> placed = f.placer().place(blobs, f.rng.chance(1, 2) ? 16'384 : 0);
+    REQUIRE(placed.ok());
+    record.group = placed->part;
+    // Older blobs die, and some that this very group has placed.
+    while (alive.size() > 12 || (!alive.empty() && f.rng.chance(1, 3))) {
+      const std::size_t at = f.rng.below(alive.size());
+      record.young_deaths.push_back(alive[at]);
+      alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    // As the sequencer and the lane do.
+    for (const LogPlace& death : record.young_deaths) {
+      f.space->give_back(f.log_blobs.kill(death));
+    }
+    for (const YoungPlace& place : placed->part.placed) f.log_blobs.set_place(place);
+    for (const YoungBlob& blob : placed->in_log) {
+      if (f.log_blobs.add_payload(blob)) f.space->give_back(blob.units);
+    }
+    f.space->publish(lsn, record);
+
+    const std::string bytes = encode_log_record(record, f.shape.record);
+    const Status replayed = other.replay(lsn, decode_log_record(bytes, f.shape.record).value());
+    INFO((replayed.ok() ? "" : replayed.error().message));
+    REQUIRE(replayed.ok());
+    REQUIRE(other.packs(f.zone.zone) == f.space->packs(f.zone.zone));
+    REQUIRE(other.live_runs(f.zone.zone) == f.space->live_runs(f.zone.zone));
+    REQUIRE(other.counters() == f.space->counters());
+    REQUIRE(other.reserved() == f.space->reserved());
+    REQUIRE(other_blobs.payload_bytes() == f.log_blobs.payload_bytes());
+    REQUIRE(other.check_invariants().ok());
+    if (f.rng.chance(1, 4)) REQUIRE(other.reclaim(lsn) == f.space->reclaim(lsn));
+  }
+  LogRecord wrong;
+  wrong.young_deaths.push_back({77, 7});
+  REQUIRE(other.replay(2000, wrong).error().code == ErrorCode::kCorruption);
 }
 
 TEST_CASE(
