@@ -54,6 +54,15 @@ void Members::lose(DeviceId id, const std::string& why) {
   members_[index].detail = why;
 }
 
+void Members::blame(DeviceId id, const std::string& why) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const io::Lock lock(mutex_);
+  Member& changed = members_[static_cast<std::size_t>(member - members_.data())];
+  changed.state = "failed";
+  changed.detail = why;
+}
+
 std::uint32_t Members::lost_data_devices() const {
   std::uint32_t lost = 0;
   for (const Member& member : members_) {
