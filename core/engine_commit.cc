@@ -332,14 +332,16 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
 std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
   io::Lock lock(state_mutex_);
   // A single larger transaction passes alone.
-  state_changed_.wait(lock, [&] {
+  ++budget_waiters_;
+  budget_freed_.wait(lock, [&] {
     return budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight;
   });
+  --budget_waiters_;
   budget_used_ += bytes;
   return {nullptr, [this, bytes](void*) {
             const io::Lock inner(state_mutex_);
             budget_used_ -= bytes;
-            state_changed_.notify_all();
+            if (budget_waiters_ > 0) budget_freed_.notify_all();
           }};
 }
 

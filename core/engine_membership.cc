@@ -31,7 +31,7 @@ void Engine::repairs() {
   for (;;) {
     {
       io::Lock lock(state_mutex_);
-      state_changed_.wait(lock, [this] { return repair_wanted_ || stopping_; });
+      repair_wake_.wait(lock, [this] { return repair_wanted_ || stopping_; });
       if (!repair_wanted_) return;
       repair_wanted_ = false;
     }
