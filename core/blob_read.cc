@@ -105,8 +105,19 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
                    "Run hexad fsck."};
     }
     job.stored = found->stored;
-    if (found->place.has_value()) job.placed = placed_blob(*job.blob, *found->place);
-    if (found->place.has_value()) job.blob = &job.placed;
+    const std::uint64_t stored =
+        found->place.has_value() ? found->place->stored : found->stored->size();
+    if (stored != job.blob->stored) {
+      return Error{ErrorCode::kCorruption,
+                   "blob " + std::to_string(job.blob->log.index) + " of LSN " +
+                       std::to_string(job.blob->log.lsn) + " has " + std::to_string(stored) +
+                       " bytes in the log, " + std::to_string(job.blob->stored) + " in its record",
+                   "Run hexad fsck."};
+    }
+    if (found->place.has_value()) {
+      job.placed = placed_blob(*job.blob, *found->place);
+      job.blob = &job.placed;
+    }
   }
   const Blob& blob = *job.blob;
   if (job.range.offset > blob.raw || out.size() > blob.raw - job.range.offset) {

@@ -14,7 +14,9 @@ Engine::Engine(EngineParts parts)
       root_(parts_.root),
       checkpoint_lsn_(parts_.index->applied_lsn()),
       state_mutex_(executor()),
-      state_changed_(executor()) {
+      background_wake_(executor()),
+      repair_wake_(executor()),
+      budget_freed_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
   parts_.metadata->set_cache(cache_.get());
@@ -31,7 +33,7 @@ Engine::Engine(EngineParts parts)
                                    std::move(*parts_.log), [this] {
                                      const io::Lock lock(state_mutex_);
                                      repair_wanted_ = true;
-                                     state_changed_.notify_all();
+                                     repair_wake_.notify_all();
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
   }
@@ -43,7 +45,8 @@ Engine::~Engine() {
   {
     const io::Lock lock(state_mutex_);
     stopping_ = true;
-    state_changed_.notify_all();
+    background_wake_.notify_all();
+    repair_wake_.notify_all();
   }
   if (background_ != nullptr) background_->join();
   if (repairs_ != nullptr) repairs_->join();

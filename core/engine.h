@@ -221,8 +221,12 @@ class Engine : public PlanSource {
   std::atomic<bool> closed_{false};
 
   io::Mutex state_mutex_;  // below
-  io::CondVar state_changed_;
+  // One for each kind of waiter: a commit gives budget back and wakes up nobody else.
+  io::CondVar background_wake_;
+  io::CondVar repair_wake_;
+  io::CondVar budget_freed_;
   std::uint64_t budget_used_ = 0;
+  std::uint32_t budget_waiters_ = 0;
   std::vector<BodyId> doomed_;  // bodies of removed objects whose pages are still there
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;

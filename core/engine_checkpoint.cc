@@ -171,7 +171,7 @@ void Engine::on_progress() {
     const io::Lock lock(state_mutex_);
     if (!zone_wanted_) {
       zone_wanted_ = true;
-      state_changed_.notify_all();
+      background_wake_.notify_all();
     }
   }
   if (parts_.metadata->memtable_bytes() < parts_.options.memtable_size &&
@@ -181,7 +181,7 @@ void Engine::on_progress() {
   const io::Lock lock(state_mutex_);
   if (checkpoint_wanted_) return;
   checkpoint_wanted_ = true;
-  state_changed_.notify_all();
+  background_wake_.notify_all();
 }
 
 // A zone ahead of need, so that no commit waits for one to be made.
@@ -206,7 +206,7 @@ void Engine::background() {
     bool zone_now = false;
     {
       io::Lock lock(state_mutex_);
-      state_changed_.wait(lock, [this] {
+      background_wake_.wait(lock, [this] {
         return checkpoint_wanted_ || zone_wanted_ || !doomed_.empty() || stopping_;
       });
       if (stopping_) return;

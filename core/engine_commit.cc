@@ -258,11 +258,17 @@ Status Engine::make_room(const Attempt& attempt) {
   // Pages of removed objects, and payloads in the log, which take more room alone than packed.
   HEXAD_TRY_ASSIGN(const bool dropped, drop_doomed());
   if (dropped) return {};
-  if (parts_.log_blobs->payload_bytes() > 0) {
-    const io::Lock lock(checkpoint_mutex_);
-    HEXAD_TRY(checkpoint_locked(false));
-    reclaim();
-    if (parts_.space->counters().free > attempt.free_units) return {};
+  const std::uint64_t reserved = parts_.space->reserved();
+  if (reserved > 0) {
+    // What is in flight gives back most of what it has reserved, and so does packing.
+    HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+    if (parts_.log_blobs->payload_bytes() > 0) {
+      const io::Lock lock(checkpoint_mutex_);
+      HEXAD_TRY(checkpoint_locked(false));
+      reclaim();
+    }
+    const bool more = parts_.space->counters().free > attempt.free_units;
+    if (more || parts_.space->reserved() < reserved) return {};
   }
   // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9). A
   // block that was sealed before f was durable does not; the second one at the latest does.
@@ -326,14 +332,16 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
 std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
   io::Lock lock(state_mutex_);
   // A single larger transaction passes alone.
-  state_changed_.wait(lock, [&] {
+  ++budget_waiters_;
+  budget_freed_.wait(lock, [&] {
     return budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight;
   });
+  --budget_waiters_;
   budget_used_ += bytes;
   return {nullptr, [this, bytes](void*) {
             const io::Lock inner(state_mutex_);
             budget_used_ -= bytes;
-            state_changed_.notify_all();
+            if (budget_waiters_ > 0) budget_freed_.notify_all();
           }};
 }
 

@@ -31,7 +31,7 @@ void Engine::repairs() {
   for (;;) {
     {
       io::Lock lock(state_mutex_);
-      state_changed_.wait(lock, [this] { return repair_wanted_ || stopping_; });
+      repair_wake_.wait(lock, [this] { return repair_wanted_ || stopping_; });
       if (!repair_wanted_) return;
       repair_wanted_ = false;
     }
@@ -102,6 +102,11 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
     if (lost > parts_.shape->m()) {
       // They stay in use for reading: nothing has been acknowledged without them, and whatever they
       // still return is verified.
+      for (const DeviceId id : failed) {
+        if (parts_.members->usable(id)) {
+          parts_.members->blame(id, "failed when too many others had; still used for reading");
+        }
+      }
       return Error{ErrorCode::kUnknown,
                    std::to_string(lost) + " data devices have failed, the last of them " + names +
                        ", the profile survives " + std::to_string(parts_.shape->m()) +

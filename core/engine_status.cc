@@ -93,7 +93,12 @@ StoreStatus Engine::status() {
   }
   note_shared_domains(*parts_.members, parts_.shape->m(), status);
   status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
-  const std::uint32_t lost = parts_.members->lost_data_devices();
+  // Those that are read all the same, since there are too few without them, count as lost.
+  std::uint32_t lost = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
+    if (data && parts_.members->state(i) != "ok") ++lost;
+  }
   status.faults_tolerated = lost > parts_.shape->m() ? 0 : parts_.shape->m() - lost;
   status.health = lost == 0                   ? Health::kOk
                   : lost <= parts_.shape->m() ? Health::kDegraded

@@ -43,7 +43,7 @@ Status Engine::drop_body(BodyId body) {
 void Engine::doom(const std::vector<BodyId>& bodies) {
   const io::Lock lock(state_mutex_);
   doomed_.insert(doomed_.end(), bodies.begin(), bodies.end());
-  state_changed_.notify_all();
+  background_wake_.notify_all();
 }
 
 // One body at most. Its writer key is in the metadata since the removal: what a crash, or an error

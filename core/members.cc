@@ -54,12 +54,22 @@ void Members::lose(DeviceId id, const std::string& why) {
   members_[index].detail = why;
 }
 
+void Members::blame(DeviceId id, const std::string& why) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const io::Lock lock(mutex_);
+  Member& changed = members_[static_cast<std::size_t>(member - members_.data())];
+  changed.state = "failed";
+  changed.detail = why;
+}
+
 void Members::note(DeviceId id, const std::string& what) {
   const Member* member = find(id);
   HEXAD_ASSERT(member != nullptr);
   const io::Lock lock(mutex_);
-  // Why it was lost says more.
-  if (usable(id)) members_[static_cast<std::size_t>(member - members_.data())].detail = what;
+  Member& changed = members_[static_cast<std::size_t>(member - members_.data())];
+  // Why it has failed says more.
+  if (usable(id) && changed.state == "ok") changed.detail = what;
 }
 
 std::uint32_t Members::lost_data_devices() const {

@@ -156,7 +156,16 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
                      std::to_string(reserved_) + " of them for what is being written",
                  "Delete objects, or add or replace devices."};
   }
-  return zones_.allocate(units);
+  Result<alloc::Extent> extent = zones_.allocate(units);
+  // The runs that try_reserve() has promised stay.
+  if (extent.ok() && reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_) {
+    zones_.abandon(*extent);
+    return Error{ErrorCode::kNoSpace,
+                 "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
+                     " that belong to what is being written",
+                 "Delete objects, or add or replace devices."};
+  }
+  return extent;
 }
 
 bool Space::try_reserve(std::uint32_t units) {

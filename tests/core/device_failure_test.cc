@@ -163,6 +163,10 @@ TEST_CASE("store: a third device that fails stops commits, not reads, and the st
   }
   REQUIRE(store->status().read_only);
   REQUIRE(store->status().read_only_reason != "");
+  REQUIRE(store->status().health == Health::kUnavailable);
+  for (const std::size_t device : {0, 3, 5}) {
+    REQUIRE(state_of(*store, failing.fixture.device(device)) == "failed");
+  }
   REQUIRE(code_of(put(*store, "new", "value")) == ErrorCode::kReadOnly);
   REQUIRE(code_of(store->checkpoint()) == ErrorCode::kReadOnly);
   REQUIRE(code_of(store->open_writer(kDefaultCollection, "new")) == ErrorCode::kReadOnly);

@@ -1,0 +1,354 @@
+#include "core/stripe_placer.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <set>
+
+#include "core/keys.h"
+#include "io/memory_system.h"
+#include "io/rng.h"
+
+namespace hexad::core {
+namespace {
+
+constexpr std::uint32_t kDevices = 6;
+constexpr std::uint32_t kSlabUnits = 257;  // one is the header's
+
+// Space on six memory devices with one zone, and what places blobs there.
+struct Fixture {
+  explicit Fixture(std::uint32_t slab_units = kSlabUnits) {
+    shape.uuid.bytes[0] = 1;
+    shape.max_pack_units = 32;
+    space = std::make_unique<Space>(system.executor(), shape, members_of(slab_units), counters,
+                                    log_blobs);
+    const Result<ZoneCreation> made = space->prepare_zone(Space::Zeroing::kNone);
+    REQUIRE(made.ok());
+    zone = *made;
+    REQUIRE(space->add_zone(zone).ok());
+  }
+
+  Members& members_of(std::uint32_t slab_units) {
+    alloc::LayoutRequest request;
+    request.device_size = 2 << 20;
+    request.slab_units = slab_units;
+    std::vector<Member> table(kDevices);
+    for (std::uint32_t i = 0; i < kDevices; ++i) {
+      table[i].id = i;
+      table[i].layout = alloc::plan_layout(request).value();
+      table[i].device = system.create_device("dev" + std::to_string(i), 2 << 20).value();
+    }
+    members = std::make_unique<Members>(system.executor(), std::move(table));
+    return *members;
+  }
+
+  // With units set aside for it, as a commit does.
+  YoungBlob young(std::size_t bytes) {
+    YoungBlob blob;
+    blob.place = {++lsn, 0};
+    std::string stored(bytes, '\0');
+    for (char& byte : stored) byte = static_cast<char>(rng.next());
+    blob.stored = std::make_shared<const std::string>(std::move(stored));
+    blob.owner = object_key(1, "object" + std::to_string(lsn));
+    blob.units = static_cast<std::uint32_t>((bytes + 16383) / 16384);
+    space->reserve(blob.units);
+    return blob;
+  }
+  std::vector<YoungBlob> group(std::size_t count, std::size_t bytes) {
+    std::vector<YoungBlob> blobs;
+    for (std::size_t i = 0; i < count; ++i) blobs.push_back(young(bytes));
+    return blobs;
+  }
+
+  // Units that are neither taken nor reserved.
+  std::uint64_t available() { return space->counters().free - space->reserved(); }
+
+  StoreShape shape;
+  io::MemorySystem system;
+  io::Rng rng{1};
+  Lsn lsn = 100;
+  Counters counters;
+  compression::Counters compression_counters;
+  compression::Compressor compressor{system.clock(), compression_counters};
+  std::unique_ptr<ec::Codec> codec = ec::make_codec(shape.profile).value();
+  BlobPreparer preparer{shape, *codec, compressor};
+  LogBlobs log_blobs{system.executor(), shape.record};
+  std::unique_ptr<Members> members;
+  std::unique_ptr<Space> space;
+  ZoneCreation zone;
+  StripePlacer placer() { return {shape, *codec, preparer, *space}; }
+};
+
+// What the part of the record says is what the stripes hold: every blob once, where it is said, the
+// proofs those of the cells; and it can be written down.
+void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs,
+                  const Fixture& f) {
+  std::map<LogPlace, std::string> wanted;
+  for (const YoungBlob& blob : blobs) wanted[blob.place] = *blob.stored;
+  REQUIRE(placed.stripes.size() == placed.part.allocated.size());
+  for (std::size_t i = 0; i < placed.stripes.size(); ++i) {
+    const StripeWrite& stripe = placed.stripes[i];
+    const StripeProof& proof = placed.part.allocated[i];
+    REQUIRE(proof.where == stripe.where);
+    REQUIRE(stripe.prepared.units == stripe.where.units);
+    REQUIRE(proof.cell_bytes == stripe.prepared.blob.cell_bytes);
+    REQUIRE_FALSE(proof.durable_before);
+    std::vector<ByteView> cells;
+    for (std::uint32_t role = 0; role < f.shape.cells(); ++role) {
+      cells.push_back(stripe.prepared.cell(role));
+      REQUIRE(checksum(f.shape.record.checksum, cells.back()) == proof.cell_sums[role]);
+    }
+    REQUIRE(f.codec->verify(cells).value());
+  }
+  for (const YoungPlace& place : placed.part.placed) {
+    const auto stripe = std::find_if(placed.stripes.begin(), placed.stripes.end(),
+                                     [&](const StripeWrite& candidate) {
+                                       return candidate.where.zone == place.where.zone &&
+                                              candidate.where.unit == place.where.unit;
+                                     });
+    REQUIRE(stripe != placed.stripes.end());
+    std::string found;
+    if (place.placement == Placement::kPacked) {
+      found = as_text(stripe->prepared.cell(place.cell).subspan(place.cell_offset, place.stored));
+    } else {
+      for (std::uint32_t role = 0; role < f.shape.k(); ++role) {
+        found += as_text(stripe->prepared.cell(role));
+      }
+      found.resize(place.stored);
+    }
+    REQUIRE(found == wanted.at(place.from));
+    wanted.erase(place.from);
+  }
+  REQUIRE(placed.in_log.size() == placed.part.payloads.size());
+  for (std::size_t i = 0; i < placed.in_log.size(); ++i) {
+    const YoungPayload& payload = placed.part.payloads[i];
+    REQUIRE(payload.place == placed.in_log[i].place);
+    REQUIRE(payload.owner == placed.in_log[i].owner);
+    REQUIRE(payload.bytes == wanted.at(payload.place));
+    wanted.erase(payload.place);
+  }
+  REQUIRE(wanted.empty());
+
+  std::uint64_t bound = 32;
+  for (const YoungBlob& blob : blobs) {
+    bound += group_part_bound(blob.stored->size(), f.shape.record);
+  }
+  for (const YoungPayload& payload : placed.part.payloads) {
+    bound += payload.bytes.size() + payload.owner.size();
+  }
+  LogRecord record;
+  record.group = placed.part;
+  const std::string encoded = encode_log_record(record, f.shape.record);
+  REQUIRE(decode_log_record(encoded, f.shape.record).value() == record);
+  REQUIRE(encode_group_part(placed.part, f.shape.record).size() <= bound);
+}
+
+std::uint64_t units_of(const PlacedBlobs& placed) {
+  std::uint64_t units = 0;
+  for (const StripeWrite& stripe : placed.stripes) units += stripe.where.units;
+  return units;
+}
+
+TEST_CASE("stripe_placer: objects share a stripe, which is published with what lives in it") {
+  Fixture f;
+  const auto blobs = f.group(32, 4096);
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
+  REQUIRE(placed.ok());
+  check_placed(*placed, blobs, f);
+  REQUIRE(placed->stripes.size() == 1);
+  CHECK(f.space->counters().in_flight == units_of(*placed));
+  CHECK(f.available() == kSlabUnits - 1 - units_of(*placed));  // nothing is reserved any more
+
+  LogRecord record;
+  record.group = placed->part;
+  for (const YoungPlace& place : record.group.placed) f.log_blobs.set_place(place);
+  f.space->publish(200, record);
+  const StripeProof& stripe = placed->part.allocated[0];
+  CHECK(stripe.live == 32 * 4096);
+  CHECK(f.space->packs(stripe.where.zone) ==
+        std::vector<alloc::PackStripe>{{stripe.where.run(), 32 * 4096}});
+  CHECK(f.space->check_invariants().ok());
+  // They die one by one, the last one takes the stripe along.
+  for (const YoungBlob& blob : blobs) {
+    CHECK(f.space->is_live(stripe.where));
+    LogRecord death;
+    death.young_deaths.push_back(blob.place);
+    f.space->publish(300 + blob.place.lsn, death);
+  }
+  CHECK_FALSE(f.space->is_live(stripe.where));
+  CHECK(f.space->reclaim(kMaxLsn) == stripe.where.units);
+}
+
+TEST_CASE("stripe_placer: random groups are placed as their records say, and hold no reservation") {
+  const std::uint64_t seed = GENERATE(range(1, 13));
+  CAPTURE(seed);
+  Fixture f;
+  f.rng = io::Rng(seed);
+  for (int round = 0; round < 10; ++round) {
+    std::vector<YoungBlob> blobs;
+    for (std::uint64_t i = 1 + f.rng.below(20); i > 0; --i) {
+      blobs.push_back(f.young(1 + f.rng.below(1u << (4 + f.rng.below(13)))));
+    }
+    // Some have units of their own already, because nothing could be reserved for them.
+    for (YoungBlob& blob : blobs) {
+      if (!f.rng.chance(1, 10)) continue;
+      blob.where = f.space->allocate(blob.units).value();
+      f.space->give_back(blob.units);
+      blob.units = 0;
+    }
+    const std::uint64_t log_bytes = f.rng.chance(1, 2) ? f.rng.below(100'000) : 0;
+    const Result<PlacedBlobs> placed = f.placer().place(blobs, log_bytes);
+    REQUIRE(placed.ok());
+    check_placed(*placed, blobs, f);
+    std::uint64_t in_log_units = 0;
+    std::uint64_t in_log_bytes = 0;
+    for (const YoungBlob& blob : placed->in_log) {
+      in_log_units += blob.units;
+      in_log_bytes += blob.stored->size();
+    }
+    REQUIRE(in_log_bytes <= log_bytes);
+    // What rides in the log keeps its reservation, all else has given it back.
+    REQUIRE(f.space->reserved() == in_log_units);
+    REQUIRE(f.available() == kSlabUnits - 1 - units_of(*placed) - in_log_units);
+    f.space->give_back(in_log_units);
+    for (const StripeWrite& stripe : placed->stripes) f.space->abandon(stripe.where);
+    REQUIRE(f.available() == kSlabUnits - 1);
+  }
+  REQUIRE(f.space->check_invariants().ok());
+}
+
+TEST_CASE("stripe_placer: a record replayed gives the space that publishing it gave") {
+  const std::uint64_t seed = GENERATE(range(1, 9));
+  CAPTURE(seed);
+  Fixture f;
+  f.rng = io::Rng(seed);
+  LogBlobs other_blobs(f.system.executor(), f.shape.record);
+  Space other(f.system.executor(), f.shape, *f.members, f.counters, other_blobs);
+  std::vector<LogPlace> alive;
+  for (Lsn lsn = 1000; lsn < 1030; ++lsn) {
+    CAPTURE(lsn);
+    LogRecord record;
+    if (lsn == 1000) record.zones.push_back(f.zone);
+    std::vector<YoungBlob> blobs;
+    for (std::uint64_t i = 1 + f.rng.below(6); i > 0; --i) {
+      blobs.push_back(f.young(1 + f.rng.below(1u << (4 + f.rng.below(11)))));
+      alive.push_back(blobs.back().place);
+    }
+    const Result<PlacedBlobs> placed = f.placer().place(blobs, f.rng.chance(1, 2) ? 16'384 : 0);
+    REQUIRE(placed.ok());
+    record.group = placed->part;
+    // Older blobs die, and some that this very group has placed.
+    while (alive.size() > 12 || (!alive.empty() && f.rng.chance(1, 3))) {
+      const std::size_t at = f.rng.below(alive.size());
+      record.young_deaths.push_back(alive[at]);
+      alive.erase(alive.begin() + static_cast<std::ptrdiff_t>(at));
+    }
+    // As the sequencer and the lane do.
+    for (const LogPlace& death : record.young_deaths) {
+      f.space->give_back(f.log_blobs.kill(death));
+    }
+    for (const YoungPlace& place : placed->part.placed) f.log_blobs.set_place(place);
+    for (const YoungBlob& blob : placed->in_log) {
+      if (f.log_blobs.add_payload(blob)) f.space->give_back(blob.units);
+    }
+    f.space->publish(lsn, record);
+
+    const std::string bytes = encode_log_record(record, f.shape.record);
+    const Status replayed = other.replay(lsn, decode_log_record(bytes, f.shape.record).value());
+    INFO((replayed.ok() ? "" : replayed.error().message));
+    REQUIRE(replayed.ok());
+    REQUIRE(other.packs(f.zone.zone) == f.space->packs(f.zone.zone));
+    REQUIRE(other.live_runs(f.zone.zone) == f.space->live_runs(f.zone.zone));
+    REQUIRE(other.counters() == f.space->counters());
+    REQUIRE(other.reserved() == f.space->reserved());
+    REQUIRE(other_blobs.payload_bytes() == f.log_blobs.payload_bytes());
+    REQUIRE(other.check_invariants().ok());
+    if (f.rng.chance(1, 4)) REQUIRE(other.reclaim(lsn) == f.space->reclaim(lsn));
+  }
+  LogRecord wrong;
+  wrong.young_deaths.push_back({77, 7});
+  REQUIRE(other.replay(2000, wrong).error().code == ErrorCode::kCorruption);
+}
+
+TEST_CASE(
+    "stripe_placer: where no long run is free, every object gets the units set aside for it") {
+  Fixture f;
+  std::vector<alloc::Extent> taken;
+  for (std::uint32_t i = 1; i < kSlabUnits; ++i) taken.push_back(f.space->allocate(1).value());
+  for (std::size_t i = 0; i < taken.size(); i += 2) f.space->abandon(taken[i]);
+  REQUIRE(f.space->largest_free_run() == 1);
+  const auto blobs = f.group(16, 4096);
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
+  REQUIRE(placed.ok());
+  check_placed(*placed, blobs, f);
+  CHECK(placed->stripes.size() == 16);
+  for (const YoungPlace& place : placed->part.placed) {
+    CHECK(place.placement == Placement::kPrivate);
+  }
+  CHECK(f.available() == 128 - 16);
+  CHECK(f.space->check_invariants().ok());
+}
+
+TEST_CASE(
+    "stripe_placer: a lone small object rides in the log, and keeps what is reserved for it") {
+  Fixture f;
+  const std::vector<YoungBlob> blobs = {f.young(4096)};
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 64 << 10);
+  REQUIRE(placed.ok());
+  check_placed(*placed, blobs, f);
+  CHECK(placed->stripes.empty());
+  REQUIRE(placed->in_log.size() == 1);
+  CHECK(f.available() == kSlabUnits - 2);
+  // Without room in the log: a stripe, for which there is always space.
+  const Result<PlacedBlobs> now = f.placer().place(placed->in_log, 0);
+  REQUIRE(now.ok());
+  CHECK(now->stripes.size() == 1);
+  CHECK(f.available() == kSlabUnits - 2);
+}
+
+TEST_CASE("stripe_placer: what others allocate leaves the run that was promised") {
+  Fixture f;
+  std::uint64_t reserved = 0;
+  while (f.space->try_reserve(4)) reserved += 4;
+  REQUIRE(reserved > 0);
+  while (f.space->allocate(1).ok()) continue;
+  for (std::uint64_t done = 0; done < reserved; done += 4) {
+    REQUIRE(f.space->allocate_reserved(4).ok());
+    f.space->give_back(4);
+  }
+  CHECK(f.space->reserved() == 0);
+}
+
+TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
+  Fixture f;
+  YoungBlob blob = f.young(30'000);
+  blob.where = f.space->allocate(blob.units).value();
+  f.space->give_back(blob.units);
+  blob.units = 0;
+  const Result<PlacedBlobs> placed = f.placer().place({blob}, 64 << 10);
+  REQUIRE(placed.ok());
+  check_placed(*placed, {blob}, f);
+  REQUIRE(placed->stripes.size() == 1);
+  CHECK(placed->stripes[0].where == blob.where);
+  CHECK(placed->part.payloads.empty());
+}
+
+TEST_CASE("stripe_placer: when a reservation does not hold, nothing is left allocated") {
+  Fixture f(9);
+  // 5 units more than there are.
+  const auto blobs = f.group(13, 200);
+  std::vector<alloc::Extent> taken;
+  for (int i = 0; i < 8; i += 1) taken.push_back(f.space->allocate_reserved(1).value());
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
+  REQUIRE_FALSE(placed.ok());
+  CHECK(placed.error().code == ErrorCode::kNoSpace);
+  CHECK(f.space->counters().in_flight == 8);
+  // With four of them free, a shared stripe fits, whatever was promised.
+  for (int i = 0; i < 4; ++i) f.space->abandon(taken[static_cast<std::size_t>(i)]);
+  const Result<PlacedBlobs> fits = f.placer().place(blobs, 0);
+  REQUIRE(fits.ok());
+  check_placed(*fits, blobs, f);
+  CHECK(f.space->check_invariants().ok());
+}
+
+}  // namespace
+}  // namespace hexad::core
