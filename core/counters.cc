@@ -14,6 +14,7 @@ constexpr std::size_t kMaxCounterName = 64;  // bytes
 constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCount)> kNames = {
     "txc_count",
     "txc_failed_count",
+    "txc_buffered_count",
     "commit_groups",
     "commit_rounds",
     "commit_flushes",

@@ -19,6 +19,7 @@ namespace hexad::core {
 enum class CounterId : std::uint16_t {
   kTransactions,
   kTransactionsFailed,
+  kTransactionsBuffered,
   kGroups,
   kCommitRounds,   // batches of cells and log blocks sent by the lane
   kCommitFlushes,  // flushes sent for them

@@ -323,22 +323,9 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                "Retry, or write them from fewer threads."};
 }
 
-std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
-  io::Lock lock(state_mutex_);
-  // A single larger transaction passes alone.
-  state_changed_.wait(lock, [&] {
-    return budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight;
-  });
-  budget_used_ += bytes;
-  return {nullptr, [this, bytes](void*) {
-            const io::Lock inner(state_mutex_);
-            budget_used_ -= bytes;
-            state_changed_.notify_all();
-          }};
-}
-
-Result<Lsn> Engine::commit(Transaction&& transaction) {
-  HEXAD_TRY(writable());
+Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& options) {
+  const Durability durability = options.durability;
+  if (const Status ready = writable(); !ready.ok()) return told(ready.error(), durability);
   HEXAD_TRY(transaction.problem());
   const std::uint64_t payload = transaction.payload_bytes();
   if (payload > parts_.options.max_transaction) {
@@ -348,26 +335,40 @@ Result<Lsn> Engine::commit(Transaction&& transaction) {
                  "Write large objects with Store::open_writer() and publish them together."};
   }
   const std::shared_ptr<void> budget = take_budget(payload);
+  const bool buffered = durability == Durability::kBuffered;
   Lsn rests_on = 0;
   Lsn lsn = 0;
   const Status status = [&]() -> Status {
     HEXAD_TRY_ASSIGN(PreparedOps prepared, prepare(transaction));
     Submission submission;
+    submission.durability = durability;
+    // What is buffered stays in memory until it is durable.
+    if (buffered) submission.budget = budget;
     Submission* kept = &submission;
     HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
     lsn = submission.lsn;
-    return lane_->wait_durable(lsn);
+    if (!buffered) return lane_->wait_durable(lsn);
+    HEXAD_TRY(lane_->make_visible(lsn));
+    return {};
   }();
   if (status.ok()) {
+    if (buffered) {
+      parts_.counters->add(CounterId::kTransactionsBuffered);
+      lane_->pump();
+      seal_soon();
+    }
     parts_.counters->add(CounterId::kBytesWritten, payload);
     return lsn;
   }
   parts_.counters->add(CounterId::kTransactionsFailed);
-  if (rests_on > 0) HEXAD_TRY(lane_->wait_durable(rests_on));
-  return status.error();
+  if (rests_on > 0) {
+    HEXAD_TRY(buffered ? lane_->make_visible(rests_on) : lane_->wait_durable(rests_on));
+  }
+  return told(status.error(), durability);
 }
 
-void Engine::submit(Transaction&& transaction, const CommitCallback& done) {
+void Engine::submit(Transaction&& transaction, const CommitCallback& done,
+                    const CommitOptions& options) {
   const auto fail = [this](const CommitCallback& callback, const Error& error) {
     const io::Task task = [callback, error] { callback(error); };
     if (lane_ == nullptr) {
@@ -376,7 +377,10 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done) {
       lane_->post(task);
     }
   };
+  const Durability durability = options.durability;
+  const bool buffered = durability == Durability::kBuffered;
   Status ready = writable();
+  if (!ready.ok()) ready = told(ready.error(), durability);
   if (ready.ok()) ready = transaction.problem();
   const std::uint64_t payload = transaction.payload_bytes();
   if (ready.ok() && payload > parts_.options.max_transaction) {
@@ -393,17 +397,32 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done) {
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
   submission.budget = take_budget(payload);
-  submission.done = [this, payload, kept, done](Result<Lsn> result) {
+  submission.durability = durability;
+  const CommitCallback finish = [this, payload, kept, done](Result<Lsn> result) {
     parts_.counters->add(result.ok() ? CounterId::kBytesWritten : CounterId::kTransactionsFailed,
                          result.ok() ? payload : 1);
     done(std::move(result));
   };
-  const CommitCallback finish = submission.done;
+  if (!buffered) submission.done = finish;
   Lsn rests_on = 0;
   Result<PreparedOps> prepared = prepare(*kept);
-  const Status status =
+  Status status =
       prepared.ok() ? sequence(*kept, *prepared, submission, &rests_on) : prepared.status();
-  if (status.ok()) {
+  if (buffered && status.ok()) {
+    status = lane_->make_visible(submission.lsn);
+  } else if (buffered && rests_on > 0) {
+    const Status visible = lane_->make_visible(rests_on);
+    if (!visible.ok()) status = visible;
+    rests_on = 0;
+  } else if (!status.ok() && rests_on == 0) {
+    status = told(status.error(), durability);
+  }
+  if (buffered && status.ok()) {
+    parts_.counters->add(CounterId::kTransactionsBuffered);
+    lane_->post([finish, lsn = submission.lsn] { finish(lsn); });
+    lane_->pump();
+    seal_soon();
+  } else if (status.ok()) {
     lane_->pump();
   } else if (rests_on > 0) {
     lane_->pump();

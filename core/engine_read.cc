@@ -34,7 +34,7 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
 
 Result<ReadState> Engine::read_state() {
   ReadState state;
-  state.pin = pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->durable(); });
+  state.pin = pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
   HEXAD_TRY_ASSIGN(state.view, parts_.metadata->view(state.pin.lsn()));
   return state;
 }

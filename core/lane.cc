@@ -21,17 +21,28 @@ constexpr std::uint64_t kGroupFraming = 32;
 constexpr std::uint64_t kPayloadShare = 4;
 // Rounding of the records that pack payloads.
 constexpr std::uint64_t kPackingBlocks = 8;
+// Buffered commits of so many bytes are worth a round of I/O of their own.
+constexpr std::uint64_t kBufferedBytes = 1 << 20;
+
+// What sealing the submission sends to devices, without parity of blobs that have no place yet.
+std::uint64_t bytes_to_write(const Submission& submission) {
+  std::uint64_t bytes = submission.encoded.size() + kRecordFraming;
+  for (const YoungBlob& blob : submission.young) bytes += blob.stored->size();
+  for (const StripeWrite& stripe : submission.stripes) bytes += stripe.prepared.cells.size();
+  return bytes;
+}
 
 }  // namespace
 
 Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-           LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
-           std::function<void()> repair)
+           LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
+           Counters& counters, kv::LogWriter log, std::function<void()> repair)
     : executor_(executor),
       shape_(shape),
       members_(members),
       space_(space),
       log_blobs_(log_blobs),
+      in_flight_cells_(in_flight_cells),
       placer_(placer),
       counters_(counters),
       repair_(std::move(repair)),
@@ -41,7 +52,9 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       gate_(members.flush_domains()),
       next_lsn_(log_.next_lsn()),
       durable_(next_lsn_ - 1),
-      recorded_(durable_) {}
+      recorded_(durable_),
+      wanted_(durable_),
+      visible_(durable_) {}
 
 // What a record can cost at most: a block of its own, and as much again lost at the end of a lap
 // because blocks do not wrap (C4).
@@ -105,10 +118,21 @@ Lsn Lane::next_lsn() {
 }
 
 void Lane::enqueue(Submission submission) {
+  // C6: before the next LSN is drawn, and so before anybody can be told of this one.
+  if (!submission.young.empty()) log_blobs_.expect(submission.young);
+  for (const StripeWrite& stripe : submission.stripes) {
+    in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
+  }
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(submission.lsn == next_lsn_);
   ++next_lsn_;
   if (!stopped_.has_value()) {
+    if (submission.durability == Durability::kDurable) {
+      wanted_ = submission.lsn;
+    } else {
+      raise_visible(submission.lsn);
+    }
+    open_bytes_ += bytes_to_write(submission);
     open_.push_back(std::move(submission));
     return;
   }
@@ -116,10 +140,13 @@ void Lane::enqueue(Submission submission) {
   std::vector<Submission> late;
   late.push_back(std::move(submission));
   fail_members(late, *stopped_);
+  open_.push_back(std::move(late.front()));  // the cells are known to in_flight_cells_
 }
 
 bool Lane::may_seal() const {
-  return !open_.empty() && !sealing_ && pauses_ == 0 && !stopped_.has_value() &&
+  if (open_.empty()) return false;
+  const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kBufferedBytes;
+  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() &&
          in_flight_.size() < kMaxGroupsInFlight;
 }
 
@@ -134,7 +161,10 @@ std::vector<Submission> Lane::take_members() {
   }
   std::vector<Submission> members;
   members.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) members.push_back(std::move(open_[i]));
+  for (std::size_t i = 0; i < count; ++i) {
+    open_bytes_ -= bytes_to_write(open_[i]);
+    members.push_back(std::move(open_[i]));
+  }
   open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count));
   return members;
 }
@@ -164,6 +194,9 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
   }
   if (young.empty()) return {};
   HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room));
+  for (const StripeWrite& stripe : placed.stripes) {
+    in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
+  }
   for (const YoungPlace& place : placed.part.placed) log_blobs_.set_place(place);
   for (YoungBlob& blob : placed.in_log) {
     const std::uint32_t units = blob.units;
@@ -205,13 +238,11 @@ CommitGroup* Lane::seal() {
   const io::Lock lock(mutex_);
   sealing_ = false;
   changed_.notify_all();
-  if (stopped_.has_value()) {
-    fail_members(members, *stopped_);
-    return nullptr;
-  }
-  if (pauses_ > 0) {
+  if (stopped_.has_value()) fail_members(members, *stopped_);
+  if (pauses_ > 0 || stopped_.has_value()) {
     // The membership changes: nothing may reach the log now. Whoever seals next decides about the
-    // blobs that come on top.
+    // blobs that come on top. After stop() nobody seals, and what is visible stays readable.
+    for (const Submission& member : members) open_bytes_ += bytes_to_write(member);
     open_.insert(open_.begin(), std::make_move_iterator(members.begin()),
                  std::make_move_iterator(members.end()));
     return nullptr;
@@ -413,11 +444,13 @@ void Lane::advance() {
     in_flight_.pop_front();
     for (Submission& member : group->members) {
       space_.publish(member.lsn, member.record);
+      for (const StripeWrite& stripe : member.stripes) in_flight_cells_.remove(stripe.where);
       member.budget.reset();
       if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
       counters_.add(CounterId::kTransactions);
     }
     durable_ = std::max(durable_, group->last_lsn());
+    raise_visible(durable_);
     recorded_ = std::max(recorded_, group->block.block.header.watermark);  // C3
   }
   while (!waiters_.empty() && waiters_.begin()->first <= durable_) {
@@ -433,6 +466,37 @@ void Lane::advance() {
   });
 }
 
+// Under the lock.
+void Lane::raise_visible(Lsn lsn) {
+  if (lsn > visible_.load(std::memory_order_relaxed)) {
+    visible_.store(lsn, std::memory_order_release);
+  }
+}
+
+Status Lane::make_visible(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(lsn < next_lsn_);
+  if (lsn <= visible_.load(std::memory_order_relaxed)) return {};
+  if (stopped_.has_value()) return *stopped_;
+  raise_visible(lsn);
+  return {};
+}
+
+void Lane::want_all() {
+  {
+    const io::Lock lock(mutex_);
+    wanted_ = next_lsn_ - 1;
+  }
+  pump();
+}
+
+std::optional<Lane::Lost> Lane::lost_buffered() {
+  const io::Lock lock(mutex_);
+  const Lsn visible = visible_.load(std::memory_order_relaxed);
+  if (!stopped_.has_value() || visible <= durable_) return std::nullopt;
+  return Lost{durable_ + 1, visible};
+}
+
 void Lane::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
@@ -443,6 +507,7 @@ Status Lane::wait_durable(Lsn lsn) {
       io::Lock lock(mutex_);
       if (durable_ >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
+      wanted_ = std::max(wanted_, lsn);
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
@@ -454,13 +519,20 @@ Status Lane::wait_durable(Lsn lsn) {
 
 void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   Status now;
+  bool later = false;
   {
     const io::Lock lock(mutex_);
     if (durable_ < lsn && !stopped_.has_value()) {
+      wanted_ = std::max(wanted_, lsn);
       waiters_.emplace(lsn, std::move(done));
-      return;
+      later = true;
+    } else if (durable_ < lsn) {
+      now = *stopped_;
     }
-    if (durable_ < lsn) now = *stopped_;
+  }
+  if (later) {
+    pump();
+    return;
   }
   post([done = std::move(done), now] { done(now); });
 }
@@ -511,6 +583,7 @@ Status Lane::drain() {
       io::Lock lock(mutex_);
       if (stopped_.has_value()) return *stopped_;
       if (open_.empty() && !sealing_ && in_flight_.empty()) return {};
+      wanted_ = next_lsn_ - 1;
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
@@ -610,7 +683,6 @@ void Lane::stop(const Error& why) {
     };
     for (const auto& group : in_flight_) fail(group->members);
     fail(open_);
-    open_.clear();
     for (auto& [lsn, waiter] : waiters_) {
       calls.emplace_back([waiter = std::move(waiter), why] { waiter(why); });
     }

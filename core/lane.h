@@ -20,10 +20,19 @@
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
 //   C4  the log has room for everything enqueued: sealing never has to wait for a trim
 //   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
+//   C6  durable_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to visible_ can
+//   be
+//       read: its blobs are known to LogBlobs or InFlightCells from before it could be
+//
+// A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
+// group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
+// timer says so (want_all). When the lane stops with visible_ above durable_, what is between may
+// be lost: it stays readable until the store is closed, and lost_buffered() says so (R15).
 //
 // Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -36,8 +45,10 @@
 #include "base/error.h"
 #include "core/blob_prepare.h"
 #include "core/commit_callback.h"
+#include "core/commit_options.h"
 #include "core/counters.h"
 #include "core/flush_gate.h"
+#include "core/in_flight_cells.h"
 #include "core/log_record.h"
 #include "core/members.h"
 #include "core/shape.h"
@@ -57,7 +68,8 @@ struct Submission {
   std::vector<StripeWrite> stripes;
   std::vector<YoungBlob> young;  // the group decides about their places
   std::uint64_t reserved = 0;    // bytes of the ring set aside
-  CommitCallback done;           // may be empty
+  Durability durability = Durability::kDurable;
+  CommitCallback done;  // when durable; may be empty
   // Let go of when the transaction is over, before `done` runs: callbacks may wait for others.
   std::shared_ptr<void> budget;
 };
@@ -79,8 +91,8 @@ class Lane {
   // All outlive the lane. `repair` is called, and returns at once, when a request has failed, once
   // per pause; it calls resume() or stop() in the end.
   Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-       LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
-       std::function<void()> repair);
+       LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
+       Counters& counters, kv::LogWriter log, std::function<void()> repair);
 
   // --- the path of a transaction ---
 
@@ -95,19 +107,34 @@ class Lane {
   // The LSN that the next submission has to carry. Under the sequencer's lock.
   Lsn next_lsn();
   // Takes a transaction whose room is reserved; in LSN order, under the sequencer's lock. When the
-  // lane stops, it fails like all that is pending.
+  // lane stops, it fails like all that is pending. A buffered one is visible from here on.
   void enqueue(Submission submission);
-  // Seals what is open if the lane has room for another group.
+  // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
+  // another group.
   void pump();
+  // Somebody wants everything durable that has an LSN.
+  void want_all();
+  // Everything up to `lsn` may be read from now on, as after a buffered commit with that LSN.
+  // Errors: the reason the lane has stopped, when it is not visible.
+  Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
   Status wait_durable(Lsn lsn);
-  // Runs `done` when `lsn` is durable, or with the reason the lane has stopped (R14).
+  // Runs `done` when `lsn` is durable, sealing up to there what can be sealed, or with the reason
+  // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
   // it is recorded already.
   Status record_watermark();
 
   Lsn durable();
+  // The state that readers see. Any thread, no lock.
+  Lsn visible() const { return visible_.load(std::memory_order_acquire); }
+  // The lane has stopped and some visible commits are not durable: the first and the last.
+  struct Lost {
+    Lsn first = 0;
+    Lsn last = 0;
+  };
+  std::optional<Lost> lost_buffered();
   Lsn recorded();
   std::uint64_t log_used();
   std::uint64_t log_capacity();
@@ -177,6 +204,7 @@ class Lane {
   void advance();
   void task_over();
   bool may_seal() const;
+  void raise_visible(Lsn lsn);
   std::uint64_t room_for(std::uint64_t bytes) const;
   bool has_room(std::uint64_t room, bool packing = false) const;
 
@@ -185,6 +213,7 @@ class Lane {
   Members& members_;
   Space& space_;
   LogBlobs& log_blobs_;
+  InFlightCells& in_flight_cells_;
   const StripePlacer& placer_;
   Counters& counters_;
   std::function<void()> repair_;
@@ -193,14 +222,17 @@ class Lane {
   io::Mutex mutex_;
   io::CondVar changed_;
   kv::LogWriter log_;
-  std::vector<Submission> open_;
-  std::uint64_t reserved_ = 0;  // bytes of the ring set aside and not sealed yet
+  std::vector<Submission> open_;  // after stop(): what visible_ may still need
+  std::uint64_t open_bytes_ = 0;  // of it, to be written
+  std::uint64_t reserved_ = 0;    // bytes of the ring set aside and not sealed yet
   std::deque<std::unique_ptr<CommitGroup>> in_flight_;
   FlushGate gate_;
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
   Lsn next_lsn_ = 1;
   Lsn durable_ = 0;
   Lsn recorded_ = 0;
+  Lsn wanted_ = 0;               // somebody waits until this is durable
+  std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
   bool sealing_ = false;  // somebody is between taking a group's members and admitting it
   bool payloads_allowed_ = true;
