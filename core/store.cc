@@ -48,6 +48,10 @@ void Store::submit(Transaction&& transaction, const CommitCallback& done,
                    const CommitOptions& options) {
   engine_->submit(std::move(transaction), done, options);
 }
+CommitAwaiter Store::commit_async(Transaction&& transaction, const CommitOptions& options,
+                                  ResumeOn resume_on) {
+  return {*engine_, std::move(transaction), options, std::move(resume_on)};
+}
 Status Store::sync() { return engine_->sync(); }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
   return engine_->get(collection, name);

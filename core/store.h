@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/commit_awaiter.h"
 #include "core/commit_callback.h"
 #include "core/commit_options.h"
 #include "core/options.h"
@@ -55,6 +56,10 @@ class Store {
   // commit() would have returned. Payloads are borrowed until then.
   void submit(Transaction&& transaction, const CommitCallback& done,
               const CommitOptions& options = {});
+  // The same for coroutines: `co_await` gives the Result<Lsn>. `resume_on`: where the coroutine goes
+  // on; empty: on the thread that callbacks run on.
+  CommitAwaiter commit_async(Transaction&& transaction, const CommitOptions& options = {},
+                             ResumeOn resume_on = {});
   // Returns when every commit that began before it is durable. Errors: kIo (the store has turned
   // read-only, and buffered commits may be lost: the message names their LSNs; so says every later
   // sync(), durable commit and close(), until the store is opened again), kUnknown (durable commits
