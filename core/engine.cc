@@ -33,7 +33,7 @@ Engine::Engine(EngineParts parts)
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
                                    *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,
-                                   std::move(*parts_.log), [this] {
+                                   std::move(*parts_.log), parts_.options.log_durability, [this] {
                                      const io::Lock lock(state_mutex_);
                                      repair_wanted_ = true;
                                      state_changed_.notify_all();

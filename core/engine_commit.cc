@@ -347,7 +347,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     Submission* kept = &submission;
     HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
     lsn = submission.lsn;
-    if (!buffered) return lane_->wait_durable(lsn);
+    if (!buffered) return lane_->wait_durable(lsn, Lane::Copies::kAnswered);
     HEXAD_TRY(lane_->make_visible(lsn));
     return {};
   }();
@@ -362,7 +362,8 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   }
   parts_.counters->add(CounterId::kTransactionsFailed);
   if (rests_on > 0) {
-    HEXAD_TRY(buffered ? lane_->make_visible(rests_on) : lane_->wait_durable(rests_on));
+    HEXAD_TRY(buffered ? lane_->make_visible(rests_on)
+                       : lane_->wait_durable(rests_on, Lane::Copies::kAnswered));
   }
   return told(status.error(), durability);
 }

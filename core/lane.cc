@@ -11,6 +11,12 @@ namespace {
 
 // More groups in flight hide latency, fewer make them larger.
 constexpr std::size_t kMaxGroupsInFlight = 4;
+// With LogDurability::kFast: groups that are answered and not on all copies yet, and how long one
+// may be so before the next commit waits. It bounds what the loss of the fast device can take.
+constexpr std::size_t kMaxGroupsBehind = 16;
+constexpr io::Nanos kLossWindow = 50'000'000;
+// C7.
+constexpr std::uint64_t kMaxUnproven = 64 << 20;
 // Of records in one log block; a single larger record still goes alone.
 constexpr std::uint64_t kMaxGroupBytes = 4 << 20;
 // Framing of one record: its length and its LSN.
@@ -36,7 +42,8 @@ std::uint64_t bytes_to_write(const Submission& submission) {
 
 Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
            LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
-           Counters& counters, kv::LogWriter log, std::function<void()> repair)
+           Counters& counters, kv::LogWriter log, LogDurability log_durability,
+           std::function<void()> repair)
     : executor_(executor),
       shape_(shape),
       members_(members),
@@ -45,6 +52,7 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       in_flight_cells_(in_flight_cells),
       placer_(placer),
       counters_(counters),
+      log_durability_(log_durability),
       repair_(std::move(repair)),
       mutex_(executor),
       changed_(executor),
@@ -52,6 +60,7 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       gate_(members.flush_domains()),
       next_lsn_(log_.next_lsn()),
       durable_(next_lsn_ - 1),
+      answered_(durable_),
       recorded_(durable_),
       wanted_(durable_),
       visible_(durable_) {}
@@ -146,8 +155,7 @@ void Lane::enqueue(Submission submission) {
 bool Lane::may_seal() const {
   if (open_.empty()) return false;
   const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kBufferedBytes;
-  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() &&
-         in_flight_.size() < kMaxGroupsInFlight;
+  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot();
 }
 
 // Under the lock: what goes into the next group, in the order of LSNs.
@@ -272,7 +280,8 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
   auto group = std::make_unique<CommitGroup>();
   group->members = std::move(members);
   group->block = std::move(block);
-  std::vector<io::IoRequest>& requests = group->batch.requests;
+  std::vector<io::IoRequest> cells;
+  std::uint64_t bytes = 0;
   for (const Submission& member : group->members) {
     for (const StripeWrite& stripe : member.stripes) {
       const Blob& blob = stripe.prepared.blob;
@@ -281,8 +290,9 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
         io::Device* device = members_.device((*places)[role].id);
         if (device == nullptr) continue;
-        requests.push_back(
+        cells.push_back(
             io::IoRequest::write(*device, (*places)[role].offset, stripe.prepared.cell(role)));
+        bytes += cells.back().length;
         if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
       }
       counters_.add(CounterId::kDeviceBytesUser, blob.stored);
@@ -290,13 +300,44 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
                     std::uint64_t{blob.cell_bytes} * shape_.k() - blob.stored);
     }
   }
-  for (const io::IoRequest& request : group->block.requests) {
-    counters_.add(CounterId::kDeviceBytesLog, request.length);
-    requests.push_back(request);
+  const bool first =
+      log_durability_ == LogDurability::kDataFirst || unproven_ + bytes > kMaxUnproven;
+  if (first) {
+    group->ahead.batch.requests = std::move(cells);
+  } else {
+    group->main.batch.requests = std::move(cells);
+    group->unproven = bytes;
+    unproven_ += bytes;
   }
-  choose_modes(requests);
+  const auto is_fast = [this](const io::IoRequest& request) {
+    return members_.owner(request.device)->role == alloc::DeviceRole::kLog;
+  };
+  const std::vector<io::IoRequest>& copies = group->block.requests;
+  const bool answer_early =
+      log_durability_ == LogDurability::kFast && std::any_of(copies.begin(), copies.end(), is_fast);
+  for (const io::IoRequest& copy : copies) {
+    counters_.add(CounterId::kDeviceBytesLog, copy.length);
+    Round& round = answer_early && !is_fast(copy) ? group->behind : group->main;
+    round.batch.requests.push_back(copy);
+  }
+  for (Round* round : {&group->ahead, &group->main, &group->behind}) {
+    round->group = group.get();
+    round->over = round->batch.requests.empty();
+    choose_modes(round->batch.requests);
+  }
   in_flight_.push_back(std::move(group));
   return in_flight_.back().get();
+}
+
+// Whether one more group may be in flight.
+bool Lane::has_slot() const {
+  if (log_durability_ != LogDurability::kFast) return in_flight_.size() < kMaxGroupsInFlight;
+  std::size_t answered = 0;
+  while (answered < in_flight_.size() && in_flight_[answered]->answered) ++answered;
+  if (in_flight_.size() - answered >= kMaxGroupsInFlight) return false;
+  if (answered == 0) return true;
+  const io::Nanos waiting = executor_.clock().now() - in_flight_.front()->answered_at;
+  return answered < kMaxGroupsBehind && waiting < kLossWindow;
 }
 
 // How each write becomes durable. Without a volatile cache it is when it completes. The only
@@ -320,26 +361,41 @@ void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
   }
 }
 
-// Without the lock. One round of writes: cells and log blocks go out together; recovery proves the
-// cells of what was not acknowledged (R7).
+// Without the lock. Mostly one round of writes: cells and log blocks go out together; recovery
+// proves the cells of what was not acknowledged (R7). Cells ahead are durable before the log knows
+// of them, so that there is nothing to prove.
 void Lane::run(CommitGroup* group, Waiting waiting) {
-  io::IoQueue& queue = group->batch.requests.front().device->queue();
-  counters_.add(CounterId::kCommitRounds);
-  if (waiting == Waiting::kBlocking) {
-    queue.submit(group->batch);
-    queue.wait(group->batch);
-    written(*group, waiting);
-    return;
+  if (group->ahead.batch.requests.empty()) {
+    run_main(*group, waiting);
+  } else {
+    start(group->ahead, waiting);
   }
-  group->batch.done = [this, group](io::IoBatch&) { written(*group, Waiting::kCallback); };
-  queue.submit(group->batch);
 }
 
-// The writes of the group have completed. What is in volatile caches needs a flush that begins now
+void Lane::run_main(CommitGroup& group, Waiting waiting) {
+  // First what nobody waits for: when the other is over, the group may be gone.
+  if (!group.behind.batch.requests.empty()) start(group.behind, Waiting::kCallback);
+  start(group.main, waiting);
+}
+
+void Lane::start(Round& round, Waiting waiting) {
+  io::IoQueue& queue = round.batch.requests.front().device->queue();
+  counters_.add(CounterId::kCommitRounds);
+  if (waiting == Waiting::kBlocking) {
+    queue.submit(round.batch);
+    queue.wait(round.batch);
+    written(round, waiting);
+    return;
+  }
+  round.batch.done = [this, &round](io::IoBatch&) { written(round, Waiting::kCallback); };
+  queue.submit(round.batch);
+}
+
+// The writes of the round have completed. What is in volatile caches needs a flush that begins now
 // or later. A write that failed needs none: its device is not going to count.
-void Lane::written(CommitGroup& group, Waiting waiting) {
+void Lane::written(Round& round, Waiting waiting) {
   std::vector<FlushNeed> needs;
-  for (const io::IoRequest& request : group.batch.requests) {
+  for (const io::IoRequest& request : round.batch.requests) {
     // The device may have made the write durable by itself, whatever was asked for.
     if (request.mode == io::WriteMode::kDurable || !request.status.ok()) continue;
     const FlushDomain domain = members_.flush_domain(request.device);
@@ -349,18 +405,18 @@ void Lane::written(CommitGroup& group, Waiting waiting) {
     if (!known) needs.push_back({domain, request.device});
   }
   if (needs.empty()) {
-    complete(group);
+    complete(round, waiting);
     return;
   }
   bool settled = false;
   {
     const io::Lock lock(mutex_);
     ++completing_;
-    needs = gate_.arrive(group, needs);
-    settled = group.flushes_left == 0;
+    needs = gate_.arrive(round, needs);
+    settled = round.flushes_left == 0;
   }
   // From here on the group may be gone: what is left of its flushes may end on other threads.
-  if (settled) complete(group);
+  if (settled) complete(round, waiting);
   if (waiting == Waiting::kCallback) {
     for (const FlushNeed& need : needs) send_flush(need);
   } else {
@@ -401,22 +457,26 @@ void Lane::flushed(FlushDomain domain, bool success) {
     ended = gate_.ended(domain, success && !members_.flush_failed(domain));
   }
   if (ended.next.has_value()) send_flush(*ended.next);
-  for (FlushWaiter* waiter : ended.settled) complete(static_cast<CommitGroup&>(*waiter));
+  for (FlushWaiter* waiter : ended.settled) {
+    complete(static_cast<Round&>(*waiter), Waiting::kCallback);
+  }
   const io::Lock lock(mutex_);
   --completing_;
   changed_.notify_all();
 }
 
-void Lane::complete(CommitGroup& group) {
+void Lane::complete(Round& round, Waiting waiting) {
+  CommitGroup& group = *round.group;
+  const bool ahead = &round == &group.ahead;
   bool ask_repair = false;
   {
     const io::Lock lock(mutex_);
-    group.io_done = true;
-    group.failed = group.flush_failed;
-    for (const io::IoRequest& request : group.batch.requests) {
-      if (!request.status.ok()) group.failed = true;
+    round.over = true;
+    bool failed = round.flush_failed;
+    for (const io::IoRequest& request : round.batch.requests) {
+      if (!request.status.ok()) failed = true;
     }
-    if (group.failed && !repair_pending_ && !stopped_.has_value()) {
+    if (failed && !repair_pending_ && !stopped_.has_value()) {
       // R12, R13: nothing more is sealed or acknowledged until the membership has changed.
       ++pauses_;
       repair_pending_ = true;
@@ -427,33 +487,52 @@ void Lane::complete(CommitGroup& group) {
     changed_.notify_all();
   }
   if (ask_repair) repair_();
-  if (progress_) progress_();
-  pump();
+  if (ahead) {
+    // Whatever has become of the cells: the log has to have all blocks when the membership changes.
+    run_main(group, waiting);
+  } else {
+    if (progress_) progress_();
+    pump();
+  }
   const io::Lock lock(mutex_);
   --completing_;
   changed_.notify_all();
 }
 
-// Under the lock: acknowledges what is durable, in order.
+// Under the lock.
+void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
+  for (Submission& member : group.members) {
+    member.budget.reset();
+    if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
+    counters_.add(CounterId::kTransactions);
+  }
+  group.answered = true;
+  group.answered_at = executor_.clock().now();
+  answered_ = std::max(answered_, group.last_lsn());
+  raise_visible(answered_);
+}
+
+// Under the lock: answers and publishes what is durable, in order.
 void Lane::advance() {
   std::vector<std::pair<CommitCallback, Lsn>> callbacks;
   std::vector<std::function<void(Status)>> waiters;
-  while (pauses_ == 0 && !stopped_.has_value() && !in_flight_.empty() &&
-         in_flight_.front()->io_done) {
+  const bool going = pauses_ == 0 && !stopped_.has_value();
+  for (const auto& group : in_flight_) {
+    if (!going || !group->main.over) break;
+    if (!group->answered) answer(*group, callbacks);
+  }
+  while (going && !in_flight_.empty() && in_flight_.front()->io_done()) {
     const std::unique_ptr<CommitGroup> group = std::move(in_flight_.front());
     in_flight_.pop_front();
     for (Submission& member : group->members) {
       space_.publish(member.lsn, member.record);
       for (const StripeWrite& stripe : member.stripes) in_flight_cells_.remove(stripe.where);
-      member.budget.reset();
-      if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
-      counters_.add(CounterId::kTransactions);
     }
+    unproven_ -= group->unproven;
     durable_ = std::max(durable_, group->last_lsn());
-    raise_visible(durable_);
     recorded_ = std::max(recorded_, group->block.block.header.watermark);  // C3
   }
-  while (!waiters_.empty() && waiters_.begin()->first <= durable_) {
+  while (!waiters_.empty() && waiters_.begin()->first <= answered_) {
     waiters.push_back(std::move(waiters_.begin()->second));
     waiters_.erase(waiters_.begin());
   }
@@ -501,11 +580,11 @@ void Lane::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
 
-Status Lane::wait_durable(Lsn lsn) {
+Status Lane::wait_durable(Lsn lsn, Copies copies) {
   for (;;) {
     {
       io::Lock lock(mutex_);
-      if (durable_ >= lsn) return {};
+      if ((copies == Copies::kAll ? durable_ : answered_) >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, lsn);
       if (!may_seal()) {
@@ -522,11 +601,11 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   bool later = false;
   {
     const io::Lock lock(mutex_);
-    if (durable_ < lsn && !stopped_.has_value()) {
+    if (answered_ < lsn && !stopped_.has_value()) {
       wanted_ = std::max(wanted_, lsn);
       waiters_.emplace(lsn, std::move(done));
       later = true;
-    } else if (durable_ < lsn) {
+    } else if (answered_ < lsn) {
       now = *stopped_;
     }
   }
@@ -539,16 +618,21 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
 
 Status Lane::record_watermark() {
   CommitGroup* group = nullptr;
+  Lsn watermark = 0;
   {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) return *stopped_;
     if (recorded_ >= durable_ || pauses_ > 0 || sealing_ || !open_.empty() || !in_flight_.empty()) {
       return {};
     }
-    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
+    watermark = durable_;
+    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(watermark));
     group = admit(std::move(block), {});
   }
   run(group, Waiting::kBlocking);
+  io::Lock lock(mutex_);
+  changed_.wait(lock,
+                [&] { return recorded_ >= watermark || pauses_ > 0 || stopped_.has_value(); });
   return {};
 }
 
@@ -623,7 +707,7 @@ void Lane::wait_quiet() {
   io::Lock lock(mutex_);
   changed_.wait(lock, [this] {
     return std::all_of(in_flight_.begin(), in_flight_.end(),
-                       [](const auto& group) { return group->io_done; });
+                       [](const auto& group) { return group->io_done(); });
   });
 }
 
@@ -638,11 +722,13 @@ std::set<DeviceId> Lane::failed_devices() {
   const io::Lock lock(mutex_);
   std::set<DeviceId> failed = members_.poisoned();
   for (const auto& group : in_flight_) {
-    for (const io::IoRequest& request : group->batch.requests) {
-      if (request.status.ok()) continue;
-      const Member* member = members_.owner(request.device);
-      HEXAD_ASSERT(member != nullptr);
-      failed.insert(member->id);
+    for (const Round* round : {&group->ahead, &group->main, &group->behind}) {
+      for (const io::IoRequest& request : round->batch.requests) {
+        if (request.status.ok()) continue;
+        const Member* member = members_.owner(request.device);
+        HEXAD_ASSERT(member != nullptr);
+        failed.insert(member->id);
+      }
     }
   }
   return failed;
@@ -716,7 +802,7 @@ void Lane::wait_idle() {
   io::Lock lock(mutex_);
   changed_.wait(lock, [this] {
     const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
-                                   [](const auto& group) { return group->io_done; });
+                                   [](const auto& group) { return group->io_done(); });
     return quiet && !sealing_ && posted_ == 0 && completing_ == 0;
   });
 }

@@ -10,19 +10,26 @@
 //
 // A group is durable when all of its requests have succeeded, so have the flushes that began after
 // its plain writes had completed (core/flush_gate.h), and all groups before it are durable (R3).
+// LogDurability::kFast answers a group when its cells and the copies of its log block on fast
+// devices are durable. The other copies go out at the same time; until they are durable, too, the
+// group is in flight: durable_, the watermark and the space do not move. For readers it is as if
+// the commits were buffered. Without a fast device all copies count.
+//
 // What failed pauses the lane: nothing is sealed or acknowledged until the owner has changed the
 // membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its flush
 // domain, for as long as the store is open (R11).
 //
 // Invariants
 //   C1  in_flight_ is in LSN order without gaps; durable_ is the last LSN before it
-//   C2  a callback runs once, after publish() of its transaction, in LSN order per group
+//   C2  a callback runs once, in LSN order per group; after publish() of its transaction, but for
+//       answers before all copies are durable
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
 //   C4  the log has room for everything enqueued: sealing never has to wait for a trim
 //   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
-//   C6  durable_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to visible_ can
-//   be
-//       read: its blobs are known to LogBlobs or InFlightCells from before it could be
+//   C6  durable_ <= answered_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to
+//       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
+//   C7  of cells that go out together with their log block, whose recovery has to prove them, at
+//       most kMaxUnproven bytes are in flight (R8); other groups write their cells first
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
@@ -51,6 +58,7 @@
 #include "core/in_flight_cells.h"
 #include "core/log_record.h"
 #include "core/members.h"
+#include "core/options.h"
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/stripe_placer.h"
@@ -74,13 +82,26 @@ struct Submission {
   std::shared_ptr<void> budget;
 };
 
-struct CommitGroup : FlushWaiter {
+struct CommitGroup;
+
+// Requests of one group that go out together; the flushes that follow are shared with others.
+struct Round : FlushWaiter {
+  CommitGroup* group = nullptr;
+  io::IoBatch batch;
+  bool over = false;  // every request and every flush has its outcome; true when there are none
+};
+
+struct CommitGroup {
   std::vector<Submission> members;
   kv::PreparedBlock block;
-  io::IoBatch batch;     // cells and log blocks; the flushes are shared with other groups
-  bool io_done = false;  // every request and every flush has its outcome
-  bool failed = false;   // some request failed, or some flush
+  Round ahead;                 // cells that are durable before anything else begins; mostly empty
+  Round main;                  // cells and log blocks that the answer waits for
+  Round behind;                // log blocks that it does not wait for: LogDurability::kFast
+  std::uint64_t unproven = 0;  // bytes of cells that go out together with the log block
+  bool answered = false;
+  io::Nanos answered_at = 0;
 
+  bool io_done() const { return main.over && behind.over; }
   Lsn last_lsn() const { return members.empty() ? block.point().lsn : members.back().lsn; }
 };
 
@@ -92,7 +113,8 @@ class Lane {
   // per pause; it calls resume() or stop() in the end.
   Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
        LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
-       Counters& counters, kv::LogWriter log, std::function<void()> repair);
+       Counters& counters, kv::LogWriter log, LogDurability log_durability,
+       std::function<void()> repair);
 
   // --- the path of a transaction ---
 
@@ -118,8 +140,10 @@ class Lane {
   // Errors: the reason the lane has stopped, when it is not visible.
   Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
-  Status wait_durable(Lsn lsn);
-  // Runs `done` when `lsn` is durable, sealing up to there what can be sealed, or with the reason
+  // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast.
+  enum class Copies : std::uint8_t { kAnswered, kAll };
+  Status wait_durable(Lsn lsn, Copies copies = Copies::kAll);
+  // Runs `done` when `lsn` is answered, sealing up to there what can be sealed, or with the reason
   // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
@@ -197,11 +221,15 @@ class Lane {
   CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
-  void written(CommitGroup& group, Waiting waiting);
+  void run_main(CommitGroup& group, Waiting waiting);
+  void start(Round& round, Waiting waiting);
+  void written(Round& round, Waiting waiting);
   void send_flush(const FlushNeed& need);
   void flushed(FlushDomain domain, bool success);
-  void complete(CommitGroup& group);
+  void complete(Round& round, Waiting waiting);
   void advance();
+  void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
+  bool has_slot() const;
   void task_over();
   bool may_seal() const;
   void raise_visible(Lsn lsn);
@@ -216,6 +244,7 @@ class Lane {
   InFlightCells& in_flight_cells_;
   const StripePlacer& placer_;
   Counters& counters_;
+  LogDurability log_durability_;
   std::function<void()> repair_;
   std::function<void()> progress_;
 
@@ -226,10 +255,12 @@ class Lane {
   std::uint64_t open_bytes_ = 0;  // of it, to be written
   std::uint64_t reserved_ = 0;    // bytes of the ring set aside and not sealed yet
   std::deque<std::unique_ptr<CommitGroup>> in_flight_;
+  std::uint64_t unproven_ = 0;  // of all groups in flight
   FlushGate gate_;
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
   Lsn next_lsn_ = 1;
   Lsn durable_ = 0;
+  Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;
   Lsn wanted_ = 0;               // somebody waits until this is durable
   std::atomic<Lsn> visible_{0};  // written under the lock
