@@ -235,6 +235,8 @@ class Engine : public PlanSource {
   io::Mutex budget_mutex_;  // of its own, so that no commit wakes the threads below
   io::CondVar budget_changed_;
   std::uint64_t budget_used_ = 0;
+  std::uint64_t budget_turn_ = 0;       // whose turn it is to be admitted
+  std::uint64_t budget_next_turn_ = 0;  // of who comes next
 
   io::Mutex seal_mutex_;  // sealer_, seal_stopping_
   io::CondVar seal_changed_;

@@ -13,11 +13,18 @@ constexpr io::Nanos kBufferedDelay = 10'000'000;
 
 }  // namespace
 
+// In the order of asking: a large transaction is not passed by small ones for ever, and the wait of
+// each grows with those before it and no more.
 std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
   io::Lock lock(budget_mutex_);
+  const std::uint64_t turn = budget_next_turn_++;
   // A single larger transaction passes alone.
-  while (budget_used_ != 0 && budget_used_ + bytes > parts_.options.max_in_flight) {
-    if (seal_wanted_.load(std::memory_order_relaxed)) {
+  const auto admitted = [&] {
+    return turn == budget_turn_ &&
+           (budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight);
+  };
+  while (!admitted()) {
+    if (turn == budget_turn_ && seal_wanted_.load(std::memory_order_relaxed)) {
       // Buffered commits hold some of it until they are durable.
       lock.unlock();
       seal_wanted_.store(false, std::memory_order_relaxed);
@@ -28,10 +35,12 @@ std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
     budget_changed_.wait(lock);
   }
   budget_used_ += bytes;
+  ++budget_turn_;
+  if (budget_turn_ != budget_next_turn_) budget_changed_.notify_all();
   return {nullptr, [this, bytes](void*) {
             const io::Lock inner(budget_mutex_);
             budget_used_ -= bytes;
-            budget_changed_.notify_all();
+            if (budget_turn_ != budget_next_turn_) budget_changed_.notify_all();
           }};
 }
 
