@@ -334,13 +334,17 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
                      format_size(parts_.options.max_transaction),
                  "Write large objects with Store::open_writer() and publish them together."};
   }
+  const io::Nanos began = executor().clock().now();
   const std::shared_ptr<void> budget = take_budget(payload);
+  const io::Nanos admitted = executor().clock().now();
   const bool buffered = durability == Durability::kBuffered;
   Lsn rests_on = 0;
   Lsn lsn = 0;
   const Status status = [&]() -> Status {
     HEXAD_TRY_ASSIGN(PreparedOps prepared, prepare(transaction));
     Submission submission;
+    submission.began = began;
+    submission.admitted = admitted;
     submission.durability = durability;
     // What is buffered stays in memory until it is durable.
     if (buffered) submission.budget = budget;
@@ -397,7 +401,9 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   // Shared with the callback, which outlives this call: it may have borrowed payloads.
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
+  submission.began = executor().clock().now();
   submission.budget = take_budget(payload);
+  submission.admitted = executor().clock().now();
   submission.durability = durability;
   const CommitCallback finish = [this, payload, kept, done](Result<Lsn> result) {
     parts_.counters->add(result.ok() ? CounterId::kBytesWritten : CounterId::kTransactionsFailed,

@@ -127,6 +127,7 @@ Lsn Lane::next_lsn() {
 }
 
 void Lane::enqueue(Submission submission) {
+  submission.queued = executor_.clock().now();
   // C6: before the next LSN is drawn, and so before anybody can be told of this one.
   if (!submission.young.empty()) log_blobs_.expect(submission.young);
   for (const StripeWrite& stripe : submission.stripes) {
@@ -227,9 +228,11 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
 CommitGroup* Lane::seal() {
   std::vector<Submission> members;
   std::uint64_t room = 0;
+  io::Nanos taken_at = 0;
   {
     const io::Lock lock(mutex_);
     if (!may_seal()) return nullptr;
+    taken_at = executor_.clock().now();
     sealing_ = true;
     members = take_members();
     room = payload_room(members);
@@ -259,7 +262,7 @@ CommitGroup* Lane::seal() {
   Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
   HEXAD_ASSERT(block.ok());  // C4
   counters_.add(CounterId::kGroups);
-  return admit(std::move(block).value(), std::move(members));
+  return admit(std::move(block).value(), std::move(members), taken_at);
 }
 
 // Under the lock.
@@ -276,8 +279,10 @@ void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
 }
 
 // Under the lock: all requests of the group, and its place in the order.
-CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members) {
+CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members,
+                         io::Nanos taken_at) {
   auto group = std::make_unique<CommitGroup>();
+  group->taken_at = taken_at;
   group->members = std::move(members);
   group->block = std::move(block);
   std::vector<io::IoRequest> cells;
@@ -325,8 +330,54 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
     round->over = round->batch.requests.empty();
     choose_modes(round->batch.requests);
   }
+  if (!group->members.empty()) note_size(*group);
   in_flight_.push_back(std::move(group));
   return in_flight_.back().get();
+}
+
+void Lane::note_size(const CommitGroup& group) {
+  std::uint64_t bytes = 0;
+  for (const Round* round : {&group.ahead, &group.main, &group.behind}) {
+    for (const io::IoRequest& request : round->batch.requests) bytes += request.length;
+  }
+  counters_.add(CounterId::kGroupBytes, bytes);
+  const std::size_t count = group.members.size();
+  counters_.add(count >= 64   ? CounterId::kGroupsOf64
+                : count >= 16 ? CounterId::kGroupsOf16
+                : count >= 8  ? CounterId::kGroupsOf8
+                : count >= 4  ? CounterId::kGroupsOf4
+                : count >= 2  ? CounterId::kGroupsOf2
+                              : CounterId::kGroupsOf1);
+}
+
+// Of an answered group: how long its transactions were in each state. The states follow each other
+// without gaps, so that their sums add up to that of kCommitLat.
+void Lane::note_times(const CommitGroup& group) {
+  std::uint64_t count = 0;
+  io::Nanos throttled = 0;
+  io::Nanos prepared = 0;
+  io::Nanos queued = 0;
+  io::Nanos all = 0;
+  for (const Submission& member : group.members) {
+    if (member.began < 0) continue;
+    ++count;
+    throttled += member.admitted - member.began;
+    prepared += member.queued - member.admitted;
+    queued += group.taken_at - member.queued;
+    all += group.answered_at - member.began;
+  }
+  if (count == 0) return;
+  const auto times = static_cast<io::Nanos>(count);
+  counters_.add_latency(CounterId::kThrottleLatCount, count, throttled);
+  counters_.add_latency(CounterId::kStatePrepareLatCount, count, prepared);
+  counters_.add_latency(CounterId::kStateKvQueuedLatCount, count, queued);
+  counters_.add_latency(CounterId::kStateAioWaitLatCount, count,
+                        times * (group.written_at - group.taken_at));
+  counters_.add_latency(CounterId::kStateKvCommittingLatCount, count,
+                        times * (group.over_at - group.written_at));
+  counters_.add_latency(CounterId::kStateIoDoneLatCount, count,
+                        times * (group.answered_at - group.over_at));
+  counters_.add_latency(CounterId::kCommitLatCount, count, all);
 }
 
 // Whether one more group may be in flight.
@@ -394,6 +445,7 @@ void Lane::start(Round& round, Waiting waiting) {
 // The writes of the round have completed. What is in volatile caches needs a flush that begins now
 // or later. A write that failed needs none: its device is not going to count.
 void Lane::written(Round& round, Waiting waiting) {
+  if (&round == &round.group->main) round.group->written_at = executor_.clock().now();
   std::vector<FlushNeed> needs;
   for (const io::IoRequest& request : round.batch.requests) {
     // The device may have made the write durable by itself, whatever was asked for.
@@ -472,6 +524,7 @@ void Lane::complete(Round& round, Waiting waiting) {
   {
     const io::Lock lock(mutex_);
     round.over = true;
+    if (&round == &group.main) group.over_at = executor_.clock().now();
     bool failed = round.flush_failed;
     for (const io::IoRequest& request : round.batch.requests) {
       if (!request.status.ok()) failed = true;
@@ -508,6 +561,7 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
   }
   group.answered = true;
   group.answered_at = executor_.clock().now();
+  note_times(group);
   answered_ = std::max(answered_, group.last_lsn());
   raise_visible(answered_);
 }
@@ -538,7 +592,13 @@ void Lane::advance() {
   }
   if (callbacks.empty() && waiters.empty()) return;
   ++posted_;
-  executor_.post([this, callbacks = std::move(callbacks), waiters = std::move(waiters)] {
+  const io::Nanos posted = executor_.clock().now();
+  executor_.post([this, posted, callbacks = std::move(callbacks), waiters = std::move(waiters)] {
+    if (!callbacks.empty()) {
+      const auto count = static_cast<io::Nanos>(callbacks.size());
+      counters_.add_latency(CounterId::kStateKvDoneLatCount, callbacks.size(),
+                            count * (executor_.clock().now() - posted));
+    }
     for (const auto& [done, lsn] : callbacks) done(lsn);
     for (const auto& waiter : waiters) waiter(ok_status());
     task_over();
@@ -627,7 +687,7 @@ Status Lane::record_watermark() {
     }
     watermark = durable_;
     HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(watermark));
-    group = admit(std::move(block), {});
+    group = admit(std::move(block), {}, executor_.clock().now());
   }
   run(group, Waiting::kBlocking);
   io::Lock lock(mutex_);

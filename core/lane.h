@@ -77,7 +77,11 @@ struct Submission {
   std::vector<YoungBlob> young;  // the group decides about their places
   std::uint64_t reserved = 0;    // bytes of the ring set aside
   Durability durability = Durability::kDurable;
-  CommitCallback done;  // when durable; may be empty
+  // On the way here; negative: a transaction of the engine's own, not timed.
+  io::Nanos began = -1;     // commit() or submit() was called
+  io::Nanos admitted = -1;  // its bytes may be in flight
+  io::Nanos queued = -1;    // enqueue()
+  CommitCallback done;      // when durable; may be empty
   // Let go of when the transaction is over, before `done` runs: callbacks may wait for others.
   std::shared_ptr<void> budget;
 };
@@ -99,6 +103,9 @@ struct CommitGroup {
   Round behind;                // log blocks that it does not wait for: LogDurability::kFast
   std::uint64_t unproven = 0;  // bytes of cells that go out together with the log block
   bool answered = false;
+  io::Nanos taken_at = 0;    // its members left the open group
+  io::Nanos written_at = 0;  // the writes of main were complete
+  io::Nanos over_at = 0;     // and its flushes
   io::Nanos answered_at = 0;
 
   bool io_done() const { return main.over && behind.over; }
@@ -218,7 +225,7 @@ class Lane {
   Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
   void fail_members(std::vector<Submission>& members, const Error& why);
   std::uint64_t payload_room(const std::vector<Submission>& members) const;
-  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
+  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
   void run_main(CommitGroup& group, Waiting waiting);
@@ -229,6 +236,8 @@ class Lane {
   void complete(Round& round, Waiting waiting);
   void advance();
   void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
+  void note_times(const CommitGroup& group);
+  void note_size(const CommitGroup& group);
   bool has_slot() const;
   void task_over();
   bool may_seal() const;
