@@ -75,7 +75,7 @@ class Engine : public PlanSource {
   Status start();
   Status close();
 
-  // --- commits (engine_commit.cc) ---
+  // --- commits (engine_submit.cc, engine_commit.cc) ---
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
@@ -164,7 +164,7 @@ class Engine : public PlanSource {
   Status rewrite_page(const CrowdedPage& crowded);
   void reclaim();
 
-  // engine_buffered.cc
+  // engine_submit.cc
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
   // Buffered commits are waiting: seals them soon.
