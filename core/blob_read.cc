@@ -144,6 +144,7 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     HEXAD_TRY_ASSIGN(pieces,
                      ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
   }
+  if (in_flight_ != nullptr && copy_in_flight(job, pieces)) return {};
   HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
   for (const ec::CellPiece& piece : pieces) {
     job.degraded = job.degraded || !places[piece.role].readable;
@@ -161,6 +162,21 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     counters_.add(CounterId::kDeviceBytesRead, fetch.buffer.size());
   }
   return {};
+}
+
+// The stored bytes that the job wants, where its stripe is still on its way to the devices.
+bool BlobReader::copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const {
+  const Blob& blob = *job.blob;
+  const std::uint64_t shift = blob.placement == Placement::kPacked ? blob.cell_offset : 0;
+  return in_flight_->read(blob.where, [&](const auto& cell_of) {
+    for (const ec::CellPiece& piece : pieces) {
+      const ByteView cell = cell_of(piece.role);
+      if (shift + piece.offset + piece.length > cell.size()) return false;  // a record that lies
+      copy_bytes(job.target.subspan(piece.stream_offset - job.offset),
+                 cell.subspan(shift + piece.offset, piece.length));
+    }
+    return true;
+  });
 }
 
 Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {

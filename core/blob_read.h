@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/counters.h"
+#include "core/in_flight_cells.h"
 #include "core/log_blobs.h"
 #include "core/pack_check.h"
 #include "core/record.h"
@@ -18,16 +19,18 @@
 #include "core/stripe_map.h"
 #include "ec/codec.h"
 #include "ec/shard_set.h"
+#include "ec/stripe_layout.h"
 #include "io/device.h"
 
 namespace hexad::core {
 
 class BlobReader {
  public:
-  // All outlive the reader.
+  // All outlive the reader. `in_flight` null: nothing is.
   BlobReader(const StoreShape& shape, const ec::Codec& codec,
              const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
-             Counters& counters, const LogBlobs& log_blobs)
+             Counters& counters, const LogBlobs& log_blobs,
+             const InFlightCells* in_flight = nullptr)
       : shape_(shape),
         codec_(codec),
         compressor_(compressor),
@@ -35,7 +38,8 @@ class BlobReader {
         queue_(queue),
         counters_(counters),
         log_blobs_(log_blobs),
-        packs_(shape, codec, map, queue, counters) {}
+        packs_(shape, codec, map, queue, counters),
+        in_flight_(in_flight) {}
 
   // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
   // one checksum block is one device read. Any thread.
@@ -78,6 +82,7 @@ class BlobReader {
   struct Job;
   // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
   Status plan(Job& job, io::IoBatch& batch) const;
+  bool copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const;
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
@@ -94,6 +99,7 @@ class BlobReader {
   Counters& counters_;
   const LogBlobs& log_blobs_;
   PackChecker packs_;
+  const InFlightCells* in_flight_;
 };
 
 }  // namespace hexad::core

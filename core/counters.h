@@ -19,6 +19,7 @@ namespace hexad::core {
 enum class CounterId : std::uint16_t {
   kTransactions,
   kTransactionsFailed,
+  kTransactionsBuffered,
   kGroups,
   kCommitRounds,   // batches of cells and log blocks sent by the lane
   kCommitFlushes,  // flushes sent for them
@@ -63,7 +64,33 @@ enum class CounterId : std::uint16_t {
   kCacheReads,      // reads that the cache answered alone; in kReads too
   kCacheBytesRead,  // user bytes of those; in kBytesRead too
   kCacheEvictions,  // entries that went because the cache was full
-  kCount,           // not a counter
+  // Lengths of time, each a count and a sum in ns right behind it: add_latency(). Per transaction.
+  kThrottleLatCount,
+  kThrottleLatNanos,
+  kStatePrepareLatCount,
+  kStatePrepareLatNanos,
+  kStateKvQueuedLatCount,
+  kStateKvQueuedLatNanos,
+  kStateAioWaitLatCount,
+  kStateAioWaitLatNanos,
+  kStateKvCommittingLatCount,
+  kStateKvCommittingLatNanos,
+  kStateIoDoneLatCount,
+  kStateIoDoneLatNanos,
+  kStateKvDoneLatCount,
+  kStateKvDoneLatNanos,
+  kCommitLatCount,
+  kCommitLatNanos,
+  kReadLatCount,
+  kReadLatNanos,
+  kGroupBytes,  // records and cells that groups sent to devices
+  kGroupsOf1,   // by the number of transactions
+  kGroupsOf2,   // ... 2 and 3, and so on
+  kGroupsOf4,
+  kGroupsOf8,
+  kGroupsOf16,
+  kGroupsOf64,
+  kCount,  // not a counter
 };
 
 // BlueStore's name where BlueStore has the thing.
@@ -74,6 +101,12 @@ class Counters {
   // Any thread; relaxed.
   void add(CounterId id, std::uint64_t amount = 1) {
     values_[static_cast<std::size_t>(id)].fetch_add(amount, std::memory_order_relaxed);
+  }
+  // `nanos`: the sum of `count` lengths of time. `id` is the one that ends in LatCount.
+  void add_latency(CounterId id, std::uint64_t count, std::int64_t nanos) {
+    add(id, count);
+    add(static_cast<CounterId>(static_cast<std::uint16_t>(id) + 1),
+        static_cast<std::uint64_t>(nanos));
   }
   // For a number that somebody else counts.
   void set(CounterId id, std::uint64_t value) {

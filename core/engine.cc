@@ -6,6 +6,7 @@ namespace hexad::core {
 
 Engine::Engine(EngineParts parts)
     : parts_(std::move(parts)),
+      in_flight_cells_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
       checkpoint_mutex_(executor()),
@@ -13,24 +14,27 @@ Engine::Engine(EngineParts parts)
       sequencer_(executor()),
       root_(parts_.root),
       checkpoint_lsn_(parts_.index->applied_lsn()),
+      budget_mutex_(executor()),
+      budget_changed_(executor()),
+      seal_mutex_(executor()),
+      seal_changed_(executor()),
       state_mutex_(executor()),
       background_wake_(executor()),
-      repair_wake_(executor()),
-      budget_freed_(executor()) {
+      repair_wake_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
   parts_.metadata->set_cache(cache_.get());
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
                                                           *parts_.compression_counters);
   preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);
-  reader_ =
-      std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
-                                   parts_.system->queue(), *parts_.counters, *parts_.log_blobs);
+  reader_ = std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
+                                         parts_.system->queue(), *parts_.counters,
+                                         *parts_.log_blobs, &in_flight_cells_);
   placer_ = std::make_unique<StripePlacer>(*parts_.shape, *parts_.codec, *preparer_, *parts_.space);
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
-                                   *parts_.log_blobs, *placer_, *parts_.counters,
-                                   std::move(*parts_.log), [this] {
+                                   *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,
+                                   std::move(*parts_.log), parts_.options.log_durability, [this] {
                                      const io::Lock lock(state_mutex_);
                                      repair_wanted_ = true;
                                      repair_wake_.notify_all();
@@ -42,6 +46,12 @@ Engine::Engine(EngineParts parts)
 Engine::~Engine() {
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
+  {
+    const io::Lock lock(seal_mutex_);
+    seal_stopping_ = true;
+    seal_changed_.notify_all();
+  }
+  if (sealer_ != nullptr) sealer_->join();
   {
     const io::Lock lock(state_mutex_);
     stopping_ = true;
@@ -64,7 +74,8 @@ Status Engine::start() {
 
 Status Engine::close() {
   if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
-  if (lane_ == nullptr || lane_->stopped().has_value()) return {};
+  if (lane_ == nullptr) return {};
+  if (lane_->stopped().has_value()) return lost_buffered();
   const io::Lock lock(checkpoint_mutex_);
   return checkpoint_locked(true);
 }

@@ -16,7 +16,9 @@
 #include "compression/compressor.h"
 #include "core/blob_prepare.h"
 #include "core/blob_read.h"
+#include "core/commit_options.h"
 #include "core/counters.h"
+#include "core/in_flight_cells.h"
 #include "core/lane.h"
 #include "core/log_blobs.h"
 #include "core/members.h"
@@ -73,9 +75,10 @@ class Engine : public PlanSource {
   Status start();
   Status close();
 
-  // --- commits (engine_commit.cc) ---
-  Result<Lsn> commit(Transaction&& transaction);
-  void submit(Transaction&& transaction, const CommitCallback& done);
+  // --- commits (engine_submit.cc, engine_commit.cc) ---
+  Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
+  void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
+  Status sync();
   // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
   // returns. `placed` runs once under that lock when the record has its LSN.
   using FillRecord = std::function<Status(LogRecord&)>;
@@ -159,9 +162,17 @@ class Engine : public PlanSource {
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
   Status make_room(const Attempt& attempt);
   Status rewrite_page(const CrowdedPage& crowded);
+  void reclaim();
+
+  // engine_submit.cc
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
-  void reclaim();
+  // Buffered commits are waiting: seals them soon.
+  void seal_soon();
+  void sealer();
+  // kIo when buffered commits have been lost (R15).
+  Status lost_buffered() const;
+  Error told(const Error& error, Durability durability) const;
 
   // engine_pack.cc
   Status pack_payloads();
@@ -208,6 +219,7 @@ class Engine : public PlanSource {
   std::unique_ptr<BlobPreparer> preparer_;
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
+  InFlightCells in_flight_cells_;
   std::unique_ptr<Lane> lane_;  // null when read-only
   ReadPins pins_;
 
@@ -220,13 +232,22 @@ class Engine : public PlanSource {
   std::atomic<std::uint32_t> body_counter_{0};
   std::atomic<bool> closed_{false};
 
+  io::Mutex budget_mutex_;  // of its own, so that no commit wakes the threads below
+  io::CondVar budget_changed_;
+  std::uint64_t budget_used_ = 0;
+  std::uint64_t budget_turn_ = 0;       // whose turn it is to be admitted
+  std::uint64_t budget_next_turn_ = 0;  // of who comes next
+
+  io::Mutex seal_mutex_;  // sealer_, seal_stopping_
+  io::CondVar seal_changed_;
+  std::atomic<bool> seal_wanted_{false};
+  bool seal_stopping_ = false;
+  std::unique_ptr<io::Thread> sealer_;  // since the first buffered commit
+
   io::Mutex state_mutex_;  // below
-  // One for each kind of waiter: a commit gives budget back and wakes up nobody else.
+  // One for each kind of waiter.
   io::CondVar background_wake_;
   io::CondVar repair_wake_;
-  io::CondVar budget_freed_;
-  std::uint64_t budget_used_ = 0;
-  std::uint32_t budget_waiters_ = 0;
   std::vector<BodyId> doomed_;  // bodies of removed objects whose pages are still there
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;

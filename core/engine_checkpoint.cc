@@ -72,7 +72,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
       return applied.error().with_context("checkpoint at LSN " + std::to_string(lsn));
     }
     parts_.metadata->drop_frozen();
-    parts_.log_blobs->retire(lsn, lane_->durable());
+    parts_.log_blobs->retire(lsn, lane_->visible());
     parts_.space->images_written();
   } else if (!clean_close) {
     return {};

@@ -34,7 +34,7 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
 
 Result<ReadState> Engine::read_state() {
   ReadState state;
-  state.pin = pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->durable(); });
+  state.pin = pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
   HEXAD_TRY_ASSIGN(state.view, parts_.metadata->view(state.pin.lsn()));
   return state;
 }
@@ -232,6 +232,7 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
       }
     }
   }
+  const io::Nanos began = executor().clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -242,6 +243,7 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
   parts_.counters->add(CounterId::kReads);
+  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
   parts_.counters->add(CounterId::kBytesRead, bytes.size());
   return bytes;
 }
@@ -266,6 +268,7 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
       }
     }
   }
+  const io::Nanos began = executor().clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -276,6 +279,7 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
   parts_.counters->add(CounterId::kReads);
+  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
   parts_.counters->add(CounterId::kBytesRead, length);
   return length;
 }

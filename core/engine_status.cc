@@ -92,6 +92,15 @@ StoreStatus Engine::status() {
     status.devices.push_back(std::move(device));
   }
   note_shared_domains(*parts_.members, parts_.shape->m(), status);
+  if (lane_ != nullptr && parts_.options.log_durability == LogDurability::kFast) {
+    const bool fast = std::any_of(log_devices.begin(), log_devices.end(), [this](DeviceId id) {
+      return parts_.members->find(id)->role == alloc::DeviceRole::kLog;
+    });
+    status.notes.push_back(
+        fast ? "log durability is fast: the loss of the fast device together with a crash can take "
+               "the commits of the last 50 ms"
+             : "log durability is fast, but no fast device holds the log: full durability is used");
+  }
   status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
   // Those that are read all the same, since there are too few without them, count as lost.
   std::uint32_t lost = 0;
@@ -216,6 +225,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
           static_cast<std::uint64_t>(defaults.flush_sharing),
           given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");
+  runtime("log_durability", static_cast<std::uint64_t>(given.log_durability),
+          static_cast<std::uint64_t>(defaults.log_durability),
+          std::string(to_string(given.log_durability)));
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

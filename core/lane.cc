@@ -9,8 +9,6 @@ namespace hexad::core {
 
 namespace {
 
-// More groups in flight hide latency, fewer make them larger.
-constexpr std::size_t kMaxGroupsInFlight = 4;
 // Of records in one log block; a single larger record still goes alone.
 constexpr std::uint64_t kMaxGroupBytes = 4 << 20;
 // Framing of one record: its length and its LSN.
@@ -21,19 +19,32 @@ constexpr std::uint64_t kGroupFraming = 32;
 constexpr std::uint64_t kPayloadShare = 4;
 // Rounding of the records that pack payloads.
 constexpr std::uint64_t kPackingBlocks = 8;
+// Buffered commits of so many bytes are worth a round of I/O of their own.
+constexpr std::uint64_t kBufferedBytes = 1 << 20;
+
+// What sealing the submission sends to devices, without parity of blobs that have no place yet.
+std::uint64_t bytes_to_write(const Submission& submission) {
+  std::uint64_t bytes = submission.encoded.size() + kRecordFraming;
+  for (const YoungBlob& blob : submission.young) bytes += blob.stored->size();
+  for (const StripeWrite& stripe : submission.stripes) bytes += stripe.prepared.cells.size();
+  return bytes;
+}
 
 }  // namespace
 
 Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-           LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
+           LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
+           Counters& counters, kv::LogWriter log, LogDurability log_durability,
            std::function<void()> repair)
     : executor_(executor),
       shape_(shape),
       members_(members),
       space_(space),
       log_blobs_(log_blobs),
+      in_flight_cells_(in_flight_cells),
       placer_(placer),
       counters_(counters),
+      log_durability_(log_durability),
       repair_(std::move(repair)),
       mutex_(executor),
       changed_(executor),
@@ -41,7 +52,10 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       gate_(members.flush_domains()),
       next_lsn_(log_.next_lsn()),
       durable_(next_lsn_ - 1),
-      recorded_(durable_) {}
+      answered_(durable_),
+      recorded_(durable_),
+      wanted_(durable_),
+      visible_(durable_) {}
 
 // What a record can cost at most: a block of its own, and as much again lost at the end of a lap
 // because blocks do not wrap (C4).
@@ -105,10 +119,22 @@ Lsn Lane::next_lsn() {
 }
 
 void Lane::enqueue(Submission submission) {
+  submission.queued = executor_.clock().now();
+  // C6: before the next LSN is drawn, and so before anybody can be told of this one.
+  if (!submission.young.empty()) log_blobs_.expect(submission.young);
+  for (const StripeWrite& stripe : submission.stripes) {
+    in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
+  }
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(submission.lsn == next_lsn_);
   ++next_lsn_;
   if (!stopped_.has_value()) {
+    if (submission.durability == Durability::kDurable) {
+      wanted_ = submission.lsn;
+    } else {
+      raise_visible(submission.lsn);
+    }
+    open_bytes_ += bytes_to_write(submission);
     open_.push_back(std::move(submission));
     return;
   }
@@ -116,11 +142,13 @@ void Lane::enqueue(Submission submission) {
   std::vector<Submission> late;
   late.push_back(std::move(submission));
   fail_members(late, *stopped_);
+  open_.push_back(std::move(late.front()));  // the cells are known to in_flight_cells_
 }
 
 bool Lane::may_seal() const {
-  return !open_.empty() && !sealing_ && pauses_ == 0 && !stopped_.has_value() &&
-         in_flight_.size() < kMaxGroupsInFlight;
+  if (open_.empty()) return false;
+  const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kBufferedBytes;
+  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot();
 }
 
 // Under the lock: what goes into the next group, in the order of LSNs.
@@ -134,7 +162,10 @@ std::vector<Submission> Lane::take_members() {
   }
   std::vector<Submission> members;
   members.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) members.push_back(std::move(open_[i]));
+  for (std::size_t i = 0; i < count; ++i) {
+    open_bytes_ -= bytes_to_write(open_[i]);
+    members.push_back(std::move(open_[i]));
+  }
   open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(count));
   return members;
 }
@@ -164,6 +195,9 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
   }
   if (young.empty()) return {};
   HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room));
+  for (const StripeWrite& stripe : placed.stripes) {
+    in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
+  }
   for (const YoungPlace& place : placed.part.placed) log_blobs_.set_place(place);
   for (YoungBlob& blob : placed.in_log) {
     const std::uint32_t units = blob.units;
@@ -186,9 +220,11 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
 CommitGroup* Lane::seal() {
   std::vector<Submission> members;
   std::uint64_t room = 0;
+  io::Nanos taken_at = 0;
   {
     const io::Lock lock(mutex_);
     if (!may_seal()) return nullptr;
+    taken_at = executor_.clock().now();
     sealing_ = true;
     members = take_members();
     room = payload_room(members);
@@ -205,13 +241,11 @@ CommitGroup* Lane::seal() {
   const io::Lock lock(mutex_);
   sealing_ = false;
   changed_.notify_all();
-  if (stopped_.has_value()) {
-    fail_members(members, *stopped_);
-    return nullptr;
-  }
-  if (pauses_ > 0) {
+  if (stopped_.has_value()) fail_members(members, *stopped_);
+  if (pauses_ > 0 || stopped_.has_value()) {
     // The membership changes: nothing may reach the log now. Whoever seals next decides about the
-    // blobs that come on top.
+    // blobs that come on top. After stop() nobody seals, and what is visible stays readable.
+    for (const Submission& member : members) open_bytes_ += bytes_to_write(member);
     open_.insert(open_.begin(), std::make_move_iterator(members.begin()),
                  std::make_move_iterator(members.end()));
     return nullptr;
@@ -220,7 +254,7 @@ CommitGroup* Lane::seal() {
   Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
   HEXAD_ASSERT(block.ok());  // C4
   counters_.add(CounterId::kGroups);
-  return admit(std::move(block).value(), std::move(members));
+  return admit(std::move(block).value(), std::move(members), taken_at);
 }
 
 // Under the lock.
@@ -236,213 +270,48 @@ void Lane::fail_members(std::vector<Submission>& members, const Error& why) {
   }
 }
 
-// Under the lock: all requests of the group, and its place in the order.
-CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> members) {
-  auto group = std::make_unique<CommitGroup>();
-  group->members = std::move(members);
-  group->block = std::move(block);
-  std::vector<io::IoRequest>& requests = group->batch.requests;
-  for (const Submission& member : group->members) {
-    for (const StripeWrite& stripe : member.stripes) {
-      const Blob& blob = stripe.prepared.blob;
-      const Result<std::vector<CellPlace>> places = space_.locate(stripe.where);
-      HEXAD_ASSERT(places.ok());
-      for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-        io::Device* device = members_.device((*places)[role].id);
-        if (device == nullptr) continue;
-        requests.push_back(
-            io::IoRequest::write(*device, (*places)[role].offset, stripe.prepared.cell(role)));
-        if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
-      }
-      counters_.add(CounterId::kDeviceBytesUser, blob.stored);
-      counters_.add(CounterId::kDeviceBytesPadding,
-                    std::uint64_t{blob.cell_bytes} * shape_.k() - blob.stored);
-    }
-  }
-  for (const io::IoRequest& request : group->block.requests) {
-    counters_.add(CounterId::kDeviceBytesLog, request.length);
-    requests.push_back(request);
-  }
-  choose_modes(requests);
-  in_flight_.push_back(std::move(group));
-  return in_flight_.back().get();
-}
-
-// How each write becomes durable. Without a volatile cache it is when it completes. The only
-// request of a group to its flush domain carries its own flush: one trip to the device. Several are
-// plain writes, and one flush follows for all of them: two trips, but one flush.
-void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
-  std::vector<std::uint32_t> count(members_.flush_domains());
-  for (const io::IoRequest& request : requests) {
-    const FlushDomain domain = members_.flush_domain(request.device);
-    if (domain != kNoFlushDomain) ++count[domain];
-  }
-  for (io::IoRequest& request : requests) {
-    const FlushDomain domain = members_.flush_domain(request.device);
-    if (domain == kNoFlushDomain) {
-      request.mode = io::WriteMode::kCached;
-    } else if (count[domain] == 1) {
-      request.mode = io::WriteMode::kDurable;
-    } else {
-      request.mode = members_.is_shared(domain) ? io::WriteMode::kShared : io::WriteMode::kCached;
-    }
+// Under the lock.
+void Lane::raise_visible(Lsn lsn) {
+  if (lsn > visible_.load(std::memory_order_relaxed)) {
+    visible_.store(lsn, std::memory_order_release);
   }
 }
 
-// Without the lock. One round of writes: cells and log blocks go out together; recovery proves the
-// cells of what was not acknowledged (R7).
-void Lane::run(CommitGroup* group, Waiting waiting) {
-  io::IoQueue& queue = group->batch.requests.front().device->queue();
-  counters_.add(CounterId::kCommitRounds);
-  if (waiting == Waiting::kBlocking) {
-    queue.submit(group->batch);
-    queue.wait(group->batch);
-    written(*group, waiting);
-    return;
-  }
-  group->batch.done = [this, group](io::IoBatch&) { written(*group, Waiting::kCallback); };
-  queue.submit(group->batch);
-}
-
-// The writes of the group have completed. What is in volatile caches needs a flush that begins now
-// or later. A write that failed needs none: its device is not going to count.
-void Lane::written(CommitGroup& group, Waiting waiting) {
-  std::vector<FlushNeed> needs;
-  for (const io::IoRequest& request : group.batch.requests) {
-    // The device may have made the write durable by itself, whatever was asked for.
-    if (request.mode == io::WriteMode::kDurable || !request.status.ok()) continue;
-    const FlushDomain domain = members_.flush_domain(request.device);
-    if (domain == kNoFlushDomain) continue;
-    const bool known = std::any_of(needs.begin(), needs.end(),
-                                   [&](const FlushNeed& need) { return need.domain == domain; });
-    if (!known) needs.push_back({domain, request.device});
-  }
-  if (needs.empty()) {
-    complete(group);
-    return;
-  }
-  bool settled = false;
-  {
-    const io::Lock lock(mutex_);
-    ++completing_;
-    needs = gate_.arrive(group, needs);
-    settled = group.flushes_left == 0;
-  }
-  // From here on the group may be gone: what is left of its flushes may end on other threads.
-  if (settled) complete(group);
-  if (waiting == Waiting::kCallback) {
-    for (const FlushNeed& need : needs) send_flush(need);
-  } else {
-    // The leader flushes on its own thread what nobody else is flushing.
-    std::vector<io::IoBatch> flushes(needs.size());
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      counters_.add(CounterId::kCommitFlushes);
-      flushes[i].requests.push_back(io::IoRequest::flush(*needs[i].through));
-      needs[i].through->queue().submit(flushes[i]);
-    }
-    for (std::size_t i = 0; i < needs.size(); ++i) {
-      needs[i].through->queue().wait(flushes[i]);
-      flushed(needs[i].domain, flushes[i].first_error().ok());
-    }
-  }
+Status Lane::make_visible(Lsn lsn) {
   const io::Lock lock(mutex_);
-  --completing_;
-  changed_.notify_all();
+  HEXAD_ASSERT(lsn < next_lsn_);
+  if (lsn <= visible_.load(std::memory_order_relaxed)) return {};
+  if (stopped_.has_value()) return *stopped_;
+  raise_visible(lsn);
+  return {};
 }
 
-// The end of the flush finds its way to flushed() by itself.
-void Lane::send_flush(const FlushNeed& need) {
-  counters_.add(CounterId::kCommitFlushes);
-  const auto batch = std::make_shared<io::IoBatch>();
-  batch->requests.push_back(io::IoRequest::flush(*need.through));
-  batch->done = [this, batch, domain = need.domain](io::IoBatch&) {
-    flushed(domain, batch->first_error().ok());
-  };
-  need.through->queue().submit(*batch);
-}
-
-void Lane::flushed(FlushDomain domain, bool success) {
-  FlushGate::Ended ended;
+void Lane::want_all() {
   {
     const io::Lock lock(mutex_);
-    ++completing_;
-    // Whoever asked for the flush that failed, this one does not make up for it (R11).
-    ended = gate_.ended(domain, success && !members_.flush_failed(domain));
+    wanted_ = next_lsn_ - 1;
   }
-  if (ended.next.has_value()) send_flush(*ended.next);
-  for (FlushWaiter* waiter : ended.settled) complete(static_cast<CommitGroup&>(*waiter));
-  const io::Lock lock(mutex_);
-  --completing_;
-  changed_.notify_all();
-}
-
-void Lane::complete(CommitGroup& group) {
-  bool ask_repair = false;
-  {
-    const io::Lock lock(mutex_);
-    group.io_done = true;
-    group.failed = group.flush_failed;
-    for (const io::IoRequest& request : group.batch.requests) {
-      if (!request.status.ok()) group.failed = true;
-    }
-    if (group.failed && !repair_pending_ && !stopped_.has_value()) {
-      // R12, R13: nothing more is sealed or acknowledged until the membership has changed.
-      ++pauses_;
-      repair_pending_ = true;
-      ask_repair = true;
-    }
-    ++completing_;
-    advance();
-    changed_.notify_all();
-  }
-  if (ask_repair) repair_();
-  if (progress_) progress_();
   pump();
-  const io::Lock lock(mutex_);
-  --completing_;
-  changed_.notify_all();
 }
 
-// Under the lock: acknowledges what is durable, in order.
-void Lane::advance() {
-  std::vector<std::pair<CommitCallback, Lsn>> callbacks;
-  std::vector<std::function<void(Status)>> waiters;
-  while (pauses_ == 0 && !stopped_.has_value() && !in_flight_.empty() &&
-         in_flight_.front()->io_done) {
-    const std::unique_ptr<CommitGroup> group = std::move(in_flight_.front());
-    in_flight_.pop_front();
-    for (Submission& member : group->members) {
-      space_.publish(member.lsn, member.record);
-      member.budget.reset();
-      if (member.done) callbacks.emplace_back(std::move(member.done), member.lsn);
-      counters_.add(CounterId::kTransactions);
-    }
-    durable_ = std::max(durable_, group->last_lsn());
-    recorded_ = std::max(recorded_, group->block.block.header.watermark);  // C3
-  }
-  while (!waiters_.empty() && waiters_.begin()->first <= durable_) {
-    waiters.push_back(std::move(waiters_.begin()->second));
-    waiters_.erase(waiters_.begin());
-  }
-  if (callbacks.empty() && waiters.empty()) return;
-  ++posted_;
-  executor_.post([this, callbacks = std::move(callbacks), waiters = std::move(waiters)] {
-    for (const auto& [done, lsn] : callbacks) done(lsn);
-    for (const auto& waiter : waiters) waiter(ok_status());
-    task_over();
-  });
+std::optional<Lane::Lost> Lane::lost_buffered() {
+  const io::Lock lock(mutex_);
+  const Lsn visible = visible_.load(std::memory_order_relaxed);
+  if (!stopped_.has_value() || visible <= durable_) return std::nullopt;
+  return Lost{durable_ + 1, visible};
 }
 
 void Lane::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
 
-Status Lane::wait_durable(Lsn lsn) {
+Status Lane::wait_durable(Lsn lsn, Copies copies) {
   for (;;) {
     {
       io::Lock lock(mutex_);
-      if (durable_ >= lsn) return {};
+      if ((copies == Copies::kAll ? durable_ : answered_) >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
+      wanted_ = std::max(wanted_, lsn);
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
@@ -454,29 +323,41 @@ Status Lane::wait_durable(Lsn lsn) {
 
 void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   Status now;
+  bool later = false;
   {
     const io::Lock lock(mutex_);
-    if (durable_ < lsn && !stopped_.has_value()) {
+    if (answered_ < lsn && !stopped_.has_value()) {
+      wanted_ = std::max(wanted_, lsn);
       waiters_.emplace(lsn, std::move(done));
-      return;
+      later = true;
+    } else if (answered_ < lsn) {
+      now = *stopped_;
     }
-    if (durable_ < lsn) now = *stopped_;
+  }
+  if (later) {
+    pump();
+    return;
   }
   post([done = std::move(done), now] { done(now); });
 }
 
 Status Lane::record_watermark() {
   CommitGroup* group = nullptr;
+  Lsn watermark = 0;
   {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) return *stopped_;
     if (recorded_ >= durable_ || pauses_ > 0 || sealing_ || !open_.empty() || !in_flight_.empty()) {
       return {};
     }
-    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
-    group = admit(std::move(block), {});
+    watermark = durable_;
+    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(watermark));
+    group = admit(std::move(block), {}, executor_.clock().now());
   }
   run(group, Waiting::kBlocking);
+  io::Lock lock(mutex_);
+  changed_.wait(lock,
+                [&] { return recorded_ >= watermark || pauses_ > 0 || stopped_.has_value(); });
   return {};
 }
 
@@ -511,6 +392,7 @@ Status Lane::drain() {
       io::Lock lock(mutex_);
       if (stopped_.has_value()) return *stopped_;
       if (open_.empty() && !sealing_ && in_flight_.empty()) return {};
+      wanted_ = next_lsn_ - 1;
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
@@ -541,88 +423,6 @@ void Lane::note_recorded(Lsn watermark) {
   recorded_ = std::max(recorded_, std::min(watermark, durable_));
 }
 
-void Lane::pause() {
-  const io::Lock lock(mutex_);
-  ++pauses_;
-}
-
-void Lane::wait_quiet() {
-  io::Lock lock(mutex_);
-  changed_.wait(lock, [this] {
-    return std::all_of(in_flight_.begin(), in_flight_.end(),
-                       [](const auto& group) { return group->io_done; });
-  });
-}
-
-Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch) {
-  const io::Lock lock(mutex_);
-  HEXAD_ASSERT(pauses_ > 0);
-  HEXAD_TRY(log_.set_areas(std::move(areas)));
-  return log_.fence(log_.last(), epoch);
-}
-
-std::set<DeviceId> Lane::failed_devices() {
-  const io::Lock lock(mutex_);
-  std::set<DeviceId> failed = members_.poisoned();
-  for (const auto& group : in_flight_) {
-    for (const io::IoRequest& request : group->batch.requests) {
-      if (request.status.ok()) continue;
-      const Member* member = members_.owner(request.device);
-      HEXAD_ASSERT(member != nullptr);
-      failed.insert(member->id);
-    }
-  }
-  return failed;
-}
-
-void Lane::repaired() {
-  {
-    const io::Lock lock(mutex_);
-    repair_pending_ = false;
-  }
-  resume();
-}
-
-void Lane::resume() {
-  {
-    const io::Lock lock(mutex_);
-    HEXAD_ASSERT(pauses_ > 0);
-    --pauses_;
-    advance();
-    changed_.notify_all();
-  }
-  if (progress_) progress_();
-  pump();
-}
-
-void Lane::stop(const Error& why) {
-  std::vector<std::function<void()>> calls;
-  {
-    const io::Lock lock(mutex_);
-    if (stopped_.has_value()) return;
-    stopped_ = why;
-    const auto fail = [&](std::vector<Submission>& members) {
-      for (Submission& member : members) {
-        member.budget.reset();
-        if (!member.done) continue;
-        calls.emplace_back([done = std::move(member.done), why] { done(why); });
-      }
-    };
-    for (const auto& group : in_flight_) fail(group->members);
-    fail(open_);
-    open_.clear();
-    for (auto& [lsn, waiter] : waiters_) {
-      calls.emplace_back([waiter = std::move(waiter), why] { waiter(why); });
-    }
-    waiters_.clear();
-    changed_.notify_all();
-  }
-  if (calls.empty()) return;
-  post([calls = std::move(calls)] {
-    for (const auto& call : calls) call();
-  });
-}
-
 void Lane::post(io::Task task) {
   {
     const io::Lock lock(mutex_);
@@ -644,7 +444,7 @@ void Lane::wait_idle() {
   io::Lock lock(mutex_);
   changed_.wait(lock, [this] {
     const bool quiet = std::all_of(in_flight_.begin(), in_flight_.end(),
-                                   [](const auto& group) { return group->io_done; });
+                                   [](const auto& group) { return group->io_done(); });
     return quiet && !sealing_ && posted_ == 0 && completing_ == 0;
   });
 }

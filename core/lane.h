@@ -10,20 +10,36 @@
 //
 // A group is durable when all of its requests have succeeded, so have the flushes that began after
 // its plain writes had completed (core/flush_gate.h), and all groups before it are durable (R3).
+// LogDurability::kFast answers a group when its cells and the copies of its log block on fast
+// devices are durable. The other copies go out at the same time; until they are durable, too, the
+// group is in flight: durable_, the watermark and the space do not move. For readers it is as if
+// the commits were buffered. Without a fast device all copies count.
+//
 // What failed pauses the lane: nothing is sealed or acknowledged until the owner has changed the
 // membership (R13) or given up (R12), see `repair`. A failed flush fails all devices of its flush
 // domain, for as long as the store is open (R11).
 //
 // Invariants
 //   C1  in_flight_ is in LSN order without gaps; durable_ is the last LSN before it
-//   C2  a callback runs once, after publish() of its transaction, in LSN order per group
+//   C2  a callback runs once, in LSN order per group; after publish() of its transaction, but for
+//       answers before all copies are durable
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
 //   C4  the log has room for everything enqueued: sealing never has to wait for a trim
 //   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
+//   C6  durable_ <= answered_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to
+//       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
+//   C7  of cells that go out together with their log block, whose recovery has to prove them, at
+//       most kMaxUnproven bytes are in flight (R8); other groups write their cells first
+//
+// A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
+// group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
+// timer says so (want_all). When the lane stops with visible_ above durable_, what is between may
+// be lost: it stays readable until the store is closed, and lost_buffered() says so (R15).
 //
 // Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
 #pragma once
 
+#include <atomic>
 #include <deque>
 #include <functional>
 #include <map>
@@ -36,10 +52,13 @@
 #include "base/error.h"
 #include "core/blob_prepare.h"
 #include "core/commit_callback.h"
+#include "core/commit_options.h"
 #include "core/counters.h"
 #include "core/flush_gate.h"
+#include "core/in_flight_cells.h"
 #include "core/log_record.h"
 #include "core/members.h"
+#include "core/options.h"
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/stripe_placer.h"
@@ -57,18 +76,39 @@ struct Submission {
   std::vector<StripeWrite> stripes;
   std::vector<YoungBlob> young;  // the group decides about their places
   std::uint64_t reserved = 0;    // bytes of the ring set aside
-  CommitCallback done;           // may be empty
+  Durability durability = Durability::kDurable;
+  // On the way here; negative: a transaction of the engine's own, not timed.
+  io::Nanos began = -1;     // commit() or submit() was called
+  io::Nanos admitted = -1;  // its bytes may be in flight
+  io::Nanos queued = -1;    // enqueue()
+  CommitCallback done;      // when durable; may be empty
   // Let go of when the transaction is over, before `done` runs: callbacks may wait for others.
   std::shared_ptr<void> budget;
 };
 
-struct CommitGroup : FlushWaiter {
+struct CommitGroup;
+
+// Requests of one group that go out together; the flushes that follow are shared with others.
+struct Round : FlushWaiter {
+  CommitGroup* group = nullptr;
+  io::IoBatch batch;
+  bool over = false;  // every request and every flush has its outcome; true when there are none
+};
+
+struct CommitGroup {
   std::vector<Submission> members;
   kv::PreparedBlock block;
-  io::IoBatch batch;     // cells and log blocks; the flushes are shared with other groups
-  bool io_done = false;  // every request and every flush has its outcome
-  bool failed = false;   // some request failed, or some flush
+  Round ahead;                 // cells that are durable before anything else begins; mostly empty
+  Round main;                  // cells and log blocks that the answer waits for
+  Round behind;                // log blocks that it does not wait for: LogDurability::kFast
+  std::uint64_t unproven = 0;  // bytes of cells that go out together with the log block
+  bool answered = false;
+  io::Nanos taken_at = 0;    // its members left the open group
+  io::Nanos written_at = 0;  // the writes of main were complete
+  io::Nanos over_at = 0;     // and its flushes
+  io::Nanos answered_at = 0;
 
+  bool io_done() const { return main.over && behind.over; }
   Lsn last_lsn() const { return members.empty() ? block.point().lsn : members.back().lsn; }
 };
 
@@ -79,7 +119,8 @@ class Lane {
   // All outlive the lane. `repair` is called, and returns at once, when a request has failed, once
   // per pause; it calls resume() or stop() in the end.
   Lane(io::Executor& executor, const StoreShape& shape, Members& members, Space& space,
-       LogBlobs& log_blobs, const StripePlacer& placer, Counters& counters, kv::LogWriter log,
+       LogBlobs& log_blobs, InFlightCells& in_flight_cells, const StripePlacer& placer,
+       Counters& counters, kv::LogWriter log, LogDurability log_durability,
        std::function<void()> repair);
 
   // --- the path of a transaction ---
@@ -95,19 +136,36 @@ class Lane {
   // The LSN that the next submission has to carry. Under the sequencer's lock.
   Lsn next_lsn();
   // Takes a transaction whose room is reserved; in LSN order, under the sequencer's lock. When the
-  // lane stops, it fails like all that is pending.
+  // lane stops, it fails like all that is pending. A buffered one is visible from here on.
   void enqueue(Submission submission);
-  // Seals what is open if the lane has room for another group.
+  // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
+  // another group.
   void pump();
+  // Somebody wants everything durable that has an LSN.
+  void want_all();
+  // Everything up to `lsn` may be read from now on, as after a buffered commit with that LSN.
+  // Errors: the reason the lane has stopped, when it is not visible.
+  Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
-  Status wait_durable(Lsn lsn);
-  // Runs `done` when `lsn` is durable, or with the reason the lane has stopped (R14).
+  // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast.
+  enum class Copies : std::uint8_t { kAnswered, kAll };
+  Status wait_durable(Lsn lsn, Copies copies = Copies::kAll);
+  // Runs `done` when `lsn` is answered, sealing up to there what can be sealed, or with the reason
+  // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
   // it is recorded already.
   Status record_watermark();
 
   Lsn durable();
+  // The state that readers see. Any thread, no lock.
+  Lsn visible() const { return visible_.load(std::memory_order_acquire); }
+  // The lane has stopped and some visible commits are not durable: the first and the last.
+  struct Lost {
+    Lsn first = 0;
+    Lsn last = 0;
+  };
+  std::optional<Lost> lost_buffered();
   Lsn recorded();
   std::uint64_t log_used();
   std::uint64_t log_capacity();
@@ -167,16 +225,23 @@ class Lane {
   Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
   void fail_members(std::vector<Submission>& members, const Error& why);
   std::uint64_t payload_room(const std::vector<Submission>& members) const;
-  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members);
+  CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
-  void written(CommitGroup& group, Waiting waiting);
+  void run_main(CommitGroup& group, Waiting waiting);
+  void start(Round& round, Waiting waiting);
+  void written(Round& round, Waiting waiting);
   void send_flush(const FlushNeed& need);
   void flushed(FlushDomain domain, bool success);
-  void complete(CommitGroup& group);
+  void complete(Round& round, Waiting waiting);
   void advance();
+  void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
+  void note_times(const CommitGroup& group);
+  void note_size(const CommitGroup& group);
+  bool has_slot() const;
   void task_over();
   bool may_seal() const;
+  void raise_visible(Lsn lsn);
   std::uint64_t room_for(std::uint64_t bytes) const;
   bool has_room(std::uint64_t room, bool packing = false) const;
 
@@ -185,22 +250,29 @@ class Lane {
   Members& members_;
   Space& space_;
   LogBlobs& log_blobs_;
+  InFlightCells& in_flight_cells_;
   const StripePlacer& placer_;
   Counters& counters_;
+  LogDurability log_durability_;
   std::function<void()> repair_;
   std::function<void()> progress_;
 
   io::Mutex mutex_;
   io::CondVar changed_;
   kv::LogWriter log_;
-  std::vector<Submission> open_;
-  std::uint64_t reserved_ = 0;  // bytes of the ring set aside and not sealed yet
+  std::vector<Submission> open_;  // after stop(): what visible_ may still need
+  std::uint64_t open_bytes_ = 0;  // of it, to be written
+  std::uint64_t reserved_ = 0;    // bytes of the ring set aside and not sealed yet
   std::deque<std::unique_ptr<CommitGroup>> in_flight_;
+  std::uint64_t unproven_ = 0;  // of all groups in flight
   FlushGate gate_;
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
   Lsn next_lsn_ = 1;
   Lsn durable_ = 0;
+  Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;
+  Lsn wanted_ = 0;               // somebody waits until this is durable
+  std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
   bool sealing_ = false;  // somebody is between taking a group's members and admitting it
   bool payloads_allowed_ = true;

@@ -20,9 +20,17 @@ Blob placed_blob(const Blob& young, const YoungPlace& place) {
   return blob;
 }
 
+void LogBlobs::expect(const std::vector<YoungBlob>& blobs) {
+  const io::Lock lock(mutex_);
+  for (const YoungBlob& blob : blobs) {
+    expected_.emplace_hint(expected_.end(), blob.place, blob.stored);
+  }
+}
+
 bool LogBlobs::add_payload(YoungBlob blob) {
   const io::Lock lock(mutex_);
   const LogPlace place = blob.place;
+  expected_.erase(place);
   const bool dead = early_deaths_.erase(place) > 0;
   if (!dead) count(blob, 1);
   entries_.insert_or_assign(entries_.end(), place, Entry{std::move(blob), {}, dead});
@@ -31,6 +39,7 @@ bool LogBlobs::add_payload(YoungBlob blob) {
 
 std::uint32_t LogBlobs::set_place(const YoungPlace& place) {
   const io::Lock lock(mutex_);
+  expected_.erase(place.from);
   early_deaths_.erase(place.from);
   Entry& entry = entries_.try_emplace(entries_.end(), place.from)->second;
   const bool counted = entry.blob.stored != nullptr && !entry.dead;
@@ -58,7 +67,11 @@ std::uint32_t LogBlobs::kill(const LogPlace& place) {
 std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
   const io::Lock lock(mutex_);
   const auto at = entries_.find(place);
-  if (at == entries_.end()) return std::nullopt;
+  if (at == entries_.end()) {
+    const auto early = expected_.find(place);
+    if (early == expected_.end()) return std::nullopt;
+    return Found{std::nullopt, early->second, early_deaths_.count(place) > 0};
+  }
   return Found{at->second.place, at->second.blob.stored, at->second.dead};
 }
 

@@ -4,10 +4,9 @@
 // records that name stripes into the index; then the entries here are forgotten.
 //
 // Invariants
-//   Y1  an entry exists from the sealing of the blob's group until the checkpoint that covers it
-//   has
-//       been applied and nobody reads a state from before that; so whoever sees a record with the
-//       blob, and may see it, finds its entry
+//   Y1  the blob is found from the moment its transaction has its LSN until the checkpoint that
+//       covers it has been applied and nobody reads a state from before that; so whoever sees a
+//       record with the blob, and may see it, finds it
 //   Y2  a place, once known, stays; the bytes in memory go away with that
 //   Y3  payload_bytes() and packing_bytes() are sums over payloads that are neither placed nor dead
 //
@@ -42,6 +41,8 @@ class LogBlobs {
  public:
   LogBlobs(io::Executor& executor, const RecordShape& shape) : shape_(shape), mutex_(executor) {}
 
+  // A transaction has its LSN: until the group has decided, its blobs are read from memory.
+  void expect(const std::vector<YoungBlob>& blobs);
   // The blob rides in the log. True: it is dead already, and whoever reserved space for it gives
   // that back.
   bool add_payload(YoungBlob blob);
@@ -56,7 +57,7 @@ class LogBlobs {
     std::shared_ptr<const std::string> stored;  // when there is no place
     bool dead = false;                          // somebody has given it up
   };
-  // Nothing: no group with it has been sealed.
+  // Nothing: no transaction with it has an LSN.
   std::optional<Found> find(const LogPlace& place) const;
   // The blob with its place in it when that is known (and as long as the blob), else as it is.
   Blob resolve(const Blob& blob) const;
@@ -92,7 +93,9 @@ class LogBlobs {
   const RecordShape& shape_;
   mutable io::Mutex mutex_;
   std::map<LogPlace, Entry> entries_;
-  std::set<LogPlace> early_deaths_;  // given up before their group was sealed
+  // Of those whose group has not been sealed: the bytes, and which have been given up since.
+  std::map<LogPlace, std::shared_ptr<const std::string>> expected_;
+  std::set<LogPlace> early_deaths_;
   std::vector<Retirement> retirements_;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t packing_bytes_ = 0;

@@ -1,8 +1,8 @@
 // The metadata as one ordered map with versions: the memtable of changes since the last
 // checkpoint, the frozen one that a running checkpoint is writing out, and the index below.
 //
-// Any thread. Changes that are not durable yet stand in the memtable under LSNs above the
-// watermark; a view at the watermark does not see them, the sequencer (get_latest) does.
+// Any thread. Changes that are not visible yet stand in the memtable under LSNs above the visible
+// one; a view at that does not see them, the sequencer (get_latest) does.
 #pragma once
 
 #include <cstdint>

@@ -85,6 +85,18 @@ Result<Preset> parse_preset(std::string_view text) {
                "Presets are nvme, hdd and tiny."};
 }
 
+std::string_view to_string(LogDurability durability) {
+  switch (durability) {
+    case LogDurability::kFull:
+      return "full";
+    case LogDurability::kFast:
+      return "fast";
+    case LogDurability::kDataFirst:
+      return "data-first";
+  }
+  return "unknown";
+}
+
 std::string_view to_string(Preset preset) {
   switch (preset) {
     case Preset::kNvme:
@@ -194,6 +206,9 @@ Status RuntimeOptions::validate() const {
   if (cache_size != 0) problems.require_size("cache_size", cache_size, 1_MiB, 1024_TiB);
   if (flush_sharing != FlushSharing::kWhereSafe && flush_sharing != FlushSharing::kNever) {
     problems.add("flush_sharing is neither where-safe nor never");
+  }
+  if (log_durability > LogDurability::kDataFirst) {
+    problems.add("log_durability is none of full, fast, data-first");
   }
   return problems.status();
 }

@@ -63,6 +63,20 @@ enum class FlushSharing : std::uint8_t {
   kNever,  // each device flushes for itself
 };
 
+// When a durable commit is answered. In every case its cells are durable on all live devices.
+enum class LogDurability : std::uint8_t {
+  // Its log block is on m+1 devices: nothing that loses up to m of them takes it back.
+  kFull,
+  // Its log block is on the fast devices that hold the log; the other copies are being written and
+  // follow within 50 ms, or later commits wait for them. In that time the loss of the fast devices,
+  // together with a crash, takes it back. Without a fast device: as kFull.
+  kFast,
+  // As kFull, and the log is written only when the cells are durable: two rounds of I/O instead of
+  // one. Recovery never has to prove cells then; for comparison, and for devices that lie.
+  kDataFirst,
+};
+std::string_view to_string(LogDurability durability);  // "full", "fast", "data-first"
+
 struct RuntimeOptions {
   RuntimeOptions() = default;
   explicit RuntimeOptions(Preset preset);
@@ -79,6 +93,7 @@ struct RuntimeOptions {
   // Memory for records and user bytes that were read, all it costs included; 0: none is kept.
   std::uint64_t cache_size = 256_MiB;
   FlushSharing flush_sharing = FlushSharing::kWhereSafe;
+  LogDurability log_durability = LogDurability::kFull;
   Status validate() const;
 };
 

@@ -2,17 +2,18 @@
 // index nor decodes; and user bytes, so that it neither asks a device, nor verifies, nor
 // decompresses. Both kinds compete for the same memory (core/s3_fifo.h).
 //
-// A record here is the newest one of its key, durable, with nothing pending. The argument:
+// A record here is the newest one of its key, visible, with nothing pending. Visible is what
+// readers see: durable, or up to the last buffered commit (C6 of core/lane.h). The argument:
 //
 //   N1  Metadata::apply(n, key) puts version n into the memtable first and calls invalidate(key)
-//       then; both before n is enqueued, and so before n is durable.
+//       then; both before n is enqueued, and so before n is visible.
 //   N2  A record is inserted with a ticket that was taken before its key was looked up in the view,
 //       and only when (a) no invalidate() has come to the shard since, and (b) the view knew no
 //       version of the key above its own LSN (MetaView::get, `newest`).
 //   N3  So an entry is what every state from `as_of`, the LSN of the view it was read at, to the
-//       durable state of now says about the key. A version n that it misses would have been
+//       visible state of now says about the key. A version n that it misses would have been
 //       applied before the look-up, then (b) has seen it; or after it, then its invalidate() comes
-//       after the ticket and either meets (a) or removes the entry, before n is durable (N1).
+//       after the ticket and either meets (a) or removes the entry, before n is visible (N1).
 //   N4  Checkpoints, failed ones too, change where an answer is found and not what it is. What they
 //       write without apply(), zone images and totals of counters, is never inserted.
 //   N5  A value that the cache has let go of says dropped(). Whoever puts several entries together
@@ -104,7 +105,7 @@ class ReadCache {
                    std::shared_ptr<const CachedRecord> record);
   std::uint64_t new_serial() { return next_serial_.fetch_add(1, std::memory_order_relaxed); }
 
-  // The key has a new version that is not durable yet (N1). Takes the blocks of a small record
+  // The key has a new version that is not visible yet (N1). Takes the blocks of a small record
   // along; those of a large one age.
   void invalidate(std::string_view key);
 

@@ -41,12 +41,18 @@ Store& Store::operator=(Store&&) noexcept = default;
 Store::~Store() = default;
 
 Status Store::close() { return engine_->close(); }
-Result<Lsn> Store::commit(Transaction&& transaction) {
-  return engine_->commit(std::move(transaction));
+Result<Lsn> Store::commit(Transaction&& transaction, const CommitOptions& options) {
+  return engine_->commit(std::move(transaction), options);
 }
-void Store::submit(Transaction&& transaction, const CommitCallback& done) {
-  engine_->submit(std::move(transaction), done);
+void Store::submit(Transaction&& transaction, const CommitCallback& done,
+                   const CommitOptions& options) {
+  engine_->submit(std::move(transaction), done, options);
 }
+CommitAwaiter Store::commit_async(Transaction&& transaction, const CommitOptions& options,
+                                  ResumeOn resume_on) {
+  return {*engine_, std::move(transaction), options, std::move(resume_on)};
+}
+Status Store::sync() { return engine_->sync(); }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
   return engine_->get(collection, name);
 }

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/commit_awaiter.h"
 #include "core/commit_callback.h"
+#include "core/commit_options.h"
 #include "core/options.h"
 #include "core/pool.h"
 #include "core/stream.h"
@@ -45,11 +47,24 @@ class Store {
   // Waits for commits in flight, writes a checkpoint, marks the store clean. Idempotent.
   Status close();
 
-  // Blocks until durable. Returns the LSN. Errors: those of contract (core/transaction.h), kTooBig,
-  // kNoSpace, kIo (nothing applied), kUnknown (then the store is read-only), kReadOnly.
-  Result<Lsn> commit(Transaction&& transaction);
-  // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once.
-  void submit(Transaction&& transaction, const CommitCallback& done);
+  // Blocks until durable; with Durability::kBuffered, until it has its LSN and everybody reads it.
+  // Returns the LSN. Errors: those of contract (core/transaction.h), kTooBig, kNoSpace, kUnknown
+  // (then the store is read-only), kReadOnly; kIo: nothing applied, and the store has turned
+  // read-only before buffered commits were durable (a durable commit says so, see sync()).
+  Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
+  // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once, when
+  // commit() would have returned. Payloads are borrowed until then.
+  void submit(Transaction&& transaction, const CommitCallback& done,
+              const CommitOptions& options = {});
+  // The same for coroutines: `co_await` gives the Result<Lsn>. `resume_on`: where the coroutine
+  // goes on; empty: on the thread that callbacks run on.
+  CommitAwaiter commit_async(Transaction&& transaction, const CommitOptions& options = {},
+                             ResumeOn resume_on = {});
+  // Returns when every commit that began before it is durable. Errors: kIo (the store has turned
+  // read-only, and buffered commits may be lost: the message names their LSNs; so says every later
+  // sync(), durable commit and close(), until the store is opened again), kUnknown (durable commits
+  // in flight have failed meanwhile), kClosed.
+  Status sync();
 
   // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
   // the object), kIo; of this one also kTooBig (over kMaxGetSize).

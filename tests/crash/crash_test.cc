@@ -85,6 +85,36 @@ TEST_CASE("crash: all disks behind one cache") {
   REQUIRE(enumerate(world, subsets(3, 9, 560), "crash-one-cache") >= 50'000);
 }
 
+TEST_CASE("crash: buffered commits among durable ones") {
+  CrashWorldOptions options;
+  options.seed = 5;
+  options.buffered = true;
+  options.transactions = 48;
+  CrashWorld world(options);
+  world.run();
+  enumerate(world, subsets(5, 4, 8, 1), "crash-buffered");
+}
+
+TEST_CASE("crash: answers that wait for the fast copy of the log alone") {
+  CrashWorldOptions options;
+  options.seed = 6;
+  options.log_durability = LogDurability::kFast;
+  options.transactions = 48;
+  CrashWorld world(options);
+  world.run();
+  enumerate(world, subsets(6, 4, 8, 1), "crash-fast-log");
+}
+
+TEST_CASE("crash: cells first, then the log") {
+  CrashWorldOptions options;
+  options.seed = 7;
+  options.log_durability = LogDurability::kDataFirst;
+  options.transactions = 48;
+  CrashWorld world(options);
+  world.run();
+  enumerate(world, subsets(7, 4, 8, 1), "crash-data-first");
+}
+
 TEST_CASE("crash: recovery crashes at each of its own writes") {
   const Clock::time_point start = Clock::now();
   CrashWorldOptions world_options;

@@ -192,7 +192,9 @@ void CrashWorld::run() {
 
   Lsn first_checkpoint = 0;
   system.run([&] {
-    Store store = must(Store::open(pool_, {}, &system));
+    RuntimeOptions runtime;
+    runtime.log_durability = options_.log_durability;
+    Store store = must(Store::open(pool_, runtime, &system));
     first_checkpoint = store.status().checkpoint_lsn;
     io::Mutex mutex(system.executor());
     io::CondVar changed(system.executor());
@@ -208,14 +210,18 @@ void CrashWorld::run() {
           lock.unlock();
           // Besides those that the log's filling asks for.
           if (i == options_.transactions / 3) must(store.checkpoint());
-          store.submit(transaction(static_cast<std::size_t>(i)), [&, i](Result<Lsn> lsn) {
+          const bool buffered = options_.buffered && i / options_.in_flight % 4 != 3;
+          const auto done = [&, i, buffered](Result<Lsn> lsn) {
             const Lsn drawn = must(std::move(lsn));
             const io::Lock inner(mutex);
-            done_.push_back({drawn, recorder_.position(), static_cast<std::size_t>(i)});
+            const std::uint64_t promised = buffered ? kNever : recorder_.position();
+            done_.push_back({drawn, promised, static_cast<std::size_t>(i)});
             answered = true;
             --pending;
             changed.notify_all();
-          });
+          };
+          store.submit(transaction(static_cast<std::size_t>(i)), done,
+                       {buffered ? Durability::kBuffered : Durability::kDurable});
           lock.lock();
           changed.wait(lock, [&] { return answered; });
         }

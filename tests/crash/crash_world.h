@@ -31,6 +31,9 @@ struct CrashWorldOptions {
   int flush_domain = -1;               // >= 0: all disks share one
   int transactions = 96;
   int in_flight = 3;  // transactions at once
+  LogDurability log_durability = LogDurability::kFull;
+  // Three of four transactions are buffered: answered before anything is promised about them.
+  bool buffered = false;
 };
 
 class CrashWorld {
@@ -65,9 +68,10 @@ class CrashWorld {
  private:
   static std::optional<std::string> compare(Store& store, const Model& model, Lsn last);
   static std::optional<std::string> check_metadata(Store& store);
+  static constexpr std::uint64_t kNever = ~std::uint64_t{0};
   struct Done {
     Lsn lsn = 0;
-    std::uint64_t acknowledged = 0;  // position in the recording
+    std::uint64_t acknowledged = 0;  // position in the recording; kNever: nothing was promised
     std::size_t script = 0;          // index into script_
   };
 

@@ -1,0 +1,454 @@
+// Buffered commits (R15): what is visible when, what a crash may take, and what a store says that
+// could not make them durable.
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <thread>
+
+#include "core/hexad.h"
+#include "io/sim_system.h"
+#include "tests/core/faulty_system.h"
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr CommitOptions kBuffered{Durability::kBuffered};
+constexpr io::Nanos kFlushTime = 20'000'000;
+// Inline, with others in a stripe, in a stripe of its own, and in several pages.
+constexpr std::size_t kSizes[] = {100, 5000, 400'000, 2'500'000};
+
+Result<Lsn> put_buffered(Store& store, std::string_view name, std::string_view value) {
+  Transaction t;
+  t.put(kDefaultCollection, name, value);
+  return store.commit(std::move(t), kBuffered);
+}
+
+std::string crowd_name(int i) { return "crowd" + std::to_string(i); }
+
+// A store 4+2 and its log on simulated disks whose flushes are slow.
+class World {
+ public:
+  explicit World(std::uint64_t seed = 1) : system_(options(seed)) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    directory_ = pattern;
+    FormatOptions format;
+    format.log_size = 4_MiB;
+    format.fast_directories = {(directory_ / "fast").string()};
+    for (int i = 0; i < 6; ++i) {
+      format.devices.push_back("dev" + std::to_string(i));
+      system_.add_disk(format.devices.back(), std::make_shared<io::CowImage>(16_MiB), {});
+    }
+    system_.add_disk(format.fast_directories[0] + "/log", std::make_shared<io::CowImage>(8_MiB),
+                     {});
+    std::string problem;
+    system_.run([&] {
+      const Result<PoolDescription> made = Store::format(format, &system_);
+      if (made.ok()) pool_ = *made;
+      if (!made.ok()) problem = made.error().to_string();
+    });
+    REQUIRE(problem == "");
+  }
+  ~World() { std::filesystem::remove_all(directory_); }
+
+  // Tests check outside: a failed check must not leave a fiber.
+  template <typename Use>
+  std::string with_store(const Use& use, const RuntimeOptions& options = {}) {
+    std::string problem;
+    system_.run([&] {
+      Result<Store> store = Store::open(pool_, options, &system_);
+      if (!store.ok()) {
+        problem = store.error().to_string();
+        return;
+      }
+      use(*store);
+    });
+    return problem;
+  }
+  io::Nanos now() { return system_.clock().now(); }
+  void sleep(io::Nanos time) { system_.executor().sleep_for(time); }
+  io::SimSystem& system() { return system_; }
+
+ private:
+  static io::SimOptions options(std::uint64_t seed) {
+    io::SimOptions options;
+    options.seed = seed;
+    options.latency.flush = kFlushTime;
+    return options;
+  }
+  io::SimSystem system_;
+  std::filesystem::path directory_;
+  PoolDescription pool_;
+};
+
+TEST_CASE("buffered: a commit is answered without any I/O, and everybody reads it") {
+  for (const std::uint64_t cache : {std::uint64_t{0}, std::uint64_t{64_MiB}}) {
+    World world;
+    RuntimeOptions options;
+    options.cache_size = cache;
+    std::vector<std::string> wrong;
+    io::Nanos took = 0;
+    bool visible_before_durable = false;
+    REQUIRE(world.with_store(
+                [&](Store& store) {
+                  const auto look = [&](const std::string& when) {
+                    for (const std::size_t size : kSizes) {
+                      const std::string name = std::to_string(size);
+                      if (get(store, name) != noise(size, size)) wrong.push_back(when + name);
+                      const Result<ObjectStat> stat = store.stat(kDefaultCollection, name);
+                      if (!stat.ok() || stat->size != size) wrong.push_back(when + name + " stat");
+                      // A part out of the middle, one cell of which it is.
+                      Bytes part(50);
+                      const auto read = store.read(kDefaultCollection, name, size / 2, part);
+                      if (!read.ok() || as_text(part) != noise(size, size).substr(size / 2, 50)) {
+                        wrong.push_back(when + name + " part");
+                      }
+                    }
+                    const Result<ListPage> page = store.list(kDefaultCollection);
+                    if (!page.ok() || page->entries.size() != 4) wrong.push_back(when + "list");
+                  };
+                  const io::Nanos begin = world.now();
+                  Lsn last = 0;
+                  for (const std::size_t size : kSizes) {
+                    const auto lsn = put_buffered(store, std::to_string(size), noise(size, size));
+                    if (!lsn.ok()) wrong.push_back(lsn.error().to_string());
+                    if (lsn.ok()) last = *lsn;
+                  }
+                  took = world.now() - begin;
+                  visible_before_durable = store.status().last_lsn < last;
+                  look("at once: ");
+                  // Sealed, its writes and flushes under way.
+                  for (int i = 0; i < 30; ++i) {
+                    world.sleep(1'000'000);
+                    look("after " + std::to_string(i) + " ms: ");
+                  }
+                  if (!store.sync().ok()) wrong.push_back("sync");
+                  if (store.status().last_lsn < last) wrong.push_back("not durable after sync");
+                  look("after sync: ");
+                  if (!store.checkpoint().ok()) wrong.push_back("checkpoint");
+                  look("after the checkpoint: ");
+                },
+                options) == "");
+    REQUIRE(wrong == std::vector<std::string>());
+    REQUIRE(took < 1'000'000);
+    REQUIRE(visible_before_durable);
+  }
+}
+
+TEST_CASE("buffered: durable by itself after a short time") {
+  World world;
+  bool before = true;
+  bool after = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    const Result<Lsn> lsn = put_buffered(store, "a", noise(5000, 1));
+    if (!lsn.ok()) return;
+    before = store.status().last_lsn >= *lsn;
+    world.sleep(12'000'000 + 3 * kFlushTime);
+    after = store.status().last_lsn >= *lsn;
+  }) == "");
+  REQUIRE_FALSE(before);
+  REQUIRE(after);
+}
+
+TEST_CASE("buffered: many small commits become few groups") {
+  World world;
+  std::uint64_t groups = 0;
+  bool good = true;
+  REQUIRE(world.with_store([&](Store& store) {
+    const std::uint64_t before = counter(store, "commit_groups");
+    for (int i = 0; i < 100; ++i) good = good && put_buffered(store, crowd_name(i), "x").ok();
+    good = good && store.sync().ok();
+    groups = counter(store, "commit_groups") - before;
+  }) == "");
+  REQUIRE(good);
+  REQUIRE(groups <= 2);
+}
+
+TEST_CASE("buffered: a large open group is sealed before its time") {
+  World world;
+  std::uint64_t written = 0;
+  REQUIRE(world.with_store([&](Store& store) {
+    const std::uint64_t before = counter(store, "commit_groups");
+    for (int i = 0; i < 3; ++i)
+      put_buffered(store, crowd_name(i), noise(900'000, i)).status().ignore();
+    written = counter(store, "commit_groups") - before;
+  }) == "");
+  REQUIRE(written >= 1);
+}
+
+// What is left after a power failure must be the first so many commits.
+void require_prefix(World& world, int commits, int promised) {
+  int present = 0;
+  bool gap = false;
+  std::string findings = "fsck failed";
+  REQUIRE(world.with_store([&](Store& store) {
+    for (int i = 0; i < commits; ++i) {
+      const bool there = get(store, crowd_name(i)) == noise(3000 + i, i);
+      if (there && present < i) gap = true;
+      if (there) present = i + 1;
+    }
+    findings = deep_findings(store);
+  }) == "");
+  CAPTURE(present, promised);
+  REQUIRE_FALSE(gap);
+  REQUIRE(present >= promised);
+  REQUIRE(findings == "");
+}
+
+TEST_CASE("buffered: a crash takes a suffix, and nothing before the last durable commit") {
+  const std::uint64_t first = GENERATE(range(1, 41));
+  World world(first);
+  io::Rng rng(first);
+  int done = 0;
+  int promised = 0;
+  bool good = true;
+  REQUIRE(world.with_store([&](Store& store) {
+    const int commits = 5 + static_cast<int>(rng.below(40));
+    for (; done < commits && good; ++done) {
+      Transaction t;
+      t.put(kDefaultCollection, crowd_name(done), noise(3000 + done, done));
+      const bool durable = rng.chance(1, 12);
+      good = durable ? store.commit(std::move(t)).ok() : store.commit(std::move(t), kBuffered).ok();
+      if (durable) promised = done + 1;
+      if (rng.chance(1, 15)) {
+        good = good && store.sync().ok();
+        promised = done + 1;
+      }
+      if (rng.chance(1, 4)) world.sleep(static_cast<io::Nanos>(rng.below(15'000'000)));
+      if (rng.chance(1, 20)) good = good && store.checkpoint().ok();
+    }
+    world.system().power_cut();
+  }) == "");
+  CAPTURE(first);
+  REQUIRE(good);
+  require_prefix(world, done, promised);
+}
+
+TEST_CASE("buffered: a guard that fails is answered at once, on state that may be lost") {
+  World world;
+  io::Nanos took = 0;
+  std::optional<ErrorCode> code;
+  bool called = false;
+  REQUIRE(world.with_store([&](Store& store) {
+    put_buffered(store, "a", "1").status().ignore();
+    const io::Nanos begin = world.now();
+    Transaction t;
+    t.expect_absent(kDefaultCollection, "a");
+    t.put(kDefaultCollection, "a", "2");
+    code = code_of(store.commit(std::move(t), kBuffered));
+    Transaction again;
+    again.expect_absent(kDefaultCollection, "a");
+    again.put(kDefaultCollection, "a", "3");
+    store.submit(
+        std::move(again),
+        [&](const Result<Lsn>& lsn) { called = code_of(lsn) == ErrorCode::kConflict; }, kBuffered);
+    world.sleep(1);
+    took = world.now() - begin;
+  }) == "");
+  REQUIRE(code == ErrorCode::kConflict);
+  REQUIRE(called);
+  REQUIRE(took < 1'000'000);
+}
+
+TEST_CASE("buffered: a durable commit that fails on buffered state makes that durable first") {
+  World world;
+  std::optional<ErrorCode> code;
+  Lsn durable = 0;
+  Lsn rests_on = 1;
+  REQUIRE(world.with_store([&](Store& store) {
+    const Result<Lsn> lsn = put_buffered(store, "a", "1");
+    rests_on = lsn.ok() ? *lsn : kMaxLsn;
+    Transaction t;
+    t.expect_absent(kDefaultCollection, "a");
+    t.put(kDefaultCollection, "a", "2");
+    code = code_of(store.commit(std::move(t)));
+    durable = store.status().last_lsn;
+  }) == "");
+  REQUIRE(code == ErrorCode::kConflict);
+  REQUIRE(durable >= rests_on);  // R14
+}
+
+TEST_CASE("buffered: payloads are the caller's again when it is answered") {
+  World world;
+  std::string back;
+  REQUIRE(world.with_store([&](Store& store) {
+    std::string bytes = noise(400'000, 7);
+    Transaction t;
+    t.put(kDefaultCollection, "a", bytes);
+    if (!store.commit(std::move(t), kBuffered).ok()) return;
+    bytes.assign(bytes.size(), 'x');
+    back = get(store, "a");
+    store.sync().ignore();
+    if (back == noise(400'000, 7)) back = get(store, "a");
+  }) == "");
+  REQUIRE((back == noise(400'000, 7)));
+}
+
+TEST_CASE("buffered: bytes in flight are bounded, and waiting for them seals what is buffered") {
+  World world;
+  RuntimeOptions options;
+  options.max_transaction = 100'000;
+  options.max_in_flight = 100'000;
+  io::Nanos took = 0;
+  bool good = true;
+  REQUIRE(world.with_store(
+              [&](Store& store) {
+                good = put_buffered(store, "a", noise(90'000, 1)).ok();
+                const io::Nanos begin = world.now();
+                good = good && put_buffered(store, "b", noise(90'000, 2)).ok();
+                took = world.now() - begin;
+              },
+              options) == "");
+  REQUIRE(good);
+  REQUIRE(took > 0);
+  REQUIRE(took < 3 * kFlushTime);
+}
+
+TEST_CASE("buffered: one that cannot be made durable turns the store read-only, and is told") {
+  StoreFixture fixture;
+  FaultySystem faulty(fixture.memory);
+  fixture.system = &faulty;
+  std::optional<Store> store(fixture.open());
+  REQUIRE(put(*store, "durable", "1").ok());
+  // Makes the first zone; another one may be made ahead of need.
+  REQUIRE(put(*store, "other", noise(20'000, 1)).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  for (int i = 0; i < 4; ++i) faulty.fault(fixture.device(i)).writes = true;
+  const std::string value = noise(20'000, 3);
+  REQUIRE(message_of(put_buffered(*store, "buffered", value).status()) == "");
+  // It has been answered; sync() finds out.
+  REQUIRE(code_of(store->sync()) == ErrorCode::kIo);
+  REQUIRE(store->status().read_only);
+  // Nobody misses the news: it is the answer to every durable commit and sync() from now on.
+  REQUIRE(code_of(store->sync()) == ErrorCode::kIo);
+  const Result<Lsn> next = put(*store, "next", "2");
+  REQUIRE(code_of(next) == ErrorCode::kIo);
+  CHECK(next.error().message.find("may be lost") != std::string::npos);
+  std::optional<ErrorCode> told;
+  std::atomic<bool> answered{false};
+  Transaction t;
+  t.put(kDefaultCollection, "next", "2");
+  store->submit(std::move(t), [&](const Result<Lsn>& lsn) {
+    told = code_of(lsn);
+    answered = true;
+  });
+  while (!answered) std::this_thread::yield();
+  REQUIRE(told == ErrorCode::kIo);
+  REQUIRE(code_of(put_buffered(*store, "next", "2")) == ErrorCode::kReadOnly);
+  // A reader does not go back in time.
+  REQUIRE(get(*store, "durable") == "1");
+  REQUIRE((get(*store, "buffered") == value));
+  REQUIRE(code_of(store->close()) == ErrorCode::kIo);
+  store.reset();
+  for (int i = 0; i < 4; ++i) faulty.fault(fixture.device(i)).writes = false;
+  Store again = fixture.open();
+  REQUIRE(get(again, "durable") == "1");
+  REQUIRE(again.sync().ok());
+  REQUIRE(deep_findings(again) == "");
+}
+
+TEST_CASE("buffered: the loss of devices that the profile survives is nobody's loss") {
+  StoreFixture fixture;
+  FaultySystem faulty(fixture.memory);
+  fixture.system = &faulty;
+  Store store = fixture.open();
+  faulty.fault(fixture.device(1)).writes = true;
+  const std::string value = noise(20'000, 3);
+  REQUIRE(put_buffered(store, "a", value).ok());
+  REQUIRE((get(store, "a") == value));
+  REQUIRE(store.sync().ok());
+  REQUIRE((get(store, "a") == value));
+  REQUIRE(state_of(store, fixture.device(1)) == "failed");
+}
+
+TEST_CASE("sync: with nothing buffered it is no I/O; read-only and closed stores") {
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "a", "1").ok());
+    const std::uint64_t before = counter(store, "commit_groups");
+    REQUIRE(store.sync().ok());
+    REQUIRE(counter(store, "commit_groups") == before);
+    REQUIRE(store.close().ok());
+    REQUIRE(code_of(store.sync()) == ErrorCode::kClosed);
+  }
+  Store store = fixture.open(Access::kReadOnly);
+  REQUIRE(store.sync().ok());
+  REQUIRE(code_of(put_buffered(store, "a", "2")) == ErrorCode::kReadOnly);
+}
+
+TEST_CASE("buffered: close() makes it durable") {
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    REQUIRE(put_buffered(store, "a", noise(9000, 1)).ok());
+    REQUIRE(counter(store, "txc_buffered_count") == 1);
+    REQUIRE(store.close().ok());
+  }
+  Store store = fixture.open();
+  REQUIRE((get(store, "a") == noise(9000, 1)));
+}
+
+// A value that says its number, of a size that goes with it.
+std::string numbered(std::uint64_t number) {
+  const std::size_t sizes[] = {40, 3000, 30'000, 150'000};
+  std::string value = std::to_string(number) + ":";
+  value.resize(sizes[number % 4], static_cast<char>('a' + number % 26));
+  return value;
+}
+
+TEST_CASE("buffered: readers see whole values that never go back, whoever writes how") {
+  FormatOptions format = small_format();
+  format.device_size = 32_MiB;
+  StoreFixture fixture(format);
+  Store store = fixture.open(Access::kReadWrite, busy_runtime());
+  REQUIRE(put(store, "shared", numbered(0)).ok());
+  std::atomic<bool> stop{false};
+  std::atomic<int> wrong{0};
+  std::vector<std::thread> threads;
+  std::atomic<std::uint64_t> written{0};
+  for (int reader = 0; reader < 2; ++reader) {
+    threads.emplace_back([&] {
+      std::uint64_t newest = 0;
+      while (!stop) {
+        const std::uint64_t before = written;
+        const std::string value = get(store, "shared");
+        const std::uint64_t number = std::strtoull(value.c_str(), nullptr, 10);
+        // What was answered before the read began is seen by it.
+        if (value != numbered(number) || number < newest || number < before) ++wrong;
+        newest = number;
+      }
+    });
+  }
+  threads.emplace_back([&] {
+    while (!stop) {
+      if (!store.sync().ok()) ++wrong;
+      std::this_thread::yield();
+    }
+  });
+  threads.emplace_back([&] {
+    while (!stop) {
+      if (!store.checkpoint().ok()) ++wrong;
+    }
+  });
+  io::Rng rng(3);
+  for (std::uint64_t number = 1; number <= 400; ++number) {
+    Transaction t;
+    t.put(kDefaultCollection, "shared", numbered(number));
+    const bool buffered = !rng.chance(1, 5);
+    const Result<Lsn> lsn =
+        buffered ? store.commit(std::move(t), kBuffered) : store.commit(std::move(t));
+    if (!lsn.ok()) ++wrong;
+    written = number;
+    if (get(store, "shared") != numbered(number)) ++wrong;
+  }
+  stop = true;
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(wrong == 0);
+  REQUIRE(store.sync().ok());
+  REQUIRE(deep_findings(store) == "");
+}
+
+}  // namespace
+}  // namespace hexad::testing

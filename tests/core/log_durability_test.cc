@@ -1,0 +1,309 @@
+// LogDurability: when a durable commit is answered, and what a crash may take then; cells before
+// the log where that is asked for, or where too much would be unproven (C7).
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <set>
+
+#include "core/hexad.h"
+#include "io/sim_system.h"
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+RuntimeOptions with(LogDurability durability) {
+  RuntimeOptions options;
+  options.log_durability = durability;
+  return options;
+}
+
+// 4+2 on six simulated disks whose requests take 30 times as long as those of the fast one.
+class World {
+ public:
+  enum class Fast : std::uint8_t { kDirectory, kDataDevices };
+
+  explicit World(Fast fast = Fast::kDirectory) {
+    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
+    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
+    directory_ = pattern;
+    FormatOptions format;
+    format.log_size = 4_MiB;
+    format.fast_directories = {(directory_ / "fast").string()};
+    log_ = format.fast_directories[0] + "/log";
+    for (int i = 0; i < 6; ++i) {
+      format.devices.push_back("dev" + std::to_string(i));
+      system_.add_disk(format.devices.back(), 16_MiB);
+    }
+    system_.add_disk(log_, 8_MiB);
+    std::string problem;
+    system_.run([&] {
+      const Result<PoolDescription> made = Store::format(format, &system_);
+      if (made.ok()) pool_ = *made;
+      if (!made.ok()) problem = made.error().to_string();
+    });
+    REQUIRE(problem == "");
+    if (fast == Fast::kDataDevices) system_.disk(log_).vanish();
+    system_.set_hook([this](const io::SimOp& op) -> std::optional<io::FaultKind> {
+      if (op.op == io::IoOp::kWrite) writes_.push_back({op.disk, op.offset});
+      return std::nullopt;
+    });
+  }
+  ~World() { std::filesystem::remove_all(directory_); }
+
+  template <typename Use>
+  std::string with_store(LogDurability durability, const Use& use) {
+    std::string problem;
+    system_.run([&] {
+      Result<Store> store = Store::open(pool_, with(durability), &system_);
+      if (!store.ok()) {
+        problem = store.error().to_string();
+        return;
+      }
+      use(*store);
+    });
+    return problem;
+  }
+  void slow_down() {
+    for (const std::string& name : pool_.devices) {
+      io::Fault fault;
+      fault.kind = io::FaultKind::kSlow;
+      fault.amount = 30;
+      fault.times = io::Fault::kForever;
+      system_.disk(name).inject(fault);
+    }
+  }
+  void speed_up() {
+    for (const std::string& name : pool_.devices) system_.disk(name).clear_faults();
+  }
+  io::Nanos now() { return system_.clock().now(); }
+  void sleep(io::Nanos time) { system_.executor().sleep_for(time); }
+  io::SimSystem& system() { return system_; }
+  io::SimDisk& log_disk() { return system_.disk(log_); }
+  const std::string& log_name() const { return log_; }
+
+  struct Write {
+    std::string disk;
+    std::uint64_t offset = 0;
+  };
+  std::vector<Write>& writes() { return writes_; }
+
+ private:
+  io::SimSystem system_;
+  std::filesystem::path directory_;
+  std::string log_;
+  PoolDescription pool_;
+  std::vector<Write> writes_;
+};
+
+struct Answer {
+  bool good = false;
+  io::Nanos took = 0;
+  Lsn lsn = 0;
+  Lsn durable = 0;        // when it was answered
+  Lsn durable_later = 0;  // 50 ms later
+  bool readable = false;
+  std::string note;
+};
+
+Answer one_commit(World& world, LogDurability durability) {
+  Answer answer;
+  REQUIRE(world.with_store(durability, [&](Store& store) {
+    answer.good = put(store, "first", "1").ok();
+    world.sleep(100'000'000);
+    world.slow_down();
+    const io::Nanos begin = world.now();
+    const Result<Lsn> lsn = put(store, "second", noise(200, 2));
+    answer.took = world.now() - begin;
+    answer.good = answer.good && lsn.ok();
+    answer.lsn = lsn.ok() ? *lsn : 0;
+    answer.durable = store.status().last_lsn;
+    answer.readable = get(store, "second") == noise(200, 2);
+    world.sleep(50'000'000);
+    answer.durable_later = store.status().last_lsn;
+    for (const std::string& note : store.status().notes) {
+      if (note.find("log durability is fast") == 0) answer.note = note;
+    }
+    world.speed_up();
+  }) == "");
+  return answer;
+}
+
+TEST_CASE("log durability: full waits for all copies, fast for the fast one") {
+  World world;
+  const Answer full = one_commit(world, LogDurability::kFull);
+  REQUIRE(full.good);
+  REQUIRE(full.durable == full.lsn);
+  REQUIRE(full.note == "");
+
+  const Answer fast = one_commit(world, LogDurability::kFast);
+  REQUIRE(fast.good);
+  REQUIRE(fast.durable < fast.lsn);
+  REQUIRE(fast.readable);
+  REQUIRE(fast.durable_later >= fast.lsn);
+  REQUIRE(fast.took * 5 < full.took);
+  REQUIRE(fast.note.find("50 ms") != std::string::npos);
+}
+
+TEST_CASE("log durability: without a fast device, fast is full") {
+  World world(World::Fast::kDataDevices);
+  const Answer fast = one_commit(world, LogDurability::kFast);
+  REQUIRE(fast.good);
+  REQUIRE(fast.durable == fast.lsn);
+  REQUIRE(fast.note.find("full durability is used") != std::string::npos);
+}
+
+TEST_CASE("log durability: a crash alone takes nothing that was answered") {
+  World world;
+  bool good = false;
+  REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
+    good = put(store, "first", "1").ok();
+    world.slow_down();
+    for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+    world.system().power_cut();
+  }) == "");
+  world.speed_up();
+  REQUIRE(good);
+  int found = 0;
+  REQUIRE(world.with_store(LogDurability::kFull, [&](Store& store) {
+    for (int i = 0; i < 5; ++i) found += get(store, std::to_string(i)) == "x" ? 1 : 0;
+  }) == "");
+  REQUIRE(found == 5);
+}
+
+TEST_CASE("log durability: the fast device and a crash take at most what was answered last") {
+  for (const bool wait : {false, true}) {
+    CAPTURE(wait);
+    World world;
+    bool good = false;
+    REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
+      good = put(store, "first", "1").ok();
+      world.slow_down();
+      for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+      if (wait) world.sleep(50'000'000);
+      world.system().power_cut();
+    }) == "");
+    world.speed_up();
+    REQUIRE(good);
+    world.log_disk().vanish();
+    int found = 0;
+    bool prefix = true;
+    std::string first;
+    std::string findings;
+    REQUIRE(world.with_store(LogDurability::kFull, [&](Store& store) {
+      first = get(store, "first");
+      for (int i = 0; i < 5; ++i) {
+        const bool there = get(store, std::to_string(i)) == "x";
+        prefix = prefix && (!there || found == i);
+        found += there ? 1 : 0;
+      }
+      findings = deep_findings(store);
+    }) == "");
+    REQUIRE(first == "1");
+    REQUIRE(prefix);
+    REQUIRE(findings == "");
+    if (wait) REQUIRE(found == 5);
+  }
+}
+
+TEST_CASE("log durability: the loss of the fast device while open loses nothing") {
+  World world;
+  bool good = false;
+  REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
+    good = put(store, "first", "1").ok();
+    world.slow_down();
+    for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+    world.log_disk().vanish();
+    world.speed_up();
+    good = good && put(store, "last", noise(9000, 3)).ok();
+    good = good && store.sync().ok();
+    for (int i = 0; i < 5; ++i) good = good && get(store, std::to_string(i)) == "x";
+    good = good && get(store, "last") == noise(9000, 3);
+  }) == "");
+  REQUIRE(good);
+}
+
+TEST_CASE("log durability: commits wait for a copy that takes longer than the loss window") {
+  World world;
+  std::vector<Lsn> behind;
+  bool good = true;
+  REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
+    good = put(store, "first", "1").ok();
+    for (const char* name : {"dev0", "dev1", "dev2", "dev3", "dev4", "dev5"}) {
+      io::Fault fault;
+      fault.kind = io::FaultKind::kSlow;
+      fault.amount = 3000;  // 100 ms and more
+      fault.times = io::Fault::kForever;
+      world.system().disk(name).inject(fault);
+    }
+    for (int i = 0; i < 12; ++i) {
+      const io::Nanos begin = world.now();
+      const Result<Lsn> lsn = put(store, "a", std::to_string(i));
+      good = good && lsn.ok();
+      // Whoever is answered after 50 ms finds no older answer that is still in danger.
+      if (lsn.ok() && world.now() - begin > 50'000'000) {
+        behind.push_back(*lsn - store.status().last_lsn);
+      }
+      world.sleep(15'000'000);
+    }
+    world.speed_up();
+  }) == "");
+  REQUIRE(good);
+  REQUIRE_FALSE(behind.empty());
+  for (const Lsn commits : behind) REQUIRE(commits <= 4);
+}
+
+TEST_CASE("log durability: data-first writes the log when the cells are durable") {
+  World world;
+  bool good = false;
+  std::uint64_t rounds = 0;
+  REQUIRE(world.with_store(LogDurability::kDataFirst, [&](Store& store) {
+    good = put(store, "first", noise(400'000, 1)).ok();
+    const std::uint64_t before = counter(store, "commit_rounds");
+    world.writes().clear();
+    good = good && put(store, "second", noise(400'000, 2)).ok();
+    rounds = counter(store, "commit_rounds") - before;
+    // Nothing to prove, nothing ahead: one round.
+    good = good && put(store, "third", "inline").ok();
+    rounds = 10 * rounds + counter(store, "commit_rounds") - before - rounds;
+    good = good && get(store, "second") == noise(400'000, 2);
+  }) == "");
+  REQUIRE(good);
+  REQUIRE(rounds == 21);
+  // The six cells of the stripe stand before the first block of the log.
+  std::size_t before = 0;
+  while (before < world.writes().size() && world.writes()[before].disk != world.log_name()) {
+    ++before;
+  }
+  REQUIRE(before == 6);
+}
+
+TEST_CASE("lane: a transaction of more than 64 MiB writes its cells first (R8)") {
+  FormatOptions format = small_format();
+  format.device_size = 48_MiB;
+  StoreFixture fixture(format);
+  RuntimeOptions options;
+  options.max_transaction = 128_MiB;
+  options.max_in_flight = 256_MiB;
+  options.cache_size = 0;
+  Store store = fixture.open(Access::kReadWrite, options);
+  const auto rounds_of = [&](std::size_t mebibytes) {
+    const std::uint64_t before = counter(store, "commit_rounds");
+    const std::uint64_t groups = counter(store, "commit_groups");
+    const std::string value = noise(1_MiB, mebibytes);
+    Transaction t;
+    for (std::size_t i = 0; i < mebibytes; ++i) {
+      t.put(kDefaultCollection, std::to_string(i), value);
+    }
+    REQUIRE(store.commit(std::move(t)).ok());
+    REQUIRE((get(store, std::to_string(mebibytes - 1)) == value));
+    return counter(store, "commit_rounds") - before -
+           (counter(store, "commit_groups") - groups - 1);
+  };
+  REQUIRE(rounds_of(1) == 1);
+  REQUIRE(rounds_of(40) == 1);  // 60 MiB of cells
+  REQUIRE(rounds_of(45) == 2);  // 67.5 MiB
+  REQUIRE(deep_findings(store) == "");
+}
+
+}  // namespace
+}  // namespace hexad::testing
