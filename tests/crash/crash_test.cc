@@ -99,17 +99,17 @@ TEST_CASE("crash: answers that wait for the fast copy of the log alone") {
   CrashWorldOptions options;
   options.seed = 6;
   options.log_durability = LogDurability::kFast;
-  options.transactions = 48;
+  options.transactions = 32;
   CrashWorld world(options);
   world.run();
-  enumerate(world, subsets(6, 4, 8, 1), "crash-fast-log");
+  enumerate(world, subsets(6, 3, 4, 1), "crash-fast-log");
 }
 
 TEST_CASE("crash: cells first, then the log") {
   CrashWorldOptions options;
   options.seed = 7;
   options.log_durability = LogDurability::kDataFirst;
-  options.transactions = 48;
+  options.transactions = 32;
   CrashWorld world(options);
   world.run();
   enumerate(world, subsets(7, 4, 8, 1), "crash-data-first");
