@@ -36,9 +36,10 @@ struct Survey {
   std::vector<std::string> fast_directories;
 };
 
-// Opens every path; those that fail are in the result with their problem. The store is the one
-// that most labels name. Errors: kNotFound (no path has a label of a store; the message lists
-// each), kBusy (a device is in use), kInvalidArgument (no paths).
+// Opens every path; those that fail are in the result with their problem, and so are those whose
+// label contradicts itself or the labels of its store. The store is the one that most labels name.
+// Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a device is in
+// use), kInvalidArgument (no paths).
 Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system);
 
 // The survey's devices under the newest root. `members` gets a row for each of the root's table;
