@@ -78,9 +78,10 @@ Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
 // Labels that contradict themselves are problems of their devices.
 void check_labels(std::vector<SurveyedDevice>& devices) {
   for (SurveyedDevice& device : devices) {
-    if (!device.label.has_value() || device.problem.has_value()) continue;
+    if (!device.label.has_value()) continue;
     const Result<PoolOptions> options = decode_pool_options(device.label->pool_options);
     const Status status = options.ok() ? check_label(*device.label, *options) : options.status();
+    device.sound_label = status.ok();
     if (!status.ok()) device.problem = status.error().with_context(device.path);
   }
 }
@@ -131,7 +132,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   check_labels(survey.devices);
   std::map<Uuid, int> votes;
   for (const SurveyedDevice& device : survey.devices) {
-    if (device.label.has_value() && !device.problem.has_value()) ++votes[device.label->store];
+    if (device.sound_label) ++votes[device.label->store];
   }
   if (votes.empty()) {
     return Error{ErrorCode::kNotFound,
@@ -143,7 +144,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
                    return a.second < b.second;
                  })->first;
   for (const SurveyedDevice& device : survey.devices) {
-    if (device.problem.has_value() || device.label->store != survey.store) continue;
+    if (!device.sound_label || device.label->store != survey.store) continue;
     survey.label = *device.label;
     HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(device.label->pool_options));
     break;
@@ -159,7 +160,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   }
   check_labels(survey.devices);
   for (SurveyedDevice& device : survey.devices) {
-    if (device.problem.has_value() || device.label->store != survey.store) continue;
+    if (!device.sound_label || device.label->store != survey.store) continue;
     const Status same = check_same_shape(survey.label, *device.label);
     if (!same.ok()) device.problem = same.error().with_context(device.path);
   }

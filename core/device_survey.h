@@ -22,6 +22,7 @@ struct SurveyedDevice {
   std::string path;
   std::unique_ptr<io::Device> device;  // null: could not be opened
   std::optional<alloc::Label> label;   // nothing: not readable
+  bool sound_label = false;            // the label does not contradict itself
   std::optional<Error> problem;        // of opening, label or roots
   std::optional<Error> damaged_copy;   // the other label copy is not as good
   std::vector<alloc::Root> roots;

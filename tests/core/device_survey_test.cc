@@ -171,6 +171,15 @@ TEST_CASE("device_survey: too few roots are an error that lists what is wrong wi
   }
 }
 
+TEST_CASE("device_survey: devices whose roots are all gone are still those of a store") {
+  StoreFixture fixture;
+  const Bytes zeros(2 * alloc::kHeaderSlotSize);
+  for (std::size_t i = 0; i < 6; ++i) fixture.media(i)->write(alloc::root_offset(0), zeros);
+  Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  REQUIRE(survey.options.devices.size() == 7);
+  REQUIRE(code_of(assign_members(survey)) == ErrorCode::kUnavailable);
+}
+
 TEST_CASE("device_survey: random bytes in the headers never do more than cost their device") {
   const std::uint64_t seed = GENERATE(range(1, 31));
   CAPTURE(seed);
