@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 #include <utility>
 
 namespace hexad::core {
@@ -31,6 +32,58 @@ SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System
   }
   found.roots = std::move(roots).value();
   return found;
+}
+
+// What the data path computes with stands twice, in the label's fields and in its pool options; a
+// label that says two things is no better than a damaged one.
+Status check_label(const alloc::Label& label, const PoolOptions& options) {
+  const ec::Profile& profile = options.profile;
+  const bool agree = label.k == profile.k && label.m == profile.m &&
+                     label.codec == static_cast<std::uint8_t>(profile.codec) &&
+                     label.packet_bytes == profile.packet_bytes;
+  if (!agree) {
+    return Error{ErrorCode::kCorruption,
+                 "the label's profile, " + std::to_string(label.k) + "+" + std::to_string(label.m) +
+                     ", is not that of its pool options, " + ec::to_string(profile),
+                 ""};
+  }
+  const std::uint32_t block = label.checksum_granularity;
+  if (block < label.layout.physical_block || block % label.layout.physical_block != 0) {
+    return Error{ErrorCode::kCorruption,
+                 "the label has checksum blocks of " + std::to_string(block) +
+                     " bytes on physical blocks of " + std::to_string(label.layout.physical_block),
+                 ""};
+  }
+  return {};
+}
+
+// Of two devices of one store.
+Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
+  const auto shape = [](const alloc::Label& label) {
+    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
+                      label.checksum_granularity, label.layout.physical_block, label.layout.unit);
+  };
+  const bool data =
+      first.role == alloc::DeviceRole::kData && other.role == alloc::DeviceRole::kData;
+  if (shape(first) == shape(other) &&
+      (!data || first.layout.slab_units == other.layout.slab_units)) {
+    return {};
+  }
+  return Error{
+      ErrorCode::kCorruption,
+      "its label describes the store otherwise than that of device " + std::to_string(first.device),
+      ""};
+}
+
+// Labels that contradict themselves are problems of their devices.
+void check_labels(std::vector<SurveyedDevice>& devices) {
+  for (SurveyedDevice& device : devices) {
+    if (!device.label.has_value()) continue;
+    const Result<PoolOptions> options = decode_pool_options(device.label->pool_options);
+    const Status status = options.ok() ? check_label(*device.label, *options) : options.status();
+    device.sound_label = status.ok();
+    if (!status.ok()) device.problem = status.error().with_context(device.path);
+  }
 }
 
 std::string list_problems(const std::vector<SurveyedDevice>& devices) {
@@ -76,9 +129,10 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
       return *device.problem;
     }
   }
+  check_labels(survey.devices);
   std::map<Uuid, int> votes;
   for (const SurveyedDevice& device : survey.devices) {
-    if (device.label.has_value()) ++votes[device.label->store];
+    if (device.sound_label) ++votes[device.label->store];
   }
   if (votes.empty()) {
     return Error{ErrorCode::kNotFound,
@@ -90,7 +144,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
                    return a.second < b.second;
                  })->first;
   for (const SurveyedDevice& device : survey.devices) {
-    if (!device.label.has_value() || device.label->store != survey.store) continue;
+    if (!device.sound_label || device.label->store != survey.store) continue;
     survey.label = *device.label;
     HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(device.label->pool_options));
     break;
@@ -103,6 +157,12 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
     if (device.problem.has_value() && device.problem->code == ErrorCode::kBusy) {
       return *device.problem;
     }
+  }
+  check_labels(survey.devices);
+  for (SurveyedDevice& device : survey.devices) {
+    if (!device.sound_label || device.label->store != survey.store) continue;
+    const Status same = check_same_shape(survey.label, *device.label);
+    if (!same.ok()) device.problem = same.error().with_context(device.path);
   }
   return survey;
 }

@@ -22,6 +22,7 @@ struct SurveyedDevice {
   std::string path;
   std::unique_ptr<io::Device> device;  // null: could not be opened
   std::optional<alloc::Label> label;   // nothing: not readable
+  bool sound_label = false;            // the label does not contradict itself
   std::optional<Error> problem;        // of opening, label or roots
   std::optional<Error> damaged_copy;   // the other label copy is not as good
   std::vector<alloc::Root> roots;
@@ -36,9 +37,10 @@ struct Survey {
   std::vector<std::string> fast_directories;
 };
 
-// Opens every path; those that fail are in the result with their problem. The store is the one
-// that most labels name. Errors: kNotFound (no path has a label of a store; the message lists
-// each), kBusy (a device is in use), kInvalidArgument (no paths).
+// Opens every path; those that fail are in the result with their problem, and so are those whose
+// label contradicts itself or the labels of its store. The store is the one that most labels name.
+// Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a device is in
+// use), kInvalidArgument (no paths).
 Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system);
 
 // The survey's devices under the newest root. `members` gets a row for each of the root's table;

@@ -8,6 +8,7 @@
 #include "alloc/foreign_signature.h"
 #include "alloc/label.h"
 #include "alloc/root.h"
+#include "base/aligned_buffer.h"
 #include "core/pool_options.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
@@ -139,12 +140,6 @@ Status write_all(const FormatOptions& options, io::System& system,
     }
   }
 
-  kv::LmdbOptions index;
-  index.dir = fast_index_path(options.fast_directories.front());
-  index.uuid = store;
-  HEXAD_TRY(kv::remove_lmdb_index(index.dir));
-  HEXAD_TRY(kv::open_lmdb_index(index, system.executor()).status());
-
   const std::string pool_options = encode_pool_options(pooled);
   if (pool_options.size() > alloc::kMaxPoolOptions) {
     return Error{ErrorCode::kTooBig,
@@ -152,9 +147,20 @@ Status write_all(const FormatOptions& options, io::System& system,
                      " bytes in the label",
                  "Use fewer devices or shorter fast directory paths."};
   }
+
+  kv::LmdbOptions index;
+  index.dir = fast_index_path(options.fast_directories.front());
+  index.uuid = store;
+  HEXAD_TRY(kv::remove_lmdb_index(index.dir));
+  HEXAD_TRY(kv::open_lmdb_index(index, system.executor()).status());
+  const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
   for (NewDevice& target : targets) {
     HEXAD_TRY(kv::format_log_area(
         {target.device.get(), target.layout.log_offset, target.layout.log_size}));
+    // An older store's root may have a higher epoch. Left there it would pass for the newest of the
+    // device, and each root of ours would be written over the only one before it.
+    HEXAD_TRY(
+        target.device->write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable));
     HEXAD_TRY(alloc::write_root(*target.device, root));
   }
   for (DeviceId id = 0; id < targets.size(); ++id) {

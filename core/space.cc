@@ -24,48 +24,59 @@ Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, 
   }
 }
 
-Status Space::load_zone(const alloc::ZoneImage& image) {
-  const io::Lock lock(mutex_);
-  HEXAD_TRY(zones_.load_zone(image));
-  for (const alloc::ZoneSlot& slot : image.slots) {
+// What a zone from the index or the log says, before any offset is computed from it: slabs that the
+// devices have and no other zone does, all of the one length. A device that is not in the table is
+// let pass: its cells are missing.
+Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                         std::uint32_t units) const {
+  if (units != slab_units_) {
+    return Error{ErrorCode::kCorruption,
+                 "zone " + std::to_string(zone) + ": slabs of " + std::to_string(units) +
+                     " units, those of the devices have " + std::to_string(slab_units_),
+                 "Run hexad fsck."};
+  }
+  for (const alloc::ZoneSlot& slot : slots) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (members_.at(i).id != slot.device) continue;
       if (slot.slab >= slab_taken_[i].size() || slab_taken_[i][slot.slab]) {
         return Error{ErrorCode::kCorruption,
-                     "zone " + std::to_string(image.zone) + ": " + alloc::to_string(slot) +
+                     "zone " + std::to_string(zone) + ": " + alloc::to_string(slot) +
                          " does not exist or belongs to another zone",
                      "Run hexad fsck."};
       }
-      slab_taken_[i][slot.slab] = true;
     }
   }
+  return {};
+}
+
+Status Space::load_zone(const alloc::ZoneImage& image) {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY(check_zone(image.zone, image.slots, image.units));
+  HEXAD_TRY(zones_.load_zone(image));
+  set_taken(image.slots, true);
   next_zone_ = std::max(next_zone_, image.zone + 1);
   return {};
 }
 
 Status Space::add_zone(const ZoneCreation& creation) {
-  alloc::ZoneImage image;
-  image.zone = creation.zone;
-  image.slots = creation.slots;
-  image.units = creation.units;
-  {
-    const io::Lock lock(mutex_);
-    HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
-    set_taken(creation.slots, true);
-    under_way_.erase(creation.zone);
-    next_zone_ = std::max(next_zone_, creation.zone + 1);
-  }
+  const io::Lock lock(mutex_);
+  return add_checked(creation);
+}
+
+Status Space::add_checked(const ZoneCreation& creation) {
+  HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
+  set_taken(creation.slots, true);
+  under_way_.erase(creation.zone);
+  next_zone_ = std::max(next_zone_, creation.zone + 1);
   return {};
 }
 
 Status Space::replay_zones(const LogRecord& record) {
+  const io::Lock lock(mutex_);
   for (const ZoneCreation& creation : record.zones) {
-    bool known = false;
-    {
-      const io::Lock lock(mutex_);
-      known = zones_.slots(creation.zone) != nullptr;
-    }
-    if (!known) HEXAD_TRY(add_zone(creation));
+    if (zones_.slots(creation.zone) != nullptr) continue;
+    HEXAD_TRY(check_zone(creation.zone, creation.slots, creation.units));
+    HEXAD_TRY(add_checked(creation));
   }
   return {};
 }
@@ -374,7 +385,12 @@ Status Space::write_headers(const ZoneCreation& creation) {
   // handled; a header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
   for (const io::IoRequest& request : batch.requests) written += request.status.ok() ? 1 : 0;
-  return written < shape_.k() ? batch.first_error() : Status();
+  if (written >= shape_.k()) return {};
+  HEXAD_TRY(batch.first_error());
+  return Error{ErrorCode::kUnavailable,
+               "a zone needs " + std::to_string(shape_.k()) + " devices to begin with, " +
+                   std::to_string(written) + " are left",
+               ""};
 }
 
 bool Space::wants_zone() {

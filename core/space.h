@@ -30,11 +30,13 @@ class Space : public StripeMap {
         LogBlobs& log_blobs);
 
   // --- opening ---
+  // Errors: kCorruption (slabs that do not exist, of another length, or another zone's).
   Status load_zone(const alloc::ZoneImage& image);
   // Zones, allocations and frees of one record; nothing that the zone's image already has.
   // Errors: kCorruption.
   Status replay(Lsn lsn, const LogRecord& record);
   // The zones of a record alone, before it is known whether the record counts; and back again.
+  // Errors: as load_zone().
   Status replay_zones(const LogRecord& record);
   Status drop_zones(const LogRecord& record);
   // What the record allocated was never written to `device`, which had left by then.
@@ -104,9 +106,14 @@ class Space : public StripeMap {
   void heal(const CellPlace& place, ByteView cell) override;
 
  private:
+  // All of these under the lock.
+  Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                    std::uint32_t units) const;
+  Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
+
   Status zero_slabs(const ZoneCreation& creation);
   Status write_headers(const ZoneCreation& creation);
 

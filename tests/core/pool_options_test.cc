@@ -2,8 +2,6 @@
 
 #include <catch2/catch.hpp>
 
-#include "core/shape.h"
-
 namespace hexad::core {
 namespace {
 
@@ -55,9 +53,6 @@ TEST_CASE("pool_options: changed bytes are refused or decode to something that e
     }
   }
 }
-
-// The example of doc/format.md#stripes.
-static_assert(stripe_rotation(300, 6) == 4);
 
 }  // namespace
 }  // namespace hexad::core
