@@ -52,8 +52,8 @@ class Members {
   io::Device* device(DeviceId id) const;  // null when not usable
   // From now on the device is not used. Idempotent. Any thread.
   void lose(DeviceId id, const std::string& why);
-  // The device has failed and is used all the same, for reading: there are too few without it. Shown
-  // as failed. Any thread.
+  // The device has failed and is used all the same, for reading: there are too few without it.
+  // Shown as failed. Any thread.
   void blame(DeviceId id, const std::string& why);
   // Something about a usable device that people should see; it goes on being used. Any thread.
   void note(DeviceId id, const std::string& what);
