@@ -56,8 +56,8 @@ class Store {
   // commit() would have returned. Payloads are borrowed until then.
   void submit(Transaction&& transaction, const CommitCallback& done,
               const CommitOptions& options = {});
-  // The same for coroutines: `co_await` gives the Result<Lsn>. `resume_on`: where the coroutine goes
-  // on; empty: on the thread that callbacks run on.
+  // The same for coroutines: `co_await` gives the Result<Lsn>. `resume_on`: where the coroutine
+  // goes on; empty: on the thread that callbacks run on.
   CommitAwaiter commit_async(Transaction&& transaction, const CommitOptions& options = {},
                              ResumeOn resume_on = {});
   // Returns when every commit that began before it is durable. Errors: kIo (the store has turned
