@@ -274,7 +274,9 @@ class Management(PoolTest):
 
     def test_perf_dump_is_json(self):
         dump = self.ok("perf", "dump", self.pool).json
-        self.assertEqual(set(dump), {"counters", "since_open"})
+        self.assertEqual(set(dump), {"counters", "since_open", "latencies"})
+        self.assertEqual(set(dump["latencies"]["commit_lat"]), {"avgcount", "sum", "avgtime"})
+        self.assertGreater(dump["latencies"]["commit_lat"]["avgcount"], 0)
         self.assertEqual(set(dump["counters"]), set(dump["since_open"]))
         self.assertGreater(len(dump["counters"]), 0)
 

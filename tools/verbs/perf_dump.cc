@@ -9,14 +9,14 @@ namespace hexad::tools {
 
 namespace {
 
-// Pairs of counters once more as BlueStore shows them: in seconds, since opening.
+// Pairs of counters once more as BlueStore shows them: in seconds, over the life of the store.
 void add_latencies(Json& result) {
   constexpr std::string_view kSum = "_ns";
   Json latencies = Json::object();
-  for (const auto& [name, sum] : result["since_open"].items()) {
+  for (const auto& [name, sum] : result["counters"].items()) {
     if (!name.ends_with("_lat_ns")) continue;
     const std::string base = name.substr(0, name.size() - kSum.size());
-    const auto count = result["since_open"][base + "_count"].get<std::uint64_t>();
+    const auto count = result["counters"][base + "_count"].get<std::uint64_t>();
     const double seconds = sum.get<double>() / 1e9;
     latencies[base] = {{"avgcount", count},
                        {"sum", seconds},
