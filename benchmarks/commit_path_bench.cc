@@ -89,18 +89,23 @@ void check_room(const bench::Plan& plan) {
 
 bench::Settings settings_of(const Arguments& arguments, const bench::Plan& plan,
                             const std::optional<std::string>& fio) {
-  return {{"commit", arguments.commit},
-          {"kernel", kernel()},
-          {"disk", disk_of(plan.directory)},
-          {"processors", fmt::format("{}", std::thread::hardware_concurrency())},
-          {"load average at the start", load_average()},
-          {"fio", fio.value_or("missing")},
-          {"pool", fmt::format("4+2 over six files of {} MiB, block and unit 4 KiB, one fast "
-                               "directory, log on three devices, all other options default",
-                               plan.device_size / 1_MiB)},
-          {"data", "incompressible"},
-          {"runs", fmt::format("medians of {} in turn with fio, {:g} s each (least..most)",
-                               plan.repetitions, plan.seconds)}};
+  bench::Settings settings;
+  if (arguments.quick) settings.emplace_back("a quick run", "these figures mean nothing");
+  const bench::Settings rest = {
+      {"commit", arguments.commit},
+      {"kernel", kernel()},
+      {"disk", disk_of(plan.directory)},
+      {"processors", fmt::format("{}", std::thread::hardware_concurrency())},
+      {"load average at the start", load_average()},
+      {"fio", fio.value_or("missing")},
+      {"pool", fmt::format("4+2 over six files of {} MiB, block and unit 4 KiB, one fast "
+                           "directory, log on three devices, all other options default",
+                           plan.device_size / 1_MiB)},
+      {"data", "incompressible"},
+      {"runs", fmt::format("medians of {} in turn with fio, {:g} s each (least..most)",
+                           plan.repetitions, plan.seconds)}};
+  settings.insert(settings.end(), rest.begin(), rest.end());
+  return settings;
 }
 
 // Loud when there is none: a table without ratios looks complete.

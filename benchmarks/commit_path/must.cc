@@ -1,10 +1,12 @@
 #include "benchmarks/commit_path/must.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <mutex>
+#include <thread>
 
 namespace hexad::bench {
 
@@ -13,14 +15,30 @@ namespace {
 std::mutex mutex;
 std::filesystem::path to_remove;  // guarded by mutex; empty: none
 
+// Blocked everywhere else, so that one thread gets them and may do what a handler may not.
+void clean_up_on_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    die("interrupted");
+  }).detach();
+}
+
 }  // namespace
 
 WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
   std::string pattern = (parent / "hexad-commit-path-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) die("cannot make a directory in " + parent.string());
   path_ = pattern;
-  const std::lock_guard<std::mutex> lock(mutex);
-  to_remove = path_;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    to_remove = path_;
+  }
+  clean_up_on_signals();
 }
 
 WorkingDirectory::~WorkingDirectory() {
