@@ -1,0 +1,89 @@
+// Changes of what is there: small overwrites in large objects, deletes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "benchmarks/commit_path/bench_state.h"
+#include "benchmarks/commit_path/must.h"
+#include "io/rng.h"
+
+namespace hexad::bench {
+
+namespace {
+
+constexpr std::uint64_t kBatch = 64;
+constexpr const char* kLarge = "large";
+
+void overwrite(Bench& bench, BenchPool& pool, std::uint64_t objects, unsigned in_flight,
+               double bar) {
+  const std::string id = fmt::format("overwrite_4k_{}", in_flight);
+  if (!bench.wants(id)) return;
+  const Bytes data = noise(4_KiB, 7);
+  io::Rng rng(in_flight);  // one submitter: one thread draws
+  bench.add({id,
+             fmt::format("4 KiB overwrite inside 4 MiB objects, {} in flight", in_flight),
+             "k/s",
+             Bar::value_at_least(bar),
+             "",
+             1,
+             {}},
+            [&] {
+              must(pool.store().checkpoint());
+              const Measured measured = submit_for(
+                  pool.store(), {bench.plan().seconds, 1, in_flight},
+                  [&](Transaction& t, std::uint64_t) {
+                    const std::string name = object_name(kLarge, rng.below(objects));
+                    const std::uint64_t offset = rng.below(4_MiB / 4_KiB) * 4_KiB;
+                    t.write(kDefaultCollection, name, offset, data, Hint::kIncompressible);
+                  });
+              Sample sample = sample_of(measured, {1, 4_KiB});
+              sample.value = thousands_per_second(measured, 1);
+              return sample;
+            });
+}
+
+}  // namespace
+
+void measure_overwrites(Bench& bench, BenchPool& pool) {
+  if (!bench.wants("overwrite_4k_1") && !bench.wants("overwrite_4k_32")) return;
+  // Half of what may live: each overwritten block takes room of its own until its page is
+  // rewritten.
+  const std::uint64_t objects = std::clamp<std::uint64_t>(pool.live_limit() / 2 / 4_MiB, 1, 64);
+  put_all(pool.store(), kLarge, objects, 4_MiB);
+  overwrite(bench, pool, objects, 1, 7);
+  overwrite(bench, pool, objects, 32, 60);
+  remove_all(pool.store(), kLarge, objects);
+}
+
+void measure_deletes(Bench& bench, BenchPool& pool) {
+  if (!bench.wants("delete_batch")) return;
+  // As many as the bar asks for in the time of a run, as far as there is room.
+  const auto wanted = static_cast<std::uint64_t>(200'000 * std::min(bench.plan().seconds, 2.0));
+  const std::uint64_t objects =
+      std::max(kBatch, std::min(pool.live_limit() / 4_KiB, wanted) / kBatch * kBatch);
+  bench.add({"delete_batch",
+             "delete of 4 KiB objects in transactions of 64, 16 in flight",
+             "k/s",
+             Bar::value_at_least(200),
+             "",
+             1,
+             {}},
+            [&] {
+              put_all(pool.store(), "doomed", objects, 4_KiB);
+              // Long enough for all of them; the limit ends it.
+              const Measured measured = submit_for(
+                  pool.store(), {3600, 2, 16, objects / kBatch},
+                  [&](Transaction& t, std::uint64_t index) {
+                    for (std::uint64_t i = 0; i < kBatch; ++i) {
+                      t.remove(kDefaultCollection, object_name("doomed", index * kBatch + i));
+                    }
+                  });
+              must(pool.store().checkpoint());
+              Sample sample = sample_of(measured, {kBatch, 0});
+              sample.value = thousands_per_second(measured, kBatch);
+              return sample;
+            });
+}
+
+}  // namespace hexad::bench

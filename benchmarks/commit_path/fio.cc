@@ -1,0 +1,91 @@
+#include "benchmarks/commit_path/fio.h"
+
+#include <fmt/format.h>
+#include <sys/wait.h>
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "benchmarks/commit_path/must.h"
+
+namespace hexad::bench {
+
+namespace {
+
+// For the shell, whatever is in it.
+std::string shell_word(const std::string& word) {
+  std::string result = "'";
+  for (const char c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return result + "'";
+}
+
+struct Output {
+  std::string text;
+  bool ok = false;
+};
+
+Output output_of(const std::string& command) {
+  Output output;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return output;
+  std::array<char, 4096> piece;
+  while (const std::size_t got = fread(piece.data(), 1, piece.size(), pipe)) {
+    output.text.append(piece.data(), got);
+  }
+  const int status = pclose(pipe);
+  output.ok = WIFEXITED(status) && WEXITSTATUS(status) == 0;
+  return output;
+}
+
+}  // namespace
+
+std::optional<std::string> fio_version() {
+  Output output = output_of("fio --version 2>/dev/null");
+  if (!output.ok) return std::nullopt;
+  while (!output.text.empty() && output.text.back() == '\n') output.text.pop_back();
+  return output.text;
+}
+
+FioResult run_fio(const std::vector<std::string>& files, double seconds,
+                  const std::vector<std::string>& arguments) {
+  std::string names;
+  for (const std::string& file : files) {
+    if (!names.empty()) names += ':';
+    for (const char c : file) names += c == ':' ? std::string("\\:") : std::string(1, c);
+  }
+  // Milliseconds, because fio takes whole numbers.
+  std::string command = fmt::format(
+      "fio --name=ceiling --output-format=json --direct=1 --norandommap --randseed=1"
+      " --time_based --runtime={}ms --filename={}",
+      std::lround(seconds * 1000), shell_word(names));
+  for (const std::string& argument : arguments) command += " " + shell_word("--" + argument);
+  const Output output = output_of(command);
+  const std::optional<FioResult> result = parse_fio(output.text);
+  if (!output.ok || !result.has_value()) die("this did not work: " + command + "\n" + output.text);
+  return *result;
+}
+
+std::optional<FioResult> parse_fio(const std::string& output) {
+  // Notes may stand before the JSON.
+  const std::size_t begin = output.find('{');
+  if (begin == std::string::npos) return std::nullopt;
+  const nlohmann::json json = nlohmann::json::parse(output.substr(begin), nullptr, false);
+  if (json.is_discarded() || !json.contains("jobs") || json["jobs"].empty()) return std::nullopt;
+  const nlohmann::json& job = json["jobs"][0];
+  for (const char* direction : {"read", "write"}) {
+    if (!job.contains(direction)) continue;
+    const nlohmann::json& side = job[direction];
+    if (side.value("total_ios", 0) == 0) continue;
+    FioResult result;
+    result.operations_per_second = side.value("iops", 0.0);
+    result.bytes_per_second = side.value("bw_bytes", 0.0);
+    const nlohmann::json::json_pointer p50("/clat_ns/percentile/50.000000");
+    if (side.contains(p50)) result.p50_us = side[p50].get<double>() / 1000;
+    return result;
+  }
+  return std::nullopt;
+}
+
+}  // namespace hexad::bench

@@ -1,0 +1,61 @@
+#include "benchmarks/commit_path/must.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <mutex>
+#include <thread>
+
+namespace hexad::bench {
+
+namespace {
+
+std::mutex mutex;
+std::filesystem::path to_remove;  // guarded by mutex; empty: none
+
+// Blocked everywhere else, so that one thread gets them and may do what a handler may not.
+void clean_up_on_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
+  pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  std::thread([signals] {
+    int signal = 0;
+    sigwait(&signals, &signal);
+    die("interrupted");
+  }).detach();
+}
+
+}  // namespace
+
+WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
+  std::string pattern = (parent / "hexad-commit-path-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) die("cannot make a directory in " + parent.string());
+  path_ = pattern;
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    to_remove = path_;
+  }
+  clean_up_on_signals();
+}
+
+WorkingDirectory::~WorkingDirectory() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+  to_remove.clear();
+}
+
+void die(const std::string& message) {
+  // Kept locked: whoever fails at the same time waits here for the end.
+  static std::mutex last;
+  last.lock();
+  std::fprintf(stderr, "commit_path_bench: %s\n", message.c_str());
+  std::error_code ignored;
+  if (!to_remove.empty()) std::filesystem::remove_all(to_remove, ignored);
+  _exit(1);
+}
+
+}  // namespace hexad::bench
