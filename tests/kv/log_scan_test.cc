@@ -246,6 +246,50 @@ TEST_CASE("log_scan: two blocks of one epoch after one block are damage") {
   REQUIRE(copies.scan().damage.find("two blocks of epoch 1") != std::string::npos);
 }
 
+TEST_CASE("log_scan: a block whose predecessor was another one at that place does not follow") {
+  Copies copies(2, 64);
+  LogWriter writer = copies.writer();
+  fill(copies, writer, 2);
+  LogWriterOptions options;
+  options.last = writer.last();
+  options.tail = writer.tail();
+  LogWriter twin = copies.writer(options);
+  // The blocks of LSN 3 are equally long; that of LSN 4 is the successor of the one that is gone.
+  PreparedBlock gone = *put(writer, 2, 10);
+  PreparedBlock successor = *put(writer, 2, 10);
+  const std::string other(10, '!');
+  const std::string_view views[] = {other};
+  PreparedBlock there = *twin.prepare(3, views, 2);
+  REQUIRE(there.point().position == gone.point().position);
+  copies.write(there);
+  copies.write(successor);
+  const LogScan scan = copies.scan();
+  REQUIRE(scan.end == there.point());
+  REQUIRE(scan.abandoned == 1);
+}
+
+TEST_CASE("log_scan: a block of an older epoch, or of a newer one, does not follow") {
+  for (const Epoch epoch : {1, 3}) {
+    CAPTURE(epoch);
+    Copies copies(2, 64);
+    LogWriter writer = copies.writer();
+    fill(copies, writer, 2);
+    PreparedBlock fence = *writer.fence(writer.last(), 2);
+    copies.write(fence);
+    LogWriterOptions options;
+    options.last = writer.last();
+    options.tail = writer.tail();
+    options.epoch = epoch;
+    LogWriter stranger = copies.writer(options);
+    PreparedBlock block = *put(stranger, 2);
+    copies.write(block);
+    const LogScan scan = copies.scan();
+    REQUIRE(scan.end == fence.point());
+    // A newer epoch began with a fence, and that is missing.
+    REQUIRE(check_log_scan(scan).ok() == (epoch < 2));
+  }
+}
+
 TEST_CASE("log_scan: a root older than the log is damage") {
   Copies copies(1, 64);
   LogWriter writer = copies.writer();

@@ -1,0 +1,174 @@
+// The rules of checkpoints and recovery (doc/testing.md#mutations): what a crash leaves of the tail
+// and of the log, and what an opening makes of it.
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/core/rules_world.h"
+
+namespace hexad::testing {
+namespace {
+
+// --- R4, R5 ---
+
+TEST_CASE("rules: R5 the log is not written over before the root that trims it is durable") {
+  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    CAPTURE(seed);
+    World world({.seed = seed});
+    int acknowledged = 0;
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      constexpr int kBefore = 60;
+      for (int i = 0; i < kBefore; ++i) {
+        if (!store.commit(put_of(std::to_string(i), "small")).ok()) return "before";
+      }
+      // Commits write into caches that there are not; only the root asks for more. It reaches no
+      // disk, but for one, perhaps, and that takes its time.
+      world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+        if (op.op != io::IoOp::kWrite || op.mode != io::WriteMode::kDurable) return std::nullopt;
+        return op.disk == world.log() ? FaultKind::kHang : FaultKind::kWriteLost;
+      });
+      auto checkpoint =
+          world.system().executor().start("checkpoint", [&] { store.checkpoint().ignore(); });
+      world.sleep();
+      auto commits = world.system().executor().start("commits", [&] {
+        for (int i = kBefore; i < 400; ++i) {
+          if (!store.commit(put_of(std::to_string(i), "small")).ok()) return;
+          acknowledged = i;
+        }
+      });
+      world.sleep();
+      world.power_cut();
+      checkpoint->join();
+      commits->join();
+      return acknowledged > kBefore ? "" : "nothing was acknowledged";
+    }) == "");
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      for (int i = 0; i <= acknowledged; ++i) {
+        if (text(store, std::to_string(i)) != "small") return std::to_string(i);
+      }
+      return findings(store);
+    }) == "");
+    REQUIRE(acknowledged < 256);  // blocks in the log
+  }
+}
+
+TEST_CASE("rules: R6 a death in a shared stripe is replayed") {
+  World world;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    Transaction t;
+    for (int i = 0; i < 8; ++i) t.put(kDefaultCollection, std::to_string(i), noise(6000, i));
+    if (!store.commit(std::move(t)).ok() || !store.checkpoint().ok()) return "commit";
+    if (store.stat(kDefaultCollection, "3")->placement != "pack") return "not in a shared stripe";
+    Transaction removal;
+    removal.remove(kDefaultCollection, "3");
+    const bool good = store.commit(std::move(removal)).ok();
+    world.power_cut();
+    return good ? "" : "remove";
+  }) == "");
+  REQUIRE(world.with_store(findings) == "");
+}
+
+// --- R7, R8 ---
+
+TEST_CASE("rules: R7 a tail without k good cells is cut, and stays cut") {
+  World world;
+  Answer lost;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    if (!store.commit(put_of("before", noise(kLarge, 1))).ok()) return "before";
+    // Three cells are lost, and a fourth is not there yet: nobody is told.
+    int cells = 0;
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (!is_cell(op)) return std::nullopt;
+      ++cells;
+      if (cells == 4) return FaultKind::kHang;
+      if (cells < 4) return FaultKind::kWriteLost;
+      return std::nullopt;
+    });
+    store.submit(put_of("tail", noise(kLarge, 2)), lost.callback());
+    world.sleep();
+    const bool early = lost.given;
+    world.power_cut();
+    return early ? "told early" : "";
+  }) == "");
+  // What comes next takes its LSN, in another epoch.
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    if (store.stat(kDefaultCollection, "tail").ok()) return "kept without its data";
+    if (text(store, "before") != noise(kLarge, 1)) return "before";
+    if (!store.commit(put_of("after", noise(kLarge, 3))).ok()) return "after";
+    world.power_cut();
+    return "";
+  }) == "");
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    if (store.stat(kDefaultCollection, "tail").ok()) return "it came back";
+    if (text(store, "before") != noise(kLarge, 1)) return "before";
+    if (text(store, "after") != noise(kLarge, 3)) return "after";
+    return findings(store);
+  }) == "");
+}
+
+TEST_CASE("rules: R7 R8 a tail with k good cells is kept, and whole after opening") {
+  World world;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    int cells = 0;
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (is_cell(op) && ++cells <= 2) return FaultKind::kWriteLost;
+      return std::nullopt;
+    });
+    const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
+    world.power_cut();
+    return good ? "" : "commit";
+  }) == "");
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    // Before a reader could have healed anything.
+    if (const std::string found = findings(store); !found.empty()) return found;
+    return text(store, "tail") == noise(kLarge, 2) ? "" : "tail";
+  }) == "");
+}
+
+TEST_CASE("rules: R8 what was healed stays healed when the power fails after opening") {
+  for (std::uint64_t seed = 1; seed <= 8; ++seed) {
+    CAPTURE(seed);
+    World world({.volatile_caches = true, .seed = seed});
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      int cells = 0;
+      world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+        if (is_cell(op) && ++cells <= 2) return FaultKind::kWriteLost;
+        return std::nullopt;
+      });
+      const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
+      world.power_cut();
+      return good ? "" : "commit";
+    }) == "");
+    REQUIRE(world.with_store([&](Store&) -> std::string {
+      world.power_cut();
+      return "";
+    }) == "");
+    REQUIRE(world.with_store(findings) == "");
+  }
+}
+
+TEST_CASE("rules: R8 a block that one copy of the log had is on all of them after opening") {
+  World world;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (is_small(op) && op.disk != world.log()) return FaultKind::kWriteLost;
+      return std::nullopt;
+    });
+    const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
+    world.power_cut();
+    return good ? "" : "commit";
+  }) == "");
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    const bool good = text(store, "tail") == noise(kLarge, 2);
+    world.power_cut();
+    return good ? "" : "tail";
+  }) == "");
+  // Now without the copy that had it.
+  world.system().disk(world.log()).vanish();
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    return text(store, "tail") == noise(kLarge, 2) ? "" : "tail";
+  }) == "");
+}
+
+}  // namespace
+}  // namespace hexad::testing
