@@ -47,8 +47,7 @@ def rows(facts):
         f"{counters['compress_skipped_count']} not tried)"
     )
     yield "on devices, per user byte", (
-        f"{ratio(space['used'], user)} (4+2 alone: 1.500; files are rounded up to "
-        "4 units of 4 KiB)"
+        f"{ratio(space['used'], user)} (4+2 without compression: 1.500)"
     )
     yield "written, per user byte", ", ".join(
         f"{label} {ratio(counters[name], facts['bytes'])}"
