@@ -94,7 +94,7 @@ Status Engine::sync() {
   if (lane_ == nullptr) return {};
   if (closed_.load(std::memory_order_acquire)) return writable();
   const Lsn last = lane_->stopped().has_value() ? lane_->durable() : lane_->next_lsn() - 1;
-  const Status durable = lane_->wait_durable(last);
+  Status durable = lane_->wait_durable(last);
   HEXAD_TRY(lost_buffered());
   return durable;
 }

@@ -322,23 +322,23 @@ Status Lane::wait_durable(Lsn lsn, Copies copies) {
 }
 
 void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
-  Status now;
-  bool later = false;
+  std::optional<Status> now;  // nothing: later
   {
     const io::Lock lock(mutex_);
-    if (answered_ < lsn && !stopped_.has_value()) {
+    if (answered_ >= lsn) {
+      now = ok_status();
+    } else if (stopped_.has_value()) {
+      now = Status(*stopped_);
+    } else {
       wanted_ = std::max(wanted_, lsn);
-      waiters_.emplace(lsn, std::move(done));
-      later = true;
-    } else if (answered_ < lsn) {
-      now = *stopped_;
+      waiters_.emplace(lsn, done);
     }
   }
-  if (later) {
+  if (!now.has_value()) {
     pump();
     return;
   }
-  post([done = std::move(done), now] { done(now); });
+  post([done = std::move(done), now = *std::move(now)] { done(now); });
 }
 
 Status Lane::record_watermark() {

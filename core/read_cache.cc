@@ -53,7 +53,7 @@ void tell(ReadCache::Count count, bool hit, std::uint64_t* hits, std::uint64_t* 
 std::uint64_t memory_of(const CachedRecord& record) {
   std::uint64_t bytes = sizeof(CachedRecord) + 2 * S3Fifo::kAllocation;
   for (const auto& [name, value] : record.object.attributes) {
-    bytes += kNode + sizeof(name) + sizeof(value) + heap_of(name) + heap_of(value);
+    bytes += kNode + 2 * sizeof(std::string) + heap_of(name) + heap_of(value);
   }
   return bytes + heap_of_extents(record.object.extents) + heap_of_extents(record.page) +
          heap_of(record.stat.placement);
