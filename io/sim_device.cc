@@ -110,7 +110,7 @@ SimDevice::SimDevice(SimDisk& disk, OpenMode mode, SimQueue& queue)
   geometry_.physical_block = disk.options().physical_block;
   geometry_.size = round_down(disk.size(), geometry_.logical_block);
   geometry_.volatile_cache = disk.options().volatile_cache;
-  geometry_.flush_domain = static_cast<std::uint64_t>(disk.options().flush_domain + 1);
+  geometry_.flush_domain = static_cast<std::uint64_t>(disk.options().flush_domain) + 1;
   if (mode == OpenMode::kReadWrite) {
     disk_.writer_ = true;
   } else {
