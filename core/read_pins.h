@@ -75,7 +75,7 @@ class ReadPins {
     const Lsn first = newest();
     const auto start = reinterpret_cast<std::uintptr_t>(&first) * std::uint64_t{0x9E3779B97F4A7C15};
     for (std::size_t i = 0; i < kSlots; ++i) {
-      Slot& slot = slots_[((start >> 40) + i) % kSlots];
+      Slot& slot = (*slots_)[((start >> 40) + i) % kSlots];
       std::uint64_t expected = 0;
       if (!slot.pinned.compare_exchange_strong(expected, first + 1)) continue;  // P1
       Lsn lsn = first;
@@ -97,7 +97,7 @@ class ReadPins {
     const io::Lock lock(mutex_);
     limit_.store(std::max(limit_.load(), limit));  // P3
     Lsn oldest = limit;
-    for (const Slot& slot : slots_) {
+    for (const Slot& slot : *slots_) {
       const std::uint64_t pinned = slot.pinned.load();  // P4
       if (pinned != 0) oldest = std::min<Lsn>(oldest, pinned - 1);
     }
@@ -115,7 +115,8 @@ class ReadPins {
     others_.erase(others_.find(lsn));
   }
 
-  std::array<Slot, kSlots> slots_;
+  // On the heap: an engine may stand where the stack keeps no such alignment.
+  std::unique_ptr<std::array<Slot, kSlots>> slots_ = std::make_unique<std::array<Slot, kSlots>>();
   std::atomic<Lsn> limit_{0};  // of all reclaim() so far
   io::Mutex mutex_;            // one reclaim() at a time; others_
   std::multiset<Lsn> others_;

@@ -1,7 +1,6 @@
 #include "core/read_pins.h"
 
 #include <catch2/catch.hpp>
-#include <memory>
 #include <thread>
 #include <vector>
 
@@ -10,7 +9,6 @@
 namespace hexad::core {
 namespace {
 
-// Made on the heap: the slots of the pins want more alignment than instrumented stacks keep.
 struct Fixture {
   std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
   ReadPins pins{*executor};
@@ -26,8 +24,7 @@ struct Fixture {
 };
 
 TEST_CASE("read_pins: the oldest pin bounds what is reclaimed") {
-  const auto made = std::make_unique<Fixture>();
-  Fixture& fixture = *made;
+  Fixture fixture;
   REQUIRE(fixture.reclaimable(3) == 3);
   ReadPins::Pin first = fixture.pin(5);
   const ReadPins::Pin second = fixture.pin(7);
@@ -39,8 +36,7 @@ TEST_CASE("read_pins: the oldest pin bounds what is reclaimed") {
 }
 
 TEST_CASE("read_pins: a moved pin holds on, the one it was moved from does not") {
-  const auto made = std::make_unique<Fixture>();
-  Fixture& fixture = *made;
+  Fixture fixture;
   ReadPins::Pin outer;
   {
     ReadPins::Pin inner = fixture.pin(5);
@@ -53,8 +49,7 @@ TEST_CASE("read_pins: a moved pin holds on, the one it was moved from does not")
 }
 
 TEST_CASE("read_pins: a state below what is being reclaimed is not pinned") {
-  const auto made = std::make_unique<Fixture>();
-  Fixture& fixture = *made;
+  Fixture fixture;
   REQUIRE(fixture.reclaimable(10) == 10);
   Lsn answers[] = {8, 9, 10, 11};
   std::size_t asked = 0;
@@ -63,8 +58,7 @@ TEST_CASE("read_pins: a state below what is being reclaimed is not pinned") {
 }
 
 TEST_CASE("read_pins: more pins than slots count all the same, and LSN 0 is a state") {
-  const auto made = std::make_unique<Fixture>();
-  Fixture& fixture = *made;
+  Fixture fixture;
   for (const Lsn first : {Lsn{0}, Lsn{1000}}) {
     std::vector<ReadPins::Pin> pins;
     for (Lsn i = 0; i < 3 * ReadPins::kSlots; ++i) pins.push_back(fixture.pin(first + i));
@@ -82,8 +76,7 @@ TEST_CASE("read_pins: more pins than slots count all the same, and LSN 0 is a st
 // Space freed at f may be reused once `reclaimed` is at least f: then no reader may hold a state
 // below f.
 TEST_CASE("read_pins: while a state is pinned nothing freed after it is reclaimed") {
-  const auto made = std::make_unique<Fixture>();
-  Fixture& fixture = *made;
+  Fixture fixture;
   std::atomic<Lsn> durable{1};
   std::atomic<Lsn> reclaimed{0};
   std::atomic<bool> stop{false};
