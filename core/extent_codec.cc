@@ -4,6 +4,7 @@
 
 #include "alloc/device_layout.h"
 #include "base/units.h"
+#include "core/sum_codec.h"
 
 namespace hexad::core {
 namespace {
@@ -116,27 +117,6 @@ const char* extent_problem(const Extent& extent, std::uint64_t free_from, std::u
     return "it ends behind its blob";  // E4
   }
   return nullptr;
-}
-
-void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumType type) {
-  for (const std::uint64_t sum : sums) {
-    if (checksum_size(type) == 4) {
-      out.le32(static_cast<std::uint32_t>(sum));
-    } else {
-      out.le64(sum);
-    }
-  }
-}
-
-std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
-  std::vector<std::uint64_t> sums;
-  if (count > in.remaining() / checksum_size(type)) in.fail();
-  if (!in.ok()) return sums;
-  sums.reserve(count);
-  for (std::uint64_t i = 0; i < count; ++i) {
-    sums.push_back(checksum_size(type) == 4 ? in.le32() : in.le64());
-  }
-  return sums;
 }
 
 void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {

@@ -8,6 +8,7 @@
 #include "alloc/device_layout.h"
 #include "base/codec.h"
 #include "base/units.h"
+#include "core/sum_codec.h"
 
 namespace hexad::core {
 namespace {
@@ -21,26 +22,6 @@ constexpr std::uint8_t kHasSums = 0x02;
 constexpr std::uint8_t kIsPack = 0x04;
 constexpr std::uint8_t kUnusedFlags = 0xf8;
 constexpr std::uint64_t kMax32 = 0xffffffff;
-
-void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumType type) {
-  for (const std::uint64_t sum : sums) {
-    if (checksum_size(type) == 4) {
-      HEXAD_ASSERT(sum <= kMax32);
-      out.le32(static_cast<std::uint32_t>(sum));
-    } else {
-      out.le64(sum);
-    }
-  }
-}
-
-std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
-  std::vector<std::uint64_t> sums;
-  if (count > in.remaining() / checksum_size(type)) in.fail();
-  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
-    sums.push_back(checksum_size(type) == 4 ? in.le32() : in.le64());
-  }
-  return sums;
-}
 
 void encode_image(Encoder& out, const PostImage& image) {
   HEXAD_ASSERT(!image.key.empty() && image.key.size() <= kMaxKeySize);

@@ -3,6 +3,7 @@
 #include "base/checksum.h"
 #include "base/codec.h"
 #include "base/units.h"
+#include "core/sum_codec.h"
 
 namespace hexad::core {
 
@@ -55,13 +56,7 @@ std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shap
     out.varint(entry.offset);
     out.bytes(entry.owner);
   }
-  for (const std::uint64_t sum : footer.cell_sums) {
-    if (checksum_size(shape.checksum) == 4) {
-      out.le32(static_cast<std::uint32_t>(sum));
-    } else {
-      out.le64(sum);
-    }
-  }
+  encode_sums(out, footer.cell_sums, shape.checksum);
   const std::uint32_t crc = tail_crc(body);
   const auto length = static_cast<std::uint32_t>(body.size());
   out.le32(kMagic);
@@ -108,9 +103,7 @@ Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
     free_from = end;
     footer.entries.push_back(std::move(entry));
   }
-  for (std::uint32_t i = 0; i < shape.k && in.ok(); ++i) {
-    footer.cell_sums.push_back(checksum_size(shape.checksum) == 4 ? in.le32() : in.le64());
-  }
+  footer.cell_sums = decode_sums(in, shape.k, shape.checksum);
   HEXAD_TRY(in.finish("footer of a pack stripe"));
   return footer;
 }
