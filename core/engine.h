@@ -176,7 +176,7 @@ class Engine : public PlanSource {
 
   // engine_pack.cc
   Status pack_payloads();
-  Status pack_some(std::vector<YoungBlob> blobs);
+  Status pack_some(const std::vector<YoungBlob>& blobs);
   Status write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed);
 
   // engine_checkpoint.cc

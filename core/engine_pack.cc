@@ -7,14 +7,6 @@
 
 namespace hexad::core {
 
-namespace {
-
-// Payload of one packing record: bounds its size, and the cells in memory.
-constexpr std::uint64_t kPackBytes = 16 << 20;
-constexpr std::uint64_t kRecordShare = 2;
-
-}  // namespace
-
 // Precondition: no further payload goes into the log (Lane::allow_payloads). Under the checkpoint's
 // lock, so that nobody else packs.
 Status Engine::pack_payloads() {
@@ -24,34 +16,34 @@ Status Engine::pack_payloads() {
     HEXAD_TRY(lane_->drain());
   }
   for (;;) {
-    std::vector<YoungBlob> blobs = parts_.log_blobs->payloads(kPackBytes);
+    const std::vector<YoungBlob> blobs =
+        parts_.log_blobs->take_payloads(kPackBytes, lane_->max_packing_record());
     if (blobs.empty()) return {};
-    std::uint64_t record = 0;
-    std::size_t count = 0;
-    for (; count < blobs.size(); ++count) {
-      record += group_part_bound(blobs[count].stored->size(), parts_.shape->record);
-      if (count > 0 && record > lane_->max_record() / kRecordShare) break;
-    }
-    blobs.resize(count);
-    HEXAD_TRY(pack_some(std::move(blobs)));
+    HEXAD_TRY(pack_some(blobs));
   }
 }
 
 // The cells are durable before the record says where they are; until that record is durable the log
 // has the blobs. A crash in between leaves units that nobody names, and they are free again.
-Status Engine::pack_some(std::vector<YoungBlob> blobs) {
-  // What is reserved stays with the blobs until they have their place, or die.
-  for (YoungBlob& blob : blobs) blob.units = 0;
-  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_->place(std::move(blobs), 0));
-  const auto abandon = [&](const std::vector<StripeWrite>& stripes) {
-    for (const StripeWrite& stripe : stripes) parts_.space->abandon(stripe.where);
+Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
+  Result<PlacedBlobs> result = placer_->place(blobs, 0);
+  if (!result.ok()) {
+    parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
+    return result.status();
+  }
+  const PlacedBlobs placed = std::move(result).value();
+  // They stay in the log, with units reserved for them, before others can have these.
+  const auto take_back = [&] {
+    for (const YoungBlob& blob : blobs) parts_.space->reserve(blob.units);
+    for (const StripeWrite& stripe : placed.stripes) parts_.space->abandon(stripe.where);
+    parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
   };
   std::set<DeviceId> failed;
   Status written = write_stripes(placed.stripes, failed);
   // R13: they leave before anything rests on these cells.
   if (written.ok() && !failed.empty()) written = lose_devices(failed);
   if (!written.ok()) {
-    abandon(placed.stripes);
+    take_back();
     return written;
   }
 
@@ -85,12 +77,12 @@ Status Engine::pack_some(std::vector<YoungBlob> blobs) {
   const auto set_places = [&] {
     entered = true;
     for (const YoungPlace& place : kept) {
-      parts_.space->give_back(parts_.log_blobs->set_place(place));
+      HEXAD_ASSERT(parts_.log_blobs->set_place(place) == 0);
     }
   };
   const Result<Lsn> committed = commit_internal(fill, set_places, LogRoom::kPacking);
   if (!entered) {
-    abandon(placed.stripes);
+    take_back();
     return committed.status();
   }
   for (const alloc::Extent& where : unused) parts_.space->abandon(where);

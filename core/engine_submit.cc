@@ -127,7 +127,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     Submission* kept = &submission;
     HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
     lsn = submission.lsn;
-    if (!buffered) return lane_->wait_durable(lsn, Lane::Copies::kAnswered);
+    if (!buffered) return lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
     HEXAD_TRY(lane_->make_visible(lsn));
     return {};
   }();
@@ -143,7 +143,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   parts_.counters->add(CounterId::kTransactionsFailed);
   if (rests_on > 0) {
     HEXAD_TRY(buffered ? lane_->make_visible(rests_on)
-                       : lane_->wait_durable(rests_on, Lane::Copies::kAnswered));
+                       : lane_->wait_durable(rests_on, LsnWaiters::Until::kAnswered));
   }
   return told(status.error(), durability);
 }

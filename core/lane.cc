@@ -17,8 +17,8 @@ constexpr std::uint64_t kRecordFraming = 20;
 constexpr std::uint64_t kGroupFraming = 32;
 // Payloads that have no place yet take at most this part of the log.
 constexpr std::uint64_t kPayloadShare = 4;
-// Rounding of the records that pack payloads.
-constexpr std::uint64_t kPackingBlocks = 8;
+// A record that packs payloads takes at most this part of what a record may take.
+constexpr std::uint64_t kPackingShare = 2;
 // Buffered commits of so many bytes are worth a round of I/O of their own.
 constexpr std::uint64_t kBufferedBytes = 1 << 20;
 
@@ -50,6 +50,7 @@ Lane::Lane(io::Executor& executor, const StoreShape& shape, Members& members, Sp
       changed_(executor),
       log_(std::move(log)),
       gate_(members.flush_domains()),
+      sleepers_(executor),
       next_lsn_(log_.next_lsn()),
       durable_(next_lsn_ - 1),
       answered_(durable_),
@@ -68,12 +69,30 @@ std::uint64_t Lane::room_for(std::uint64_t bytes) const {
 // makes room: so much is left alone by everybody else.
 bool Lane::has_room(std::uint64_t room, bool packing) const {
   const std::uint64_t kept =
-      packing ? 0 : 2 * log_blobs_.packing_bytes() + kPackingBlocks * log_.block_size();
+      packing ? 0 : packing_room(log_blobs_.payload_bytes(), log_blobs_.packing_bytes());
   return log_.used() + reserved_ + kept + room <= log_.capacity() - log_.reserve();
+}
+
+// Of the records that pack `payload` bytes, whose places take `places` bytes to say. All but the
+// last are filled to a half at least, with the one or with the other.
+std::uint64_t Lane::packing_room(std::uint64_t payload, std::uint64_t places) const {
+  const std::uint64_t limit = record_limit() / kPackingShare;
+  const std::uint64_t records = 2 + 2 * (payload / kPackBytes) + 2 * (places / limit);
+  return records * (room_for(0) + 2 * std::uint64_t{log_.block_size()}) + 2 * places;
 }
 
 std::uint64_t Lane::max_record() {
   const io::Lock lock(mutex_);
+  return record_limit();
+}
+
+std::uint64_t Lane::max_packing_record() {
+  const io::Lock lock(mutex_);
+  return record_limit() / kPackingShare;
+}
+
+// Under the lock.
+std::uint64_t Lane::record_limit() const {
   const std::uint64_t share = (log_.capacity() - log_.reserve()) / 4;
   const std::uint64_t framing =
       kv::kLogHeaderSize + kv::kLogTrailerSize + kRecordFraming + log_.block_size();
@@ -170,21 +189,37 @@ std::vector<Submission> Lane::take_members() {
   return members;
 }
 
-// Under the lock: how many bytes of payload the log can take besides what is reserved in it.
-std::uint64_t Lane::payload_room(const std::vector<Submission>& members) const {
-  if (!payloads_allowed_) return 0;
+// Under the lock: how many bytes of payload the log can take besides what is reserved in it. They
+// are set aside, with what packing them takes, until the group has its block: others reserve
+// meanwhile (C4).
+Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members) {
+  if (!payloads_allowed_) return {};
   const std::uint64_t waiting = log_blobs_.payload_bytes();
   const std::uint64_t share = log_.capacity() / kPayloadShare;
-  if (waiting >= share) return 0;
+  if (waiting >= share) return {};
   std::uint64_t keys = 0;
+  std::uint64_t stored = 0;
+  std::uint64_t places = 0;
   for (const Submission& member : members) {
-    for (const YoungBlob& blob : member.young) keys += blob.owner.size();
+    for (const YoungBlob& blob : member.young) {
+      keys += blob.owner.size();
+      stored += blob.stored->size();
+      places += group_part_bound(blob.stored->size(), shape_.record);
+    }
   }
   // With half of the log used, a checkpoint is due, and what comes now should not be in its way.
   const std::uint64_t used = log_.used() + reserved_ + 2 * (keys + log_.block_size());
   const std::uint64_t half = (log_.capacity() - log_.reserve()) / 2;
-  if (used >= half) return 0;
-  return std::min({share - waiting, (half - used) / 4, kMaxGroupBytes});
+  if (stored == 0 || used >= half) return {};
+  PayloadRoom room;
+  room.payload = std::min({share - waiting, (half - used) / 4, kMaxGroupBytes, stored});
+  const std::uint64_t packing = log_blobs_.packing_bytes();
+  room.held = 2 * (room.payload + keys + log_.block_size()) +
+              packing_room(waiting + room.payload, packing + places) -
+              packing_room(waiting, packing);
+  if (!has_room(room.held)) return {};
+  reserved_ += room.held;
+  return room;
 }
 
 Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload_room) {
@@ -219,7 +254,7 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
 // (without), take a place in the log (under the lock again). One thread at a time (C5).
 CommitGroup* Lane::seal() {
   std::vector<Submission> members;
-  std::uint64_t room = 0;
+  PayloadRoom room;
   io::Nanos taken_at = 0;
   {
     const io::Lock lock(mutex_);
@@ -227,11 +262,13 @@ CommitGroup* Lane::seal() {
     taken_at = executor_.clock().now();
     sealing_ = true;
     members = take_members();
-    room = payload_room(members);
+    room = hold_payload_room(members);
   }
-  // A reservation that does not hold would be our own bug.
-  const Status placed = place_young(members, room);
-  HEXAD_ASSERT(placed.ok());
+  if (const Status placed = place_young(members, room.payload); !placed.ok()) {
+    // A reservation that did not hold: our own bug, but what is durable stays readable.
+    give_up(std::move(members), placed.error());
+    return nullptr;
+  }
   std::vector<std::string_view> records;
   for (Submission& member : members) {
     member.sealed = member.encoded + encode_group_part(member.record.group, shape_.record);
@@ -240,6 +277,7 @@ CommitGroup* Lane::seal() {
 
   const io::Lock lock(mutex_);
   sealing_ = false;
+  reserved_ -= room.held;
   changed_.notify_all();
   if (stopped_.has_value()) fail_members(members, *stopped_);
   if (pauses_ > 0 || stopped_.has_value()) {
@@ -254,7 +292,25 @@ CommitGroup* Lane::seal() {
   Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
   HEXAD_ASSERT(block.ok());  // C4
   counters_.add(CounterId::kGroups);
-  return admit(std::move(block).value(), std::move(members), taken_at);
+  CommitGroup* group = admit(std::move(block).value(), std::move(members), taken_at);
+  // Those who came meanwhile saw that somebody was sealing, and sleep.
+  if (may_seal()) sleepers_.wake_one(open_.front().lsn);
+  return group;
+}
+
+// Members of a group that cannot be sealed: they have LSNs, so everything behind them fails, too.
+void Lane::give_up(std::vector<Submission> members, const Error& why) {
+  {
+    const io::Lock lock(mutex_);
+    if (stopped_.has_value()) fail_members(members, *stopped_);
+    open_.insert(open_.begin(), std::make_move_iterator(members.begin()),
+                 std::make_move_iterator(members.end()));
+  }
+  stop(Error{ErrorCode::kUnknown, "a group of commits could not be sealed: " + why.message,
+             "Close the store and open it again; run hexad fsck."});
+  const io::Lock lock(mutex_);
+  sealing_ = false;  // not before: they have no places, and nobody else may seal them
+  changed_.notify_all();
 }
 
 // Under the lock.
@@ -305,15 +361,15 @@ void Lane::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
 }
 
-Status Lane::wait_durable(Lsn lsn, Copies copies) {
+Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
   for (;;) {
     {
       io::Lock lock(mutex_);
-      if ((copies == Copies::kAll ? durable_ : answered_) >= lsn) return {};
+      if ((until == LsnWaiters::Until::kDurable ? durable_ : answered_) >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, lsn);
       if (!may_seal()) {
-        changed_.wait(lock);
+        sleepers_.sleep(lock, lsn, until);
         continue;
       }
     }
@@ -450,6 +506,7 @@ void Lane::wait_idle() {
 }
 
 std::optional<Error> Lane::stopped() {
+  if (!has_stopped_.load(std::memory_order_acquire)) return std::nullopt;
   const io::Lock lock(mutex_);
   return stopped_;
 }

@@ -24,7 +24,8 @@
 //   C2  a callback runs once, in LSN order per group; after publish() of its transaction, but for
 //       answers before all copies are durable
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
-//   C4  the log has room for everything enqueued: sealing never has to wait for a trim
+//   C4  the log has room for everything enqueued, for the payloads of the group that is being
+//       sealed, and for the records that pack all payloads: none of them waits for a trim
 //   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
 //   C6  durable_ <= answered_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to
 //       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
@@ -57,6 +58,7 @@
 #include "core/flush_gate.h"
 #include "core/in_flight_cells.h"
 #include "core/log_record.h"
+#include "core/lsn_waiters.h"
 #include "core/members.h"
 #include "core/options.h"
 #include "core/shape.h"
@@ -66,6 +68,9 @@
 #include "kv/log_writer.h"
 
 namespace hexad::core {
+
+// Payload of one packing record, bytes: bounds its cells in memory.
+inline constexpr std::uint64_t kPackBytes = 16 << 20;
 
 // A transaction with its place in the order.
 struct Submission {
@@ -148,8 +153,7 @@ class Lane {
   Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
   // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast.
-  enum class Copies : std::uint8_t { kAnswered, kAll };
-  Status wait_durable(Lsn lsn, Copies copies = Copies::kAll);
+  Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
   // Runs `done` when `lsn` is answered, sealing up to there what can be sealed, or with the reason
   // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
@@ -171,6 +175,8 @@ class Lane {
   std::uint64_t log_capacity();
   // Largest record that a transaction may have, bytes.
   std::uint64_t max_record();
+  // How long a record may get that says where packed payloads are, bytes (C4).
+  std::uint64_t max_packing_record();
   Epoch epoch();
 
   // --- for checkpoints, under the sequencer's lock ---
@@ -210,6 +216,7 @@ class Lane {
   void repaired();
   // Fails everything that is not durable with `why`, for ever.
   void stop(const Error& why);
+  // No lock while it has not.
   std::optional<Error> stopped();
 
   // Runs `task` on a pool thread; the lane does not end before it has run.
@@ -223,8 +230,16 @@ class Lane {
   std::vector<Submission> take_members();
   // The places of the members' young blobs, into the record of the first. Without the lock.
   Status place_young(std::vector<Submission>& members, std::uint64_t payload_room);
+  void give_up(std::vector<Submission> members, const Error& why);
   void fail_members(std::vector<Submission>& members, const Error& why);
-  std::uint64_t payload_room(const std::vector<Submission>& members) const;
+  // What a group's payloads may take of the log, and what is set aside for that; bytes.
+  struct PayloadRoom {
+    std::uint64_t payload = 0;
+    std::uint64_t held = 0;
+  };
+  PayloadRoom hold_payload_room(const std::vector<Submission>& members);
+  std::uint64_t packing_room(std::uint64_t payload, std::uint64_t places) const;
+  std::uint64_t record_limit() const;
   CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at);
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
@@ -267,6 +282,7 @@ class Lane {
   std::uint64_t unproven_ = 0;  // of all groups in flight
   FlushGate gate_;
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
+  LsnWaiters sleepers_;  // in wait_durable()
   Lsn next_lsn_ = 1;
   Lsn durable_ = 0;
   Lsn answered_ = 0;  // durable_, or behind.over is missing
@@ -280,6 +296,7 @@ class Lane {
   std::uint64_t posted_ = 0;      // tasks that have not run yet
   std::uint64_t completing_ = 0;  // threads inside written(), flushed() or complete()
   std::optional<Error> stopped_;
+  std::atomic<bool> has_stopped_{false};  // the same, without the lock
 };
 
 }  // namespace hexad::core

@@ -68,6 +68,7 @@ void Lane::stop(const Error& why) {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) return;
     stopped_ = why;
+    has_stopped_.store(true, std::memory_order_release);
     const auto fail = [&](std::vector<Submission>& members) {
       for (Submission& member : members) {
         member.budget.reset();
@@ -81,6 +82,7 @@ void Lane::stop(const Error& why) {
       calls.emplace_back([waiter = std::move(waiter), why] { waiter(why); });
     }
     waiters_.clear();
+    sleepers_.wake_all();
     changed_.notify_all();
   }
   if (calls.empty()) return;

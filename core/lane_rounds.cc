@@ -327,6 +327,7 @@ void Lane::advance() {
     durable_ = std::max(durable_, group->last_lsn());
     recorded_ = std::max(recorded_, group->block.block.header.watermark);  // C3
   }
+  sleepers_.wake_reached(answered_, durable_);
   while (!waiters_.empty() && waiters_.begin()->first <= answered_) {
     waiters.push_back(std::move(waiters_.begin()->second));
     waiters_.erase(waiters_.begin());

@@ -92,17 +92,35 @@ ExtentList LogBlobs::resolve(ExtentList extents) const {
   return extents;
 }
 
-std::vector<YoungBlob> LogBlobs::payloads(std::uint64_t bytes) const {
+std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_t record_bytes) {
   const io::Lock lock(mutex_);
-  std::vector<YoungBlob> found;
+  std::vector<YoungBlob> taken;
   std::uint64_t total = 0;
-  for (const auto& [place, entry] : entries_) {
+  std::uint64_t record = 0;
+  for (auto& [place, entry] : entries_) {
     if (entry.dead || entry.place.has_value()) continue;
     total += entry.blob.stored->size();
-    if (!found.empty() && total > bytes) break;
-    found.push_back(entry.blob);
+    record += group_part_bound(entry.blob.stored->size(), shape_);
+    if (!taken.empty() && (total > bytes || record > record_bytes)) break;
+    taken.push_back(entry.blob);
+    entry.blob.units = 0;
   }
-  return found;
+  return taken;
+}
+
+std::uint64_t LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
+  const io::Lock lock(mutex_);
+  std::uint64_t units = 0;
+  for (const YoungBlob& blob : taken) {
+    Entry& entry = entries_.at(blob.place);
+    HEXAD_ASSERT(!entry.place.has_value());
+    if (entry.dead) {
+      units += blob.units;
+    } else {
+      entry.blob.units = blob.units;
+    }
+  }
+  return units;
 }
 
 std::uint64_t LogBlobs::payload_bytes() const {

@@ -46,10 +46,10 @@ class LogBlobs {
   // The blob rides in the log. True: it is dead already, and whoever reserved space for it gives
   // that back.
   bool add_payload(YoungBlob blob);
-  // Returns the units that were reserved while it was a payload.
+  // Returns the units that were reserved while it was a payload, unless they have been taken.
   std::uint32_t set_place(const YoungPlace& place);
   // A transaction has its LSN that gives the blob up. Returns the units that were reserved for it,
-  // 0 when it has a place or is not known yet.
+  // 0 when it has a place, is not known yet, or they have been taken.
   std::uint32_t kill(const LogPlace& place);
 
   struct Found {
@@ -63,8 +63,13 @@ class LogBlobs {
   Blob resolve(const Blob& blob) const;
   ExtentList resolve(ExtentList extents) const;
 
-  // Payloads without a place, the oldest first, until `bytes` of them.
-  std::vector<YoungBlob> payloads(std::uint64_t bytes) const;
+  // Payloads without a place, the oldest first: until `bytes` of them, or until what a record says
+  // of their places may be longer than `record_bytes`; always one when there is any. Units that are
+  // reserved for them go along, in YoungBlob::units, whatever becomes of the blobs meanwhile.
+  std::vector<YoungBlob> take_payloads(std::uint64_t bytes, std::uint64_t record_bytes);
+  // They stay payloads after all, and the units are theirs again. Returns the units of those that
+  // have been given up meanwhile.
+  std::uint64_t hand_back(const std::vector<YoungBlob>& taken);
   std::uint64_t payload_bytes() const;
   // What records that give all of them a place take at most.
   std::uint64_t packing_bytes() const;

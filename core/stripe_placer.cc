@@ -30,7 +30,7 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
   for (const PackPlan& pack : plan.packs) {
     status = place_pack(pack, blobs, placed);
     if (!status.ok() && status.error().code == ErrorCode::kNoSpace) {
-      // No run that long is free; what is reserved for each of them is.
+      // Not that much is free in one run; what is reserved for each of them is.
       for (const PackPlan::Slot& slot : pack.slots) plan.own_stripe.push_back(slot.item);
       status = {};
     }
@@ -55,9 +55,24 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
   return placed;
 }
 
+// Rounded up together, blobs and footer may need a unit more than is reserved for the blobs.
+Result<alloc::Extent> StripePlacer::allocate_pack(const PackPlan& plan,
+                                                  const std::vector<YoungBlob>& blobs) const {
+  std::uint32_t reserved = 0;
+  for (const PackPlan::Slot& slot : plan.slots) reserved += blobs[slot.item].units;
+  if (plan.units <= reserved) return space_.allocate_reserved(plan.units);
+  const std::uint32_t more = plan.units - reserved;
+  if (!space_.try_reserve(more)) {
+    return Error{ErrorCode::kNoSpace, "nothing free for the footer of a pack stripe", ""};
+  }
+  Result<alloc::Extent> where = space_.allocate_reserved(plan.units);
+  space_.give_back(more);
+  return where;
+}
+
 Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
                                 PlacedBlobs& placed) const {
-  HEXAD_TRY_ASSIGN(const alloc::Extent where, space_.allocate_reserved(plan.units));
+  HEXAD_TRY_ASSIGN(const alloc::Extent where, allocate_pack(plan, blobs));
   Result<PreparedBlob> built = build_pack(plan, blobs, shape_, codec_);
   if (!built.ok()) {
     space_.abandon(where);

@@ -7,6 +7,8 @@
 namespace hexad::core {
 namespace {
 
+constexpr std::uint64_t kAny = ~std::uint64_t{0};
+
 YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
   YoungBlob blob;
   blob.place = place;
@@ -113,7 +115,7 @@ TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arri
   CHECK(f.blobs.add_payload(young({5, 0}, 100, 3)));
   CHECK(f.blobs.find({5, 0})->dead);
   CHECK(f.blobs.payload_bytes() == 0);
-  CHECK(f.blobs.payloads(1000).empty());
+  CHECK(f.blobs.take_payloads(1000, kAny).empty());
   // The death has had its effect: a second one has none.
   CHECK(f.blobs.kill({5, 0}) == 0);
   // One that got a place with its group is freed by whoever killed it, by that place.
@@ -134,7 +136,9 @@ TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one")
   for (std::uint32_t i = 0; i < 5; ++i) f.blobs.add_payload(young({10 - i, 0}, 100));
   const auto lsns = [&](std::uint64_t bytes) {
     std::vector<Lsn> found;
-    for (const YoungBlob& blob : f.blobs.payloads(bytes)) found.push_back(blob.place.lsn);
+    const std::vector<YoungBlob> taken = f.blobs.take_payloads(bytes, kAny);
+    for (const YoungBlob& blob : taken) found.push_back(blob.place.lsn);
+    CHECK(f.blobs.hand_back(taken) == 0);
     return found;
   };
   CHECK(lsns(0) == std::vector<Lsn>{6});
@@ -144,6 +148,26 @@ TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one")
   f.blobs.kill({6, 0});
   f.blobs.set_place(packed({7, 0}, 100));
   CHECK(lsns(10'000) == std::vector<Lsn>{8, 9, 10});
+  const std::uint64_t one = group_part_bound(100, f.shape);
+  CHECK(f.blobs.take_payloads(kAny, 0).size() == 1);
+  CHECK(f.blobs.take_payloads(kAny, 2 * one).size() == 2);
+  CHECK(f.blobs.take_payloads(kAny, 3 * one - 1).size() == 2);
+}
+
+TEST_CASE("log_blobs: units go along with payloads that are taken, and come back with them") {
+  Fixture f;
+  for (Lsn lsn = 1; lsn <= 4; ++lsn) f.blobs.add_payload(young({lsn, 0}, 100, 2));
+  const std::vector<YoungBlob> taken = f.blobs.take_payloads(kAny, kAny);
+  REQUIRE(taken.size() == 4);
+  for (const YoungBlob& blob : taken) CHECK(blob.units == 2);
+  // They are somebody else's to give back now.
+  CHECK(f.blobs.kill({1, 0}) == 0);
+  CHECK(f.blobs.set_place(packed({2, 0}, 100)) == 0);
+  // What is handed back is a payload as before; of what has died meanwhile the units are over.
+  CHECK(f.blobs.hand_back({taken[0], taken[2], taken[3]}) == 2);
+  CHECK(f.blobs.payload_bytes() == 200);
+  CHECK(f.blobs.kill({3, 0}) == 2);
+  CHECK(f.blobs.set_place(packed({4, 0}, 100)) == 2);
 }
 
 TEST_CASE("log_blobs: what a checkpoint covers is forgotten when its last reader is gone") {
@@ -246,16 +270,25 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
       entry.dead = true;
       reserved -= f.blobs.kill(place);
     } else if (dice < 85) {
-      for (const YoungBlob& blob : f.blobs.payloads(rng.below(300'000))) {
+      // They are packed, or that fails and they are handed back.
+      const std::vector<YoungBlob> taken = f.blobs.take_payloads(rng.below(300'000), kAny);
+      const bool fails = rng.chance(1, 3);
+      for (const YoungBlob& blob : taken) {
         Model::Entry& entry = model.entries.at(blob.place);
         REQUIRE(entry.is_payload());
         REQUIRE(blob.stored->size() == entry.bytes);
+        REQUIRE(blob.units == entry.units);
+        if (fails) continue;
         entry.placed = true;
         expected_reserved -= entry.units;
-        reserved -= f.blobs.set_place(packed(blob.place, static_cast<std::uint32_t>(entry.bytes)));
+        reserved -= blob.units;
+        REQUIRE(f.blobs.set_place(packed(blob.place, static_cast<std::uint32_t>(entry.bytes))) ==
+                0);
       }
+      if (fails) REQUIRE(f.blobs.hand_back(taken) == 0);
     } else if (dice < 92) {
-      const auto payloads = f.blobs.payloads(~std::uint64_t{0});
+      const auto payloads = f.blobs.take_payloads(kAny, kAny);
+      REQUIRE(f.blobs.hand_back(payloads) == 0);
       const Lsn covered = payloads.empty() ? sealed : payloads.front().place.lsn - 1;
       f.blobs.retire(covered, next - 1);
       model.retirements.emplace_back(covered, next - 1);

@@ -318,6 +318,25 @@ TEST_CASE("stripe_placer: what others allocate leaves the run that was promised"
   CHECK(f.space->reserved() == 0);
 }
 
+TEST_CASE("stripe_placer: a footer's unit is not taken from what belongs to others") {
+  const bool spare = GENERATE(false, true);
+  CAPTURE(spare);
+  Fixture f(spare ? 19 : 18);  // one is the header's
+  const auto blobs = f.group(4, 64 << 10);
+  REQUIRE(f.space->reserved() == 16);
+  REQUIRE(f.space->try_reserve(1));  // somebody else's
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
+  REQUIRE(placed.ok());
+  check_placed(*placed, blobs, f);
+  // Together with the footer they fill 17 units.
+  CHECK(placed->stripes.size() == (spare ? 1 : 4));
+  CHECK(units_of(*placed) == (spare ? 17 : 16));
+  CHECK(f.space->reserved() == 1);
+  CHECK(f.space->allocate_reserved(1).ok());
+  f.space->give_back(1);
+  CHECK(f.available() == 0);
+}
+
 TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
   Fixture f;
   YoungBlob blob = f.young(30'000);
