@@ -9,6 +9,7 @@ Engine::Engine(EngineParts parts)
       in_flight_cells_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
+      doom_mutex_(executor()),
       checkpoint_mutex_(executor()),
       membership_mutex_(executor()),
       sequencer_(executor()),

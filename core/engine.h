@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <string>
@@ -165,6 +166,7 @@ class Engine : public PlanSource {
   void reclaim();
 
   // engine_submit.cc
+  Status acceptable(const Transaction& transaction, Durability durability) const;
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
   // Buffered commits are waiting: seals them soon.
@@ -185,6 +187,7 @@ class Engine : public PlanSource {
                         const std::vector<alloc::ZoneImage>& images);
   Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
   void background();
+  void note_background(const std::string& what, const Status& status);
   Status make_zone();
   void repairs();
   void on_progress();
@@ -210,7 +213,7 @@ class Engine : public PlanSource {
   // engine_streams.cc
   Status reclaim_abandoned_writers();
   void doom(const std::vector<BodyId>& bodies);
-  // Whether there was one.
+  // Whether one was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();
 
   EngineParts parts_;
@@ -224,6 +227,8 @@ class Engine : public PlanSource {
   ReadPins pins_;
 
   io::Mutex zone_mutex_;  // while a zone is made ahead of need
+  io::Mutex doom_mutex_;  // while a doomed body is dropped
+  std::atomic<std::uint64_t> drops_{0};
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
   io::Mutex sequencer_;
@@ -253,8 +258,7 @@ class Engine : public PlanSource {
   bool zone_wanted_ = false;
   bool repair_wanted_ = false;
   bool stopping_ = false;
-  std::string read_only_reason_;
-  std::string checkpoint_problem_;  // of the last background checkpoint; empty: none
+  std::map<std::string, std::string> background_problems_;  // of the last try at each thing
   std::unique_ptr<io::Thread> background_;
   std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks
 };

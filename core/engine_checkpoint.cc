@@ -13,6 +13,7 @@
 // Until runs exist the index is the only copy of what is trimmed: the index's LSN bounds the trim.
 #include <deque>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "core/engine.h"
@@ -44,7 +45,7 @@ Status Engine::checkpoint() {
 Status Engine::checkpoint_locked(bool clean_close) {
   // From here to the freeze nothing new rides in the log, so that everything up to the checkpoint
   // has a place.
-  const PayloadPause no_payloads(*lane_);
+  std::optional<PayloadPause> no_payloads(*lane_);
   HEXAD_TRY(pack_payloads());
   std::shared_ptr<const kv::Memtable> frozen;
   std::vector<alloc::ZoneImage> images;
@@ -64,6 +65,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
       images = std::move(dirty).value();
     }
     point = lane_->point_at(lsn);
+    no_payloads.reset();
   }
   if (frozen != nullptr) {
     const Status applied = apply_to_index(*frozen, lsn, images);
@@ -213,17 +215,31 @@ void Engine::background() {
       checkpoint_now = checkpoint_wanted_;
       zone_now = zone_wanted_;
     }
-    // Failures are not lost. Without the checkpoint the log fills up, without the zone space runs
-    // out, and whoever needs either makes it itself and gets the error.
-    if (zone_now) make_zone().ignore();
-    drop_doomed().status().ignore();
-    const Status status = checkpoint_now ? checkpoint() : Status();
-    const io::Lock lock(state_mutex_);
-    if (checkpoint_now) {
-      checkpoint_wanted_ = false;
-      checkpoint_problem_ = status.ok() ? "" : status.error().to_string();
+    // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
+    // either makes it itself and gets the error. Until then status() tells.
+    if (zone_now) {
+      const Status made = make_zone();
+      // That all slabs are taken is no failure.
+      const bool full = !made.ok() && made.error().code == ErrorCode::kNoSpace;
+      note_background("making a zone ahead of need", full ? Status() : made);
     }
+    if (const Result<bool> dropped = drop_doomed(); !dropped.ok() || *dropped) {
+      note_background("taking back the space of a removed object", dropped.status());
+    }
+    if (checkpoint_now) note_background("the last checkpoint", checkpoint());
+    const io::Lock lock(state_mutex_);
+    if (checkpoint_now) checkpoint_wanted_ = false;
     if (zone_now) zone_wanted_ = false;
+  }
+}
+
+// What status() says of it. A store that has stopped says so itself.
+void Engine::note_background(const std::string& what, const Status& status) {
+  const io::Lock lock(state_mutex_);
+  if (status.ok()) {
+    background_problems_.erase(what);
+  } else if (!lane_->stopped().has_value()) {
+    background_problems_[what] = status.error().to_string();
   }
 }
 

@@ -19,10 +19,6 @@
 namespace hexad::core {
 
 void Engine::turn_read_only(const Error& why) {
-  {
-    const io::Lock lock(state_mutex_);
-    if (read_only_reason_.empty()) read_only_reason_ = why.message;
-  }
   // Whatever it was: those who wait for a commit learn that its outcome is not known.
   lane_->stop(Error{ErrorCode::kUnknown, why.message, why.hint});
 }

@@ -50,13 +50,14 @@ StoreStatus Engine::status() {
   status.checkpoint_lsn = parts_.index->applied_lsn();
   status.log_used = lane_ == nullptr ? 0 : lane_->log_used();
   status.io_queue = parts_.system->queue().name();
-  status.read_only = lane_ == nullptr || lane_->stopped().has_value();
+  const std::optional<Error> stopped = lane_ == nullptr ? std::nullopt : lane_->stopped();
+  status.read_only = lane_ == nullptr || stopped.has_value();
+  if (stopped.has_value()) status.read_only_reason = stopped->message;
   status.notes = parts_.notes;
   {
     const io::Lock lock(state_mutex_);
-    status.read_only_reason = read_only_reason_;
-    if (!checkpoint_problem_.empty()) {
-      status.notes.push_back("the last checkpoint failed: " + checkpoint_problem_);
+    for (const auto& [what, problem] : background_problems_) {
+      status.notes.push_back(what + " failed: " + problem);
     }
   }
   const std::vector<DeviceId> log_devices =

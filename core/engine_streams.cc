@@ -46,17 +46,21 @@ void Engine::doom(const std::vector<BodyId>& bodies) {
   background_wake_.notify_all();
 }
 
-// One body at most. Its writer key is in the metadata since the removal: what a crash, or an error
-// here, leaves undone is done by the next opening.
+// One body at most, and one at a time: who needs its space waits for the drop that is under way.
+// Its writer key is in the metadata since the removal: what a crash, or an error here, leaves
+// undone is done by the next opening.
 Result<bool> Engine::drop_doomed() {
+  const std::uint64_t before = drops_.load(std::memory_order_acquire);
+  const io::Lock one_at_a_time(doom_mutex_);
   BodyId body = 0;
   {
     const io::Lock lock(state_mutex_);
-    if (doomed_.empty()) return false;
+    if (doomed_.empty()) return drops_.load(std::memory_order_acquire) != before;
     body = doomed_.front();
     doomed_.erase(doomed_.begin());
   }
   HEXAD_TRY(drop_body(body));
+  drops_.fetch_add(1, std::memory_order_release);
   return true;
 }
 

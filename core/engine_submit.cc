@@ -99,8 +99,8 @@ Status Engine::sync() {
   return durable;
 }
 
-Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& options) {
-  const Durability durability = options.durability;
+// Before anything is done for it.
+Status Engine::acceptable(const Transaction& transaction, Durability durability) const {
   if (const Status ready = writable(); !ready.ok()) return told(ready.error(), durability);
   HEXAD_TRY(transaction.problem());
   const std::uint64_t payload = transaction.payload_bytes();
@@ -110,6 +110,13 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
                      format_size(parts_.options.max_transaction),
                  "Write large objects with Store::open_writer() and publish them together."};
   }
+  return {};
+}
+
+Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& options) {
+  const Durability durability = options.durability;
+  HEXAD_TRY(acceptable(transaction, durability));
+  const std::uint64_t payload = transaction.payload_bytes();
   const io::Nanos began = executor().clock().now();
   const std::shared_ptr<void> budget = take_budget(payload);
   const io::Nanos admitted = executor().clock().now();
@@ -160,20 +167,11 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   };
   const Durability durability = options.durability;
   const bool buffered = durability == Durability::kBuffered;
-  Status ready = writable();
-  if (!ready.ok()) ready = told(ready.error(), durability);
-  if (ready.ok()) ready = transaction.problem();
-  const std::uint64_t payload = transaction.payload_bytes();
-  if (ready.ok() && payload > parts_.options.max_transaction) {
-    ready = Error{ErrorCode::kTooBig,
-                  "a transaction of " + format_size(payload) + ", the limit is " +
-                      format_size(parts_.options.max_transaction),
-                  "Write large objects with Store::open_writer() and publish them together."};
-  }
-  if (!ready.ok()) {
+  if (const Status ready = acceptable(transaction, durability); !ready.ok()) {
     fail(done, ready.error());
     return;
   }
+  const std::uint64_t payload = transaction.payload_bytes();
   // Shared with the callback, which outlives this call: it may have borrowed payloads.
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
