@@ -198,9 +198,10 @@ TEST_CASE("usage: the status of a healthy store") {
   REQUIRE(log == 3);
   REQUIRE(status.log_size == 1_MiB);
   const Result<Lsn> lsn = put(store, "a", "b");
-  REQUIRE(store.status().last_lsn == *lsn);
+  // Or more: the store may have made a zone meanwhile.
+  REQUIRE(store.status().last_lsn >= *lsn);
   REQUIRE(store.checkpoint().ok());
-  REQUIRE(store.status().checkpoint_lsn == *lsn);
+  REQUIRE(store.status().checkpoint_lsn >= *lsn);
   REQUIRE_FALSE(store.effective_options().empty());
 }
 
