@@ -85,6 +85,16 @@ Result<Preset> parse_preset(std::string_view text) {
                "Presets are nvme, hdd and tiny."};
 }
 
+Result<LogDurability> parse_log_durability(std::string_view text) {
+  for (const LogDurability durability :
+       {LogDurability::kFull, LogDurability::kFast, LogDurability::kDataFirst}) {
+    if (text == to_string(durability)) return durability;
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "no log durability is called \"" + printable(text, 32) + "\"",
+               "One of: full, fast, data-first"};
+}
+
 std::string_view to_string(LogDurability durability) {
   switch (durability) {
     case LogDurability::kFull:

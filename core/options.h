@@ -76,6 +76,7 @@ enum class LogDurability : std::uint8_t {
   kDataFirst,
 };
 std::string_view to_string(LogDurability durability);  // "full", "fast", "data-first"
+Result<LogDurability> parse_log_durability(std::string_view text);
 
 struct RuntimeOptions {
   RuntimeOptions() = default;

@@ -40,6 +40,11 @@ TEST_CASE("options: every preset has a name and is valid") {
     REQUIRE(problems(RuntimeOptions(preset)).empty());
   }
   REQUIRE(problems(RuntimeOptions()).empty());
+  for (const auto durability :
+       {LogDurability::kFull, LogDurability::kFast, LogDurability::kDataFirst}) {
+    REQUIRE(*parse_log_durability(to_string(durability)) == durability);
+  }
+  REQUIRE(parse_log_durability("Full").error().code == ErrorCode::kInvalidArgument);
   REQUIRE(parse_preset("NVME").error().code == ErrorCode::kInvalidArgument);
   REQUIRE_FALSE(parse_preset("").ok());
 }

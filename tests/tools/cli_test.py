@@ -449,6 +449,7 @@ class Usage(PoolTest):
                 (["ls", self.pool, "--limit", "many"], "--help"),
                 (["cat", self.pool, "x", "--offset", "far"], "4KiB"),
                 (["bench", "run", self.pool, "--rw", "sideways"], "put, get"),
+                (["bench", "run", self.pool, "--log-durability", "maybe"], "full, fast, data-first"),
                 ([], "--help"), (["--frobnicate"], "--help")):
             answer = self.fails(2, *words)
             self.assertIn(expected, answer.error, words)
@@ -481,7 +482,9 @@ class Bench(PoolTest):
         listed = self.ok("ls", self.pool, "--collection", "bench", "--json").json["entries"]
         self.assertEqual({entry["size"] for entry in listed}, {8192})
         self.assertLessEqual(len(listed), 50)
-        self.assertIn("per second", self.ok("bench", "run", self.pool, "--runtime", "0.2").text)
+        fast = self.ok("bench", "run", self.pool, "--runtime", "0.2", "--log-durability", "fast").text
+        self.assertIn("per second", fast)
+        self.assertIn("log durability fast", fast)
 
     def test_bench_refuses_nonsense(self):
         for words in (["--bs", "0"], ["--objects", "0"], ["--threads", "0"], ["--iodepth", "100000"],

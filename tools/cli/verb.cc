@@ -35,8 +35,9 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
   return Store::open(description, options);
 }
 
-Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work) {
-  HEXAD_TRY_ASSIGN(Store store, open(access));
+Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
+                                const RuntimeOptions& options) {
+  HEXAD_TRY_ASSIGN(Store store, open(access, options));
   Result<int> result = work(store);
   const Status closed = store.close();
   if (result.ok() && !closed.ok()) return closed.error();

@@ -54,7 +54,8 @@ class Session {
   // Opens the pool that the arguments name. Errors: those of read_pool() and Store::open().
   Result<Store> open(Access access, RuntimeOptions options = {});
   // open(), work, close: an error of closing counts when the work itself succeeded.
-  Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work);
+  Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
+                         const RuntimeOptions& options = {});
   // The object name that the user typed: decoded when --name-b64 was given.
   Result<std::string> name(const std::string& typed) const;
 

@@ -75,18 +75,25 @@ class BenchRun final : public Verb {
     arguments.number("--runtime", runtime_s_, "Seconds [10]");
     arguments.number("--compressible", compressible_, "Percent of each payload [0]");
     arguments.number("--seed", load_.seed, "Of the random payload [0]");
+    arguments.option("--log-durability", log_durability_,
+                     "When a put is answered: full, fast or data-first [full]");
   }
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(workload_, parse_workload(workload_text_));
+    RuntimeOptions options;
+    HEXAD_TRY_ASSIGN(options.log_durability, parse_log_durability(log_durability_));
     HEXAD_TRY(check_numbers());
     load_.collection = session.collection() == kDefaultCollection ? "bench" : session.collection();
-    return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
-      HEXAD_TRY(prepare(session, store));
-      HEXAD_TRY_ASSIGN(const Measured measured, measure(session, store));
-      report(session.out(), measured);
-      return kExitOk;
-    });
+    return session.with_store(
+        Access::kReadWrite,
+        [&](Store& store) -> Result<int> {
+          HEXAD_TRY(prepare(session, store));
+          HEXAD_TRY_ASSIGN(const Measured measured, measure(session, store));
+          report(session.out(), measured);
+          return kExitOk;
+        },
+        options);
   }
 
  private:
@@ -198,6 +205,7 @@ class BenchRun final : public Verb {
           {"threads", load_.threads},
           {"iodepth", load_.depth},
           {"compressible", load_.compressible_percent},
+          {"log_durability", log_durability_},
           {"seconds", measured.seconds},
           {"operations", load.operations},
           {"ops_per_s", ops_per_s},
@@ -217,9 +225,9 @@ class BenchRun final : public Verb {
       out.object(object);
       return;
     }
-    out.write(fmt::format("{} {} over {} objects, {} x {} in flight, {:.1f} s\n", workload_text_,
-                          format_size(load_.object_size), load_.objects, load_.threads, load_.depth,
-                          measured.seconds));
+    out.write(fmt::format("{} {} over {} objects, {} x {} in flight, {:.1f} s, log durability {}\n",
+                          workload_text_, format_size(load_.object_size), load_.objects,
+                          load_.threads, load_.depth, measured.seconds, log_durability_));
     out.write(fmt::format("  {:.0f} per second, {}/s of user data\n", ops_per_s,
                           format_size(static_cast<std::uint64_t>(bytes_per_s))));
     out.write(fmt::format("  latency us  p50 {:.0f}  p95 {:.0f}  p99 {:.0f}  p99.9 {:.0f}\n",
@@ -233,6 +241,7 @@ class BenchRun final : public Verb {
   }
 
   std::string workload_text_ = "put";
+  std::string log_durability_ = "full";
   Workload workload_ = Workload::kPut;
   std::uint64_t threads_ = 1;
   std::uint64_t depth_ = 1;
