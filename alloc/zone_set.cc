@@ -71,6 +71,14 @@ void ZoneSet::refresh(Zone& zone) {
   zone.oldest = oldest;
 }
 
+template <typename Change>
+Status ZoneSet::update(Result<Zone*> found, const Change& change) {
+  HEXAD_TRY_ASSIGN(Zone * zone, std::move(found));
+  HEXAD_TRY(change(zone->state));
+  refresh(*zone);
+  return {};
+}
+
 Status ZoneSet::check_new(ZoneId zone, const std::vector<ZoneSlot>& slots,
                           std::uint32_t units) const {
   if (find(zone) != nullptr) {
@@ -227,10 +235,8 @@ void ZoneSet::publish_alloc(const Extent& extent, Lsn lsn) {
 }
 
 Status ZoneSet::publish_free(const Extent& extent, Lsn lsn) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
-  HEXAD_TRY(zone->state.publish_free(extent.run(), lsn));
-  refresh(*zone);
-  return {};
+  return update(find_for(extent),
+                [&](ZoneState& zone) { return zone.publish_free(extent.run(), lsn); });
 }
 
 std::uint64_t ZoneSet::reclaim(Lsn limit) {
@@ -246,24 +252,17 @@ std::uint64_t ZoneSet::reclaim(Lsn limit) {
 // --- replay ---
 
 Status ZoneSet::replay_alloc(const Extent& extent, Lsn lsn) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
-  HEXAD_TRY(zone->state.replay_alloc(extent.run(), lsn));
-  refresh(*zone);
-  return {};
+  return update(find_for(extent),
+                [&](ZoneState& zone) { return zone.replay_alloc(extent.run(), lsn); });
 }
 
 Status ZoneSet::replay_free(const Extent& extent, Lsn lsn) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
-  HEXAD_TRY(zone->state.replay_free(extent.run(), lsn));
-  refresh(*zone);
-  return {};
+  return update(find_for(extent),
+                [&](ZoneState& zone) { return zone.replay_free(extent.run(), lsn); });
 }
 
 Status ZoneSet::mark_used(const Extent& extent) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
-  HEXAD_TRY(zone->state.mark_used(extent.run()));
-  refresh(*zone);
-  return {};
+  return update(find_for(extent), [&](ZoneState& zone) { return zone.mark_used(extent.run()); });
 }
 
 // --- cells that are not there, live bytes ---
@@ -278,10 +277,8 @@ Result<ZoneSet::Zone*> ZoneSet::find_slot(const Extent& extent, std::uint32_t sl
 }
 
 Status ZoneSet::mark_missing(const Extent& extent, std::uint32_t slot) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_slot(extent, slot));
-  HEXAD_TRY(zone->state.mark_missing(extent.run(), slot));
-  refresh(*zone);
-  return {};
+  return update(find_slot(extent, slot),
+                [&](ZoneState& zone) { return zone.mark_missing(extent.run(), slot); });
 }
 
 Status ZoneSet::clear_missing(const Extent& extent, std::uint32_t slot) {
@@ -310,26 +307,23 @@ void ZoneSet::publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
 }
 
 Status ZoneSet::replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
-  HEXAD_TRY_ASSIGN(Zone * zone, find_for(extent));
-  HEXAD_TRY(zone->state.replay_pack(extent.run(), lsn, live));
-  refresh(*zone);
-  return {};
+  return update(find_for(extent),
+                [&](ZoneState& zone) { return zone.replay_pack(extent.run(), lsn, live); });
+}
+
+Result<ZoneSet::Zone*> ZoneSet::find_dying(ZoneId id) {
+  Zone* zone = find(id);
+  if (zone == nullptr) return corrupt("bytes die in zone " + std::to_string(id) + ", unknown");
+  return zone;
 }
 
 Status ZoneSet::drop_live(ZoneId id, std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
-  Zone* zone = find(id);
-  if (zone == nullptr) return corrupt("bytes die in zone " + std::to_string(id) + ", unknown");
-  HEXAD_TRY(zone->state.drop_live(unit, bytes, lsn));
-  refresh(*zone);
-  return {};
+  return update(find_dying(id), [&](ZoneState& zone) { return zone.drop_live(unit, bytes, lsn); });
 }
 
 Status ZoneSet::replay_drop_live(ZoneId id, std::uint32_t unit, std::uint64_t bytes, Lsn lsn) {
-  Zone* zone = find(id);
-  if (zone == nullptr) return corrupt("bytes die in zone " + std::to_string(id) + ", unknown");
-  HEXAD_TRY(zone->state.replay_drop_live(unit, bytes, lsn));
-  refresh(*zone);
-  return {};
+  return update(find_dying(id),
+                [&](ZoneState& zone) { return zone.replay_drop_live(unit, bytes, lsn); });
 }
 
 std::optional<PackStripe> ZoneSet::pack_at(ZoneId id, std::uint32_t unit) const {

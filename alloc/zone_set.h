@@ -172,6 +172,11 @@ class ZoneSet {
   Result<Zone*> find_for(const Extent& extent);
   // The same for arguments: kInvalidArgument.
   Result<Zone*> find_slot(const Extent& extent, std::uint32_t slot);
+  // The zone in which bytes die: kCorruption when there is none.
+  Result<Zone*> find_dying(ZoneId zone);
+  // Has `change` done to the state of the zone that was found; on success sums and indexes follow.
+  template <typename Change>
+  Status update(Result<Zone*> found, const Change& change);
   Status check_new(ZoneId zone, const std::vector<ZoneSlot>& slots, std::uint32_t units) const;
   void insert(ZoneState state);
   Status set_open(ZoneId zone, bool open);

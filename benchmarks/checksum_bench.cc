@@ -6,18 +6,12 @@
 #include <vector>
 
 #include "base/checksum.h"
-#include "io/rng.h"
+#include "benchmarks/noise.h"
 
 namespace {
 
 using namespace hexad;
-
-Bytes noise(std::size_t size) {
-  io::Rng rng(1);
-  Bytes bytes(size);
-  for (std::byte& b : bytes) b = static_cast<std::byte>(rng.next());
-  return bytes;
-}
+using bench::noise;
 
 void checksum_of(benchmark::State& state, ChecksumType type) {
   const Bytes bytes = noise(static_cast<std::size_t>(state.range(0)));

@@ -5,68 +5,60 @@
 // on a pre-written file. Files lie in $TEST_TMPDIR or /tmp.
 
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <cstdlib>
-#include <filesystem>
-#include <thread>
+#include <memory>
+#include <string>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
+#include "benchmarks/cpu_time.h"
 #include "io/rng.h"
 #include "io/system.h"
+#include "tests/io/temporary.h"
 
 namespace {
 
 using namespace hexad;
 using namespace hexad::io;
+using bench::cpu_us;
 
 constexpr std::uint64_t kFileSize = 64_MiB;
-
-double cpu_seconds() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto seconds = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_usec) * 1e-6;
-  };
-  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
-}
 
 // Six pre-written files behind one queue.
 class Files {
  public:
   explicit Files(std::int64_t queue) {
     system_ = make_real_system(queue == 0 ? QueueKind::kUring : QueueKind::kThreads).value();
-    const char* base = std::getenv("TEST_TMPDIR");
-    std::string name = std::string(base != nullptr ? base : "/tmp") + "/hexad-bench-XXXXXX";
-    if (mkdtemp(name.data()) == nullptr) std::abort();
-    directory_ = name;
     const AlignedBuffer data = AlignedBuffer::zeroed(4_MiB);
     for (int i = 0; i < 6; ++i) {
       devices_.push_back(
-          system_->create_device(directory_ + "/" + std::to_string(i), kFileSize).value());
+          system_->create_device(directory_.path(std::to_string(i)), kFileSize).value());
       for (std::uint64_t at = 0; at < kFileSize; at += data.size()) {
         if (!devices_.back()->write(at, data).ok()) std::abort();
       }
       if (!devices_.back()->flush().ok()) std::abort();
     }
   }
-  ~Files() {
-    devices_.clear();
-    std::filesystem::remove_all(directory_);
-  }
   Device& device(std::size_t index) { return *devices_[index % devices_.size()]; }
 
  private:
+  hexad::io::testing::TemporaryDirectory directory_;
   std::unique_ptr<System> system_;
-  std::string directory_;
   std::vector<std::unique_ptr<Device>> devices_;
 };
 
 void report_cpu(benchmark::State& state, double before) {
   state.counters["cpu_us"] =
-      benchmark::Counter((cpu_seconds() - before) * 1e6, benchmark::Counter::kAvgIterations);
+      benchmark::Counter(cpu_us() - before, benchmark::Counter::kAvgIterations);
+}
+
+void carry_out(benchmark::State& state, Files& files, IoBatch& batch) {
+  IoQueue& queue = files.device(0).queue();
+  queue.submit(batch);
+  queue.wait(batch);
+  if (!batch.first_error().ok()) state.SkipWithError("write failed");
 }
 
 // `count` durable writes of 4 KiB, submitted together and waited for.
@@ -74,17 +66,14 @@ void durable_writes(benchmark::State& state, std::size_t count) {
   Files files(state.range(0));
   Rng rng(1);
   const AlignedBuffer data = AlignedBuffer::zeroed(4_KiB);
-  const double before = cpu_seconds();
+  const double before = cpu_us();
   for (auto _ : state) {
     IoBatch batch;
     for (std::size_t i = 0; i < count; ++i) {
       batch.requests.push_back(IoRequest::write(
           files.device(i), rng.below(kFileSize / 4_KiB) * 4_KiB, data, WriteMode::kDurable));
     }
-    IoQueue& queue = files.device(0).queue();
-    queue.submit(batch);
-    queue.wait(batch);
-    if (!batch.first_error().ok()) state.SkipWithError("write failed");
+    carry_out(state, files, batch);
   }
   report_cpu(state, before);
 }
@@ -96,17 +85,14 @@ void nine_durable_writes(benchmark::State& state) { durable_writes(state, 9); }
 void batch_of_64_writes(benchmark::State& state) {
   Files files(state.range(0));
   const AlignedBuffer data = AlignedBuffer::zeroed(64 * 4_KiB);
-  const double before = cpu_seconds();
+  const double before = cpu_us();
   for (auto _ : state) {
     IoBatch batch;
     for (std::uint64_t i = 0; i < 64; ++i) {
       batch.requests.push_back(
           IoRequest::write(files.device(i), i * 4_KiB, ByteView(data).subspan(i * 4_KiB, 4_KiB)));
     }
-    IoQueue& queue = files.device(0).queue();
-    queue.submit(batch);
-    queue.wait(batch);
-    if (!batch.first_error().ok()) state.SkipWithError("write failed");
+    carry_out(state, files, batch);
   }
   report_cpu(state, before);
 }

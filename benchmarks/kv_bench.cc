@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +19,7 @@
 #include "kv/log_scan.h"
 #include "kv/log_writer.h"
 #include "kv/memtable.h"
+#include "tests/io/temporary.h"
 
 namespace {
 
@@ -40,14 +41,18 @@ std::vector<std::string> keys(std::uint64_t count) {
 
 const std::string kValue(100, 'v');
 
+void apply_all(Memtable& table, const std::vector<std::string>& keys_in_order) {
+  Lsn lsn = 0;
+  for (const std::string& key : keys_in_order) table.apply(++lsn, key, kValue);
+}
+
 // What a new key costs when `n` are there.
 void memtable_apply(benchmark::State& state) {
   const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
   std::uint64_t bytes = 0;
   for (auto _ : state) {
     Memtable table;
-    Lsn lsn = 0;
-    for (const std::string& key : all) table.apply(++lsn, key, kValue);
+    apply_all(table, all);
     bytes = table.bytes();
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * all.size()));
@@ -57,8 +62,7 @@ void memtable_apply(benchmark::State& state) {
 void memtable_get(benchmark::State& state) {
   const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
   Memtable table;
-  Lsn lsn = 0;
-  for (const std::string& key : all) table.apply(++lsn, key, kValue);
+  apply_all(table, all);
   io::Rng rng(1);
   for (auto _ : state) {
     benchmark::DoNotOptimize(table.get(all[rng.below(all.size())]));
@@ -69,8 +73,7 @@ void memtable_get(benchmark::State& state) {
 void memtable_walk(benchmark::State& state) {
   const std::vector<std::string> all = keys(static_cast<std::uint64_t>(state.range(0)));
   Memtable table;
-  Lsn lsn = 0;
-  for (const std::string& key : all) table.apply(++lsn, key, kValue);
+  apply_all(table, all);
   for (auto _ : state) {
     std::uint64_t bytes = 0;
     auto it = table.iterate();
@@ -102,23 +105,38 @@ void map_get(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations());
 }
 
+// Three copies of a log of 64 MiB, in memory, and records of one size for it.
+struct Log {
+  explicit Log(std::int64_t record_size) : record(static_cast<std::size_t>(record_size), 'r') {
+    for (int i = 0; i < 3; ++i) {
+      devices.push_back(io::make_memory_device("log", 64_MiB, *queue).value());
+      areas.push_back({devices.back().get(), 0, 64_MiB});
+    }
+    LogWriterOptions options;
+    options.areas = areas;
+    writer.emplace(LogWriter::create(std::move(options)).value());
+  }
+  // A block with one record.
+  Result<PreparedBlock> prepare() {
+    const std::string_view records[] = {record};
+    return writer->prepare(writer->next_lsn(), records, 0);
+  }
+
+  const std::string record;
+  const std::unique_ptr<io::IoQueue> queue = io::make_memory_queue();
+  std::vector<std::unique_ptr<io::Device>> devices;
+  std::vector<LogArea> areas;
+  std::optional<LogWriter> writer;
+};
+
 // Planning and encoding one block with one record of this size, for three copies.
 void log_prepare(benchmark::State& state) {
-  const auto queue = io::make_memory_queue();
-  std::vector<std::unique_ptr<io::Device>> devices;
-  LogWriterOptions options;
-  for (int i = 0; i < 3; ++i) {
-    devices.push_back(io::make_memory_device("log", 64_MiB, *queue).value());
-    options.areas.push_back({devices.back().get(), 0, 64_MiB});
-  }
-  LogWriter writer = LogWriter::create(std::move(options)).value();
-  const std::string record(static_cast<std::size_t>(state.range(0)), 'r');
-  const std::string_view records[] = {record};
+  Log log(state.range(0));
   for (auto _ : state) {
-    Result<PreparedBlock> block = writer.prepare(writer.next_lsn(), records, 0);
+    Result<PreparedBlock> block = log.prepare();
     if (!block.ok()) std::abort();
     benchmark::DoNotOptimize(block->requests.data());
-    writer.trim(block->point());
+    log.writer->trim(block->point());
   }
   state.SetItemsProcessed(state.iterations());
   state.SetBytesProcessed(state.iterations() * state.range(0));
@@ -126,27 +144,17 @@ void log_prepare(benchmark::State& state) {
 
 // Finding the blocks of three full copies of 64 MiB; bytes read.
 void log_scan_copies(benchmark::State& state) {
-  const auto queue = io::make_memory_queue();
-  std::vector<std::unique_ptr<io::Device>> devices;
-  LogWriterOptions options;
-  for (int i = 0; i < 3; ++i) {
-    devices.push_back(io::make_memory_device("log", 64_MiB, *queue).value());
-    options.areas.push_back({devices.back().get(), 0, 64_MiB});
-  }
-  const std::vector<LogArea> areas = options.areas;
-  LogWriter writer = LogWriter::create(std::move(options)).value();
-  const std::string record(static_cast<std::size_t>(state.range(0)), 'r');
-  const std::string_view records[] = {record};
+  Log log(state.range(0));
   std::size_t blocks = 0;
   for (;; ++blocks) {
-    Result<PreparedBlock> block = writer.prepare(writer.next_lsn(), records, 0);
+    Result<PreparedBlock> block = log.prepare();
     if (!block.ok()) break;
     for (const io::IoRequest& request : block->requests) {
       if (!request.device->write(request.offset, {request.data, request.length}).ok()) std::abort();
     }
   }
   for (auto _ : state) {
-    const Result<LogScan> scan = scan_log(areas, LogScanOptions{});
+    const Result<LogScan> scan = scan_log(log.areas, LogScanOptions{});
     if (!scan.ok() || scan->blocks.size() != blocks) std::abort();
   }
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * 3 * 64_MiB));
@@ -155,16 +163,9 @@ void log_scan_copies(benchmark::State& state) {
 class IndexWorld {
  public:
   IndexWorld() {
-    const char* base = std::getenv("TEST_TMPDIR");
-    dir_ = std::string(base != nullptr ? base : "/tmp") + "/hexad-kv-bench-XXXXXX";
-    if (::mkdtemp(dir_.data()) == nullptr) std::abort();
     LmdbOptions options;
-    options.dir = dir_ + "/index";
+    options.dir = directory_.path("index");
     index = open_lmdb_index(options, *executor_).value();
-  }
-  ~IndexWorld() {
-    index.reset();
-    std::filesystem::remove_all(dir_);
   }
   // One checkpoint of sorted new keys.
   void load(std::uint64_t count) {
@@ -176,7 +177,7 @@ class IndexWorld {
   }
 
  private:
-  std::string dir_;
+  io::testing::TemporaryDirectory directory_;
   std::unique_ptr<io::Executor> executor_ = io::make_thread_executor(1);
 
  public:

@@ -10,14 +10,11 @@
 // per user byte, log and parity included. Files lie in $TEST_TMPDIR or /tmp.
 
 #include <benchmark/benchmark.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -25,22 +22,18 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
+#include "benchmarks/cpu_time.h"
+#include "benchmarks/noise.h"
 #include "core/hexad.h"
 #include "io/rng.h"
 #include "io/system.h"
+#include "tests/io/temporary.h"
 
 namespace {
 
 using namespace hexad;
-
-double cpu_us() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto us = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-  };
-  return us(usage.ru_utime) + us(usage.ru_stime);
-}
+using bench::cpu_us;
+using bench::noise;
 
 template <typename T>
 T must(Result<T> result) {
@@ -54,35 +47,20 @@ T must(Result<T> result) {
 class TemporaryPool {
  public:
   explicit TemporaryPool(std::uint64_t device_size) {
-    const char* base = std::getenv("TEST_TMPDIR");
-    std::string pattern = std::string(base != nullptr ? base : "/tmp") + "/hexad-bench-XXXXXX";
-    if (mkdtemp(pattern.data()) == nullptr) std::abort();
-    directory_ = pattern;
     FormatOptions options;
     for (int i = 0; i < 6; ++i) {
-      options.devices.push_back((directory_ / ("device" + std::to_string(i))).string());
+      options.devices.push_back(directory_.path("device" + std::to_string(i)));
     }
-    options.fast_directories = {(directory_ / "fast").string()};
+    options.fast_directories = {directory_.path("fast")};
     options.device_size = device_size;
     pool_ = must(Store::format(options));
   }
-  ~TemporaryPool() { std::filesystem::remove_all(directory_); }
   const PoolDescription& pool() const { return pool_; }
 
  private:
-  std::filesystem::path directory_;
+  io::testing::TemporaryDirectory directory_;
   PoolDescription pool_;
 };
-
-Bytes noise(std::size_t size) {
-  io::Rng rng(1);
-  Bytes bytes(size);
-  for (std::size_t i = 0; i + 8 <= size; i += 8) {
-    const std::uint64_t word = rng.next();
-    std::memcpy(bytes.data() + i, &word, 8);
-  }
-  return bytes;
-}
 
 std::uint64_t written(Store& store) {
   std::uint64_t bytes = 0;
@@ -93,6 +71,20 @@ std::uint64_t written(Store& store) {
 // Names cycle, so that space comes back: enough of them to write over 64 MiB before a repeat.
 std::string name_of(std::uint64_t i, std::uint64_t size) {
   return "object" + std::to_string(i % std::max<std::uint64_t>(64, (64_MiB) / size));
+}
+
+Transaction put_of(std::uint64_t i, const Bytes& data) {
+  Transaction t;
+  t.put_borrowed(kDefaultCollection, name_of(i, data.size()), data, Hint::kIncompressible);
+  return t;
+}
+
+// Objects [0, count), until the index has them.
+void put_all(Store& store, std::uint64_t count, const Bytes& data) {
+  for (std::uint64_t i = 0; i < count; ++i) {
+    store.submit(put_of(i, data), [](Result<Lsn> lsn) { must(std::move(lsn)); });
+  }
+  if (!store.checkpoint().ok()) std::abort();  // waits for them
 }
 
 void report(benchmark::State& state, Store& store, double cpu_before, std::uint64_t raw_before) {
@@ -106,15 +98,12 @@ void report(benchmark::State& state, Store& store, double cpu_before, std::uint6
 void durable_put(benchmark::State& state) {
   TemporaryPool pool(512_MiB);
   Store store = must(Store::open(pool.pool()));
-  const auto size = static_cast<std::uint64_t>(state.range(0));
-  const Bytes data = noise(size);
+  const Bytes data = noise(static_cast<std::uint64_t>(state.range(0)));
   const double cpu = cpu_us();
   const std::uint64_t raw = written(store);
   std::uint64_t i = 0;
   for (auto _ : state) {
-    Transaction t;
-    t.put_borrowed(kDefaultCollection, name_of(i++, size), data, Hint::kIncompressible);
-    must(store.commit(std::move(t)));
+    must(store.commit(put_of(i++, data)));
   }
   report(state, store, cpu, raw);
 }
@@ -122,8 +111,7 @@ void durable_put(benchmark::State& state) {
 void durable_put_64_in_flight(benchmark::State& state) {
   TemporaryPool pool(512_MiB);
   Store store = must(Store::open(pool.pool()));
-  const auto size = static_cast<std::uint64_t>(state.range(0));
-  const Bytes data = noise(size);
+  const Bytes data = noise(static_cast<std::uint64_t>(state.range(0)));
   std::mutex mutex;
   std::condition_variable changed;
   int in_flight = 0;
@@ -136,9 +124,7 @@ void durable_put_64_in_flight(benchmark::State& state) {
       changed.wait(lock, [&] { return in_flight < 64; });
       ++in_flight;
     }
-    Transaction t;
-    t.put_borrowed(kDefaultCollection, name_of(i++, size), data, Hint::kIncompressible);
-    store.submit(std::move(t), [&](Result<Lsn> lsn) {
+    store.submit(put_of(i++, data), [&](Result<Lsn> lsn) {
       must(std::move(lsn));
       const std::lock_guard<std::mutex> lock(mutex);
       --in_flight;
@@ -159,12 +145,7 @@ void get(benchmark::State& state) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const std::uint64_t objects = std::max<std::uint64_t>(64, (64_MiB) / size);
   const Bytes data = noise(size);
-  for (std::uint64_t i = 0; i < objects; ++i) {
-    Transaction t;
-    t.put_borrowed(kDefaultCollection, name_of(i, size), data, Hint::kIncompressible);
-    store.submit(std::move(t), [](Result<Lsn> lsn) { must(std::move(lsn)); });
-  }
-  if (!store.checkpoint().ok()) std::abort();  // waits for them, and moves them into the index
+  put_all(store, objects, data);
   Bytes into(size);
   const double cpu = cpu_us();
   const std::uint64_t raw = written(store);
@@ -189,12 +170,7 @@ void open_shared(const benchmark::State& state) {
   shared_store.emplace(must(Store::open(shared_pool->pool())));
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Bytes data = noise(size);
-  for (std::uint64_t i = 0; i < kCachedBytes / size; ++i) {
-    Transaction t;
-    t.put_borrowed(kDefaultCollection, name_of(i, size), data, Hint::kIncompressible);
-    shared_store->submit(std::move(t), [](Result<Lsn> lsn) { must(std::move(lsn)); });
-  }
-  if (!shared_store->checkpoint().ok()) std::abort();
+  put_all(*shared_store, kCachedBytes / size, data);
   for (std::uint64_t i = 0; i < kCachedBytes / size; ++i) {
     if (must(shared_store->get(kDefaultCollection, name_of(i, size))) != data) std::abort();
   }
@@ -220,31 +196,30 @@ std::vector<std::string> names_of(const benchmark::State& state) {
   return names;
 }
 
-void cached_get(benchmark::State& state) {
+// `ask`, of one object after the other, by all threads.
+template <typename Ask>
+void ask_cached(benchmark::State& state, const Ask& ask) {
   if (state.thread_index() == 0) open_shared(state);
   const std::vector<std::string> names = names_of(state);
   io::Rng rng(static_cast<std::uint64_t>(state.thread_index()));
-  for (auto _ : state) {
-    const Result<Bytes> bytes =
-        shared_store->get(kDefaultCollection, names[rng.below(names.size())]);
-    if (!bytes.ok() || bytes->size() != static_cast<std::uint64_t>(state.range(0))) std::abort();
-    benchmark::DoNotOptimize(bytes->data());
-  }
+  for (auto _ : state) ask(names[rng.below(names.size())]);
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
   if (state.thread_index() == 0) close_shared(state);
 }
 
+void cached_get(benchmark::State& state) {
+  ask_cached(state, [&](const std::string& name) {
+    const Result<Bytes> bytes = shared_store->get(kDefaultCollection, name);
+    if (!bytes.ok() || bytes->size() != static_cast<std::uint64_t>(state.range(0))) std::abort();
+    benchmark::DoNotOptimize(bytes->data());
+  });
+}
+
 void cached_stat(benchmark::State& state) {
-  if (state.thread_index() == 0) open_shared(state);
-  const std::vector<std::string> names = names_of(state);
-  io::Rng rng(static_cast<std::uint64_t>(state.thread_index()));
-  for (auto _ : state) {
-    const Result<ObjectStat> stat =
-        shared_store->stat(kDefaultCollection, names[rng.below(names.size())]);
+  ask_cached(state, [&](const std::string& name) {
+    const Result<ObjectStat> stat = shared_store->stat(kDefaultCollection, name);
     if (!stat.ok() || stat->size != static_cast<std::uint64_t>(state.range(0))) std::abort();
-  }
-  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations()));
-  if (state.thread_index() == 0) close_shared(state);
+  });
 }
 
 void ceiling_one_durable_write(benchmark::State& state) {

@@ -1,5 +1,6 @@
 // What a store says about itself: status, space, counters.
 #include <algorithm>
+#include <utility>
 
 #include "core/engine.h"
 #include "core/keys.h"
@@ -250,23 +251,29 @@ void Engine::fold_counters() {
                member.device->traffic().durable_writes.load(std::memory_order_relaxed);
   }
   const ReadCache::Tally cached = cache_->take_tally();
-  counters.add(CounterId::kReads, cached.reads);
-  counters.add(CounterId::kBytesRead, cached.bytes_read);
-  counters.add(CounterId::kCacheRecordHits, cached.record_hits);
-  counters.add(CounterId::kCacheRecordMisses, cached.record_misses);
-  counters.add(CounterId::kCacheBlockHits, cached.block_hits);
-  counters.add(CounterId::kCacheBlockMisses, cached.block_misses);
-  counters.add(CounterId::kCacheReads, cached.reads);
-  counters.add(CounterId::kCacheBytesRead, cached.bytes_read);
-  counters.add(CounterId::kCacheEvictions, cached.evictions);
-  counters.set(CounterId::kFlushes, flushes);
-  counters.set(CounterId::kCompressSuccess, values.compress_success_count);
-  counters.set(CounterId::kCompressRejected, values.compress_rejected_count);
-  counters.set(CounterId::kCompressSkipped, values.compress_skipped_count);
-  counters.set(CounterId::kCompressed, values.compressed);
-  counters.set(CounterId::kCompressedOriginal, values.compressed_original);
-  counters.set(CounterId::kCompressNanos, values.compress_ns);
-  counters.set(CounterId::kDecompressNanos, values.decompress_ns);
+  const std::pair<CounterId, std::uint64_t> since_last_time[] = {
+      {CounterId::kReads, cached.reads},
+      {CounterId::kBytesRead, cached.bytes_read},
+      {CounterId::kCacheRecordHits, cached.record_hits},
+      {CounterId::kCacheRecordMisses, cached.record_misses},
+      {CounterId::kCacheBlockHits, cached.block_hits},
+      {CounterId::kCacheBlockMisses, cached.block_misses},
+      {CounterId::kCacheReads, cached.reads},
+      {CounterId::kCacheBytesRead, cached.bytes_read},
+      {CounterId::kCacheEvictions, cached.evictions},
+  };
+  const std::pair<CounterId, std::uint64_t> since_opening[] = {
+      {CounterId::kFlushes, flushes},
+      {CounterId::kCompressSuccess, values.compress_success_count},
+      {CounterId::kCompressRejected, values.compress_rejected_count},
+      {CounterId::kCompressSkipped, values.compress_skipped_count},
+      {CounterId::kCompressed, values.compressed},
+      {CounterId::kCompressedOriginal, values.compressed_original},
+      {CounterId::kCompressNanos, values.compress_ns},
+      {CounterId::kDecompressNanos, values.decompress_ns},
+  };
+  for (const auto& [id, value] : since_last_time) counters.add(id, value);
+  for (const auto& [id, value] : since_opening) counters.set(id, value);
 }
 
 }  // namespace hexad::core

@@ -14,8 +14,19 @@ namespace {
 // for the buffers of stored bytes behind it.
 constexpr std::uint64_t kReadAtOnce = 8 << 20;
 
-ByteView inline_part(const Extent& extent, const Piece& piece) {
-  return as_bytes(extent.bytes).subspan(piece.from, piece.length);
+// The bytes of a piece that no blob has: of a hole, or inline. False: it is in a blob.
+bool copy_from_record(const ExtentList& extents, const Piece& piece, MutByteView out) {
+  switch (piece.kind) {
+    case PieceKind::kHole:
+      fill_zero(out);
+      return true;
+    case PieceKind::kInline:
+      copy_bytes(out, as_bytes(extents[piece.extent].bytes).subspan(piece.from, piece.length));
+      return true;
+    case PieceKind::kBlob:
+      break;
+  }
+  return false;
 }
 
 // Hands the parts of a blob's bytes in [from, from + length) to `take`, in order.
@@ -58,21 +69,13 @@ Status ReadGather::add(const ExtentList& extents, std::uint64_t serial,
   if (owner != nullptr) owners_.push_back(std::move(owner));
   for (const Piece& piece : lookup(extents, at, out.size())) {
     const MutByteView part = out.subspan(piece.offset - at, piece.length);
-    switch (piece.kind) {
-      case PieceKind::kHole:
-        fill_zero(part);
-        break;
-      case PieceKind::kInline:
-        copy_bytes(part, inline_part(extents[piece.extent], piece));
-        break;
-      case PieceKind::kBlob:
-        if (const Blob& blob = extents[piece.extent].blob; serial == 0) {
-          ranges_.push_back({&blob, piece.from, part});
-          in_flight_ += part.size();
-        } else {
-          add_blocks(blob, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from, part);
-        }
-        break;
+    if (copy_from_record(extents, piece, part)) continue;
+    const Blob& blob = extents[piece.extent].blob;
+    if (serial == 0) {
+      ranges_.push_back({&blob, piece.from, part});
+      in_flight_ += part.size();
+    } else {
+      add_blocks(blob, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from, part);
     }
   }
   if (in_flight_ >= kReadAtOnce) return finish();
@@ -157,19 +160,10 @@ bool copy_from_cache(ReadCache& cache, const ExtentList& extents, std::uint64_t 
   }
   for (const Piece& piece : lookup(extents, at, out.size())) {
     const MutByteView part = out.subspan(piece.offset - at, piece.length);
-    switch (piece.kind) {
-      case PieceKind::kHole:
-        fill_zero(part);
-        break;
-      case PieceKind::kInline:
-        copy_bytes(part, inline_part(extents[piece.extent], piece));
-        break;
-      case PieceKind::kBlob:
-        if (!copy_blocks(cache, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from,
-                         part)) {
-          return false;
-        }
-        break;
+    if (copy_from_record(extents, piece, part)) continue;
+    if (!copy_blocks(cache, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from,
+                     part)) {
+      return false;
     }
   }
   return true;

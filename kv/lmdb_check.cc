@@ -32,6 +32,20 @@ struct Node {
   std::string_view inline_data;  // to the end of the page; the size is in low_high
 };
 
+// What every page begins with; what stands in the rest of its header depends on its kind.
+struct PageHead {
+  std::uint64_t number = 0;
+  std::uint16_t flags = 0;
+};
+
+PageHead decode_page_head(Decoder& in) {
+  PageHead head;
+  head.number = in.le64();
+  in.le16();
+  head.flags = in.le16();
+  return head;
+}
+
 enum class KeyOrder { kBytes, kInteger };
 
 class Checker {
@@ -90,13 +104,11 @@ class Checker {
     Bytes page(meta_.page_size);
     HEXAD_TRY(file_.read(number * meta_.page_size, page));
     Decoder header(page);
-    const std::uint64_t own_number = header.le64();
-    header.le16();
-    const std::uint16_t flags = header.le16();
+    const PageHead head = decode_page_head(header);
     const std::uint16_t lower = header.le16();
     const std::uint16_t upper = header.le16();
-    if (own_number != number) return corrupt(number, "says it is another page");
-    if (flags != (depth > 1 ? kBranch : kLeaf)) return corrupt(number, "of another kind");
+    if (head.number != number) return corrupt(number, "says it is another page");
+    if (head.flags != (depth > 1 ? kBranch : kLeaf)) return corrupt(number, "of another kind");
     if (lower < kPageHeader || lower % 2 != 0 || lower > upper || upper > meta_.page_size) {
       return corrupt(number, "its bounds do not fit");
     }
@@ -164,11 +176,9 @@ class Checker {
     Bytes header(kPageHeader);
     HEXAD_TRY(file_.read(number * meta_.page_size, header));
     Decoder in(header);
-    const std::uint64_t own_number = in.le64();
-    in.le16();
-    const std::uint16_t flags = in.le16();
+    const PageHead head = decode_page_head(in);
     const std::uint64_t pages = in.le32();
-    if (own_number != number || flags != kOverflow) {
+    if (head.number != number || head.flags != kOverflow) {
       return corrupt(number, "not the overflow page that it should be");
     }
     HEXAD_TRY(take(number, pages));

@@ -65,4 +65,9 @@ Sample sample_of(const Measured& measured, const Operations& operations) {
   return sample;
 }
 
+Sample with_value(Sample sample, double value) {
+  sample.value = value;
+  return sample;
+}
+
 }  // namespace hexad::bench

@@ -45,6 +45,8 @@ class Bench {
 double thousands_per_second(const Measured& measured, double operations_per_transaction);
 // A sample without its value. Latencies are of transactions.
 Sample sample_of(const Measured& measured, const Operations& operations);
+// The sample with it, in the unit of its row.
+Sample with_value(Sample sample, double value);
 
 // The parts of measure(), in its order.
 void measure_puts(Bench& bench, BenchPool& pool);

@@ -21,13 +21,8 @@ void overwrite(Bench& bench, BenchPool& pool, std::uint64_t objects, unsigned in
   if (!bench.wants(id)) return;
   const Bytes data = noise(4_KiB, 7);
   io::Rng rng(in_flight);  // one submitter: one thread draws
-  bench.add({id,
-             fmt::format("4 KiB overwrite inside 4 MiB objects, {} in flight", in_flight),
-             "k/s",
-             Bar::value_at_least(bar),
-             "",
-             1,
-             {}},
+  bench.add({id, fmt::format("4 KiB overwrite inside 4 MiB objects, {} in flight", in_flight),
+             "k/s", Bar::value_at_least(bar)},
             [&] {
               must(pool.store().checkpoint());
               const Measured measured = submit_for(
@@ -37,9 +32,7 @@ void overwrite(Bench& bench, BenchPool& pool, std::uint64_t objects, unsigned in
                     const std::uint64_t offset = rng.below(4_MiB / 4_KiB) * 4_KiB;
                     t.write(kDefaultCollection, name, offset, data, Hint::kIncompressible);
                   });
-              Sample sample = sample_of(measured, {1, 4_KiB});
-              sample.value = thousands_per_second(measured, 1);
-              return sample;
+              return with_value(sample_of(measured, {1, 4_KiB}), thousands_per_second(measured, 1));
             });
 }
 
@@ -62,28 +55,22 @@ void measure_deletes(Bench& bench, BenchPool& pool) {
   const auto wanted = static_cast<std::uint64_t>(200'000 * std::min(bench.plan().seconds, 2.0));
   const std::uint64_t objects =
       std::max(kBatch, std::min(pool.live_limit() / 4_KiB, wanted) / kBatch * kBatch);
-  bench.add({"delete_batch",
-             "delete of 4 KiB objects in transactions of 64, 16 in flight",
-             "k/s",
-             Bar::value_at_least(200),
-             "",
-             1,
-             {}},
-            [&] {
-              put_all(pool.store(), "doomed", objects, 4_KiB);
-              // Long enough for all of them; the limit ends it.
-              const Measured measured = submit_for(
-                  pool.store(), {3600, 2, 16, objects / kBatch},
-                  [&](Transaction& t, std::uint64_t index) {
-                    for (std::uint64_t i = 0; i < kBatch; ++i) {
-                      t.remove(kDefaultCollection, object_name("doomed", index * kBatch + i));
-                    }
-                  });
-              must(pool.store().checkpoint());
-              Sample sample = sample_of(measured, {kBatch, 0});
-              sample.value = thousands_per_second(measured, kBatch);
-              return sample;
-            });
+  bench.add(
+      {"delete_batch", "delete of 4 KiB objects in transactions of 64, 16 in flight", "k/s",
+       Bar::value_at_least(200)},
+      [&] {
+        put_all(pool.store(), "doomed", objects, 4_KiB);
+        // Long enough for all of them; the limit ends it.
+        const Measured measured =
+            submit_for(pool.store(), {3600, 2, 16, objects / kBatch},
+                       [&](Transaction& t, std::uint64_t index) {
+                         for (std::uint64_t i = 0; i < kBatch; ++i) {
+                           t.remove(kDefaultCollection, object_name("doomed", index * kBatch + i));
+                         }
+                       });
+        must(pool.store().checkpoint());
+        return with_value(sample_of(measured, {kBatch, 0}), thousands_per_second(measured, kBatch));
+      });
 }
 
 }  // namespace hexad::bench

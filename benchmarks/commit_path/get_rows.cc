@@ -16,6 +16,7 @@ namespace {
 
 constexpr unsigned kInFlight = 16;
 constexpr std::uint64_t kCachedObjects = 4096;  // of 4 KiB
+constexpr unsigned kCachedThreads = 2;
 
 // A generator per thread, seeded by its number.
 std::vector<io::Rng> generators(unsigned threads) {
@@ -45,13 +46,8 @@ void cold(Bench& bench, BenchPool& pool, std::uint64_t size, double bar) {
   const std::vector<std::string> names = names_of(id, objects);
   const Bytes expected = noise(size);
   bench.add(
-      {id,
-       fmt::format("{} KiB random get, cold, 16 in flight", size / 1_KiB),
-       "k/s",
-       Bar::ratio_at_least(bar),
-       word + " randread of the same files, 16 in flight",
-       1,
-       {}},
+      {id, fmt::format("{} KiB random get, cold, 16 in flight", size / 1_KiB), "k/s",
+       Bar::ratio_at_least(bar), word + " randread of the same files, 16 in flight"},
       [&] {
         std::vector<io::Rng> rng = generators(kInFlight);
         std::vector<Bytes> into(kInFlight, Bytes(size));
@@ -64,8 +60,7 @@ void cold(Bench& bench, BenchPool& pool, std::uint64_t size, double bar) {
                        if (got != size) die(name + " is too short");
                      });
         if (into[0] != expected) die("a get found other bytes");
-        Sample sample = sample_of(measured, {1, 0});
-        sample.value = thousands_per_second(measured, 1);
+        Sample sample = with_value(sample_of(measured, {1, 0}), thousands_per_second(measured, 1));
         sample.counted.emplace_back("reads from the cache",
                                     static_cast<double>(measured.counts.of("cache_reads")));
         return sample;
@@ -79,54 +74,39 @@ void cold(Bench& bench, BenchPool& pool, std::uint64_t size, double bar) {
   remove_all(pool.store(), id, objects);
 }
 
+// Two threads ask for objects of the cache as fast as they can. Their latency is not measured: a
+// look at the clock would double it.
+template <typename Ask>
+Measured ask_cached(Bench& bench, BenchPool& pool, const std::vector<std::string>& names,
+                    const Ask& ask) {
+  std::vector<io::Rng> rng = generators(kCachedThreads);
+  return call_for(
+      pool.store(), {bench.plan().seconds, kCachedThreads, kCachedThreads},
+      [&](unsigned thread, std::uint64_t) { ask(names[rng[thread].below(names.size())]); },
+      Latency::kNotMeasured);
+}
+
 void cached_get_and_stat(Bench& bench, BenchPool& pool, const std::vector<std::string>& names) {
-  constexpr unsigned kThreads = 2;
-  const Load load{bench.plan().seconds, kThreads, kThreads};
   if (bench.wants("get_4k_cached")) {
-    bench.add({"get_4k_cached",
-               "cached 4 KiB get, two threads",
-               "ns",
-               Bar::value_at_most(300),
-               "",
-               1,
-               {}},
-              [&] {
-                std::vector<io::Rng> rng = generators(kThreads);
-                const Measured measured = call_for(
-                    pool.store(), load,
-                    [&](unsigned thread, std::uint64_t) {
-                      const std::string& name = names[rng[thread].below(names.size())];
-                      const Result<Bytes> bytes = pool.store().get(kDefaultCollection, name);
-                      if (!bytes.ok() || bytes->size() != 4_KiB) die("cannot get " + name);
-                    },
-                    Latency::kNotMeasured);
-                Sample sample = sample_of(measured, {1, 0});
-                sample.value = kThreads * 1e9 / measured.per_second();
-                return sample;
-              });
+    bench.add(
+        {"get_4k_cached", "cached 4 KiB get, two threads", "ns", Bar::value_at_most(300)}, [&] {
+          const Measured measured = ask_cached(bench, pool, names, [&](const std::string& name) {
+            const Result<Bytes> bytes = pool.store().get(kDefaultCollection, name);
+            if (!bytes.ok() || bytes->size() != 4_KiB) die("cannot get " + name);
+          });
+          return with_value(sample_of(measured, {1, 0}),
+                            kCachedThreads * 1e9 / measured.per_second());
+        });
   }
   if (bench.wants("stat_cached")) {
-    bench.add({"stat_cached",
-               "cached stat, two threads together",
-               "M/s",
-               Bar::value_at_least(3),
-               "",
-               1,
-               {}},
-              [&] {
-                std::vector<io::Rng> rng = generators(kThreads);
-                const Measured measured = call_for(
-                    pool.store(), load,
-                    [&](unsigned thread, std::uint64_t) {
-                      const std::string& name = names[rng[thread].below(names.size())];
-                      const Result<ObjectStat> stat = pool.store().stat(kDefaultCollection, name);
-                      if (!stat.ok() || stat->size != 4_KiB) die("cannot stat " + name);
-                    },
-                    Latency::kNotMeasured);
-                Sample sample = sample_of(measured, {1, 0});
-                sample.value = measured.per_second() / 1e6;
-                return sample;
-              });
+    bench.add(
+        {"stat_cached", "cached stat, two threads together", "M/s", Bar::value_at_least(3)}, [&] {
+          const Measured measured = ask_cached(bench, pool, names, [&](const std::string& name) {
+            const Result<ObjectStat> stat = pool.store().stat(kDefaultCollection, name);
+            if (!stat.ok() || stat->size != 4_KiB) die("cannot stat " + name);
+          });
+          return with_value(sample_of(measured, {1, 0}), measured.per_second() / 1e6);
+        });
   }
 }
 
@@ -142,11 +122,7 @@ void mixed(Bench& bench, BenchPool& pool, const std::vector<std::string>& names,
       {id,
        std::string("mixed 75/25 4 KiB, 16 in flight, ") +
            (same ? "puts to the objects that are read" : "reads warm, puts to other objects"),
-       "k/s",
-       same ? Bar::none() : Bar::value_at_least(70),
-       "",
-       1,
-       {}},
+       "k/s", same ? Bar::none() : Bar::value_at_least(70)},
       [&] {
         must(pool.store().checkpoint());
         read_once(pool.store(), names, data);
@@ -165,8 +141,7 @@ void mixed(Bench& bench, BenchPool& pool, const std::vector<std::string>& names,
                              data, Hint::kIncompressible);
               must(pool.store().commit(std::move(t)).status());
             });
-        Sample sample = sample_of(measured, {1, 0});
-        sample.value = thousands_per_second(measured, 1);
+        Sample sample = with_value(sample_of(measured, {1, 0}), thousands_per_second(measured, 1));
         const auto reads = static_cast<double>(measured.counts.of("reads"));
         const auto cached = static_cast<double>(measured.counts.of("cache_reads"));
         sample.counted.emplace_back("share of gets answered by the cache", cached / reads);

@@ -1,7 +1,5 @@
 #include "benchmarks/commit_path/load.h"
 
-#include <sys/resource.h>
-
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -11,21 +9,13 @@
 #include <vector>
 
 #include "benchmarks/commit_path/must.h"
+#include "benchmarks/cpu_time.h"
 
 namespace hexad::bench {
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double cpu_us() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto us = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-  };
-  return us(usage.ru_utime) + us(usage.ru_stime);
-}
 
 std::uint64_t nanoseconds(Clock::duration duration) {
   return static_cast<std::uint64_t>(

@@ -12,7 +12,6 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "benchmarks/commit_path/must.h"
-#include "io/rng.h"
 
 namespace hexad::bench {
 
@@ -48,16 +47,6 @@ constexpr std::uint64_t kAttributeBytes = 60000;
 constexpr std::uint64_t kLogMargin = 8_MiB;
 
 }  // namespace
-
-Bytes noise(std::uint64_t size, std::uint64_t seed) {
-  io::Rng rng(seed);
-  Bytes bytes(size);
-  for (std::size_t i = 0; i < size; i += 8) {
-    const std::uint64_t word = rng.next();
-    std::memcpy(bytes.data() + i, &word, std::min<std::size_t>(8, size - i));
-  }
-  return bytes;
-}
 
 void write_file(const std::filesystem::path& path, std::uint64_t size) {
   const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_DIRECT | O_CLOEXEC, 0600);

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "base/bytes.h"
+#include "benchmarks/noise.h"  // IWYU pragma: export
 #include "core/hexad.h"
 
 namespace hexad::bench {
@@ -21,8 +21,6 @@ enum class Age : std::uint8_t {
   kWarm,
 };
 
-// `size` bytes that no codec shortens, the same for each seed.
-Bytes noise(std::uint64_t size, std::uint64_t seed = 1);
 // A file with every block written and synced, past the page cache.
 void write_file(const std::filesystem::path& path, std::uint64_t size);
 

@@ -66,15 +66,22 @@ class Puts {
   std::uint64_t next_ = 0;  // the index of the next name, before it goes round
 };
 
-Sample with_value(Sample sample, double value) {
-  sample.value = value;
-  return sample;
-}
-
 double fio_dsync_p50(const Bench& bench, const char* block) {
   return run_fio({bench.fio_file()}, bench.plan().seconds,
                  {"ioengine=psync", "sync=dsync", "rw=randwrite", std::string("bs=") + block})
       .p50_us;
+}
+
+// What fio writes to its file with these arguments, MiB/s.
+double fio_writes(const Bench& bench, const std::vector<std::string>& arguments) {
+  return run_fio({bench.fio_file()}, bench.plan().seconds, arguments).bytes_per_second /
+         static_cast<double>(1_MiB);
+}
+
+Sample p50_of_one_at_a_time(const Bench& bench, Puts& puts) {
+  const Measured measured = puts.committed({bench.plan().seconds, 1, 1});
+  const Sample sample = sample_of(measured, {1, puts.size()});
+  return with_value(sample, *sample.p50_us);
 }
 
 // "put_4k_1" or "put_64k_1".
@@ -82,129 +89,90 @@ void one_at_a_time(Bench& bench, Puts& puts, const std::string& id, const std::s
                    const Bar& bar) {
   const std::string block = size_word(puts.size());
   bench.add(
-      {id, what, "us, p50", bar, block + " dsync write, p50", 1, {}},
-      [&] {
-        const Measured measured = puts.committed({bench.plan().seconds, 1, 1});
-        const Sample sample = sample_of(measured, {1, puts.size()});
-        return with_value(sample, *sample.p50_us);
-      },
+      {id, what, "us, p50", bar, block + " dsync write, p50"},
+      [&] { return p50_of_one_at_a_time(bench, puts); },
       [&] { return fio_dsync_p50(bench, block.c_str()); });
 }
 
-void in_flight_4k(Bench& bench, Puts& puts) {
-  const double seconds = bench.plan().seconds;
-  if (bench.wants("put_4k_64_callback")) {
-    bench.add(
-        {"put_4k_64_callback",
-         "durable 4 KiB put, 64 in flight, 2 submitters",
-         "k/s",
-         Bar::value_at_least(60),
-         "",
-         1,
-         {}},
-        [&] {
-          const Measured measured = puts.submitted({seconds, 2, 64}, 1);
-          return with_value(sample_of(measured, {1, 4_KiB}), thousands_per_second(measured, 1));
-        });
-  }
-  if (bench.wants("put_4k_64_blocking")) {
-    bench.add(
-        {"put_4k_64_blocking",
-         "durable 4 KiB put, 64 blocking callers",
-         "k/s",
-         Bar::value_at_least(35),
-         "",
-         1,
-         {}},
-        [&] {
-          const Measured measured = puts.committed({seconds, 64, 64});
-          return with_value(sample_of(measured, {1, 4_KiB}), thousands_per_second(measured, 1));
-        });
-  }
-}
-
-void in_batches(Bench& bench, Puts& puts) {
-  struct Variant {
+// The rows of thousands of puts of 4 KiB per second.
+void rates_of_4k(Bench& bench, Puts& puts) {
+  enum class Callers : std::uint8_t { kSubmit, kBlock };
+  struct Rate {
     const char* id;
     std::string what;
-    double seconds;
-    unsigned repetitions;
     Load load;
     Bar bar;
+    std::uint64_t batch = 1;  // puts per transaction; of callers that block: 1
+    Callers callers = Callers::kSubmit;
   };
-  const Plan& plan = bench.plan();
-  const std::string what = "durable 4 KiB put in transactions of 64, ";
-  const Variant variants[] = {
-      {"put_4k_batch_1", what + "one at a time", plan.seconds, plan.repetitions, {1, 1, 1}, {}},
+  const double seconds = bench.plan().seconds;
+  const double long_seconds = bench.plan().long_seconds;
+  const std::string one = "durable 4 KiB put, ";
+  const std::string batch = "durable 4 KiB put in transactions of 64, ";
+  const Rate rates[] = {
+      {"put_4k_64_callback",
+       one + "64 in flight, 2 submitters",
+       {seconds, 2, 64},
+       Bar::value_at_least(60)},
+      {"put_4k_64_blocking",
+       one + "64 blocking callers",
+       {seconds, 64, 64},
+       Bar::value_at_least(35),
+       1,
+       Callers::kBlock},
+      {"put_4k_batch_1", batch + "one at a time", {seconds, 1, 1}, Bar::none(), kBatch},
       {"put_4k_batch",
-       what + "16 in flight, 2 submitters",
-       plan.seconds,
-       plan.repetitions,
-       {1, 2, 16},
-       Bar::value_at_least(200)},
+       batch + "16 in flight, 2 submitters",
+       {seconds, 2, 16},
+       Bar::value_at_least(200),
+       kBatch},
       {"put_4k_batch_long",
-       what + fmt::format("the same for {:g} s", plan.long_seconds),
-       plan.long_seconds,
-       plan.repetitions,
-       {1, 2, 16},
-       Bar::value_at_least(70)},
+       batch + fmt::format("the same for {:g} s", long_seconds),
+       {long_seconds, 2, 16},
+       Bar::value_at_least(70),
+       kBatch},
   };
-  for (const Variant& variant : variants) {
-    if (!bench.wants(variant.id)) continue;
-    Load load = variant.load;
-    load.seconds = variant.seconds;
-    bench.add({variant.id, variant.what, "k/s", variant.bar, "", 1, {}}, variant.repetitions, [&] {
-      const Measured measured = puts.submitted(load, kBatch);
-      return with_value(sample_of(measured, {kBatch, 4_KiB}),
-                        thousands_per_second(measured, kBatch));
+  for (const Rate& rate : rates) {
+    if (!bench.wants(rate.id)) continue;
+    bench.add({rate.id, rate.what, "k/s", rate.bar}, [&] {
+      const auto puts_each = static_cast<double>(rate.batch);
+      const Measured measured = rate.callers == Callers::kBlock
+                                    ? puts.committed(rate.load)
+                                    : puts.submitted(rate.load, rate.batch);
+      return with_value(sample_of(measured, {puts_each, 4_KiB}),
+                        thousands_per_second(measured, puts_each));
     });
   }
 }
 
 void in_flight_64k(Bench& bench, Puts& puts) {
-  const double seconds = bench.plan().seconds;
   bench.add(
-      {"put_64k_64",
-       "durable 64 KiB put, 64 in flight: raw bytes written",
-       "MiB/s",
-       Bar::ratio_at_least(0.75),
-       "256 KiB writes, 12 in flight, fdatasync every 12",
-       1,
-       {}},
+      {"put_64k_64", "durable 64 KiB put, 64 in flight: raw bytes written", "MiB/s",
+       Bar::ratio_at_least(0.75), "256 KiB writes, 12 in flight, fdatasync every 12"},
       [&] {
-        const Measured measured = puts.submitted({seconds, 2, 64}, 1);
+        const Measured measured = puts.submitted({bench.plan().seconds, 2, 64}, 1);
         Sample sample = sample_of(measured, {1, 64_KiB});
         sample.counted.emplace_back("k puts/s", thousands_per_second(measured, 1));
         return with_value(std::move(sample), static_cast<double>(measured.counts.bytes_written) /
                                                  static_cast<double>(1_MiB) / measured.seconds);
       },
       [&] {
-        return run_fio({bench.fio_file()}, seconds,
-                       {"ioengine=io_uring", "iodepth=12", "rw=write", "bs=256k", "fdatasync=12"})
-                   .bytes_per_second /
-               static_cast<double>(1_MiB);
+        return fio_writes(
+            bench, {"ioengine=io_uring", "iodepth=12", "rw=write", "bs=256k", "fdatasync=12"});
       });
 }
 
 void in_flight_4m(Bench& bench, Puts& puts) {
-  const double seconds = bench.plan().seconds;
   bench.add(
-      {"put_4m_16",
-       "durable 4 MiB put, 16 in flight: user bytes",
-       "MiB/s",
-       Bar::ratio_at_least(0.9),
-       "4 MiB dsync writes, 16 in flight",
-       1 / 1.5,
-       {}},
+      {"put_4m_16", "durable 4 MiB put, 16 in flight: user bytes", "MiB/s",
+       Bar::ratio_at_least(0.9), "4 MiB dsync writes, 16 in flight", 1 / 1.5},
       [&] {
-        const Measured measured = puts.submitted({seconds, 2, 16}, 1);
+        const Measured measured = puts.submitted({bench.plan().seconds, 2, 16}, 1);
         return with_value(sample_of(measured, {1, 4_MiB}), measured.per_second() * 4);
       },
       [&] {
-        return run_fio({bench.fio_file()}, seconds,
-                       {"ioengine=io_uring", "iodepth=16", "rw=write", "bs=4m", "sync=dsync"})
-                   .bytes_per_second /
-               static_cast<double>(1_MiB);
+        return fio_writes(bench,
+                          {"ioengine=io_uring", "iodepth=16", "rw=write", "bs=4m", "sync=dsync"});
       });
 }
 
@@ -217,8 +185,7 @@ void measure_puts(Bench& bench, BenchPool& pool) {
       one_at_a_time(bench, puts, "put_4k_1", "durable 4 KiB put, one at a time",
                     Bar::ratio_at_most(1.5));
     }
-    in_flight_4k(bench, puts);
-    in_batches(bench, puts);
+    rates_of_4k(bench, puts);
   }
   {
     Puts puts(pool, 64_KiB);
@@ -236,18 +203,12 @@ void measure_fresh(Bench& bench) {
   if (!bench.wants("put_4k_1_fresh")) return;
   // A new pool for each repetition: the second would not be fresh any more.
   bench.add(
-      {"put_4k_1_fresh",
-       "the same, in a pool just made",
-       "us, p50",
-       Bar::none(),
-       "4k dsync write, p50",
-       1,
-       {}},
+      {"put_4k_1_fresh", "the same, in a pool just made", "us, p50", Bar::none(),
+       "4k dsync write, p50"},
       [&] {
         BenchPool pool(bench.plan().directory / "fresh", bench.plan().device_size, Age::kFresh);
         Puts puts(pool, 4_KiB);
-        const Sample sample = sample_of(puts.committed({bench.plan().seconds, 1, 1}), {1, 4_KiB});
-        return with_value(sample, *sample.p50_us);
+        return p50_of_one_at_a_time(bench, puts);
       },
       [&] { return fio_dsync_p50(bench, "4k"); });
 }

@@ -40,9 +40,9 @@ struct Row {
   std::string what;  // for people
   std::string unit;
   Bar bar;
-  std::string fio;       // what fio did beside it; empty: nothing
+  std::string fio{};     // what fio did beside it; empty: nothing
   double fio_scale = 1;  // the ratio is value / (fio x this)
-  std::vector<Sample> samples;
+  std::vector<Sample> samples{};
 };
 
 double median(

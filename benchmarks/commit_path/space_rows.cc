@@ -16,13 +16,8 @@ void space(Bench& bench, std::uint64_t size, double bar) {
   if (!bench.wants(id)) return;
   // Counts, no timing: once is enough.
   bench.add(
-      {id,
-       fmt::format("bytes on data devices per user byte at rest, {} KiB objects", size / 1_KiB),
-       "",
-       Bar::value_at_most(bar),
-       "",
-       1,
-       {}},
+      {id, fmt::format("bytes on data devices per user byte at rest, {} KiB objects", size / 1_KiB),
+       "", Bar::value_at_most(bar)},
       1, [&] {
         BenchPool pool(bench.plan().directory / "space", bench.plan().device_size, Age::kFresh);
         const std::uint64_t count = bench.plan().space_bytes / size;

@@ -8,16 +8,11 @@
 using namespace hexad;
 using namespace hexad::alloc;
 using alloc::testing::to_hex;
+using alloc::testing::uuid_of;
 using namespace std::string_view_literals;
 using alloc::testing::HookedDevice;
 
 namespace {
-
-Uuid uuid_of(std::uint8_t start) {
-  Uuid uuid;
-  for (std::uint8_t i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<std::uint8_t>(start + i);
-  return uuid;
-}
 
 Label example() {
   Label label;

@@ -10,14 +10,9 @@ using namespace hexad;
 using namespace hexad::alloc;
 using alloc::testing::HookedDevice;
 using alloc::testing::to_hex;
+using alloc::testing::uuid_of;
 
 namespace {
-
-Uuid uuid_of(std::uint8_t start) {
-  Uuid uuid;
-  for (std::uint8_t i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<std::uint8_t>(start + i);
-  return uuid;
-}
 
 Root example() {
   Root root;

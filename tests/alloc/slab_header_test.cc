@@ -9,12 +9,13 @@ using namespace hexad;
 using namespace hexad::alloc;
 using alloc::testing::HookedDevice;
 using alloc::testing::to_hex;
+using alloc::testing::uuid_of;
 
 namespace {
 
 SlabHeader example() {
   SlabHeader header;
-  for (std::uint8_t i = 0; i < 16; ++i) header.store.bytes[i] = static_cast<std::uint8_t>(0x10 + i);
+  header.store = uuid_of(0x10);
   header.zone = 17;
   header.k = 4;
   header.m = 2;

@@ -75,6 +75,12 @@ std::string golden(const std::string& name) {
   return bytes;
 }
 
+Uuid uuid_of(std::uint8_t start) {
+  Uuid uuid;
+  for (std::uint8_t i = 0; i < 16; ++i) uuid.bytes[i] = static_cast<std::uint8_t>(start + i);
+  return uuid;
+}
+
 std::string to_hex(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

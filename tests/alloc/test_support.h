@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/ids.h"
 #include "io/device.h"
 
 namespace hexad::alloc::testing {
@@ -43,6 +44,8 @@ class HookedDevice : public io::Device {
 // The bytes in tests/format/NAME.hex: two digits per byte, blanks ignored, '#' to the end of a line
 // is a comment. Empty when the file is not there.
 std::string golden(const std::string& name);
+// Its bytes count up from `start`.
+Uuid uuid_of(std::uint8_t start);
 // For messages, so that a golden file can be made from a failing test that is right.
 std::string to_hex(std::string_view bytes);
 

@@ -22,6 +22,26 @@ void add_zones(ZoneSet& set, std::uint32_t count, std::uint32_t units) {
   }
 }
 
+// So many zones of so many units each, nothing in them.
+struct Zones : ZoneSet {
+  Zones(std::uint32_t count, std::uint32_t units, std::uint64_t reserve = 0)
+      : ZoneSet(kSlots, reserve) {
+    add_zones(*this, count, units);
+  }
+  // A run of `units` that is live.
+  Extent live(std::uint32_t units, Lsn lsn) {
+    const Extent extent = *allocate(units);
+    publish_alloc(extent, lsn);
+    return extent;
+  }
+  // The same for a pack stripe with `bytes` alive.
+  Extent live_pack(std::uint32_t units, Lsn lsn, std::uint64_t bytes) {
+    const Extent extent = *allocate(units);
+    publish_pack(extent, lsn, bytes);
+    return extent;
+  }
+};
+
 enum class State { kFree, kInFlight, kLive, kDeferred };
 
 // One effect of a record of the log, as replay sees it.
@@ -270,8 +290,7 @@ TEST_CASE("zone_set: random lives of extents match a state per unit, through cra
 }
 
 TEST_CASE("zone_set: allocations follow one another, and the zones take turns") {
-  ZoneSet set(kSlots);
-  add_zones(set, 3, 1025);
+  Zones set(3, 1025);
   std::vector<ZoneId> zones;
   Extent last;
   for (int i = 0; i < 48; ++i) {
@@ -291,8 +310,7 @@ TEST_CASE("zone_set: allocations follow one another, and the zones take turns") 
 }
 
 TEST_CASE("zone_set: the reserve is for internal use, and a full set says what it has") {
-  ZoneSet set(kSlots, 20);
-  add_zones(set, 1, 101);
+  Zones set(1, 101, 20);
   REQUIRE(set.allocate(80).ok());
   const auto refused = set.allocate(1);
   REQUIRE(!refused.ok());
@@ -311,12 +329,9 @@ TEST_CASE("zone_set: the reserve is for internal use, and a full set says what i
 }
 
 TEST_CASE("zone_set: freed units come back only when the watermark has passed") {
-  ZoneSet set(kSlots);
-  add_zones(set, 2, 11);
-  const Extent a = *set.allocate(10);
-  const Extent b = *set.allocate(10);
-  set.publish_alloc(a, 1);
-  set.publish_alloc(b, 2);
+  Zones set(2, 11);
+  const Extent a = set.live(10, 1);
+  const Extent b = set.live(10, 2);
   REQUIRE(set.publish_free(b, 3).ok());
   REQUIRE(set.publish_free(a, 4).ok());
   CHECK(!set.allocate(1).ok());
@@ -328,10 +343,8 @@ TEST_CASE("zone_set: freed units come back only when the watermark has passed") 
 }
 
 TEST_CASE("zone_set: records at or below the image are not applied again") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 32);
-  const Extent extent = *set.allocate(4);
-  set.publish_alloc(extent, 5);
+  Zones set(1, 32);
+  const Extent extent = set.live(4, 5);
   ZoneSet loaded(kSlots);
   REQUIRE(loaded.load_zone(*set.image(0, 5)).ok());
   CHECK(loaded.image_lsn(0) == 5);
@@ -351,10 +364,8 @@ TEST_CASE("zone_set: records at or below the image are not applied again") {
 }
 
 TEST_CASE("zone_set: what root and manifest name is used, whatever the image said") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 32);
-  const Extent extent = *set.allocate(8);
-  set.publish_alloc(extent, 1);
+  Zones set(1, 32);
+  const Extent extent = set.live(8, 1);
   REQUIRE(set.publish_free({0, extent.unit + 2, 4}, 2).ok());
   const Extent wide{0, extent.unit, 12};
   REQUIRE(set.mark_used(wide).ok());
@@ -369,8 +380,7 @@ TEST_CASE("zone_set: what root and manifest name is used, whatever the image sai
 }
 
 TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives up") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
+  Zones set(1, 64);
   const Extent old_run = *set.allocate(8);
   const Extent other = *set.allocate(4);
   const Extent flying = *set.allocate(4);
@@ -401,10 +411,8 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
 }
 
 TEST_CASE("zone_set: a pack stripe is freed with its last live byte, by the LSN that took it") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
-  const Extent extent = *set.allocate(4);
-  set.publish_pack(extent, 1, 100);
+  Zones set(1, 64);
+  const Extent extent = set.live_pack(4, 1, 100);
   REQUIRE(set.drop_live(0, extent.unit, 60, 2).ok());
   CHECK(set.pack_at(0, extent.unit) == PackStripe{extent.run(), 40});
   CHECK(set.is_live(extent));
@@ -422,10 +430,8 @@ TEST_CASE("zone_set: a pack stripe is freed with its last live byte, by the LSN 
 }
 
 TEST_CASE("zone_set: who frees a pack stripe whole takes its live bytes along") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
-  const Extent extent = *set.allocate(4);
-  set.publish_pack(extent, 1, 100);
+  Zones set(1, 64);
+  const Extent extent = set.live_pack(4, 1, 100);
   REQUIRE(set.publish_free(extent, 2).ok());
   CHECK(!set.pack_at(0, extent.unit));
   CHECK(set.packs(0).empty());
@@ -433,10 +439,8 @@ TEST_CASE("zone_set: who frees a pack stripe whole takes its live bytes along") 
 }
 
 TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the image only") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
-  const Extent extent = *set.allocate(4);
-  set.publish_pack(extent, 3, 100);
+  Zones set(1, 64);
+  const Extent extent = set.live_pack(4, 3, 100);
   REQUIRE(set.drop_live(0, extent.unit, 30, 4).ok());
   ZoneSet loaded(kSlots);
   REQUIRE(loaded.load_zone(*set.image(0, 5)).ok());
@@ -464,8 +468,7 @@ TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the
 }
 
 TEST_CASE("zone_set: missing cells stay known until the units are reclaimed") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
+  Zones set(1, 64);
   const Extent extent = *set.allocate(8);
   CHECK(set.mark_missing(extent, 1).error().code == ErrorCode::kInvalidArgument);
   set.publish_alloc(extent, 1);
@@ -486,8 +489,7 @@ TEST_CASE("zone_set: missing cells stay known until the units are reclaimed") {
 }
 
 TEST_CASE("zone_set: a closed zone gives nothing, an empty one can be removed") {
-  ZoneSet set(kSlots);
-  add_zones(set, 2, 33);
+  Zones set(2, 33);
   REQUIRE(set.close_zone(0).ok());
   CHECK(set.counters().closed_free == 32);
   CHECK(set.counters().free == 32);
@@ -512,8 +514,7 @@ TEST_CASE("zone_set: a closed zone gives nothing, an empty one can be removed") 
 }
 
 TEST_CASE("zone_set: zones that cannot be are refused, also those of a broken image") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
+  Zones set(1, 64);
   CHECK(set.add_zone(0, slots_for(0), 64).error().code == ErrorCode::kAlreadyExists);
   CHECK(set.add_zone(1, {{0, 0}, {0, 1}, {1, 0}}, 64).error().code == ErrorCode::kInvalidArgument);
   CHECK(set.add_zone(1, {{0, 0}}, 64).error().code == ErrorCode::kInvalidArgument);
@@ -551,8 +552,7 @@ TEST_CASE("zone_set: zones that cannot be are refused, also those of a broken im
 }
 
 TEST_CASE("zone_set: a slot can be put on another device, not on one the zone has") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 64);
+  Zones set(1, 64);
   REQUIRE(set.replace_slot(0, 1, {7, 3}).ok());
   CHECK((*set.slots(0))[1] == ZoneSlot{7, 3});
   CHECK(set.replace_slot(0, 0, {7, 4}).error().code == ErrorCode::kInvalidArgument);
@@ -561,8 +561,7 @@ TEST_CASE("zone_set: a slot can be put on another device, not on one the zone ha
 }
 
 TEST_CASE("zone_set: only zones that changed need a new image") {
-  ZoneSet set(kSlots);
-  add_zones(set, 2, 64);
+  Zones set(2, 64);
   for (const ZoneId zone : set.dirty_zones()) set.clear_dirty(zone);
   CHECK(set.dirty_zones().empty());
   const Extent extent = *set.allocate(4);
@@ -572,8 +571,7 @@ TEST_CASE("zone_set: only zones that changed need a new image") {
 }
 
 TEST_CASE("zone_set: fragmentation is 0 for one hole and 1 for single units") {
-  ZoneSet set(kSlots);
-  add_zones(set, 1, 101);
+  Zones set(1, 101);
   CHECK(set.fragmentation() == 0);
   std::vector<Extent> all;
   for (int i = 0; i < 100; ++i) all.push_back(*set.allocate(1));

@@ -2,12 +2,10 @@
 // could not make them durable.
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <thread>
 
-#include "core/hexad.h"
-#include "io/sim_system.h"
 #include "tests/core/faulty_system.h"
+#include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -26,60 +24,18 @@ Result<Lsn> put_buffered(Store& store, std::string_view name, std::string_view v
 
 std::string crowd_name(int i) { return "crowd" + std::to_string(i); }
 
-// A store 4+2 and its log on simulated disks whose flushes are slow.
-class World {
- public:
-  explicit World(std::uint64_t seed = 1) : system_(options(seed)) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    FormatOptions format;
-    format.log_size = 4_MiB;
-    format.fast_directories = {(directory_ / "fast").string()};
-    for (int i = 0; i < 6; ++i) {
-      format.devices.push_back("dev" + std::to_string(i));
-      system_.add_disk(format.devices.back(), std::make_shared<io::CowImage>(16_MiB), {});
-    }
-    system_.add_disk(format.fast_directories[0] + "/log", std::make_shared<io::CowImage>(8_MiB),
-                     {});
-    std::string problem;
-    system_.run([&] {
-      const Result<PoolDescription> made = Store::format(format, &system_);
-      if (made.ok()) pool_ = *made;
-      if (!made.ok()) problem = made.error().to_string();
-    });
-    REQUIRE(problem == "");
-  }
-  ~World() { std::filesystem::remove_all(directory_); }
+SimPoolOptions slow_flushes(std::uint64_t seed) {
+  SimPoolOptions options;
+  options.device_size = 16_MiB;
+  options.fast_size = 8_MiB;
+  options.log_size = 4_MiB;
+  options.sim.seed = seed;
+  options.sim.latency.flush = kFlushTime;
+  return options;
+}
 
-  // Tests check outside: a failed check must not leave a fiber.
-  template <typename Use>
-  std::string with_store(const Use& use, const RuntimeOptions& options = {}) {
-    std::string problem;
-    system_.run([&] {
-      Result<Store> store = Store::open(pool_, options, &system_);
-      if (!store.ok()) {
-        problem = store.error().to_string();
-        return;
-      }
-      use(*store);
-    });
-    return problem;
-  }
-  io::Nanos now() { return system_.clock().now(); }
-  void sleep(io::Nanos time) { system_.executor().sleep_for(time); }
-  io::SimSystem& system() { return system_; }
-
- private:
-  static io::SimOptions options(std::uint64_t seed) {
-    io::SimOptions options;
-    options.seed = seed;
-    options.latency.flush = kFlushTime;
-    return options;
-  }
-  io::SimSystem system_;
-  std::filesystem::path directory_;
-  PoolDescription pool_;
+struct World : SimPool {
+  explicit World(std::uint64_t seed = 1) : SimPool(slow_flushes(seed)) {}
 };
 
 TEST_CASE("buffered: a commit is answered without any I/O, and everybody reads it") {

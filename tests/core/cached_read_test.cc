@@ -6,6 +6,7 @@
 
 #include "core/engine.h"
 #include "core/opening.h"
+#include "tests/core/forwarding_index.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -14,26 +15,16 @@ namespace {
 constexpr const char* kBucket = kDefaultCollection;
 
 // Counts who asks the index.
-class CountingIndex final : public kv::Index {
+class CountingIndex final : public ForwardingIndex {
  public:
-  explicit CountingIndex(std::unique_ptr<kv::Index> inner) : inner_(std::move(inner)) {}
+  using ForwardingIndex::ForwardingIndex;
 
   Result<std::unique_ptr<kv::IndexReader>> snapshot() override {
     ++snapshots;
-    return inner_->snapshot();
+    return ForwardingIndex::snapshot();
   }
-  Status apply(Lsn lsn, Epoch epoch, std::span<const kv::IndexChange> changes) override {
-    return inner_->apply(lsn, epoch, changes);
-  }
-  Lsn applied_lsn() const override { return inner_->applied_lsn(); }
-  Epoch applied_epoch() const override { return inner_->applied_epoch(); }
-  Result<kv::IndexStats> stats() override { return inner_->stats(); }
-  Status verify() override { return inner_->verify(); }
 
   std::atomic<std::uint64_t> snapshots{0};
-
- private:
-  std::unique_ptr<kv::Index> inner_;
 };
 
 // An engine over a counting index. The store was closed cleanly: its memtable is empty.

@@ -142,4 +142,12 @@ bool is_whole(StoreFixture& fixture, const StripeOnMedia& cells) {
   return true;
 }
 
+void require_repair(Store& store) {
+  const Result<FsckReport> repaired = store.fsck({true, true});
+  REQUIRE(repaired.ok());
+  REQUIRE(repaired->findings.size() == 1);
+  REQUIRE(repaired->findings[0].repaired);
+  REQUIRE(repaired->errors() == 0);
+}
+
 }  // namespace hexad::testing

@@ -34,5 +34,7 @@ void flip_byte(StoreFixture& fixture, const CellOnMedia& cell, std::size_t at);
 Bytes read_cell(StoreFixture& fixture, const CellOnMedia& cell);
 void restore(StoreFixture& fixture, const StripeOnMedia& cells);
 bool is_whole(StoreFixture& fixture, const StripeOnMedia& cells);
+// A deep check that repairs finds one thing, and repairs it.
+void require_repair(Store& store);
 
 }  // namespace hexad::testing

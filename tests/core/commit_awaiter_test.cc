@@ -9,9 +9,12 @@
 
 #include "core/store.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/countdown.h"
 
 namespace hexad::testing {
 namespace {
+
+using io::testing::Countdown;
 
 // A coroutine that nobody waits for: it begins at once and its frame goes when it ends.
 struct Detached {
@@ -24,94 +27,71 @@ struct Detached {
   };
 };
 
-class Latch {
- public:
-  explicit Latch(int count) : count_(count) {}
-  void count_down() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    --count_;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [this] { return count_ == 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_;
-};
-
 Transaction put_of(const std::string& name, const std::string& value) {
   Transaction t;
   t.put(kDefaultCollection, name, value);
   return t;
 }
 
-struct Outcome {
+// Where a story plays, and what is left of it.
+struct Stage {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  Countdown done{fixture.memory.executor(), 1};
   std::vector<Lsn> lsns;
   std::optional<ErrorCode> code;
   std::thread::id thread;
 };
 
 TEST_CASE("commit_async: one commit after the other, in the order of a story") {
-  StoreFixture fixture;
-  Store store = fixture.open();
-  Latch done(1);
-  Outcome outcome;
-  const auto story = [](Store& s, Outcome& out, Latch& latch) -> Detached {
+  Stage stage;
+  const auto story = [](Stage& on) -> Detached {
     for (int i = 0; i < 5; ++i) {
-      const Result<Lsn> lsn = co_await s.commit_async(put_of("a", std::to_string(i)));
+      const Result<Lsn> lsn = co_await on.store.commit_async(put_of("a", std::to_string(i)));
       if (!lsn.ok()) break;
-      out.lsns.push_back(*lsn);
-      if (get(s, "a") != std::to_string(i)) out.code = ErrorCode::kCorruption;
+      on.lsns.push_back(*lsn);
+      if (get(on.store, "a") != std::to_string(i)) on.code = ErrorCode::kCorruption;
     }
-    latch.count_down();
+    on.done.count_down();
   };
-  story(store, outcome, done);
-  done.wait();
-  REQUIRE(outcome.code == std::nullopt);
-  REQUIRE(outcome.lsns.size() == 5);
-  REQUIRE(std::is_sorted(outcome.lsns.begin(), outcome.lsns.end()));
-  REQUIRE(store.status().last_lsn >= outcome.lsns.back());
+  story(stage);
+  stage.done.wait();
+  REQUIRE(stage.code == std::nullopt);
+  REQUIRE(stage.lsns.size() == 5);
+  REQUIRE(std::is_sorted(stage.lsns.begin(), stage.lsns.end()));
+  REQUIRE(stage.store.status().last_lsn >= stage.lsns.back());
 }
 
 TEST_CASE("commit_async: errors come as values") {
-  StoreFixture fixture;
-  Store store = fixture.open();
-  REQUIRE(put(store, "a", "1").ok());
-  Latch done(1);
-  Outcome outcome;
-  const auto story = [](Store& s, Outcome& out, Latch& latch) -> Detached {
+  Stage stage;
+  REQUIRE(put(stage.store, "a", "1").ok());
+  const auto story = [](Stage& on) -> Detached {
     Transaction t = put_of("a", "2");
     t.expect_absent(kDefaultCollection, "a");
-    out.code = code_of(co_await s.commit_async(std::move(t)));
-    latch.count_down();
+    on.code = code_of(co_await on.store.commit_async(std::move(t)));
+    on.done.count_down();
   };
-  story(store, outcome, done);
-  done.wait();
-  REQUIRE(outcome.code == ErrorCode::kConflict);
-  REQUIRE(get(store, "a") == "1");
+  story(stage);
+  stage.done.wait();
+  REQUIRE(stage.code == ErrorCode::kConflict);
+  REQUIRE(get(stage.store, "a") == "1");
 }
 
 TEST_CASE("commit_async: buffered ones are visible when the coroutine goes on") {
-  StoreFixture fixture;
-  Store store = fixture.open();
-  Latch done(1);
-  Outcome outcome;
-  const auto story = [](Store& s, Outcome& out, Latch& latch) -> Detached {
+  Stage stage;
+  const auto story = [](Stage& on) -> Detached {
     for (int i = 0; i < 20; ++i) {
       const std::string value = noise(3000, i);
-      const Result<Lsn> lsn = co_await s.commit_async(put_of("a", value), {Durability::kBuffered});
-      if (!lsn.ok() || get(s, "a") != value) out.code = ErrorCode::kCorruption;
+      const Result<Lsn> lsn =
+          co_await on.store.commit_async(put_of("a", value), {Durability::kBuffered});
+      if (!lsn.ok() || get(on.store, "a") != value) on.code = ErrorCode::kCorruption;
     }
-    latch.count_down();
+    on.done.count_down();
   };
-  story(store, outcome, done);
-  done.wait();
-  REQUIRE(outcome.code == std::nullopt);
-  REQUIRE(counter(store, "txc_buffered_count") == 20);
+  story(stage);
+  stage.done.wait();
+  REQUIRE(stage.code == std::nullopt);
+  REQUIRE(counter(stage.store, "txc_buffered_count") == 20);
 }
 
 // The loop of an application: coroutines go on here, on one thread.
@@ -142,22 +122,20 @@ class Loop {
 };
 
 TEST_CASE("commit_async: goes on where the hook takes it") {
-  StoreFixture fixture;
-  Store store = fixture.open();
+  Stage stage;
   Loop loop;
-  Outcome outcome;
   int rounds = 0;
-  const auto story = [](Store& s, Loop& on, Outcome& out, int& round) -> Detached {
+  const auto story = [](Stage& on, Loop& in, int& round) -> Detached {
     for (; round < 3; ++round) {
-      const Result<Lsn> lsn = co_await s.commit_async(put_of("a", "x"), {}, on.hook());
-      if (lsn.ok()) out.lsns.push_back(*lsn);
-      out.thread = std::this_thread::get_id();
+      const Result<Lsn> lsn = co_await on.store.commit_async(put_of("a", "x"), {}, in.hook());
+      if (lsn.ok()) on.lsns.push_back(*lsn);
+      on.thread = std::this_thread::get_id();
     }
   };
-  story(store, loop, outcome, rounds);
+  story(stage, loop, rounds);
   while (rounds < 3) loop.run_one();
-  REQUIRE(outcome.lsns.size() == 3);
-  REQUIRE(outcome.thread == std::this_thread::get_id());
+  REQUIRE(stage.lsns.size() == 3);
+  REQUIRE(stage.thread == std::this_thread::get_id());
 }
 
 TEST_CASE("commit_async: many coroutines at once") {
@@ -165,9 +143,9 @@ TEST_CASE("commit_async: many coroutines at once") {
   Store store = fixture.open(Access::kReadWrite, busy_runtime());
   constexpr int kCoroutines = 32;
   constexpr int kRounds = 20;
-  Latch done(kCoroutines);
+  Countdown done(fixture.memory.executor(), kCoroutines);
   std::atomic<int> wrong{0};
-  const auto story = [](Store& s, int number, std::atomic<int>& bad, Latch& latch) -> Detached {
+  const auto story = [](Store& s, int number, std::atomic<int>& bad, Countdown& latch) -> Detached {
     const std::string name = "n" + std::to_string(number);
     for (int round = 0; round < kRounds; ++round) {
       const std::string value = noise(200 + 300 * static_cast<std::size_t>(round), number);

@@ -1,13 +1,14 @@
 // How commits become durable: what is sent to which flush domain, counted; and what a failed flush
 // costs (R11).
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <string>
+#include <vector>
 
-#include "core/hexad.h"
-#include "io/sim_system.h"
+#include "tests/core/sim_pool.h"
+#include "tests/core/store_fixture.h"
 
-namespace hexad {
+namespace hexad::testing {
 namespace {
 
 using io::FaultKind;
@@ -15,89 +16,30 @@ using io::SimSystem;
 
 constexpr int kAlone = -1;
 
-std::string noise(std::size_t size, std::uint64_t seed) {
-  io::Rng rng(seed);
-  std::string bytes(size, '\0');
-  for (char& c : bytes) c = static_cast<char>(rng.next());
-  return bytes;
-}
-
 // A store 4+2 on six simulated disks and a log on a seventh.
-class World {
+class World : public SimPool {
  public:
   // `domains`: the flush domain of each of the seven; the last is that of the log.
-  explicit World(const std::vector<int>& domains) : system_(options()) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    FormatOptions format;
-    format.log_size = 1_MiB;
-    format.fast_directories = {(directory_ / "fast").string()};
-    for (int i = 0; i < 6; ++i) format.devices.push_back("dev" + std::to_string(i));
-    names_ = format.devices;
-    names_.push_back(format.fast_directories[0] + "/log");
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      io::SimDiskOptions disk;
-      disk.flush_domain = domains[i];
-      auto blank = std::make_shared<io::CowImage>(i < 6 ? 8_MiB : 2_MiB);
-      system_.add_disk(names_[i], std::move(blank), disk);
-    }
-    std::string problem;
-    system_.run([&] {
-      const Result<PoolDescription> made = Store::format(format, &system_);
-      if (made.ok()) pool_ = *made;
-      if (!made.ok()) problem = made.error().to_string();
-    });
-    REQUIRE(problem == "");
-  }
-  ~World() { std::filesystem::remove_all(directory_); }
+  explicit World(const std::vector<int>& domains) : SimPool(pool_options(domains)) {}
 
-  // Runs `use` on the open store. Tests check outside: a failed check must not leave a fiber.
-  template <typename Use>
-  std::string with_store(const Use& use, const RuntimeOptions& options = {}) {
-    std::string problem;
-    system_.run([&] {
-      Result<Store> store = Store::open(pool_, options, &system_);
-      if (!store.ok()) {
-        problem = store.error().to_string();
-        return;
-      }
-      use(*store);
-    });
-    return problem;
-  }
-
-  SimSystem& system() { return system_; }
-  io::SimDisk& disk(std::size_t index) { return system_.disk(names_[index]); }
   std::uint64_t flushes() {
     std::uint64_t sum = 0;
-    for (std::size_t i = 0; i < names_.size(); ++i) sum += disk(i).counts().flushes;
+    for (const std::string& name : disks()) sum += system().disk(name).counts().flushes;
     return sum;
   }
 
  private:
-  static io::SimOptions options() {
-    io::SimOptions options;
+  static SimPoolOptions pool_options(const std::vector<int>& domains) {
+    SimPoolOptions options;
+    options.flush_domains = domains;
     // Slower than any write: what else is in flight completes while a flush is under way.
-    options.latency.flush = 20'000'000;
+    options.sim.latency.flush = 20'000'000;
     return options;
   }
-
-  SimSystem system_;
-  std::filesystem::path directory_;
-  std::vector<std::string> names_;
-  PoolDescription pool_;
 };
 
 const std::vector<int> kAllAlone(7, kAlone);
 const std::vector<int> kAllOne(7, 0);
-
-std::uint64_t counter(Store& store, std::string_view name) {
-  for (const Counter& counter : store.counters()) {
-    if (counter.name == name) return counter.since_open;
-  }
-  return ~std::uint64_t{0};
-}
 
 struct Counts {
   std::uint64_t groups = 0;
@@ -114,12 +56,6 @@ struct Counts {
             device_flushes - before.device_flushes};
   }
 };
-
-Status put(Store& store, const std::string& name, const std::string& value) {
-  Transaction t;
-  t.put(kDefaultCollection, name, value);
-  return store.commit(std::move(t)).status();
-}
 
 // What one commit costs that nobody disturbs. `durable` sums up the last field.
 Counts lone_commit(World& world, std::size_t size, const RuntimeOptions& options = {}) {
@@ -221,6 +157,12 @@ TEST_CASE("commit: nothing is acknowledged before the flush that covers it has e
   REQUIRE(seen == 1);
 }
 
+std::size_t failed_devices(Store& store) {
+  const std::vector<DeviceStatus> devices = store.status().devices;
+  return std::count_if(devices.begin(), devices.end(),
+                       [](const DeviceStatus& device) { return device.state == "failed"; });
+}
+
 struct Failure {
   bool committed = false;
   std::optional<ErrorCode> code;
@@ -237,15 +179,13 @@ Failure fail_flush(const std::vector<int>& domains) {
   REQUIRE(world.with_store([&](Store& store) {
     REQUIRE(put(store, "before", noise(4096, 1)).ok());
     world.system().fail_nth(0, FaultKind::kFlushError, SimSystem::Stickiness::kOnce);
-    const Status status = put(store, "object", noise(65536, 2));
+    const Status status = put(store, "object", noise(65536, 2)).status();
     result.committed = status.ok();
     if (!status.ok()) result.code = status.error().code;
     // The disks would take flushes again now.
     after = put(store, "after", noise(4096, 3)).ok();
     result.read_only = store.status().read_only;
-    for (const DeviceStatus& device : store.status().devices) {
-      result.failed += device.state == "failed" ? 1 : 0;
-    }
+    result.failed = failed_devices(store);
     world.system().power_cut();
   }) == "");
   world.system().set_hook(nullptr);
@@ -308,9 +248,7 @@ TEST_CASE("commit: a flush that failed for somebody else counts against the doma
   std::size_t failed = 0;
   REQUIRE(world.with_store([&](Store& store) {
     for (int i = 0; i < 4; ++i) good = good && put(store, std::to_string(i), noise(9000, i)).ok();
-    for (const DeviceStatus& device : store.status().devices) {
-      failed += device.state == "failed" ? 1 : 0;
-    }
+    failed = failed_devices(store);
   }) == "");
   REQUIRE(good);
   REQUIRE(world.disk(0).struck(FaultKind::kFlushError) == 1);
@@ -318,4 +256,4 @@ TEST_CASE("commit: a flush that failed for somebody else counts against the doma
 }
 
 }  // namespace
-}  // namespace hexad
+}  // namespace hexad::testing

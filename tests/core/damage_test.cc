@@ -45,11 +45,7 @@ void require_found_and_repaired(DamagedStore& damaged, Store& store, std::size_t
   const std::string& problem = looked->findings[0].problem;
   REQUIRE(static_cast<std::size_t>(std::count(problem.begin(), problem.end(), ';')) == cells - 1);
   REQUIRE_FALSE(damaged.is_whole());
-  const Result<FsckReport> repaired = store.fsck({true, true});
-  REQUIRE(repaired.ok());
-  REQUIRE(repaired->findings.size() == 1);
-  REQUIRE(repaired->findings[0].repaired);
-  REQUIRE(repaired->errors() == 0);
+  require_repair(store);
   REQUIRE(damaged.is_whole());
   REQUIRE(deep_findings(store) == "");
 }

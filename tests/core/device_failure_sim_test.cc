@@ -1,74 +1,42 @@
 // Every single request of a piece of work is, once, the one with which a disk starts to fail; in
 // simulated time, so that every one of these runs can be repeated.
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <memory>
 
-#include "core/store.h"
-#include "io/sim_system.h"
+#include "tests/core/noise.h"
+#include "tests/core/sim_pool.h"
 
-namespace hexad {
+namespace hexad::testing {
 namespace {
 
 using io::FaultKind;
 using io::SimSystem;
 
-std::string noise_of(std::size_t size, std::uint64_t seed) {
-  io::Rng rng(seed);
-  std::string bytes(size, '\0');
-  for (char& c : bytes) c = static_cast<char>(rng.next());
-  return bytes;
-}
-
 // A pool that was made once; every run starts from copies.
 class Origin {
  public:
   Origin() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    FormatOptions options;
-    options.device_size = 8_MiB;
-    options.log_size = 1_MiB;
-    for (int i = 0; i < 6; ++i) options.devices.push_back("dev" + std::to_string(i));
-    options.fast_directories = {(directory_ / "fast").string()};
-    SimSystem system(sim_options(1));
-    system.run([&] {
-      const Result<PoolDescription> made = Store::format(options, &system);
-      if (made.ok()) pool = *made;
-      if (!made.ok()) WARN(made.error().to_string());
-    });
-    REQUIRE(pool.devices.size() == 6);
-    names_ = pool.devices;
-    names_.push_back(pool.fast_directories[0] + "/log");
-    for (const std::string& name : names_) disks_[name] = system.disk(name).snapshot();
-    std::filesystem::copy(directory_ / "fast", directory_ / "saved",
-                          std::filesystem::copy_options::recursive);
-  }
-  ~Origin() { std::filesystem::remove_all(directory_); }
-
-  static io::SimOptions sim_options(std::uint64_t seed) {
-    io::SimOptions options;
-    options.seed = seed;
-    return options;
-  }
-  std::unique_ptr<SimSystem> start(std::uint64_t seed) {
-    std::filesystem::remove_all(directory_ / "fast");
-    std::filesystem::copy(directory_ / "saved", directory_ / "fast",
-                          std::filesystem::copy_options::recursive);
-    auto system = std::make_unique<SimSystem>(sim_options(seed));
-    for (const std::string& name : names_) {
-      system->add_disk(name, std::make_shared<io::CowImage>(disks_[name]), io::SimDiskOptions());
+    for (const std::string& name : made_.disks()) {
+      disks_[name] = made_.system().disk(name).snapshot();
     }
+    std::filesystem::copy(fast_, saved_, std::filesystem::copy_options::recursive);
+  }
+
+  std::unique_ptr<SimSystem> start(std::uint64_t seed) {
+    std::filesystem::remove_all(fast_);
+    std::filesystem::copy(saved_, fast_, std::filesystem::copy_options::recursive);
+    auto system = std::make_unique<SimSystem>(io::SimOptions{.seed = seed});
+    for (const auto& [name, content] : disks_) system->add_disk(name, content, {});
     return system;
   }
-
-  PoolDescription pool;
+  const PoolDescription& pool() const { return made_.pool(); }
 
  private:
-  std::filesystem::path directory_;
-  std::vector<std::string> names_;
+  SimPool made_;
+  const std::filesystem::path fast_ = made_.fast_directory();
+  const std::filesystem::path saved_ = fast_.parent_path() / "saved";
   std::map<std::string, std::shared_ptr<const io::CowImage>> disks_;
 };
 
@@ -86,7 +54,7 @@ void work(Store& store, SimSystem& system, Ledger& ledger) {
     fibers.push_back(system.executor().start("work", [&, fiber] {
       for (int i = 0; i < 8; ++i) {
         const std::string name = std::to_string(fiber) + "/" + std::to_string(i % 5);
-        const std::string value = noise_of(i % 3 == 0 ? 100 : 3000 * i, fiber * 100 + i);
+        const std::string value = noise(i % 3 == 0 ? 100 : 3000 * i, fiber * 100 + i);
         Transaction t;
         t.put(kDefaultCollection, name, value);
         if (store.commit(std::move(t)).ok()) {
@@ -145,39 +113,32 @@ Run run(Origin& origin, std::uint64_t seed, std::optional<std::uint64_t> nth, Fa
   Run result;
   Ledger ledger;
   const std::unique_ptr<SimSystem> system = origin.start(seed);
-  system->run([&] {
-    Result<Store> store = Store::open(origin.pool, {}, system.get());
-    if (!store.ok()) {
-      result.problem = "open: " + store.error().to_string();
-      return;
-    }
+  result.problem = with_store(*system, origin.pool(), [&](Store& store) {
     const std::uint64_t before = system->requests();
     if (nth.has_value()) system->fail_nth(*nth, kind, stickiness);
-    work(*store, *system, ledger);
-    result.problem = check_values(*store, ledger);
-    const StoreStatus status = store->status();
+    work(store, *system, ledger);
+    std::string problem = check_values(store, ledger);
+    const StoreStatus status = store.status();
     for (const DeviceStatus& device : status.devices) result.lost += device.state == "ok" ? 0 : 1;
     result.failed = ledger.failures > 0;
-    const Status closed = store->close();
-    if (result.problem.empty() && !closed.ok()) result.problem = "close: " + closed.error().message;
+    const Status closed = store.close();
+    if (problem.empty() && !closed.ok()) problem = "close: " + closed.error().message;
     result.requests = system->requests() - before;
+    return problem;
   });
   if (!result.problem.empty()) return result;
   // The disk works again; what it missed is known.
   system->set_hook(nullptr);
-  system->run([&] {
-    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-      RuntimeOptions options;
-      options.access = access;
-      Result<Store> store = Store::open(origin.pool, options, system.get());
-      if (!store.ok()) {
-        result.problem = "open again: " + store.error().to_string();
-        return;
-      }
-      result.problem = check_all(*store, ledger);
-      if (!result.problem.empty()) return;
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    RuntimeOptions options;
+    options.access = access;
+    const std::string problem = with_store(
+        *system, origin.pool(), [&](Store& store) { return check_all(store, ledger); }, options);
+    if (!problem.empty()) {
+      result.problem = "then: " + problem;
+      break;
     }
-  });
+  }
   return result;
 }
 
@@ -219,42 +180,30 @@ TEST_CASE("store: a disk loses one write, or tears it, and says nothing") {
       CAPTURE(static_cast<int>(kind), n);
       const std::unique_ptr<SimSystem> system = origin.start(n);
       Ledger ledger;
-      std::string problem;
-      const auto read_all = [&](Store& store) {
+      const auto read_all = [&](Store& store) -> std::string {
         for (const auto& [name, value] : ledger.acknowledged) {
           const Result<Bytes> found = store.get(kDefaultCollection, name);
-          if (!found.ok()) problem = name + ": " + found.error().to_string();
-          if (found.ok() && as_text(*found) != std::string_view(value)) problem = name;
+          if (!found.ok()) return name + ": " + found.error().to_string();
+          if (as_text(*found) != std::string_view(value)) return name;
         }
+        return "";
       };
-      system->run([&] {
-        Result<Store> store = Store::open(origin.pool, {}, system.get());
-        if (!store.ok()) {
-          problem = store.error().to_string();
-          return;
-        }
-        system->fail_nth(n, kind, SimSystem::Stickiness::kOnce);
-        work(*store, *system, ledger);
-        read_all(*store);
-      });
-      REQUIRE(problem == "");
+      REQUIRE(with_store(*system, origin.pool(), [&](Store& store) {
+                system->fail_nth(n, kind, SimSystem::Stickiness::kOnce);
+                work(store, *system, ledger);
+                return read_all(store);
+              }) == "");
       system->set_hook(nullptr);
-      system->run([&] {
-        Result<Store> store = Store::open(origin.pool, {}, system.get());
-        if (!store.ok()) {
-          problem = store.error().to_string();
-          return;
-        }
-        read_all(*store);
-        const Result<FsckReport> repaired = store->fsck({true, true});
-        if (!repaired.ok() || repaired->errors() > 0) problem = "fsck could not repair";
-        const Result<FsckReport> again = store->fsck({true, false});
-        if (!again.ok() || !again->findings.empty()) problem = "fsck finds more";
-      });
-      REQUIRE(problem == "");
+      REQUIRE(with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+                if (const std::string wrong = read_all(store); !wrong.empty()) return wrong;
+                const Result<FsckReport> repaired = store.fsck({true, true});
+                if (!repaired.ok() || repaired->errors() > 0) return "fsck could not repair";
+                const Result<FsckReport> again = store.fsck({true, false});
+                return !again.ok() || !again->findings.empty() ? "fsck finds more" : "";
+              }) == "");
     }
   }
 }
 
 }  // namespace
-}  // namespace hexad
+}  // namespace hexad::testing

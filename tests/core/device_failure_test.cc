@@ -19,6 +19,9 @@ class FailingFixture {
   Store open(Access access = Access::kReadWrite) { return fixture.open(access, busy_runtime()); }
   DeviceFault& fault(std::size_t device) { return faulty_.fault(fixture.device(device)); }
   DeviceFault& fault(const std::string& path) { return faulty_.fault(path); }
+  void set_failing(std::initializer_list<std::size_t> devices, bool failing) {
+    for (const std::size_t device : devices) fault(device).writes = failing;
+  }
 
  private:
   static FormatOptions options() {
@@ -110,114 +113,109 @@ class Load {
   std::vector<std::unique_ptr<io::Thread>> threads_;
 };
 
+// A store under load, which has had some commits.
+struct LoadedStore : FailingFixture {
+  explicit LoadedStore(int commits = 50) { load.wait_for(commits); }
+
+  // Opens it again: everything acknowledged is there, and nothing is wrong.
+  Store reopen(Access access = Access::kReadWrite) {
+    Store again = open(access);
+    load.require_acknowledged(again);
+    REQUIRE(deep_findings(again) == "");
+    return again;
+  }
+
+  std::optional<Store> store = open();
+  Load load{*store, fixture.system->executor()};
+};
+
 TEST_CASE("store: one and then two devices stop taking writes, nobody notices but status") {
   for (const auto& [a, b] : {std::pair<std::size_t, std::size_t>{0, 1}, {1, 5}, {4, 2}}) {
     CAPTURE(a, b);
-    FailingFixture failing;
-    std::optional<Store> store = failing.open();
-    Load load(*store, failing.fixture.system->executor());
-    load.wait_for(100);
-    failing.fault(a).writes = true;
-    load.wait_for(100);
-    failing.fault(b).writes = true;
-    load.wait_for(100);
-    load.stop();
-    REQUIRE(load.failures() == 0);
-    REQUIRE(state_of(*store, failing.fixture.device(a)) == "failed");
-    REQUIRE(state_of(*store, failing.fixture.device(b)) == "failed");
-    REQUIRE(store->status().health == Health::kDegraded);
-    REQUIRE(store->status().faults_tolerated == 0);
-    REQUIRE(counter(*store, "devices_lost") == 2);
-    load.require_acknowledged(*store);
-    REQUIRE(deep_findings(*store) == "");
+    LoadedStore loaded(100);
+    loaded.fault(a).writes = true;
+    loaded.load.wait_for(100);
+    loaded.fault(b).writes = true;
+    loaded.load.wait_for(100);
+    loaded.load.stop();
+    REQUIRE(loaded.load.failures() == 0);
+    REQUIRE(state_of(*loaded.store, loaded.fixture.device(a)) == "failed");
+    REQUIRE(state_of(*loaded.store, loaded.fixture.device(b)) == "failed");
+    REQUIRE(loaded.store->status().health == Health::kDegraded);
+    REQUIRE(loaded.store->status().faults_tolerated == 0);
+    REQUIRE(counter(*loaded.store, "devices_lost") == 2);
+    loaded.load.require_acknowledged(*loaded.store);
+    REQUIRE(deep_findings(*loaded.store) == "");
     const bool close = a == 0;
-    if (close) REQUIRE(message_of(store->close()) == "");
-    store.reset();
+    if (close) REQUIRE(message_of(loaded.store->close()) == "");
+    loaded.store.reset();
 
     // They work again, and are known for what they are.
-    failing.fault(a).writes = false;
-    failing.fault(b).writes = false;
+    loaded.set_failing({a, b}, false);
     for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-      Store again = failing.open(access);
-      REQUIRE(state_of(again, failing.fixture.device(a)) == "stale");
-      REQUIRE(state_of(again, failing.fixture.device(b)) == "stale");
-      load.require_acknowledged(again);
-      REQUIRE(deep_findings(again) == "");
+      Store again = loaded.reopen(access);
+      REQUIRE(state_of(again, loaded.fixture.device(a)) == "stale");
+      REQUIRE(state_of(again, loaded.fixture.device(b)) == "stale");
     }
   }
 }
 
 TEST_CASE("store: a third device that fails stops commits, not reads, and the store opens again") {
-  FailingFixture failing;
-  std::optional<Store> store = failing.open();
-  Load load(*store, failing.fixture.system->executor());
-  load.wait_for(50);
+  LoadedStore loaded;
   for (const std::size_t device : {0, 3, 5}) {
-    failing.fault(device).writes = true;
-    load.wait_for(50);
+    loaded.fault(device).writes = true;
+    loaded.load.wait_for(50);
   }
-  load.stop();
-  REQUIRE(load.failures() > 0);
-  for (const ErrorCode code : load.codes()) {
+  loaded.load.stop();
+  REQUIRE(loaded.load.failures() > 0);
+  for (const ErrorCode code : loaded.load.codes()) {
     REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
   }
-  REQUIRE(store->status().read_only);
-  REQUIRE(store->status().read_only_reason != "");
-  REQUIRE(store->status().health == Health::kUnavailable);
+  REQUIRE(loaded.store->status().read_only);
+  REQUIRE(loaded.store->status().read_only_reason != "");
+  REQUIRE(loaded.store->status().health == Health::kUnavailable);
   for (const std::size_t device : {0, 3, 5}) {
-    REQUIRE(state_of(*store, failing.fixture.device(device)) == "failed");
+    REQUIRE(state_of(*loaded.store, loaded.fixture.device(device)) == "failed");
   }
-  REQUIRE(code_of(put(*store, "new", "value")) == ErrorCode::kReadOnly);
-  REQUIRE(code_of(store->checkpoint()) == ErrorCode::kReadOnly);
-  REQUIRE(code_of(store->open_writer(kDefaultCollection, "new")) == ErrorCode::kReadOnly);
-  load.require_acknowledged(*store);
-  REQUIRE(store->list(kDefaultCollection).ok());
-  store->close().ignore();
-  store.reset();
+  REQUIRE(code_of(put(*loaded.store, "new", "value")) == ErrorCode::kReadOnly);
+  REQUIRE(code_of(loaded.store->checkpoint()) == ErrorCode::kReadOnly);
+  REQUIRE(code_of(loaded.store->open_writer(kDefaultCollection, "new")) == ErrorCode::kReadOnly);
+  loaded.load.require_acknowledged(*loaded.store);
+  REQUIRE(loaded.store->list(kDefaultCollection).ok());
+  loaded.store->close().ignore();
+  loaded.store.reset();
 
-  for (const std::size_t device : {0, 3, 5}) failing.fault(device).writes = false;
-  Store again = failing.open();
-  load.require_acknowledged(again);
+  loaded.set_failing({0, 3, 5}, false);
+  Store again = loaded.reopen();
   REQUIRE(message_of(put(again, "new", "value").status()) == "");
   REQUIRE(deep_findings(again) == "");
 }
 
 TEST_CASE("store: three devices that fail at once lose nothing that was acknowledged") {
-  FailingFixture failing;
-  std::optional<Store> store = failing.open();
-  Load load(*store, failing.fixture.system->executor());
-  load.wait_for(50);
-  for (const std::size_t device : {1, 2, 3}) failing.fault(device).writes = true;
-  load.wait_for(100'000);
-  load.stop();
-  load.require_acknowledged(*store);
-  store.reset();
-  for (const std::size_t device : {1, 2, 3}) failing.fault(device).writes = false;
-  Store again = failing.open();
-  REQUIRE(again.status().health == Health::kOk);
-  load.require_acknowledged(again);
-  REQUIRE(deep_findings(again) == "");
+  LoadedStore loaded;
+  loaded.set_failing({1, 2, 3}, true);
+  loaded.load.wait_for(100'000);
+  loaded.load.stop();
+  loaded.load.require_acknowledged(*loaded.store);
+  loaded.store.reset();
+  loaded.set_failing({1, 2, 3}, false);
+  REQUIRE(loaded.reopen().status().health == Health::kOk);
 }
 
 TEST_CASE("store: the log device that fails is replaced by others at once") {
-  FailingFixture failing;
-  const std::string log = failing.fixture.pool.fast_directories[0] + "/log";
-  std::optional<Store> store = failing.open();
-  Load load(*store, failing.fixture.system->executor());
-  load.wait_for(50);
-  failing.fault(log).writes = true;
-  load.wait_for(100);
-  failing.fault(0).writes = true;
-  load.wait_for(100);
-  load.stop();
-  REQUIRE(load.failures() == 0);
-  REQUIRE(state_of(*store, log) == "failed");
-  store.reset();
-  failing.fault(log).writes = false;
-  failing.fault(0).writes = false;
-  Store again = failing.open();
-  load.require_acknowledged(again);
-  REQUIRE(deep_findings(again) == "");
+  LoadedStore loaded;
+  const std::string log = loaded.fixture.pool.fast_directories[0] + "/log";
+  loaded.fault(log).writes = true;
+  loaded.load.wait_for(100);
+  loaded.fault(0).writes = true;
+  loaded.load.wait_for(100);
+  loaded.load.stop();
+  REQUIRE(loaded.load.failures() == 0);
+  REQUIRE(state_of(*loaded.store, log) == "failed");
+  loaded.store.reset();
+  loaded.fault(log).writes = false;
+  loaded.fault(0).writes = false;
+  loaded.reopen();
 }
 
 TEST_CASE("store: a device that cannot be read is read around") {

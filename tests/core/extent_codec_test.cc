@@ -6,27 +6,10 @@
 #include "base/codec.h"
 #include "io/rng.h"
 #include "tests/core/random_records.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
-
-Extent blob_of_64_kib() {
-  Extent extent;
-  extent.length = 64 << 10;
-  extent.blob.where = {17, 40'000, 4};
-  extent.blob.cell_bytes = 16 << 10;
-  extent.blob.raw = extent.blob.stored = 64 << 10;
-  extent.blob.cell_sums = {0xdeadbeef, 1, 2, 0xffffffff, 4, 5};
-  return extent;
-}
-
-Extent inline_extent(std::uint64_t offset, std::size_t size) {
-  Extent extent;
-  extent.offset = offset;
-  extent.length = size;
-  extent.bytes = std::string(size, 'x');
-  return extent;
-}
 
 TEST_CASE(
     "extent_codec: random pages come back, and what follows them is left to the next reader") {
@@ -51,7 +34,7 @@ TEST_CASE(
 
 TEST_CASE("extent_codec: extents that the format does not allow are refused") {
   const RecordShape shape;
-  const Extent good = blob_of_64_kib();
+  const Extent good = extent_of_64_kib();
   const auto problem_of = [&](const ExtentList& extents) {
     const Status checked = check_extents(extents, 0, shape);
     return checked.ok() ? std::string() : checked.error().message;
@@ -59,6 +42,10 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
   const auto changed = [&](const std::function<void(Extent&)>& change) {
     Extent extent = good;
     change(extent);
+    return problem_of({extent});
+  };
+  const auto blob_problem = [&](Extent extent, const std::function<void(Blob&)>& change) {
+    change(extent.blob);
     return problem_of({extent});
   };
   REQUIRE(problem_of({good}).empty());
@@ -132,8 +119,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_offset = 8; }).empty());
   }
   SECTION("packed, B1 and B3") {
-    Extent packed = inline_extent(0, 1);
-    packed.bytes.clear();
+    Extent packed;
     packed.length = packed.blob.raw = packed.blob.stored = 100;
     packed.blob.placement = Placement::kPacked;
     packed.blob.where = {1, 1, 0};
@@ -142,9 +128,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     packed.blob.cell_sums = {1};
     REQUIRE(problem_of({packed}).empty());
     const auto packed_problem = [&](const std::function<void(Blob&)>& change) {
-      Extent extent = packed;
-      change(extent.blob);
-      return problem_of({extent});
+      return blob_problem(packed, change);
     };
     REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell = 4; }).empty());
     REQUIRE_FALSE(packed_problem([](Blob& b) { b.cell_offset += 8; }).empty());
@@ -159,17 +143,12 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.log = {1, 0}; }).empty());
   }
   SECTION("young, B1") {
-    Extent young = inline_extent(0, 1);
-    young.bytes.clear();
-    young.length = young.blob.raw = young.blob.stored = 100;
-    young.blob.placement = Placement::kLog;
-    young.blob.log = {7, 0};
-    young.blob.cell_sums = {1};
+    Extent young;
+    young.length = 100;
+    young.blob = young_blob({7, 0}, 100, 1);
     REQUIRE(problem_of({young}).empty());
     const auto young_problem = [&](const std::function<void(Blob&)>& change) {
-      Extent extent = young;
-      change(extent.blob);
-      return problem_of({extent});
+      return blob_problem(young, change);
     };
     REQUIRE_FALSE(young_problem([](Blob& b) { b.log = {}; }).empty());
     REQUIRE_FALSE(young_problem([](Blob& b) { b.where = {1, 1, 0}; }).empty());

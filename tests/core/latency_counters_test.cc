@@ -1,11 +1,9 @@
 // The lengths of time in perf dump, in the time of a simulation.
 #include <catch2/catch.hpp>
 #include <cstdio>
-#include <filesystem>
 #include <map>
 
-#include "core/hexad.h"
-#include "io/sim_system.h"
+#include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -29,50 +27,34 @@ struct Run {
 // `submitters` threads with so many commits each, one at a time; flushes take 2 ms.
 Run run(int submitters, int commits, std::size_t size, const RuntimeOptions& options,
         Durability durability = Durability::kDurable) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  const std::filesystem::path directory = pattern;
-  io::SimOptions sim;
-  sim.latency.flush = 2'000'000;
-  io::SimSystem system(sim);
-  FormatOptions format;
-  format.log_size = 1_MiB;
-  format.fast_directories = {(directory / "fast").string()};
-  for (int i = 0; i < 6; ++i) {
-    format.devices.push_back("dev" + std::to_string(i));
-    system.add_disk(format.devices.back(), 32_MiB);
-  }
-  system.add_disk(format.fast_directories[0] + "/log", 2_MiB);
+  SimPoolOptions pool_options;
+  pool_options.device_size = 32_MiB;
+  pool_options.sim.latency.flush = 2'000'000;
+  SimPool pool(pool_options);
   Run result;
-  system.run([&] {
-    const Result<PoolDescription> pool = Store::format(format, &system);
-    if (!pool.ok()) ++result.failed;
-    if (!pool.ok()) return;
-    Result<Store> store = Store::open(*pool, options, &system);
-    if (!store.ok()) ++result.failed;
-    if (!store.ok()) return;
+  const auto work = [&](Store& store) {
     std::vector<std::unique_ptr<io::Thread>> threads;
     for (int thread = 0; thread < submitters; ++thread) {
-      threads.push_back(system.executor().start("submitter", [&, thread] {
+      threads.push_back(pool.system().executor().start("submitter", [&, thread] {
         for (int i = 0; i < commits; ++i) {
           Transaction t;
           t.put(kDefaultCollection, std::to_string(thread) + "/" + std::to_string(i % 5),
                 noise(size, thread * 1000 + i));
-          const io::Nanos begin = system.clock().now();
-          if (!store->commit(std::move(t), {durability}).ok()) ++result.failed;
-          result.slowest = std::max(result.slowest, system.clock().now() - begin);
+          const io::Nanos begin = pool.now();
+          if (!store.commit(std::move(t), {durability}).ok()) ++result.failed;
+          result.slowest = std::max(result.slowest, pool.now() - begin);
         }
       }));
     }
     for (auto& thread : threads) thread->join();
-    if (!store->sync().ok()) ++result.failed;
+    if (!store.sync().ok()) ++result.failed;
     for (int thread = 0; thread < submitters; ++thread) {
-      if (!store->get(kDefaultCollection, std::to_string(thread) + "/0").ok()) ++result.failed;
+      if (!store.get(kDefaultCollection, std::to_string(thread) + "/0").ok()) ++result.failed;
     }
-    result.numbers = numbers_of(*store);
+    result.numbers = numbers_of(store);
     result.checkpoints = result.numbers["checkpoints"];
-  });
-  std::filesystem::remove_all(directory);
+  };
+  REQUIRE(pool.with_store(work, options) == "");
   return result;
 }
 

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "io/rng.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -20,23 +21,10 @@ YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
 }
 
 YoungPlace packed(LogPlace from, std::uint32_t stored, std::uint32_t unit = 9) {
-  YoungPlace place;
-  place.from = from;
-  place.stored = stored;
-  place.where = {3, unit, 0};
-  place.cell = 1;
-  place.cell_offset = 64;
-  return place;
+  return packed_place(from, stored, {3, unit, 0}, {1, 64});
 }
 
-Blob young_record(LogPlace place, std::uint32_t stored) {
-  Blob blob;
-  blob.placement = Placement::kLog;
-  blob.log = place;
-  blob.raw = blob.stored = stored;
-  blob.cell_sums = {77};
-  return blob;
-}
+Blob young_record(LogPlace place, std::uint32_t stored) { return young_blob(place, stored, 77); }
 
 struct Fixture {
   std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
@@ -81,13 +69,7 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
   // A place of another length belongs to something else.
   CHECK(f.blobs.resolve(young_record({5, 0}, 101)) == young_record({5, 0}, 101));
 
-  YoungPlace own;
-  own.from = {5, 1};
-  own.placement = Placement::kPrivate;
-  own.stored = 100;
-  own.where = {3, 12, 1};
-  own.cell_bytes = 512;
-  own.cell_sums = {1, 2, 3, 4, 5, 6};
+  const YoungPlace own = private_place({5, 1}, 100, {3, 12, 1}, 512, {1, 2, 3, 4, 5, 6});
   f.blobs.set_place(own);
   Blob private_blob = young_record({5, 1}, 100);
   private_blob.placement = Placement::kPrivate;

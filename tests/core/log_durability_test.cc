@@ -1,11 +1,8 @@
 // LogDurability: when a durable commit is answered, and what a crash may take then; cells before
 // the log where that is asked for, or where too much would be unproven (C7).
 #include <catch2/catch.hpp>
-#include <filesystem>
-#include <set>
 
-#include "core/hexad.h"
-#include "io/sim_system.h"
+#include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -17,69 +14,45 @@ RuntimeOptions with(LogDurability durability) {
   return options;
 }
 
-// 4+2 on six simulated disks whose requests take 30 times as long as those of the fast one.
-class World {
+SimPoolOptions large_log() {
+  SimPoolOptions options;
+  options.device_size = 16_MiB;
+  options.fast_size = 8_MiB;
+  options.log_size = 4_MiB;
+  return options;
+}
+
+// 4+2 on simulated disks, those for data as slow as a test wants them. Notes every write.
+class World : public SimPool {
  public:
   enum class Fast : std::uint8_t { kDirectory, kDataDevices };
 
-  explicit World(Fast fast = Fast::kDirectory) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    FormatOptions format;
-    format.log_size = 4_MiB;
-    format.fast_directories = {(directory_ / "fast").string()};
-    log_ = format.fast_directories[0] + "/log";
-    for (int i = 0; i < 6; ++i) {
-      format.devices.push_back("dev" + std::to_string(i));
-      system_.add_disk(format.devices.back(), 16_MiB);
-    }
-    system_.add_disk(log_, 8_MiB);
-    std::string problem;
-    system_.run([&] {
-      const Result<PoolDescription> made = Store::format(format, &system_);
-      if (made.ok()) pool_ = *made;
-      if (!made.ok()) problem = made.error().to_string();
-    });
-    REQUIRE(problem == "");
-    if (fast == Fast::kDataDevices) system_.disk(log_).vanish();
-    system_.set_hook([this](const io::SimOp& op) -> std::optional<io::FaultKind> {
+  explicit World(Fast fast = Fast::kDirectory) : SimPool(large_log()) {
+    if (fast == Fast::kDataDevices) log_disk().vanish();
+    system().set_hook([this](const io::SimOp& op) -> std::optional<io::FaultKind> {
       if (op.op == io::IoOp::kWrite) writes_.push_back({op.disk, op.offset});
       return std::nullopt;
     });
   }
-  ~World() { std::filesystem::remove_all(directory_); }
 
   template <typename Use>
   std::string with_store(LogDurability durability, const Use& use) {
-    std::string problem;
-    system_.run([&] {
-      Result<Store> store = Store::open(pool_, with(durability), &system_);
-      if (!store.ok()) {
-        problem = store.error().to_string();
-        return;
-      }
-      use(*store);
-    });
-    return problem;
+    return SimPool::with_store(use, with(durability));
   }
-  void slow_down() {
-    for (const std::string& name : pool_.devices) {
+  // From now on requests to the data disks take so many times as long as those to the fast one.
+  void slow_down(std::uint64_t factor = 30) {
+    for (const std::string& name : pool().devices) {
       io::Fault fault;
       fault.kind = io::FaultKind::kSlow;
-      fault.amount = 30;
+      fault.amount = factor;
       fault.times = io::Fault::kForever;
-      system_.disk(name).inject(fault);
+      system().disk(name).inject(fault);
     }
   }
   void speed_up() {
-    for (const std::string& name : pool_.devices) system_.disk(name).clear_faults();
+    for (const std::string& name : pool().devices) system().disk(name).clear_faults();
   }
-  io::Nanos now() { return system_.clock().now(); }
-  void sleep(io::Nanos time) { system_.executor().sleep_for(time); }
-  io::SimSystem& system() { return system_; }
-  io::SimDisk& log_disk() { return system_.disk(log_); }
-  const std::string& log_name() const { return log_; }
+  io::SimDisk& log_disk() { return system().disk(log()); }
 
   struct Write {
     std::string disk;
@@ -88,12 +61,16 @@ class World {
   std::vector<Write>& writes() { return writes_; }
 
  private:
-  io::SimSystem system_;
-  std::filesystem::path directory_;
-  std::string log_;
-  PoolDescription pool_;
   std::vector<Write> writes_;
 };
+
+// Five commits while the data disks are slow. Whether all went well.
+bool put_five(World& world, Store& store) {
+  bool good = put(store, "first", "1").ok();
+  world.slow_down();
+  for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+  return good;
+}
 
 struct Answer {
   bool good = false;
@@ -156,9 +133,7 @@ TEST_CASE("log durability: a crash alone takes nothing that was answered") {
   World world;
   bool good = false;
   REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
-    good = put(store, "first", "1").ok();
-    world.slow_down();
-    for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+    good = put_five(world, store);
     world.system().power_cut();
   }) == "");
   world.speed_up();
@@ -176,9 +151,7 @@ TEST_CASE("log durability: the fast device and a crash take at most what was ans
     World world;
     bool good = false;
     REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
-      good = put(store, "first", "1").ok();
-      world.slow_down();
-      for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+      good = put_five(world, store);
       if (wait) world.sleep(50'000'000);
       world.system().power_cut();
     }) == "");
@@ -209,9 +182,7 @@ TEST_CASE("log durability: the loss of the fast device while open loses nothing"
   World world;
   bool good = false;
   REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
-    good = put(store, "first", "1").ok();
-    world.slow_down();
-    for (int i = 0; i < 5; ++i) good = good && put(store, std::to_string(i), "x").ok();
+    good = put_five(world, store);
     world.log_disk().vanish();
     world.speed_up();
     good = good && put(store, "last", noise(9000, 3)).ok();
@@ -228,13 +199,7 @@ TEST_CASE("log durability: commits wait for a copy that takes longer than the lo
   bool good = true;
   REQUIRE(world.with_store(LogDurability::kFast, [&](Store& store) {
     good = put(store, "first", "1").ok();
-    for (const char* name : {"dev0", "dev1", "dev2", "dev3", "dev4", "dev5"}) {
-      io::Fault fault;
-      fault.kind = io::FaultKind::kSlow;
-      fault.amount = 3000;  // 100 ms and more
-      fault.times = io::Fault::kForever;
-      world.system().disk(name).inject(fault);
-    }
+    world.slow_down(3000);  // 100 ms and more
     for (int i = 0; i < 12; ++i) {
       const io::Nanos begin = world.now();
       const Result<Lsn> lsn = put(store, "a", std::to_string(i));
@@ -271,7 +236,7 @@ TEST_CASE("log durability: data-first writes the log when the cells are durable"
   REQUIRE(rounds == 21);
   // The six cells of the stripe stand before the first block of the log.
   std::size_t before = 0;
-  while (before < world.writes().size() && world.writes()[before].disk != world.log_name()) {
+  while (before < world.writes().size() && world.writes()[before].disk != world.log()) {
     ++before;
   }
   REQUIRE(before == 6);

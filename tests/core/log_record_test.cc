@@ -5,6 +5,7 @@
 
 #include "tests/core/broken_input.h"
 #include "tests/core/random_records.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -81,24 +82,9 @@ GroupPart small_group() {
   GroupPart group;
   group.allocated.push_back({{3, 40, 2}, 8192, false, {1, 2, 3, 4, 5, 6}, 5100});
   group.allocated.push_back({{3, 44, 1}, 4096, false, {7, 8, 9, 10, 11, 12}, 0});
-  YoungPlace packed;
-  packed.from = {50, 0};
-  packed.stored = 5000;
-  packed.where = {3, 40, 0};
-  packed.cell = 1;
-  group.placed.push_back(packed);
-  packed.from = {50, 1};
-  packed.stored = 100;
-  packed.cell_offset = 5000;
-  group.placed.push_back(packed);
-  YoungPlace own;
-  own.from = {51, 0};
-  own.placement = Placement::kPrivate;
-  own.stored = 12'000;
-  own.where = {3, 44, 1};
-  own.cell_bytes = 4096;
-  own.cell_sums = {7, 8, 9, 10, 11, 12};
-  group.placed.push_back(own);
+  group.placed = {packed_place({50, 0}, 5000, {3, 40, 0}, {1, 0}),
+                  packed_place({50, 1}, 100, {3, 40, 0}, {1, 5000}),
+                  private_place({51, 0}, 12'000, {3, 44, 1}, 4096, {7, 8, 9, 10, 11, 12})};
   group.payloads.push_back({{52, 0}, object_key(1, "a"), 1 << 20, "payload"});
   return group;
 }

@@ -5,32 +5,23 @@
 #include <map>
 
 #include "kv/lmdb_index.h"
+#include "tests/core/forwarding_index.h"
 #include "tests/io/temporary.h"
 
 namespace hexad::core {
 namespace {
 
 // A real index; `before_snapshot` runs first whenever somebody asks for a snapshot, once.
-class HookedIndex final : public kv::Index {
+class HookedIndex final : public hexad::testing::ForwardingIndex {
  public:
-  explicit HookedIndex(std::unique_ptr<kv::Index> inner) : inner_(std::move(inner)) {}
+  using ForwardingIndex::ForwardingIndex;
 
   Result<std::unique_ptr<kv::IndexReader>> snapshot() override {
     if (before_snapshot) std::exchange(before_snapshot, nullptr)();
-    return inner_->snapshot();
+    return ForwardingIndex::snapshot();
   }
-  Status apply(Lsn lsn, Epoch epoch, std::span<const kv::IndexChange> changes) override {
-    return inner_->apply(lsn, epoch, changes);
-  }
-  Lsn applied_lsn() const override { return inner_->applied_lsn(); }
-  Epoch applied_epoch() const override { return inner_->applied_epoch(); }
-  Result<kv::IndexStats> stats() override { return inner_->stats(); }
-  Status verify() override { return inner_->verify(); }
 
   std::function<void()> before_snapshot;
-
- private:
-  std::unique_ptr<kv::Index> inner_;
 };
 
 struct Fixture {
@@ -81,116 +72,109 @@ struct Fixture {
 using State = std::map<std::string, std::string>;
 
 TEST_CASE("metadata: a view sees what was there at its LSN") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  metadata.apply(1, "a", "1");
-  metadata.apply(2, "b", "2");
-  metadata.apply(3, "a", std::nullopt);
-  REQUIRE(fixture.all(0).empty());
-  REQUIRE(fixture.all(1) == State{{"a", "1"}});
-  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
-  REQUIRE(fixture.all(3) == State{{"b", "2"}});
-  fixture.checkpoint(3);
-  metadata.apply(4, "c", "4");
-  REQUIRE(fixture.all(3) == State{{"b", "2"}});
-  REQUIRE(fixture.all(4) == State{{"b", "2"}, {"c", "4"}});
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(2, "b", "2");
+  f.metadata->apply(3, "a", std::nullopt);
+  REQUIRE(f.all(0).empty());
+  REQUIRE(f.all(1) == State{{"a", "1"}});
+  REQUIRE(f.all(2) == State{{"a", "1"}, {"b", "2"}});
+  REQUIRE(f.all(3) == State{{"b", "2"}});
+  f.checkpoint(3);
+  f.metadata->apply(4, "c", "4");
+  REQUIRE(f.all(3) == State{{"b", "2"}});
+  REQUIRE(f.all(4) == State{{"b", "2"}, {"c", "4"}});
 }
 
 TEST_CASE("metadata: a view made between a checkpoint's commit and its end is one state") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  metadata.apply(1, "a", "1");
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
   // A reader has chosen LSN 1 when the next transaction and a checkpoint of both come.
-  metadata.apply(2, "a", "2");
-  metadata.apply(2, "b", "2");
-  const auto frozen = metadata.freeze(2);
-  fixture.to_index(*frozen, 2);
-  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "2"}});
-  metadata.drop_frozen();
-  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "2"}});
+  f.metadata->apply(2, "a", "2");
+  f.metadata->apply(2, "b", "2");
+  const auto frozen = f.metadata->freeze(2);
+  f.to_index(*frozen, 2);
+  REQUIRE(f.all(1) == State{{"a", "2"}, {"b", "2"}});
+  f.metadata->drop_frozen();
+  REQUIRE(f.all(1) == State{{"a", "2"}, {"b", "2"}});
 }
 
 TEST_CASE("metadata: checkpoints that come while a view is being made do not disturb it") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  metadata.apply(1, "a", "1");
-  metadata.apply(1, "b", "1");
-  fixture.index->before_snapshot = [&] {
-    metadata.apply(2, "a", "2");
-    fixture.checkpoint(2);
-    metadata.apply(3, "b", "3");
-    fixture.checkpoint(3);
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(1, "b", "1");
+  f.index->before_snapshot = [&] {
+    f.metadata->apply(2, "a", "2");
+    f.checkpoint(2);
+    f.metadata->apply(3, "b", "3");
+    f.checkpoint(3);
   };
-  REQUIRE(fixture.all(1) == State{{"a", "2"}, {"b", "3"}});
+  REQUIRE(f.all(1) == State{{"a", "2"}, {"b", "3"}});
 
-  fixture.index->before_snapshot = [&] {
-    metadata.apply(4, "a", "4");
-    fixture.checkpoint(4);
+  f.index->before_snapshot = [&] {
+    f.metadata->apply(4, "a", "4");
+    f.checkpoint(4);
   };
-  REQUIRE(*metadata.get_latest("a") == "4");
+  REQUIRE(*f.metadata->get_latest("a") == "4");
 }
 
 TEST_CASE(
     "metadata: a checkpoint that failed leaves everything readable, and the next one writes it") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  metadata.apply(1, "a", "1");
-  metadata.apply(2, "b", "2");
-  metadata.freeze(2);
-  metadata.apply(3, "a", "3");
-  metadata.apply(3, "b", std::nullopt);
-  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
-  metadata.unfreeze();
-  REQUIRE(fixture.all(2) == State{{"a", "1"}, {"b", "2"}});
-  REQUIRE(fixture.all(3) == State{{"a", "3"}});
-  fixture.checkpoint(3);
-  REQUIRE(fixture.all(3) == State{{"a", "3"}});
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(2, "b", "2");
+  f.metadata->freeze(2);
+  f.metadata->apply(3, "a", "3");
+  f.metadata->apply(3, "b", std::nullopt);
+  REQUIRE(f.all(2) == State{{"a", "1"}, {"b", "2"}});
+  f.metadata->unfreeze();
+  REQUIRE(f.all(2) == State{{"a", "1"}, {"b", "2"}});
+  REQUIRE(f.all(3) == State{{"a", "3"}});
+  f.checkpoint(3);
+  REQUIRE(f.all(3) == State{{"a", "3"}});
 }
 
 TEST_CASE("metadata: changes that are cut are gone, those before them stay") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  metadata.apply(1, "a", "1");
-  metadata.apply(2, "a", "2");
-  metadata.apply(2, "b", "2");
-  metadata.erase_after(1);
-  REQUIRE(fixture.all(2) == State{{"a", "1"}});
-  REQUIRE(*metadata.get_latest("b") == std::nullopt);
+  Fixture f;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(2, "a", "2");
+  f.metadata->apply(2, "b", "2");
+  f.metadata->erase_after(1);
+  REQUIRE(f.all(2) == State{{"a", "1"}});
+  REQUIRE(*f.metadata->get_latest("b") == std::nullopt);
 }
 
 TEST_CASE("metadata: a view tells whether what it shows of a key is the newest there is") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
+  Fixture f;
   const auto newest_of = [](MetaView& view, std::string_view key) {
     bool newest = false;
     REQUIRE(view.get(key, &newest).ok());
     return newest;
   };
-  metadata.apply(1, "a", "1");
-  const auto view = std::move(metadata.view(1)).value();
+  f.metadata->apply(1, "a", "1");
+  const auto view = std::move(f.metadata->view(1)).value();
   REQUIRE(newest_of(*view, "a"));
   REQUIRE(newest_of(*view, "b"));  // that it does not exist is an answer, too
   // Pending, as far as the view can tell.
-  metadata.apply(2, "a", "2");
-  metadata.apply(3, "b", "3");
-  metadata.apply(4, "b", std::nullopt);
+  f.metadata->apply(2, "a", "2");
+  f.metadata->apply(3, "b", "3");
+  f.metadata->apply(4, "b", std::nullopt);
   REQUIRE_FALSE(newest_of(*view, "a"));
   REQUIRE_FALSE(newest_of(*view, "b"));
   REQUIRE(newest_of(*view, "c"));
   // From here on there may be newer versions where the view does not look.
-  metadata.freeze(4);
-  metadata.apply(5, "c", "5");
+  f.metadata->freeze(4);
+  f.metadata->apply(5, "c", "5");
   REQUIRE_FALSE(newest_of(*view, "c"));
   REQUIRE_FALSE(newest_of(*view, "d"));
-  const auto later = std::move(metadata.view(5)).value();
+  const auto later = std::move(f.metadata->view(5)).value();
   for (const char* key : {"a", "b", "c", "d"}) REQUIRE(newest_of(*later, key));
 }
 
 TEST_CASE("metadata: every key that is applied is told to the cache, after it can be found") {
-  Fixture fixture;
-  Metadata& metadata = *fixture.metadata;
-  ReadCache cache(*fixture.executor, 1 << 20);
-  metadata.set_cache(&cache);
+  Fixture f;
+  ReadCache cache(*f.executor, 1 << 20);
+  f.metadata->set_cache(&cache);
   const auto learn = [&](Lsn version) {
     const ReadCache::Found found = cache.find_object("c", "a", kMaxLsn, ReadCache::Count::kNothing);
     auto record = std::make_shared<CachedRecord>();
@@ -204,13 +188,13 @@ TEST_CASE("metadata: every key that is applied is told to the cache, after it ca
   };
   learn(1);
   REQUIRE(known());
-  metadata.apply(2, object_key(7, "b"), "2");
-  fixture.checkpoint(2);
+  f.metadata->apply(2, object_key(7, "b"), "2");
+  f.checkpoint(2);
   REQUIRE(known());
-  metadata.apply(3, object_key(7, "a"), "3");
+  f.metadata->apply(3, object_key(7, "a"), "3");
   REQUIRE_FALSE(known());
   learn(3);
-  metadata.apply(4, object_key(7, "a"), std::nullopt);
+  f.metadata->apply(4, object_key(7, "a"), std::nullopt);
   REQUIRE_FALSE(known());
 }
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "io/rng.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -28,14 +29,6 @@ Extent blob_extent(std::uint64_t offset, std::uint32_t unit, std::uint32_t raw) 
   extent.length = raw;
   extent.blob.where = {1, unit, 1};
   extent.blob.raw = extent.blob.stored = raw;
-  return extent;
-}
-
-Extent inline_extent(std::uint64_t offset, std::string bytes) {
-  Extent extent;
-  extent.offset = offset;
-  extent.length = bytes.size();
-  extent.bytes = std::move(bytes);
   return extent;
 }
 

@@ -19,6 +19,17 @@ std::string read_at(Store& store, std::string_view name, std::uint64_t offset, s
   return std::string(as_text(ByteView(into).first(*read)));
 }
 
+// The object is so now and after closing and opening again, and nothing is wrong.
+void require_lasting(StoreFixture& fixture, std::optional<Store>& store, std::string_view name,
+                     const std::string& expected) {
+  REQUIRE((get(*store, name) == expected));
+  REQUIRE(store->close().ok());
+  store.reset();
+  store = fixture.open();
+  REQUIRE((get(*store, name) == expected));
+  REQUIRE(deep_findings(*store) == "");
+}
+
 TEST_CASE("store: objects of every size around inline, block and page limits come back") {
   FormatOptions format = small_format();
   format.device_size = 64_MiB;
@@ -148,12 +159,7 @@ TEST_CASE("store: small writes over one another in a page full of small writes")
     expected.replace(offset, bytes.size(), bytes);
   }
   expected.resize(store->stat(kBucket, "page")->size);
-  REQUIRE((get(*store, "page") == expected));
-  REQUIRE(store->close().ok());
-  store.reset();
-  store = fixture.open();
-  REQUIRE((get(*store, "page") == expected));
-  REQUIRE(deep_findings(*store) == "");
+  require_lasting(fixture, store, "page", expected);
 }
 
 TEST_CASE("store: a page cut into thousands of pieces stays readable") {
@@ -172,12 +178,7 @@ TEST_CASE("store: a page cut into thousands of pieces stays readable") {
     REQUIRE(message_of(store->commit(std::move(t)).status()) == "");
     REQUIRE(read_at(*store, "cut", 149, 3) == expected.substr(149, 3));
   }
-  REQUIRE((get(*store, "cut") == expected));
-  REQUIRE(store->close().ok());
-  store.reset();
-  store = fixture.open();
-  REQUIRE((get(*store, "cut") == expected));
-  REQUIRE(deep_findings(*store) == "");
+  require_lasting(fixture, store, "cut", expected);
 }
 
 TEST_CASE("store: one byte at a time, thousands of times, all over a page") {

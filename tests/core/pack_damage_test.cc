@@ -2,6 +2,7 @@
 // repairs.
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
 #include <map>
 #include <set>
 
@@ -162,13 +163,22 @@ std::vector<Hits> up_to_two(const Hits& hits, std::size_t step) {
   return chosen;
 }
 
-TEST_CASE("store: any two cells of a pack stripe damaged are found, read around and repaired") {
+// With each codec and each choice of hits: a store with that damage, and what a deep check says of
+// it.
+void for_each_damage(
+    const std::function<void(PackedStore&, const Hits&, const std::string&)>& run) {
   const auto codec = GENERATE(CodecKind::kIsaVandermonde, CodecKind::kJerasureCauchyGood);
   PackedStore packed(format_with(codec));
   for (const Hits& hits : up_to_two(packed.hits, codec == CodecKind::kIsaVandermonde ? 1 : 2)) {
     packed.damage(hits);
     const std::string damaged = packed.expected(hits);
     CAPTURE(static_cast<int>(codec), damaged);
+    run(packed, hits, damaged);
+  }
+}
+
+TEST_CASE("store: any two cells of a pack stripe damaged are found, read around and repaired") {
+  for_each_damage([](PackedStore& packed, const Hits&, const std::string& damaged) {
     {
       Store store = packed.fixture.open(Access::kReadOnly);
       packed.require_all_right(store);
@@ -178,24 +188,15 @@ TEST_CASE("store: any two cells of a pack stripe damaged are found, read around 
     Store store = packed.fixture.open();
     packed.require_found(store, damaged);
     REQUIRE(counter(store, "cells_healed") == 0);
-    const Result<FsckReport> repaired = store.fsck({true, true});
-    REQUIRE(repaired.ok());
-    REQUIRE(repaired->findings.size() == 1);
-    REQUIRE(repaired->findings[0].repaired);
-    REQUIRE(repaired->errors() == 0);
+    require_repair(store);
     REQUIRE(is_whole(packed.fixture, packed.pack.cells));
     packed.require_found(store, "");
     packed.require_all_right(store);
-  }
+  });
 }
 
 TEST_CASE("store: reading a blob from a damaged cell heals its pack stripe") {
-  const auto codec = GENERATE(CodecKind::kIsaVandermonde, CodecKind::kJerasureCauchyGood);
-  PackedStore packed(format_with(codec));
-  for (const Hits& hits : up_to_two(packed.hits, codec == CodecKind::kIsaVandermonde ? 1 : 2)) {
-    packed.damage(hits);
-    const std::string damaged = packed.expected(hits);
-    CAPTURE(static_cast<int>(codec), damaged);
+  for_each_damage([](PackedStore& packed, const Hits& hits, const std::string& damaged) {
     Store store = packed.fixture.open();
     packed.require_all_right(store);
     // Nobody reads dead ranges, footers and parity; but who looks at a stripe puts all of it right.
@@ -203,7 +204,7 @@ TEST_CASE("store: reading a blob from a damaged cell heals its pack stripe") {
     REQUIRE(counter(store, "cells_healed") == (noticed ? hits.size() : 0));
     REQUIRE(is_whole(packed.fixture, packed.pack.cells) == noticed);
     packed.require_found(store, noticed ? "" : damaged);
-  }
+  });
 }
 
 TEST_CASE("store: a device away and a cell of a pack stripe damaged give the exact bytes") {

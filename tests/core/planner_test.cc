@@ -10,6 +10,7 @@
 #include "core/staged_object.h"
 #include "io/memory_system.h"
 #include "io/rng.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -137,17 +138,21 @@ struct World {
   // What the background does with the pages of a removed object.
   void drop(BodyId body) {
     REQUIRE(source.map.erase(writer_key(body)) == 1);
-    const std::string prefix = page_prefix(body);
     LogRecord record;
-    for (auto at = source.map.lower_bound(prefix);
-         at != source.map.end() && at->first.compare(0, prefix.size(), prefix) == 0; ++at) {
-      const PageKey key = parse_page_key(at->first).value();
-      for (const Blob& blob : blobs_of(decode_page(at->second, key.page, shape.record).value())) {
-        add_death(record, blob);
-      }
-      record.images.push_back({at->first, std::nullopt});
-    }
+    each_page(body, [&](std::string_view key, const ExtentList& page) {
+      for (const Blob& blob : blobs_of(page)) add_death(record, blob);
+      record.images.push_back({std::string(key), std::nullopt});
+    });
     apply(record);
+  }
+  void each_page(BodyId body,
+                 const std::function<void(std::string_view, const ExtentList&)>& visit) {
+    const auto decode = [&](std::string_view key, std::string_view value) -> Result<bool> {
+      const PageKey page = parse_page_key(key).value();
+      visit(key, decode_page(value, page.page, shape.record).value());
+      return true;
+    };
+    REQUIRE(source.scan(page_prefix(body), decode).ok());
   }
 
   Plan must(const std::function<void(Transaction&)>& build) {
@@ -178,15 +183,9 @@ struct World {
   ExtentList extents(const ObjectRecord& record) {
     if (record.body == 0) return record.extents;
     ExtentList all;
-    const Status scanned =
-        source.scan(page_prefix(record.body),
-                    [&](std::string_view key, std::string_view value) -> Result<bool> {
-                      const PageKey page = parse_page_key(key).value();
-                      const ExtentList more = decode_page(value, page.page, shape.record).value();
-                      all.insert(all.end(), more.begin(), more.end());
-                      return true;
-                    });
-    REQUIRE(scanned.ok());
+    each_page(record.body, [&](std::string_view, const ExtentList& page) {
+      all.insert(all.end(), page.begin(), page.end());
+    });
     return all;
   }
   std::string read(std::string_view name) {
@@ -410,12 +409,7 @@ TEST_CASE("planner: a blob whose place is known by now dies by that place, and i
     t.put("c", "b", text(4000));
   });
   LogBlobs log_blobs(w.system.executor(), w.shape.record);
-  YoungPlace place;
-  place.from = {w.last_lsn, 0};
-  place.stored = 5000;
-  place.where = {4, 70, 0};
-  place.cell = 2;
-  place.cell_offset = 640;
+  const YoungPlace place = packed_place({w.last_lsn, 0}, 5000, {4, 70, 0}, {2, 640});
   log_blobs.set_place(place);
   w.context.log_blobs = &log_blobs;
   Transaction change;

@@ -7,25 +7,16 @@
 #include <fstream>
 #include <sstream>
 
+#include "tests/io/temporary.h"
+
 namespace hexad {
 namespace {
 
 namespace fs = std::filesystem;
 
-// A directory of its own, gone at the end.
-class PoolDirectory {
+class PoolDirectory : public io::testing::TemporaryDirectory {
  public:
-  PoolDirectory() {
-    std::string name = (fs::temp_directory_path() / "pool_test.XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  PoolDirectory(const PoolDirectory&) = delete;
-  PoolDirectory& operator=(const PoolDirectory&) = delete;
-  ~PoolDirectory() { fs::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-  std::string file() const { return path_ + "/hexad.pool"; }
+  std::string file() const { return path("hexad.pool"); }
   std::string text() const {
     std::ifstream in(file());
     std::stringstream out;
@@ -33,9 +24,6 @@ class PoolDirectory {
     return out.str();
   }
   void write(std::string_view text) const { std::ofstream(file()) << text; }
-
- private:
-  std::string path_;
 };
 
 TEST_CASE("pool: paths inside the directory are stored relative, others as they are") {

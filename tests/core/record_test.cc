@@ -5,6 +5,7 @@
 #include "core/extent_codec.h"
 #include "tests/core/broken_input.h"
 #include "tests/core/random_records.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -17,22 +18,8 @@ ObjectRecord object_of_64_kib() {
   record.version = 123'456'789;
   record.size = 64 << 10;
   record.mtime = 1'700'000'000'123'456'789;
-  Extent extent;
-  extent.length = record.size;
-  extent.blob.where = {17, 40'000, 4};
-  extent.blob.cell_bytes = 16 << 10;
-  extent.blob.raw = extent.blob.stored = 64 << 10;
-  extent.blob.cell_sums = {0xdeadbeef, 1, 2, 0xffffffff, 4, 5};
-  record.extents.push_back(extent);
+  record.extents = {extent_of_64_kib()};
   return record;
-}
-
-Extent inline_extent(std::uint64_t offset, std::size_t size) {
-  Extent extent;
-  extent.offset = offset;
-  extent.length = size;
-  extent.bytes = std::string(size, 'x');
-  return extent;
 }
 
 bool is_refusal(const Error& error) {

@@ -70,6 +70,20 @@ TEST_CASE("rules: R6 a death in a shared stripe is replayed") {
 
 // --- R7, R8 ---
 
+void lose_two_cells(World& world) {
+  int cells = 0;
+  world.hook([cells](const SimOp& op) mutable -> std::optional<FaultKind> {
+    if (is_cell(op) && ++cells <= 2) return FaultKind::kWriteLost;
+    return std::nullopt;
+  });
+}
+
+std::string commit_tail_and_cut(World& world, Store& store) {
+  const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
+  world.power_cut();
+  return good ? "" : "commit";
+}
+
 TEST_CASE("rules: R7 a tail without k good cells is cut, and stays cut") {
   World world;
   Answer lost;
@@ -109,14 +123,8 @@ TEST_CASE("rules: R7 a tail without k good cells is cut, and stays cut") {
 TEST_CASE("rules: R7 R8 a tail with k good cells is kept, and whole after opening") {
   World world;
   REQUIRE(world.with_store([&](Store& store) -> std::string {
-    int cells = 0;
-    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
-      if (is_cell(op) && ++cells <= 2) return FaultKind::kWriteLost;
-      return std::nullopt;
-    });
-    const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
-    world.power_cut();
-    return good ? "" : "commit";
+    lose_two_cells(world);
+    return commit_tail_and_cut(world, store);
   }) == "");
   REQUIRE(world.with_store([&](Store& store) -> std::string {
     // Before a reader could have healed anything.
@@ -130,14 +138,8 @@ TEST_CASE("rules: R8 what was healed stays healed when the power fails after ope
     CAPTURE(seed);
     World world({.volatile_caches = true, .seed = seed});
     REQUIRE(world.with_store([&](Store& store) -> std::string {
-      int cells = 0;
-      world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
-        if (is_cell(op) && ++cells <= 2) return FaultKind::kWriteLost;
-        return std::nullopt;
-      });
-      const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
-      world.power_cut();
-      return good ? "" : "commit";
+      lose_two_cells(world);
+      return commit_tail_and_cut(world, store);
     }) == "");
     REQUIRE(world.with_store([&](Store&) -> std::string {
       world.power_cut();
@@ -154,9 +156,7 @@ TEST_CASE("rules: R8 a block that one copy of the log had is on all of them afte
       if (is_small(op) && op.disk != world.log()) return FaultKind::kWriteLost;
       return std::nullopt;
     });
-    const bool good = store.commit(put_of("tail", noise(kLarge, 2))).ok();
-    world.power_cut();
-    return good ? "" : "commit";
+    return commit_tail_and_cut(world, store);
   }) == "");
   REQUIRE(world.with_store([&](Store& store) -> std::string {
     const bool good = text(store, "tail") == noise(kLarge, 2);

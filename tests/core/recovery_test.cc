@@ -133,8 +133,21 @@ struct Fixture {
     return record;
   }
 
+  // "a", with the first zone and a stripe in it.
+  LogRecord first_record() {
+    LogRecord record = record_of("a", {});
+    record.zones = {new_zone()};
+    record.allocated = {new_stripe()};
+    return record;
+  }
+  LogRecord write_first() {
+    LogRecord record = first_record();
+    write(record, 0);
+    return record;
+  }
+
   // Opens everything as it is found now.
-  Result<Recovered> run() {
+  Result<Recovered> try_run() {
     space = std::make_unique<Space>(*executor, shape, *members, counters, log_blobs);
     metadata = std::make_unique<Metadata>(*executor, *index);
     reader = std::make_unique<BlobReader>(shape, *codec, compressor, *space, table.queue, counters,
@@ -142,6 +155,17 @@ struct Fixture {
     recovery = std::make_unique<Recovery>(shape, root, *members, *index, *metadata, *space, *reader,
                                           counters);
     return recovery->run();
+  }
+  Recovered run() {
+    Result<Recovered> found = try_run();
+    INFO((found.ok() ? "" : found.error().to_string()));
+    REQUIRE(found.ok());
+    return std::move(found).value();
+  }
+  Error refusal() {
+    const Result<Recovered> found = try_run();
+    REQUIRE_FALSE(found.ok());
+    return found.error();
   }
   std::string value(const std::string& name) {
     return metadata->get_latest(object_key(1, name)).value().value_or("nothing");
@@ -172,24 +196,18 @@ struct Fixture {
   std::unique_ptr<Recovery> recovery;
 };
 
-std::string message(const Error& error) { return error.message; }
-
 TEST_CASE("recovery: a new store has nothing to recover") {
   Fixture f;
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
-  REQUIRE(found->last_lsn == 0);
-  REQUIRE(found->wounded.empty());
-  REQUIRE(found->notes.empty());
+  const Recovered found = f.run();
+  REQUIRE(found.last_lsn == 0);
+  REQUIRE(found.wounded.empty());
+  REQUIRE(found.notes.empty());
   REQUIRE(f.space->zone_ids().empty());
 }
 
 TEST_CASE("recovery: a sound tail is kept and replayed, in memory only") {
   Fixture f;
-  LogRecord first = f.record_of("a", {});
-  first.zones = {f.new_zone()};
-  first.allocated = {f.new_stripe()};
-  f.write(first, 0);
+  const LogRecord first = f.write_first();
   LogRecord second = f.record_of("b", {f.new_stripe(3)});
   second.freed = {first.allocated[0].where};
   second.images.push_back({object_key(1, "a"), std::nullopt});
@@ -197,11 +215,10 @@ TEST_CASE("recovery: a sound tail is kept and replayed, in memory only") {
   std::vector<Bytes> before;
   for (int i = 0; i < 6; ++i) before.push_back(f.device(i).bytes);
 
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
-  CHECK(found->last_lsn == 2);
-  CHECK(found->wounded.empty());
-  CHECK(found->notes.empty());
+  const Recovered found = f.run();
+  CHECK(found.last_lsn == 2);
+  CHECK(found.wounded.empty());
+  CHECK(found.notes.empty());
   CHECK(f.value("a") == "nothing");
   CHECK(f.value("b") == "value of b");
   CHECK_FALSE(f.space->is_live(first.allocated[0].where));
@@ -217,25 +234,21 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
   for (std::uint32_t roles = 0; roles < 64; ++roles) {
     CAPTURE(roles);
     Fixture f;
-    LogRecord first = f.record_of("a", {});
-    first.zones = {f.new_zone()};
-    first.allocated = {f.new_stripe()};
-    f.write(first, 0);
+    const LogRecord first = f.write_first();
     const StripeProof victim = f.new_stripe();
     f.write(f.record_of("b", {victim, f.new_stripe(1)}), 1);
     f.write(f.record_of("c", {f.new_stripe(1)}), 1);
     const std::map<DeviceId, Bytes> whole = f.cells_of(victim);
     f.damage(victim, roles);
 
-    const Result<Recovered> found = f.run();
-    REQUIRE(found.ok());
+    const Recovered found = f.run();
     CHECK(f.value("a") == "value of a");
     CHECK(f.space->is_live(first.allocated[0].where));
     if (__builtin_popcount(roles) > 2) {
-      CHECK(found->last_lsn == 1);
-      CHECK(found->wounded.empty());
-      REQUIRE(found->notes.size() == 1);
-      CHECK(found->notes[0] ==
+      CHECK(found.last_lsn == 1);
+      CHECK(found.wounded.empty());
+      REQUIRE(found.notes.size() == 1);
+      CHECK(found.notes[0] ==
             "recovery: cut the log at LSN 1: the data of LSN 2 was not complete, nobody was told "
             "that it was");
       CHECK(f.value("b") == "nothing");
@@ -244,11 +257,11 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
       CHECK(f.counted(CounterId::kRecoveryTailCut) == 2);
       continue;
     }
-    CHECK(found->last_lsn == 3);
+    CHECK(found.last_lsn == 3);
     CHECK(f.value("c") == "value of c");
     CHECK(f.counted(CounterId::kRecoveryTailKept) == 2);
-    REQUIRE(found->wounded.size() == (roles == 0 ? 0 : 1));
-    const Result<std::set<DeviceId>> healed = f.recovery->heal(found->wounded);
+    REQUIRE(found.wounded.size() == (roles == 0 ? 0 : 1));
+    const Result<std::set<DeviceId>> healed = f.recovery->heal(found.wounded);
     REQUIRE(healed.ok());
     CHECK(healed->empty());
     CHECK(f.cells_of(victim) == whole);
@@ -259,16 +272,12 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
 
 TEST_CASE("recovery: a device that cannot be healed is named") {
   Fixture f;
-  LogRecord record = f.record_of("a", {});
-  record.zones = {f.new_zone()};
-  record.allocated = {f.new_stripe()};
-  f.write(record, 0);
+  const LogRecord record = f.write_first();
   f.damage(record.allocated[0], 0b001001);
   const std::vector<CellPlace> places = f.written->locate(record.allocated[0].where).value();
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
+  const Recovered found = f.run();
   f.device(places[3].id).fail(io::IoOp::kWrite);
-  const Result<std::set<DeviceId>> failed = f.recovery->heal(found->wounded);
+  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.wounded);
   REQUIRE(failed.ok());
   REQUIRE(*failed == std::set<DeviceId>{places[3].id});
   REQUIRE(f.counted(CounterId::kCellsHealed) == 1);
@@ -276,15 +285,12 @@ TEST_CASE("recovery: a device that cannot be healed is named") {
 
 TEST_CASE("recovery: a stripe that loses more cells after its proof is an error, not a guess") {
   Fixture f;
-  LogRecord record = f.record_of("a", {});
-  record.zones = {f.new_zone()};
-  record.allocated = {f.new_stripe()};
-  f.write(record, 0);
+  const LogRecord record = f.write_first();
   f.damage(record.allocated[0], 0b11);
-  const Result<Recovered> found = f.run();
-  REQUIRE(found->wounded.size() == 1);
+  const Recovered found = f.run();
+  REQUIRE(found.wounded.size() == 1);
   f.damage(record.allocated[0], 0b100);
-  const Result<std::set<DeviceId>> failed = f.recovery->heal(found->wounded);
+  const Result<std::set<DeviceId>> failed = f.recovery->heal(found.wounded);
   REQUIRE(failed.error().code == ErrorCode::kUnavailable);
 }
 
@@ -299,7 +305,7 @@ TEST_CASE("recovery: the zones of a transaction that is cut are gone, with their
   second.allocated = {f.new_stripe()};
   f.write(second, 0);
   f.damage(second.allocated[0], 0b111);
-  REQUIRE(f.run()->last_lsn == 1);
+  REQUIRE(f.run().last_lsn == 1);
   REQUIRE(f.space->zone_ids() == std::vector<alloc::ZoneId>{first.zones[0].zone});
   REQUIRE(f.space->zones_to_come() == kSlabs - 1);
   REQUIRE(f.space->replay_zones(second).ok());
@@ -309,9 +315,7 @@ TEST_CASE("recovery: what was acknowledged or durable before is kept without pro
   const bool below_watermark = GENERATE(false, true);
   CAPTURE(below_watermark);
   Fixture f;
-  LogRecord record = f.record_of("a", {});
-  record.zones = {f.new_zone()};
-  record.allocated = {f.new_stripe()};
+  LogRecord record = f.first_record();
   if (!below_watermark) {
     record.allocated[0].durable_before = true;
     record.allocated[0].cell_sums.clear();
@@ -319,56 +323,44 @@ TEST_CASE("recovery: what was acknowledged or durable before is kept without pro
   f.write(record, 0);
   if (below_watermark) f.write(f.record_of("b", {}), 1);
   f.damage(record.allocated[0], 0b111111);
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
+  const Recovered found = f.run();
   CHECK(f.value("a") == "value of a");
-  CHECK(found->notes.empty());
-  CHECK(found->wounded.empty());
+  CHECK(found.notes.empty());
+  CHECK(found.wounded.empty());
   CHECK(f.space->is_live(record.allocated[0].where));
 }
 
 TEST_CASE("recovery: a watermark in the root counts like one in the log") {
   Fixture f;
-  LogRecord record = f.record_of("a", {});
-  record.zones = {f.new_zone()};
-  record.allocated = {f.new_stripe()};
-  f.write(record, 0);
+  const LogRecord record = f.write_first();
   f.damage(record.allocated[0], 0b111);
   f.root.recorded_watermark = 1;
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
-  REQUIRE(found->last_lsn == 1);
+  const Recovered found = f.run();
+  REQUIRE(found.last_lsn == 1);
   REQUIRE(f.value("a") == "value of a");
 }
 
 TEST_CASE("recovery: cells of a device that is away do not cut the tail, and are not healed") {
   Fixture f;
-  LogRecord record = f.record_of("a", {});
-  record.zones = {f.new_zone()};
-  record.allocated = {f.new_stripe()};
-  f.write(record, 0);
+  const LogRecord record = f.write_first();
   f.members->lose(4, "told to");
   f.members->lose(5, "told to");
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
-  REQUIRE(found->last_lsn == 1);
-  REQUIRE(found->wounded.empty());
+  const Recovered found = f.run();
+  REQUIRE(found.last_lsn == 1);
+  REQUIRE(found.wounded.empty());
   f.members->lose(3, "told to");
-  REQUIRE(f.run()->last_lsn == 0);
+  REQUIRE(f.run().last_lsn == 0);
 }
 
 TEST_CASE("recovery: what was written after a device left is missing on it") {
   Fixture f;
-  LogRecord first = f.record_of("a", {});
-  first.zones = {f.new_zone()};
-  first.allocated = {f.new_stripe()};
-  f.write(first, 0);
+  const LogRecord first = f.write_first();
   LogRecord second = f.record_of("b", {f.new_stripe(3)});
   f.write(second, 1);
   f.root.devices[5].state = alloc::MemberState::kLeft;
   f.root.devices[5].left_lsn = 1;
   f.members->lose(5, "left");
-  REQUIRE(f.run().ok());
+  f.run();
   REQUIRE(f.space->counters().missing == 3);
 }
 
@@ -380,23 +372,20 @@ TEST_CASE("recovery: the log is taken from any one of its copies") {
     for (DeviceId id = 0; id < 3; ++id) {
       if ((lost >> id & 1) != 0) f.members->lose(id, "told to");
     }
-    const Result<Recovered> found = f.run();
+    const Result<Recovered> found = f.try_run();
     REQUIRE(found.ok() == (lost != 7));
     if (found.ok()) {
       REQUIRE(f.value("a") == "value of a");
       continue;
     }
     CHECK(found.error().code == ErrorCode::kUnavailable);
-    CHECK(message(found.error()) == "none of the 3 devices that hold the log can be used");
+    CHECK(found.error().message == "none of the 3 devices that hold the log can be used");
   }
 }
 
 TEST_CASE("recovery: what the index holds is not applied again") {
   Fixture f;
-  LogRecord first = f.record_of("a", {});
-  first.zones = {f.new_zone()};
-  first.allocated = {f.new_stripe()};
-  f.write(first, 0);
+  const LogRecord first = f.write_first();
   f.written->publish(1, first);
   const std::string image = alloc::encode_zone_image(f.written->dirty_images(1).value()[0]);
   const std::string zone = zone_key(first.zones[0].zone);
@@ -406,8 +395,7 @@ TEST_CASE("recovery: what the index holds is not applied again") {
             [](const auto& a, const auto& b) { return a.key < b.key; });
   REQUIRE(f.index->apply(1, 1, changes).ok());
   f.write(f.record_of("b", {f.new_stripe()}), 1);
-  const Result<Recovered> found = f.run();
-  REQUIRE(found.ok());
+  f.run();
   CHECK(f.value("a") == "from the index");
   CHECK(f.value("b") == "value of b");
   CHECK(f.space->counters().live == 4);
@@ -419,7 +407,7 @@ TEST_CASE("recovery: an index older than the root, or newer than the log, is ref
   SECTION("older") {
     f.write(f.record_of("a", {}), 0);
     f.root.checkpoint_lsn = 1;
-    const Error error = f.run().error();
+    const Error error = f.refusal();
     CHECK(error.code == ErrorCode::kCorruption);
     CHECK(error.message ==
           "the index on the fast tier is as of LSN 0, the devices' checkpoint is LSN 1: an older "
@@ -428,7 +416,7 @@ TEST_CASE("recovery: an index older than the root, or newer than the log, is ref
   SECTION("newer") {
     f.write(f.record_of("a", {}), 0);
     REQUIRE(f.index->apply(2, 1, {}).ok());
-    const Error error = f.run().error();
+    const Error error = f.refusal();
     CHECK(error.code == ErrorCode::kCorruption);
     CHECK(error.message == "the log ends at LSN 1, the index holds LSN 2");
   }
@@ -457,17 +445,14 @@ TEST_CASE("recovery: an index with zones that cannot be is refused") {
   const std::string key = zone_key(1);
   const std::vector<kv::IndexChange> change = {{key, bytes}};
   REQUIRE(f.index->apply(1, 1, change).ok());
-  const Error error = f.run().error();
+  const Error error = f.refusal();
   CHECK(error.code == ErrorCode::kCorruption);
   CHECK(error.message.find(problem) != std::string::npos);
 }
 
 TEST_CASE("recovery: records that do not decode or contradict the zones are damage") {
   Fixture f;
-  LogRecord first = f.record_of("a", {});
-  first.zones = {f.new_zone()};
-  first.allocated = {f.new_stripe()};
-  f.write(first, 0);
+  const LogRecord first = f.write_first();
   SECTION("bytes that are no record, acknowledged or not") {
     f.write_bytes("no record", GENERATE(0, 1));
   }
@@ -483,9 +468,7 @@ TEST_CASE("recovery: records that do not decode or contradict the zones are dama
     record.zones[0].zone = 5;
     f.write(record, 1);
   }
-  const Result<Recovered> found = f.run();
-  REQUIRE_FALSE(found.ok());
-  REQUIRE(found.error().code == ErrorCode::kCorruption);
+  REQUIRE(f.refusal().code == ErrorCode::kCorruption);
 }
 
 TEST_CASE("recovery: a hole below the watermark is damage, above it the end of the log") {
@@ -497,7 +480,7 @@ TEST_CASE("recovery: a hole below the watermark is damage, above it the end of t
   for (int i = 0; i < 3; ++i) {  // the second block, on every copy
     fill_zero(MutByteView(f.device(i).bytes).subspan(layout().log_offset + kUnit, kUnit));
   }
-  const Result<Recovered> found = f.run();
+  const Result<Recovered> found = f.try_run();
   REQUIRE(found.ok() == !acknowledged);
   if (acknowledged) {
     REQUIRE(found.error().code == ErrorCode::kCorruption);

@@ -3,9 +3,7 @@
 #pragma once
 
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,6 +13,8 @@
 #include "core/keys.h"
 #include "io/sim_system.h"
 #include "kv/lmdb_index.h"
+#include "tests/core/noise.h"
+#include "tests/core/sim_pool.h"
 
 namespace hexad::testing {
 
@@ -25,13 +25,6 @@ using io::SimSystem;
 // Cells of the objects here are at least so long, log blocks of theirs shorter.
 inline constexpr std::size_t kLarge = 64 << 10;
 inline constexpr std::uint64_t kCell = kLarge / 4;
-
-inline std::string noise(std::size_t size, std::uint64_t seed) {
-  io::Rng rng(seed);
-  std::string bytes(size, '\0');
-  for (char& c : bytes) c = static_cast<char>(rng.next());
-  return bytes;
-}
 
 inline bool is_cell(const SimOp& op) { return op.op == io::IoOp::kWrite && op.length >= kCell; }
 inline bool is_small(const SimOp& op) { return op.op == io::IoOp::kWrite && op.length < kCell; }
@@ -47,31 +40,9 @@ struct WorldOptions {
 
 // A store 4+2 on six simulated disks "dev0" to "dev5" and a log on a seventh; the other copies of
 // the log are on the first two.
-class World {
+class World : public SimPool {
  public:
-  explicit World(const WorldOptions& options = {}) : system_(sim_options(options)) {
-    std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-    REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-    directory_ = pattern;
-    FormatOptions format;
-    format.log_size = 1_MiB;
-    format.fast_directories = {(directory_ / "fast").string()};
-    for (int i = 0; i < 6; ++i) format.devices.push_back("dev" + std::to_string(i));
-    names_ = format.devices;
-    names_.push_back(format.fast_directories[0] + "/log");
-    io::SimDiskOptions disk;
-    disk.volatile_cache = options.volatile_caches;
-    for (std::size_t i = 0; i < names_.size(); ++i) {
-      system_.add_disk(names_[i],
-                       std::make_shared<io::CowImage>(i < 6 ? options.device_size : 2_MiB), disk);
-    }
-    std::string problem;
-    system_.run([&] {
-      const Result<PoolDescription> made = Store::format(format, &system_);
-      if (made.ok()) pool_ = *made;
-      if (!made.ok()) problem = made.error().to_string();
-    });
-    REQUIRE(problem == "");
+  explicit World(const WorldOptions& options = {}) : SimPool(pool_options(options)) {
     // With a zone, so that no commit has to make one.
     REQUIRE(with_store([&](Store& store) -> std::string {
               Transaction t;
@@ -82,47 +53,35 @@ class World {
                                     : committed.error().to_string();
             }) == "");
   }
-  ~World() { std::filesystem::remove_all(directory_); }
-
-  // Runs `use` on the open store and returns what it says, or why the store does not open. Tests
-  // check outside: a failed check must not leave a fiber.
-  std::string with_store(const std::function<std::string(Store&)>& use) {
-    std::string problem;
-    system_.run([&] {
-      Result<Store> store = Store::open(pool_, {}, &system_);
-      problem = store.ok() ? use(*store) : "open: " + store.error().to_string();
-    });
-    return problem;
-  }
 
   // From now on, requests for which `which` says so are held back, until release() or a power cut.
   void hold(std::function<bool(const SimOp&)> which) {
-    system_.set_hook([which = std::move(which)](const SimOp& op) -> std::optional<FaultKind> {
+    system().set_hook([which = std::move(which)](const SimOp& op) -> std::optional<FaultKind> {
       if (which(op)) return FaultKind::kHang;
       return std::nullopt;
     });
   }
-  void hook(io::SimHook hook) { system_.set_hook(std::move(hook)); }
+  void hook(io::SimHook hook) { system().set_hook(std::move(hook)); }
   void release() {
-    system_.set_hook(nullptr);
-    for (const std::string& name : names_) system_.disk(name).release_hung();
+    system().set_hook(nullptr);
+    for (const std::string& name : disks()) system().disk(name).release_hung();
   }
   void power_cut() {
-    system_.power_cut();
+    system().power_cut();
     release();
   }
-  void sleep() { system_.executor().sleep_for(100'000'000); }
+  void sleep() { SimPool::sleep(100'000'000); }
   // Units that some device misses, as the zone images in the index have it. The store is closed.
   std::uint64_t missing_units() {
     std::uint64_t units = 0;
     std::string problem;
-    system_.run([&] {
+    system().run([&] {
       kv::LmdbOptions options;
-      options.dir = (directory_ / "fast" / "index").string();
+      options.dir = (fast_directory() / "index").string();
       options.uuid = uuid_;
       options.mode = io::OpenMode::kReadOnly;
       const Status status = [&]() -> Status {
-        HEXAD_TRY_ASSIGN(const auto index, kv::open_lmdb_index(options, system_.executor()));
+        HEXAD_TRY_ASSIGN(const auto index, kv::open_lmdb_index(options, system().executor()));
         HEXAD_TRY_ASSIGN(const auto reader, index->snapshot());
         HEXAD_TRY_ASSIGN(const auto cursor, reader->cursor());
         HEXAD_TRY(cursor->seek(core::zone_key(0)));
@@ -139,21 +98,17 @@ class World {
     REQUIRE(problem == "");
     return units;
   }
-  const std::string& log() const { return names_.back(); }
-  SimSystem& system() { return system_; }
 
  private:
-  static io::SimOptions sim_options(const WorldOptions& options) {
-    io::SimOptions sim;
-    sim.seed = options.seed;
-    sim.latency.immediate = options.immediate;
-    return sim;
+  static SimPoolOptions pool_options(const WorldOptions& options) {
+    SimPoolOptions pool;
+    pool.device_size = options.device_size;
+    pool.sim.seed = options.seed;
+    pool.sim.latency.immediate = options.immediate;
+    pool.sim.disk.volatile_cache = options.volatile_caches;
+    return pool;
   }
 
-  SimSystem system_;
-  std::filesystem::path directory_;
-  std::vector<std::string> names_;
-  PoolDescription pool_;
   Uuid uuid_;
 };
 

@@ -6,7 +6,6 @@
 #include <iterator>
 
 #include "base/checksum.h"
-#include "io/rng.h"
 
 namespace hexad::testing {
 
@@ -33,9 +32,7 @@ RuntimeOptions busy_runtime() {
 
 StoreFixture::StoreFixture(FormatOptions options, io::System* given)
     : system(given == nullptr ? &memory : given) {
-  std::string pattern = (std::filesystem::temp_directory_path() / "hexad_XXXXXX").string();
-  REQUIRE(::mkdtemp(pattern.data()) != nullptr);
-  directory = pattern;
+  directory = temporary_.path();
   if (options.devices.empty()) {
     for (std::uint32_t i = 0; i < options.profile.k + options.profile.m; ++i) {
       options.devices.push_back("dev" + std::to_string(i));
@@ -46,8 +43,6 @@ StoreFixture::StoreFixture(FormatOptions options, io::System* given)
   if (!made.ok()) FAIL(made.error().to_string());
   pool = *made;
 }
-
-StoreFixture::~StoreFixture() { std::filesystem::remove_all(directory); }
 
 Result<Store> StoreFixture::try_open(Access access, RuntimeOptions options) {
   options.access = access;
@@ -99,18 +94,6 @@ std::map<std::string, std::uint64_t> StoreFixture::fingerprint(
 Bytes read_media(const io::MemoryMedia& media) {
   Bytes bytes(media.size());
   media.read(0, bytes);
-  return bytes;
-}
-
-std::string noise(std::size_t size, std::uint64_t seed) {
-  io::Rng rng(seed);
-  std::string bytes(size, '\0');
-  std::size_t at = 0;
-  for (; at + 8 <= size; at += 8) {
-    const std::uint64_t word = rng.next();
-    std::memcpy(bytes.data() + at, &word, 8);
-  }
-  for (; at < size; ++at) bytes[at] = static_cast<char>(rng.next());
   return bytes;
 }
 

@@ -16,6 +16,8 @@
 
 #include "core/store.h"
 #include "io/memory_system.h"
+#include "tests/core/noise.h"  // IWYU pragma: export
+#include "tests/io/temporary.h"
 
 namespace hexad::testing {
 
@@ -30,7 +32,6 @@ class StoreFixture {
   // `system`: what the store sees; null: the memory system. Devices without a path of their own
   // get one; the fast directory is a temporary one.
   explicit StoreFixture(FormatOptions options = small_format(), io::System* system = nullptr);
-  ~StoreFixture();
   StoreFixture(const StoreFixture&) = delete;
   StoreFixture& operator=(const StoreFixture&) = delete;
 
@@ -56,12 +57,11 @@ class StoreFixture {
   PoolDescription pool;
 
  private:
+  io::testing::TemporaryDirectory temporary_;
   std::map<std::size_t, Bytes> away_;
 };
 
 Bytes read_media(const io::MemoryMedia& media);
-// Bytes that do not compress, the same for the same seed.
-std::string noise(std::size_t size, std::uint64_t seed);
 
 // The bytes, or "error: ..." so that a comparison shows it.
 std::string text_of(const Result<Bytes>& bytes);

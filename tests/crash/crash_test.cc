@@ -22,13 +22,17 @@ void print_line(const char* name, std::uint64_t states, std::uint64_t violations
 }
 
 // All subsets of up to `limit` unflushed writes; beyond, prefixes, whole disks, single writes and
-// random choices.
-io::CrashOptions subsets(std::uint64_t seed, std::uint32_t limit, std::uint32_t samples,
-                         std::uint32_t tears = 2) {
+// so many random choices.
+struct Subsets {
+  std::uint32_t limit = 4;
+  std::uint32_t samples = 8;
+  std::uint32_t tears = 1;  // ways in which each write can be torn
+};
+io::CrashOptions crash_options(std::uint64_t seed, const Subsets& subsets) {
   io::CrashOptions options;
-  options.exhaustive_limit = limit;
-  options.random_samples = samples;
-  options.tears_per_write = tears;
+  options.exhaustive_limit = subsets.limit;
+  options.random_samples = subsets.samples;
+  options.tears_per_write = subsets.tears;
   options.seed = seed;
   return options;
 }
@@ -53,6 +57,14 @@ std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, cons
   return tried;
 }
 
+// Records a workload and crashes it. Returns how many states were tried.
+std::uint64_t record_and_crash(const char* name, const CrashWorldOptions& options,
+                               const Subsets& subsets = {}) {
+  CrashWorld world(options);
+  world.run();
+  return enumerate(world, crash_options(options.seed, subsets), name);
+}
+
 TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own", "[own]") {
   CrashWorld world({});
   world.run();
@@ -60,73 +72,44 @@ TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of it
   REQUIRE(world.transactions() >= 40);
   REQUIRE(world.checkpoints() >= 2);
   REQUIRE(world.log_laps() >= 1);
-  REQUIRE(enumerate(world, subsets(1, 8, 32), "crash-own-caches") >= 60'000);
+  REQUIRE(enumerate(world, crash_options(1, {8, 32, 2}), "crash-own-caches") >= 60'000);
 }
 
 TEST_CASE("crash: blocks of 4 KiB, torn whole") {
-  CrashWorldOptions options;
-  options.seed = 2;
-  options.physical_block = 4096;
-  options.log_size = 256 << 10;
-  options.transactions = 48;
-  CrashWorld world(options);
-  world.run();
-  enumerate(world, subsets(2, 4, 8, 1), "crash-4k-blocks");
+  record_and_crash("crash-4k-blocks",
+                   {.seed = 2, .physical_block = 4096, .log_size = 256 << 10, .transactions = 48});
 }
 
 // Here one flush makes a group durable, and whatever of several groups it does not cover may be
 // lost or kept: many writes are pending at few moments, so each moment gets many samples.
 TEST_CASE("crash: all disks behind one cache") {
-  CrashWorldOptions options;
-  options.seed = 3;
-  options.flush_domain = 0;
-  CrashWorld world(options);
-  world.run();
-  REQUIRE(enumerate(world, subsets(3, 9, 560), "crash-one-cache") >= 50'000);
+  REQUIRE(record_and_crash("crash-one-cache", {.seed = 3, .flush_domain = 0}, {9, 560, 2}) >=
+          50'000);
 }
 
 TEST_CASE("crash: buffered commits among durable ones") {
-  CrashWorldOptions options;
-  options.seed = 5;
-  options.buffered = true;
-  options.transactions = 48;
-  CrashWorld world(options);
-  world.run();
-  enumerate(world, subsets(5, 4, 8, 1), "crash-buffered");
+  record_and_crash("crash-buffered", {.seed = 5, .transactions = 48, .buffered = true});
 }
 
 TEST_CASE("crash: answers that wait for the fast copy of the log alone") {
-  CrashWorldOptions options;
-  options.seed = 6;
-  options.log_durability = LogDurability::kFast;
-  options.transactions = 32;
-  CrashWorld world(options);
-  world.run();
-  enumerate(world, subsets(6, 3, 4, 1), "crash-fast-log");
+  record_and_crash("crash-fast-log",
+                   {.seed = 6, .transactions = 32, .log_durability = LogDurability::kFast},
+                   {3, 4, 1});
 }
 
 TEST_CASE("crash: cells first, then the log") {
-  CrashWorldOptions options;
-  options.seed = 7;
-  options.log_durability = LogDurability::kDataFirst;
-  options.transactions = 32;
-  CrashWorld world(options);
-  world.run();
-  enumerate(world, subsets(7, 4, 8, 1), "crash-data-first");
+  record_and_crash("crash-data-first",
+                   {.seed = 7, .transactions = 32, .log_durability = LogDurability::kDataFirst});
 }
 
 TEST_CASE("crash: recovery crashes at each of its own writes") {
   const Clock::time_point start = Clock::now();
-  CrashWorldOptions world_options;
-  world_options.seed = 4;
-  CrashWorld world(world_options);
+  CrashWorld world({.seed = 4});
   world.run();
-  io::CrashOptions sparse = subsets(4, 2, 2);
-  sparse.tears_per_write = 0;
   std::uint64_t outer = 0;
   std::uint64_t inner = 0;
   std::uint64_t violations = 0;
-  const io::CrashStates states(world.recorder(), sparse);
+  const io::CrashStates states(world.recorder(), crash_options(4, {2, 2, 0}));
   std::uint64_t total = states.for_each([](const io::CrashState&) { return true; });
   const std::uint64_t every = std::max<std::uint64_t>(1, total / 110);
   states.for_each([&](const io::CrashState& state) {
@@ -136,8 +119,7 @@ TEST_CASE("crash: recovery crashes at each of its own writes") {
     const auto first = world.reopen(
         state, &again, [&](Store& store) { return world.check(store, state.position()); });
     violations += first.has_value() ? 1 : 0;
-    io::CrashOptions nested = subsets(state.number(), 3, 4);
-    nested.tears_per_write = 1;
+    const io::CrashOptions nested = crash_options(state.number(), {3, 4, 1});
     inner += io::CrashStates(again, nested).for_each([&](const io::CrashState& second) {
       const auto problem = world.reopen(
           second, nullptr, [&](Store& store) { return world.check(store, state.position()); });
@@ -159,9 +141,7 @@ TEST_CASE("crash: recovery crashes at each of its own writes") {
 
 TEST_CASE("crash: one seed gives one trace") {
   const auto trace_of = [](std::uint64_t seed) {
-    CrashWorldOptions options;
-    options.seed = seed;
-    CrashWorld world(options);
+    CrashWorld world({.seed = seed});
     world.run();
     return world.trace_hash();
   };

@@ -8,6 +8,7 @@
 #include "core/log_record.h"
 #include "core/pack_stripe.h"
 #include "core/record.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -39,6 +40,12 @@ bool is_in_the_document(const std::string& hex) {
   return text.str().find("`" + hex + "`") != std::string::npos;
 }
 
+// These bytes are the ones of the document.
+void require_golden(std::string_view bytes, const std::string& golden) {
+  REQUIRE(to_hex(bytes) == golden);
+  REQUIRE(is_in_the_document(golden));
+}
+
 // 4+2, crc32c, 16 KiB.
 const RecordShape kShape;
 
@@ -62,9 +69,7 @@ ObjectRecord example_object() {
 // of 100 bytes, and the blob's last 90 bytes. The blob is packed and compressed.
 ExtentList example_page() {
   ExtentList page(3);
-  page[0].offset = 2 * kPageSpan + 5;
-  page[0].length = 3;
-  page[0].bytes = "abc";
+  page[0] = inline_extent(2 * kPageSpan + 5, "abc");
   Blob blob;
   blob.placement = Placement::kPacked;
   blob.where = {3, 9, 0};
@@ -112,24 +117,9 @@ GroupPart example_group() {
   GroupPart group;
   group.allocated.push_back({{3, 40, 1}, 4096, false, {0xb0b1b2b3, 1, 2, 3, 4, 5}, 4000});
   group.allocated.push_back({{3, 41, 1}, 512, true, {}, 0});
-  YoungPlace place;
-  place.from = {50, 0};
-  place.stored = 3000;
-  place.where = {3, 40, 0};
-  group.placed.push_back(place);
-  place.from = {51, 2};
-  place.stored = 1000;
-  place.cell = 3;
-  place.cell_offset = 16;
-  group.placed.push_back(place);
-  YoungPlace own;
-  own.from = {50, 1};
-  own.placement = Placement::kPrivate;
-  own.stored = 700;
-  own.where = {3, 41, 1};
-  own.cell_bytes = 512;
-  own.cell_sums = {6, 7, 8, 9, 10, 11};
-  group.placed.push_back(own);
+  group.placed = {packed_place({50, 0}, 3000, {3, 40, 0}, {0, 0}),
+                  packed_place({51, 2}, 1000, {3, 40, 0}, {3, 16}),
+                  private_place({50, 1}, 700, {3, 41, 1}, 512, {6, 7, 8, 9, 10, 11})};
   group.payloads.push_back({{52, 0}, object_key(1, "a"), 4096, "hello"});
   return group;
 }
@@ -149,8 +139,7 @@ TEST_CASE("format: the example of a group's part") {
       "02 02 e8 07 03 28 03 02 32 01 01 bc 05 03 29 01 01 06 00 00 00 07 00 00 "
       "00 08 00 00 00 09 00 00 00 0a 00 00 00 0b 00 00 00 01 34 00 06 6f 00 00 "
       "00 01 61 80 20 05 68 65 6c 6c 6f";
-  REQUIRE(to_hex(encode_group_part(example_group(), kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_group_part(example_group(), kShape), golden);
   const LogRecord record =
       decode_log_record(encode_own_part({}, kShape) + from_hex(golden), kShape).value();
   REQUIRE(record.group == example_group());
@@ -161,8 +150,7 @@ TEST_CASE("format: the example of the footer of a pack stripe") {
       "02 00 00 b8 17 32 00 06 6f 00 00 00 01 61 03 02 e8 07 33 80 80 04 06 6f "
       "00 00 00 01 62 b3 b2 b1 b0 01 00 00 00 02 00 00 00 03 00 00 00 48 58 50 "
       "46 76 f0 4f c4 2d 00 00 00";
-  REQUIRE(to_hex(encode_pack_footer(example_footer(), kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_pack_footer(example_footer(), kShape), golden);
   const std::string cell = std::string(4096 - from_hex(golden).size(), 'x') + from_hex(golden);
   const PackFooter footer = decode_pack_footer(as_bytes(cell), kShape).value();
   REQUIRE(footer.entries == example_footer().entries);
@@ -174,13 +162,9 @@ TEST_CASE("format: the example of a page with a young blob") {
   ExtentList page(1);
   page[0].offset = 2 * kPageSpan;
   page[0].length = 300;
-  page[0].blob.placement = Placement::kLog;
-  page[0].blob.log = {990, 1};
-  page[0].blob.raw = page[0].blob.stored = 300;
-  page[0].blob.cell_sums = {0xdeadbeef};
+  page[0].blob = young_blob({990, 1}, 300, 0xdeadbeef);
   const std::string golden = "06 01 42 de 07 01 ac 02 ef be ad de";
-  REQUIRE(to_hex(encode_page(page, kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_page(page, kShape), golden);
   REQUIRE(decode_page(from_hex(golden), 2, kShape).value() == page);
 }
 
@@ -189,8 +173,7 @@ TEST_CASE("format: the example of the object record") {
       "01 05 e8 07 80 80 04 00 00 2a 36 fe 9c 97 17 01 04 74 79 70 65 03 61 2f "
       "62 01 02 11 ac 02 04 20 80 80 04 a3 a2 a1 a0 01 00 00 00 02 00 00 00 03 "
       "00 00 00 04 00 00 00 05 00 00 00";
-  REQUIRE(to_hex(encode_object(example_object(), kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_object(example_object(), kShape), golden);
   REQUIRE(decode_object(from_hex(golden), kShape).value() == example_object());
 }
 
@@ -198,15 +181,13 @@ TEST_CASE("format: the example of the extent page") {
   const std::string golden =
       "02 03 05 05 02 61 62 63 3a 00 0a 03 09 02 20 c8 01 02 10 40 ef be ad de "
       "0f 64 6e 5a 00";
-  REQUIRE(to_hex(encode_page(example_page(), kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_page(example_page(), kShape), golden);
   REQUIRE(decode_page(from_hex(golden), 2, kShape).value() == example_page());
 }
 
 TEST_CASE("format: the example of the collection record") {
   const std::string golden = "03 ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00";
-  REQUIRE(to_hex(encode_collection(example_collection())) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_collection(example_collection()), golden);
   REQUIRE(decode_collection(from_hex(golden)).value() == example_collection());
 }
 
@@ -216,8 +197,7 @@ TEST_CASE("format: the example of the log record") {
       "00 01 62 00 01 02 11 ac 02 04 20 a3 a2 a1 a0 01 00 00 00 02 00 00 00 03 "
       "00 00 00 04 00 00 00 05 00 00 00 01 11 c8 01 02 01 03 09 40 01 de 07 01 "
       "01 12 80 04 00 07 01 07 02 07 03 07 04 07 05 c8 01 00 00 00";
-  REQUIRE(to_hex(encode_log_record(example_log_record(), kShape)) == golden);
-  REQUIRE(is_in_the_document(golden));
+  require_golden(encode_log_record(example_log_record(), kShape), golden);
   REQUIRE(decode_log_record(from_hex(golden), kShape).value() == example_log_record());
 }
 

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/io/countdown.h"
 
 namespace hexad::io::testing {
 
@@ -33,25 +34,6 @@ bool holds(Device& device, std::uint64_t offset, ByteView expected) {
                               << offset + static_cast<std::uint64_t>(first - found.begin()));
   return false;
 }
-
-// One thread at a time comes through; others wait. For counting completions.
-class Latch {
- public:
-  Latch(Executor& executor, int count) : mutex_(executor), zero_(executor), count_(count) {}
-  void count_down() {
-    const Lock lock(mutex_);
-    if (--count_ == 0) zero_.notify_all();
-  }
-  void wait() {
-    Lock lock(mutex_);
-    zero_.wait(lock, [&] { return count_ <= 0; });
-  }
-
- private:
-  Mutex mutex_;
-  CondVar zero_;
-  int count_;
-};
 
 void geometry_is_sane(World& world) {
   for (int i = 0; i < 2; ++i) {
@@ -210,7 +192,7 @@ void batches_may_be_larger_than_any_ring(World& world) {
   REQUIRE(why(writes.first_error()) == "");
   AlignedBuffer found(data.size());
   IoBatch reads;
-  Latch latch(world.executor(), 1);
+  Countdown latch(world.executor(), 1);
   for (std::uint64_t i = 0; i < kRequests; ++i) {
     reads.requests.push_back(
         IoRequest::read(device, i * 4_KiB, found.bytes().subspan(i * 4_KiB, 4_KiB)));
@@ -257,7 +239,7 @@ void callbacks_may_submit_again(World& world) {
   Device& device = world.device(0);
   const AlignedBuffer data = pattern(9, 4_KiB);
   FirstWrong wrong(world.executor());
-  Latch latch(world.executor(), 3);
+  Countdown latch(world.executor(), 3);
   std::function<void(int, std::uint64_t)> go = [&](int left, std::uint64_t lane) {
     auto* batch = new IoBatch;
     batch->requests.push_back(IoRequest::write(device, lane * 4_KiB, data));
@@ -311,7 +293,7 @@ void many_threads_submit_at_once(World& world) {
           queue.submit(reads);
           queue.wait(reads);
         } else {
-          Latch latch(world.executor(), 1);
+          Countdown latch(world.executor(), 1);
           writes.done = [&](IoBatch&) { queue.submit(reads); };
           reads.done = [&](IoBatch&) { latch.count_down(); };
           queue.submit(writes);
@@ -334,7 +316,7 @@ void a_batch_outlives_the_thread_that_submitted_it(World& world) {
   constexpr int kBatches = 12;
   std::deque<IoBatch> batches(kBatches);
   const AlignedBuffer data = pattern(10, 4_KiB);
-  Latch latch(world.executor(), kBatches);
+  Countdown latch(world.executor(), kBatches);
   for (std::size_t i = 0; i < kBatches; ++i) {
     batches[i].requests.push_back(
         IoRequest::write(world.device(0), i * 4_KiB, data, WriteMode::kDurable));

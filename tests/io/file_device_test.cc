@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -15,12 +14,14 @@
 #include "io/uring_queue.h"
 #include "tests/io/device_contract.h"
 #include "tests/io/file_world.h"
+#include "tests/io/locking_process.h"
 #include "tests/io/loop_device.h"
 #include "tests/io/temporary.h"
 
 using namespace hexad;
 using namespace hexad::io;
 using hexad::io::testing::FileWorld;
+using hexad::io::testing::LockingProcess;
 using hexad::io::testing::LoopDevice;
 using hexad::io::testing::pattern;
 using hexad::io::testing::QueueMaker;
@@ -180,26 +181,11 @@ TEST_CASE("file_device: kBusy names the process that holds the lock") {
     REQUIRE(second.error().message.find("in this process") != std::string::npos);
   }
   SECTION("another one") {
-    int ready[2];
-    int go[2];
-    REQUIRE(pipe(ready) == 0);
-    REQUIRE(pipe(go) == 0);
-    const pid_t child = fork();
-    if (child == 0) {
-      const int fd = open(path.c_str(), O_RDWR);
-      char byte = flock(fd, LOCK_EX) == 0 ? 'y' : 'n';
-      if (write(ready[1], &byte, 1) != 1 || read(go[0], &byte, 1) != 1) _exit(1);
-      _exit(0);
-    }
-    char byte = 0;
-    REQUIRE(read(ready[0], &byte, 1) == 1);
-    REQUIRE(byte == 'y');
+    LockingProcess other(path);
     const auto refused = FileDevice::open(path, OpenMode::kReadOnly, *queue);
     CHECK(refused.error().code == ErrorCode::kBusy);
-    CHECK(refused.error().message.find(std::to_string(child)) != std::string::npos);
-    REQUIRE(write(go[1], &byte, 1) == 1);
-    int status = 0;
-    REQUIRE(waitpid(child, &status, 0) == child);
+    CHECK(refused.error().message.find(std::to_string(other.id())) != std::string::npos);
+    other.end();
     REQUIRE(FileDevice::open(path, OpenMode::kReadOnly, *queue).ok());
   }
 }

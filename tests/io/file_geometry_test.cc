@@ -2,8 +2,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/mount.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -11,11 +9,13 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "io/file_device.h"
+#include "tests/io/locking_process.h"
 #include "tests/io/loop_device.h"
 #include "tests/io/temporary.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::LockingProcess;
 using hexad::io::testing::LoopDevice;
 using hexad::io::testing::TemporaryDirectory;
 
@@ -108,22 +108,8 @@ TEST_CASE("file_geometry: the holder of a lock is the process that took it, for 
     REQUIRE(flock(fd.get(), LOCK_UN) == 0);
     REQUIRE_FALSE(lock_holder(fd.get()).has_value());
   }
-  int ready[2];
-  int go[2];
-  REQUIRE(pipe(ready) == 0);
-  REQUIRE(pipe(go) == 0);
-  const pid_t child = fork();
-  if (child == 0) {
-    const int own = open(directory.path("file").c_str(), O_RDWR);
-    char byte = flock(own, LOCK_EX) == 0 ? 'y' : 'n';
-    _exit(write(ready[1], &byte, 1) == 1 && read(go[0], &byte, 1) == 1 ? 0 : 1);
-  }
-  char byte = 0;
-  REQUIRE(read(ready[0], &byte, 1) == 1);
-  CHECK(byte == 'y');
-  CHECK(lock_holder(fd.get()) == child);
-  REQUIRE(write(go[1], &byte, 1) == 1);
-  int status = 0;
-  REQUIRE(waitpid(child, &status, 0) == child);
+  LockingProcess holder(directory.path("file"));
+  CHECK(lock_holder(fd.get()) == holder.id());
+  holder.end();
   REQUIRE_FALSE(lock_holder(fd.get()).has_value());
 }

@@ -6,40 +6,27 @@
 #include "base/units.h"
 #include "io/memory_system.h"
 #include "tests/io/device_contract.h"
+#include "tests/io/system_world.h"
 
 using namespace hexad;
 using namespace hexad::io;
 
 namespace {
 
-class MemoryWorld final : public io::testing::World {
- public:
-  explicit MemoryWorld(std::uint32_t logical_block)
-      : system_(MemoryOptions{{logical_block, 4096}, 2}) {
-    for (int i = 0; i < 2; ++i) {
-      devices_[i] = system_.create_device(std::to_string(i), 8_MiB).value();
-    }
-  }
-  Device& device(int index) override { return *devices_[index]; }
-  void reopen(int index) override {
-    devices_[index].reset();
-    devices_[index] = system_.open_device(std::to_string(index), OpenMode::kReadWrite).value();
-  }
-  Executor& executor() override { return system_.executor(); }
+using MemoryWorld = io::testing::SystemWorld<MemorySystem>;
 
- private:
-  MemorySystem system_;
-  std::unique_ptr<Device> devices_[2];
-};
+MemoryOptions with_blocks(std::uint32_t logical_block) {
+  return MemoryOptions{{logical_block, 4096}, 2};
+}
 
 }  // namespace
 
 TEST_CASE("memory_device: keeps the device contract with blocks of 512 bytes") {
-  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(512); });
+  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(with_blocks(512)); });
 }
 
 TEST_CASE("memory_device: keeps the device contract with blocks of 4096 bytes") {
-  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(4096); });
+  io::testing::run_device_contract([] { return std::make_unique<MemoryWorld>(with_blocks(4096)); });
 }
 
 TEST_CASE("memory_device: stands alone with media of its own") {

@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <signal.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -11,10 +10,12 @@
 
 #include "base/units.h"
 #include "io/file_device.h"
+#include "tests/io/mount.h"
 #include "tests/io/temporary.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::Mount;
 using hexad::io::testing::TemporaryDirectory;
 
 namespace {
@@ -32,26 +33,6 @@ struct File {
     return status;
   }
   Fd fd;
-};
-
-// A file system of its own in memory, gone with the test.
-class Mount {
- public:
-  Mount(const TemporaryDirectory& directory, const char* type, const char* options)
-      : path_(directory.path("mount")) {
-    std::filesystem::create_directory(path_);
-    mounted_ = ::mount(type, path_.c_str(), type, 0, options) == 0;
-    if (!mounted_) WARN("SKIPPED: mounting a " << type << " needs root");
-  }
-  ~Mount() {
-    if (mounted_) ::umount(path_.c_str());
-  }
-  bool mounted() const { return mounted_; }
-  std::string file() const { return path_ + "/file"; }
-
- private:
-  std::string path_;
-  bool mounted_;
 };
 
 }  // namespace
@@ -97,7 +78,7 @@ TEST_CASE("preallocate: room is what is free, to the last block of a small file 
   const TemporaryDirectory directory;
   const Mount mount(directory, "tmpfs", "size=4m");
   if (!mount.mounted()) return;
-  const File file(mount.file());
+  const File file(mount.path("file"));
   REQUIRE(preallocate(file.fd.get(), "file", 0, 1_MiB).ok());
   REQUIRE(preallocate(file.fd.get(), "file", 1_MiB, 4_MiB + 4096).error().code ==
           ErrorCode::kNoSpace);
@@ -112,7 +93,7 @@ TEST_CASE("preallocate: a file system that cannot reserve and does not count get
   const TemporaryDirectory directory;
   const Mount mount(directory, "ramfs", "");
   if (!mount.mounted()) return;
-  const File file(mount.file());
+  const File file(mount.path("file"));
   REQUIRE(preallocate(file.fd.get(), "file", 0, 1_MiB).ok());
   REQUIRE(file.size() == 1_MiB);
   REQUIRE(file.reserved() == 0);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "io/sim_system.h"
 #include "tests/io/device_contract.h"
+#include "tests/io/system_world.h"
 
 using namespace hexad;
 using namespace hexad::io;
@@ -14,24 +15,10 @@ using hexad::io::testing::pattern;
 
 namespace {
 
-class SimWorld final : public io::testing::World {
+class SimWorld final : public io::testing::SystemWorld<SimSystem> {
  public:
-  explicit SimWorld(SimOptions options) : system_(std::move(options)) {
-    for (int i = 0; i < 2; ++i) {
-      devices_[i] = system_.create_device(std::to_string(i), 8_MiB).value();
-    }
-  }
-  Device& device(int index) override { return *devices_[index]; }
-  void reopen(int index) override {
-    devices_[index].reset();
-    devices_[index] = system_.open_device(std::to_string(index), OpenMode::kReadWrite).value();
-  }
-  Executor& executor() override { return system_.executor(); }
+  using SystemWorld::SystemWorld;
   void run(const std::function<void()>& body) override { system_.run(body); }
-
- private:
-  SimSystem system_;
-  std::unique_ptr<Device> devices_[2];
 };
 
 // A system with one disk of 1 MiB, full of 0x11 and flushed, and a device on it.

@@ -20,6 +20,7 @@ class TemporaryDirectory {
   ~TemporaryDirectory() { std::filesystem::remove_all(path_); }
   TemporaryDirectory(const TemporaryDirectory&) = delete;
   TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
+  const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 
  private:

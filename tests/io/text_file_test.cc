@@ -5,28 +5,19 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 
+#include "tests/io/temporary.h"
+
 namespace hexad::io {
 namespace {
 
 namespace fs = std::filesystem;
 
-class TestDirectory {
+class TestDirectory : public testing::TemporaryDirectory {
  public:
-  TestDirectory() {
-    std::string name = (fs::temp_directory_path() / "text_file_test.XXXXXX").string();
-    REQUIRE(mkdtemp(name.data()) != nullptr);
-    path_ = name;
-  }
-  TestDirectory(const TestDirectory&) = delete;
-  TestDirectory& operator=(const TestDirectory&) = delete;
-  ~TestDirectory() { fs::remove_all(path_); }
-  std::string operator/(std::string_view name) const { return path_ + "/" + std::string(name); }
+  std::string operator/(std::string_view name) const { return path(std::string(name)); }
   auto entries() const {
-    return std::distance(fs::directory_iterator(path_), fs::directory_iterator());
+    return std::distance(fs::directory_iterator(path()), fs::directory_iterator());
   }
-
- private:
-  std::string path_;
 };
 
 TEST_CASE("text_file: what was written is read, whatever the bytes") {

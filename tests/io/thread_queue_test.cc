@@ -1,15 +1,16 @@
 #include "io/thread_queue.h"
 
 #include <catch2/catch.hpp>
-#include <condition_variable>
 #include <mutex>
 #include <thread>
 
 #include "base/units.h"
+#include "tests/io/countdown.h"
 #include "tests/io/file_world.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::Countdown;
 using hexad::io::testing::FileWorld;
 using hexad::io::testing::pattern;
 using hexad::io::testing::TemporaryDirectory;
@@ -26,25 +27,6 @@ struct Files {
   }
   TemporaryDirectory directory;
   std::unique_ptr<FileQueue> queue;
-};
-
-// Opens once, for whoever waits.
-class Gate {
- public:
-  void open() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    open_ = true;
-    changed_.notify_all();
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    changed_.wait(lock, [&] { return open_; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool open_ = false;
 };
 
 }  // namespace
@@ -92,17 +74,18 @@ TEST_CASE("thread_queue: what the kernel refuses names device, operation, place 
 }
 
 TEST_CASE("thread_queue: callbacks run on the pool, and waiters do not need it") {
-  Gate started;
-  Gate release;
+  const auto executor = make_thread_executor(1);
+  Countdown started(*executor, 1);
+  Countdown release(*executor, 1);
   std::thread::id ran_on;
-  Files files(1);  // its thread ends before the gates do
+  Files files(1);  // its thread ends before they do
   const auto device = files.make("a");
   const AlignedBuffer data = pattern(1, 4096);
   IoBatch blocking;
   blocking.requests.push_back(IoRequest::flush(*device));
   blocking.done = [&](IoBatch&) {
     ran_on = std::this_thread::get_id();
-    started.open();
+    started.count_down();
     release.wait();
   };
   files.queue->submit(blocking);
@@ -117,14 +100,15 @@ TEST_CASE("thread_queue: callbacks run on the pool, and waiters do not need it")
   files.queue->submit(many);
   files.queue->wait(many);
   REQUIRE(many.first_error().ok());
-  release.open();
+  release.count_down();
 }
 
 TEST_CASE("thread_queue: the oldest batch is served first by a pool of one") {
   std::mutex mutex;
   std::string order;
-  Gate begin;
-  Gate end;
+  const auto executor = make_thread_executor(1);
+  Countdown begin(*executor, 1);
+  Countdown end(*executor, 1);
   Files files(1);
   const auto device = files.make("a");
   IoBatch first;
@@ -138,11 +122,11 @@ TEST_CASE("thread_queue: the oldest batch is served first by a pool of one") {
     batches.back()->done = [&, name](IoBatch&) {
       const std::lock_guard<std::mutex> lock(mutex);
       order += name;
-      if (name == 'j') end.open();
+      if (name == 'j') end.count_down();
     };
     files.queue->submit(*batches.back());
   }
-  begin.open();
+  begin.count_down();
   end.wait();
   REQUIRE(order == "abcdefghij");
 }

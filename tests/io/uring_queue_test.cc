@@ -4,18 +4,18 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
-#include <condition_variable>
 #include <deque>
-#include <mutex>
 #include <set>
 #include <thread>
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/io/countdown.h"
 #include "tests/io/file_world.h"
 
 using namespace hexad;
 using namespace hexad::io;
+using hexad::io::testing::Countdown;
 using hexad::io::testing::FileWorld;
 using hexad::io::testing::pattern;
 using hexad::io::testing::TemporaryDirectory;
@@ -27,24 +27,6 @@ std::unique_ptr<FileQueue> ring(unsigned in_flight, unsigned files) {
 }
 
 std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
-
-class Countdown {
- public:
-  explicit Countdown(int count) : count_(count) {}
-  void count_down() {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    if (--count_ == 0) zero_.notify_all();
-  }
-  void wait() {
-    std::unique_lock<std::mutex> lock(mutex_);
-    zero_.wait(lock, [&] { return count_ <= 0; });
-  }
-
- private:
-  std::mutex mutex_;
-  std::condition_variable zero_;
-  int count_;
-};
 
 }  // namespace
 
@@ -109,6 +91,7 @@ TEST_CASE("uring_queue: batches that D1 refuses, wholly or in part, are complete
   const auto queue = ring(2, 2);
   const auto device = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
   const AlignedBuffer data = pattern(1, 4096);
+  const auto executor = make_thread_executor(1);
   // Bit i of `good`: request i is a good one.
   for (unsigned good = 0; good < 16; ++good) {
     CAPTURE(good);
@@ -119,7 +102,7 @@ TEST_CASE("uring_queue: batches that D1 refuses, wholly or in part, are complete
         batch.requests.push_back(IoRequest::write(*device, offset, data));
       }
       std::atomic<int> calls{0};
-      Countdown done(1);
+      Countdown done(*executor, 1);
       if (with_callback) {
         batch.done = [&](IoBatch&) {
           ++calls;
@@ -150,7 +133,8 @@ TEST_CASE("uring_queue: waiters and callbacks of many threads are all served") {
   constexpr int kThreads = 6;
   constexpr int kRounds = 150;
   std::atomic<int> failed{0};
-  Countdown callbacks(kThreads * kRounds / 3);
+  const auto executor = make_thread_executor(1);
+  Countdown callbacks(*executor, kThreads * kRounds / 3);
   std::vector<std::thread> threads;
   for (std::uint64_t t = 0; t < kThreads; ++t) {
     threads.emplace_back([&, t] {

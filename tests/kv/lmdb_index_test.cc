@@ -1,18 +1,17 @@
 // kv/index.h is interface alone: this is its only implementation, and these are its tests.
 #include "kv/lmdb_index.h"
 
-#include <sys/mount.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iostream>
 #include <map>
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/io/mount.h"
 #include "tests/io/temporary.h"
 #include "tests/kv/adversarial_keys.h"
 
@@ -375,13 +374,9 @@ TEST_CASE("lmdb_index: files that are not an index are refused") {
 
 TEST_CASE("lmdb_index: a full file system is kNoSpace and the index stays whole") {
   Fixture fixture;
-  const std::string mount = fixture.temporary.path("small");
-  std::filesystem::create_directory(mount);
-  if (::mount("tmpfs", mount.c_str(), "tmpfs", 0, "size=6m") != 0) {
-    std::cerr << "SKIPPED: mounting a tmpfs needs root\n";
-    return;
-  }
-  fixture.options.dir = mount + "/index";
+  io::testing::Mount mount(fixture.temporary, "tmpfs", "size=6m");
+  if (!mount.mounted()) return;
+  fixture.options.dir = mount.path("index");
   {
     std::unique_ptr<Index> index = fixture.open();
     Lsn lsn = 0;
@@ -410,24 +405,20 @@ TEST_CASE("lmdb_index: a full file system is kNoSpace and the index stays whole"
     CHECK(index->verify().ok());
     CHECK(index->applied_lsn() == lsn + 2);
   }
-  REQUIRE(::umount(mount.c_str()) == 0);
+  REQUIRE(mount.unmount());
 }
 
 TEST_CASE("lmdb_index: a file system mounted read-only is enough for reading") {
   Fixture fixture;
-  const std::string mount = fixture.temporary.path("sealed");
-  std::filesystem::create_directory(mount);
-  if (::mount("tmpfs", mount.c_str(), "tmpfs", 0, "size=16m") != 0) {
-    std::cerr << "SKIPPED: mounting a tmpfs needs root\n";
-    return;
-  }
-  fixture.options.dir = mount + "/index";
+  io::testing::Mount mount(fixture.temporary, "tmpfs", "size=16m");
+  if (!mount.mounted()) return;
+  fixture.options.dir = mount.path("index");
   CHECK(apply(*fixture.open(), 1, {{"a", "1"}}).ok());
-  CHECK(::mount("tmpfs", mount.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=16m") == 0);
+  CHECK(mount.make_read_only("size=16m"));
   CHECK(fixture.open_error() == ErrorCode::kReadOnly);
   fixture.options.mode = io::OpenMode::kReadOnly;
   CHECK(difference(*fixture.open(), {{"a", "1"}}) == "");
-  REQUIRE(::umount(mount.c_str()) == 0);
+  REQUIRE(mount.unmount());
 }
 
 }  // namespace

@@ -1,0 +1,36 @@
+#include "tests/core/sim_pool.h"
+
+#include <catch2/catch.hpp>
+#include <memory>
+
+namespace hexad::testing {
+
+namespace {
+
+constexpr std::size_t kDataDisks = 6;
+
+}  // namespace
+
+SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
+  FormatOptions format;
+  format.log_size = options.log_size;
+  format.fast_directories = {directory_.path("fast")};
+  for (std::size_t i = 0; i < kDataDisks; ++i) format.devices.push_back("dev" + std::to_string(i));
+  disks_ = format.devices;
+  disks_.push_back(format.fast_directories[0] + "/log");
+  for (std::size_t i = 0; i < disks_.size(); ++i) {
+    io::SimDiskOptions disk = options.sim.disk;
+    if (!options.flush_domains.empty()) disk.flush_domain = options.flush_domains[i];
+    const std::uint64_t size = i < kDataDisks ? options.device_size : options.fast_size;
+    system_.add_disk(disks_[i], std::make_shared<io::CowImage>(size), disk);
+  }
+  std::string problem;
+  system_.run([&] {
+    const Result<PoolDescription> made = Store::format(format, &system_);
+    if (made.ok()) pool_ = *made;
+    if (!made.ok()) problem = made.error().to_string();
+  });
+  REQUIRE(problem == "");
+}
+
+}  // namespace hexad::testing
