@@ -111,6 +111,8 @@ class Engine : public PlanSource {
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
+
+  // --- listing (engine_list.cc) ---
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
   Result<std::vector<CollectionInfo>> collections();
 
@@ -209,6 +211,9 @@ class Engine : public PlanSource {
                                                         std::uint32_t page);
   Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
                             MutByteView out);
+
+  // engine_list.cc
+  void want_checkpoint();
 
   // engine_streams.cc
   Status reclaim_abandoned_writers();

@@ -117,84 +117,161 @@ Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* new
   return std::optional<std::string>(*value);
 }
 
-Result<MetaView::Cursor> MetaView::cursor() {
+Result<MetaView::Cursor> MetaView::cursor(KeyRange range) {
   HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index, index_->cursor());
-  return Cursor(*this, std::move(index));
+  return Cursor(*this, std::move(range), std::move(index));
 }
 
-MetaView::Cursor::Cursor(MetaView& view, std::unique_ptr<kv::IndexCursor> index)
-    : view_(view), active_(view.active_->iterate(view.lsn_)), index_(std::move(index)) {
+MetaView::Cursor::Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index)
+    : view_(view),
+      range_(std::move(range)),
+      active_(view.active_->iterate(view.lsn_)),
+      index_(std::move(index)) {
   if (view.frozen_ != nullptr) frozen_ = view.frozen_->iterate(view.lsn_);
 }
 
-void MetaView::Cursor::seek_memtables(std::string_view key) {
-  generation_ = view_.metadata_.erase_generation_;
-  active_.seek(key);
-  if (frozen_.has_value()) frozen_->seek(key);
+bool MetaView::Cursor::inside(std::string_view key) const {
+  return forward_ ? !range_.end.has_value() || key < *range_.end : key >= range_.first;
+}
+
+void MetaView::Cursor::begin(std::string_view from) {
+  valid_ = false;
+  index_on_key_ = false;
+  from_.assign(from);
+  passed_ = false;
+  placed_ = false;
+  young_ = Young::kUnknown;
+  ++moves_.seeks;
 }
 
 Status MetaView::Cursor::seek(std::string_view key) {
-  valid_ = false;
-  floor_.assign(key);
-  HEXAD_TRY(index_->seek(key));
-  {
-    const io::Lock lock(view_.metadata_.mutex_);
-    seek_memtables(key);
-  }
+  forward_ = true;
+  begin(std::max(key, std::string_view(range_.first)));
+  if (!inside(from_)) return {};
+  HEXAD_TRY(index_->seek(from_));
+  return settle();
+}
+
+Status MetaView::Cursor::seek_before(std::string_view key) {
+  forward_ = false;
+  begin(range_.end.has_value() ? std::min(key, std::string_view(*range_.end)) : key);
+  if (from_ <= range_.first) return {};
+  HEXAD_TRY(index_->seek_before(from_));
   return settle();
 }
 
 Status MetaView::Cursor::next() {
   HEXAD_ASSERT(valid_);
+  return forward_ ? step() : seek(key_ + '\0');
+}
+
+Status MetaView::Cursor::prev() {
+  HEXAD_ASSERT(valid_);
+  return forward_ ? seek_before(key_) : step();
+}
+
+Status MetaView::Cursor::step() {
   valid_ = false;
+  if (index_on_key_) {
+    index_on_key_ = false;
+    HEXAD_TRY(step_index());
+  }
   return settle();
 }
 
-// Takes the smallest key of the three sources, the newest source winning, and moves every source
-// that stands on that key; repeats over deleted keys. So the sources always stand behind key_.
+Status MetaView::Cursor::step_index() { return forward_ ? index_->next() : index_->prev(); }
+
+// Merges: takes the nearest key of the memtables and of the index, the memtables winning, until it
+// has one that exists.
 Status MetaView::Cursor::settle() {
   for (;;) {
-    bool live = false;
-    bool move_index = false;
-    {
-      const io::Lock lock(view_.metadata_.mutex_);
-      if (generation_ != view_.metadata_.erase_generation_) {
-        // Versions were dropped under the iterators: find the place again.
-        seek_memtables(floor_);
-      }
-      std::optional<std::string_view> least;
-      if (active_.valid()) least = active_.key();
-      if (frozen_.has_value() && frozen_->valid() && (!least || frozen_->key() < *least)) {
-        least = frozen_->key();
-      }
-      if (index_->valid() && (!least || index_->key() < *least)) least = index_->key();
-      if (!least.has_value()) return {};
-
-      key_.assign(*least);
-      floor_ = key_ + '\0';
-      std::optional<std::string_view> value;
-      bool decided = false;
-      if (active_.valid() && active_.key() == key_) {
-        value = active_.value();
-        decided = true;
-      }
-      if (frozen_.has_value() && frozen_->valid() && frozen_->key() == key_) {
-        if (!decided) value = frozen_->value();
-        decided = true;
-      }
-      if (index_->valid() && index_->key() == key_) {
-        if (!decided) value = index_->value();
-        move_index = true;
-      }
-      live = value.has_value();
-      if (live) value_.assign(*value);
-      if (active_.valid() && active_.key() == key_) active_.next();
-      if (frozen_.has_value() && frozen_->valid() && frozen_->key() == key_) frozen_->next();
+    const bool index_there = index_->valid() && inside(index_->key());
+    // After versions were dropped what was read ahead may be one of them.
+    if (young_ == Young::kUnknown || generation_ != view_.metadata_.erase_generation_) {
+      load_young(index_there ? std::optional(index_->key()) : std::nullopt);
+      if (young_ == Young::kUnknown) continue;
     }
-    if (move_index) HEXAD_TRY(index_->next());
-    if (live) {
+    const bool young_there = young_ == Young::kThere;
+    if (!young_there && !index_there) return {};
+    ++moves_.steps;
+    if (!young_there || (index_there && before(index_->key(), young_key_))) {
+      key_.assign(index_->key());
+      value_.assign(index_->value());
+      index_on_key_ = true;
       valid_ = true;
       return {};
+    }
+    const bool both = index_there && index_->key() == young_key_;
+    from_.assign(young_key_);
+    passed_ = true;
+    young_ = Young::kUnknown;
+    if (young_value_.has_value()) {
+      key_.swap(young_key_);
+      value_.swap(*young_value_);
+      index_on_key_ = both;
+      valid_ = true;
+      return {};
+    }
+    ++moves_.deleted;
+    if (both) HEXAD_TRY(step_index());
+  }
+}
+
+// Finds the nearest key of the memtables and copies it, for the lock is not held while the index
+// steps. A tombstone of a key that the index does not have is passed here; after a number of them
+// nothing is known yet, so that others get the lock.
+void MetaView::Cursor::load_young(std::optional<std::string_view> index_key) {
+  constexpr int kPassedAtOnce = 256;
+  young_ = Young::kUnknown;
+  const io::Lock lock(view_.metadata_.mutex_);
+  if (!placed_ || generation_ != view_.metadata_.erase_generation_) {
+    placed_ = true;
+    generation_ = view_.metadata_.erase_generation_;
+    for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
+      if (it == nullptr) continue;
+      if (forward_) {
+        it->seek(from_);
+      } else {
+        it->seek_before(from_);
+      }
+    }
+  }
+  for (int i = 0; i < kPassedAtOnce; ++i) {
+    if (passed_) leave_passed();
+    const kv::Memtable::Iterator* const nearest = nearest_young();
+    if (nearest == nullptr || !inside(nearest->key())) {
+      young_ = Young::kNone;
+      return;
+    }
+    const std::optional<std::string_view> value = nearest->value();
+    if (value.has_value() || (index_key.has_value() && !before(nearest->key(), *index_key))) {
+      young_key_.assign(nearest->key());
+      young_value_ = value;
+      young_ = Young::kThere;
+      return;
+    }
+    from_.assign(nearest->key());
+    passed_ = true;
+    ++moves_.steps;
+    ++moves_.deleted;
+  }
+}
+
+// The iterator with the nearest key, of two with the same key the newer; null at the end of both.
+kv::Memtable::Iterator* MetaView::Cursor::nearest_young() {
+  kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
+  if (!frozen_.has_value() || !frozen_->valid()) return active;
+  if (active == nullptr || before(frozen_->key(), active->key())) return &*frozen_;
+  return active;
+}
+
+void MetaView::Cursor::leave_passed() {
+  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
+    if (it == nullptr || !it->valid() || it->key() != from_) continue;
+    if (forward_) {
+      it->next();
+    } else {
+      it->prev();
     }
   }
 }

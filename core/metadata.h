@@ -5,6 +5,7 @@
 // one; a view at that does not see them, the sequencer (get_latest) does.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -22,6 +23,18 @@ namespace hexad::core {
 
 class Metadata;
 
+struct KeyRange {
+  std::string first;
+  std::optional<std::string> end;  // exclusive; nothing: to the last key
+};
+
+// What a cursor has done so far.
+struct CursorMoves {
+  std::uint64_t seeks = 0;
+  std::uint64_t steps = 0;    // keys looked at, deleted ones included
+  std::uint64_t deleted = 0;  // of these, the ones with a tombstone
+};
+
 // One consistent state: everything up to an LSN. Short-lived, since the index keeps the pages of
 // the oldest reader. One thread at a time.
 class MetaView {
@@ -31,32 +44,64 @@ class MetaView {
   // the key above lsn(), pending ones included: N2 (b) of core/read_cache.h.
   Result<std::optional<std::string>> get(std::string_view key, bool* newest = nullptr);
 
-  // Walks the keys that exist, ascending. After an error it is not valid.
+  // Walks the keys of a range that exist, both ways. After an error it is not valid.
+  //
+  // Cost: a seek is a descent of each layer, and so is turning round; a step is a step of the
+  // layers that stand on the key. What is deleted and still has a tombstone in a memtable is
+  // stepped over one by one, together with what the tombstone hides in the index: nothing else is
+  // there to say where the next key that exists lies. That is bounded by what was deleted since the
+  // last checkpoint inside the range; a checkpoint takes both away. Keys outside of the range are
+  // never stepped over.
   class Cursor {
    public:
-    Status seek(std::string_view key);  // the first key >= `key`
-    Status next();                      // precondition: valid()
+    Status seek(std::string_view key);         // the first key >= `key`
+    Status seek_before(std::string_view key);  // the last key < `key`
+    Status next();                             // precondition: valid()
+    Status prev();                             // precondition: valid()
     bool valid() const { return valid_; }
+    // Until the next step.
     const std::string& key() const { return key_; }
     const std::string& value() const { return value_; }
+    const CursorMoves& moves() const { return moves_; }
 
    private:
     friend class MetaView;
-    Cursor(MetaView& view, std::unique_ptr<kv::IndexCursor> index);
+    // What is known of the nearest key of the memtables.
+    enum class Young : std::uint8_t { kUnknown, kNone, kThere };
+
+    Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index);
+    void begin(std::string_view from);
+    Status step();
+    Status step_index();
     Status settle();
-    void seek_memtables(std::string_view key);
+    void load_young(std::optional<std::string_view> index_key);
+    kv::Memtable::Iterator* nearest_young();
+    void leave_passed();
+    // Of the direction of travel.
+    bool before(std::string_view a, std::string_view b) const { return forward_ ? a < b : b < a; }
+    bool inside(std::string_view key) const;
 
     MetaView& view_;
+    KeyRange range_;
     kv::Memtable::Iterator active_;
     std::optional<kv::Memtable::Iterator> frozen_;
     std::unique_ptr<kv::IndexCursor> index_;
     std::uint64_t generation_ = 0;  // of Metadata::erase_generation_ when the iterators were set
+    bool forward_ = true;
     bool valid_ = false;
-    std::string floor_;  // everything below has been passed
+    bool index_on_key_ = false;  // the index stands on key_, else on the next one
+    bool placed_ = false;        // the iterators have been set since the last seek
+    bool passed_ = false;        // from_ itself has been passed
+    std::string from_;           // where the keys of the memtables go on
+    Young young_ = Young::kUnknown;
+    std::string young_key_;
+    std::optional<std::string> young_value_;  // nothing: deleted
     std::string key_;
     std::string value_;
+    CursorMoves moves_;
   };
-  Result<Cursor> cursor();
+  // Over the keys of `range`; not positioned, seek first.
+  Result<Cursor> cursor(KeyRange range = {});
 
  private:
   friend class Metadata;
@@ -109,7 +154,8 @@ class Metadata {
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
-  std::uint64_t erase_generation_ = 0;
+  // Counts what ends iterators of memtables; changes under the lock.
+  std::atomic<std::uint64_t> erase_generation_{0};
 };
 
 }  // namespace hexad::core

@@ -74,6 +74,13 @@ class Store {
                              std::uint64_t offset, MutByteView into);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  // A page of the names of a collection. One state per page; the next page is of a state of its
+  // own, as late as it is asked for: a state held over many pages would hold up checkpoints.
+  // Cost: the entries of the page, and one seek per common prefix, however many names lie below.
+  // Names deleted before the last checkpoint cost nothing. Those deleted since, where the page
+  // passes, cost a step each, at most what memtable_size has room for; a page that passes over many
+  // of them asks for a checkpoint. Errors: kNotFound (the collection), kInvalidArgument (a text of
+  // more than kMaxNameSize bytes), kIo.
   Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
   Result<std::vector<CollectionInfo>> collections();
 

@@ -29,12 +29,23 @@ struct ObjectStat {
   std::string placement;      // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
 };
 
+// What a page of a collection's names is to hold. Names are compared bytewise; none of the three
+// texts is longer than a name may be.
 struct ListOptions {
-  std::string prefix;
-  std::string start_after;     // exclusive; empty: from the beginning
-  std::string delimiter;       // empty: none; else names fold into common prefixes
-  std::uint64_t limit = 1000;  // entries and common prefixes together
+  std::string prefix;  // only names that begin with it
+  // Only what lies behind it in the order asked for; it need not exist. A common prefix, as a page
+  // names them, stands for everything below it. Empty: from the beginning.
+  std::string start_after;
+  // Names that contain it behind `prefix` are rolled up, from the first place on, into one entry
+  // for all that are the same as far as its end. Empty: none.
+  std::string delimiter;
+  // Entries, of names and of common prefixes. 0: an empty page without `next`, when the collection
+  // is there. More than kMaxListPage counts as that: a page is one state, which is not held long.
+  std::uint64_t limit = 1000;
+  bool reverse = false;  // descending
 };
+
+inline constexpr std::uint64_t kMaxListPage = 100'000;  // entries
 
 struct ListEntry {
   std::string name;
@@ -44,8 +55,9 @@ struct ListEntry {
 };
 
 struct ListPage {
-  std::vector<ListEntry> entries;  // bytewise ascending
-  // What to pass as start_after for the next page; empty when this was the last.
+  std::vector<ListEntry> entries;  // in the order asked for
+  // What to pass as start_after for the next page, which has an entry unless names are removed
+  // meanwhile; empty when this was the last.
   std::optional<std::string> next;
 };
 

@@ -34,7 +34,9 @@ struct IndexStats {
 };
 
 // Walks the keys of one snapshot. After an error it is not valid. Views stay valid until the next
-// step or the end of the reader, whichever is first. Every entry's checksum is checked.
+// step or the end of the reader, whichever is first. Every entry's checksum is checked. Cost: a
+// seek is a descent of the tree, a step one entry in either direction; keys that were removed have
+// left nothing behind.
 class IndexCursor {
  public:
   virtual ~IndexCursor() = default;

@@ -46,7 +46,8 @@ class Memtable {
 
   // Walks the keys in bytewise order, each with its newest version at or below the iterator's LSN,
   // tombstones included; keys without such a version are skipped. Insertions by others do not
-  // disturb it; erase_after() ends it.
+  // disturb it; erase_after() ends it. Cost: a seek is one descent, a step one entry of the list in
+  // either direction, keys that are skipped included.
   class Iterator {
    public:
     bool valid() const { return entry_ != nullptr; }

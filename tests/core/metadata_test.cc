@@ -2,8 +2,10 @@
 
 #include <catch2/catch.hpp>
 #include <functional>
+#include <list>
 #include <map>
 
+#include "io/rng.h"
 #include "kv/lmdb_index.h"
 #include "tests/core/forwarding_index.h"
 #include "tests/io/temporary.h"
@@ -65,6 +67,14 @@ struct Fixture {
       REQUIRE(*value == cursor->value());
       REQUIRE(cursor->next().ok());
     }
+    std::map<std::string, std::string> backwards;
+    REQUIRE(cursor->seek_before("\xff\xff").ok());
+    while (cursor->valid()) {
+      REQUIRE((backwards.empty() || cursor->key() < backwards.begin()->first));
+      backwards[cursor->key()] = cursor->value();
+      REQUIRE(cursor->prev().ok());
+    }
+    REQUIRE(backwards == found);
     return found;
   }
 };
@@ -142,6 +152,158 @@ TEST_CASE("metadata: changes that are cut are gone, those before them stay") {
   f.metadata->erase_after(1);
   REQUIRE(f.all(2) == State{{"a", "1"}});
   REQUIRE(*f.metadata->get_latest("b") == std::nullopt);
+}
+
+// A cursor and where it should stand.
+class CheckedCursor {
+ public:
+  CheckedCursor(MetaView& view, State state, KeyRange range)
+      : cursor_(std::move(view.cursor(range)).value()), state_(std::move(state)) {
+    std::erase_if(state_, [&](const auto& entry) {
+      return entry.first < range.first || (range.end.has_value() && entry.first >= *range.end);
+    });
+    at_ = state_.end();
+  }
+
+  void random_step(io::Rng& rng, const std::string& probe) {
+    const std::uint64_t choice = rng.below(at_ == state_.end() ? 2 : 10);
+    if (choice == 0) {
+      at_ = state_.lower_bound(probe);
+      REQUIRE(cursor_.seek(probe).ok());
+    } else if (choice == 1) {
+      at_ = state_.lower_bound(probe);
+      at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
+      REQUIRE(cursor_.seek_before(probe).ok());
+    } else if (choice < 6) {
+      ++at_;
+      REQUIRE(cursor_.next().ok());
+    } else {
+      at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
+      REQUIRE(cursor_.prev().ok());
+    }
+    REQUIRE(cursor_.valid() == (at_ != state_.end()));
+    if (!cursor_.valid()) return;
+    REQUIRE(cursor_.key() == at_->first);
+    REQUIRE(cursor_.value() == at_->second);
+  }
+
+ private:
+  MetaView::Cursor cursor_;
+  State state_;
+  State::const_iterator at_;
+};
+
+TEST_CASE("metadata: cursors go both ways in their state and range, whatever happens meanwhile") {
+  static const std::string kKeys[] = {"a", "a1",    std::string("a\0", 2), "a\xff", "b", "ba", "c",
+                                      "d", "d\xff", "d\xff\xff",           "e",     "f"};
+  const auto key_of = [&](io::Rng& rng) {
+    return kKeys[rng.below(std::size(kKeys))] +
+           (rng.chance(1, 2) ? std::to_string(rng.below(9)) : "");
+  };
+  for (std::uint64_t seed = 1; seed <= 30; ++seed) {
+    CAPTURE(seed);
+    io::Rng rng(seed);
+    Fixture fixture;
+    Metadata& metadata = *fixture.metadata;
+    State state;
+    Lsn lsn = 0;
+    bool frozen = false;
+    struct Reader {
+      std::unique_ptr<MetaView> view;
+      std::unique_ptr<CheckedCursor> cursor;
+    };
+    std::list<Reader> readers;  // in its place each: a cursor ends before its view
+    for (int step = 0; step < 1000; ++step) {
+      const std::string key = key_of(rng);
+      switch (rng.below(40)) {
+        case 0:
+          if (frozen) {
+            metadata.drop_frozen();
+          } else {
+            readers.clear();  // the index may have to grow
+            fixture.to_index(*metadata.freeze(lsn), lsn);
+          }
+          frozen = !frozen;
+          break;
+        case 1:  // commits that are cut, under the cursors
+          for (Lsn above = lsn + 1; above <= lsn + 5; ++above) {
+            metadata.apply(above, key_of(rng),
+                           rng.chance(1, 2) ? std::optional("cut") : std::nullopt);
+          }
+          for (Reader& reader : readers) reader.cursor->random_step(rng, key);
+          metadata.erase_after(lsn);
+          break;
+        case 2:
+        case 3:
+          if (readers.size() < 4) {
+            KeyRange range;
+            if (rng.chance(1, 2)) range.first = key_of(rng);
+            if (rng.chance(1, 2)) range.end = key_of(rng);
+            Reader reader;
+            reader.view = std::move(metadata.view(lsn)).value();
+            reader.cursor = std::make_unique<CheckedCursor>(*reader.view, state, range);
+            readers.push_back(std::move(reader));
+          } else {
+            readers.pop_front();
+          }
+          break;
+        default:
+          ++lsn;
+          if (rng.chance(1, 2)) {
+            metadata.apply(lsn, key, std::nullopt);
+            state.erase(key);
+          } else {
+            metadata.apply(lsn, key, "value " + std::to_string(lsn));
+            state[key] = "value " + std::to_string(lsn);
+          }
+      }
+      for (Reader& reader : readers) reader.cursor->random_step(rng, key_of(rng));
+    }
+  }
+}
+
+TEST_CASE("metadata: a cursor steps over tombstones of its range only, and counts them") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  const auto key_of = [](char group, int i) { return group + std::to_string(1000 + i); };
+  Lsn lsn = 0;
+  for (const char group : {'a', 'c', 'e'}) {
+    for (int i = 0; i < 900; ++i) metadata.apply(++lsn, key_of(group, i), "v");
+  }
+  metadata.apply(++lsn, "b", "v");
+  metadata.apply(++lsn, "d", "v");
+  fixture.checkpoint(lsn);
+  for (const char group : {'a', 'c', 'e'}) {
+    for (int i = 0; i < 900; ++i) metadata.apply(++lsn, key_of(group, i), std::nullopt);
+  }
+  const auto view = std::move(metadata.view(lsn)).value();
+  MetaView::Cursor all = std::move(view->cursor()).value();
+  REQUIRE(all.seek("").ok());
+  REQUIRE(all.key() == "b");
+  REQUIRE(all.moves().deleted == 900);
+  REQUIRE(all.next().ok());
+  REQUIRE(all.key() == "d");
+  REQUIRE(all.prev().ok());
+  REQUIRE(all.key() == "b");
+  REQUIRE(all.prev().ok());
+  REQUIRE_FALSE(all.valid());
+  REQUIRE(all.moves().deleted == 3600);
+  REQUIRE(all.moves().seeks == 2);
+
+  MetaView::Cursor some = std::move(view->cursor({"b", "c5"})).value();
+  REQUIRE(some.seek("").ok());
+  REQUIRE(some.key() == "b");
+  REQUIRE(some.next().ok());
+  REQUIRE_FALSE(some.valid());
+  REQUIRE(some.seek_before("z").ok());
+  REQUIRE(some.key() == "b");
+  REQUIRE(some.prev().ok());
+  REQUIRE_FALSE(some.valid());
+  REQUIRE(some.moves().deleted == 1800);
+  REQUIRE(some.seek("c5").ok());
+  REQUIRE(some.seek_before("b").ok());
+  REQUIRE_FALSE(some.valid());
+  REQUIRE(some.moves().deleted == 1800);
 }
 
 TEST_CASE("metadata: a view tells whether what it shows of a key is the newest there is") {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <utility>
 
+#include "tests/core/list_model.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -142,36 +143,11 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
 }
 
 ListPage list_of(const Model::Objects& objects, const ListOptions& options) {
-  ListPage page;
-  const auto common_of = [&](const std::string& name) -> std::optional<std::string> {
-    if (options.delimiter.empty()) return std::nullopt;
-    const std::size_t cut = name.find(options.delimiter, options.prefix.size());
-    if (cut == std::string::npos) return std::nullopt;
-    return name.substr(0, cut + options.delimiter.size());
-  };
+  ListedNames names;
   for (const auto& [name, object] : objects) {
-    if (name.compare(0, options.prefix.size(), options.prefix) != 0) continue;
-    if (!options.start_after.empty() && name <= options.start_after) continue;
-    const std::optional<std::string> common = common_of(name);
-    // What was listed as a common prefix stands for all below it.
-    if (common.has_value() && *common == options.start_after) continue;
-    if (common.has_value() && !page.entries.empty() && page.entries.back().name == *common) {
-      continue;
-    }
-    if (page.entries.size() == options.limit) {
-      if (!page.entries.empty()) page.next = page.entries.back().name;
-      break;
-    }
-    ListEntry entry;
-    entry.name = common.value_or(name);
-    entry.common_prefix = common.has_value();
-    if (!entry.common_prefix) {
-      entry.size = object.data->size();
-      entry.version = object.version;
-    }
-    page.entries.push_back(std::move(entry));
+    names[name] = {name, object.data->size(), object.version, false};
   }
-  return page;
+  return naive_page(names, options);
 }
 
 namespace {
@@ -179,19 +155,10 @@ namespace {
 void require_same_page(Store& store, const std::string& collection, const Model::Objects& objects,
                        const ListOptions& options) {
   CAPTURE(collection, printable(options.prefix), printable(options.start_after),
-          printable(options.delimiter), options.limit);
+          printable(options.delimiter), options.limit, options.reverse);
   const Result<ListPage> page = store.list(collection, options);
   REQUIRE(message_of(page.status()) == "");
-  const ListPage expected = list_of(objects, options);
-  REQUIRE(page->entries.size() == expected.entries.size());
-  for (std::size_t i = 0; i < expected.entries.size(); ++i) {
-    CAPTURE(i);
-    REQUIRE(printable(page->entries[i].name) == printable(expected.entries[i].name));
-    REQUIRE(page->entries[i].common_prefix == expected.entries[i].common_prefix);
-    REQUIRE(page->entries[i].size == expected.entries[i].size);
-    REQUIRE(page->entries[i].version == expected.entries[i].version);
-  }
-  REQUIRE(page->next == expected.next);
+  REQUIRE(difference(*page, list_of(objects, options)) == "");
 }
 
 void require_same_object(Store& store, const std::string& collection, const std::string& name,
@@ -240,6 +207,7 @@ void require_equal(Store& store, const Model& model, io::Rng& rng) {
       options.prefix = kPrefixes[rng.below(std::size(kPrefixes))];
       options.delimiter = kDelimiters[rng.below(std::size(kDelimiters))];
       options.limit = rng.below(5);
+      options.reverse = i % 2 == 1;
       // Page through all of it.
       for (int pages = 0; pages < 50; ++pages) {
         require_same_page(store, collection, objects, options);

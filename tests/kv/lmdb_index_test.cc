@@ -77,7 +77,15 @@ std::string difference(Index& index, const Model& model) {
     if (*found != value) return "get differs";
     if (Status status = cursor.next(); !status.ok()) return status.error().to_string();
   }
-  return cursor.valid() ? "more entries than there should be" : "";
+  if (cursor.valid()) return "more entries than there should be";
+  if (Status status = cursor.seek_to_last(); !status.ok()) return status.error().to_string();
+  for (auto it = model.rbegin(); it != model.rend(); ++it) {
+    if (!cursor.valid() || cursor.key() != it->first || cursor.value() != it->second) {
+      return "walk backwards differs";
+    }
+    if (Status status = cursor.prev(); !status.ok()) return status.error().to_string();
+  }
+  return cursor.valid() ? "more entries backwards than there should be" : "";
 }
 
 Batch random_batch(io::Rng& rng, int count, std::uint64_t value_limit) {
@@ -120,6 +128,55 @@ TEST_CASE("lmdb_index: random batches agree with a map, also after reopening") {
   REQUIRE(stats.entries >= model.size());
   REQUIRE(stats.bytes_used + stats.bytes_free <= stats.file_bytes);
   REQUIRE(stats.file_bytes > 1_MiB);  // it grew
+}
+
+TEST_CASE("lmdb_index: a cursor turns round anywhere, at both ends too") {
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    io::Rng rng(seed);
+    Fixture fixture;
+    const std::unique_ptr<Index> index = fixture.open();
+    Model model;
+    const Batch batch = random_batch(rng, 300, 50);
+    REQUIRE(apply(*index, 1, batch).ok());
+    update(model, batch);
+    const std::unique_ptr<IndexReader> reader = std::move(index->snapshot()).value();
+    const std::unique_ptr<IndexCursor> cursor = std::move(reader->cursor()).value();
+    auto at = model.end();
+    const auto before = [&](Model::iterator it) {
+      return it == model.begin() ? model.end() : std::prev(it);
+    };
+    for (int step = 0; step < 3000; ++step) {
+      const std::string probe = rng.chance(1, 2) ? testing::adversarial_key(rng)
+                                                 : "key" + std::to_string(rng.below(2500));
+      Status status;
+      const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
+      if (choice == 0) {
+        at = model.lower_bound(probe);
+        status = cursor->seek(probe);
+      } else if (choice == 1) {
+        at = before(model.lower_bound(probe));
+        status = cursor->seek_before(probe);
+      } else if (choice == 2) {
+        at = model.begin();
+        status = cursor->seek_to_first();
+      } else if (choice == 3) {
+        at = before(model.end());
+        status = cursor->seek_to_last();
+      } else if (choice < 10) {
+        ++at;
+        status = cursor->next();
+      } else {
+        at = before(at);
+        status = cursor->prev();
+      }
+      REQUIRE(status.ok());
+      REQUIRE(cursor->valid() == (at != model.end()));
+      if (!cursor->valid()) continue;
+      REQUIRE(cursor->key() == at->first);
+      REQUIRE(cursor->value() == at->second);
+    }
+  }
 }
 
 TEST_CASE("lmdb_index: a batch in many slices, and growth in the middle, end in one state") {

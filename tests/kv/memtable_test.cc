@@ -125,6 +125,51 @@ TEST_CASE("memtable: random histories agree with nested maps") {
   }
 }
 
+TEST_CASE("memtable: an iterator turns round anywhere while others insert") {
+  for (std::uint64_t seed = 1; seed <= 6; ++seed) {
+    CAPTURE(seed);
+    io::Rng rng(seed);
+    Memtable table;
+    Model model;
+    const auto apply = [&](Lsn lsn) {
+      const std::string key = random_key(rng, static_cast<int>(seed % 3));
+      const Value value = rng.chance(1, 4) ? Value() : Value("value");
+      table.apply(lsn, key, value);
+      model[key][lsn] = value;
+    };
+    for (Lsn lsn = 1; lsn <= 400; ++lsn) apply(lsn);
+    const auto expected = visible(model, 400);
+    auto it = table.iterate(400);
+    auto at = expected.end();
+    for (int step = 0; step < 3000; ++step) {
+      if (rng.chance(1, 4)) apply(401 + static_cast<Lsn>(step));
+      const std::uint64_t choice = rng.below(at == expected.end() ? 2 : 20);
+      if (choice < 2) {
+        const std::string probe = random_key(rng, static_cast<int>(seed % 3));
+        at = std::find_if(expected.begin(), expected.end(),
+                          [&](const auto& entry) { return entry.first >= probe; });
+        if (choice == 0) {
+          it.seek(probe);
+        } else {
+          it.seek_before(probe);
+          at = at == expected.begin() ? expected.end() : std::prev(at);
+        }
+      } else if (choice < 11) {
+        it.next();
+        ++at;
+      } else {
+        it.prev();
+        at = at == expected.begin() ? expected.end() : std::prev(at);
+      }
+      REQUIRE(it.valid() == (at != expected.end()));
+      if (!it.valid()) continue;
+      REQUIRE(it.key() == at->first);
+      REQUIRE(it.lsn() == at->second.first);
+      REQUIRE(owned(it.value()) == at->second.second);
+    }
+  }
+}
+
 TEST_CASE("memtable: keys in order, in reverse and shuffled give the same table") {
   for (int order = 0; order < 3; ++order) {
     Memtable table;

@@ -212,6 +212,36 @@ class Listing(PoolTest):
         self.assertEqual([e["name"] for e in entries], ["a", "d0/", "d1", "d1/", "d2/", "z"])
         self.assertEqual([e["name"] for e in entries if e.get("prefix")], ["d0/", "d1/", "d2/"])
 
+    def test_ls_in_reverse(self):
+        self.assertEqual(self.names_of("--reverse"), self.names[::-1])
+        self.assertEqual(self.ok("ls", self.pool, "-r", "d1/").text.split(),
+                         [n for n in self.names[::-1] if n.startswith("d1/")])
+        self.assertEqual(self.names_of("-r", "--after", "d1/04"),
+                         [n for n in self.names[::-1] if n < "d1/04"])
+        self.assertEqual(self.ok("ls", self.pool, "-r", "-d", "/").text.split(),
+                         ["z", "d2/", "d1/", "d1", "d0/", "a"])
+        # Page by page; what is folded continues the listing, too.
+        for words in (["-r"], ["-r", "-d", "/"], ["-d", "/"], ["-d", "d1/"]):
+            found, after = [], []
+            while True:
+                page = self.ok("ls", self.pool, "--json", "--limit", "2", *words, *after).json
+                found += [entry["name"] for entry in page["entries"]]
+                if page["next"] is None:
+                    break
+                self.assertEqual(page["next"], found[-1])
+                after = ["--after", page["next"]]
+            self.assertEqual(found, self.names_of(*words))
+
+    def test_ls_limit_zero_only_asks_for_the_collection(self):
+        self.assertEqual(self.ok("ls", self.pool, "--limit", "0", "--json").json,
+                         {"entries": [], "next": None})
+        self.fails(1, "ls", self.pool, "--limit", "0", "--collection", "nothing")
+
+    def test_ls_refuses_texts_that_are_longer_than_names(self):
+        for words in (["n" * 1025], ["--after", "n" * 1025], ["--delimiter", "n" * 1025]):
+            answer = self.fails(2, "ls", self.pool, "--json", *words)
+            self.assertEqual(answer.json["error"]["code"], "invalid argument")
+
     def test_ls_long_shows_sizes(self):
         self.assertRegex(self.ok("ls", self.pool, "-l", "d1").text, r" 2 +\d+ d1\n")
 

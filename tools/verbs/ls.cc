@@ -1,4 +1,5 @@
-// hexad ls: names in bytewise order, page by page, so that memory does not grow with the listing.
+// hexad ls: names in bytewise order or its reverse, page by page, so that memory does not grow with
+// the listing.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,9 +23,10 @@ class Ls final : public Verb {
  public:
   void declare(Arguments& arguments) override {
     arguments.positional("PREFIX", prefix_, "Only names that begin with this", Need::kOptional);
-    arguments.option("--after", after_, "Only names behind this one");
-    arguments.option("--delimiter", delimiter_,
+    arguments.option("--after", after_, "Only names behind this one, in the order asked for");
+    arguments.option("-d,--delimiter", delimiter_,
                      "Fold names that have this text behind PREFIX into one line");
+    arguments.flag("-r,--reverse", reverse_, "The last name first");
     arguments.number("--limit", limit_, "At most this many entries [all]");
     arguments.flag("-l,--long", long_, "Size and version before each name");
     arguments.flag("-0,--null", null_, "End each name with a zero byte, unchanged");
@@ -40,21 +42,18 @@ class Ls final : public Verb {
  private:
   Result<int> list(Session& session, Store& store) {
     Output& out = session.out();
-    ListOptions options{prefix_, after_, delimiter_, std::clamp<std::uint64_t>(limit_, 1, kPage)};
+    ListOptions options{prefix_, after_, delimiter_, std::min(limit_, kPage), reverse_};
     Result<ListPage> page = store.list(session.collection(), options);
     if (!page.ok()) return page.error();  // nothing has been printed yet
     if (out.json()) {
       out.object_written();
       out.write("{\"entries\":[");
     }
-    std::uint64_t left = limit_;
+    std::uint64_t left = limit_;  // 0 from the start: only whether the collection is there
     Status failed;
     for (;;) {
-      for (const ListEntry& entry : page->entries) {
-        if (left == 0) break;  // --limit 0: only whether the collection is there
-        print(out, entry);
-        --left;
-      }
+      for (const ListEntry& entry : page->entries) print(out, entry);
+      left -= page->entries.size();
       if (!page->next || left == 0) break;
       if (interrupted()) {
         failed = interrupted_error();
@@ -116,6 +115,7 @@ class Ls final : public Verb {
   std::string after_;
   std::string delimiter_;
   std::uint64_t limit_ = ~0ULL;
+  bool reverse_ = false;
   bool long_ = false;
   bool null_ = false;
   bool first_ = true;
