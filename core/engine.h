@@ -164,6 +164,13 @@ class Engine : public PlanSource {
   Status rewrite_page(const CrowdedPage& crowded);
   void reclaim();
 
+  // engine_prepare.cc
+  // The object in the newest state, pending commits included; nothing: there is none.
+  Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
+                                                      std::string_view name);
+  // For an expect_bytes. May wait until commits in flight can be read.
+  Result<ComparedBytes> compare_bytes(const TransactionOp& op);
+
   // engine_submit.cc
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);

@@ -66,6 +66,10 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
                           bool never_inline, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
+  if (op.kind == OpKind::kExpectBytes) {
+    HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
+    return {};
+  }
   HEXAD_TRY_ASSIGN(const compression::Policy policy, policy_of(op.collection));
   HEXAD_TRY_ASSIGN(prepared[index],
                    prepare_payload(*preparer_, op.payload, op.hint, policy, base, never_inline));
@@ -76,21 +80,12 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
-    if (op.payload.empty() || op.kind == OpKind::kSetAttr) continue;
+    if (!needs_preparing(op)) continue;
     std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
     if (op.kind == OpKind::kAppend) {
       // A guess; the planner asks for another cut when the object has grown by then.
-      HEXAD_TRY_ASSIGN(const auto collection,
-                       parts_.metadata->get_latest(collection_key(op.collection)));
-      if (collection.has_value()) {
-        HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*collection));
-        HEXAD_TRY_ASSIGN(const auto value,
-                         parts_.metadata->get_latest(object_key(record.id, op.name)));
-        if (value.has_value()) {
-          HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(*value));
-          base = summary.size;
-        }
-      }
+      HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
+      if (summary.has_value()) base = summary->size;
     }
     HEXAD_TRY(prepare_op(transaction, i, base, false, prepared));
   }

@@ -4,6 +4,7 @@
 
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/plan_guards.h"
 #include "core/plan_result.h"
 #include "core/plan_state.h"
 #include "core/staged_object.h"
@@ -23,7 +24,8 @@ class Planner {
         state_(context, source) {}
 
   Result<Plan> run() {
-    HEXAD_TRY(check_guards());
+    HEXAD_TRY(check_guards(transaction_, prepared_, state_, plan_));
+    if (!plan_.redo.empty()) return std::move(plan_);
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
     }
@@ -39,37 +41,6 @@ class Planner {
   }
 
  private:
-  // --- guards: all of them first, before any change ---
-
-  Status check_guards() {
-    for (const TransactionOp& op : transaction_.ops()) {
-      const bool guard = op.kind == OpKind::kExpectAbsent || op.kind == OpKind::kExpectExists ||
-                         op.kind == OpKind::kExpectVersion;
-      if (!guard) continue;
-      std::shared_ptr<Content> found;
-      HEXAD_TRY_ASSIGN(const CollectionSlot* slot, state_.collection(op.collection));
-      if (slot->current.has_value()) {
-        HEXAD_TRY_ASSIGN(const Slot* object_slot, state_.object(op.collection, op.name));
-        found = object_slot->current;
-      }
-      const auto conflict = [&](const std::string& what) {
-        return Error{ErrorCode::kConflict, object_text(op) + what,
-                     "Read the object again and retry."};
-      };
-      if (op.kind == OpKind::kExpectAbsent && found != nullptr) {
-        return conflict(" was expected to be absent and exists");
-      }
-      if (op.kind != OpKind::kExpectAbsent && found == nullptr) {
-        return conflict(" was expected to exist and does not");
-      }
-      if (op.kind == OpKind::kExpectVersion && found->record.version != op.offset) {
-        return conflict(" has version " + std::to_string(found->record.version) + ", expected " +
-                        std::to_string(op.offset));
-      }
-    }
-    return {};
-  }
-
   // --- ops ---
 
   Status apply(const TransactionOp& op, std::size_t index) {
@@ -105,6 +76,9 @@ class Planner {
       case OpKind::kExpectAbsent:
       case OpKind::kExpectExists:
       case OpKind::kExpectVersion:
+      case OpKind::kExpectAttr:
+      case OpKind::kExpectAttrAbsent:
+      case OpKind::kExpectBytes:
         return {};
     }
     return Error{ErrorCode::kInvalidArgument, "unknown op in a transaction", ""};

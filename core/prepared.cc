@@ -20,6 +20,12 @@ compression::Hint to_compression(Hint hint) {
 
 }  // namespace
 
+bool needs_preparing(const TransactionOp& op) {
+  if (op.payload.empty()) return false;
+  return op.kind == OpKind::kPut || op.kind == OpKind::kWrite || op.kind == OpKind::kAppend ||
+         op.kind == OpKind::kExpectBytes;
+}
+
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
                                    bool never_inline) {

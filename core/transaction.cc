@@ -43,6 +43,12 @@ std::string_view op_name(OpKind kind) {
       return "expect_exists";
     case OpKind::kExpectVersion:
       return "expect_version";
+    case OpKind::kExpectAttr:
+      return "expect_attr";
+    case OpKind::kExpectAttrAbsent:
+      return "expect_attr_absent";
+    case OpKind::kExpectBytes:
+      return "expect_bytes";
   }
   return "operation";
 }
@@ -77,6 +83,20 @@ Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t 
 }
 
 }  // namespace
+
+bool is_guard(OpKind kind) {
+  switch (kind) {
+    case OpKind::kExpectAbsent:
+    case OpKind::kExpectExists:
+    case OpKind::kExpectVersion:
+    case OpKind::kExpectAttr:
+    case OpKind::kExpectAttrAbsent:
+    case OpKind::kExpectBytes:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Transaction::Transaction() = default;
 Transaction::~Transaction() = default;
@@ -222,6 +242,29 @@ void Transaction::expect_exists(std::string_view collection, std::string_view na
 
 void Transaction::expect_version(std::string_view collection, std::string_view name, Lsn version) {
   add(OpKind::kExpectVersion, collection, name).offset = version;
+}
+
+void Transaction::expect_attr(std::string_view collection, std::string_view name,
+                              std::string_view attribute, std::string_view value) {
+  TransactionOp& op = add(OpKind::kExpectAttr, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  add_payload(op, as_bytes(value), Payload::kCopied);
+}
+
+void Transaction::expect_attr_absent(std::string_view collection, std::string_view name,
+                                     std::string_view attribute) {
+  TransactionOp& op = add(OpKind::kExpectAttrAbsent, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+}
+
+void Transaction::expect_bytes(std::string_view collection, std::string_view name,
+                               std::uint64_t offset, ByteView bytes) {
+  TransactionOp& op = add(OpKind::kExpectBytes, collection, name);
+  op.offset = offset;
+  check(check_range(op, offset, bytes.size()));
+  add_payload(op, bytes, Payload::kCopied);
 }
 
 }  // namespace hexad

@@ -45,7 +45,13 @@ enum class OpKind : std::uint8_t {
   kExpectAbsent,
   kExpectExists,
   kExpectVersion,
+  kExpectAttr,
+  kExpectAttrAbsent,
+  kExpectBytes,
 };
+
+// Whether the op only looks; all of these are evaluated before the others.
+bool is_guard(OpKind kind);
 
 struct TransactionOp {
   OpKind kind;
@@ -112,10 +118,26 @@ class Transaction {
   void publish(ObjectWriter& writer);
 
   // Guards: all are evaluated first, wherever they stand, against the state at this transaction's
-  // commit position before any of its own changes. One that does not hold: kConflict.
+  // commit position before any of its own changes: of an object that the transaction itself makes,
+  // changes or removes they see what was there before. The first one, in the order of the calls,
+  // that does not hold: kConflict, which names the object and what differs. Of a missing object,
+  // and of any object of a missing collection, expect_absent alone holds.
   void expect_absent(std::string_view collection, std::string_view name);
   void expect_exists(std::string_view collection, std::string_view name);
   void expect_version(std::string_view collection, std::string_view name, Lsn version);
+  // The attribute is there and has exactly this value.
+  void expect_attr(std::string_view collection, std::string_view name, std::string_view attribute,
+                   std::string_view value);
+  // The object is there, the attribute is not.
+  void expect_attr_absent(std::string_view collection, std::string_view name,
+                          std::string_view attribute);
+  // The object shows exactly these bytes from `offset` on; holes show zeros. An object that ends
+  // before the last of them does not match. No bytes: the object has `offset` bytes or more.
+  // `bytes` is copied, and counts as payload. The object is read on the caller's thread, by
+  // submit() too, before the transaction has its place, and once more should it have changed until
+  // then; so this guard also fails with what reading fails with (kUnavailable, kIo).
+  void expect_bytes(std::string_view collection, std::string_view name, std::uint64_t offset,
+                    ByteView bytes);
 
   bool empty() const { return ops_.empty(); }
   std::size_t size() const { return ops_.size(); }

@@ -17,9 +17,25 @@ ModelObject* find(std::map<std::string, Model::Objects>& collections, const std:
   return found == in->second.end() ? nullptr : &found->second;
 }
 
-bool is_guard(OpKind kind) {
-  return kind == OpKind::kExpectAbsent || kind == OpKind::kExpectExists ||
-         kind == OpKind::kExpectVersion;
+bool guard_holds(const TransactionOp& op, const ModelObject* object) {
+  if (op.kind == OpKind::kExpectAbsent) return object == nullptr;
+  if (object == nullptr) return false;
+  const std::string_view payload = as_text(op.payload);
+  const auto attribute = object->attributes.find(op.other);
+  const bool has_attribute = attribute != object->attributes.end();
+  switch (op.kind) {
+    case OpKind::kExpectVersion:
+      return object->version == op.offset;
+    case OpKind::kExpectAttr:
+      return has_attribute && attribute->second == payload;
+    case OpKind::kExpectAttrAbsent:
+      return !has_attribute;
+    case OpKind::kExpectBytes:
+      return object->data->size() >= op.offset + payload.size() &&
+             object->data->compare(op.offset, payload.size(), payload) == 0;
+    default:
+      return true;
+  }
 }
 
 void overwrite(ModelObject& object, std::uint64_t offset, std::string_view bytes) {
@@ -35,12 +51,7 @@ std::optional<ErrorCode> Model::apply(const Transaction& transaction) {
   if (!transaction.problem().ok()) return transaction.problem().error().code;
   for (const TransactionOp& op : transaction.ops()) {
     if (!is_guard(op.kind)) continue;
-    const ModelObject* object = find(collections, op.collection, op.name);
-    const bool holds = op.kind == OpKind::kExpectAbsent ? object == nullptr
-                       : op.kind == OpKind::kExpectExists
-                           ? object != nullptr
-                           : object != nullptr && object->version == op.offset;
-    if (!holds) return ErrorCode::kConflict;
+    if (!guard_holds(op, find(collections, op.collection, op.name))) return ErrorCode::kConflict;
   }
   Model next = *this;
   for (const TransactionOp& op : transaction.ops()) {

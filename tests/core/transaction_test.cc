@@ -152,6 +152,51 @@ TEST_CASE("transaction: ranges end at the largest object size") {
   REQUIRE(code_of([&](auto& t) { t.truncate("c", "x", kMaxObjectSize + 1); }) == big);
 }
 
+TEST_CASE("transaction: guards keep what they want to see, and their names have the same limits") {
+  Transaction t;
+  std::string bytes = "bytes";
+  t.expect_attr("c", "a", "key", "value");
+  t.expect_attr_absent("c", "a", "other");
+  t.expect_bytes("c", "a", 7, as_bytes(bytes));
+  t.expect_bytes("c", kLongest, kMaxObjectSize, {});
+  t.put("c", "a", "data");
+  bytes = "other";
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.payload_bytes() == 5 + 5 + 4);
+  const std::vector<TransactionOp>& ops = t.ops();
+  REQUIRE(ops[0].kind == OpKind::kExpectAttr);
+  REQUIRE(ops[0].other == "key");
+  REQUIRE(as_text(ops[0].payload) == "value");
+  REQUIRE(ops[1].kind == OpKind::kExpectAttrAbsent);
+  REQUIRE(ops[1].other == "other");
+  REQUIRE(ops[2].kind == OpKind::kExpectBytes);
+  REQUIRE(ops[2].offset == 7);
+  REQUIRE(as_text(ops[2].payload) == "bytes");
+  for (std::size_t i = 0; i < 4; ++i) REQUIRE(is_guard(ops[i].kind));
+  REQUIRE_FALSE(is_guard(ops[4].kind));
+
+  const std::string attribute(256, 'a');
+  const std::vector<std::function<void(Transaction&)>> bad = {
+      [](Transaction& b) { b.expect_attr("c", "", "k", "v"); },
+      [](Transaction& b) { b.expect_attr("", "x", "k", "v"); },
+      [](Transaction& b) { b.expect_attr("c", "x", "", "v"); },
+      [&](Transaction& b) { b.expect_attr("c", "x", attribute, "v"); },
+      [](Transaction& b) { b.expect_attr_absent("c", kTooLong, "k"); },
+      [](Transaction& b) { b.expect_attr_absent("c", "x", ""); },
+      [](Transaction& b) { b.expect_bytes("c", "", 0, {}); },
+      [](Transaction& b) { b.expect_bytes(kTooLong, "x", 0, {}); },
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    Transaction b;
+    bad[i](b);
+    REQUIRE(b.problem().error().code == ErrorCode::kInvalidArgument);
+  }
+  Transaction far;
+  far.expect_bytes("c", "x", kMaxObjectSize, as_bytes("x"));
+  REQUIRE(far.problem().error().code == ErrorCode::kTooBig);
+}
+
 TEST_CASE("transaction: the first problem is kept, and names the op and the object") {
   Transaction t;
   t.put("c", "good", "1");
