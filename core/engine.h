@@ -142,11 +142,15 @@ class Engine : public PlanSource {
   // store has turned read-only.
   Status lose_devices(const std::set<DeviceId>& failed);
   Result<compression::Policy> policy_of(std::string_view collection);
+  // The hint for data that comes without one: the object's own, where the policy heeds it.
+  Result<Hint> stored_hint(std::string_view collection, std::string_view name,
+                           const compression::Policy& policy);
   Status writable() const;
 
   // --- PlanSource: the newest state; under the sequencer's lock ---
   Result<std::optional<std::string>> get(std::string_view key) override;
   Status scan(std::string_view prefix, const Visit& visit) override;
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
 
  private:
   // engine_commit.cc
@@ -165,6 +169,8 @@ class Engine : public PlanSource {
   void reclaim();
 
   // engine_prepare.cc
+  // Takes hints of the transaction to the later ops that bring data for the same objects.
+  static void tell_hints(const Transaction& transaction, PreparedOps& prepared);
   // The object in the newest state, pending commits included; nothing: there is none.
   Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
                                                       std::string_view name);

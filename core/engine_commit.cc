@@ -15,7 +15,8 @@ namespace {
 // durable (R14).
 bool rests_on_state(ErrorCode code) {
   return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
-         code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty;
+         code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
+         code == ErrorCode::kTooBig;
 }
 
 constexpr int kMaxAttempts = 1000;
@@ -71,13 +72,22 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
     return {};
   }
   HEXAD_TRY_ASSIGN(const compression::Policy policy, policy_of(op.collection));
+  const std::optional<Hint> told = prepared[index].told;
+  Hint hint = op.hint;
+  if (hint == Hint::kNone && told.has_value()) {
+    hint = *told;
+  } else if (hint == Hint::kNone) {
+    HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
+  }
   HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, op.hint, policy, base, never_inline));
+                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline));
+  prepared[index].told = told;
   return {};
 }
 
 Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
+  tell_hints(transaction, prepared);
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
     if (!needs_preparing(op)) continue;
@@ -377,9 +387,13 @@ Result<std::optional<std::string>> Engine::get(std::string_view key) {
 }
 
 Status Engine::scan(std::string_view prefix, const Visit& visit) {
+  return scan_from(prefix, prefix, visit);
+}
+
+Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor());
-  HEXAD_TRY(cursor.seek(prefix));
+  HEXAD_TRY(cursor.seek(from));
   while (cursor.valid()) {
     if (std::string_view(cursor.key()).substr(0, prefix.size()) != prefix) break;
     HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));

@@ -3,6 +3,8 @@
 // lock; the planner believes the result only if the object still has the version that was read
 // (core/plan_guards.h).
 #include <algorithm>
+#include <map>
+#include <utility>
 
 #include "core/engine.h"
 #include "core/keys.h"
@@ -25,6 +27,30 @@ Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view col
   if (!value.has_value()) return summary;
   HEXAD_TRY_ASSIGN(summary, decode_summary(*value));
   return summary;
+}
+
+void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
+  const std::vector<TransactionOp>& ops = transaction.ops();
+  const auto sets = [](const TransactionOp& op) { return op.kind == OpKind::kSetHint; };
+  if (std::none_of(ops.begin(), ops.end(), sets)) return;
+  std::map<std::pair<std::string_view, std::string_view>, Hint> told;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const TransactionOp& op = ops[i];
+    if (sets(op)) {
+      told[{op.collection, op.name}] = op.hint;
+    } else if (const auto found = told.find({op.collection, op.name}); found != told.end()) {
+      prepared[i].told = found->second;
+    }
+  }
+}
+
+Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view name,
+                                 const compression::Policy& policy) {
+  const bool heeded =
+      policy.mode == compression::Mode::kPassive || policy.mode == compression::Mode::kAggressive;
+  if (!heeded) return Hint::kNone;
+  HEXAD_TRY_ASSIGN(const auto summary, newest_summary(collection, name));
+  return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
 }
 
 Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {

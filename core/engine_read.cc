@@ -289,6 +289,7 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   stat.size = record.size;
   stat.version = record.version;
   stat.mtime = record.mtime;
+  stat.hint = static_cast<Hint>(record.hint);
   bool has_inline = false;
   bool has_packed = false;
   bool has_young = false;

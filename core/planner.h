@@ -33,6 +33,9 @@ class PlanSource {
   // Calls `visit` for the keys that begin with `prefix`, ascending, until it returns false.
   using Visit = std::function<Result<bool>(std::string_view key, std::string_view value)>;
   virtual Status scan(std::string_view prefix, const Visit& visit) = 0;
+  // The same for those at or behind `from`. This one skips what is before; a source that can seek
+  // does better.
+  virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
 };
 
 struct PlanContext {

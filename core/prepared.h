@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -31,6 +32,8 @@ struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
   std::vector<PayloadPiece> pieces;
   ComparedBytes compared;  // of an expect_bytes
+  // What a set_hint() before it in the transaction says about the object.
+  std::optional<Hint> told;
 };
 
 // What an op needs done again: an append whose object has grown meanwhile, small writes that have
@@ -43,6 +46,9 @@ struct Redo {
 
 // One per op of the transaction, empty for ops that nothing is prepared for.
 using PreparedOps = std::vector<PreparedOp>;
+
+// The part of an object's hints that compression knows.
+compression::Hint compression_hint(Hint hint);
 
 // Whether something is: ops that bring data, and guards that need some read.
 bool needs_preparing(const TransactionOp& op);

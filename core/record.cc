@@ -21,8 +21,12 @@ constexpr std::uint8_t kIsPaged = 0x02;
 constexpr unsigned kHintShift = 2;
 constexpr std::uint8_t kHintMask = 0x0c;
 constexpr std::uint8_t kHasYoung = 0x10;
-constexpr std::uint8_t kUnusedFlags = 0xe0;
-constexpr std::uint8_t kMaxHint = 2;
+constexpr std::uint8_t kHasMoreHints = 0x20;
+constexpr std::uint8_t kUnusedFlags = 0xc0;
+
+// Hints about compression stand in the flags, the others behind the time.
+constexpr unsigned kMoreHintsShift = 2;
+constexpr std::uint16_t kCompressionHints = 0x03;
 
 constexpr std::size_t kMaxAttributeName = 255;
 constexpr std::uint64_t kMax32 = 0xffffffff;
@@ -78,6 +82,7 @@ Head decode_head(Decoder& in) {
   if ((head.flags & kUnusedFlags) != 0) in.fail();
   head.summary.version = in.varint();
   head.summary.size = in.varint_up_to(kMaxObjectSize);
+  head.summary.compression_hint = (head.flags & kHintMask) >> kHintShift;
   return head;
 }
 
@@ -92,20 +97,23 @@ std::uint64_t RecordShape::packed_block_sums(std::uint32_t stored) const {
 }
 
 std::string encode_object(const ObjectRecord& record, const RecordShape& shape) {
-  HEXAD_ASSERT(record.size <= kMaxObjectSize && record.hint <= kMaxHint);
+  HEXAD_ASSERT(record.size <= kMaxObjectSize && is_valid(static_cast<Hint>(record.hint)));
   HEXAD_ASSERT(record.body == 0 || record.extents.empty());
   HEXAD_ASSERT(record.extents.empty() || record.extents.back().end() <= record.size);
   std::string value;
   Encoder out(value);
   out.u8(kObjectKind);
-  std::uint8_t flags = static_cast<std::uint8_t>(record.hint << kHintShift);
+  auto flags = static_cast<std::uint8_t>((record.hint & kCompressionHints) << kHintShift);
+  const unsigned more_hints = record.hint >> kMoreHintsShift;
   if (!record.attributes.empty()) flags |= kHasAttributes;
   if (record.body != 0) flags |= kIsPaged;
   if (any_young(record.extents)) flags |= kHasYoung;
+  if (more_hints != 0) flags |= kHasMoreHints;
   out.u8(flags);
   out.varint(record.version);
   out.varint(record.size);
   out.le64(static_cast<std::uint64_t>(record.mtime));
+  if (more_hints != 0) out.varint(more_hints);
   if (!record.attributes.empty()) encode_attributes(out, record.attributes);
   if (record.body != 0) {
     out.varint(record.body >> 32);
@@ -123,8 +131,13 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   record.version = head.summary.version;
   record.size = head.summary.size;
   record.mtime = static_cast<std::int64_t>(in.le64());
-  record.hint = static_cast<std::uint8_t>((head.flags & kHintMask) >> kHintShift);
-  if (record.hint > kMaxHint) in.fail();
+  record.hint = head.summary.compression_hint;
+  if ((head.flags & kHasMoreHints) != 0) {
+    const std::uint64_t more = in.varint_up_to(0xff);
+    if (more == 0) in.fail();  // none has no flag
+    record.hint |= static_cast<std::uint16_t>(more << kMoreHintsShift);
+  }
+  if (!is_valid(static_cast<Hint>(record.hint))) in.fail();
   if ((head.flags & kHasAttributes) != 0) record.attributes = decode_attributes(in);
   HEXAD_TRY(in.check("object record"));
   if ((head.flags & kIsPaged) != 0) {

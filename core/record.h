@@ -109,7 +109,7 @@ struct ObjectRecord {
   Lsn version = 0;
   std::uint64_t size = 0;
   std::int64_t mtime = 0;  // nanoseconds since 1970
-  std::uint8_t hint = 0;   // of the last put
+  std::uint16_t hint = 0;  // flags of Hint
   Attributes attributes;
   BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
   ExtentList extents;
@@ -153,10 +153,11 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
 Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);
-// Only the fields that listing needs.
+// Only the fields that listing needs, and what stands with them.
 struct ObjectSummary {
   Lsn version = 0;
   std::uint64_t size = 0;
+  std::uint16_t compression_hint = 0;  // those two flags of Hint
 };
 Result<ObjectSummary> decode_summary(std::string_view value);
 // Whether an encoded object or page has an extent with a young blob: such a value may not enter the

@@ -49,6 +49,14 @@ std::string_view op_name(OpKind kind) {
       return "expect_attr_absent";
     case OpKind::kExpectBytes:
       return "expect_bytes";
+    case OpKind::kSetAttrs:
+      return "set_attrs";
+    case OpKind::kRemoveAttrs:
+      return "remove_attrs";
+    case OpKind::kRemoveRange:
+      return "remove_range";
+    case OpKind::kSetHint:
+      return "set_hint";
   }
   return "operation";
 }
@@ -72,6 +80,14 @@ Status check_name_size(const TransactionOp& op, std::string_view what, std::size
                subject(op) + ": the name of the " + std::string(what) + " has " +
                    std::to_string(size) + " bytes",
                "Names have 1 to " + std::to_string(limit) + " bytes."};
+}
+
+Status check_hint(const TransactionOp& op) {
+  if (is_valid(op.hint)) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               subject(op) + ": the hints " + std::to_string(static_cast<unsigned>(op.hint)) +
+                   " are unknown, or exclude each other",
+               "An object is compressible or incompressible, short-lived or long-lived."};
 }
 
 Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t length) {
@@ -119,7 +135,9 @@ TransactionOp& Transaction::add(OpKind kind, std::string_view collection, std::s
   op.collection = collection;
   op.name = name;
   check(check_name_size(op, "collection", collection.size(), kMaxNameSize));
-  if (!is_about_collection(kind)) check(check_name_size(op, "object", name.size(), kMaxNameSize));
+  if (!is_about_collection(kind) && kind != OpKind::kRemoveRange) {
+    check(check_name_size(op, "object", name.size(), kMaxNameSize));
+  }
   return op;
 }
 
@@ -156,6 +174,7 @@ void Transaction::put(std::string_view collection, std::string_view name, ByteVi
                       Hint hint) {
   TransactionOp& op = add(OpKind::kPut, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -169,6 +188,7 @@ void Transaction::put_borrowed(std::string_view collection, std::string_view nam
                                Hint hint) {
   TransactionOp& op = add(OpKind::kPut, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kBorrowed);
 }
@@ -178,6 +198,7 @@ void Transaction::write(std::string_view collection, std::string_view name, std:
   TransactionOp& op = add(OpKind::kWrite, collection, name);
   op.offset = offset;
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, offset, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -186,6 +207,7 @@ void Transaction::append(std::string_view collection, std::string_view name, Byt
                          Hint hint) {
   TransactionOp& op = add(OpKind::kAppend, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -208,6 +230,15 @@ void Transaction::remove(std::string_view collection, std::string_view name) {
   add(OpKind::kRemove, collection, name);
 }
 
+void Transaction::remove_range(std::string_view collection, std::string_view from,
+                               std::string_view to) {
+  TransactionOp& op = add(OpKind::kRemoveRange, collection, from);
+  op.other = to;
+  for (const std::string_view bound : {from, to}) {
+    if (!bound.empty()) check(check_name_size(op, "bound", bound.size(), kMaxNameSize));
+  }
+}
+
 void Transaction::set_attr(std::string_view collection, std::string_view name,
                            std::string_view attribute, std::string_view value) {
   TransactionOp& op = add(OpKind::kSetAttr, collection, name);
@@ -221,6 +252,26 @@ void Transaction::remove_attr(std::string_view collection, std::string_view name
   TransactionOp& op = add(OpKind::kRemoveAttr, collection, name);
   op.other = attribute;
   check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+}
+
+void Transaction::set_attrs(std::string_view collection, std::string_view name,
+                            const Attributes& attributes) {
+  TransactionOp& op = add(OpKind::kSetAttrs, collection, name);
+  op.attributes = attributes;
+  for (const auto& [attribute, value] : attributes) {
+    check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+    payload_bytes_ += value.size();
+  }
+}
+
+void Transaction::remove_attrs(std::string_view collection, std::string_view name) {
+  add(OpKind::kRemoveAttrs, collection, name);
+}
+
+void Transaction::set_hint(std::string_view collection, std::string_view name, Hint hint) {
+  TransactionOp& op = add(OpKind::kSetHint, collection, name);
+  op.hint = hint;
+  check(check_hint(op));
 }
 
 void Transaction::rename(std::string_view collection, std::string_view from,

@@ -25,7 +25,8 @@ namespace core {
 struct StagedObject;  // what an ObjectWriter has written so far
 }
 
-enum class Hint : std::uint8_t { kNone = 0, kCompressible = 1, kIncompressible = 2 };
+// Objects that the remove_range() calls of one transaction may remove together.
+inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
 enum class OpKind : std::uint8_t {
   kCreateCollection = 1,
@@ -48,6 +49,10 @@ enum class OpKind : std::uint8_t {
   kExpectAttr,
   kExpectAttrAbsent,
   kExpectBytes,
+  kSetAttrs,
+  kRemoveAttrs,
+  kRemoveRange,
+  kSetHint,
 };
 
 // Whether the op only looks; all of these are evaluated before the others.
@@ -56,8 +61,8 @@ bool is_guard(OpKind kind);
 struct TransactionOp {
   OpKind kind;
   std::string collection;
-  std::string name;   // object
-  std::string other;  // attribute name, or the new object name of a rename
+  std::string name;   // object, or the beginning of a range
+  std::string other;  // attribute name, the new object name of a rename, or the end of a range
   std::string other_collection;
   std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
   std::uint64_t length = 0;  // of a zero
@@ -65,6 +70,7 @@ struct TransactionOp {
   Bytes owned;
   Hint hint = Hint::kNone;
   std::shared_ptr<core::StagedObject> staged;  // of a publish
+  Attributes attributes = {};                  // of a set_attrs
 };
 
 class Transaction {
@@ -83,7 +89,8 @@ class Transaction {
   void touch(std::string_view collection, std::string_view name);
   // kAlreadyExists if it is there.
   void create(std::string_view collection, std::string_view name);
-  // Replaces the whole data of the object; creates it. Attributes stay.
+  // Replaces the whole data of the object; creates it. Attributes stay. `hint`, unless kNone,
+  // becomes the object's, as by set_hint; with kNone the object's own holds for the data.
   void put(std::string_view collection, std::string_view name, ByteView data,
            Hint hint = Hint::kNone);
   void put(std::string_view collection, std::string_view name, std::string_view data,
@@ -92,7 +99,7 @@ class Transaction {
   void put_borrowed(std::string_view collection, std::string_view name, ByteView data,
                     Hint hint = Hint::kNone);
   // Writes at an offset; creates; a gap behind the old end reads as zeros. No data: creates the
-  // object and leaves its size.
+  // object and leaves its size. `hint` holds for this data alone; kNone: the object's own does.
   void write(std::string_view collection, std::string_view name, std::uint64_t offset,
              ByteView data, Hint hint = Hint::kNone);
   void append(std::string_view collection, std::string_view name, ByteView data,
@@ -104,11 +111,26 @@ class Transaction {
   void truncate(std::string_view collection, std::string_view name, std::uint64_t size);
   // A missing object is tolerated.
   void remove(std::string_view collection, std::string_view name);
-  // kNotFound if the object is missing.
+  // Removes every object of [from, to), bytewise: those that are there, and those that earlier ops
+  // of this transaction have made. Empty `from`: from the first; empty `to`: to the last; `to` not
+  // behind `from`: none. Bounds need not be names of objects, and have at most 1024 bytes.
+  // kNotFound if the collection is missing; kTooBig if all such calls of the transaction together
+  // remove more than kMaxRangeRemovals objects: nothing is removed then, remove it in pieces.
+  void remove_range(std::string_view collection, std::string_view from, std::string_view to);
+  // kNotFound if the object is missing. Names have 1 to 255 bytes, values any number; kTooBig if
+  // the object's names and values have more than kMaxAttributeBytes together then.
   void set_attr(std::string_view collection, std::string_view name, std::string_view attribute,
                 std::string_view value);
+  // Several at once; those not named stay. None: changes nothing, kNotFound all the same.
+  void set_attrs(std::string_view collection, std::string_view name, const Attributes& attributes);
   // kNotFound if the object is missing; a missing attribute is tolerated.
   void remove_attr(std::string_view collection, std::string_view name, std::string_view attribute);
+  // All of them. A missing object is tolerated.
+  void remove_attrs(std::string_view collection, std::string_view name);
+  // From now on these are the object's hints: what it had before is gone, kNone takes all away. For
+  // data that comes later, in this transaction or another; what is stored stays as it is. A missing
+  // object is tolerated. kInvalidArgument: unknown flags, or such as exclude each other.
+  void set_hint(std::string_view collection, std::string_view name, Hint hint);
   // Keeps all parts of the object. kNotFound if the source is missing, kAlreadyExists if the
   // destination is there.
   void rename(std::string_view collection, std::string_view from, std::string_view to_collection,

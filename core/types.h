@@ -20,13 +20,47 @@ inline constexpr const char* kDefaultCollection = "default";
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
+// What is known about an object's bytes and how they will be used. Any set of flags, but the two
+// about compression exclude each other, and so do the two about lifetime. Compression heeds the
+// first two (compression/policy.h, Mode); the others are kept and shown, and change nothing yet.
+// Values are on disk; never reused.
+enum class Hint : std::uint16_t {
+  kNone = 0,
+  kCompressible = 1 << 0,
+  kIncompressible = 1 << 1,
+  kSequentialRead = 1 << 2,
+  kRandomRead = 1 << 3,
+  kSequentialWrite = 1 << 4,
+  kRandomWrite = 1 << 5,
+  kAppendOnly = 1 << 6,
+  kImmutable = 1 << 7,
+  kShortLived = 1 << 8,
+  kLongLived = 1 << 9,
+};
+
+constexpr Hint operator|(Hint a, Hint b) {
+  return static_cast<Hint>(static_cast<std::uint16_t>(a) | static_cast<std::uint16_t>(b));
+}
+constexpr Hint operator&(Hint a, Hint b) {
+  return static_cast<Hint>(static_cast<std::uint16_t>(a) & static_cast<std::uint16_t>(b));
+}
+// Whether `hints` has all flags of `wanted`.
+constexpr bool has_hint(Hint hints, Hint wanted) { return (hints & wanted) == wanted; }
+// Known flags only, and none that exclude each other.
+constexpr bool is_valid(Hint hints) {
+  return static_cast<std::uint16_t>(hints) < (1 << 10) &&
+         !has_hint(hints, Hint::kCompressible | Hint::kIncompressible) &&
+         !has_hint(hints, Hint::kShortLived | Hint::kLongLived);
+}
+
 struct ObjectStat {
   std::uint64_t size = 0;     // bytes
   Lsn version = 0;            // of the last change by a user
   std::int64_t mtime = 0;     // nanoseconds since 1970
   std::uint64_t stored = 0;   // bytes after compression, before coding
   std::uint64_t extents = 0;  // how many
-  std::string placement;      // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
+  Hint hint = Hint::kNone;
+  std::string placement;  // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
 };
 
 struct ListOptions {

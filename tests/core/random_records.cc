@@ -200,7 +200,9 @@ ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
   ObjectRecord record;
   record.version = any_up_to(rng, kMaxLsn);
   record.mtime = static_cast<std::int64_t>(rng.next());
-  record.hint = static_cast<std::uint8_t>(rng.below(3));
+  do {
+    record.hint = static_cast<std::uint16_t>(rng.below(rng.chance(1, 2) ? 3 : 1 << 10));
+  } while (!is_valid(static_cast<Hint>(record.hint)));
   for (std::uint64_t i = rng.below(4); i > 0; --i) {
     record.attributes[random_bytes(rng, between(rng, 1, 255))] = random_bytes(rng, rng.below(300));
   }

@@ -219,6 +219,35 @@ TEST_CASE("record: a value says at its front whether it has a young blob, and sa
   }
 }
 
+TEST_CASE("record: hints come back, and what excludes each other or is unknown is refused") {
+  const RecordShape shape;
+  int valid = 0;
+  for (unsigned hint = 0; hint < 1 << 10; ++hint) {
+    if (!is_valid(static_cast<Hint>(hint))) continue;
+    ++valid;
+    ObjectRecord record;
+    record.hint = static_cast<std::uint16_t>(hint);
+    const std::string value = encode_object(record, shape);
+    REQUIRE(decode_object(value, shape).value() == record);
+    REQUIRE(decode_summary(value)->compression_hint == (hint & 3));
+  }
+  REQUIRE(valid == 3 * 3 * 64);
+  // Kind, flags, version, size, time, hints, extents.
+  const std::string head("\x01\x20\0\0\0\0\0\0\0\0\0\0", 12);
+  const auto decode = [&](const std::string& hints) {
+    return decode_object(head + hints + std::string(1, '\0'), shape);
+  };
+  REQUIRE(decode("\x01").ok());
+  REQUIRE(decode("\xbf\x01").ok());
+  for (const std::string& bad : {std::string(1, '\0'), std::string("\xc0\x01"),
+                                 std::string("\x80\x02"), std::string("\x81\x00", 2)}) {
+    REQUIRE(decode(bad).error().code == ErrorCode::kCorruption);
+  }
+  std::string both = encode_object({}, shape);
+  both[1] = 0x0c;
+  REQUIRE(decode_object(both, shape).error().code == ErrorCode::kCorruption);
+}
+
 TEST_CASE("record: blocks are summed only where cells are longer than a block") {
   RecordShape shape;  // 4+2, 16 KiB
   REQUIRE(shape.private_block_sums(4096) == 0);

@@ -101,9 +101,12 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
       if (exists) return ErrorCode::kAlreadyExists;
       writable();
       break;
-    case OpKind::kPut:
-      writable().data = std::make_shared<const std::string>(payload);
+    case OpKind::kPut: {
+      ModelObject& object = writable();
+      object.data = std::make_shared<const std::string>(payload);
+      if (op.hint != Hint::kNone) object.hint = op.hint;
       break;
+    }
     case OpKind::kWrite:
       if (ModelObject& object = writable(); !payload.empty()) overwrite(object, op.offset, payload);
       break;
@@ -134,6 +137,22 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
     case OpKind::kRemoveAttr:
       if (!exists) return ErrorCode::kNotFound;
       if (found->second.attributes.erase(op.other) > 0) found->second.changed = true;
+      break;
+    case OpKind::kSetAttrs:
+      if (!exists) return ErrorCode::kNotFound;
+      for (const auto& [attribute, value] : op.attributes) writable().attributes[attribute] = value;
+      break;
+    case OpKind::kRemoveAttrs:
+      if (exists && !found->second.attributes.empty()) writable().attributes.clear();
+      break;
+    case OpKind::kRemoveRange:
+      for (auto it = objects.lower_bound(op.name);
+           it != objects.end() && (op.other.empty() || it->first < op.other);) {
+        it = objects.erase(it);
+      }
+      break;
+    case OpKind::kSetHint:
+      if (exists && found->second.hint != op.hint) writable().hint = op.hint;
       break;
     case OpKind::kRename: {
       if (!exists) return ErrorCode::kNotFound;
@@ -216,6 +235,7 @@ void require_same_object(Store& store, const std::string& collection, const std:
   REQUIRE(stat.ok());
   REQUIRE(stat->size == object.data->size());
   REQUIRE(stat->version == object.version);
+  REQUIRE(stat->hint == object.hint);
   const Result<Attributes> attributes = store.attributes(collection, name);
   REQUIRE(attributes.ok());
   REQUIRE((*attributes == object.attributes));

@@ -17,6 +17,7 @@ struct ModelObject {
   std::shared_ptr<const std::string> data = std::make_shared<const std::string>();
   Attributes attributes;
   Lsn version = 0;
+  Hint hint = Hint::kNone;
   bool changed = false;  // by the transaction that is being applied
 };
 

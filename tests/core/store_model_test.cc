@@ -45,7 +45,7 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
   const auto in = model.collections.find(collection);
   const ModelObject* object = nullptr;
   if (in != model.collections.end() && in->second.count(name) > 0) object = &in->second.at(name);
-  switch (rng.below(32)) {
+  switch (rng.below(38)) {
     case 0:
       return t.create_collection(collection);
     case 1:
@@ -110,6 +110,24 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
       if (rng.chance(1, 8)) bytes += 'x';
       return t.expect_bytes(collection, name, from, as_bytes(bytes));
     }
+    case 31: {
+      Attributes attributes;
+      for (const std::string& one : kAttributes) {
+        if (rng.chance(1, 2)) attributes[one] = noise(rng.below(300), rng.next());
+      }
+      return t.set_attrs(collection, name, attributes);
+    }
+    case 32:
+      return t.remove_attrs(collection, name);
+    case 33:
+    case 34: {
+      // Mostly short ranges.
+      const std::string to = rng.chance(1, 2) ? name + "/" : rng.chance(1, 4) ? "" : name_of(rng);
+      return t.remove_range(collection, rng.chance(1, 8) ? "" : name, to.substr(0, kMaxNameSize));
+    }
+    case 35:
+    case 36:
+      return t.set_hint(collection, name, static_cast<Hint>(rng.below(1 << 10)));
     default: {
       Lsn version = 7;
       if (object != nullptr) version = object->version + (rng.chance(1, 4) ? 1 : 0);

@@ -197,6 +197,55 @@ TEST_CASE("transaction: guards keep what they want to see, and their names have 
   REQUIRE(far.problem().error().code == ErrorCode::kTooBig);
 }
 
+TEST_CASE(
+    "transaction: ops on several attributes, on ranges and on hints check what they are given") {
+  Transaction t;
+  t.set_attrs("c", "a", {{"k", "value"}, {"l", ""}});
+  t.set_attrs("c", "a", {});
+  t.remove_attrs("c", "a");
+  t.remove_range("c", "", "");
+  t.remove_range("c", kLongest, "x");
+  t.set_hint("c", "a", Hint::kAppendOnly | Hint::kLongLived);
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.payload_bytes() == 5);
+  const std::vector<TransactionOp>& ops = t.ops();
+  REQUIRE(ops[0].attributes == Attributes{{"k", "value"}, {"l", ""}});
+  REQUIRE(ops[3].name.empty());
+  REQUIRE(ops[4].name == kLongest);
+  REQUIRE(ops[4].other == "x");
+  REQUIRE(ops[5].hint == static_cast<Hint>(0x240));
+
+  const Hint both = Hint::kCompressible | Hint::kIncompressible;
+  const std::vector<std::function<void(Transaction&)>> bad = {
+      [](Transaction& b) {
+        b.set_attrs("c", "x", {{"", "v"}});
+      },
+      [](Transaction& b) {
+        b.set_attrs("c", "x", {{"k", "v"}, {std::string(256, 'k'), "v"}});
+      },
+      [](Transaction& b) { b.set_attrs("c", "", {}); },
+      [](Transaction& b) { b.remove_attrs("c", ""); },
+      [](Transaction& b) { b.remove_range("", "a", "b"); },
+      [](Transaction& b) { b.remove_range("c", kTooLong, "b"); },
+      [](Transaction& b) { b.remove_range("c", "a", kTooLong); },
+      [](Transaction& b) { b.set_hint("c", "", Hint::kNone); },
+      [&](Transaction& b) { b.set_hint("c", "x", both); },
+      [&](Transaction& b) { b.set_hint("c", "x", Hint::kShortLived | Hint::kLongLived); },
+      [&](Transaction& b) { b.set_hint("c", "x", static_cast<Hint>(1 << 10)); },
+      [&](Transaction& b) { b.put("c", "x", "data", both); },
+      [&](Transaction& b) { b.put_borrowed("c", "x", as_bytes("data"), both); },
+      [&](Transaction& b) { b.write("c", "x", 0, as_bytes("data"), both); },
+      [&](Transaction& b) { b.append("c", "x", as_bytes("data"), both); },
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    Transaction b;
+    bad[i](b);
+    REQUIRE(b.problem().error().code == ErrorCode::kInvalidArgument);
+    REQUIRE_FALSE(b.problem().error().hint.empty());
+  }
+}
+
 TEST_CASE("transaction: the first problem is kept, and names the op and the object") {
   Transaction t;
   t.put("c", "good", "1");

@@ -194,6 +194,17 @@ TEST_CASE("format: the example of the object record") {
   REQUIRE(decode_object(from_hex(golden), kShape).value() == example_object());
 }
 
+TEST_CASE("format: the example of an object with more hints") {
+  ObjectRecord record;
+  record.version = 7;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.hint = static_cast<std::uint16_t>(Hint::kSequentialRead | Hint::kImmutable);
+  const std::string golden = "01 20 07 00 00 00 2a 36 fe 9c 97 17 21 00";
+  REQUIRE(to_hex(encode_object(record, kShape)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+}
+
 TEST_CASE("format: the example of the extent page") {
   const std::string golden =
       "02 03 05 05 02 61 62 63 3a 00 0a 03 09 02 20 c8 01 02 10 40 ef be ad de "
