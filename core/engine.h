@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,7 @@
 #include "core/planner.h"
 #include "core/prepared.h"
 #include "core/read_cache.h"
+#include "core/read_gather.h"
 #include "core/read_pins.h"
 #include "core/shape.h"
 #include "core/space.h"
@@ -107,9 +109,21 @@ class Engine : public PlanSource {
   Result<Bytes> get(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
+  // (engine_ranges.cc)
+  Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
+                            std::span<const ByteRange> ranges);
+  Status read_ranges(std::string_view collection, std::string_view name,
+                     std::span<RangeInto> ranges);
+  Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
+                                         const ByteRange& range);
+  Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
+                                 const ByteRange& range, ChecksumType type);
+  Result<bool> exists(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
+                                               std::string_view attribute);
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
   Result<std::vector<CollectionInfo>> collections();
 
@@ -219,6 +233,23 @@ class Engine : public PlanSource {
                                                         std::uint32_t page);
   Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
                             MutByteView out);
+  // One object of one state, read range by range: the page that was looked up last is kept.
+  struct RangeReader {
+    MetaView& view;
+    const CachedRecord& record;
+    bool keep;  // in the read cache, and look there
+    std::shared_ptr<const CachedRecord> page = nullptr;
+    std::uint32_t page_index = 0;
+  };
+  // `out` is filled when the gathering is finished.
+  Status gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                      MutByteView out);
+
+  // engine_ranges.cc
+  struct WantedRange;
+  Status read_wanted(MetaView& view, const CachedRecord& record, std::vector<WantedRange>& wanted);
+  std::size_t first_round(std::span<const WantedRange> wanted) const;
+  Status read_spans(RangeReader& reader, std::span<WantedRange> wanted);
 
   // engine_streams.cc
   Status reclaim_abandoned_writers();

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/ids.h"
 
 namespace hexad {
@@ -86,6 +87,26 @@ struct ListPage {
 struct CollectionInfo {
   std::string name;
   std::uint32_t id = 0;
+};
+
+// Bytes of an object.
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+// One of the ranges of a read_ranges(): where it goes.
+struct RangeInto {
+  std::uint64_t offset = 0;  // in the object, bytes
+  MutByteView into;          // as long as what is wanted; ranges share no memory
+  std::uint64_t read = 0;    // filled in: how many bytes are there, fewer at the object's end
+};
+
+struct RangeChecksum {
+  std::uint64_t value = 0;   // a crc32c in the low 32 bits, or an xxh3-64 (base/checksum.h)
+  std::uint64_t length = 0;  // bytes it covers, fewer than wanted at the object's end
 };
 
 enum class Health : std::uint8_t { kOk, kDegraded, kUnavailable };

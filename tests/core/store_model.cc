@@ -224,6 +224,47 @@ void require_same_page(Store& store, const std::string& collection, const Model:
   REQUIRE(page->next == expected.next);
 }
 
+void require_same_ranges(Store& store, const std::string& collection, const std::string& name,
+                         const std::string& data, io::Rng& rng) {
+  std::vector<ByteRange> ranges(rng.below(12));
+  std::string expected;
+  for (ByteRange& range : ranges) {
+    range = {rng.below(data.size() + 10), rng.below(rng.chance(1, 3) ? data.size() + 10 : 100)};
+    if (range.offset < data.size()) expected += data.substr(range.offset, range.length);
+  }
+  const Result<Bytes> read = store.read_ranges(collection, name, ranges);
+  REQUIRE(message_of(read.status()) == "");
+  REQUIRE((as_text(*read) == expected));
+
+  const ByteRange range{rng.below(data.size() + 1), rng.below(data.size() + 10)};
+  const std::string_view part = std::string_view(data).substr(range.offset, range.length);
+  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
+    const Result<RangeChecksum> sum = store.checksum(collection, name, range, type);
+    REQUIRE(message_of(sum.status()) == "");
+    REQUIRE(sum->length == part.size());
+    REQUIRE(sum->value == checksum(type, as_bytes(part)));
+  }
+
+  // What is in no extent is zeros.
+  const Result<std::vector<ByteRange>> extents = store.extents(collection, name, range);
+  REQUIRE(message_of(extents.status()) == "");
+  std::uint64_t from = range.offset;
+  const std::uint64_t end = range.offset + part.size();
+  const auto is_zero = [&](std::uint64_t begin, std::uint64_t behind) {
+    const std::string_view hole = std::string_view(data).substr(begin, behind - begin);
+    return hole.find_first_not_of('\0') == std::string_view::npos;
+  };
+  for (const ByteRange& extent : *extents) {
+    REQUIRE(extent.offset >= from);
+    REQUIRE(extent.length > 0);
+    REQUIRE((extent.offset > from || from == range.offset));  // a gap apart
+    REQUIRE(is_zero(from, extent.offset));
+    from = extent.offset + extent.length;
+    REQUIRE(from <= end);
+  }
+  REQUIRE(is_zero(from, end));
+}
+
 void require_same_object(Store& store, const std::string& collection, const std::string& name,
                          const ModelObject& object, io::Rng& rng) {
   CAPTURE(printable(collection), printable(name, 32), object.data->size());
@@ -239,6 +280,13 @@ void require_same_object(Store& store, const std::string& collection, const std:
   const Result<Attributes> attributes = store.attributes(collection, name);
   REQUIRE(attributes.ok());
   REQUIRE((*attributes == object.attributes));
+
+  REQUIRE(store.exists(collection, name).value());
+  for (const auto& [attribute, value] : object.attributes) {
+    REQUIRE(store.attribute(collection, name, attribute).value() == value);
+  }
+  REQUIRE(store.attribute(collection, name, "nothing").value() == std::nullopt);
+  require_same_ranges(store, collection, name, *object.data, rng);
 
   Bytes into(rng.below(9000));
   const std::uint64_t offset = rng.below(object.data->size() + 10);
@@ -293,6 +341,7 @@ void require_equal(Store& store, const Model& model, io::Rng& rng) {
     if (in == model.collections.end() || in->second.count(absent) > 0) continue;
     REQUIRE(code_of(store.get(kDefaultCollection, absent)) == ErrorCode::kNotFound);
     REQUIRE(code_of(store.stat(kDefaultCollection, absent)) == ErrorCode::kNotFound);
+    REQUIRE_FALSE(store.exists(kDefaultCollection, absent).value());
   }
 }
 
