@@ -19,6 +19,7 @@
 #include "core/blob_read.h"
 #include "core/commit_options.h"
 #include "core/counters.h"
+#include "core/fsck_check.h"
 #include "core/in_flight_cells.h"
 #include "core/lane.h"
 #include "core/log_blobs.h"
@@ -126,6 +127,8 @@ class Engine : public PlanSource {
                                                std::string_view attribute);
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
   Result<std::vector<CollectionInfo>> collections();
+  Result<CollectionInfo> collection(std::string_view name);
+  Result<CollectionUsage> collection_usage(std::string_view name);
 
   // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
   Status checkpoint();
@@ -222,6 +225,9 @@ class Engine : public PlanSource {
   // Composes, writes and adopts a root. `failed` gets the devices that did not take it.
   Status write_root(const alloc::Root& next, std::set<DeviceId>& failed);
   void turn_read_only(const Error& why);
+
+  // engine_fsck.cc
+  Status correct_totals(const FsckCheck::WrongTotals& wrong);
 
   // engine_status.cc
   void fold_counters();

@@ -11,14 +11,6 @@ namespace hexad::core {
 
 namespace {
 
-// A commit that rests on state others are still writing is answered only when that state is
-// durable (R14).
-bool rests_on_state(ErrorCode code) {
-  return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
-         code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
-         code == ErrorCode::kTooBig;
-}
-
 constexpr int kMaxAttempts = 1000;
 // Rounds of waiting for freed space to become usable.
 constexpr int kMaxBlocks = 4;
@@ -40,6 +32,15 @@ struct Engine::Attempt {
   std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
   bool keep_versions = false;        // in: see PlanContext
   bool accept_crowded = false;       // in
+
+  // A commit that rests on state others are still writing is answered only when that state is
+  // durable (R14).
+  bool rests_on_state(ErrorCode code) const {
+    if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
+    return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
+           code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
+           code == ErrorCode::kTooBig;
+  }
 };
 
 Status Engine::writable() const {
@@ -211,6 +212,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     submission.young.push_back({blob.log, prepared_blob.stored, owner.key, owner.offset,
                                 placed ? 0 : prepared_blob.units, places[i]});
   }
+  for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
   submission.lsn = context.lsn;
   submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
@@ -308,7 +310,9 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       status = try_sequence(transaction, prepared, submission, attempt);
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
       parts_.space->give_back(attempt.reserved);
-      if (!status.ok() && rests_on_state(status.error().code)) *rests_on = lane_->next_lsn() - 1;
+      if (!status.ok() && attempt.rests_on_state(status.error().code)) {
+        *rests_on = lane_->next_lsn() - 1;
+      }
     }
     const bool again =
         attempt.redo || attempt.record_bytes > 0 || attempt.no_space || !attempt.crowded.empty();

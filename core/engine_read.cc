@@ -447,19 +447,4 @@ Result<ListPage> Engine::list(std::string_view collection, const ListOptions& op
   return page;
 }
 
-Result<std::vector<CollectionInfo>> Engine::collections() {
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  std::vector<CollectionInfo> found;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
-  const std::string prefix = collection_key("");
-  HEXAD_TRY(cursor.seek(prefix));
-  while (cursor.valid()) {
-    if (cursor.key().compare(0, prefix.size(), prefix) != 0) break;
-    HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(cursor.value()));
-    found.push_back({cursor.key().substr(prefix.size()), record.id});
-    HEXAD_TRY(cursor.next());
-  }
-  return found;
-}
-
 }  // namespace hexad::core

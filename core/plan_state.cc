@@ -48,6 +48,7 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
     content->all_pages = true;
   }
   record.extents.clear();
+  slot.original_size = record.size;
   content->record = std::move(record);
   slot.original = slot.current = std::move(content);
   return {};

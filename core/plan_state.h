@@ -36,6 +36,7 @@ struct Slot {
   CollectionId collection = 0;
   std::string name;
   std::shared_ptr<Content> original;  // null: absent
+  std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
   std::shared_ptr<Content> current;
 };
 

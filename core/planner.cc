@@ -7,6 +7,7 @@
 #include "core/plan_guards.h"
 #include "core/plan_result.h"
 #include "core/plan_state.h"
+#include "core/plan_totals.h"
 #include "core/staged_object.h"
 
 namespace hexad::core {
@@ -36,6 +37,7 @@ class Planner {
       Encoder(value).le32(next_collection_);
       plan_.record.images.push_back({meta_key(kNextCollection), std::move(value)});
     }
+    HEXAD_TRY(plan_totals(state_, source_, plan_));
     HEXAD_TRY(finish_plan(state_, context_, adopted_, plan_));
     return std::move(plan_);
   }
@@ -49,6 +51,9 @@ class Planner {
         return create_collection(op);
       case OpKind::kRemoveCollection:
         return remove_collection(op);
+      case OpKind::kSetPolicy:
+      case OpKind::kSetQuota:
+        return set_collection(op);
       case OpKind::kTouch:
         return writable_only(op);
       case OpKind::kCreate:
@@ -134,6 +139,17 @@ class Planner {
     }
     HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
     slot->current.reset();
+    return {};
+  }
+
+  Status set_collection(const TransactionOp& op) {
+    HEXAD_TRY(state_.existing_collection(op.collection).status());
+    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
+    if (op.kind == OpKind::kSetPolicy) {
+      slot->current->compression = op.policy;
+    } else {
+      slot->current->quota = op.quota;
+    }
     return {};
   }
 

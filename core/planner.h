@@ -68,6 +68,8 @@ struct BlobOwner {
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
+  // Images of the collections' totals, which the caller adds to the record.
+  std::vector<PostImage> totals;
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
   // Not empty: write these pages anew, in one piece each, and plan once more.
   std::vector<CrowdedPage> crowded;

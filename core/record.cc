@@ -14,6 +14,7 @@ constexpr std::uint8_t kObjectKind = 0x01;
 constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
 constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
+constexpr std::uint8_t kTotalsKind = 0x07;
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
@@ -180,7 +181,32 @@ std::string encode_collection(const CollectionRecord& record) {
   out.u8(kCollectionKind);
   out.varint(record.id);
   compression::encode_policy(out, record.compression);
+  if (record.quota != Quota{}) {
+    out.varint(record.quota.objects);
+    out.varint(record.quota.bytes);
+  }
   return value;
+}
+
+std::string encode_totals(const CollectionTotals& totals) {
+  HEXAD_ASSERT(totals.objects > 0 && totals.bytes <= kMaxCollectionBytes);
+  std::string value;
+  Encoder out(value);
+  out.u8(kTotalsKind);
+  out.varint(totals.objects);
+  out.varint(totals.bytes);
+  return value;
+}
+
+Result<CollectionTotals> decode_totals(std::string_view value) {
+  Decoder in(value);
+  CollectionTotals totals;
+  if (in.u8() != kTotalsKind) in.fail();
+  totals.objects = in.varint();
+  totals.bytes = in.varint_up_to(kMaxCollectionBytes);
+  if (totals.objects == 0) in.fail();  // none has no record
+  HEXAD_TRY(in.finish("totals of a collection"));
+  return totals;
 }
 
 Result<CollectionRecord> decode_collection(std::string_view value) {
@@ -190,6 +216,11 @@ Result<CollectionRecord> decode_collection(std::string_view value) {
   record.id = static_cast<CollectionId>(in.varint_up_to(kMax32));
   HEXAD_TRY(in.check("collection record"));
   HEXAD_TRY_ASSIGN(record.compression, compression::decode_policy(in));
+  if (in.remaining() > 0) {
+    record.quota.objects = in.varint();
+    record.quota.bytes = in.varint();
+    if (record.quota == Quota{}) in.fail();  // none has no fields
+  }
   HEXAD_TRY(in.finish("collection record"));
   return record;
 }

@@ -94,6 +94,12 @@ Result<ListPage> Store::list(std::string_view collection, const ListOptions& opt
   return engine_->list(collection, options);
 }
 Result<std::vector<CollectionInfo>> Store::collections() { return engine_->collections(); }
+Result<CollectionInfo> Store::collection(std::string_view name) {
+  return engine_->collection(name);
+}
+Result<CollectionUsage> Store::collection_usage(std::string_view name) {
+  return engine_->collection_usage(name);
+}
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
                                                          std::string_view name, Hint hint) {

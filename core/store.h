@@ -101,7 +101,11 @@ class Store {
   Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
                                                std::string_view attribute);
   Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
+  // By name. Cost: with the number of collections, not of objects.
   Result<std::vector<CollectionInfo>> collections();
+  Result<CollectionInfo> collection(std::string_view name);
+  // One pass over the collection's objects, of one state.
+  Result<CollectionUsage> collection_usage(std::string_view name);
 
   // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer).
   Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,

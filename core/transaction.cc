@@ -57,12 +57,17 @@ std::string_view op_name(OpKind kind) {
       return "remove_range";
     case OpKind::kSetHint:
       return "set_hint";
+    case OpKind::kSetPolicy:
+      return "set_policy";
+    case OpKind::kSetQuota:
+      return "set_quota";
   }
   return "operation";
 }
 
 bool is_about_collection(OpKind kind) {
-  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection;
+  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection ||
+         kind == OpKind::kSetPolicy || kind == OpKind::kSetQuota;
 }
 
 // "put of collection/object": where in a transaction of thousands the caller has to look.
@@ -160,6 +165,17 @@ void Transaction::create_collection(std::string_view collection) {
 
 void Transaction::remove_collection(std::string_view collection) {
   add(OpKind::kRemoveCollection, collection, {});
+}
+
+void Transaction::set_policy(std::string_view collection, const compression::Policy& policy) {
+  TransactionOp& op = add(OpKind::kSetPolicy, collection, {});
+  op.policy = policy;
+  const Status valid = compression::validate(policy);
+  if (!valid.ok()) check(valid.error().with_context(subject(op)));
+}
+
+void Transaction::set_quota(std::string_view collection, const Quota& quota) {
+  add(OpKind::kSetQuota, collection, {}).quota = quota;
 }
 
 void Transaction::touch(std::string_view collection, std::string_view name) {

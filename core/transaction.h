@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "compression/policy.h"
 #include "core/types.h"
 
 namespace hexad {
@@ -53,6 +54,8 @@ enum class OpKind : std::uint8_t {
   kRemoveAttrs,
   kRemoveRange,
   kSetHint,
+  kSetPolicy,
+  kSetQuota,
 };
 
 // Whether the op only looks; all of these are evaluated before the others.
@@ -71,6 +74,8 @@ struct TransactionOp {
   Hint hint = Hint::kNone;
   std::shared_ptr<core::StagedObject> staged;  // of a publish
   Attributes attributes = {};                  // of a set_attrs
+  compression::Policy policy = {};             // of a set_policy
+  Quota quota = {};                            // of a set_quota
 };
 
 class Transaction {
@@ -84,6 +89,15 @@ class Transaction {
   void create_collection(std::string_view collection);
   // kNotFound; kNotEmpty while it holds objects (removals earlier in this transaction count).
   void remove_collection(std::string_view collection);
+  // How data that later transactions write into the collection is compressed; what is stored, and
+  // what this transaction writes, stays as it is. kNotFound; kInvalidArgument (the policy's field).
+  void set_policy(std::string_view collection, const compression::Policy& policy);
+  // kNotFound. May be less than what the collection holds. A transaction that makes the objects of
+  // the collection more, or their bytes, and leaves more than the quota then allows, fails with
+  // kNoSpace, which names the quota; whatever makes neither more always passes. What counts is the
+  // state after all ops, with the quota that they leave. Without a quota, too, the bytes of a
+  // collection end at kMaxCollectionBytes: kTooBig.
+  void set_quota(std::string_view collection, const Quota& quota);
 
   // Creates a missing object, leaves an existing one as it is.
   void touch(std::string_view collection, std::string_view name);

@@ -9,11 +9,14 @@
 
 #include "base/bytes.h"
 #include "base/ids.h"
+#include "compression/policy.h"
 
 namespace hexad {
 
 inline constexpr std::size_t kMaxNameSize = 1024;  // bytes, of an object or collection
 inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;  // bytes
+// The sizes of all objects of a collection together, holes included.
+inline constexpr std::uint64_t kMaxCollectionBytes = 1ULL << 62;
 // What Store::get() returns at once; a sparse object may be larger than any memory.
 inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;     // bytes
 inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
@@ -84,9 +87,32 @@ struct ListPage {
   std::optional<std::string> next;
 };
 
+// The most that a collection may hold; 0: as much as fits.
+struct Quota {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // of all objects together, by their sizes, holes included
+
+  bool operator==(const Quota&) const = default;
+};
+
 struct CollectionInfo {
   std::string name;
   std::uint32_t id = 0;
+  compression::Policy compression = {};
+  Quota quota = {};
+  // Exact, and kept with every transaction: asking costs no walk over the objects.
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // the sizes of all objects together, holes included
+};
+
+// What the objects of a collection take; a walk over all of them.
+struct CollectionUsage {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;                // as CollectionInfo has it
+  std::uint64_t stored = 0;               // bytes after compression, before coding; holes take none
+  std::uint64_t extents = 0;              // how many
+  std::uint64_t compressed_original = 0;  // user bytes that are stored compressed
+  std::uint64_t compressed = 0;           // those bytes after compression
 };
 
 // Bytes of an object.

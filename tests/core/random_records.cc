@@ -227,7 +227,13 @@ CollectionRecord random_collection(io::Rng& rng) {
   record.compression.required_ratio = static_cast<std::uint32_t>(between(rng, 1, 1000));
   record.compression.min_blob_size = static_cast<std::uint32_t>(rng.below(4096));
   record.compression.max_blob_size = compression::kMinFrameBytes << rng.below(9);
+  if (rng.chance(1, 2)) record.quota.objects = any_up_to(rng, ~std::uint64_t{0});
+  if (rng.chance(1, 2)) record.quota.bytes = any_up_to(rng, ~std::uint64_t{0});
   return record;
+}
+
+CollectionTotals random_totals(io::Rng& rng) {
+  return {1 + any_up_to(rng, ~std::uint64_t{0} - 1), any_up_to(rng, kMaxCollectionBytes)};
 }
 
 GroupPart random_group(io::Rng& rng, const RecordShape& shape) {

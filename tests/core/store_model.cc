@@ -54,12 +54,34 @@ std::optional<ErrorCode> Model::apply(const Transaction& transaction) {
     if (!guard_holds(op, find(collections, op.collection, op.name))) return ErrorCode::kConflict;
   }
   Model next = *this;
+  std::set<std::string> made;
   for (const TransactionOp& op : transaction.ops()) {
     if (is_guard(op.kind)) continue;
     if (const auto error = next.apply_op(op)) return error;
+    if (op.kind == OpKind::kCreateCollection) made.insert(op.collection);
   }
+  if (!next.within_quotas(*this, made)) return ErrorCode::kNoSpace;
   *this = std::move(next);
   return std::nullopt;
+}
+
+std::uint64_t Model::bytes_of(const std::string& collection) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, object] : collections.at(collection)) bytes += object.data->size();
+  return bytes;
+}
+
+bool Model::within_quotas(const Model& before, const std::set<std::string>& made) const {
+  for (const auto& [collection, quota] : quotas) {
+    const bool old = before.collections.count(collection) > 0 && made.count(collection) == 0;
+    const std::uint64_t objects = collections.at(collection).size();
+    const std::uint64_t objects_before = old ? before.collections.at(collection).size() : 0;
+    if (quota.objects > 0 && objects > quota.objects && objects > objects_before) return false;
+    const std::uint64_t bytes = bytes_of(collection);
+    const std::uint64_t bytes_before = old ? before.bytes_of(collection) : 0;
+    if (quota.bytes > 0 && bytes > quota.bytes && bytes > bytes_before) return false;
+  }
+  return true;
 }
 
 void Model::stamp(Lsn lsn) {
@@ -84,6 +106,16 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
   if (op.kind == OpKind::kRemoveCollection) {
     if (!objects.empty()) return ErrorCode::kNotEmpty;
     collections.erase(in);
+    quotas.erase(op.collection);
+    policies.erase(op.collection);
+    return std::nullopt;
+  }
+  if (op.kind == OpKind::kSetQuota) {
+    quotas[op.collection] = op.quota;
+    return std::nullopt;
+  }
+  if (op.kind == OpKind::kSetPolicy) {
+    policies[op.collection] = op.policy;
     return std::nullopt;
   }
   const auto found = objects.find(op.name);
@@ -307,7 +339,22 @@ void require_equal(Store& store, const Model& model, io::Rng& rng) {
   REQUIRE(found->size() == model.collections.size());
   std::size_t index = 0;
   for (const auto& [collection, objects] : model.collections) {
-    REQUIRE((*found)[index++].name == collection);
+    const CollectionInfo& info = (*found)[index++];
+    REQUIRE(info.name == collection);
+    REQUIRE(info.objects == objects.size());
+    REQUIRE(info.bytes == model.bytes_of(collection));
+    const auto quota = model.quotas.find(collection);
+    REQUIRE(info.quota == (quota == model.quotas.end() ? Quota{} : quota->second));
+    const auto policy = model.policies.find(collection);
+    if (policy != model.policies.end()) REQUIRE(info.compression == policy->second);
+    const Result<CollectionInfo> one = store.collection(collection);
+    REQUIRE(one.ok());
+    REQUIRE(one->id == info.id);
+    REQUIRE(one->objects == info.objects);
+    const Result<CollectionUsage> usage = store.collection_usage(collection);
+    REQUIRE(message_of(usage.status()) == "");
+    REQUIRE(usage->objects == info.objects);
+    REQUIRE(usage->bytes == info.bytes);
     require_same_page(store, collection, objects, {});
     for (const auto& [name, object] : objects) {
       require_same_object(store, collection, name, object, rng);

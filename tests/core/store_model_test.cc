@@ -45,7 +45,7 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
   const auto in = model.collections.find(collection);
   const ModelObject* object = nullptr;
   if (in != model.collections.end() && in->second.count(name) > 0) object = &in->second.at(name);
-  switch (rng.below(38)) {
+  switch (rng.below(40)) {
     case 0:
       return t.create_collection(collection);
     case 1:
@@ -128,6 +128,16 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
     case 35:
     case 36:
       return t.set_hint(collection, name, static_cast<Hint>(rng.below(1 << 10)));
+    case 37: {
+      compression::Policy policy;
+      policy.mode = static_cast<compression::Mode>(rng.below(4));
+      policy.algorithm = static_cast<compression::Algorithm>(1 + rng.below(4));
+      return t.set_policy(collection, policy);
+    }
+    case 38:
+      // Mostly none, so that not everything fails from then on.
+      if (rng.chance(2, 3)) return t.set_quota(collection, {});
+      return t.set_quota(collection, {rng.below(12), rng.chance(1, 2) ? 0 : rng.below(2'000'000)});
     default: {
       Lsn version = 7;
       if (object != nullptr) version = object->version + (rng.chance(1, 4) ? 1 : 0);

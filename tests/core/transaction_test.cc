@@ -246,6 +246,30 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("transaction: settings of collections are checked, and want a name") {
+  Transaction t;
+  compression::Policy policy;
+  policy.mode = compression::Mode::kForce;
+  t.set_policy("c", policy);
+  t.set_quota("c", {10, 20});
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.ops()[0].policy == policy);
+  REQUIRE(t.ops()[1].quota == Quota{10, 20});
+  policy.max_blob_size = 5000;
+  Transaction broken;
+  broken.set_policy("c", policy);
+  REQUIRE(broken.problem().error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(broken.problem().error().message.find("set_policy of \"c\"") != std::string::npos);
+  for (const std::string& bad : {std::string(), kTooLong}) {
+    Transaction named;
+    named.set_quota(bad, {});
+    REQUIRE(named.problem().error().code == ErrorCode::kInvalidArgument);
+    Transaction other;
+    other.set_policy(bad, {});
+    REQUIRE(other.problem().error().code == ErrorCode::kInvalidArgument);
+  }
+}
+
 TEST_CASE("transaction: the first problem is kept, and names the op and the object") {
   Transaction t;
   t.put("c", "good", "1");

@@ -221,6 +221,25 @@ TEST_CASE("format: the example of the collection record") {
   REQUIRE(decode_collection(from_hex(golden)).value() == example_collection());
 }
 
+TEST_CASE("format: the example of a collection with a quota") {
+  CollectionRecord record = example_collection();
+  record.quota.objects = 1000;
+  const std::string golden = "03 ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00 e8 07 00";
+  REQUIRE(to_hex(encode_collection(record)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_collection(from_hex(golden)).value() == record);
+}
+
+TEST_CASE("format: the example of the totals of a collection") {
+  const CollectionTotals totals{300, 70'000};
+  const std::string golden = "07 ac 02 f0 a2 04";
+  REQUIRE(to_hex(encode_totals(totals)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_totals(from_hex(golden)).value() == totals);
+  REQUIRE(to_hex(totals_key(300)) == "74 00 00 01 2c");
+  REQUIRE(is_in_the_document("74 00 00 01 2c"));
+}
+
 TEST_CASE("format: the example of the log record") {
   const std::string golden =
       "04 00 00 2a 36 fe 9c 97 17 02 06 6f 00 00 00 01 61 03 01 02 06 6f 00 00 "
