@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/assert.h"
+
 namespace hexad {
 
 std::string_view to_string(ChecksumType type) {
@@ -35,6 +37,29 @@ std::uint64_t xxh3_64(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.s
 
 std::uint64_t checksum(ChecksumType type, ByteView bytes) {
   return type == ChecksumType::kCrc32c ? crc32c(bytes) : xxh3_64(bytes);
+}
+
+struct RunningChecksum::Xxh3 {
+  Xxh3() : state(XXH3_createState(), XXH3_freeState) {
+    HEXAD_ASSERT(state != nullptr && XXH3_64bits_reset(state.get()) == XXH_OK);
+  }
+  std::unique_ptr<XXH3_state_t, XXH_errorcode (*)(XXH3_state_t*)> state;
+};
+
+RunningChecksum::RunningChecksum(ChecksumType type)
+    : xxh3_(type == ChecksumType::kXxh3 ? std::make_unique<Xxh3>() : nullptr) {}
+RunningChecksum::~RunningChecksum() = default;
+
+void RunningChecksum::add(ByteView bytes) {
+  if (xxh3_ == nullptr) {
+    crc_ = crc32c(bytes, crc_);
+  } else {
+    HEXAD_ASSERT(XXH3_64bits_update(xxh3_->state.get(), bytes.data(), bytes.size()) == XXH_OK);
+  }
+}
+
+std::uint64_t RunningChecksum::value() const {
+  return xxh3_ == nullptr ? crc_ : XXH3_64bits_digest(xxh3_->state.get());
 }
 
 }  // namespace hexad

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 
 #include "base/bytes.h"
@@ -28,5 +29,23 @@ std::uint64_t xxh3_64(ByteView bytes);
 
 // Either kind, widened to 64 bits.
 std::uint64_t checksum(ChecksumType type, ByteView bytes);
+
+// The same over bytes that come piece by piece.
+class RunningChecksum {
+ public:
+  explicit RunningChecksum(ChecksumType type);
+  ~RunningChecksum();
+  RunningChecksum(const RunningChecksum&) = delete;
+  RunningChecksum& operator=(const RunningChecksum&) = delete;
+
+  void add(ByteView bytes);
+  // Of all bytes so far.
+  std::uint64_t value() const;
+
+ private:
+  struct Xxh3;
+  std::unique_ptr<Xxh3> xxh3_;  // null: crc32c
+  std::uint32_t crc_ = 0;
+};
 
 }  // namespace hexad

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@
 #include "core/blob_read.h"
 #include "core/commit_options.h"
 #include "core/counters.h"
+#include "core/fsck_check.h"
 #include "core/in_flight_cells.h"
 #include "core/lane.h"
 #include "core/log_blobs.h"
@@ -28,6 +30,7 @@
 #include "core/planner.h"
 #include "core/prepared.h"
 #include "core/read_cache.h"
+#include "core/read_gather.h"
 #include "core/read_pins.h"
 #include "core/shape.h"
 #include "core/space.h"
@@ -108,13 +111,27 @@ class Engine : public PlanSource {
   Result<Bytes> get(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
+  // (engine_ranges.cc)
+  Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
+                            std::span<const ByteRange> ranges);
+  Status read_ranges(std::string_view collection, std::string_view name,
+                     std::span<RangeInto> ranges);
+  Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
+                                         const ByteRange& range);
+  Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
+                                 const ByteRange& range, ChecksumType type);
+  Result<bool> exists(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
+                                               std::string_view attribute);
 
   // --- listing (engine_list.cc) ---
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
   Result<std::vector<CollectionInfo>> collections();
+  Result<CollectionInfo> collection(std::string_view name);
+  Result<CollectionUsage> collection_usage(std::string_view name);
 
   // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
   Status checkpoint();
@@ -145,11 +162,15 @@ class Engine : public PlanSource {
   // store has turned read-only.
   Status lose_devices(const std::set<DeviceId>& failed);
   Result<compression::Policy> policy_of(std::string_view collection);
+  // The hint for data that comes without one: the object's own, where the policy heeds it.
+  Result<Hint> stored_hint(std::string_view collection, std::string_view name,
+                           const compression::Policy& policy);
   Status writable() const;
 
   // --- PlanSource: the newest state; under the sequencer's lock ---
   Result<std::optional<std::string>> get(std::string_view key) override;
   Status scan(std::string_view prefix, const Visit& visit) override;
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
 
  private:
   // engine_commit.cc
@@ -166,6 +187,15 @@ class Engine : public PlanSource {
   Status make_room(const Attempt& attempt);
   Status rewrite_page(const CrowdedPage& crowded);
   void reclaim();
+
+  // engine_prepare.cc
+  // Takes hints of the transaction to the later ops that bring data for the same objects.
+  static void tell_hints(const Transaction& transaction, PreparedOps& prepared);
+  // The object in the newest state, pending commits included; nothing: there is none.
+  Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
+                                                      std::string_view name);
+  // For an expect_bytes. May wait until commits in flight can be read.
+  Result<ComparedBytes> compare_bytes(const TransactionOp& op);
 
   // engine_submit.cc
   Status acceptable(const Transaction& transaction, Durability durability) const;
@@ -201,6 +231,9 @@ class Engine : public PlanSource {
   Status write_root(const alloc::Root& next, std::set<DeviceId>& failed);
   void turn_read_only(const Error& why);
 
+  // engine_fsck.cc
+  Status correct_totals(const FsckCheck::WrongTotals& wrong);
+
   // engine_status.cc
   void fold_counters();
   Status add_records(SpaceUsage& usage);
@@ -211,6 +244,23 @@ class Engine : public PlanSource {
                                                         std::uint32_t page);
   Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
                             MutByteView out);
+  // One object of one state, read range by range: the page that was looked up last is kept.
+  struct RangeReader {
+    MetaView& view;
+    const CachedRecord& record;
+    bool keep;  // in the read cache, and look there
+    std::shared_ptr<const CachedRecord> page = nullptr;
+    std::uint32_t page_index = 0;
+  };
+  // `out` is filled when the gathering is finished.
+  Status gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                      MutByteView out);
+
+  // engine_ranges.cc
+  struct WantedRange;
+  Status read_wanted(MetaView& view, const CachedRecord& record, std::vector<WantedRange>& wanted);
+  std::size_t first_round(std::span<const WantedRange> wanted) const;
+  Status read_spans(RangeReader& reader, std::span<WantedRange> wanted);
 
   // engine_list.cc
   void want_checkpoint();

@@ -11,13 +11,6 @@ namespace hexad::core {
 
 namespace {
 
-// A commit that rests on state others are still writing is answered only when that state is
-// durable (R14).
-bool rests_on_state(ErrorCode code) {
-  return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
-         code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty;
-}
-
 constexpr int kMaxAttempts = 1000;
 // Rounds of waiting for freed space to become usable.
 constexpr int kMaxBlocks = 4;
@@ -39,6 +32,15 @@ struct Engine::Attempt {
   std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
   bool keep_versions = false;        // in: see PlanContext
   bool accept_crowded = false;       // in
+
+  // A commit that rests on state others are still writing is answered only when that state is
+  // durable (R14).
+  bool rests_on_state(ErrorCode code) const {
+    if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
+    return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
+           code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
+           code == ErrorCode::kTooBig;
+  }
 };
 
 Status Engine::writable() const {
@@ -66,31 +68,35 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
                           bool never_inline, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
+  if (op.kind == OpKind::kExpectBytes) {
+    HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
+    return {};
+  }
   HEXAD_TRY_ASSIGN(const compression::Policy policy, policy_of(op.collection));
+  const std::optional<Hint> told = prepared[index].told;
+  Hint hint = op.hint;
+  if (hint == Hint::kNone && told.has_value()) {
+    hint = *told;
+  } else if (hint == Hint::kNone) {
+    HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
+  }
   HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, op.hint, policy, base, never_inline));
+                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline));
+  prepared[index].told = told;
   return {};
 }
 
 Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
+  tell_hints(transaction, prepared);
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
-    if (op.payload.empty() || op.kind == OpKind::kSetAttr) continue;
+    if (!needs_preparing(op)) continue;
     std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
     if (op.kind == OpKind::kAppend) {
       // A guess; the planner asks for another cut when the object has grown by then.
-      HEXAD_TRY_ASSIGN(const auto collection,
-                       parts_.metadata->get_latest(collection_key(op.collection)));
-      if (collection.has_value()) {
-        HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*collection));
-        HEXAD_TRY_ASSIGN(const auto value,
-                         parts_.metadata->get_latest(object_key(record.id, op.name)));
-        if (value.has_value()) {
-          HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(*value));
-          base = summary.size;
-        }
-      }
+      HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
+      if (summary.has_value()) base = summary->size;
     }
     HEXAD_TRY(prepare_op(transaction, i, base, false, prepared));
   }
@@ -206,6 +212,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     submission.young.push_back({blob.log, prepared_blob.stored, owner.key, owner.offset,
                                 placed ? 0 : prepared_blob.units, places[i]});
   }
+  for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
   submission.lsn = context.lsn;
   submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
@@ -303,7 +310,9 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       status = try_sequence(transaction, prepared, submission, attempt);
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
       parts_.space->give_back(attempt.reserved);
-      if (!status.ok() && rests_on_state(status.error().code)) *rests_on = lane_->next_lsn() - 1;
+      if (!status.ok() && attempt.rests_on_state(status.error().code)) {
+        *rests_on = lane_->next_lsn() - 1;
+      }
     }
     const bool again =
         attempt.redo || attempt.record_bytes > 0 || attempt.no_space || !attempt.crowded.empty();
@@ -382,9 +391,13 @@ Result<std::optional<std::string>> Engine::get(std::string_view key) {
 }
 
 Status Engine::scan(std::string_view prefix, const Visit& visit) {
+  return scan_from(prefix, prefix, visit);
+}
+
+Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor());
-  HEXAD_TRY(cursor.seek(prefix));
+  HEXAD_TRY(cursor.seek(from));
   while (cursor.valid()) {
     if (std::string_view(cursor.key()).substr(0, prefix.size()) != prefix) break;
     HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));

@@ -20,9 +20,33 @@ std::uint64_t FsckReport::errors() const {
 
 namespace hexad::core {
 
+// What was counted is of the state that was checked; commits since then have changed the totals by
+// what they changed, so the difference still holds.
+Status Engine::correct_totals(const FsckCheck::WrongTotals& wrong) {
+  const FillRecord fill = [&](LogRecord& record) -> Status {
+    const std::string key = totals_key(wrong.collection);
+    CollectionTotals totals;
+    HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(key));
+    if (value.has_value()) {
+      const Result<CollectionTotals> decoded = decode_totals(*value);
+      if (decoded.ok()) totals = *decoded;
+    }
+    totals.objects += wrong.counted.objects - wrong.recorded.objects;
+    totals.bytes += wrong.counted.bytes - wrong.recorded.bytes;
+    std::optional<std::string> image;
+    if (totals.bytes > kMaxCollectionBytes) {
+      return Error{ErrorCode::kTooBig, "the totals of a collection pass their limit", ""};
+    }
+    if (totals.objects > 0) image = encode_totals(totals);
+    record.images.push_back({key, std::move(image)});
+    return {};
+  };
+  return commit_internal(fill).status();
+}
+
 Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
-  const io::Lock lock(sequencer_);
+  io::Lock lock(sequencer_);
   if (lane_ != nullptr && !lane_->stopped().has_value()) HEXAD_TRY(lane_->drain());
   const PackChecker packs(*parts_.shape, *parts_.codec, *parts_.space, parts_.system->queue(),
                           *parts_.counters);
@@ -56,6 +80,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           break;
         }
         ++check.report.objects_checked;
+        check.count_object(parsed->collection, record->size);
         const auto collection = collections.find(parsed->collection);
         const std::string owner =
             "object " +
@@ -65,6 +90,17 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
         if (collection == collections.end()) check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
         HEXAD_TRY(check.check_extents(owner, record->extents));
+        break;
+      }
+      case 't': {
+        const Result<CollectionId> collection = parse_totals_key(key);
+        const Result<CollectionTotals> totals = decode_totals(cursor->value());
+        if (!collection.ok() || !totals.ok()) {
+          check.find(subject,
+                     collection.ok() ? totals.error().message : collection.error().message);
+        } else {
+          check.note_totals(*collection, *totals);
+        }
         break;
       }
       case 'w': {
@@ -106,6 +142,13 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   state.view.reset();
   const Status index = parts_.index->verify();
   if (!index.ok()) check.find("index", index.error().message);
+  const std::vector<FsckCheck::WrongTotals> wrong = check.find_wrong_totals();
+  lock.unlock();
+  if (options.repair) {
+    for (const FsckCheck::WrongTotals& totals : wrong) {
+      check.report.findings[totals.finding].repaired = correct_totals(totals).ok();
+    }
+  }
   return std::move(check.report);
 }
 

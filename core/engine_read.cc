@@ -185,28 +185,38 @@ bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, M
   return !record.dropped();
 }
 
-Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
-                                  MutByteView out) {
-  const ObjectRecord& object = record.object;
+Status Engine::gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                            MutByteView out) {
+  const ObjectRecord& object = reader.record.object;
   HEXAD_ASSERT(offset + out.size() <= object.size);
-  const bool keep = cache_->enabled() && out.size() <= ReadCache::kLargestRead;
   const auto serial_of = [&](const CachedRecord& of) {
-    return keep && !of.dropped() ? of.serial : 0;
+    return reader.keep && !of.dropped() ? of.serial : 0;
   };
-  ReadGather gather(*reader_, *cache_);
   if (object.body == 0) {
-    HEXAD_TRY(gather.add(object.extents, serial_of(record), nullptr, offset, out));
-    return gather.finish();
+    return gather.add(object.extents, serial_of(reader.record), nullptr, offset, out);
   }
   for (std::uint64_t done = 0; done < out.size();) {
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
-    HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> page,
-                     find_page(view, object.body, static_cast<std::uint32_t>(at / kPageSpan)));
-    HEXAD_TRY(gather.add(page->page, serial_of(*page), page, at, out.subspan(done, length)));
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    if (reader.page == nullptr || reader.page_index != index) {
+      HEXAD_TRY_ASSIGN(reader.page, find_page(reader.view, object.body, index));
+      reader.page_index = index;
+    }
+    HEXAD_TRY(gather.add(reader.page->page, serial_of(*reader.page), reader.page, at,
+                         out.subspan(done, length)));
     done += length;
   }
+  return {};
+}
+
+Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
+                                  MutByteView out) {
+  const bool keep = cache_->enabled() && out.size() <= ReadCache::kLargestRead;
+  RangeReader reader{view, record, keep};
+  ReadGather gather(*reader_, *cache_);
+  HEXAD_TRY(gather_range(reader, gather, offset, out));
   return gather.finish();
 }
 
@@ -289,6 +299,7 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   stat.size = record.size;
   stat.version = record.version;
   stat.mtime = record.mtime;
+  stat.hint = static_cast<Hint>(record.hint);
   bool has_inline = false;
   bool has_packed = false;
   bool has_young = false;
@@ -355,6 +366,28 @@ Result<Attributes> Engine::attributes(std::string_view collection, std::string_v
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
   return record->object.attributes;
+}
+
+Result<bool> Engine::exists(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    if (found.record != nullptr) return found.record->exists;
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const auto record = find_cached(*state.view, collection, name);
+  if (!record.ok() && record.error().code == ErrorCode::kNotFound) return false;
+  HEXAD_TRY(record.status());
+  return true;
+}
+
+Result<std::optional<std::string>> Engine::attribute(std::string_view collection,
+                                                     std::string_view name,
+                                                     std::string_view attribute) {
+  HEXAD_TRY_ASSIGN(const Attributes all, attributes(collection, name));
+  const auto found = all.find(attribute);
+  if (found == all.end()) return std::optional<std::string>();
+  return std::optional<std::string>(found->second);
 }
 
 }  // namespace hexad::core

@@ -34,6 +34,27 @@ FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const 
   }
 }
 
+void FsckCheck::count_object(CollectionId collection, std::uint64_t size) {
+  CollectionTotals& counted = totals_[collection].counted;
+  ++counted.objects;
+  counted.bytes += size;
+}
+
+std::vector<FsckCheck::WrongTotals> FsckCheck::find_wrong_totals() {
+  std::vector<WrongTotals> wrong;
+  const auto text = [](const CollectionTotals& totals) {
+    return std::to_string(totals.objects) + " objects of " + std::to_string(totals.bytes) +
+           " bytes";
+  };
+  for (const auto& [collection, totals] : totals_) {
+    if (totals.recorded == totals.counted) continue;
+    wrong.push_back({report.findings.size(), collection, totals.recorded, totals.counted});
+    find("collection number " + std::to_string(collection),
+         "its totals say " + text(totals.recorded) + ", there are " + text(totals.counted));
+  }
+  return wrong;
+}
+
 Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
   for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
     switch (blob.placement) {

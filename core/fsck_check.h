@@ -8,6 +8,7 @@
 //   F5  a pack stripe has as many live bytes as blobs in it have together
 //   F6  deep: every cell verifies; re-encoding the data gives the parity
 //   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
+//   F8  the totals of a collection are the number and the sizes of its objects
 //
 // Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
 #pragma once
@@ -45,6 +46,19 @@ class FsckCheck {
   }
   // Errors: our own bugs. What a device says or has is a finding.
   Status check_extents(const std::string& owner, const ExtentList& extents);
+  // F8: objects and totals records, as they are met. After all of them find_wrong_totals(): each is
+  // a finding.
+  void count_object(CollectionId collection, std::uint64_t size);
+  void note_totals(CollectionId collection, const CollectionTotals& totals) {
+    totals_[collection].recorded = totals;
+  }
+  struct WrongTotals {
+    std::size_t finding = 0;  // which one
+    CollectionId collection = 0;
+    CollectionTotals recorded;
+    CollectionTotals counted;
+  };
+  std::vector<WrongTotals> find_wrong_totals();
   // After all extents.
   void check_packs();
   void check_leaks();  // F3
@@ -81,6 +95,11 @@ class FsckCheck {
   const PackChecker& pack_checker_;
   const LogBlobs& log_blobs_;
   Space& space_;
+  struct Totals {
+    CollectionTotals recorded;
+    CollectionTotals counted;
+  };
+  std::map<CollectionId, Totals> totals_;
   std::map<Place, Pack> packs_;
   std::map<Place, Owned> owned_;
 };

@@ -9,6 +9,7 @@ namespace {
 constexpr char kCollectionTag = 'c';
 constexpr char kMetaTag = 'm';
 constexpr char kObjectTag = 'o';
+constexpr char kTotalsTag = 't';
 constexpr char kWriterTag = 'w';
 constexpr char kPageTag = 'x';
 constexpr char kZoneTag = 'z';
@@ -58,6 +59,12 @@ std::string object_key(CollectionId collection, std::string_view name) {
 
 std::string object_prefix(CollectionId collection) { return object_key(collection, {}); }
 
+std::string totals_key(CollectionId collection) {
+  std::string key = tagged(kTotalsTag, 4);
+  append_be32(key, collection);
+  return key;
+}
+
 std::string writer_key(BodyId body) {
   std::string key = tagged(kWriterTag, 8);
   append_be64(key, body);
@@ -90,6 +97,11 @@ bool has_extents(std::string_view key) {
 Result<ObjectKey> parse_object_key(std::string_view key) {
   if (!has_named_shape(key, kObjectTag, 5)) return broken_key("object", key);
   return ObjectKey{read_be32(key, 1), key.substr(5)};
+}
+
+Result<CollectionId> parse_totals_key(std::string_view key) {
+  if (!has_shape(key, kTotalsTag, 5)) return broken_key("totals", key);
+  return read_be32(key, 1);
 }
 
 Result<PageKey> parse_page_key(std::string_view key) {

@@ -4,6 +4,7 @@
 //   'c' name                     collection record
 //   'm' text                     pool-wide values (counters, next ids)
 //   'o' be32 collection, name    object record
+//   't' be32 collection          totals of the collection
 //   'w' be64 body                a streamed writer that has not published yet
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
 //   'z' be32 zone                zone image; index only, never in the memtable
@@ -35,6 +36,7 @@ std::string collection_key(std::string_view name);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId collection, std::string_view name);
 std::string object_prefix(CollectionId collection);
+std::string totals_key(CollectionId collection);
 std::string writer_key(BodyId body);
 std::string page_key(BodyId body, std::uint32_t page);
 std::string page_prefix(BodyId body);
@@ -53,6 +55,7 @@ struct PageKey {
 };
 // Errors of all: kCorruption.
 Result<ObjectKey> parse_object_key(std::string_view key);
+Result<CollectionId> parse_totals_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);
 Result<std::uint32_t> parse_zone_key(std::string_view key);

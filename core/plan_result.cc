@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/units.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
 
@@ -25,9 +26,13 @@ void free_blobs(const ExtentList& before, const ExtentList& now, LogRecord& reco
   for (const Blob& blob : blobs_released(before, now)) add_death(record, blob);
 }
 
-// Gives up an object that was there before the transaction.
-Status release_object(PlanState& state, Content& content, Plan& plan) {
-  if (content.stored_body != 0 && content.record.size > kDoomedSize) {
+// Gives up an object that was there before the transaction. `pages_left`: that may still be freed
+// by the transaction itself.
+Status release_object(PlanState& state, Content& content, std::uint64_t& pages_left, Plan& plan) {
+  const std::uint64_t pages = divide_up(content.record.size, kPageSpan);
+  const bool doomed = content.record.size > kDoomedSize || pages > pages_left;
+  if (content.stored_body != 0 && !doomed) pages_left -= pages;
+  if (content.stored_body != 0 && doomed) {
     plan.record.images.push_back({writer_key(content.stored_body), std::string()});
     plan.doomed.push_back(content.stored_body);
     return {};
@@ -142,9 +147,10 @@ Status finish_plan(PlanState& state, const PlanContext& context,
     HEXAD_TRY(state.load_pages(*content));
     release_pages(*content, plan.record);
   }
+  std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {
     if (slot.original != nullptr && kept.count(slot.original.get()) == 0) {
-      HEXAD_TRY(release_object(state, *slot.original, plan));
+      HEXAD_TRY(release_object(state, *slot.original, pages_left, plan));
     }
     if (slot.current == nullptr) {
       if (slot.original != nullptr) plan.record.images.push_back({key, std::nullopt});

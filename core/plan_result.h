@@ -13,6 +13,8 @@ namespace hexad::core {
 // Larger removed objects are doomed: one image hands their pages to the background, which frees
 // them in records of bounded size. Below, the removing transaction frees them itself.
 inline constexpr std::uint64_t kDoomedSize = 64 * kPageSpan;  // bytes
+// Of all objects that a transaction removes; those that are left over are doomed, too.
+inline constexpr std::uint64_t kMaxReleasedPages = 1024;
 
 // Pages that the transaction cuts into too many pieces: noted in the plan when writing them anew
 // helps. Errors: kTooBig (it alone cuts a page into more pieces than a page may have).

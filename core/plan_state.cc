@@ -38,6 +38,22 @@ Result<CollectionId> PlanState::existing_collection(std::string_view name) {
   return slot->current->id;
 }
 
+Status PlanState::load(Slot& slot, std::string_view value) const {
+  HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, context_.shape));
+  auto content = std::make_shared<Content>();
+  content->stored_body = record.body;
+  if (record.body == 0) {
+    const ExtentList extents = resolved(std::move(record.extents));
+    content->pages[0] = Page{extents, extents, false};
+    content->all_pages = true;
+  }
+  record.extents.clear();
+  slot.original_size = record.size;
+  content->record = std::move(record);
+  slot.original = slot.current = std::move(content);
+  return {};
+}
+
 Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionId id, existing_collection(collection_name));
   std::string key = object_key(id, name);
@@ -47,21 +63,35 @@ Result<Slot*> PlanState::object(std::string_view collection_name, std::string_vi
     slot.collection = id;
     slot.name = name;
     HEXAD_TRY_ASSIGN(const auto value, source_.get(key));
-    if (value.has_value()) {
-      HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(*value, context_.shape));
-      auto content = std::make_shared<Content>();
-      content->stored_body = record.body;
-      if (record.body == 0) {
-        const ExtentList extents = resolved(std::move(record.extents));
-        content->pages[0] = Page{extents, extents, false};
-        content->all_pages = true;
-      }
-      record.extents.clear();
-      content->record = std::move(record);
-      slot.original = slot.current = std::move(content);
-    }
+    if (value.has_value()) HEXAD_TRY(load(slot, *value));
   }
   return &slot;
+}
+
+Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string_view from,
+                                            std::string_view to, std::uint64_t limit) {
+  const std::string prefix = object_prefix(collection);
+  const std::string first = object_key(collection, from);
+  const std::string end = to.empty() ? *prefix_end(prefix) : object_key(collection, to);
+  std::vector<Slot*> found;
+  if (end <= first) return found;
+  std::uint64_t looked_at = 0;
+  const PlanSource::Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+    if (key >= end || looked_at == limit) return false;
+    const auto [it, fresh] = objects_.try_emplace(std::string(key));
+    if (!fresh) return true;
+    HEXAD_TRY_ASSIGN(const ObjectKey parsed, parse_object_key(key));
+    it->second.collection = collection;
+    it->second.name = parsed.name;
+    HEXAD_TRY(load(it->second, value));
+    ++looked_at;
+    return true;
+  };
+  HEXAD_TRY(source_.scan_from(prefix, first, take));
+  for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
+    if (it->second.current != nullptr) found.push_back(&it->second);
+  }
+  return found;
 }
 
 Result<Slot*> PlanState::existing_object(const TransactionOp& op) {

@@ -36,6 +36,7 @@ struct Slot {
   CollectionId collection = 0;
   std::string name;
   std::shared_ptr<Content> original;  // null: absent
+  std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
   std::shared_ptr<Content> current;
 };
 
@@ -59,6 +60,11 @@ class PlanState {
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
   // The content to change, made when the object is missing.
   Result<Content*> writable(const TransactionOp& op);
+  // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
+  // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
+  // when ops have touched some.
+  Result<std::vector<Slot*>> range(CollectionId collection, std::string_view from,
+                                   std::string_view to, std::uint64_t limit);
   Result<Page*> page(Content& content, std::uint32_t index);
   // Every page of the object from `from` on, for whoever removes or cuts it.
   Status load_pages(Content& content, std::uint32_t from = 0);
@@ -71,6 +77,8 @@ class PlanState {
 
  private:
   ExtentList resolved(ExtentList extents) const;
+  // Fills a fresh slot with what the metadata has under its key.
+  Status load(Slot& slot, std::string_view value) const;
 
   const PlanContext& context_;
   PlanSource& source_;

@@ -4,8 +4,10 @@
 
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/plan_guards.h"
 #include "core/plan_result.h"
 #include "core/plan_state.h"
+#include "core/plan_totals.h"
 #include "core/staged_object.h"
 
 namespace hexad::core {
@@ -23,7 +25,8 @@ class Planner {
         state_(context, source) {}
 
   Result<Plan> run() {
-    HEXAD_TRY(check_guards());
+    HEXAD_TRY(check_guards(transaction_, prepared_, state_, plan_));
+    if (!plan_.redo.empty()) return std::move(plan_);
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
     }
@@ -34,42 +37,12 @@ class Planner {
       Encoder(value).le32(next_collection_);
       plan_.record.images.push_back({meta_key(kNextCollection), std::move(value)});
     }
+    HEXAD_TRY(plan_totals(state_, source_, plan_));
     HEXAD_TRY(finish_plan(state_, context_, adopted_, plan_));
     return std::move(plan_);
   }
 
  private:
-  // --- guards: all of them first, before any change ---
-
-  Status check_guards() {
-    for (const TransactionOp& op : transaction_.ops()) {
-      const bool guard = op.kind == OpKind::kExpectAbsent || op.kind == OpKind::kExpectExists ||
-                         op.kind == OpKind::kExpectVersion;
-      if (!guard) continue;
-      std::shared_ptr<Content> found;
-      HEXAD_TRY_ASSIGN(const CollectionSlot* slot, state_.collection(op.collection));
-      if (slot->current.has_value()) {
-        HEXAD_TRY_ASSIGN(const Slot* object_slot, state_.object(op.collection, op.name));
-        found = object_slot->current;
-      }
-      const auto conflict = [&](const std::string& what) {
-        return Error{ErrorCode::kConflict, object_text(op) + what,
-                     "Read the object again and retry."};
-      };
-      if (op.kind == OpKind::kExpectAbsent && found != nullptr) {
-        return conflict(" was expected to be absent and exists");
-      }
-      if (op.kind != OpKind::kExpectAbsent && found == nullptr) {
-        return conflict(" was expected to exist and does not");
-      }
-      if (op.kind == OpKind::kExpectVersion && found->record.version != op.offset) {
-        return conflict(" has version " + std::to_string(found->record.version) + ", expected " +
-                        std::to_string(op.offset));
-      }
-    }
-    return {};
-  }
-
   // --- ops ---
 
   Status apply(const TransactionOp& op, std::size_t index) {
@@ -78,6 +51,9 @@ class Planner {
         return create_collection(op);
       case OpKind::kRemoveCollection:
         return remove_collection(op);
+      case OpKind::kSetPolicy:
+      case OpKind::kSetQuota:
+        return set_collection(op);
       case OpKind::kTouch:
         return writable_only(op);
       case OpKind::kCreate:
@@ -98,6 +74,14 @@ class Planner {
         return set_attr(op);
       case OpKind::kRemoveAttr:
         return remove_attr(op);
+      case OpKind::kSetAttrs:
+        return set_attrs(op);
+      case OpKind::kRemoveAttrs:
+        return remove_attrs(op);
+      case OpKind::kRemoveRange:
+        return remove_range(op);
+      case OpKind::kSetHint:
+        return set_hint(op);
       case OpKind::kRename:
         return rename(op);
       case OpKind::kPublish:
@@ -105,6 +89,9 @@ class Planner {
       case OpKind::kExpectAbsent:
       case OpKind::kExpectExists:
       case OpKind::kExpectVersion:
+      case OpKind::kExpectAttr:
+      case OpKind::kExpectAttrAbsent:
+      case OpKind::kExpectBytes:
         return {};
     }
     return Error{ErrorCode::kInvalidArgument, "unknown op in a transaction", ""};
@@ -155,6 +142,17 @@ class Planner {
     return {};
   }
 
+  Status set_collection(const TransactionOp& op) {
+    HEXAD_TRY(state_.existing_collection(op.collection).status());
+    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
+    if (op.kind == OpKind::kSetPolicy) {
+      slot->current->compression = op.policy;
+    } else {
+      slot->current->quota = op.quota;
+    }
+    return {};
+  }
+
   Status writable_only(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
     if (slot->current != nullptr) return {};  // touch never changes an existing object
@@ -172,7 +170,7 @@ class Planner {
   Status put(const TransactionOp& op, const PreparedOp& prepared) {
     HEXAD_TRY_ASSIGN(Content * content, emptied(op));
     content->record.size = op.payload.size();
-    content->record.hint = static_cast<std::uint8_t>(op.hint);
+    if (op.hint != Hint::kNone) content->record.hint = static_cast<std::uint16_t>(op.hint);
     return place(*content, prepared);
   }
 
@@ -243,15 +241,35 @@ class Planner {
     return {};
   }
 
-  Status set_attr(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(Slot * slot, state_.existing_object(op));
-    return set_attribute(op, *slot->current, op.other, std::string(as_text(op.payload)));
+  Status remove_range(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const CollectionId id, state_.existing_collection(op.collection));
+    const std::uint64_t room = kMaxRangeRemovals - range_removals_;
+    HEXAD_TRY_ASSIGN(const std::vector<Slot*> slots, state_.range(id, op.name, op.other, room + 1));
+    if (slots.size() > room) {
+      return Error{ErrorCode::kTooBig,
+                   "collection " + printable(op.collection) + ": the ranges hold more than " +
+                       std::to_string(kMaxRangeRemovals) +
+                       " objects, the most that one transaction removes by range",
+                   "Remove them in several transactions: list() gives the names to end at."};
+    }
+    range_removals_ += slots.size();
+    for (Slot* slot : slots) slot->current.reset();
+    return {};
   }
 
-  Status set_attribute(const TransactionOp& op, Content& content, const std::string& name,
-                       std::string value) {
-    content.changed = true;
-    content.record.attributes[name] = std::move(value);
+  Status set_attr(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(Slot * slot, state_.existing_object(op));
+    return set_attributes(op, *slot->current, {{op.other, std::string(as_text(op.payload))}});
+  }
+
+  Status set_attrs(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(Slot * slot, state_.existing_object(op));
+    return set_attributes(op, *slot->current, op.attributes);
+  }
+
+  Status set_attributes(const TransactionOp& op, Content& content, const Attributes& attributes) {
+    if (!attributes.empty()) content.changed = true;
+    for (const auto& [name, value] : attributes) content.record.attributes[name] = value;
     std::uint64_t bytes = 0;
     for (const auto& [key, text] : content.record.attributes) bytes += key.size() + text.size();
     if (bytes > kMaxAttributeBytes) {
@@ -266,6 +284,23 @@ class Planner {
   Status remove_attr(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.existing_object(op));
     if (slot->current->record.attributes.erase(op.other) > 0) slot->current->changed = true;
+    return {};
+  }
+
+  Status remove_attrs(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
+    if (slot->current == nullptr || slot->current->record.attributes.empty()) return {};
+    slot->current->record.attributes.clear();
+    slot->current->changed = true;
+    return {};
+  }
+
+  Status set_hint(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
+    const auto hint = static_cast<std::uint16_t>(op.hint);
+    if (slot->current == nullptr || slot->current->record.hint == hint) return {};
+    slot->current->record.hint = hint;
+    slot->current->changed = true;
     return {};
   }
 
@@ -290,10 +325,8 @@ class Planner {
     HEXAD_TRY_ASSIGN(Content * content, emptied(op));
     HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
     content->record.size = staged.size;
-    content->record.hint = static_cast<std::uint8_t>(staged.hint);
-    for (const auto& [name, value] : staged.attributes) {
-      HEXAD_TRY(set_attribute(op, *content, name, value));
-    }
+    if (staged.hint != Hint::kNone) content->record.hint = static_cast<std::uint16_t>(staged.hint);
+    HEXAD_TRY(set_attributes(op, *content, staged.attributes));
     // The old pages have other keys: release them now, and take the writer's body over.
     release_pages(*content, plan_.record);
     content->pages.clear();
@@ -381,10 +414,18 @@ class Planner {
   PlanState state_;
   std::vector<std::shared_ptr<Content>> adopted_;  // that took over the body of a writer
   CollectionId next_collection_ = 0;               // 0: not needed so far
+  std::uint64_t range_removals_ = 0;               // objects
   Plan plan_;
 };
 
 }  // namespace
+
+Status PlanSource::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
+  return scan(prefix, [&](std::string_view key, std::string_view value) -> Result<bool> {
+    if (key < from) return true;
+    return visit(key, value);
+  });
+}
 
 Result<Plan> plan_transaction(const Transaction& transaction, const PreparedOps& prepared,
                               const PlanContext& context, PlanSource& source) {

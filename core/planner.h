@@ -33,6 +33,9 @@ class PlanSource {
   // Calls `visit` for the keys that begin with `prefix`, ascending, until it returns false.
   using Visit = std::function<Result<bool>(std::string_view key, std::string_view value)>;
   virtual Status scan(std::string_view prefix, const Visit& visit) = 0;
+  // The same for those at or behind `from`. This one skips what is before; a source that can seek
+  // does better.
+  virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
 };
 
 struct PlanContext {
@@ -65,6 +68,8 @@ struct BlobOwner {
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
+  // Images of the collections' totals, which the caller adds to the record.
+  std::vector<PostImage> totals;
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
   // Not empty: write these pages anew, in one piece each, and plan once more.
   std::vector<CrowdedPage> crowded;

@@ -4,21 +4,17 @@
 
 namespace hexad::core {
 
-namespace {
-
-compression::Hint to_compression(Hint hint) {
-  switch (hint) {
-    case Hint::kCompressible:
-      return compression::Hint::kCompressible;
-    case Hint::kIncompressible:
-      return compression::Hint::kIncompressible;
-    case Hint::kNone:
-      break;
-  }
+compression::Hint compression_hint(Hint hint) {
+  if (has_hint(hint, Hint::kCompressible)) return compression::Hint::kCompressible;
+  if (has_hint(hint, Hint::kIncompressible)) return compression::Hint::kIncompressible;
   return compression::Hint::kNone;
 }
 
-}  // namespace
+bool needs_preparing(const TransactionOp& op) {
+  if (op.payload.empty()) return false;
+  return op.kind == OpKind::kPut || op.kind == OpKind::kWrite || op.kind == OpKind::kAppend ||
+         op.kind == OpKind::kExpectBytes;
+}
 
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
@@ -35,7 +31,7 @@ Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payloa
     if (all_inline) {
       piece.bytes.assign(as_text(part));
     } else {
-      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, to_compression(hint), policy));
+      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, compression_hint(hint), policy));
     }
     done += piece.length;
     prepared.pieces.push_back(std::move(piece));

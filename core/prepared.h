@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "base/error.h"
@@ -20,21 +21,37 @@ struct PayloadPiece {
   PreparedBlob prepared;  // else; `where` is filled in by the sequencer
 };
 
+// What an object showed where an expect_bytes wants to see its bytes.
+struct ComparedBytes {
+  Lsn version = 0;  // of the object that was compared; 0: there was none
+  bool equal = false;
+  std::uint64_t differs_at = 0;  // where first, from the start of the object; when not equal
+};
+
 struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
   std::vector<PayloadPiece> pieces;
+  ComparedBytes compared;  // of an expect_bytes
+  // What a set_hint() before it in the transaction says about the object.
+  std::optional<Hint> told;
 };
 
-// What an op needs done again: an append whose object has grown meanwhile, or small writes that
-// have outgrown inline extents.
+// What an op needs done again: an append whose object has grown meanwhile, small writes that have
+// outgrown inline extents, or an expect_bytes whose object has changed.
 struct Redo {
   std::size_t op = 0;
   std::uint64_t base = 0;
   bool never_inline = false;
 };
 
-// One per op of the transaction, empty for ops without payload.
+// One per op of the transaction, empty for ops that nothing is prepared for.
 using PreparedOps = std::vector<PreparedOp>;
+
+// The part of an object's hints that compression knows.
+compression::Hint compression_hint(Hint hint);
+
+// Whether something is: ops that bring data, and guards that need some read.
+bool needs_preparing(const TransactionOp& op);
 
 // Cuts `payload` at page boundaries for `base` and prepares the pieces. Payloads of at most
 // kInlineLimit bytes become inline pieces, unless `never_inline`.

@@ -14,6 +14,7 @@ constexpr std::uint8_t kObjectKind = 0x01;
 constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
 constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
+constexpr std::uint8_t kTotalsKind = 0x07;
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
@@ -21,8 +22,12 @@ constexpr std::uint8_t kIsPaged = 0x02;
 constexpr unsigned kHintShift = 2;
 constexpr std::uint8_t kHintMask = 0x0c;
 constexpr std::uint8_t kHasYoung = 0x10;
-constexpr std::uint8_t kUnusedFlags = 0xe0;
-constexpr std::uint8_t kMaxHint = 2;
+constexpr std::uint8_t kHasMoreHints = 0x20;
+constexpr std::uint8_t kUnusedFlags = 0xc0;
+
+// Hints about compression stand in the flags, the others behind the time.
+constexpr unsigned kMoreHintsShift = 2;
+constexpr std::uint16_t kCompressionHints = 0x03;
 
 constexpr std::size_t kMaxAttributeName = 255;
 constexpr std::uint64_t kMax32 = 0xffffffff;
@@ -78,6 +83,7 @@ Head decode_head(Decoder& in) {
   if ((head.flags & kUnusedFlags) != 0) in.fail();
   head.summary.version = in.varint();
   head.summary.size = in.varint_up_to(kMaxObjectSize);
+  head.summary.compression_hint = (head.flags & kHintMask) >> kHintShift;
   return head;
 }
 
@@ -92,20 +98,23 @@ std::uint64_t RecordShape::packed_block_sums(std::uint32_t stored) const {
 }
 
 std::string encode_object(const ObjectRecord& record, const RecordShape& shape) {
-  HEXAD_ASSERT(record.size <= kMaxObjectSize && record.hint <= kMaxHint);
+  HEXAD_ASSERT(record.size <= kMaxObjectSize && is_valid(static_cast<Hint>(record.hint)));
   HEXAD_ASSERT(record.body == 0 || record.extents.empty());
   HEXAD_ASSERT(record.extents.empty() || record.extents.back().end() <= record.size);
   std::string value;
   Encoder out(value);
   out.u8(kObjectKind);
-  std::uint8_t flags = static_cast<std::uint8_t>(record.hint << kHintShift);
+  auto flags = static_cast<std::uint8_t>((record.hint & kCompressionHints) << kHintShift);
+  const unsigned more_hints = record.hint >> kMoreHintsShift;
   if (!record.attributes.empty()) flags |= kHasAttributes;
   if (record.body != 0) flags |= kIsPaged;
   if (any_young(record.extents)) flags |= kHasYoung;
+  if (more_hints != 0) flags |= kHasMoreHints;
   out.u8(flags);
   out.varint(record.version);
   out.varint(record.size);
   out.le64(static_cast<std::uint64_t>(record.mtime));
+  if (more_hints != 0) out.varint(more_hints);
   if (!record.attributes.empty()) encode_attributes(out, record.attributes);
   if (record.body != 0) {
     out.varint(record.body >> 32);
@@ -123,8 +132,13 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   record.version = head.summary.version;
   record.size = head.summary.size;
   record.mtime = static_cast<std::int64_t>(in.le64());
-  record.hint = static_cast<std::uint8_t>((head.flags & kHintMask) >> kHintShift);
-  if (record.hint > kMaxHint) in.fail();
+  record.hint = head.summary.compression_hint;
+  if ((head.flags & kHasMoreHints) != 0) {
+    const std::uint64_t more = in.varint_up_to(0xff);
+    if (more == 0) in.fail();  // none has no flag
+    record.hint |= static_cast<std::uint16_t>(more << kMoreHintsShift);
+  }
+  if (!is_valid(static_cast<Hint>(record.hint))) in.fail();
   if ((head.flags & kHasAttributes) != 0) record.attributes = decode_attributes(in);
   HEXAD_TRY(in.check("object record"));
   if ((head.flags & kIsPaged) != 0) {
@@ -167,7 +181,32 @@ std::string encode_collection(const CollectionRecord& record) {
   out.u8(kCollectionKind);
   out.varint(record.id);
   compression::encode_policy(out, record.compression);
+  if (record.quota != Quota{}) {
+    out.varint(record.quota.objects);
+    out.varint(record.quota.bytes);
+  }
   return value;
+}
+
+std::string encode_totals(const CollectionTotals& totals) {
+  HEXAD_ASSERT(totals.objects > 0 && totals.bytes <= kMaxCollectionBytes);
+  std::string value;
+  Encoder out(value);
+  out.u8(kTotalsKind);
+  out.varint(totals.objects);
+  out.varint(totals.bytes);
+  return value;
+}
+
+Result<CollectionTotals> decode_totals(std::string_view value) {
+  Decoder in(value);
+  CollectionTotals totals;
+  if (in.u8() != kTotalsKind) in.fail();
+  totals.objects = in.varint();
+  totals.bytes = in.varint_up_to(kMaxCollectionBytes);
+  if (totals.objects == 0) in.fail();  // none has no record
+  HEXAD_TRY(in.finish("totals of a collection"));
+  return totals;
 }
 
 Result<CollectionRecord> decode_collection(std::string_view value) {
@@ -177,6 +216,11 @@ Result<CollectionRecord> decode_collection(std::string_view value) {
   record.id = static_cast<CollectionId>(in.varint_up_to(kMax32));
   HEXAD_TRY(in.check("collection record"));
   HEXAD_TRY_ASSIGN(record.compression, compression::decode_policy(in));
+  if (in.remaining() > 0) {
+    record.quota.objects = in.varint();
+    record.quota.bytes = in.varint();
+    if (record.quota == Quota{}) in.fail();  // none has no fields
+  }
   HEXAD_TRY(in.finish("collection record"));
   return record;
 }

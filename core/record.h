@@ -109,7 +109,7 @@ struct ObjectRecord {
   Lsn version = 0;
   std::uint64_t size = 0;
   std::int64_t mtime = 0;  // nanoseconds since 1970
-  std::uint8_t hint = 0;   // of the last put
+  std::uint16_t hint = 0;  // flags of Hint
   Attributes attributes;
   BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
   ExtentList extents;
@@ -120,8 +120,18 @@ struct ObjectRecord {
 struct CollectionRecord {
   CollectionId id = 0;
   compression::Policy compression;
+  Quota quota = {};
 
   bool operator==(const CollectionRecord&) const = default;
+};
+
+// What a collection holds; in a record of its own, which every transaction that changes it writes.
+// An empty collection has none.
+struct CollectionTotals {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // the sizes of all objects, at most kMaxCollectionBytes
+
+  bool operator==(const CollectionTotals&) const = default;
 };
 
 // How many cells and what checksum: the context that records leave out because the label has it.
@@ -146,6 +156,7 @@ inline constexpr std::uint32_t kMaxCellBytes = 4 * kPageSpan;
 std::string encode_object(const ObjectRecord& record, const RecordShape& shape);
 std::string encode_page(const ExtentList& extents, const RecordShape& shape);
 std::string encode_collection(const CollectionRecord& record);
+std::string encode_totals(const CollectionTotals& totals);  // precondition: not empty
 // Errors: kCorruption, kUnsupported (a compression setting that this version does not know);
 // survive any input. A value that decodes encodes to the same bytes. `page` checks that the extents
 // lie in that page.
@@ -153,10 +164,12 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
 Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);
-// Only the fields that listing needs.
+Result<CollectionTotals> decode_totals(std::string_view value);
+// Only the fields that listing needs, and what stands with them.
 struct ObjectSummary {
   Lsn version = 0;
   std::uint64_t size = 0;
+  std::uint16_t compression_hint = 0;  // those two flags of Hint
 };
 Result<ObjectSummary> decode_summary(std::string_view value);
 // Whether an encoded object or page has an extent with a young blob: such a value may not enter the

@@ -60,16 +60,46 @@ Result<std::uint64_t> Store::read(std::string_view collection, std::string_view 
                                   std::uint64_t offset, MutByteView into) {
   return engine_->read(collection, name, offset, into);
 }
+Result<Bytes> Store::read_ranges(std::string_view collection, std::string_view name,
+                                 std::span<const ByteRange> ranges) {
+  return engine_->read_ranges(collection, name, ranges);
+}
+Status Store::read_ranges(std::string_view collection, std::string_view name,
+                          std::span<RangeInto> ranges) {
+  return engine_->read_ranges(collection, name, ranges);
+}
+Result<std::vector<ByteRange>> Store::extents(std::string_view collection, std::string_view name,
+                                              const ByteRange& range) {
+  return engine_->extents(collection, name, range);
+}
+Result<RangeChecksum> Store::checksum(std::string_view collection, std::string_view name,
+                                      const ByteRange& range, ChecksumType type) {
+  return engine_->checksum(collection, name, range, type);
+}
+Result<bool> Store::exists(std::string_view collection, std::string_view name) {
+  return engine_->exists(collection, name);
+}
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
   return engine_->stat(collection, name);
 }
 Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
   return engine_->attributes(collection, name);
 }
+Result<std::optional<std::string>> Store::attribute(std::string_view collection,
+                                                    std::string_view name,
+                                                    std::string_view attribute) {
+  return engine_->attribute(collection, name, attribute);
+}
 Result<ListPage> Store::list(std::string_view collection, const ListOptions& options) {
   return engine_->list(collection, options);
 }
 Result<std::vector<CollectionInfo>> Store::collections() { return engine_->collections(); }
+Result<CollectionInfo> Store::collection(std::string_view name) {
+  return engine_->collection(name);
+}
+Result<CollectionUsage> Store::collection_usage(std::string_view name) {
+  return engine_->collection_usage(name);
+}
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
                                                          std::string_view name, Hint hint) {

@@ -5,10 +5,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/checksum.h"
 #include "core/commit_awaiter.h"
 #include "core/commit_callback.h"
 #include "core/commit_options.h"
@@ -72,8 +75,31 @@ class Store {
   // Up to into.size() bytes from `offset`; fewer at the end of the object, 0 behind it.
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
+  // Any number of ranges, 100,000 and more, of one version of the object: in any order, empty ones
+  // and overlapping ones too. Their blocks are read once, all those of 8 MiB together.
+  // One after the other; what lies behind the end of the object is left out. Also kTooBig, over
+  // kMaxGetSize in all.
+  Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
+                            std::span<const ByteRange> ranges);
+  // Each into its own memory; fills in how much was there. After an error what was read counts for
+  // nothing.
+  Status read_ranges(std::string_view collection, std::string_view name,
+                     std::span<RangeInto> ranges);
+  // Which parts of the range hold data, inside the object's size; the rest of it are holes, which
+  // read as zeros. Ascending, a gap apart. Zeros that were written are data. Cost: with the pages
+  // of the range that hold any.
+  Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
+                                         const ByteRange& range = {0, kMaxObjectSize});
+  // Of the range's bytes, holes as zeros, up to the object's end. Reads it all, in bounded memory.
+  Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
+                                 const ByteRange& range, ChecksumType type = ChecksumType::kCrc32c);
+  // False also when the collection does not exist, and for names that no object can have.
+  Result<bool> exists(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  // One of them; nothing: the object has none of that name. kNotFound: there is no such object.
+  Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
+                                               std::string_view attribute);
   // A page of the names of a collection. One state per page; the next page is of a state of its
   // own, as late as it is asked for: a state held over many pages would hold up checkpoints.
   // Cost: the entries of the page, and one seek per common prefix, however many names lie below.
@@ -82,7 +108,11 @@ class Store {
   // of them asks for a checkpoint. Errors: kNotFound (the collection), kInvalidArgument (a text of
   // more than kMaxNameSize bytes), kIo.
   Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
+  // By name. Cost: with the number of collections, not of objects.
   Result<std::vector<CollectionInfo>> collections();
+  Result<CollectionInfo> collection(std::string_view name);
+  // One pass over the collection's objects, of one state.
+  Result<CollectionUsage> collection_usage(std::string_view name);
 
   // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer).
   Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,

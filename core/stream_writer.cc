@@ -16,8 +16,6 @@ constexpr std::uint64_t kWritersPerRecord = 8;
 // Of one stripe in a record: its place and the framing of the sums.
 constexpr std::uint64_t kProofBytes = 32;
 
-compression::Hint to_compression(Hint hint) { return static_cast<compression::Hint>(hint); }
-
 void give_back(Engine& engine, const StagedObject& staged) {
   for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
   // Should this fail, the next opening takes the pages back.
@@ -32,6 +30,7 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   HEXAD_TRY(engine.writable());
   Transaction check;  // the argument rules are the transaction's
   check.touch(collection, name);
+  check.set_hint(collection, name, hint);
   HEXAD_TRY(check.problem());
   HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
   HEXAD_TRY_ASSIGN(const CollectionRecord record, engine.find_collection(*state.view, collection));
@@ -40,8 +39,11 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   staged->name = name;
   staged->hint = hint;
   staged->body = engine.new_body();
+  if (hint == Hint::kNone) {
+    HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
+  }
   return std::unique_ptr<StreamWriter>(
-      new StreamWriter(engine, std::move(staged), record.compression));
+      new StreamWriter(engine, std::move(staged), record.compression, compression_hint(hint)));
 }
 
 StreamWriter::~StreamWriter() {
@@ -90,8 +92,7 @@ Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
 
 // The whole object is in the buffer: it goes the way of a put, unless it needs a stripe of its own.
 Status StreamWriter::stage_small() {
-  HEXAD_TRY_ASSIGN(PreparedBlob prepared,
-                   engine_.preparer().prepare(buffer_, to_compression(staged_->hint), policy_));
+  HEXAD_TRY_ASSIGN(PreparedBlob prepared, engine_.preparer().prepare(buffer_, hint_, policy_));
   if (!prepared.is_young()) return write_page();
   PayloadPiece piece;
   piece.length = buffer_.size();
@@ -108,8 +109,8 @@ Status StreamWriter::write_page() {
   flight->page = page;
   flight->extent.offset = std::uint64_t{page} * kPageSpan;
   flight->extent.length = buffer_.size();
-  Result<PreparedBlob> prepared = engine_.preparer().prepare(
-      buffer_, to_compression(staged_->hint), policy_, BlobPreparer::Form::kOwnStripe);
+  Result<PreparedBlob> prepared =
+      engine_.preparer().prepare(buffer_, hint_, policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
   flight->prepared = std::move(prepared).value();
   buffer_.clear();

@@ -41,8 +41,8 @@ class StreamWriter {
   };
 
   StreamWriter(Engine& engine, std::shared_ptr<StagedObject> staged,
-               const compression::Policy& policy)
-      : engine_(engine), staged_(std::move(staged)), policy_(policy) {}
+               const compression::Policy& policy, compression::Hint hint)
+      : engine_(engine), staged_(std::move(staged)), policy_(policy), hint_(hint) {}
 
   Status fail(const Error& error);
   Status write_page();
@@ -54,6 +54,7 @@ class StreamWriter {
   Engine& engine_;
   std::shared_ptr<StagedObject> staged_;  // null: taken
   compression::Policy policy_;
+  compression::Hint hint_;  // what holds for the data
   std::uint64_t size_ = 0;
   Bytes buffer_;                    // of the page being filled
   std::uint64_t staged_bytes_ = 0;  // that staged_->pages and stripes take in a record, about

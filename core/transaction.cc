@@ -43,12 +43,31 @@ std::string_view op_name(OpKind kind) {
       return "expect_exists";
     case OpKind::kExpectVersion:
       return "expect_version";
+    case OpKind::kExpectAttr:
+      return "expect_attr";
+    case OpKind::kExpectAttrAbsent:
+      return "expect_attr_absent";
+    case OpKind::kExpectBytes:
+      return "expect_bytes";
+    case OpKind::kSetAttrs:
+      return "set_attrs";
+    case OpKind::kRemoveAttrs:
+      return "remove_attrs";
+    case OpKind::kRemoveRange:
+      return "remove_range";
+    case OpKind::kSetHint:
+      return "set_hint";
+    case OpKind::kSetPolicy:
+      return "set_policy";
+    case OpKind::kSetQuota:
+      return "set_quota";
   }
   return "operation";
 }
 
 bool is_about_collection(OpKind kind) {
-  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection;
+  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection ||
+         kind == OpKind::kSetPolicy || kind == OpKind::kSetQuota;
 }
 
 // "put of collection/object": where in a transaction of thousands the caller has to look.
@@ -68,6 +87,14 @@ Status check_name_size(const TransactionOp& op, std::string_view what, std::size
                "Names have 1 to " + std::to_string(limit) + " bytes."};
 }
 
+Status check_hint(const TransactionOp& op) {
+  if (is_valid(op.hint)) return ok_status();
+  return Error{ErrorCode::kInvalidArgument,
+               subject(op) + ": the hints " + std::to_string(static_cast<unsigned>(op.hint)) +
+                   " are unknown, or exclude each other",
+               "An object is compressible or incompressible, short-lived or long-lived."};
+}
+
 Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t length) {
   if (offset <= kMaxObjectSize && length <= kMaxObjectSize - offset) return ok_status();
   return Error{ErrorCode::kTooBig, subject(op) + ": the range of " + std::to_string(length) +
@@ -77,6 +104,20 @@ Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t 
 }
 
 }  // namespace
+
+bool is_guard(OpKind kind) {
+  switch (kind) {
+    case OpKind::kExpectAbsent:
+    case OpKind::kExpectExists:
+    case OpKind::kExpectVersion:
+    case OpKind::kExpectAttr:
+    case OpKind::kExpectAttrAbsent:
+    case OpKind::kExpectBytes:
+      return true;
+    default:
+      return false;
+  }
+}
 
 Transaction::Transaction() = default;
 Transaction::~Transaction() = default;
@@ -99,7 +140,9 @@ TransactionOp& Transaction::add(OpKind kind, std::string_view collection, std::s
   op.collection = collection;
   op.name = name;
   check(check_name_size(op, "collection", collection.size(), kMaxNameSize));
-  if (!is_about_collection(kind)) check(check_name_size(op, "object", name.size(), kMaxNameSize));
+  if (!is_about_collection(kind) && kind != OpKind::kRemoveRange) {
+    check(check_name_size(op, "object", name.size(), kMaxNameSize));
+  }
   return op;
 }
 
@@ -124,6 +167,17 @@ void Transaction::remove_collection(std::string_view collection) {
   add(OpKind::kRemoveCollection, collection, {});
 }
 
+void Transaction::set_policy(std::string_view collection, const compression::Policy& policy) {
+  TransactionOp& op = add(OpKind::kSetPolicy, collection, {});
+  op.policy = policy;
+  const Status valid = compression::validate(policy);
+  if (!valid.ok()) check(valid.error().with_context(subject(op)));
+}
+
+void Transaction::set_quota(std::string_view collection, const Quota& quota) {
+  add(OpKind::kSetQuota, collection, {}).quota = quota;
+}
+
 void Transaction::touch(std::string_view collection, std::string_view name) {
   add(OpKind::kTouch, collection, name);
 }
@@ -136,6 +190,7 @@ void Transaction::put(std::string_view collection, std::string_view name, ByteVi
                       Hint hint) {
   TransactionOp& op = add(OpKind::kPut, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -149,6 +204,7 @@ void Transaction::put_borrowed(std::string_view collection, std::string_view nam
                                Hint hint) {
   TransactionOp& op = add(OpKind::kPut, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kBorrowed);
 }
@@ -158,6 +214,7 @@ void Transaction::write(std::string_view collection, std::string_view name, std:
   TransactionOp& op = add(OpKind::kWrite, collection, name);
   op.offset = offset;
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, offset, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -166,6 +223,7 @@ void Transaction::append(std::string_view collection, std::string_view name, Byt
                          Hint hint) {
   TransactionOp& op = add(OpKind::kAppend, collection, name);
   op.hint = hint;
+  check(check_hint(op));
   check(check_range(op, 0, data.size()));
   add_payload(op, data, Payload::kCopied);
 }
@@ -188,6 +246,15 @@ void Transaction::remove(std::string_view collection, std::string_view name) {
   add(OpKind::kRemove, collection, name);
 }
 
+void Transaction::remove_range(std::string_view collection, std::string_view from,
+                               std::string_view to) {
+  TransactionOp& op = add(OpKind::kRemoveRange, collection, from);
+  op.other = to;
+  for (const std::string_view bound : {from, to}) {
+    if (!bound.empty()) check(check_name_size(op, "bound", bound.size(), kMaxNameSize));
+  }
+}
+
 void Transaction::set_attr(std::string_view collection, std::string_view name,
                            std::string_view attribute, std::string_view value) {
   TransactionOp& op = add(OpKind::kSetAttr, collection, name);
@@ -201,6 +268,26 @@ void Transaction::remove_attr(std::string_view collection, std::string_view name
   TransactionOp& op = add(OpKind::kRemoveAttr, collection, name);
   op.other = attribute;
   check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+}
+
+void Transaction::set_attrs(std::string_view collection, std::string_view name,
+                            const Attributes& attributes) {
+  TransactionOp& op = add(OpKind::kSetAttrs, collection, name);
+  op.attributes = attributes;
+  for (const auto& [attribute, value] : attributes) {
+    check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+    payload_bytes_ += value.size();
+  }
+}
+
+void Transaction::remove_attrs(std::string_view collection, std::string_view name) {
+  add(OpKind::kRemoveAttrs, collection, name);
+}
+
+void Transaction::set_hint(std::string_view collection, std::string_view name, Hint hint) {
+  TransactionOp& op = add(OpKind::kSetHint, collection, name);
+  op.hint = hint;
+  check(check_hint(op));
 }
 
 void Transaction::rename(std::string_view collection, std::string_view from,
@@ -222,6 +309,29 @@ void Transaction::expect_exists(std::string_view collection, std::string_view na
 
 void Transaction::expect_version(std::string_view collection, std::string_view name, Lsn version) {
   add(OpKind::kExpectVersion, collection, name).offset = version;
+}
+
+void Transaction::expect_attr(std::string_view collection, std::string_view name,
+                              std::string_view attribute, std::string_view value) {
+  TransactionOp& op = add(OpKind::kExpectAttr, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  add_payload(op, as_bytes(value), Payload::kCopied);
+}
+
+void Transaction::expect_attr_absent(std::string_view collection, std::string_view name,
+                                     std::string_view attribute) {
+  TransactionOp& op = add(OpKind::kExpectAttrAbsent, collection, name);
+  op.other = attribute;
+  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+}
+
+void Transaction::expect_bytes(std::string_view collection, std::string_view name,
+                               std::uint64_t offset, ByteView bytes) {
+  TransactionOp& op = add(OpKind::kExpectBytes, collection, name);
+  op.offset = offset;
+  check(check_range(op, offset, bytes.size()));
+  add_payload(op, bytes, Payload::kCopied);
 }
 
 }  // namespace hexad

@@ -15,6 +15,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "compression/policy.h"
 #include "core/types.h"
 
 namespace hexad {
@@ -25,7 +26,8 @@ namespace core {
 struct StagedObject;  // what an ObjectWriter has written so far
 }
 
-enum class Hint : std::uint8_t { kNone = 0, kCompressible = 1, kIncompressible = 2 };
+// Objects that the remove_range() calls of one transaction may remove together.
+inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
 enum class OpKind : std::uint8_t {
   kCreateCollection = 1,
@@ -45,13 +47,25 @@ enum class OpKind : std::uint8_t {
   kExpectAbsent,
   kExpectExists,
   kExpectVersion,
+  kExpectAttr,
+  kExpectAttrAbsent,
+  kExpectBytes,
+  kSetAttrs,
+  kRemoveAttrs,
+  kRemoveRange,
+  kSetHint,
+  kSetPolicy,
+  kSetQuota,
 };
+
+// Whether the op only looks; all of these are evaluated before the others.
+bool is_guard(OpKind kind);
 
 struct TransactionOp {
   OpKind kind;
   std::string collection;
-  std::string name;   // object
-  std::string other;  // attribute name, or the new object name of a rename
+  std::string name;   // object, or the beginning of a range
+  std::string other;  // attribute name, the new object name of a rename, or the end of a range
   std::string other_collection;
   std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
   std::uint64_t length = 0;  // of a zero
@@ -59,6 +73,9 @@ struct TransactionOp {
   Bytes owned;
   Hint hint = Hint::kNone;
   std::shared_ptr<core::StagedObject> staged;  // of a publish
+  Attributes attributes = {};                  // of a set_attrs
+  compression::Policy policy = {};             // of a set_policy
+  Quota quota = {};                            // of a set_quota
 };
 
 class Transaction {
@@ -72,12 +89,22 @@ class Transaction {
   void create_collection(std::string_view collection);
   // kNotFound; kNotEmpty while it holds objects (removals earlier in this transaction count).
   void remove_collection(std::string_view collection);
+  // How data that later transactions write into the collection is compressed; what is stored, and
+  // what this transaction writes, stays as it is. kNotFound; kInvalidArgument (the policy's field).
+  void set_policy(std::string_view collection, const compression::Policy& policy);
+  // kNotFound. May be less than what the collection holds. A transaction that makes the objects of
+  // the collection more, or their bytes, and leaves more than the quota then allows, fails with
+  // kNoSpace, which names the quota; whatever makes neither more always passes. What counts is the
+  // state after all ops, with the quota that they leave. Without a quota, too, the bytes of a
+  // collection end at kMaxCollectionBytes: kTooBig.
+  void set_quota(std::string_view collection, const Quota& quota);
 
   // Creates a missing object, leaves an existing one as it is.
   void touch(std::string_view collection, std::string_view name);
   // kAlreadyExists if it is there.
   void create(std::string_view collection, std::string_view name);
-  // Replaces the whole data of the object; creates it. Attributes stay.
+  // Replaces the whole data of the object; creates it. Attributes stay. `hint`, unless kNone,
+  // becomes the object's, as by set_hint; with kNone the object's own holds for the data.
   void put(std::string_view collection, std::string_view name, ByteView data,
            Hint hint = Hint::kNone);
   void put(std::string_view collection, std::string_view name, std::string_view data,
@@ -86,7 +113,7 @@ class Transaction {
   void put_borrowed(std::string_view collection, std::string_view name, ByteView data,
                     Hint hint = Hint::kNone);
   // Writes at an offset; creates; a gap behind the old end reads as zeros. No data: creates the
-  // object and leaves its size.
+  // object and leaves its size. `hint` holds for this data alone; kNone: the object's own does.
   void write(std::string_view collection, std::string_view name, std::uint64_t offset,
              ByteView data, Hint hint = Hint::kNone);
   void append(std::string_view collection, std::string_view name, ByteView data,
@@ -98,11 +125,26 @@ class Transaction {
   void truncate(std::string_view collection, std::string_view name, std::uint64_t size);
   // A missing object is tolerated.
   void remove(std::string_view collection, std::string_view name);
-  // kNotFound if the object is missing.
+  // Removes every object of [from, to), bytewise: those that are there, and those that earlier ops
+  // of this transaction have made. Empty `from`: from the first; empty `to`: to the last; `to` not
+  // behind `from`: none. Bounds need not be names of objects, and have at most 1024 bytes.
+  // kNotFound if the collection is missing; kTooBig if all such calls of the transaction together
+  // remove more than kMaxRangeRemovals objects: nothing is removed then, remove it in pieces.
+  void remove_range(std::string_view collection, std::string_view from, std::string_view to);
+  // kNotFound if the object is missing. Names have 1 to 255 bytes, values any number; kTooBig if
+  // the object's names and values have more than kMaxAttributeBytes together then.
   void set_attr(std::string_view collection, std::string_view name, std::string_view attribute,
                 std::string_view value);
+  // Several at once; those not named stay. None: changes nothing, kNotFound all the same.
+  void set_attrs(std::string_view collection, std::string_view name, const Attributes& attributes);
   // kNotFound if the object is missing; a missing attribute is tolerated.
   void remove_attr(std::string_view collection, std::string_view name, std::string_view attribute);
+  // All of them. A missing object is tolerated.
+  void remove_attrs(std::string_view collection, std::string_view name);
+  // From now on these are the object's hints: what it had before is gone, kNone takes all away. For
+  // data that comes later, in this transaction or another; what is stored stays as it is. A missing
+  // object is tolerated. kInvalidArgument: unknown flags, or such as exclude each other.
+  void set_hint(std::string_view collection, std::string_view name, Hint hint);
   // Keeps all parts of the object. kNotFound if the source is missing, kAlreadyExists if the
   // destination is there.
   void rename(std::string_view collection, std::string_view from, std::string_view to_collection,
@@ -112,10 +154,26 @@ class Transaction {
   void publish(ObjectWriter& writer);
 
   // Guards: all are evaluated first, wherever they stand, against the state at this transaction's
-  // commit position before any of its own changes. One that does not hold: kConflict.
+  // commit position before any of its own changes: of an object that the transaction itself makes,
+  // changes or removes they see what was there before. The first one, in the order of the calls,
+  // that does not hold: kConflict, which names the object and what differs. Of a missing object,
+  // and of any object of a missing collection, expect_absent alone holds.
   void expect_absent(std::string_view collection, std::string_view name);
   void expect_exists(std::string_view collection, std::string_view name);
   void expect_version(std::string_view collection, std::string_view name, Lsn version);
+  // The attribute is there and has exactly this value.
+  void expect_attr(std::string_view collection, std::string_view name, std::string_view attribute,
+                   std::string_view value);
+  // The object is there, the attribute is not.
+  void expect_attr_absent(std::string_view collection, std::string_view name,
+                          std::string_view attribute);
+  // The object shows exactly these bytes from `offset` on; holes show zeros. An object that ends
+  // before the last of them does not match. No bytes: the object has `offset` bytes or more.
+  // `bytes` is copied, and counts as payload. The object is read on the caller's thread, by
+  // submit() too, before the transaction has its place, and once more should it have changed until
+  // then; so this guard also fails with what reading fails with (kUnavailable, kIo).
+  void expect_bytes(std::string_view collection, std::string_view name, std::uint64_t offset,
+                    ByteView bytes);
 
   bool empty() const { return ops_.empty(); }
   std::size_t size() const { return ops_.size(); }

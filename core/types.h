@@ -7,12 +7,16 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/ids.h"
+#include "compression/policy.h"
 
 namespace hexad {
 
 inline constexpr std::size_t kMaxNameSize = 1024;  // bytes, of an object or collection
 inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;  // bytes
+// The sizes of all objects of a collection together, holes included.
+inline constexpr std::uint64_t kMaxCollectionBytes = 1ULL << 62;
 // What Store::get() returns at once; a sparse object may be larger than any memory.
 inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;     // bytes
 inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
@@ -20,13 +24,47 @@ inline constexpr const char* kDefaultCollection = "default";
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
+// What is known about an object's bytes and how they will be used. Any set of flags, but the two
+// about compression exclude each other, and so do the two about lifetime. Compression heeds the
+// first two (compression/policy.h, Mode); the others are kept and shown, and change nothing yet.
+// Values are on disk; never reused.
+enum class Hint : std::uint16_t {
+  kNone = 0,
+  kCompressible = 1 << 0,
+  kIncompressible = 1 << 1,
+  kSequentialRead = 1 << 2,
+  kRandomRead = 1 << 3,
+  kSequentialWrite = 1 << 4,
+  kRandomWrite = 1 << 5,
+  kAppendOnly = 1 << 6,
+  kImmutable = 1 << 7,
+  kShortLived = 1 << 8,
+  kLongLived = 1 << 9,
+};
+
+constexpr Hint operator|(Hint a, Hint b) {
+  return static_cast<Hint>(static_cast<std::uint16_t>(a) | static_cast<std::uint16_t>(b));
+}
+constexpr Hint operator&(Hint a, Hint b) {
+  return static_cast<Hint>(static_cast<std::uint16_t>(a) & static_cast<std::uint16_t>(b));
+}
+// Whether `hints` has all flags of `wanted`.
+constexpr bool has_hint(Hint hints, Hint wanted) { return (hints & wanted) == wanted; }
+// Known flags only, and none that exclude each other.
+constexpr bool is_valid(Hint hints) {
+  return static_cast<std::uint16_t>(hints) < (1 << 10) &&
+         !has_hint(hints, Hint::kCompressible | Hint::kIncompressible) &&
+         !has_hint(hints, Hint::kShortLived | Hint::kLongLived);
+}
+
 struct ObjectStat {
   std::uint64_t size = 0;     // bytes
   Lsn version = 0;            // of the last change by a user
   std::int64_t mtime = 0;     // nanoseconds since 1970
   std::uint64_t stored = 0;   // bytes after compression, before coding
   std::uint64_t extents = 0;  // how many
-  std::string placement;      // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
+  Hint hint = Hint::kNone;
+  std::string placement;  // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
 };
 
 // What a page of a collection's names is to hold. Names are compared bytewise; none of the three
@@ -61,9 +99,52 @@ struct ListPage {
   std::optional<std::string> next;
 };
 
+// The most that a collection may hold; 0: as much as fits.
+struct Quota {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // of all objects together, by their sizes, holes included
+
+  bool operator==(const Quota&) const = default;
+};
+
 struct CollectionInfo {
   std::string name;
   std::uint32_t id = 0;
+  compression::Policy compression = {};
+  Quota quota = {};
+  // Exact, and kept with every transaction: asking costs no walk over the objects.
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;  // the sizes of all objects together, holes included
+};
+
+// What the objects of a collection take; a walk over all of them.
+struct CollectionUsage {
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;                // as CollectionInfo has it
+  std::uint64_t stored = 0;               // bytes after compression, before coding; holes take none
+  std::uint64_t extents = 0;              // how many
+  std::uint64_t compressed_original = 0;  // user bytes that are stored compressed
+  std::uint64_t compressed = 0;           // those bytes after compression
+};
+
+// Bytes of an object.
+struct ByteRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+
+  bool operator==(const ByteRange&) const = default;
+};
+
+// One of the ranges of a read_ranges(): where it goes.
+struct RangeInto {
+  std::uint64_t offset = 0;  // in the object, bytes
+  MutByteView into;          // as long as what is wanted; ranges share no memory
+  std::uint64_t read = 0;    // filled in: how many bytes are there, fewer at the object's end
+};
+
+struct RangeChecksum {
+  std::uint64_t value = 0;   // a crc32c in the low 32 bits, or an xxh3-64 (base/checksum.h)
+  std::uint64_t length = 0;  // bytes it covers, fewer than wanted at the object's end
 };
 
 enum class Health : std::uint8_t { kOk, kDegraded, kUnavailable };

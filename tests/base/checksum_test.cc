@@ -43,6 +43,23 @@ TEST_CASE("checksum: xxh3 gives the published values") {
   REQUIRE(xxh3_64(as_bytes("a")) == 0xe6c632b61e964e1f);
 }
 
+TEST_CASE("checksum: a running one gives what the whole gives, however it is cut") {
+  Bytes bytes;
+  for (std::size_t i = 0; i < 1500; ++i) bytes.push_back(static_cast<std::byte>(i * 53 + i / 256));
+  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
+    REQUIRE(RunningChecksum(type).value() == checksum(type, {}));
+    for (std::size_t step = 1; step < 700; step += 13) {
+      RunningChecksum running(type);
+      for (std::size_t at = 0; at < bytes.size(); at += step) {
+        REQUIRE(running.value() == checksum(type, ByteView(bytes).first(at)));
+        running.add(ByteView(bytes).subspan(at, std::min(step, bytes.size() - at)));
+        running.add({});
+      }
+      REQUIRE(running.value() == checksum(type, bytes));
+    }
+  }
+}
+
 TEST_CASE("checksum: both kinds have a name, a size and one entry point") {
   for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
     REQUIRE(parse_checksum_type(to_string(type)).value() == type);

@@ -21,6 +21,10 @@ TEST_CASE("keys: every key comes back as its parts") {
   }
   const BodyId body = 0x0102030405060708;
   REQUIRE(*parse_writer_key(writer_key(body)) == body);
+  REQUIRE(*parse_totals_key(totals_key(0xfffffffe)) == 0xfffffffe);
+  REQUIRE_FALSE(parse_totals_key(object_key(1, "x")).ok());
+  REQUIRE_FALSE(parse_totals_key(totals_key(1) + "x").ok());
+  REQUIRE_FALSE(has_extents(totals_key(1)));
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->body == body);
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->page == 0xfffffffe);
   REQUIRE(page_key(body, 1).starts_with(page_prefix(body)));

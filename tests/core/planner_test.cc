@@ -117,6 +117,10 @@ struct World {
       }
     }
     apply(plan.record);
+    for (const PostImage& image : plan.totals) {
+      source.map.erase(image.key);
+      if (image.value.has_value()) source.map[image.key] = *image.value;
+    }
     for (const BodyId body : plan.doomed) drop(body);
   }
   void apply(const LogRecord& record) {

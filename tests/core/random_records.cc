@@ -200,7 +200,9 @@ ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
   ObjectRecord record;
   record.version = any_up_to(rng, kMaxLsn);
   record.mtime = static_cast<std::int64_t>(rng.next());
-  record.hint = static_cast<std::uint8_t>(rng.below(3));
+  do {
+    record.hint = static_cast<std::uint16_t>(rng.below(rng.chance(1, 2) ? 3 : 1 << 10));
+  } while (!is_valid(static_cast<Hint>(record.hint)));
   for (std::uint64_t i = rng.below(4); i > 0; --i) {
     record.attributes[random_bytes(rng, between(rng, 1, 255))] = random_bytes(rng, rng.below(300));
   }
@@ -225,7 +227,13 @@ CollectionRecord random_collection(io::Rng& rng) {
   record.compression.required_ratio = static_cast<std::uint32_t>(between(rng, 1, 1000));
   record.compression.min_blob_size = static_cast<std::uint32_t>(rng.below(4096));
   record.compression.max_blob_size = compression::kMinFrameBytes << rng.below(9);
+  if (rng.chance(1, 2)) record.quota.objects = any_up_to(rng, ~std::uint64_t{0});
+  if (rng.chance(1, 2)) record.quota.bytes = any_up_to(rng, ~std::uint64_t{0});
   return record;
+}
+
+CollectionTotals random_totals(io::Rng& rng) {
+  return {1 + any_up_to(rng, ~std::uint64_t{0} - 1), any_up_to(rng, kMaxCollectionBytes)};
 }
 
 GroupPart random_group(io::Rng& rng, const RecordShape& shape) {

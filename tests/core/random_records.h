@@ -16,6 +16,7 @@ Blob random_blob(io::Rng& rng, const RecordShape& shape);
 ExtentList random_page(io::Rng& rng, std::uint32_t page, const RecordShape& shape);
 ObjectRecord random_object(io::Rng& rng, const RecordShape& shape);
 CollectionRecord random_collection(io::Rng& rng);
+CollectionTotals random_totals(io::Rng& rng);
 // Pack stripes and private ones that agree with the places in them, and payloads.
 GroupPart random_group(io::Rng& rng, const RecordShape& shape);
 LogRecord random_log_record(io::Rng& rng, const RecordShape& shape);

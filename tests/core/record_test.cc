@@ -61,6 +61,9 @@ TEST_CASE("record: random objects, pages and collections come back as they were"
     REQUIRE(page_back.ok());
     REQUIRE(*page_back == extents);
 
+    const CollectionTotals totals = random_totals(rng);
+    REQUIRE(decode_totals(encode_totals(totals)).value() == totals);
+
     const CollectionRecord collection = random_collection(rng);
     const Result<CollectionRecord> collection_back =
         decode_collection(encode_collection(collection));
@@ -94,6 +97,10 @@ TEST_CASE("record: decoders survive every truncation, flip, loss and doubling of
     for_each_broken(collection, rng, [&](std::string_view input) {
       check_decoded<CollectionRecord>(decode_collection(input), input, encode_collection);
     });
+    const std::string totals = encode_totals(random_totals(rng));
+    for_each_broken(totals, rng, [&](std::string_view input) {
+      check_decoded<CollectionTotals>(decode_totals(input), input, encode_totals);
+    });
   }
 }
 
@@ -102,7 +109,13 @@ TEST_CASE("record: no truncation of an object, a page or a collection decodes") 
   const RecordShape shape;
   const std::string object = encode_object(object_of_64_kib(), shape);
   const std::string page = encode_page(object_of_64_kib().extents, shape);
-  const std::string collection = encode_collection(random_collection(rng));
+  CollectionRecord without_quota = random_collection(rng);
+  without_quota.quota = {};
+  const std::string collection = encode_collection(without_quota);
+  const std::string totals = encode_totals(random_totals(rng));
+  for (std::size_t size = 0; size < totals.size(); ++size) {
+    REQUIRE_FALSE(decode_totals(std::string_view(totals).substr(0, size)).ok());
+  }
   for (std::size_t size = 0; size < object.size(); ++size) {
     REQUIRE_FALSE(decode_object(std::string_view(object).substr(0, size), shape).ok());
   }
@@ -204,6 +217,50 @@ TEST_CASE("record: a value says at its front whether it has a young blob, and sa
   for (const std::string_view other : {"", "\x01", "\x06", "\x02\x10", "\x04\x10"}) {
     REQUIRE_FALSE(has_young_blob(other));
   }
+}
+
+TEST_CASE("record: hints come back, and what excludes each other or is unknown is refused") {
+  const RecordShape shape;
+  int valid = 0;
+  for (unsigned hint = 0; hint < 1 << 10; ++hint) {
+    if (!is_valid(static_cast<Hint>(hint))) continue;
+    ++valid;
+    ObjectRecord record;
+    record.hint = static_cast<std::uint16_t>(hint);
+    const std::string value = encode_object(record, shape);
+    REQUIRE(decode_object(value, shape).value() == record);
+    REQUIRE(decode_summary(value)->compression_hint == (hint & 3));
+  }
+  REQUIRE(valid == 3 * 3 * 64);
+  // Kind, flags, version, size, time, hints, extents.
+  const std::string head("\x01\x20\0\0\0\0\0\0\0\0\0\0", 12);
+  const auto decode = [&](const std::string& hints) {
+    return decode_object(head + hints + std::string(1, '\0'), shape);
+  };
+  REQUIRE(decode("\x01").ok());
+  REQUIRE(decode("\xbf\x01").ok());
+  for (const std::string& bad : {std::string(1, '\0'), std::string("\xc0\x01"),
+                                 std::string("\x80\x02"), std::string("\x81\x00", 2)}) {
+    REQUIRE(decode(bad).error().code == ErrorCode::kCorruption);
+  }
+  std::string both = encode_object({}, shape);
+  both[1] = 0x0c;
+  REQUIRE(decode_object(both, shape).error().code == ErrorCode::kCorruption);
+}
+
+TEST_CASE("record: a quota of nothing, and totals of nothing, have no encoding") {
+  const std::string collection = encode_collection({7, {}, {}});
+  REQUIRE(decode_collection(collection).ok());
+  REQUIRE(decode_collection(collection + std::string("\0\0", 2)).error().code ==
+          ErrorCode::kCorruption);
+  REQUIRE_FALSE(decode_collection(collection + "\x01").ok());
+  REQUIRE(decode_collection(collection + std::string("\0\x05", 2))->quota == Quota{0, 5});
+  REQUIRE_FALSE(decode_totals(std::string("\x07\0\0", 3)).ok());
+  REQUIRE_FALSE(decode_totals(std::string("\x03\x01\0", 3)).ok());
+  REQUIRE(decode_totals(encode_totals({1, kMaxCollectionBytes})).ok());
+  std::string beyond = "\x07\x01";
+  Encoder(beyond).varint(kMaxCollectionBytes + 1);
+  REQUIRE(decode_totals(beyond).error().code == ErrorCode::kCorruption);
 }
 
 TEST_CASE("record: blocks are summed only where cells are longer than a block") {

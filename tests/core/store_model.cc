@@ -18,9 +18,25 @@ ModelObject* find(std::map<std::string, Model::Objects>& collections, const std:
   return found == in->second.end() ? nullptr : &found->second;
 }
 
-bool is_guard(OpKind kind) {
-  return kind == OpKind::kExpectAbsent || kind == OpKind::kExpectExists ||
-         kind == OpKind::kExpectVersion;
+bool guard_holds(const TransactionOp& op, const ModelObject* object) {
+  if (op.kind == OpKind::kExpectAbsent) return object == nullptr;
+  if (object == nullptr) return false;
+  const std::string_view payload = as_text(op.payload);
+  const auto attribute = object->attributes.find(op.other);
+  const bool has_attribute = attribute != object->attributes.end();
+  switch (op.kind) {
+    case OpKind::kExpectVersion:
+      return object->version == op.offset;
+    case OpKind::kExpectAttr:
+      return has_attribute && attribute->second == payload;
+    case OpKind::kExpectAttrAbsent:
+      return !has_attribute;
+    case OpKind::kExpectBytes:
+      return object->data->size() >= op.offset + payload.size() &&
+             object->data->compare(op.offset, payload.size(), payload) == 0;
+    default:
+      return true;
+  }
 }
 
 void overwrite(ModelObject& object, std::uint64_t offset, std::string_view bytes) {
@@ -36,20 +52,37 @@ std::optional<ErrorCode> Model::apply(const Transaction& transaction) {
   if (!transaction.problem().ok()) return transaction.problem().error().code;
   for (const TransactionOp& op : transaction.ops()) {
     if (!is_guard(op.kind)) continue;
-    const ModelObject* object = find(collections, op.collection, op.name);
-    const bool holds = op.kind == OpKind::kExpectAbsent ? object == nullptr
-                       : op.kind == OpKind::kExpectExists
-                           ? object != nullptr
-                           : object != nullptr && object->version == op.offset;
-    if (!holds) return ErrorCode::kConflict;
+    if (!guard_holds(op, find(collections, op.collection, op.name))) return ErrorCode::kConflict;
   }
   Model next = *this;
+  std::set<std::string> made;
   for (const TransactionOp& op : transaction.ops()) {
     if (is_guard(op.kind)) continue;
     if (const auto error = next.apply_op(op)) return error;
+    if (op.kind == OpKind::kCreateCollection) made.insert(op.collection);
   }
+  if (!next.within_quotas(*this, made)) return ErrorCode::kNoSpace;
   *this = std::move(next);
   return std::nullopt;
+}
+
+std::uint64_t Model::bytes_of(const std::string& collection) const {
+  std::uint64_t bytes = 0;
+  for (const auto& [name, object] : collections.at(collection)) bytes += object.data->size();
+  return bytes;
+}
+
+bool Model::within_quotas(const Model& before, const std::set<std::string>& made) const {
+  for (const auto& [collection, quota] : quotas) {
+    const bool old = before.collections.count(collection) > 0 && made.count(collection) == 0;
+    const std::uint64_t objects = collections.at(collection).size();
+    const std::uint64_t objects_before = old ? before.collections.at(collection).size() : 0;
+    if (quota.objects > 0 && objects > quota.objects && objects > objects_before) return false;
+    const std::uint64_t bytes = bytes_of(collection);
+    const std::uint64_t bytes_before = old ? before.bytes_of(collection) : 0;
+    if (quota.bytes > 0 && bytes > quota.bytes && bytes > bytes_before) return false;
+  }
+  return true;
 }
 
 void Model::stamp(Lsn lsn) {
@@ -74,6 +107,16 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
   if (op.kind == OpKind::kRemoveCollection) {
     if (!objects.empty()) return ErrorCode::kNotEmpty;
     collections.erase(in);
+    quotas.erase(op.collection);
+    policies.erase(op.collection);
+    return std::nullopt;
+  }
+  if (op.kind == OpKind::kSetQuota) {
+    quotas[op.collection] = op.quota;
+    return std::nullopt;
+  }
+  if (op.kind == OpKind::kSetPolicy) {
+    policies[op.collection] = op.policy;
     return std::nullopt;
   }
   const auto found = objects.find(op.name);
@@ -91,9 +134,12 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
       if (exists) return ErrorCode::kAlreadyExists;
       writable();
       break;
-    case OpKind::kPut:
-      writable().data = std::make_shared<const std::string>(payload);
+    case OpKind::kPut: {
+      ModelObject& object = writable();
+      object.data = std::make_shared<const std::string>(payload);
+      if (op.hint != Hint::kNone) object.hint = op.hint;
       break;
+    }
     case OpKind::kWrite:
       if (ModelObject& object = writable(); !payload.empty()) overwrite(object, op.offset, payload);
       break;
@@ -124,6 +170,22 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
     case OpKind::kRemoveAttr:
       if (!exists) return ErrorCode::kNotFound;
       if (found->second.attributes.erase(op.other) > 0) found->second.changed = true;
+      break;
+    case OpKind::kSetAttrs:
+      if (!exists) return ErrorCode::kNotFound;
+      for (const auto& [attribute, value] : op.attributes) writable().attributes[attribute] = value;
+      break;
+    case OpKind::kRemoveAttrs:
+      if (exists && !found->second.attributes.empty()) writable().attributes.clear();
+      break;
+    case OpKind::kRemoveRange:
+      for (auto it = objects.lower_bound(op.name);
+           it != objects.end() && (op.other.empty() || it->first < op.other);) {
+        it = objects.erase(it);
+      }
+      break;
+    case OpKind::kSetHint:
+      if (exists && found->second.hint != op.hint) writable().hint = op.hint;
       break;
     case OpKind::kRename: {
       if (!exists) return ErrorCode::kNotFound;
@@ -161,6 +223,47 @@ void require_same_page(Store& store, const std::string& collection, const Model:
   REQUIRE(difference(*page, list_of(objects, options)) == "");
 }
 
+void require_same_ranges(Store& store, const std::string& collection, const std::string& name,
+                         const std::string& data, io::Rng& rng) {
+  std::vector<ByteRange> ranges(rng.below(12));
+  std::string expected;
+  for (ByteRange& range : ranges) {
+    range = {rng.below(data.size() + 10), rng.below(rng.chance(1, 3) ? data.size() + 10 : 100)};
+    if (range.offset < data.size()) expected += data.substr(range.offset, range.length);
+  }
+  const Result<Bytes> read = store.read_ranges(collection, name, ranges);
+  REQUIRE(message_of(read.status()) == "");
+  REQUIRE((as_text(*read) == expected));
+
+  const ByteRange range{rng.below(data.size() + 1), rng.below(data.size() + 10)};
+  const std::string_view part = std::string_view(data).substr(range.offset, range.length);
+  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
+    const Result<RangeChecksum> sum = store.checksum(collection, name, range, type);
+    REQUIRE(message_of(sum.status()) == "");
+    REQUIRE(sum->length == part.size());
+    REQUIRE(sum->value == checksum(type, as_bytes(part)));
+  }
+
+  // What is in no extent is zeros.
+  const Result<std::vector<ByteRange>> extents = store.extents(collection, name, range);
+  REQUIRE(message_of(extents.status()) == "");
+  std::uint64_t from = range.offset;
+  const std::uint64_t end = range.offset + part.size();
+  const auto is_zero = [&](std::uint64_t begin, std::uint64_t behind) {
+    const std::string_view hole = std::string_view(data).substr(begin, behind - begin);
+    return hole.find_first_not_of('\0') == std::string_view::npos;
+  };
+  for (const ByteRange& extent : *extents) {
+    REQUIRE(extent.offset >= from);
+    REQUIRE(extent.length > 0);
+    REQUIRE((extent.offset > from || from == range.offset));  // a gap apart
+    REQUIRE(is_zero(from, extent.offset));
+    from = extent.offset + extent.length;
+    REQUIRE(from <= end);
+  }
+  REQUIRE(is_zero(from, end));
+}
+
 void require_same_object(Store& store, const std::string& collection, const std::string& name,
                          const ModelObject& object, io::Rng& rng) {
   CAPTURE(printable(collection), printable(name, 32), object.data->size());
@@ -172,9 +275,17 @@ void require_same_object(Store& store, const std::string& collection, const std:
   REQUIRE(stat.ok());
   REQUIRE(stat->size == object.data->size());
   REQUIRE(stat->version == object.version);
+  REQUIRE(stat->hint == object.hint);
   const Result<Attributes> attributes = store.attributes(collection, name);
   REQUIRE(attributes.ok());
   REQUIRE((*attributes == object.attributes));
+
+  REQUIRE(store.exists(collection, name).value());
+  for (const auto& [attribute, value] : object.attributes) {
+    REQUIRE(store.attribute(collection, name, attribute).value() == value);
+  }
+  REQUIRE(store.attribute(collection, name, "nothing").value() == std::nullopt);
+  require_same_ranges(store, collection, name, *object.data, rng);
 
   Bytes into(rng.below(9000));
   const std::uint64_t offset = rng.below(object.data->size() + 10);
@@ -195,7 +306,22 @@ void require_equal(Store& store, const Model& model, io::Rng& rng) {
   REQUIRE(found->size() == model.collections.size());
   std::size_t index = 0;
   for (const auto& [collection, objects] : model.collections) {
-    REQUIRE((*found)[index++].name == collection);
+    const CollectionInfo& info = (*found)[index++];
+    REQUIRE(info.name == collection);
+    REQUIRE(info.objects == objects.size());
+    REQUIRE(info.bytes == model.bytes_of(collection));
+    const auto quota = model.quotas.find(collection);
+    REQUIRE(info.quota == (quota == model.quotas.end() ? Quota{} : quota->second));
+    const auto policy = model.policies.find(collection);
+    if (policy != model.policies.end()) REQUIRE(info.compression == policy->second);
+    const Result<CollectionInfo> one = store.collection(collection);
+    REQUIRE(one.ok());
+    REQUIRE(one->id == info.id);
+    REQUIRE(one->objects == info.objects);
+    const Result<CollectionUsage> usage = store.collection_usage(collection);
+    REQUIRE(message_of(usage.status()) == "");
+    REQUIRE(usage->objects == info.objects);
+    REQUIRE(usage->bytes == info.bytes);
     require_same_page(store, collection, objects, {});
     for (const auto& [name, object] : objects) {
       require_same_object(store, collection, name, object, rng);
@@ -230,6 +356,7 @@ void require_equal(Store& store, const Model& model, io::Rng& rng) {
     if (in == model.collections.end() || in->second.count(absent) > 0) continue;
     REQUIRE(code_of(store.get(kDefaultCollection, absent)) == ErrorCode::kNotFound);
     REQUIRE(code_of(store.stat(kDefaultCollection, absent)) == ErrorCode::kNotFound);
+    REQUIRE_FALSE(store.exists(kDefaultCollection, absent).value());
   }
 }
 

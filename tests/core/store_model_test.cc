@@ -42,7 +42,10 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
   static const std::string kAttributes[] = {"one", "two", "three"};
   const std::string& attribute = kAttributes[rng.below(3)];
   const std::uint64_t offset = rng.chance(1, 2) ? rng.below(6000) : size_of(rng);
-  switch (rng.below(28)) {
+  const auto in = model.collections.find(collection);
+  const ModelObject* object = nullptr;
+  if (in != model.collections.end() && in->second.count(name) > 0) object = &in->second.at(name);
+  switch (rng.below(40)) {
     case 0:
       return t.create_collection(collection);
     case 1:
@@ -88,12 +91,56 @@ void add_random_op(Transaction& t, io::Rng& rng, const Model& model) {
       return t.expect_absent(collection, name);
     case 26:
       return t.expect_exists(collection, name);
+    case 27: {
+      std::string value = noise(rng.below(3), rng.next());
+      if (object != nullptr && object->attributes.count(attribute) > 0 && rng.chance(3, 4)) {
+        value = object->attributes.at(attribute);
+      }
+      return t.expect_attr(collection, name, attribute, value);
+    }
+    case 28:
+      return t.expect_attr_absent(collection, name, attribute);
+    case 29:
+    case 30: {
+      if (object == nullptr) return t.expect_bytes(collection, name, offset, as_bytes("x"));
+      // Some of what is there, sometimes with one byte changed or one byte too many.
+      const std::uint64_t from = rng.below(object->data->size() + 1);
+      std::string bytes = object->data->substr(from, size_of(rng));
+      if (!bytes.empty() && rng.chance(1, 4)) bytes[rng.below(bytes.size())] ^= 1;
+      if (rng.chance(1, 8)) bytes += 'x';
+      return t.expect_bytes(collection, name, from, as_bytes(bytes));
+    }
+    case 31: {
+      Attributes attributes;
+      for (const std::string& one : kAttributes) {
+        if (rng.chance(1, 2)) attributes[one] = noise(rng.below(300), rng.next());
+      }
+      return t.set_attrs(collection, name, attributes);
+    }
+    case 32:
+      return t.remove_attrs(collection, name);
+    case 33:
+    case 34: {
+      // Mostly short ranges.
+      const std::string to = rng.chance(1, 2) ? name + "/" : rng.chance(1, 4) ? "" : name_of(rng);
+      return t.remove_range(collection, rng.chance(1, 8) ? "" : name, to.substr(0, kMaxNameSize));
+    }
+    case 35:
+    case 36:
+      return t.set_hint(collection, name, static_cast<Hint>(rng.below(1 << 10)));
+    case 37: {
+      compression::Policy policy;
+      policy.mode = static_cast<compression::Mode>(rng.below(4));
+      policy.algorithm = static_cast<compression::Algorithm>(1 + rng.below(4));
+      return t.set_policy(collection, policy);
+    }
+    case 38:
+      // Mostly none, so that not everything fails from then on.
+      if (rng.chance(2, 3)) return t.set_quota(collection, {});
+      return t.set_quota(collection, {rng.below(12), rng.chance(1, 2) ? 0 : rng.below(2'000'000)});
     default: {
       Lsn version = 7;
-      const auto in = model.collections.find(collection);
-      if (in != model.collections.end() && in->second.count(name) > 0) {
-        version = in->second.at(name).version + (rng.chance(1, 4) ? 1 : 0);
-      }
+      if (object != nullptr) version = object->version + (rng.chance(1, 4) ? 1 : 0);
       return t.expect_version(collection, name, version);
     }
   }

@@ -152,6 +152,124 @@ TEST_CASE("transaction: ranges end at the largest object size") {
   REQUIRE(code_of([&](auto& t) { t.truncate("c", "x", kMaxObjectSize + 1); }) == big);
 }
 
+TEST_CASE("transaction: guards keep what they want to see, and their names have the same limits") {
+  Transaction t;
+  std::string bytes = "bytes";
+  t.expect_attr("c", "a", "key", "value");
+  t.expect_attr_absent("c", "a", "other");
+  t.expect_bytes("c", "a", 7, as_bytes(bytes));
+  t.expect_bytes("c", kLongest, kMaxObjectSize, {});
+  t.put("c", "a", "data");
+  bytes = "other";
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.payload_bytes() == 5 + 5 + 4);
+  const std::vector<TransactionOp>& ops = t.ops();
+  REQUIRE(ops[0].kind == OpKind::kExpectAttr);
+  REQUIRE(ops[0].other == "key");
+  REQUIRE(as_text(ops[0].payload) == "value");
+  REQUIRE(ops[1].kind == OpKind::kExpectAttrAbsent);
+  REQUIRE(ops[1].other == "other");
+  REQUIRE(ops[2].kind == OpKind::kExpectBytes);
+  REQUIRE(ops[2].offset == 7);
+  REQUIRE(as_text(ops[2].payload) == "bytes");
+  for (std::size_t i = 0; i < 4; ++i) REQUIRE(is_guard(ops[i].kind));
+  REQUIRE_FALSE(is_guard(ops[4].kind));
+
+  const std::string attribute(256, 'a');
+  const std::vector<std::function<void(Transaction&)>> bad = {
+      [](Transaction& b) { b.expect_attr("c", "", "k", "v"); },
+      [](Transaction& b) { b.expect_attr("", "x", "k", "v"); },
+      [](Transaction& b) { b.expect_attr("c", "x", "", "v"); },
+      [&](Transaction& b) { b.expect_attr("c", "x", attribute, "v"); },
+      [](Transaction& b) { b.expect_attr_absent("c", kTooLong, "k"); },
+      [](Transaction& b) { b.expect_attr_absent("c", "x", ""); },
+      [](Transaction& b) { b.expect_bytes("c", "", 0, {}); },
+      [](Transaction& b) { b.expect_bytes(kTooLong, "x", 0, {}); },
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    Transaction b;
+    bad[i](b);
+    REQUIRE(b.problem().error().code == ErrorCode::kInvalidArgument);
+  }
+  Transaction far;
+  far.expect_bytes("c", "x", kMaxObjectSize, as_bytes("x"));
+  REQUIRE(far.problem().error().code == ErrorCode::kTooBig);
+}
+
+TEST_CASE(
+    "transaction: ops on several attributes, on ranges and on hints check what they are given") {
+  Transaction t;
+  t.set_attrs("c", "a", {{"k", "value"}, {"l", ""}});
+  t.set_attrs("c", "a", {});
+  t.remove_attrs("c", "a");
+  t.remove_range("c", "", "");
+  t.remove_range("c", kLongest, "x");
+  t.set_hint("c", "a", Hint::kAppendOnly | Hint::kLongLived);
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.payload_bytes() == 5);
+  const std::vector<TransactionOp>& ops = t.ops();
+  REQUIRE(ops[0].attributes == Attributes{{"k", "value"}, {"l", ""}});
+  REQUIRE(ops[3].name.empty());
+  REQUIRE(ops[4].name == kLongest);
+  REQUIRE(ops[4].other == "x");
+  REQUIRE(ops[5].hint == static_cast<Hint>(0x240));
+
+  const Hint both = Hint::kCompressible | Hint::kIncompressible;
+  const std::vector<std::function<void(Transaction&)>> bad = {
+      [](Transaction& b) {
+        b.set_attrs("c", "x", {{"", "v"}});
+      },
+      [](Transaction& b) {
+        b.set_attrs("c", "x", {{"k", "v"}, {std::string(256, 'k'), "v"}});
+      },
+      [](Transaction& b) { b.set_attrs("c", "", {}); },
+      [](Transaction& b) { b.remove_attrs("c", ""); },
+      [](Transaction& b) { b.remove_range("", "a", "b"); },
+      [](Transaction& b) { b.remove_range("c", kTooLong, "b"); },
+      [](Transaction& b) { b.remove_range("c", "a", kTooLong); },
+      [](Transaction& b) { b.set_hint("c", "", Hint::kNone); },
+      [&](Transaction& b) { b.set_hint("c", "x", both); },
+      [&](Transaction& b) { b.set_hint("c", "x", Hint::kShortLived | Hint::kLongLived); },
+      [&](Transaction& b) { b.set_hint("c", "x", static_cast<Hint>(1 << 10)); },
+      [&](Transaction& b) { b.put("c", "x", "data", both); },
+      [&](Transaction& b) { b.put_borrowed("c", "x", as_bytes("data"), both); },
+      [&](Transaction& b) { b.write("c", "x", 0, as_bytes("data"), both); },
+      [&](Transaction& b) { b.append("c", "x", as_bytes("data"), both); },
+  };
+  for (std::size_t i = 0; i < bad.size(); ++i) {
+    CAPTURE(i);
+    Transaction b;
+    bad[i](b);
+    REQUIRE(b.problem().error().code == ErrorCode::kInvalidArgument);
+    REQUIRE_FALSE(b.problem().error().hint.empty());
+  }
+}
+
+TEST_CASE("transaction: settings of collections are checked, and want a name") {
+  Transaction t;
+  compression::Policy policy;
+  policy.mode = compression::Mode::kForce;
+  t.set_policy("c", policy);
+  t.set_quota("c", {10, 20});
+  REQUIRE(t.problem().ok());
+  REQUIRE(t.ops()[0].policy == policy);
+  REQUIRE(t.ops()[1].quota == Quota{10, 20});
+  policy.max_blob_size = 5000;
+  Transaction broken;
+  broken.set_policy("c", policy);
+  REQUIRE(broken.problem().error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(broken.problem().error().message.find("set_policy of \"c\"") != std::string::npos);
+  for (const std::string& bad : {std::string(), kTooLong}) {
+    Transaction named;
+    named.set_quota(bad, {});
+    REQUIRE(named.problem().error().code == ErrorCode::kInvalidArgument);
+    Transaction other;
+    other.set_policy(bad, {});
+    REQUIRE(other.problem().error().code == ErrorCode::kInvalidArgument);
+  }
+}
+
 TEST_CASE("transaction: the first problem is kept, and names the op and the object") {
   Transaction t;
   t.put("c", "good", "1");

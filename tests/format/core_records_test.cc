@@ -177,6 +177,17 @@ TEST_CASE("format: the example of the object record") {
   REQUIRE(decode_object(from_hex(golden), kShape).value() == example_object());
 }
 
+TEST_CASE("format: the example of an object with more hints") {
+  ObjectRecord record;
+  record.version = 7;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.hint = static_cast<std::uint16_t>(Hint::kSequentialRead | Hint::kImmutable);
+  const std::string golden = "01 20 07 00 00 00 2a 36 fe 9c 97 17 21 00";
+  REQUIRE(to_hex(encode_object(record, kShape)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+}
+
 TEST_CASE("format: the example of the extent page") {
   const std::string golden =
       "02 03 05 05 02 61 62 63 3a 00 0a 03 09 02 20 c8 01 02 10 40 ef be ad de "
@@ -189,6 +200,25 @@ TEST_CASE("format: the example of the collection record") {
   const std::string golden = "03 ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00";
   require_golden(encode_collection(example_collection()), golden);
   REQUIRE(decode_collection(from_hex(golden)).value() == example_collection());
+}
+
+TEST_CASE("format: the example of a collection with a quota") {
+  CollectionRecord record = example_collection();
+  record.quota.objects = 1000;
+  const std::string golden = "03 ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00 e8 07 00";
+  REQUIRE(to_hex(encode_collection(record)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_collection(from_hex(golden)).value() == record);
+}
+
+TEST_CASE("format: the example of the totals of a collection") {
+  const CollectionTotals totals{300, 70'000};
+  const std::string golden = "07 ac 02 f0 a2 04";
+  REQUIRE(to_hex(encode_totals(totals)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_totals(from_hex(golden)).value() == totals);
+  REQUIRE(to_hex(totals_key(300)) == "74 00 00 01 2c");
+  REQUIRE(is_in_the_document("74 00 00 01 2c"));
 }
 
 TEST_CASE("format: the example of the log record") {

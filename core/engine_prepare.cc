@@ -1,0 +1,95 @@
+// What a transaction has to know before it has its place in the order, found on the caller's
+// thread. Guards on bytes read devices here, so that nobody waits for that under the sequencer's
+// lock; the planner believes the result only if the object still has the version that was read
+// (core/plan_guards.h).
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::uint64_t kCompareAtOnce = 4 << 20;  // bytes read for one expect_bytes at a time
+
+}  // namespace
+
+Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view collection,
+                                                            std::string_view name) {
+  std::optional<ObjectSummary> summary;
+  HEXAD_TRY_ASSIGN(const auto found, parts_.metadata->get_latest(collection_key(collection)));
+  if (!found.has_value()) return summary;
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*found));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(object_key(record.id, name)));
+  if (!value.has_value()) return summary;
+  HEXAD_TRY_ASSIGN(summary, decode_summary(*value));
+  return summary;
+}
+
+void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
+  const std::vector<TransactionOp>& ops = transaction.ops();
+  const auto sets = [](const TransactionOp& op) { return op.kind == OpKind::kSetHint; };
+  if (std::none_of(ops.begin(), ops.end(), sets)) return;
+  std::map<std::pair<std::string_view, std::string_view>, Hint> told;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const TransactionOp& op = ops[i];
+    if (sets(op)) {
+      told[{op.collection, op.name}] = op.hint;
+    } else if (const auto found = told.find({op.collection, op.name}); found != told.end()) {
+      prepared[i].told = found->second;
+    }
+  }
+}
+
+Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view name,
+                                 const compression::Policy& policy) {
+  const bool heeded =
+      policy.mode == compression::Mode::kPassive || policy.mode == compression::Mode::kAggressive;
+  if (!heeded) return Hint::kNone;
+  HEXAD_TRY_ASSIGN(const auto summary, newest_summary(collection, name));
+  return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
+}
+
+Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
+  ComparedBytes compared;
+  HEXAD_TRY_ASSIGN(const auto newest, newest_summary(op.collection, op.name));
+  if (!newest.has_value()) return compared;
+  if (newest->version > lane_->visible()) {
+    // An older version would be compared in vain.
+    const Status readable = lane_->wait_durable(newest->version, Lane::Copies::kAnswered);
+    HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
+    HEXAD_TRY(readable);
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const auto found = find_cached(*state.view, op.collection, op.name);
+  if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
+  HEXAD_TRY(found.status());
+  const CachedRecord& record = **found;
+  if (record.object.size < op.offset + op.payload.size()) return compared;
+  compared.version = record.object.version;
+  Bytes shown(std::min<std::uint64_t>(op.payload.size(), kCompareAtOnce));
+  for (std::uint64_t done = 0; done < op.payload.size();) {
+    const ByteView expected =
+        op.payload.subspan(done, std::min<std::uint64_t>(op.payload.size() - done, kCompareAtOnce));
+    const MutByteView out = MutByteView(shown).first(expected.size());
+    const Status read = read_through_cache(*state.view, record, op.offset + done, out);
+    if (!read.ok()) {
+      return read.error().with_context("object " + printable(op.collection) + "/" +
+                                       printable(op.name));
+    }
+    const auto differs = std::mismatch(expected.begin(), expected.end(), out.begin()).first;
+    if (differs != expected.end()) {
+      const auto at = static_cast<std::uint64_t>(differs - expected.begin());
+      compared.differs_at = op.offset + done + at;
+      return compared;
+    }
+    done += expected.size();
+  }
+  compared.equal = true;
+  return compared;
+}
+
+}  // namespace hexad::core
