@@ -59,7 +59,7 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   if (!newest.has_value()) return compared;
   if (newest->version > lane_->visible()) {
     // An older version would be compared in vain.
-    const Status readable = lane_->wait_durable(newest->version, Lane::Copies::kAnswered);
+    const Status readable = lane_->wait_durable(newest->version, LsnWaiters::Until::kAnswered);
     HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
     HEXAD_TRY(readable);
   }
