@@ -21,10 +21,17 @@ namespace {
 struct NewDevice {
   std::string path;
   alloc::DeviceRole role = alloc::DeviceRole::kData;
-  std::unique_ptr<io::Device> device;
+  std::unique_ptr<io::Device> device;  // null: to be made
   bool created = false;
+  std::uint64_t size = 0;  // bytes, that it is going to have
   alloc::DeviceLayout layout;
   Uuid uuid;
+};
+
+// What has been made and is taken back when a later step fails, besides the devices.
+struct Made {
+  std::vector<std::string> directories;  // outermost first
+  std::string index;                     // empty: none
 };
 
 constexpr std::uint64_t kMinLog = 16 << 20;
@@ -59,27 +66,60 @@ Status open_existing(const FormatOptions& options, io::System& system,
   return {};
 }
 
-Status create_missing(const FormatOptions& options, std::uint64_t log_device_size,
-                      io::System& system, std::vector<NewDevice>& targets) {
+// An index without its log is still somebody's: of a pool whose log file has been lost, say.
+Status check_no_index(const FormatOptions& options, io::System& system) {
+  kv::LmdbOptions present;
+  present.dir = fast_index_path(options.fast_directories.front());
+  present.mode = io::OpenMode::kReadOnly;
+  const Result<std::unique_ptr<kv::Index>> index = kv::open_lmdb_index(present, system.executor());
+  // What is no index at all, because its directory cannot be, is for the later steps to tell.
+  const bool holds_one = index.ok() || index.error().code == ErrorCode::kCorruption ||
+                         index.error().code == ErrorCode::kBusy;
+  if (!holds_one) return {};
+  return Error{ErrorCode::kAlreadyExists, present.dir + " holds an index",
+               "Choose another fast directory, or pass --force to overwrite it."};
+}
+
+// A data device is as large as it is, a log file as large as the log wants it.
+void choose_sizes(const FormatOptions& options, std::uint64_t log_size,
+                  std::vector<NewDevice>& targets) {
+  const std::uint64_t log_device_size =
+      round_up(round_up(alloc::kHeaderSize, options.min_alloc) + log_size, 4096);
+  for (NewDevice& target : targets) {
+    const std::uint64_t present = target.device == nullptr ? 0 : target.device->geometry().size;
+    if (target.role == alloc::DeviceRole::kLog) {
+      target.size = std::max(present, log_device_size);
+    } else {
+      target.size = target.device == nullptr ? options.device_size : present;
+    }
+  }
+}
+
+Status create_missing(const FormatOptions& options, io::System& system,
+                      std::vector<NewDevice>& targets, Made& made) {
+  for (const std::string& directory : options.fast_directories) {
+    HEXAD_TRY_ASSIGN(const std::vector<std::string> fresh, system.make_directory(directory));
+    made.directories.insert(made.directories.end(), fresh.begin(), fresh.end());
+  }
   for (NewDevice& target : targets) {
     if (target.device != nullptr) continue;
-    const std::uint64_t size =
-        target.role == alloc::DeviceRole::kData ? options.device_size : log_device_size;
-    HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, size));
+    HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, target.size));
     target.created = true;
   }
   return {};
 }
 
+// Needs no device: the physical blocks of those that are not there yet are unknown, and count once
+// they are.
 Status lay_out(const FormatOptions& options, std::uint64_t log_size,
                std::vector<NewDevice>& targets) {
-  std::uint32_t block = 0;
+  std::uint32_t block = alloc::kMinPhysicalBlock;
   std::uint64_t smallest = ~std::uint64_t{0};
   for (const NewDevice& target : targets) {
-    block = std::max(block, target.device->geometry().physical_block);
-    if (target.role == alloc::DeviceRole::kData) {
-      smallest = std::min(smallest, target.device->geometry().size);
+    if (target.device != nullptr) {
+      block = std::max(block, target.device->geometry().physical_block);
     }
+    if (target.role == alloc::DeviceRole::kData) smallest = std::min(smallest, target.size);
   }
   HEXAD_TRY(alloc::check_unit(options.min_alloc, block));
   if (options.checksum_block < block) {
@@ -92,7 +132,7 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
   for (NewDevice& target : targets) {
     alloc::LayoutRequest request;
     request.role = target.role;
-    request.device_size = target.device->geometry().size;
+    request.device_size = target.size;
     request.physical_block = block;
     request.unit = options.min_alloc;
     request.log_size = log_size;
@@ -108,15 +148,41 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
   return {};
 }
 
-// Index first, labels last: a device carries a label only when all it refers to is there.
-Status write_all(const FormatOptions& options, io::System& system,
-                 std::vector<NewDevice>& targets) {
-  io::Rng rng(system.draw_seed());
-  const Uuid store = rng.uuid();
+// What every label says about the pool. After lay_out(). Errors: kTooBig.
+Result<std::string> describe_pool(const FormatOptions& options,
+                                  const std::vector<NewDevice>& targets) {
   PoolOptions pooled;
   pooled.profile = options.profile;
   pooled.compression = options.compression;
   pooled.fast_directories = options.fast_directories;
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    const NewDevice& target = targets[id];
+    pooled.devices.push_back({id, target.role, target.layout.slab_units, target.layout.slab_count});
+  }
+  std::string description = encode_pool_options(pooled);
+  if (description.size() > alloc::kMaxPoolOptions) {
+    return Error{ErrorCode::kTooBig,
+                 "the pool's description takes " + std::to_string(description.size()) +
+                     " bytes in the label",
+                 "Use fewer devices or shorter fast directory paths."};
+  }
+  return description;
+}
+
+Status grow_logs(std::vector<NewDevice>& targets) {
+  for (NewDevice& target : targets) {
+    if (target.device->geometry().size >= target.size) continue;
+    HEXAD_TRY(target.device->grow(target.size));
+    HEXAD_TRY(target.device->flush());
+  }
+  return {};
+}
+
+// Index first, labels last: a device carries a label only when all it refers to is there.
+Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
+                 std::vector<NewDevice>& targets, Made& made) {
+  io::Rng rng(system.draw_seed());
+  const Uuid store = rng.uuid();
   alloc::Root root;
   root.store = store;
   root.epoch = root.sequence = root.promised_epoch = 1;
@@ -125,7 +191,6 @@ Status write_all(const FormatOptions& options, io::System& system,
   for (DeviceId id = 0; id < targets.size(); ++id) {
     NewDevice& target = targets[id];
     target.uuid = rng.uuid();
-    pooled.devices.push_back({id, target.role, target.layout.slab_units, target.layout.slab_count});
     alloc::RootDevice row;
     row.id = id;
     row.uuid = target.uuid;
@@ -140,18 +205,11 @@ Status write_all(const FormatOptions& options, io::System& system,
     }
   }
 
-  const std::string pool_options = encode_pool_options(pooled);
-  if (pool_options.size() > alloc::kMaxPoolOptions) {
-    return Error{ErrorCode::kTooBig,
-                 "the pool's description takes " + std::to_string(pool_options.size()) +
-                     " bytes in the label",
-                 "Use fewer devices or shorter fast directory paths."};
-  }
-
   kv::LmdbOptions index;
   index.dir = fast_index_path(options.fast_directories.front());
   index.uuid = store;
   HEXAD_TRY(kv::remove_lmdb_index(index.dir));
+  made.index = index.dir;
   HEXAD_TRY(kv::open_lmdb_index(index, system.executor()).status());
   const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
   for (NewDevice& target : targets) {
@@ -178,15 +236,16 @@ Status write_all(const FormatOptions& options, io::System& system,
     label.checksum_granularity = static_cast<std::uint32_t>(options.checksum_block);
     label.created = system.clock().wall_time();
     label.device_count = static_cast<std::uint32_t>(targets.size());
-    label.pool_options = pool_options;
+    label.pool_options = description;
     HEXAD_TRY(alloc::write_label(*targets[id].device, label));
   }
   return {};
 }
 
 Status format_targets(const FormatOptions& options, io::System& system,
-                      std::vector<NewDevice>& targets) {
+                      std::vector<NewDevice>& targets, Made& made) {
   HEXAD_TRY(open_existing(options, system, targets));
+  if (!options.force) HEXAD_TRY(check_no_index(options, system));
   std::uint64_t raw = 0;
   for (const NewDevice& target : targets) {
     if (target.role != alloc::DeviceRole::kData) continue;
@@ -195,11 +254,27 @@ Status format_targets(const FormatOptions& options, io::System& system,
   std::uint64_t log_size = options.log_size;
   if (log_size == 0) log_size = std::clamp<std::uint64_t>(raw / 64, kMinLog, kMaxLog);
   log_size = round_up(log_size, options.min_alloc);
-  HEXAD_TRY(create_missing(
-      options, round_up(round_up(alloc::kHeaderSize, options.min_alloc) + log_size, 4096), system,
-      targets));
+  choose_sizes(options, log_size, targets);
+  // All that can be refused without making anything, and the rest when the files are there.
   HEXAD_TRY(lay_out(options, log_size, targets));
-  return write_all(options, system, targets);
+  HEXAD_TRY(describe_pool(options, targets).status());
+  HEXAD_TRY(create_missing(options, system, targets, made));
+  HEXAD_TRY(lay_out(options, log_size, targets));
+  HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
+  HEXAD_TRY(grow_logs(targets));
+  return write_all(options, description, system, targets, made);
+}
+
+// The first error is the one to report: those of going back are not looked at.
+void take_back(const Made& made, io::System& system, std::vector<NewDevice>& targets) {
+  if (!made.index.empty()) kv::remove_lmdb_index(made.index).ignore();
+  for (NewDevice& target : targets) {
+    target.device.reset();
+    if (target.created) system.remove_created(target.path).ignore();
+  }
+  for (auto at = made.directories.rbegin(); at != made.directories.rend(); ++at) {
+    system.remove_directory(*at).ignore();
+  }
 }
 
 }  // namespace
@@ -210,18 +285,14 @@ Result<PoolDescription> format_devices(const FormatOptions& options, io::System&
     targets.emplace_back().path = path;
   }
   for (const std::string& directory : options.fast_directories) {
-    HEXAD_TRY(system.make_directory(directory));
     NewDevice& log = targets.emplace_back();
     log.path = fast_log_path(directory);
     log.role = alloc::DeviceRole::kLog;
   }
-  const Status status = format_targets(options, system, targets);
+  Made made;
+  const Status status = format_targets(options, system, targets, made);
   if (!status.ok()) {
-    for (NewDevice& target : targets) {
-      if (!target.created) continue;
-      target.device.reset();
-      system.remove_created(target.path).ignore();  // the first error is the one to report
-    }
+    take_back(made, system, targets);
     return status.error();
   }
   return PoolDescription{options.devices, options.fast_directories};

@@ -8,8 +8,11 @@
 
 namespace hexad::core {
 
-// Labels, roots, empty logs and an empty index; no collection yet. All checks come before the first
-// write; files made by a call that fails afterwards are removed again.
+// Labels, roots, empty logs and an empty index; no collection yet. A log file of an older store
+// that is too short for the new log grows.
+//
+// All checks come before the first write. Directories and files made by a call that fails
+// afterwards are removed again; of what was there, a log that has grown stays longer.
 Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system);
 
 }  // namespace hexad::core

@@ -1,6 +1,7 @@
 #include "io/system.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
@@ -23,15 +24,32 @@ Error directory_error(int number, const std::string& path) {
 
 }  // namespace
 
-Status System::make_directory(const std::string& path) {
+Result<std::vector<std::string>> System::make_directory(const std::string& path) {
+  std::vector<std::string> missing = {path};  // innermost first
   std::error_code error;
-  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
-  if (!parent.empty()) std::filesystem::create_directories(parent, error);
-  if (error) return directory_error(error.value(), parent.string());
-  if (::mkdir(path.c_str(), 0700) == 0) return {};
-  const int reason = errno;
-  if (reason == EEXIST && std::filesystem::is_directory(path, error)) return {};
-  return directory_error(reason, path);
+  for (std::filesystem::path at = std::filesystem::path(path).parent_path();
+       !at.empty() && !std::filesystem::is_directory(at, error); at = at.parent_path()) {
+    missing.push_back(at.string());
+  }
+  std::vector<std::string> made;
+  for (auto next = missing.rbegin(); next != missing.rend(); ++next) {
+    // The parents are nobody's secret.
+    if (::mkdir(next->c_str(), *next == path ? 0700 : 0777) == 0) {
+      made.push_back(*next);
+      continue;
+    }
+    const int reason = errno;
+    if (reason == EEXIST && std::filesystem::is_directory(*next, error)) continue;
+    for (auto back = made.rbegin(); back != made.rend(); ++back) ::rmdir(back->c_str());
+    return directory_error(reason, *next);
+  }
+  return made;
+}
+
+Status System::remove_directory(const std::string& path) {
+  if (::rmdir(path.c_str()) == 0) return {};
+  if (errno == ENOENT || errno == ENOTEMPTY || errno == EEXIST) return {};
+  return os_error(errno, path + ": cannot be removed");
 }
 
 Status System::remove_created(const std::string&) { return {}; }

@@ -5,6 +5,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "io/clock.h"
@@ -38,9 +39,13 @@ class System {
   virtual Result<std::unique_ptr<Device>> create_device(const std::string& path,
                                                         std::uint64_t size) = 0;
   // Makes a directory of the operating system (0700) with its parents, for the index, which lives
-  // in real files even where devices are simulated. Existing: ok. Errors: kInvalidArgument (a file
-  // is in the way), kNoSpace, kIo.
-  virtual Status make_directory(const std::string& path);
+  // in real files even where devices are simulated. Returns those that were not there, outermost
+  // first; when it fails, none of them is. Errors: kInvalidArgument (a file is in the way),
+  // kNoSpace, kIo.
+  virtual Result<std::vector<std::string>> make_directory(const std::string& path);
+  // Takes back one that make_directory() made, when a later step failed. Missing, or in use by
+  // somebody else by now: ok.
+  virtual Status remove_directory(const std::string& path);
   // Takes back what create_device() made, when a later step failed. Missing: ok. Simulated devices
   // stay.
   virtual Status remove_created(const std::string& path);

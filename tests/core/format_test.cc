@@ -1,10 +1,17 @@
 #include "core/format.h"
 
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
 #include <functional>
+#include <iterator>
 
 #include "core/device_survey.h"
 #include "core/pool_options.h"
+#include "io/sim_system.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/temporary.h"
 
 namespace hexad::core {
 namespace {
@@ -116,6 +123,227 @@ TEST_CASE("format: what is made is what was asked for, on every label and root")
     media->read(device.label->layout.log_offset, log);
     CHECK(is_zero(log));
   }
+}
+
+// --- the log of an older store ---
+
+TEST_CASE("format: the log file of an older store grows with the log, and is never cut") {
+  StoreFixture fixture;
+  const std::string log = fast_log_path(fixture.pool.fast_directories[0]);
+  FormatOptions options = options_of(fixture);
+  options.force = true;
+  std::uint64_t largest = fixture.memory.media(log)->size();
+  for (const std::uint64_t log_size : {2_MiB, 1_MiB, 3_MiB}) {
+    CAPTURE(log_size);
+    options.log_size = log_size;
+    const Result<PoolDescription> made = Store::format(options, &fixture.memory);
+    REQUIRE(hexad::testing::message_of(made.status()) == "");
+    largest = std::max(largest, alloc::kHeaderSize + log_size);
+    REQUIRE(fixture.memory.media(log)->size() == largest);
+    Store store = fixture.open();
+    REQUIRE(store.status().log_size == log_size);
+    REQUIRE(hexad::testing::put(store, "a", std::string(300'000, 'a')).ok());
+    REQUIRE(store.close().ok());
+  }
+}
+
+TEST_CASE("format: a log that finds no room to grow is refused, and the older store is whole") {
+  const io::testing::TemporaryDirectory directory;
+  io::SimSystem system;
+  FormatOptions options = hexad::testing::small_format();
+  options.fast_directories = {directory.path("fast")};
+  for (int i = 0; i < 6; ++i) options.devices.push_back("dev" + std::to_string(i));
+  for (const std::string& device : options.devices) system.add_disk(device, 8_MiB);
+  io::SimDiskOptions disk;
+  disk.capacity = 2_MiB;
+  system.add_disk(fast_log_path(options.fast_directories[0]),
+                  std::make_shared<io::CowImage>(alloc::kHeaderSize + 1_MiB), disk);
+  std::optional<ErrorCode> refused;
+  std::string problem;
+  system.run([&] {
+    const Result<PoolDescription> pool = Store::format(options, &system);
+    problem = hexad::testing::message_of(pool.status());
+    if (!pool.ok()) return;
+    options.force = true;
+    options.log_size = 2_MiB;  // and the header
+    refused = code_of(Store::format(options, &system));
+    const Result<Store> store = Store::open(*pool, {}, &system);
+    problem = hexad::testing::message_of(store.status());
+  });
+  REQUIRE(problem == "");
+  REQUIRE(refused == ErrorCode::kNoSpace);
+}
+
+// --- real files ---
+
+// What stands below a directory: for files the mode, the size and the bytes, for directories the
+// mode.
+std::map<std::string, std::string> tree_of(const std::string& directory) {
+  std::map<std::string, std::string> tree;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
+    std::string& what = tree[entry.path().string()];
+    struct stat status {};
+    REQUIRE(lstat(entry.path().c_str(), &status) == 0);
+    what = std::to_string(status.st_mode);
+    if (!entry.is_regular_file()) continue;
+    std::ifstream file(entry.path(), std::ios::binary);
+    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    what += " " + std::to_string(bytes.size()) + " " +
+            std::to_string(checksum(ChecksumType::kXxh3, as_bytes(bytes)));
+  }
+  return tree;
+}
+
+void write_file(const std::string& path, std::string_view bytes) {
+  std::ofstream file(path, std::ios::binary);
+  file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+}
+
+// Options of a pool of files, with two fast directories of which one has parents to be made; and an
+// older pool beside it where a test wants one.
+struct Files {
+  Files() {
+    options = hexad::testing::small_format();
+    for (int i = 0; i < 6; ++i) options.devices.push_back(path("new" + std::to_string(i)));
+    options.fast_directories = {path("fast"), path("far/away/fast")};
+  }
+  std::string path(const std::string& name) const { return directory.path(name); }
+  void make_old() {
+    old = hexad::testing::small_format();
+    for (int i = 0; i < 6; ++i) old.devices.push_back(path("old" + std::to_string(i)));
+    old.fast_directories = {path("oldfast")};
+    REQUIRE(hexad::testing::message_of(Store::format(old).status()) == "");
+  }
+
+  io::testing::TemporaryDirectory directory;
+  FormatOptions options;
+  FormatOptions old;
+};
+
+struct Refusal {
+  const char* what;
+  ErrorCode code;
+  std::function<void(Files&)> arrange;
+};
+
+const std::vector<Refusal>& refusals() {
+  using Code = ErrorCode;
+  static const std::vector<Refusal> all = {
+      {"too few devices", Code::kInvalidArgument, [](Files& f) { f.options.devices.pop_back(); }},
+      {"a device twice", Code::kInvalidArgument,
+       [](Files& f) { f.options.devices[5] = f.options.devices[0]; }},
+      {"a device twice, by two names", Code::kBusy,
+       [](Files& f) {
+         std::filesystem::create_directory_symlink(f.directory.path(""), f.path("link"));
+         f.options.devices[5] = f.path("link/new0");
+       }},
+      {"a fast directory twice", Code::kInvalidArgument,
+       [](Files& f) { f.options.fast_directories[1] = f.options.fast_directories[0]; }},
+      {"an illegal unit", Code::kInvalidArgument, [](Files& f) { f.options.min_alloc = 1000; }},
+      {"devices too small for the log", Code::kNoSpace,
+       [](Files& f) { f.options.log_size = 8_MiB; }},
+      {"one existing device too small", Code::kNoSpace,
+       [](Files& f) { write_file(f.options.devices[3], std::string(256_KiB, '\0')); }},
+      {"a device of another pool", Code::kAlreadyExists,
+       [](Files& f) {
+         f.make_old();
+         f.options.devices[2] = f.old.devices[1];
+       }},
+      {"the fast directory of another pool", Code::kAlreadyExists,
+       [](Files& f) {
+         f.make_old();
+         f.options.fast_directories[1] = f.old.fast_directories[0];
+       }},
+      {"an index that has lost its log", Code::kAlreadyExists,
+       [](Files& f) {
+         f.make_old();
+         std::filesystem::remove(fast_log_path(f.old.fast_directories[0]));
+         f.options.fast_directories[0] = f.old.fast_directories[0];
+       }},
+      {"another file system", Code::kAlreadyExists,
+       [](Files& f) {
+         std::string ext4(8_MiB, '\0');
+         ext4.replace(1024 + 56, 2, "\x53\xef");
+         write_file(f.options.devices[5], ext4);
+       }},
+      {"a directory for a device", Code::kInvalidArgument,
+       [](Files& f) { std::filesystem::create_directory(f.options.devices[4]); }},
+      {"a device in a directory that is not there", Code::kNotFound,
+       [](Files& f) { f.options.devices[5] = f.path("nowhere/new5"); }},
+      {"a file in the way of a fast directory", Code::kInvalidArgument,
+       [](Files& f) { write_file(f.path("far"), "a file"); }},
+      {"a log that is a directory", Code::kInvalidArgument,
+       [](Files& f) { std::filesystem::create_directories(f.path("far/away/fast/log")); }},
+      {"more fast directories than a label describes", Code::kTooBig,
+       [](Files& f) {
+         for (int i = 0; i < 60; ++i) {
+           f.options.fast_directories.push_back(f.path("fast" + std::string(200, 'x')) +
+                                                std::to_string(i));
+         }
+       }},
+      {"no room on the file system", Code::kNoSpace,
+       [](Files& f) { f.options.device_size = 64_TiB; }},
+  };
+  return all;
+}
+
+TEST_CASE("format: whatever is refused, nothing on disk has changed") {
+  for (const Refusal& refusal : refusals()) {
+    CAPTURE(refusal.what);
+    Files files;
+    refusal.arrange(files);
+    const auto before = tree_of(files.directory.path(""));
+    const Result<PoolDescription> made = Store::format(files.options);
+    CAPTURE(hexad::testing::message_of(made.status()));
+    REQUIRE(code_of(made) == refusal.code);
+    REQUIRE(tree_of(files.directory.path("")) == before);
+  }
+}
+
+TEST_CASE("format: a fast directory that cannot be written to is refused, nothing has changed") {
+  if (geteuid() == 0) return;  // root may write everywhere
+  for (const char* name : {"fast", "far"}) {
+    CAPTURE(name);
+    Files files;
+    std::filesystem::create_directory(files.path(name));
+    REQUIRE(chmod(files.path(name).c_str(), 0500) == 0);
+    const auto before = tree_of(files.directory.path(""));
+    REQUIRE(code_of(Store::format(files.options)) == ErrorCode::kInvalidArgument);
+    REQUIRE(tree_of(files.directory.path("")) == before);
+  }
+}
+
+TEST_CASE("format: devices in use are refused, forced or not, and nothing has changed") {
+  for (const bool force : {false, true}) {
+    Files files;
+    files.make_old();
+    RuntimeOptions reading;
+    reading.access = Access::kReadOnly;
+    const Result<Store> store =
+        Store::open({files.old.devices, files.old.fast_directories}, reading);
+    REQUIRE(store.ok());
+    files.options.devices[0] = files.old.devices[0];
+    files.options.force = force;
+    const auto before = tree_of(files.directory.path(""));
+    REQUIRE(code_of(Store::format(files.options)) == ErrorCode::kBusy);
+    REQUIRE(tree_of(files.directory.path("")) == before);
+  }
+}
+
+TEST_CASE("format: files that force overwrites have room for a larger log") {
+  Files files;
+  files.make_old();
+  files.old.force = true;
+  files.old.log_size = 2_MiB;
+  REQUIRE(hexad::testing::message_of(Store::format(files.old).status()) == "");
+  const std::string log = fast_log_path(files.old.fast_directories[0]);
+  REQUIRE(std::filesystem::file_size(log) == alloc::kHeaderSize + 2_MiB);
+  struct stat status {};
+  REQUIRE(stat(log.c_str(), &status) == 0);
+  REQUIRE(static_cast<std::uint64_t>(status.st_blocks) * 512 >= alloc::kHeaderSize + 2_MiB);
+  Store store = Store::open({files.old.devices, files.old.fast_directories}).value();
+  REQUIRE(store.status().log_size == 2_MiB);
+  REQUIRE(store.status().health == Health::kOk);
 }
 
 }  // namespace

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include "io/memory_system.h"
 #include "tests/io/temporary.h"
@@ -41,12 +44,39 @@ TEST_CASE("system: a file in the way is refused and named") {
   MemorySystem system;
   std::ofstream(directory.path("file")) << "content";
   for (const char* name : {"file", "file/below", "file/far/below"}) {
-    const Status refused = system.make_directory(directory.path(name));
+    const Status refused = system.make_directory(directory.path(name)).status();
     REQUIRE(refused.error().code == ErrorCode::kInvalidArgument);
     REQUIRE(refused.error().message.find(directory.path("file")) != std::string::npos);
   }
   REQUIRE_FALSE(system.make_directory("").ok());
   REQUIRE(std::filesystem::is_regular_file(directory.path("file")));
+}
+
+TEST_CASE("system: the folders that were made are named, and can be taken back") {
+  const TemporaryDirectory directory;
+  MemorySystem system;
+  std::filesystem::create_directory(directory.path("a"));
+  const std::vector<std::string> made = system.make_directory(directory.path("a/b/c")).value();
+  REQUIRE(made == std::vector<std::string>{directory.path("a/b"), directory.path("a/b/c")});
+  REQUIRE(system.make_directory(directory.path("a/b/c")).value().empty());
+  // One that somebody has put something into stays.
+  REQUIRE(system.remove_directory(directory.path("a/b")).ok());
+  REQUIRE(std::filesystem::is_directory(directory.path("a/b/c")));
+  for (auto at = made.rbegin(); at != made.rend(); ++at) {
+    REQUIRE(system.remove_directory(*at).ok());
+    REQUIRE_FALSE(std::filesystem::exists(*at));
+  }
+  REQUIRE(system.remove_directory(directory.path("a/b")).ok());  // missing
+  std::ofstream(directory.path("file")) << "content";
+  REQUIRE_FALSE(system.remove_directory(directory.path("file")).ok());
+}
+
+TEST_CASE("system: where the innermost folder cannot be made, its parents are not there either") {
+  const TemporaryDirectory directory;
+  MemorySystem system;
+  const std::string too_long(300, 'x');
+  REQUIRE_FALSE(system.make_directory(directory.path("a/b/" + too_long)).ok());
+  REQUIRE_FALSE(std::filesystem::exists(directory.path("a")));
 }
 
 TEST_CASE("system: nothing has to be taken back where devices are no files") {

@@ -432,6 +432,42 @@ class Making(PoolTest):
         self.fails(2, "mkfs", self.path("new"), "--device", self.path("d0"))
         self.assertEqual(os.listdir(self.folder), [])
 
+    def tree(self):
+        """What stands below the test's folder: names, modes and bytes."""
+        found = {}
+        for folder, folders, files in os.walk(self.folder):
+            for name in [*folders, *files]:
+                path = os.path.join(folder, name)
+                found[path] = (os.lstat(path).st_mode, self.read(path) if name in files else None)
+        return found
+
+    def test_mkfs_that_is_refused_changes_nothing_beside_what_is_there(self):
+        self.write("file", b"in the way")
+        os.mkdir(self.path("empty"))
+        os.makedirs(self.path("pooldir/hexad.pool"))
+        refused = [
+            (2, self.make("--fast", self.path("file/fast"))),
+            (2, self.make("--fast", self.path("empty"), self.path("file"))),
+            (2, self.make("--fast", self.path("empty"), self.path("empty"))),
+            (1, self.make("--fast", self.path("a/b"), os.path.join(self.pool, "fast"))),
+            (1, ["mkfs", self.path("new"), "--device", *self.devices]),
+            (6, self.make("--log-size", "64MiB")),
+            (2, ["mkfs", self.path("pooldir"), *self.make("--force")[2:]]),
+            (2, ["mkfs", self.path("file"), *self.make()[2:]]),
+        ]
+        for code, words in refused:
+            before = self.tree()
+            self.fails(code, *words)
+            self.assertEqual(self.tree(), before, words)
+
+    def test_mkfs_by_force_makes_room_for_a_larger_log(self):
+        self.ok(*self.make("--log-size", "4MiB"))
+        self.ok(*self.make("--log-size", "8MiB", "--force"))
+        self.ok("put", self.path("new"), "x", "-", stdin=BINARY)
+        self.assertEqual(self.ok("status", self.path("new"), "--json").json["log_size"], 8 << 20)
+        self.ok(*self.make("--log-size", "4MiB", "--force"))
+        self.assertEqual(self.ok("status", self.path("new"), "--json").json["log_size"], 4 << 20)
+
     def test_a_pool_can_be_moved(self):
         inside = [self.path(f"pool/d{i}") for i in range(DEVICES)]
         self.ok("mkfs", self.path("pool"), "--device", *inside, "--size", "64MiB")

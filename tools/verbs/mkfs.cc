@@ -1,6 +1,7 @@
 // hexad mkfs: a new pool. POOL and its description stay only if formatting succeeded.
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -34,6 +35,10 @@ class NewDirectories {
     if (path.empty() || fs::is_directory(path, ignored)) return {};
     HEXAD_TRY(make(path.parent_path()));
     if (mkdir(path.c_str(), 0777) != 0) {
+      if (errno == EEXIST || errno == ENOTDIR) {
+        return Error{ErrorCode::kInvalidArgument, path.string() + ": a file is in the way",
+                     "Choose another directory for the pool."};
+      }
       return system_error(errno, path.string(), "cannot create the directory");
     }
     made_.push_back(path);
@@ -79,9 +84,7 @@ class Mkfs final : public Verb {
     HEXAD_TRY(refuse_existing());
     NewDirectories made;
     HEXAD_TRY(made.make(absolute(pool_)));
-    for (const std::string& directory : options.fast_directories) {
-      HEXAD_TRY(made.make(directory));
-    }
+    HEXAD_TRY(check_writable());
     HEXAD_TRY_ASSIGN(const PoolDescription description, Store::format(options));
     made.keep();
     HEXAD_TRY(write_pool(pool_, description));
@@ -128,9 +131,20 @@ class Mkfs final : public Verb {
   Status refuse_existing() const {
     struct stat info = {};
     const fs::path description = fs::path(pool_) / "hexad.pool";
-    if (force_ || lstat(description.c_str(), &info) != 0) return {};
+    if (lstat(description.c_str(), &info) != 0) return {};
+    if (S_ISDIR(info.st_mode)) {
+      return Error{ErrorCode::kInvalidArgument, description.string() + " is a directory",
+                   "Choose another directory for the pool."};
+    }
+    if (force_) return {};
     return Error{ErrorCode::kAlreadyExists, description.string() + ": here is a pool already",
                  "Choose another directory, or overwrite everything in it with --force."};
+  }
+
+  // The pool's description is written when everything else is.
+  Status check_writable() const {
+    if (access(pool_.c_str(), W_OK | X_OK) == 0) return {};
+    return system_error(errno, pool_, "cannot write into the directory");
   }
 
   Result<int> report(Session& session, const FormatOptions& options,

@@ -1,0 +1,244 @@
+// Metadata in a map, and the sequencer's way with transactions over it, without space, log or
+// devices: for the parts of the planner.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "compression/compressor.h"
+#include "core/blob_prepare.h"
+#include "core/keys.h"
+#include "core/object_extents.h"
+#include "core/planner.h"
+#include "ec/codec.h"
+#include "io/memory_system.h"
+
+namespace hexad::core::testing {
+
+class MapSource : public PlanSource {
+ public:
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    if (fails) return Error{ErrorCode::kIo, "told to fail", ""};
+    const auto at = map.find(std::string(key));
+    return at == map.end() ? std::nullopt : std::optional(at->second);
+  }
+  Status scan(std::string_view prefix, const Visit& visit) override {
+    if (fails) return Error{ErrorCode::kIo, "told to fail", ""};
+    for (auto at = map.lower_bound(std::string(prefix));
+         at != map.end() && at->first.compare(0, prefix.size(), prefix) == 0; ++at) {
+      HEXAD_TRY_ASSIGN(const bool more, visit(at->first, at->second));
+      if (!more) break;
+    }
+    return {};
+  }
+
+  std::map<std::string, std::string> map;
+  bool fails = false;
+};
+
+// What is alive in stripes and log, by the records of committed transactions; nothing may die that
+// does not live, and nothing may live that no record names.
+struct Alive {
+  std::set<BlobId> blobs;
+
+  void die(const BlobId& id) {
+    CAPTURE(id.zone, id.unit, id.log.lsn, id.log.index);
+    REQUIRE(blobs.erase(id) == 1);
+  }
+};
+
+// The world of a sequencer, with bytes kept by the identity of their blobs.
+struct PlannerWorld {
+  PlannerWorld() {
+    shape.private_threshold = 20'000;
+    context.shape = shape.record;
+    context.new_body = [this] { return ++last_body; };
+    context.default_compression.required_ratio = 800;
+    must([](Transaction& t) { t.create_collection("c"); });
+  }
+
+  PreparedOps prepare(const Transaction& transaction) {
+    PreparedOps ops;
+    for (const TransactionOp& op : transaction.ops()) {
+      ops.emplace_back();
+      if (op.payload.empty() || op.kind == OpKind::kSetAttr) continue;
+      const std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
+      ops.back() = cut(op, base, false);
+    }
+    return ops;
+  }
+  PreparedOp cut(const TransactionOp& op, std::uint64_t base, bool never_inline) {
+    return prepare_payload(preparer, op.payload, op.hint, {}, base, never_inline).value();
+  }
+
+  // As the sequencer does: names and places for all blobs, until nothing is to be done again.
+  Result<Plan> plan(const Transaction& transaction) {
+    context.lsn = last_lsn + 1;
+    context.time = static_cast<std::int64_t>(context.lsn * 1000);
+    prepared = prepare(transaction);
+    for (;;) {
+      std::uint32_t index = 0;
+      for (PreparedOp& op : prepared) {
+        for (PayloadPiece& piece : op.pieces) {
+          if (!piece.bytes.empty()) continue;
+          Blob& blob = piece.prepared.blob;
+          if (piece.prepared.is_young()) blob.log = {context.lsn, index};
+          if (!piece.prepared.is_young()) {
+            blob.where = {1, next_unit, piece.prepared.units};
+            next_unit += piece.prepared.units;
+          }
+          ++index;
+        }
+      }
+      Result<Plan> result = plan_transaction(transaction, prepared, context, source);
+      if (!result.ok() || result->redo.empty()) return result;
+      for (const Redo& redo : result->redo) {
+        prepared[redo.op] = cut(transaction.ops()[redo.op], redo.base, redo.never_inline);
+      }
+    }
+  }
+
+  // Carries the plan out: images into the metadata, new blobs into `alive`, deaths out of it.
+  void commit(const Transaction& transaction, const Plan& plan) {
+    REQUIRE(plan.crowded.empty());
+    REQUIRE(plan.record.time == context.time);
+    ++last_lsn;
+    for (std::size_t i = 0; i < prepared.size(); ++i) {
+      std::size_t at = 0;
+      for (const PayloadPiece& piece : prepared[i].pieces) {
+        const ByteView raw = transaction.ops()[i].payload.subspan(at, piece.length);
+        at += piece.length;
+        if (!piece.bytes.empty()) continue;
+        const BlobId id = piece.prepared.blob.id();
+        if (plan.referenced.count(id) == 0) continue;
+        alive.blobs.insert(id);
+        bytes[id] = as_text(raw);
+        if (piece.prepared.is_young()) REQUIRE(plan.owners.count(id.log.index) == 1);
+      }
+    }
+    apply(plan.record);
+    for (const PostImage& image : plan.totals) {
+      source.map.erase(image.key);
+      if (image.value.has_value()) source.map[image.key] = *image.value;
+    }
+    for (const BodyId body : plan.doomed) drop(body);
+  }
+  void apply(const LogRecord& record) {
+    for (const alloc::Extent& extent : record.freed) {
+      alive.die({extent.zone, extent.unit, 0, 0, {}});
+    }
+    for (const LogPlace& place : record.young_deaths) alive.die({0, 0, 0, 0, place});
+    REQUIRE(record.packed_deaths.empty());
+    std::set<std::string> keys;
+    for (const PostImage& image : record.images) {
+      REQUIRE(keys.insert(image.key).second);  // one image for each key
+      if (image.value.has_value()) {
+        source.map[image.key] = *image.value;
+      } else {
+        source.map.erase(image.key);
+      }
+    }
+  }
+  // What the background does with the pages of a removed object.
+  void drop(BodyId body) {
+    REQUIRE(source.map.erase(writer_key(body)) == 1);
+    LogRecord record;
+    each_page(body, [&](std::string_view key, const ExtentList& page) {
+      for (const Blob& blob : blobs_of(page)) add_death(record, blob);
+      record.images.push_back({std::string(key), std::nullopt});
+    });
+    apply(record);
+  }
+  void each_page(BodyId body,
+                 const std::function<void(std::string_view, const ExtentList&)>& visit) {
+    const auto decode = [&](std::string_view key, std::string_view value) -> Result<bool> {
+      const PageKey page = parse_page_key(key).value();
+      visit(key, decode_page(value, page.page, shape.record).value());
+      return true;
+    };
+    REQUIRE(source.scan(page_prefix(body), decode).ok());
+  }
+
+  Plan must(const std::function<void(Transaction&)>& build) {
+    Transaction transaction;
+    build(transaction);
+    Result<Plan> result = plan(transaction);
+    INFO((result.ok() ? "" : result.error().message));
+    REQUIRE(result.ok());
+    commit(transaction, *result);
+    return std::move(result).value();
+  }
+  ErrorCode refused(const std::function<void(Transaction&)>& build) {
+    const auto before = source.map;
+    Transaction transaction;
+    build(transaction);
+    const Result<Plan> result = plan(transaction);
+    REQUIRE_FALSE(result.ok());
+    REQUIRE(source.map == before);
+    return result.error().code;
+  }
+
+  std::optional<ObjectRecord> object(std::string_view name) {
+    const auto at = source.map.find(object_key(1, name));
+    if (at == source.map.end()) return std::nullopt;
+    return decode_object(at->second, shape.record).value();
+  }
+  // The extents of all pages.
+  ExtentList extents(const ObjectRecord& record) {
+    if (record.body == 0) return record.extents;
+    ExtentList all;
+    each_page(record.body, [&](std::string_view, const ExtentList& page) {
+      all.insert(all.end(), page.begin(), page.end());
+    });
+    return all;
+  }
+  std::string read(std::string_view name) {
+    const ObjectRecord record = object(name).value();
+    std::string data(record.size, '\0');
+    for (const Extent& extent : extents(record)) {
+      data.replace(extent.offset, extent.length,
+                   extent.is_inline()
+                       ? extent.bytes
+                       : bytes.at(extent.blob.id()).substr(extent.blob_offset, extent.length));
+    }
+    return data;
+  }
+  void check_alive() {
+    std::set<BlobId> named;
+    for (const auto& [key, value] : source.map) {
+      ExtentList list;
+      if (const auto page = parse_page_key(key); page.ok()) {
+        list = decode_page(value, page->page, shape.record).value();
+      } else if (parse_object_key(key).ok()) {
+        list = decode_object(value, shape.record)->extents;
+      }
+      for (const Blob& blob : blobs_of(list)) REQUIRE(named.insert(blob.id()).second);
+    }
+    REQUIRE(named == alive.blobs);
+  }
+
+  StoreShape shape;
+  io::MemorySystem system;
+  compression::Counters counters;
+  compression::Compressor compressor{system.clock(), counters};
+  std::unique_ptr<ec::Codec> codec = ec::make_codec(shape.profile).value();
+  BlobPreparer preparer{shape, *codec, compressor};
+  PlanContext context;
+  MapSource source;
+  PreparedOps prepared;
+  Alive alive;
+  std::map<BlobId, std::string> bytes;  // raw
+  BodyId last_body = 0;
+  Lsn last_lsn = 0;
+  std::uint32_t next_unit = 1;
+};
+
+inline std::string text(std::size_t size, char with = 'x') { return std::string(size, with); }
+
+}  // namespace hexad::core::testing

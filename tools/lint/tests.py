@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Checks that every header has a test of its name.
+
+  alloc/bitmap.h         tests/alloc/bitmap_test.cc
+  tools/cli/names.h      tests/tools/names_test.cc
+  tools/demo/workload.h  tests/demo/workload_test.cc
+
+What has nothing of its own to be tested stands below, with the reason.
+"""
+
+import os
+import sys
+
+FOLDERS = ["base", "io", "alloc", "ec", "compression", "kv", "core", "tools"]
+
+WITHOUT = {
+    "core/commit_callback.h": "a type",
+    "core/commit_options.h": "an aggregate",
+    "core/engine.h": "all that Store does; every test of a store is one of it",
+    "core/hexad.h": "includes the public headers",
+    "core/stripe_map.h": "an interface; core/space.h implements it",
+    "core/types.h": "aggregates",
+    "io/clock.h": "an interface; executors implement it",
+    "kv/index.h": "an interface; kv/lmdb_index.h implements it",
+    # What a user sees of these is looked at with the whole program.
+    "tools/bench/load.h": "tests/tools/cli_test.py",
+    "tools/cli/command_line.h": "tests/tools/cli_test.py",
+    "tools/erasure/chunk_files.h": "tests/tools/ec_test.py",
+    "tools/import_export/exporter.h": "tests/tools/tree_test.py",
+    "tools/import_export/importer.h": "tests/tools/tree_test.py",
+    "tools/verbs/verbs.h": "tests/tools/cli_test.py",
+}
+
+
+def headers():
+    for top in FOLDERS:
+        for folder, _, names in os.walk(top):
+            for name in sorted(names):
+                if name.endswith(".h"):
+                    yield os.path.join(folder, name)
+
+
+def places(header):
+    """Where the test of a header may stand."""
+    *folders, name = header[: -len(".h")].split("/")
+    # A part of the tools has a folder of tests of its own, or shares that of all tools.
+    for folder in dict.fromkeys([folders[-1], folders[0]]):
+        yield f"tests/{folder}/{name}_test.cc"
+
+
+def main():
+    found = 0
+    present = list(headers())
+    for header in present:
+        tests = list(places(header))
+        tested = any(os.path.isfile(test) for test in tests)
+        if not tested and header not in WITHOUT:
+            print(f"{header}: has no test; write {tests[-1]}, or say in {sys.argv[0]} why not")
+            found += 1
+        if tested and header in WITHOUT:
+            print(f"{header}: has a test; take it out of the list in {sys.argv[0]}")
+            found += 1
+    for header, reason in sorted(WITHOUT.items()):
+        if header not in present:
+            print(f"{header}: is gone; take it out of the list in {sys.argv[0]}")
+            found += 1
+        if reason.startswith("tests/") and not os.path.isfile(reason):
+            print(f"{header}: {reason} is gone, which was its test according to {sys.argv[0]}")
+            found += 1
+    sys.exit(1 if found else 0)
+
+
+if __name__ == "__main__":
+    main()
