@@ -42,6 +42,8 @@ struct WorldOptions {
   bool volatile_caches = false;
   // Requests take no time, so that what happens at once depends on the fibers' turns alone.
   bool immediate = false;
+  // So many data disks, the first ones, have one volatile cache.
+  std::size_t one_cache = 0;
   std::uint64_t seed = 1;
 };
 
@@ -59,9 +61,10 @@ class World {
     for (int i = 0; i < 6; ++i) format.devices.push_back("dev" + std::to_string(i));
     names_ = format.devices;
     names_.push_back(format.fast_directories[0] + "/log");
-    io::SimDiskOptions disk;
-    disk.volatile_cache = options.volatile_caches;
     for (std::size_t i = 0; i < names_.size(); ++i) {
+      io::SimDiskOptions disk;
+      disk.volatile_cache = options.volatile_caches || i < options.one_cache;
+      disk.flush_domain = i < options.one_cache ? 0 : -1;
       system_.add_disk(names_[i],
                        std::make_shared<io::CowImage>(i < 6 ? options.device_size : 2_MiB), disk);
     }
@@ -86,10 +89,11 @@ class World {
 
   // Runs `use` on the open store and returns what it says, or why the store does not open. Tests
   // check outside: a failed check must not leave a fiber.
-  std::string with_store(const std::function<std::string(Store&)>& use) {
+  std::string with_store(const std::function<std::string(Store&)>& use,
+                         const RuntimeOptions& options = {}) {
     std::string problem;
     system_.run([&] {
-      Result<Store> store = Store::open(pool_, {}, &system_);
+      Result<Store> store = Store::open(pool_, options, &system_);
       problem = store.ok() ? use(*store) : "open: " + store.error().to_string();
     });
     return problem;
@@ -181,6 +185,12 @@ struct Answer {
 inline std::string text(Store& store, const std::string& name) {
   const Result<Bytes> found = store.get(kDefaultCollection, name);
   return found.ok() ? std::string(as_text(*found)) : found.error().to_string();
+}
+
+inline int failed_devices(Store& store) {
+  int failed = 0;
+  for (const DeviceStatus& device : store.status().devices) failed += device.state == "failed";
+  return failed;
 }
 
 inline std::string findings(Store& store) {
