@@ -142,9 +142,13 @@ TEST_CASE("rules: R9 the watermark of a block covers nothing that is still in fl
   Answer first;
   Answer second;
   REQUIRE(world.with_store([&](Store& store) -> std::string {
-    // Of two groups everything is written but the cells of the first.
+    // Of two groups everything is written but the cells of the first: one is not there yet, the
+    // others are lost.
     int cells = 0;
-    world.hold([&](const SimOp& op) { return is_cell(op) && ++cells <= 6; });
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (!is_cell(op) || ++cells > 6) return std::nullopt;
+      return cells == 1 ? FaultKind::kHang : FaultKind::kWriteLost;
+    });
     store.submit(put_of("a", noise(kLarge, 1)), first.callback());
     store.submit(put_of("b", noise(kLarge, 2)), second.callback());
     world.sleep();
