@@ -64,6 +64,32 @@ TEST_CASE("rules: R3 every copy of the log and every cell is waited for") {
   REQUIRE(requests == 9);  // six cells, three copies of the log
 }
 
+TEST_CASE("rules: R3 without a fast device fast answers wait for every copy of the log") {
+  for (int nth = 0; nth < 9; ++nth) {
+    CAPTURE(nth);
+    World world;
+    world.system().disk(world.log()).vanish();
+    Answer answer;
+    bool early = false;
+    int seen = 0;
+    REQUIRE(world.with_store(
+                [&](Store& store) -> std::string {
+                  world.hold(
+                      [&](const SimOp& op) { return op.op == io::IoOp::kWrite && seen++ == nth; });
+                  store.submit(put_of("a", noise(kLarge, 1)), answer.callback());
+                  world.sleep();
+                  early = answer.given;
+                  world.release();
+                  world.sleep();
+                  return "";
+                },
+                with_fast_answers()) == "");
+    REQUIRE(seen >= 9);  // six cells, three copies of the log
+    REQUIRE_FALSE(early);
+    REQUIRE(answer.given);
+  }
+}
+
 TEST_CASE("rules: R3 what was acknowledged is not in caches") {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     CAPTURE(seed);
