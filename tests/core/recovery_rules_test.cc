@@ -1,13 +1,47 @@
 // The rules of checkpoints and recovery (doc/testing.md#mutations): what a crash leaves of the tail
 // and of the log, and what an opening makes of it.
 #include <catch2/catch.hpp>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/core/rules_world.h"
 
 namespace hexad::testing {
 namespace {
+
+// --- R2 ---
+
+TEST_CASE("rules: R2 the place of a block that was cut is not written again") {
+  World world;
+  std::set<std::pair<std::string, std::uint64_t>> places;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    // The log has the block; of the cells one is not there yet and the others are lost.
+    int cells = 0;
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (is_small(op)) places.emplace(op.disk, op.offset);
+      if (!is_cell(op)) return std::nullopt;
+      return ++cells == 1 ? FaultKind::kHang : FaultKind::kWriteLost;
+    });
+    store.submit(put_of("tail", noise(kLarge, 2)), [](const Result<Lsn>&) {});
+    world.sleep();
+    world.power_cut();
+    return "";
+  }) == "");
+  REQUIRE(places.size() == 3);
+  // A write that timed out could still land there.
+  int again = 0;
+  world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+    if (op.op == io::IoOp::kWrite && places.count({op.disk, op.offset}) > 0) ++again;
+    return std::nullopt;
+  });
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    if (store.stat(kDefaultCollection, "tail").ok()) return "it was not cut";
+    return store.commit(put_of("after", noise(kLarge, 3))).ok() ? "" : "after";
+  }) == "");
+  REQUIRE(again == 0);
+}
 
 // --- R4, R5 ---
 
@@ -168,6 +202,27 @@ TEST_CASE("rules: R8 a block that one copy of the log had is on all of them afte
   REQUIRE(world.with_store([&](Store& store) -> std::string {
     return text(store, "tail") == noise(kLarge, 2) ? "" : "tail";
   }) == "");
+}
+
+// --- R11 ---
+
+TEST_CASE("rules: R11 an opening goes on without every device of a domain whose flush failed") {
+  World world({.one_cache = 2});
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    const bool good = store.commit(put_of("before", noise(kLarge, 1))).ok();
+    world.power_cut();
+    return good ? "" : "before";
+  }) == "");
+  io::Fault fault;
+  fault.kind = FaultKind::kFlushError;
+  world.system().disk("dev0").inject(fault);
+  int failed = 0;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    failed = failed_devices(store);
+    return text(store, "before") == noise(kLarge, 1) ? "" : "before";
+  }) == "");
+  REQUIRE(world.system().disk("dev0").struck(FaultKind::kFlushError) == 1);
+  REQUIRE(failed == 2);
 }
 
 }  // namespace

@@ -35,6 +35,8 @@ struct WorldOptions {
   bool volatile_caches = false;
   // Requests take no time, so that what happens at once depends on the fibers' turns alone.
   bool immediate = false;
+  // So many data disks, the first ones, have one volatile cache.
+  std::size_t one_cache = 0;
   std::uint64_t seed = 1;
 };
 
@@ -106,6 +108,7 @@ class World : public SimPool {
     pool.sim.seed = options.seed;
     pool.sim.latency.immediate = options.immediate;
     pool.sim.disk.volatile_cache = options.volatile_caches;
+    pool.one_cache = options.one_cache;
     return pool;
   }
 
@@ -136,6 +139,12 @@ struct Answer {
 inline std::string text(Store& store, const std::string& name) {
   const Result<Bytes> found = store.get(kDefaultCollection, name);
   return found.ok() ? std::string(as_text(*found)) : found.error().to_string();
+}
+
+inline int failed_devices(Store& store) {
+  int failed = 0;
+  for (const DeviceStatus& device : store.status().devices) failed += device.state == "failed";
+  return failed;
 }
 
 inline std::string findings(Store& store) {

@@ -21,6 +21,10 @@ SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
   for (std::size_t i = 0; i < disks_.size(); ++i) {
     io::SimDiskOptions disk = options.sim.disk;
     if (!options.flush_domains.empty()) disk.flush_domain = options.flush_domains[i];
+    if (i < options.one_cache) {
+      disk.volatile_cache = true;
+      disk.flush_domain = 0;
+    }
     const std::uint64_t size = i < kDataDisks ? options.device_size : options.fast_size;
     system_.add_disk(disks_[i], std::make_shared<io::CowImage>(size), disk);
   }

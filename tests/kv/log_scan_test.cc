@@ -290,6 +290,27 @@ TEST_CASE("log_scan: a block of an older epoch, or of a newer one, does not foll
   }
 }
 
+TEST_CASE("log_scan: a fence of an older epoch, or of the same one, does not follow") {
+  for (const Epoch epoch : {2, 3}) {
+    CAPTURE(epoch);
+    Copies copies(2, 64);
+    LogWriter writer = copies.writer();
+    fill(copies, writer, 2);
+    PreparedBlock fence = *writer.fence(writer.last(), 3);
+    copies.write(fence);
+    LogWriterOptions options;
+    options.last = writer.last();
+    options.tail = writer.tail();
+    LogWriter stranger = copies.writer(options);
+    PreparedBlock other = *stranger.fence(stranger.last(), epoch);
+    copies.write(other);
+    const LogScan scan = copies.scan();
+    REQUIRE(scan.end == fence.point());
+    REQUIRE(scan.abandoned == 1);
+    REQUIRE(check_log_scan(scan).ok());
+  }
+}
+
 TEST_CASE("log_scan: a root older than the log is damage") {
   Copies copies(1, 64);
   LogWriter writer = copies.writer();

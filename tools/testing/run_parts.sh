@@ -1,10 +1,11 @@
 #!/bin/sh
 # Runs the parts of the test suite, all or the named ones, one after another.
 #
-# A part is an executable file tools/test_parts/NN-NAME; NN gives the order. It
-# runs at the top of the tree. It counts as one test that passed or failed by its
-# exit status, unless it writes "PASSED FAILED SKIPPED", three numbers, into the
-# file $HEXAD_PART_RESULT.
+# A part is an executable file tools/test_parts/NN-NAME; NN gives the order. One
+# that is called named-NAME runs only when it is named. A part runs at the top of
+# the tree. It counts as one test that passed or failed by its exit status, unless
+# it writes "PASSED FAILED SKIPPED", three numbers, into the file
+# $HEXAD_PART_RESULT.
 #
 # The last line is "N passed, N failed", with ", N skipped" where some were.
 set -eu
@@ -15,9 +16,9 @@ if [ $# -eq 0 ]; then
   parts=$(ls tools/test_parts/[0-9]*)
 else
   for name in "$@"; do
-    part=$(ls tools/test_parts/[0-9]*-"$name" 2>/dev/null) || {
+    part=$(ls tools/test_parts/*-"$name" 2>/dev/null) || {
       echo "./run test: there is no part '$name'. The parts are:" >&2
-      ls tools/test_parts/ | sed -n 's/^[0-9]*-/  /p' >&2
+      ls tools/test_parts/ | sed -n 's/^[^-]*-/  /p' >&2
       exit 2
     }
     parts="$parts $part"
@@ -30,7 +31,7 @@ export HEXAD_PART_RESULT="$work/result"
 
 all_passed=0 all_failed=0 all_skipped=0
 for part in $parts; do
-  name=$(basename "$part" | sed 's/^[0-9]*-//')
+  name=$(basename "$part" | sed 's/^[^-]*-//')
   echo "=== $name"
   : >"$HEXAD_PART_RESULT"
   start=$(date +%s)
