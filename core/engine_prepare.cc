@@ -31,8 +31,10 @@ Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view col
 
 void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
   const std::vector<TransactionOp>& ops = transaction.ops();
-  const auto sets = [](const TransactionOp& op) { return op.kind == OpKind::kSetHint; };
-  if (std::none_of(ops.begin(), ops.end(), sets)) return;
+  const auto sets = [](const TransactionOp& op) {
+    return op.kind == OpKind::kSetHint || (op.kind == OpKind::kPut && op.hint != Hint::kNone);
+  };
+  if (ops.size() < 2 || std::none_of(ops.begin(), ops.end(), sets)) return;
   std::map<std::pair<std::string_view, std::string_view>, Hint> told;
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const TransactionOp& op = ops[i];

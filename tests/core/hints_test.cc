@@ -101,6 +101,11 @@ TEST_CASE("hints: compression heeds the object's hint where data brings none") {
               t.write(kBucket, "p", 0, as_bytes(text));
             }).ok());
     CHECK(compressed("p") == expected);
+    REQUIRE(commit(store, [&](Transaction& t) {
+              t.put(kBucket, "p", "x", hint | other);
+              t.append(kBucket, "p", as_bytes(text));
+            }).ok());
+    CHECK(compressed("p") == expected);
     // By a writer.
     auto writer = store.open_writer(kBucket, "o");
     REQUIRE(writer.ok());
