@@ -1,4 +1,4 @@
-// Listing: the names of a collection page by page, and the collections.
+// Listing: the names of a collection page by page.
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/list_page.h"
@@ -33,20 +33,6 @@ void Engine::want_checkpoint() {
   if (checkpoint_wanted_) return;
   checkpoint_wanted_ = true;
   background_wake_.notify_all();
-}
-
-Result<std::vector<CollectionInfo>> Engine::collections() {
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  std::vector<CollectionInfo> found;
-  const std::string prefix = collection_key("");
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor({prefix, prefix_end(prefix)}));
-  HEXAD_TRY(cursor.seek(prefix));
-  while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(cursor.value()));
-    found.push_back({cursor.key().substr(prefix.size()), record.id});
-    HEXAD_TRY(cursor.next());
-  }
-  return found;
 }
 
 }  // namespace hexad::core
