@@ -57,9 +57,14 @@ Engine::~Engine() {
     const io::Lock lock(state_mutex_);
     stopping_ = true;
     background_wake_.notify_all();
-    repair_wake_.notify_all();
   }
   if (background_ != nullptr) background_->join();
+  {
+    // Not before: what the background was committing waits for a repair when a device fails.
+    const io::Lock lock(state_mutex_);
+    repairs_stopping_ = true;
+    repair_wake_.notify_all();
+  }
   if (repairs_ != nullptr) repairs_->join();
   if (lane_ != nullptr) lane_->wait_idle();
 }

@@ -312,7 +312,8 @@ class Engine : public PlanSource {
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;
   bool repair_wanted_ = false;
-  bool stopping_ = false;
+  bool stopping_ = false;                                   // the background
+  bool repairs_stopping_ = false;                           // after it
   std::map<std::string, std::string> background_problems_;  // of the last try at each thing
   std::unique_ptr<io::Thread> background_;
   std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks

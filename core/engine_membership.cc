@@ -27,7 +27,7 @@ void Engine::repairs() {
   for (;;) {
     {
       io::Lock lock(state_mutex_);
-      repair_wake_.wait(lock, [this] { return repair_wanted_ || stopping_; });
+      repair_wake_.wait(lock, [this] { return repair_wanted_ || repairs_stopping_; });
       if (!repair_wanted_) return;
       repair_wanted_ = false;
     }

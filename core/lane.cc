@@ -263,6 +263,8 @@ CommitGroup* Lane::seal() {
     sealing_ = true;
     members = take_members();
     room = hold_payload_room(members);
+    // Also when they are put back: then their payloads ride in the next block.
+    members.front().reserved += room.held;
   }
   if (const Status placed = place_young(members, room.payload); !placed.ok()) {
     // A reservation that did not hold: our own bug, but what is durable stays readable.
@@ -277,7 +279,6 @@ CommitGroup* Lane::seal() {
 
   const io::Lock lock(mutex_);
   sealing_ = false;
-  reserved_ -= room.held;
   changed_.notify_all();
   if (stopped_.has_value()) fail_members(members, *stopped_);
   if (pauses_ > 0 || stopped_.has_value()) {

@@ -456,8 +456,10 @@ TEST_CASE("lane: kFast answers with the fast copy and is in flight until the oth
   bool called = false;
   world.submit_and_pump({.stripe = 64 << 10});
   lane.when_durable(1, [&](const Status& status) { called = status.ok(); });
-  auto answered = world.start([&] { return lane.wait_durable(1, LsnWaiters::Until::kAnswered); });
-  auto everywhere = world.start([&] { return lane.wait_durable(1, LsnWaiters::Until::kDurable); });
+  auto answered =
+      world.start([&] { return lane.wait_durable(1, core::LsnWaiters::Until::kAnswered); });
+  auto everywhere =
+      world.start([&] { return lane.wait_durable(1, core::LsnWaiters::Until::kDurable); });
   world.settle();
   REQUIRE(world.answered() == up_to(1));
   REQUIRE_FALSE(world.answers[0].code.has_value());
