@@ -138,11 +138,12 @@ class LaneWorld {
     made.budget = std::make_shared<int>();
     made.done = [this, lsn = made.lsn, places, young,
                  budget = std::weak_ptr<void>(made.budget)](const Result<Lsn>& result) {
-      LaneAnswer& answer = answers.emplace_back();
+      LaneAnswer answer;
       answer.lsn = lsn;
       if (!result.ok()) answer.code = result.error().code;
       answer.published = result.ok() && *result == lsn && is_published(places, young);
       answer.budget_back = budget.expired();
+      answers.push_back(answer);  // others may answer while this one looks
     };
     return made;
   }
