@@ -125,7 +125,7 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
   for (std::span<WantedRange> left = wanted; !left.empty();) {
     const std::span<WantedRange> some = left.first(first_round(left));
     left = left.subspan(some.size());
-    const Status status = read_spans(reader, some);
+    Status status = read_spans(reader, some);
     if (status.ok()) continue;
     if (some.size() == 1) return status;
     // What was read beside them may be what is lost.
