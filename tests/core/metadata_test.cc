@@ -262,6 +262,33 @@ TEST_CASE("metadata: cursors go both ways in their state and range, whatever hap
   }
 }
 
+TEST_CASE("metadata: a cursor above what is cut goes on without it, what it has read ahead too") {
+  for (const bool reverse : {false, true}) {
+    CAPTURE(reverse);
+    Fixture fixture;
+    Metadata& metadata = *fixture.metadata;
+    for (const char* key : {"a", "c", "e"}) metadata.apply(1, key, "1");
+    fixture.checkpoint(1);
+    metadata.apply(2, "b", "2");
+    metadata.apply(3, "c", "3");
+    metadata.apply(3, "d", "3");
+    metadata.apply(3, reverse ? "dd" : "bb", "3");
+    const auto view = std::move(metadata.view(kMaxLsn)).value();
+    MetaView::Cursor cursor = std::move(view->cursor()).value();
+    const auto step = [&]() -> std::string {
+      REQUIRE((reverse ? cursor.prev() : cursor.next()).ok());
+      return cursor.valid() ? cursor.key() + cursor.value() : "end";
+    };
+    REQUIRE((reverse ? cursor.seek_before("z") : cursor.seek("")).ok());
+    REQUIRE(cursor.key() == (reverse ? "e" : "a"));  // of the index; the memtable's next is known
+    metadata.erase_after(2);
+    const std::vector<std::string> expected = reverse ? std::vector<std::string>{"c1", "b2", "a1"}
+                                                      : std::vector<std::string>{"b2", "c1", "e1"};
+    for (const std::string& entry : expected) REQUIRE(step() == entry);
+    REQUIRE(step() == "end");
+  }
+}
+
 TEST_CASE("metadata: a cursor steps over tombstones of its range only, and counts them") {
   Fixture fixture;
   Metadata& metadata = *fixture.metadata;
