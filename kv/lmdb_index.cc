@@ -83,6 +83,8 @@ class LmdbIndex final : public Index {
   mutable io::Mutex mutex_;  // guards what follows
   io::CondVar changed_;
   LmdbState state_;             // as committed
+  std::size_t seen_txn_ = 0;    // LMDB's number of the last snapshot whose marker was decoded
+  LmdbState seen_;              // what it said
   std::uint64_t readers_ = 0;   // with a transaction that is in use
   bool growing_ = false;        // new readers wait
   std::vector<MDB_txn*> idle_;  // reset, to be renewed
@@ -197,10 +199,14 @@ Result<LmdbState> LmdbIndex::read_state(MDB_txn* txn) const {
 
 Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
   MDB_txn* txn = nullptr;
+  std::size_t seen_txn = 0;
+  LmdbState state;
   {
     io::Lock lock(mutex_);
     changed_.wait(lock, [this] { return !growing_; });
     ++readers_;
+    seen_txn = seen_txn_;
+    state = seen_;
     if (!idle_.empty()) {
       txn = idle_.back();
       idle_.pop_back();
@@ -213,12 +219,19 @@ Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
     end_reader(nullptr);
     return lmdb_error(code, "cannot read the index " + options_.dir);
   }
-  Result<LmdbState> state = read_state(txn);
-  if (!state.ok()) {
-    end_reader(txn);
-    return state.error();
+  // Most snapshots are of the same state; it is decoded once.
+  if (const std::size_t id = ::mdb_txn_id(txn); id != seen_txn) {
+    Result<LmdbState> read = read_state(txn);
+    if (!read.ok()) {
+      end_reader(txn);
+      return read.error();
+    }
+    state = *read;
+    const io::Lock lock(mutex_);
+    seen_txn_ = id;
+    seen_ = state;
   }
-  return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(*this, txn, *state));
+  return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(*this, txn, state));
 }
 
 void LmdbIndex::end_reader(MDB_txn* txn) {
