@@ -37,13 +37,10 @@ void add_extents(const ExtentList& extents, CollectionUsage& usage) {
 Result<std::vector<CollectionInfo>> Engine::collections() {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::vector<CollectionInfo> found;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
-  const std::string prefix = collection_key("");
-  HEXAD_TRY(cursor.seek(prefix));
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor_over(kCollectionKeys));
   while (cursor.valid()) {
-    if (cursor.key().compare(0, prefix.size(), prefix) != 0) break;
     HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(cursor.value()));
-    const std::string_view name = std::string_view(cursor.key()).substr(prefix.size());
+    HEXAD_TRY_ASSIGN(const std::string_view name, parse_collection_key(cursor.key()));
     HEXAD_TRY_ASSIGN(CollectionInfo info, info_of(*state.view, name, record));
     found.push_back(std::move(info));
     HEXAD_TRY(cursor.next());
@@ -63,28 +60,22 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
   const RecordShape& shape = parts_.shape->record;
   CollectionUsage usage;
   std::vector<BodyId> bodies;  // pages lie elsewhere: one walk after the other
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
-  const auto in_prefix = [&](const std::string& prefix) {
-    return cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0;
-  };
-  const std::string objects = object_prefix(collection.id);
-  HEXAD_TRY(cursor.seek(objects));
-  while (in_prefix(objects)) {
-    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(cursor.value(), shape));
+  HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(object_prefix(collection.id)));
+  while (objects.valid()) {
+    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
     ++usage.objects;
     usage.bytes += record.size;
     add_extents(record.extents, usage);
     if (record.body != 0) bodies.push_back(record.body);
-    HEXAD_TRY(cursor.next());
+    HEXAD_TRY(objects.next());
   }
   for (const BodyId body : bodies) {
-    const std::string pages = page_prefix(body);
-    HEXAD_TRY(cursor.seek(pages));
-    while (in_prefix(pages)) {
-      HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
-      HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(cursor.value(), key.page, shape));
+    HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(page_prefix(body)));
+    while (pages.valid()) {
+      HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));
+      HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
       add_extents(extents, usage);
-      HEXAD_TRY(cursor.next());
+      HEXAD_TRY(pages.next());
     }
   }
   return usage;

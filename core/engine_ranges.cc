@@ -201,12 +201,15 @@ Result<std::vector<ByteRange>> Engine::extents(std::string_view collection, std:
     add_extents(object.extents, begin, end, found);
     return found;
   }
-  const std::string prefix = page_prefix(object.body);
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
-  HEXAD_TRY(cursor.seek(page_key(object.body, static_cast<std::uint32_t>(begin / kPageSpan))));
-  while (cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0) {
+  const auto page_at = [&](std::uint64_t offset) {
+    return page_key(object.body, static_cast<std::uint32_t>(offset / kPageSpan));
+  };
+  const std::string first = page_at(begin);
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor,
+                   state.view->cursor({first, page_at(end + kPageSpan - 1)}));
+  HEXAD_TRY(cursor.seek(first));
+  while (cursor.valid()) {
     HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
-    if (key.page * kPageSpan >= end) break;
     HEXAD_TRY_ASSIGN(const ExtentList page,
                      decode_page(cursor.value(), key.page, parts_.shape->record));
     add_extents(page, begin, end, found);
@@ -220,6 +223,7 @@ Result<RangeChecksum> Engine::checksum(std::string_view collection, std::string_
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
+  const io::Nanos began = executor().clock().now();
   RangeChecksum result;
   result.length = bytes_there(record->object.size, range.offset, range.length);
   RunningChecksum sum(type);
@@ -234,6 +238,7 @@ Result<RangeChecksum> Engine::checksum(std::string_view collection, std::string_
   }
   result.value = sum.value();
   parts_.counters->add(CounterId::kReads);
+  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
   parts_.counters->add(CounterId::kBytesRead, result.length);
   return result;
 }

@@ -319,11 +319,8 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   if (record.body == 0) {
     add(record.extents);
   } else {
-    const std::string prefix = page_prefix(record.body);
-    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor());
-    HEXAD_TRY(cursor.seek(prefix));
+    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(page_prefix(record.body)));
     while (cursor.valid()) {
-      if (cursor.key().compare(0, prefix.size(), prefix) != 0) break;
       HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
       HEXAD_TRY_ASSIGN(const ExtentList extents,
                        decode_page(cursor.value(), key.page, parts_.shape->record));

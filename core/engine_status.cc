@@ -121,7 +121,6 @@ StoreStatus Engine::status() {
 // index could wait for the first to end before it gives out the second.
 Status Engine::add_records(SpaceUsage& usage) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor());
   const RecordShape& shape = parts_.shape->record;
   const auto add = [&](const ExtentList& extents) {
     for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) {
@@ -136,21 +135,20 @@ Status Engine::add_records(SpaceUsage& usage) {
       usage.compressed_allocated += allocated;
     }
   };
-  for (const std::string& prefix : {object_prefix(0).substr(0, 1), page_prefix(0).substr(0, 1)}) {
-    HEXAD_TRY(cursor.seek(prefix));
-    while (cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0) {
-      if (prefix == page_prefix(0).substr(0, 1)) {
-        HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
-        HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(cursor.value(), key.page, shape));
-        add(extents);
-      } else {
-        HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(cursor.value(), shape));
-        add(record.extents);
-        usage.stored += record.size;
-        ++usage.objects;
-      }
-      HEXAD_TRY(cursor.next());
-    }
+  HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(kObjectKeys));
+  while (objects.valid()) {
+    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
+    add(record.extents);
+    usage.stored += record.size;
+    ++usage.objects;
+    HEXAD_TRY(objects.next());
+  }
+  HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));
+  while (pages.valid()) {
+    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));
+    HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
+    add(extents);
+    HEXAD_TRY(pages.next());
   }
   return {};
 }

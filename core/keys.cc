@@ -6,13 +6,13 @@
 namespace hexad::core {
 namespace {
 
-constexpr char kCollectionTag = 'c';
-constexpr char kMetaTag = 'm';
-constexpr char kObjectTag = 'o';
-constexpr char kTotalsTag = 't';
-constexpr char kWriterTag = 'w';
-constexpr char kPageTag = 'x';
-constexpr char kZoneTag = 'z';
+constexpr char kCollectionTag = kCollectionKeys[0];
+constexpr char kMetaTag = kMetaKeys[0];
+constexpr char kObjectTag = kObjectKeys[0];
+constexpr char kTotalsTag = kTotalsKeys[0];
+constexpr char kWriterTag = kWriterKeys[0];
+constexpr char kPageTag = kPageKeys[0];
+constexpr char kZoneTag = kZoneKeys[0];
 
 std::string tagged(char tag, std::size_t reserve) {
   std::string key;

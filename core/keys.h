@@ -29,6 +29,15 @@ using BodyId = std::uint64_t;
 // Of the keys above; no longer one is ever written.
 inline constexpr std::size_t kMaxKeySize = 5 + kMaxNameSize;  // bytes
 
+// What every key of a kind begins with.
+inline constexpr std::string_view kCollectionKeys = "c";
+inline constexpr std::string_view kMetaKeys = "m";
+inline constexpr std::string_view kObjectKeys = "o";
+inline constexpr std::string_view kTotalsKeys = "t";
+inline constexpr std::string_view kWriterKeys = "w";
+inline constexpr std::string_view kPageKeys = "x";
+inline constexpr std::string_view kZoneKeys = "z";
+
 inline constexpr std::string_view kNextCollection = "next_collection";
 inline constexpr std::string_view kCounterTotals = "counters";
 

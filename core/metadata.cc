@@ -3,7 +3,15 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/keys.h"
+
 namespace hexad::core {
+
+namespace {
+
+constexpr std::size_t kMostSettled = 1024;  // keys
+
+}  // namespace
 
 void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
   {
@@ -21,6 +29,8 @@ void Metadata::erase_after(Lsn lsn) {
 }
 
 Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
+  const bool remembered = key.substr(0, kCollectionKeys.size()) == kCollectionKeys;
+  std::uint64_t drops = 0;
   {
     const io::Lock lock(mutex_);
     for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
@@ -30,12 +40,24 @@ Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
         return std::optional<std::string>(*found->value);
       }
     }
+    drops = drops_;
+    if (remembered) {
+      if (const auto known = settled_.find(key); known != settled_.end()) return known->second;
+    }
   }
   // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
-  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index->get(key));
-  if (!value.has_value()) return std::optional<std::string>();
-  return std::optional<std::string>(*value);
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index->get(key));
+  std::optional<std::string> value;
+  if (found.has_value()) value = *found;
+  if (remembered) {
+    const io::Lock lock(mutex_);
+    if (drops_ == drops) {
+      if (settled_.size() >= kMostSettled) settled_.clear();
+      settled_.insert_or_assign(std::string(key), value);
+    }
+  }
+  return value;
 }
 
 Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
@@ -77,6 +99,8 @@ std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
 void Metadata::drop_frozen() {
   const io::Lock lock(mutex_);
   frozen_.reset();
+  settled_.clear();
+  ++drops_;
 }
 
 void Metadata::unfreeze() {
@@ -120,6 +144,12 @@ Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* new
 Result<MetaView::Cursor> MetaView::cursor(KeyRange range) {
   HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index, index_->cursor());
   return Cursor(*this, std::move(range), std::move(index));
+}
+
+Result<MetaView::Cursor> MetaView::cursor_over(std::string_view prefix) {
+  HEXAD_TRY_ASSIGN(Cursor found, cursor({std::string(prefix), prefix_end(prefix)}));
+  HEXAD_TRY(found.seek(prefix));
+  return found;
 }
 
 MetaView::Cursor::Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index)

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -102,6 +103,8 @@ class MetaView {
   };
   // Over the keys of `range`; not positioned, seek first.
   Result<Cursor> cursor(KeyRange range = {});
+  // Over the keys that begin with `prefix`; stands on the first of them.
+  Result<Cursor> cursor_over(std::string_view prefix);
 
  private:
   friend class Metadata;
@@ -128,6 +131,8 @@ class Metadata {
   // Drops what was applied above `lsn`: commits that were cut.
   void erase_after(Lsn lsn);
   // The newest value, durable or not.
+  // Cost: a look-up in the memtables, and in the index if they do not have the key; collections are
+  // remembered.
   Result<std::optional<std::string>> get_latest(std::string_view key);
   // At `at`, or at the LSN of the last freeze() where that is later. May wait for the index to
   // grow.
@@ -154,6 +159,11 @@ class Metadata {
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
+  // What the index has for keys of collections: every commit asks for some. The index changes only
+  // in keys that are in the frozen memtable, which goes first; so all of it holds until that is
+  // dropped, and nothing that was read before a drop is noted after it.
+  std::map<std::string, std::optional<std::string>, std::less<>> settled_;
+  std::uint64_t drops_ = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.
   std::atomic<std::uint64_t> erase_generation_{0};
 };

@@ -24,11 +24,9 @@ Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
 
 Status StreamReader::copy_pages(MetaView& view) {
   if (record_.body == 0) return {};
-  const std::string prefix = page_prefix(record_.body);
   std::uint64_t bytes = 0;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor());
-  HEXAD_TRY(cursor.seek(prefix));
-  while (cursor.valid() && cursor.key().compare(0, prefix.size(), prefix) == 0) {
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(page_prefix(record_.body)));
+  while (cursor.valid()) {
     HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
     bytes += cursor.value().size();
     if (bytes > engine_.options().stream_buffer) {

@@ -5,6 +5,7 @@
 #include <list>
 #include <map>
 
+#include "core/keys.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
 #include "tests/core/forwarding_index.h"
@@ -19,11 +20,16 @@ class HookedIndex final : public hexad::testing::ForwardingIndex {
   using ForwardingIndex::ForwardingIndex;
 
   Result<std::unique_ptr<kv::IndexReader>> snapshot() override {
+    ++snapshots;
     if (before_snapshot) std::exchange(before_snapshot, nullptr)();
-    return ForwardingIndex::snapshot();
+    Result<std::unique_ptr<kv::IndexReader>> reader = ForwardingIndex::snapshot();
+    if (after_snapshot) std::exchange(after_snapshot, nullptr)();
+    return reader;
   }
 
   std::function<void()> before_snapshot;
+  std::function<void()> after_snapshot;
+  int snapshots = 0;
 };
 
 struct Fixture {
@@ -331,6 +337,79 @@ TEST_CASE("metadata: a cursor steps over tombstones of its range only, and count
   REQUIRE(some.seek_before("b").ok());
   REQUIRE_FALSE(some.valid());
   REQUIRE(some.moves().deleted == 1800);
+}
+
+TEST_CASE("metadata: a cursor over a prefix stands on its first key and ends with its last") {
+  Fixture f;
+  for (const char* key : {"a", "b", "ba", "b\xff", "c"}) f.metadata->apply(1, key, key);
+  const auto view = std::move(f.metadata->view(1)).value();
+  std::vector<std::string> found;
+  MetaView::Cursor cursor = std::move(view->cursor_over("b")).value();
+  while (cursor.valid()) {
+    found.push_back(cursor.key());
+    REQUIRE(cursor.next().ok());
+  }
+  REQUIRE(found == std::vector<std::string>{"b", "ba", "b\xff"});
+  REQUIRE_FALSE(std::move(view->cursor_over("d")).value().valid());
+}
+
+TEST_CASE("metadata: the index is asked for a collection once between two checkpoints") {
+  Fixture f;
+  const std::string key = collection_key("c");
+  const std::string absent = collection_key("none");
+  const auto asked = [&](const std::string& what) {
+    const int before = f.index->snapshots;
+    REQUIRE(f.metadata->get_latest(what).ok());
+    return f.index->snapshots - before;
+  };
+  f.metadata->apply(1, key, "1");
+  f.metadata->apply(1, "other", "1");
+  REQUIRE(asked(key) == 0);  // the memtable has it
+  f.checkpoint(1);
+  REQUIRE(asked(key) == 1);
+  REQUIRE(asked(key) == 0);
+  REQUIRE(*f.metadata->get_latest(key) == "1");
+  REQUIRE(asked(absent) == 1);
+  REQUIRE(asked(absent) == 0);
+  REQUIRE_FALSE(f.metadata->get_latest(absent)->has_value());
+  REQUIRE(asked("other") == 1);
+  REQUIRE(asked("other") == 1);
+
+  // What changes is seen at every step of the checkpoint that brings it into the index.
+  f.metadata->apply(2, key, "2");
+  f.metadata->apply(2, absent, "2");
+  const auto latest = [&] {
+    return *f.metadata->get_latest(key).value() + *f.metadata->get_latest(absent).value();
+  };
+  REQUIRE(latest() == "22");
+  const auto frozen = f.metadata->freeze(2);
+  REQUIRE(latest() == "22");
+  f.to_index(*frozen, 2);
+  REQUIRE(latest() == "22");
+  f.metadata->drop_frozen();
+  REQUIRE(latest() == "22");
+}
+
+TEST_CASE("metadata: what was read of a collection before a checkpoint ended is not kept") {
+  Fixture f;
+  const std::string key = collection_key("c");
+  f.metadata->apply(1, key, "1");
+  f.checkpoint(1);
+  // The reader has its snapshot of the index when the checkpoint comes.
+  f.index->after_snapshot = [&] {
+    f.metadata->apply(2, key, "2");
+    f.checkpoint(2);
+  };
+  REQUIRE(*f.metadata->get_latest(key) == "1");
+  REQUIRE(*f.metadata->get_latest(key) == "2");
+  // A checkpoint that fails has put some of it into the index already.
+  f.metadata->apply(3, key, "3");
+  f.to_index(*f.metadata->freeze(3), 3);
+  f.metadata->unfreeze();
+  REQUIRE(*f.metadata->get_latest(key) == "3");
+  f.metadata->apply(4, key, std::nullopt);
+  f.checkpoint(4);
+  REQUIRE_FALSE(f.metadata->get_latest(key)->has_value());
 }
 
 TEST_CASE("metadata: a view tells whether what it shows of a key is the newest there is") {
