@@ -144,7 +144,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
       lane_->pump();
       seal_soon();
     }
-    parts_.counters->add(CounterId::kBytesWritten, payload);
+    parts_.counters->add(CounterId::kBytesWritten, transaction.written_bytes());
     return lsn;
   }
   parts_.counters->add(CounterId::kTransactionsFailed);
@@ -179,9 +179,9 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   submission.budget = take_budget(payload);
   submission.admitted = executor().clock().now();
   submission.durability = durability;
-  const CommitCallback finish = [this, payload, kept, done](Result<Lsn> result) {
+  const CommitCallback finish = [this, kept, done](Result<Lsn> result) {
     parts_.counters->add(result.ok() ? CounterId::kBytesWritten : CounterId::kTransactionsFailed,
-                         result.ok() ? payload : 1);
+                         result.ok() ? kept->written_bytes() : 1);
     done(std::move(result));
   };
   if (!buffered) submission.done = finish;

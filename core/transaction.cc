@@ -125,11 +125,13 @@ Transaction::~Transaction() = default;
 Transaction::Transaction(Transaction&& other) noexcept
     : ops_(std::exchange(other.ops_, {})),
       payload_bytes_(std::exchange(other.payload_bytes_, 0)),
+      written_bytes_(std::exchange(other.written_bytes_, 0)),
       problem_(std::exchange(other.problem_, {})) {}
 
 Transaction& Transaction::operator=(Transaction&& other) noexcept {
   ops_ = std::exchange(other.ops_, {});
   payload_bytes_ = std::exchange(other.payload_bytes_, 0);
+  written_bytes_ = std::exchange(other.written_bytes_, 0);
   problem_ = std::exchange(other.problem_, {});
   return *this;
 }
@@ -157,6 +159,7 @@ void Transaction::add_payload(TransactionOp& op, ByteView data, Payload ownershi
   }
   op.payload = data;
   payload_bytes_ += data.size();
+  if (!is_guard(op.kind)) written_bytes_ += data.size();
 }
 
 void Transaction::create_collection(std::string_view collection) {
@@ -255,19 +258,23 @@ void Transaction::remove_range(std::string_view collection, std::string_view fro
   }
 }
 
-void Transaction::set_attr(std::string_view collection, std::string_view name,
-                           std::string_view attribute, std::string_view value) {
-  TransactionOp& op = add(OpKind::kSetAttr, collection, name);
+TransactionOp& Transaction::add_for_attribute(OpKind kind, std::string_view collection,
+                                              std::string_view name, std::string_view attribute) {
+  TransactionOp& op = add(kind, collection, name);
   op.other = attribute;
   check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  return op;
+}
+
+void Transaction::set_attr(std::string_view collection, std::string_view name,
+                           std::string_view attribute, std::string_view value) {
+  TransactionOp& op = add_for_attribute(OpKind::kSetAttr, collection, name, attribute);
   add_payload(op, as_bytes(value), Payload::kCopied);
 }
 
 void Transaction::remove_attr(std::string_view collection, std::string_view name,
                               std::string_view attribute) {
-  TransactionOp& op = add(OpKind::kRemoveAttr, collection, name);
-  op.other = attribute;
-  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  add_for_attribute(OpKind::kRemoveAttr, collection, name, attribute);
 }
 
 void Transaction::set_attrs(std::string_view collection, std::string_view name,
@@ -277,6 +284,7 @@ void Transaction::set_attrs(std::string_view collection, std::string_view name,
   for (const auto& [attribute, value] : attributes) {
     check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
     payload_bytes_ += value.size();
+    written_bytes_ += value.size();
   }
 }
 
@@ -313,17 +321,13 @@ void Transaction::expect_version(std::string_view collection, std::string_view n
 
 void Transaction::expect_attr(std::string_view collection, std::string_view name,
                               std::string_view attribute, std::string_view value) {
-  TransactionOp& op = add(OpKind::kExpectAttr, collection, name);
-  op.other = attribute;
-  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  TransactionOp& op = add_for_attribute(OpKind::kExpectAttr, collection, name, attribute);
   add_payload(op, as_bytes(value), Payload::kCopied);
 }
 
 void Transaction::expect_attr_absent(std::string_view collection, std::string_view name,
                                      std::string_view attribute) {
-  TransactionOp& op = add(OpKind::kExpectAttrAbsent, collection, name);
-  op.other = attribute;
-  check(check_name_size(op, "attribute", attribute.size(), kMaxAttributeName));
+  add_for_attribute(OpKind::kExpectAttrAbsent, collection, name, attribute);
 }
 
 void Transaction::expect_bytes(std::string_view collection, std::string_view name,

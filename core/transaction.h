@@ -177,7 +177,10 @@ class Transaction {
 
   bool empty() const { return ops_.empty(); }
   std::size_t size() const { return ops_.size(); }
+  // What is held in memory until it is committed.
   std::uint64_t payload_bytes() const { return payload_bytes_; }
+  // The same without what guards compare with.
+  std::uint64_t written_bytes() const { return written_bytes_; }
   // For the engine.
   const std::vector<TransactionOp>& ops() const { return ops_; }
   const Status& problem() const { return problem_; }
@@ -186,12 +189,15 @@ class Transaction {
   enum class Payload : std::uint8_t { kCopied, kBorrowed };
 
   TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
+  TransactionOp& add_for_attribute(OpKind kind, std::string_view collection, std::string_view name,
+                                   std::string_view attribute);
   void add_payload(TransactionOp& op, ByteView data, Payload ownership);
   // Remembers the first problem.
   void check(const Status& status);
 
   std::vector<TransactionOp> ops_;
   std::uint64_t payload_bytes_ = 0;
+  std::uint64_t written_bytes_ = 0;
   Status problem_;  // the first bad argument
 };
 

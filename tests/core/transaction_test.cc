@@ -79,10 +79,12 @@ TEST_CASE("transaction: moving takes everything and leaves an empty one") {
   Transaction moved = std::move(t);
   REQUIRE(moved.size() == 2);
   REQUIRE(moved.payload_bytes() == 4);
+  REQUIRE(moved.written_bytes() == 4);
   REQUIRE_FALSE(moved.problem().ok());
   REQUIRE(as_text(moved.ops()[0].payload) == "data");
   REQUIRE(t.empty());  // NOLINT: the state after a move is promised
   REQUIRE(t.payload_bytes() == 0);
+  REQUIRE(t.written_bytes() == 0);
   REQUIRE(t.problem().ok());
   t = std::move(moved);
   REQUIRE(t.size() == 2);
@@ -163,6 +165,7 @@ TEST_CASE("transaction: guards keep what they want to see, and their names have 
   bytes = "other";
   REQUIRE(t.problem().ok());
   REQUIRE(t.payload_bytes() == 5 + 5 + 4);
+  REQUIRE(t.written_bytes() == 4);
   const std::vector<TransactionOp>& ops = t.ops();
   REQUIRE(ops[0].kind == OpKind::kExpectAttr);
   REQUIRE(ops[0].other == "key");
