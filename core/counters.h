@@ -49,7 +49,7 @@ enum class CounterId : std::uint16_t {
   kLogFirstBlobs,            // young blobs that rode in the log
   kLogBlobsPacked,           // ... and got a place in a stripe later
   kRecoveryLogCopiesHealed,  // log blocks missing on some copy
-  kWritersAbandoned,         // streamed writers whose space recovery took back
+  kWritersAbandoned,         // bodies without an object that openings found
   kCompressSuccess,
   kCompressRejected,
   kCompressSkipped,

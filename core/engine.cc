@@ -73,7 +73,7 @@ Status Engine::start() {
   if (lane_ == nullptr) return {};
   background_ = executor().start("hexad-checkpoint", [this] { background(); });
   repairs_ = executor().start("hexad-repair", [this] { repairs(); });
-  HEXAD_TRY(reclaim_abandoned_writers());
+  HEXAD_TRY(doom_abandoned());
   on_progress();  // the first zone may be wanted
   return {};
 }

@@ -266,7 +266,7 @@ class Engine : public PlanSource {
   void want_checkpoint();
 
   // engine_streams.cc
-  Status reclaim_abandoned_writers();
+  Status doom_abandoned();
   void doom(const std::vector<BodyId>& bodies);
   // Whether one was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();

@@ -16,6 +16,9 @@ constexpr std::size_t kPagesPerRecord = 1024;
 // In several records; the writer key goes with the last, so that a crash in between leaves the rest
 // to the next opening.
 Status Engine::drop_body(BodyId body) {
+  const std::string prefix = page_prefix(body);
+  std::string from = prefix;  // the pages before are gone
+  std::string next;
   bool more = true;
   const FillRecord next_pages = [&](LogRecord& record) -> Status {
     more = false;
@@ -32,11 +35,15 @@ Status Engine::drop_body(BodyId body) {
       record.images.push_back({std::string(key), std::nullopt});
       return true;
     };
-    HEXAD_TRY(scan(page_prefix(body), take));
+    HEXAD_TRY(scan_from(prefix, from, take));
     if (!more) record.images.push_back({writer_key(body), std::nullopt});
+    next = record.images.back().key;
     return {};
   };
-  while (more) HEXAD_TRY(commit_internal(next_pages).status());
+  while (more) {
+    HEXAD_TRY(commit_internal(next_pages).status());
+    from = next;
+  }
   return {};
 }
 
@@ -64,20 +71,20 @@ Result<bool> Engine::drop_doomed() {
   return true;
 }
 
-Status Engine::reclaim_abandoned_writers() {
+// Found by an opening; dropped in the background, or by who needs the space.
+Status Engine::doom_abandoned() {
   std::vector<BodyId> bodies;
   const Visit take = [&](std::string_view key, std::string_view) -> Result<bool> {
     HEXAD_TRY_ASSIGN(const BodyId body, parse_writer_key(key));
     bodies.push_back(body);
     return true;
   };
-  HEXAD_TRY(scan(writer_key(0).substr(0, 1), take));
-  for (const BodyId body : bodies) {
-    HEXAD_TRY(drop_body(body));
-    parts_.counters->add(CounterId::kWritersAbandoned);
-    parts_.notes.push_back(
-        "recovery: took back the space of a writer that never published, or of a removed object");
-  }
+  HEXAD_TRY(scan(kWriterKeys, take));
+  if (bodies.empty()) return {};
+  parts_.counters->add(CounterId::kWritersAbandoned, bodies.size());
+  parts_.notes.push_back("recovery: the space of " + std::to_string(bodies.size()) +
+                         " writers that never published, or of removed objects, is taken back");
+  doom(bodies);
   return {};
 }
 
