@@ -8,16 +8,6 @@
 #include "core/fsck_check.h"
 #include "core/keys.h"
 
-namespace hexad {
-
-std::uint64_t FsckReport::errors() const {
-  std::uint64_t count = 0;
-  for (const Finding& finding : findings) count += finding.repaired ? 0 : 1;
-  return count;
-}
-
-}  // namespace hexad
-
 namespace hexad::core {
 
 // What was counted is of the state that was checked; commits since then have changed the totals by
@@ -146,7 +136,12 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   lock.unlock();
   if (options.repair) {
     for (const FsckCheck::WrongTotals& totals : wrong) {
-      check.report.findings[totals.finding].repaired = correct_totals(totals).ok();
+      Finding& finding = check.report.findings[totals.finding];
+      const Status corrected = correct_totals(totals);
+      finding.repaired = corrected.ok();
+      if (!corrected.ok()) {
+        finding.problem += "; it could not be put right: " + corrected.error().message;
+      }
     }
   }
   return std::move(check.report);

@@ -10,7 +10,8 @@ namespace hexad::core {
 Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
                                io::System* system);
 
-// Devices, labels and roots alone. Never fails for the devices' sake.
+// Devices, labels and roots alone: what is wrong with a device stands in its row. Errors:
+// those of survey_devices() and io::make_real_system().
 Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* system);
 
 }  // namespace hexad::core

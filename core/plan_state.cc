@@ -18,15 +18,15 @@ ExtentList PlanState::resolved(ExtentList extents) const {
 }
 
 Result<CollectionSlot*> PlanState::collection(std::string_view name) {
-  const auto [it, fresh] = collections_.try_emplace(std::string(name));
-  if (fresh) {
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(collection_key(name)));
-    if (value.has_value()) {
-      HEXAD_TRY_ASSIGN(it->second.original, decode_collection(*value));
-      it->second.current = it->second.original;
-    }
+  const auto known = collections_.find(name);
+  if (known != collections_.end()) return &known->second;
+  CollectionSlot slot;
+  HEXAD_TRY_ASSIGN(const auto value, source_.get(collection_key(name)));
+  if (value.has_value()) {
+    HEXAD_TRY_ASSIGN(slot.original, decode_collection(*value));
+    slot.current = slot.original;
   }
-  return &it->second;
+  return &collections_.emplace(name, std::move(slot)).first->second;
 }
 
 Result<CollectionId> PlanState::existing_collection(std::string_view name) {

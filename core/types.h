@@ -1,6 +1,7 @@
 // The values that go in and out of a store.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -235,7 +236,11 @@ struct FsckReport {
   std::uint64_t stripes_checked = 0;
   std::uint64_t bytes_checked = 0;  // deep only
   // Findings not repaired.
-  std::uint64_t errors() const;
+  std::uint64_t errors() const {
+    return static_cast<std::uint64_t>(
+        std::count_if(findings.begin(), findings.end(),
+                      [](const Finding& finding) { return !finding.repaired; }));
+  }
 };
 
 }  // namespace hexad
