@@ -265,11 +265,18 @@ class Engine : public PlanSource {
   // engine_list.cc
   void want_checkpoint();
 
-  // engine_streams.cc
+  // engine_doomed.cc
   Status doom_abandoned();
-  void doom(const std::vector<BodyId>& bodies);
-  // Whether one was dropped, here or by somebody else meanwhile.
+  void doom(Doomed&& doomed);
+  // Whether some was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();
+  Result<bool> drop_objects(CollectionId collection);
+  // Notes in the record what the value of a key held.
+  using TakeBack =
+      std::function<Status(std::string_view key, std::string_view value, LogRecord& record)>;
+  Result<bool> drop_keys(std::string_view prefix, std::string& from, const std::string& marker,
+                         const TakeBack& take_back);
+  void add_deaths(const ExtentList& extents, LogRecord& record) const;
 
   EngineParts parts_;
   std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
@@ -282,7 +289,9 @@ class Engine : public PlanSource {
   ReadPins pins_;
 
   io::Mutex zone_mutex_;  // while a zone is made ahead of need
-  io::Mutex doom_mutex_;  // while a doomed body is dropped
+  io::Mutex doom_mutex_;  // while something doomed is dropped
+  std::string
+      drop_from_;  // guarded by doom_mutex_: objects of a removed collection before are gone
   std::atomic<std::uint64_t> drops_{0};
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
@@ -308,7 +317,7 @@ class Engine : public PlanSource {
   // One for each kind of waiter.
   io::CondVar background_wake_;
   io::CondVar repair_wake_;
-  std::vector<BodyId> doomed_;  // bodies of removed objects whose pages are still there
+  Doomed doomed_;
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;
   bool repair_wanted_ = false;

@@ -245,7 +245,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   }
   submission.record = std::move(plan.record);
   lane_->enqueue(std::move(submission));
-  if (!plan.doomed.empty()) doom(plan.doomed);
+  if (!plan.doomed.empty()) doom(std::move(plan.doomed));
   return {};
 }
 

@@ -2,6 +2,7 @@
 // that parity is the code of the data. Commits wait while it runs.
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/engine.h"
@@ -46,6 +47,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
 
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::map<CollectionId, std::string> collections;
+  std::set<CollectionId> doomed;
   std::map<BodyId, std::string> bodies;
   HEXAD_TRY_ASSIGN(MetaView::Cursor opened, state.view->cursor());
   std::optional<MetaView::Cursor> cursor(std::move(opened));
@@ -62,6 +64,14 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           collections[record->id] = key.substr(1);
         break;
       }
+      case 'd': {
+        const Result<CollectionId> collection = parse_doomed_key(key);
+        if (!collection.ok())
+          check.find(subject, collection.error().message);
+        else
+          doomed.insert(*collection);
+        break;
+      }
       case 'o': {
         const Result<ObjectKey> parsed = parse_object_key(key);
         const Result<ObjectRecord> record = decode_object(cursor->value(), shape);
@@ -70,14 +80,16 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           break;
         }
         ++check.report.objects_checked;
-        check.count_object(parsed->collection, record->size);
+        const bool removed = doomed.count(parsed->collection) > 0;
+        if (!removed) check.count_object(parsed->collection, record->size);
         const auto collection = collections.find(parsed->collection);
         const std::string owner =
             "object " +
             (collection == collections.end() ? "collection " + std::to_string(parsed->collection)
                                              : printable(collection->second)) +
             "/" + printable(parsed->name);
-        if (collection == collections.end()) check.find(owner, "its collection does not exist");
+        if (collection == collections.end() && !removed)
+          check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
         HEXAD_TRY(check.check_extents(owner, record->extents));
         break;

@@ -7,6 +7,7 @@ namespace hexad::core {
 namespace {
 
 constexpr char kCollectionTag = kCollectionKeys[0];
+constexpr char kDoomedTag = kDoomedKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
 constexpr char kTotalsTag = kTotalsKeys[0];
@@ -41,6 +42,12 @@ bool has_named_shape(std::string_view key, char tag, std::size_t fixed) {
 std::string collection_key(std::string_view name) {
   std::string key = tagged(kCollectionTag, name.size());
   key.append(name);
+  return key;
+}
+
+std::string doomed_key(CollectionId collection) {
+  std::string key = tagged(kDoomedTag, 4);
+  append_be32(key, collection);
   return key;
 }
 
@@ -101,6 +108,11 @@ Result<ObjectKey> parse_object_key(std::string_view key) {
 
 Result<CollectionId> parse_totals_key(std::string_view key) {
   if (!has_shape(key, kTotalsTag, 5)) return broken_key("totals", key);
+  return read_be32(key, 1);
+}
+
+Result<CollectionId> parse_doomed_key(std::string_view key) {
+  if (!has_shape(key, kDoomedTag, 5)) return broken_key("removed collection", key);
   return read_be32(key, 1);
 }
 

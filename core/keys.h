@@ -2,10 +2,11 @@
 // it is, so that one kind lies together and sorts the way it is listed.
 //
 //   'c' name                     collection record
+//   'd' be32 collection          a removed collection whose objects are still there
 //   'm' text                     pool-wide values (counters, next ids)
 //   'o' be32 collection, name    object record
 //   't' be32 collection          totals of the collection
-//   'w' be64 body                a streamed writer that has not published yet
+//   'w' be64 body                a body whose pages no object names
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
 //   'z' be32 zone                zone image; index only, never in the memtable
 //
@@ -31,6 +32,7 @@ inline constexpr std::size_t kMaxKeySize = 5 + kMaxNameSize;  // bytes
 
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
+inline constexpr std::string_view kDoomedKeys = "d";
 inline constexpr std::string_view kMetaKeys = "m";
 inline constexpr std::string_view kObjectKeys = "o";
 inline constexpr std::string_view kTotalsKeys = "t";
@@ -42,6 +44,7 @@ inline constexpr std::string_view kNextCollection = "next_collection";
 inline constexpr std::string_view kCounterTotals = "counters";
 
 std::string collection_key(std::string_view name);
+std::string doomed_key(CollectionId collection);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId collection, std::string_view name);
 std::string object_prefix(CollectionId collection);
@@ -65,6 +68,7 @@ struct PageKey {
 // Errors of all: kCorruption.
 Result<ObjectKey> parse_object_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
+Result<CollectionId> parse_doomed_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);
 Result<std::uint32_t> parse_zone_key(std::string_view key);

@@ -34,7 +34,7 @@ Status release_object(PlanState& state, Content& content, std::uint64_t& pages_l
   if (content.stored_body != 0 && !doomed) pages_left -= pages;
   if (content.stored_body != 0 && doomed) {
     plan.record.images.push_back({writer_key(content.stored_body), std::string()});
-    plan.doomed.push_back(content.stored_body);
+    plan.doomed.bodies.push_back(content.stored_body);
     return {};
   }
   HEXAD_TRY(state.load_pages(content));

@@ -58,6 +58,10 @@ Status plan_totals(PlanState& state, PlanSource& source, Plan& plan) {
     if (was) add(change.gone, slot.original_size);
     if (is) add(change.come, size);
   }
+  for (const CollectionId id : plan.doomed.collections) {
+    changes.erase(id);
+    plan.totals.push_back({totals_key(id), std::nullopt});
+  }
   for (const auto& [id, change] : changes) {
     CollectionTotals before;
     HEXAD_TRY_ASSIGN(const auto value, source.get(totals_key(id)));

@@ -119,8 +119,13 @@ class Planner {
   Status remove_collection(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(const CollectionId id, state_.existing_collection(op.collection));
     std::string survivor;
-    for (const auto& [key, slot] : state_.objects()) {
-      if (slot.collection == id && slot.current != nullptr) survivor = slot.name;
+    for (auto& [key, slot] : state_.objects()) {
+      if (slot.collection != id || slot.current == nullptr) continue;
+      if (op.contents == Contents::kRemoved) {
+        slot.current.reset();
+      } else {
+        survivor = slot.name;
+      }
     }
     if (survivor.empty()) {
       HEXAD_TRY(source_.scan(object_prefix(id),
@@ -131,11 +136,15 @@ class Planner {
                                return false;
                              }));
     }
-    if (!survivor.empty()) {
+    if (!survivor.empty() && op.contents == Contents::kRemoved) {
+      plan_.record.images.push_back({doomed_key(id), std::string()});
+      plan_.doomed.collections.push_back(id);
+    } else if (!survivor.empty()) {
       return Error{
           ErrorCode::kNotEmpty,
           "collection " + printable(op.collection) + " still holds object " + printable(survivor),
-          "Remove its objects first."};
+          "Remove its objects first, or with it (Contents::kRemoved; hexad bucket rm "
+          "--recursive)."};
     }
     HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
     slot->current.reset();

@@ -65,6 +65,14 @@ struct BlobOwner {
   std::uint64_t offset = 0;  // of the blob's first byte in the object
 };
 
+// What no name leads to any more, and the background takes back when the transaction is durable.
+struct Doomed {
+  std::vector<BodyId> bodies;             // their pages
+  std::vector<CollectionId> collections;  // their objects
+
+  bool empty() const { return bodies.empty() && collections.empty(); }
+};
+
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
@@ -77,8 +85,7 @@ struct Plan {
   // them was replaced by a later op: it is neither written nor recorded.
   std::set<BlobId> referenced;
   std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
-  // Bodies whose pages are to be dropped when the transaction is durable.
-  std::vector<BodyId> doomed;
+  Doomed doomed;
 };
 
 // `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (young

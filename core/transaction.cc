@@ -166,8 +166,8 @@ void Transaction::create_collection(std::string_view collection) {
   add(OpKind::kCreateCollection, collection, {});
 }
 
-void Transaction::remove_collection(std::string_view collection) {
-  add(OpKind::kRemoveCollection, collection, {});
+void Transaction::remove_collection(std::string_view collection, Contents contents) {
+  add(OpKind::kRemoveCollection, collection, {}).contents = contents;
 }
 
 void Transaction::set_policy(std::string_view collection, const compression::Policy& policy) {

@@ -61,6 +61,12 @@ enum class OpKind : std::uint8_t {
 // Whether the op only looks; all of these are evaluated before the others.
 bool is_guard(OpKind kind);
 
+// What becomes of the objects of a collection that is removed.
+enum class Contents : std::uint8_t {
+  kMustBeEmpty,  // there must not be any
+  kRemoved,      // they go with it
+};
+
 struct TransactionOp {
   OpKind kind;
   std::string collection;
@@ -76,6 +82,7 @@ struct TransactionOp {
   Attributes attributes = {};                  // of a set_attrs
   compression::Policy policy = {};             // of a set_policy
   Quota quota = {};                            // of a set_quota
+  Contents contents = Contents::kMustBeEmpty;  // of a remove_collection
 };
 
 class Transaction {
@@ -87,8 +94,11 @@ class Transaction {
 
   // kAlreadyExists if it is there.
   void create_collection(std::string_view collection);
-  // kNotFound; kNotEmpty while it holds objects (removals earlier in this transaction count).
-  void remove_collection(std::string_view collection);
+  // kNotFound; with Contents::kMustBeEmpty also kNotEmpty while it holds objects (removals earlier
+  // in this transaction count). With kRemoved every object is gone with this transaction, whatever
+  // their number, at the cost of one small record: the background takes their space back bit by
+  // bit, and so does whoever finds no space before that. The name can be used again at once.
+  void remove_collection(std::string_view collection, Contents contents = Contents::kMustBeEmpty);
   // How data that later transactions write into the collection is compressed; what is stored, and
   // what this transaction writes, stays as it is. kNotFound; kInvalidArgument (the policy's field).
   void set_policy(std::string_view collection, const compression::Policy& policy);

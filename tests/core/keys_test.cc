@@ -25,6 +25,9 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE_FALSE(parse_totals_key(object_key(1, "x")).ok());
   REQUIRE_FALSE(parse_totals_key(totals_key(1) + "x").ok());
   REQUIRE_FALSE(has_extents(totals_key(1)));
+  REQUIRE(*parse_doomed_key(doomed_key(0xfffffffe)) == 0xfffffffe);
+  REQUIRE_FALSE(parse_doomed_key(totals_key(1)).ok());
+  REQUIRE_FALSE(parse_doomed_key(doomed_key(1) + "x").ok());
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->body == body);
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->page == 0xfffffffe);
   REQUIRE(page_key(body, 1).starts_with(page_prefix(body)));
@@ -34,6 +37,7 @@ TEST_CASE("keys: every key comes back as its parts") {
 
 TEST_CASE("keys: objects sort by collection, then by name; pages by body, then by number") {
   const std::vector<std::string> in_order = {collection_key("default"),
+                                             doomed_key(1),
                                              meta_key("next"),
                                              object_key(1, "a"),
                                              object_key(1, "a\x01"),

@@ -31,7 +31,7 @@ TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed
 
   body = make(kDoomedSize + 1);
   plan = w.must([](Transaction& t) { t.remove("c", "a"); });
-  CHECK(plan.doomed == std::vector<BodyId>{body});
+  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
   CHECK(plan.record.young_deaths.empty());
   CHECK(plan.record.images == std::vector<PostImage>{{writer_key(body), std::string()},
                                                      {object_key(1, "a"), std::nullopt}});
@@ -39,12 +39,12 @@ TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed
 
   body = make(kDoomedSize + 1);
   plan = w.must([](Transaction& t) { t.put("c", "a", text(1000)); });
-  CHECK(plan.doomed == std::vector<BodyId>{body});
+  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
   CHECK(w.object("a")->body == 0);
   CHECK(w.read("a") == text(1000));
   body = make(kDoomedSize + 1);
   plan = w.must([](Transaction& t) { t.truncate("c", "a", 0); });
-  CHECK(plan.doomed == std::vector<BodyId>{body});
+  CHECK(plan.doomed.bodies == std::vector<BodyId>{body});
   CHECK(w.read("a").empty());
   w.check_alive();
 }

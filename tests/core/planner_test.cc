@@ -125,6 +125,31 @@ TEST_CASE("planner: collections get ids that are never used again") {
   CHECK(w.alive.blobs.empty());
 }
 
+TEST_CASE("planner: a collection goes with its objects by one image, however many they are") {
+  PlannerWorld w;
+  for (int i = 0; i < 5; ++i) {
+    w.must([&](Transaction& t) { t.put("c", "o" + std::to_string(i), text(1000)); });
+  }
+  const Plan plan = w.must([](Transaction& t) {
+    t.put("c", "o1", text(2000));
+    t.put("c", "new", text(2000));
+    t.remove_collection("c", Contents::kRemoved);
+  });
+  CHECK(plan.doomed.collections == std::vector<CollectionId>{1});
+  CHECK(w.source.map.count(collection_key("c")) == 0);
+  CHECK(w.source.map.count(doomed_key(1)) == 1);
+  // What the transaction had looked at goes with it, the others stay for the background.
+  CHECK(w.source.map.count(object_key(1, "o1")) == 0);
+  CHECK(w.source.map.count(object_key(1, "new")) == 0);
+  CHECK(w.source.map.count(object_key(1, "o2")) == 1);
+  CHECK(plan.record.images.size() == 3);
+  REQUIRE(plan.totals.size() == 1);
+  CHECK(plan.totals[0].key == totals_key(1));
+  CHECK_FALSE(plan.totals[0].value.has_value());
+  CHECK(w.refused([](Transaction& t) { t.remove_collection("c", Contents::kRemoved); }) ==
+        ErrorCode::kNotFound);
+}
+
 TEST_CASE("planner: small writes that no longer fit inline are asked for as blobs") {
   PlannerWorld w;
   for (std::uint64_t i = 0; i < 16; ++i) {

@@ -1,0 +1,167 @@
+// What no name leads to any more and is taken back bit by bit: bodies of streamed writers that
+// never published and of large objects that were removed or replaced, and the objects of removed
+// collections. Each has a key of its own until nothing is left of it, so what a crash, or an error
+// here, leaves undone is found by the next opening.
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "core/engine.h"
+#include "core/keys.h"
+#include "core/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Taken back with one record, so that none outgrows the log: keys, and bytes of their values.
+constexpr std::size_t kKeysAtOnce = 1024;
+constexpr std::size_t kBytesAtOnce = 64 << 10;
+
+}  // namespace
+
+// Removes the keys of `prefix` from `from` on, and moves `from`: as many as go with one record.
+// `marker` goes with the last; whether it did.
+Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
+                               const std::string& marker, const TakeBack& take_back) {
+  bool last = true;
+  std::string next;
+  const FillRecord fill = [&](LogRecord& record) -> Status {
+    last = true;
+    std::size_t keys = 0;
+    std::size_t bytes = 0;
+    const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+      if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
+        last = false;
+        return false;
+      }
+      ++keys;
+      bytes += key.size() + value.size();
+      HEXAD_TRY(take_back(key, value, record));
+      record.images.push_back({std::string(key), std::nullopt});
+      next = key;
+      return true;
+    };
+    HEXAD_TRY(scan_from(prefix, from, take));
+    if (last) record.images.push_back({marker, std::nullopt});
+    return {};
+  };
+  HEXAD_TRY(commit_internal(fill).status());
+  from = std::move(next);
+  return last;
+}
+
+void Engine::add_deaths(const ExtentList& extents, LogRecord& record) const {
+  for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) add_death(record, blob);
+}
+
+Status Engine::drop_body(BodyId body) {
+  const TakeBack take_back = [this](std::string_view key, std::string_view value,
+                                    LogRecord& record) -> Status {
+    HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+    HEXAD_TRY_ASSIGN(const ExtentList extents,
+                     decode_page(value, parsed.page, parts_.shape->record));
+    add_deaths(extents, record);
+    return {};
+  };
+  const std::string prefix = page_prefix(body);
+  std::string from = prefix;
+  for (bool last = false; !last;) {
+    HEXAD_TRY_ASSIGN(last, drop_keys(prefix, from, writer_key(body), take_back));
+  }
+  return {};
+}
+
+// One record's worth. Whether that was the last of them.
+Result<bool> Engine::drop_objects(CollectionId collection) {
+  std::set<BodyId> bodies;  // a record that finds no room is made again
+  const TakeBack take_back = [&](std::string_view, std::string_view value,
+                                 LogRecord& record) -> Status {
+    HEXAD_TRY_ASSIGN(const ObjectRecord object, decode_object(value, parts_.shape->record));
+    add_deaths(object.extents, record);
+    if (object.body == 0) return {};
+    record.images.push_back({writer_key(object.body), std::string()});
+    bodies.insert(object.body);
+    return {};
+  };
+  const std::string prefix = object_prefix(collection);
+  if (drop_from_.compare(0, prefix.size(), prefix) != 0) drop_from_ = prefix;
+  HEXAD_TRY_ASSIGN(const bool last,
+                   drop_keys(prefix, drop_from_, doomed_key(collection), take_back));
+  doom({{bodies.begin(), bodies.end()}, {}});
+  return last;
+}
+
+void Engine::doom(Doomed&& doomed) {
+  if (doomed.empty()) return;
+  const io::Lock lock(state_mutex_);
+  doomed_.bodies.insert(doomed_.bodies.end(), doomed.bodies.begin(), doomed.bodies.end());
+  doomed_.collections.insert(doomed_.collections.end(), doomed.collections.begin(),
+                             doomed.collections.end());
+  background_wake_.notify_all();
+}
+
+// One body or some objects at most, and one at a time: who needs the space waits for the drop that
+// is under way.
+Result<bool> Engine::drop_doomed() {
+  const std::uint64_t before = drops_.load(std::memory_order_acquire);
+  const io::Lock one_at_a_time(doom_mutex_);
+  const auto take_first = [](auto& ids) {
+    const auto first = ids.front();
+    ids.erase(ids.begin());
+    return first;
+  };
+  std::optional<BodyId> body;
+  CollectionId collection = 0;
+  {
+    const io::Lock lock(state_mutex_);
+    if (doomed_.empty()) return drops_.load(std::memory_order_acquire) != before;
+    if (!doomed_.bodies.empty()) {
+      body = take_first(doomed_.bodies);
+    } else {
+      collection = take_first(doomed_.collections);
+    }
+  }
+  if (body.has_value()) {
+    HEXAD_TRY(drop_body(*body));
+  } else {
+    HEXAD_TRY_ASSIGN(const bool last, drop_objects(collection));
+    if (!last) {
+      const io::Lock lock(state_mutex_);
+      doomed_.collections.insert(doomed_.collections.begin(), collection);
+    }
+  }
+  drops_.fetch_add(1, std::memory_order_release);
+  return true;
+}
+
+// Found by an opening.
+Status Engine::doom_abandoned() {
+  Doomed doomed;
+  const Visit take_body = [&](std::string_view key, std::string_view) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(const BodyId body, parse_writer_key(key));
+    doomed.bodies.push_back(body);
+    return true;
+  };
+  const Visit take_collection = [&](std::string_view key, std::string_view) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(const CollectionId collection, parse_doomed_key(key));
+    doomed.collections.push_back(collection);
+    return true;
+  };
+  HEXAD_TRY(scan(kWriterKeys, take_body));
+  HEXAD_TRY(scan(kDoomedKeys, take_collection));
+  if (!doomed.bodies.empty()) {
+    parts_.counters->add(CounterId::kWritersAbandoned, doomed.bodies.size());
+    parts_.notes.push_back("recovery: the space of " + std::to_string(doomed.bodies.size()) +
+                           " writers that never published, or of large objects that were removed, "
+                           "is being taken back");
+  }
+  if (!doomed.collections.empty()) {
+    parts_.notes.push_back("recovery: the objects of " + std::to_string(doomed.collections.size()) +
+                           " removed collections are being taken back");
+  }
+  doom(std::move(doomed));
+  return {};
+}
+
+}  // namespace hexad::core
