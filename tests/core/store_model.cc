@@ -105,7 +105,7 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
   if (in == collections.end()) return ErrorCode::kNotFound;
   Objects& objects = in->second;
   if (op.kind == OpKind::kRemoveCollection) {
-    if (!objects.empty()) return ErrorCode::kNotEmpty;
+    if (!objects.empty() && op.contents == Contents::kMustBeEmpty) return ErrorCode::kNotEmpty;
     collections.erase(in);
     quotas.erase(op.collection);
     policies.erase(op.collection);

@@ -66,6 +66,7 @@ Transaction CrashWorld::transaction(std::size_t index) const {
   const std::string a = "a" + lane;
   const std::string b = "b" + lane;
   const std::string moved = "moved" + lane;
+  const std::string album = "album" + lane;
   const std::uint64_t seed = options_.seed * 1000 + index;
   switch (round % 8) {
     case 0:
@@ -79,6 +80,9 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     case 2:
       t.put(kDefaultCollection, b, bytes_of(seed, 6000));
       t.append(kDefaultCollection, a, as_bytes(bytes_of(seed, 40)));
+      t.create_collection(album);
+      t.put(album, "small", bytes_of(seed, 100));
+      t.put(album, "large", bytes_of(seed, 7000));
       break;
     case 3:
       t.remove(kDefaultCollection, moved);
@@ -92,6 +96,7 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     case 5:
       t.remove(kDefaultCollection, b);
       t.set_attr(kDefaultCollection, moved, "kept", "yes");
+      t.remove_collection(album, Contents::kRemoved);
       break;
     case 6:
       t.put(kDefaultCollection, b, bytes_of(seed, 4096));
@@ -296,6 +301,11 @@ std::optional<std::string> CrashWorld::check(Store& store, std::uint64_t positio
 }
 
 std::optional<std::string> CrashWorld::compare(Store& store, const Model& model, Lsn last) {
+  const Result<std::vector<CollectionInfo>> collections = store.collections();
+  if (!collections.ok()) return collections.error().to_string();
+  if (collections->size() != model.collections.size()) {
+    return std::to_string(collections->size()) + " collections at LSN " + std::to_string(last);
+  }
   for (const auto& [collection, objects] : model.collections) {
     const Result<ListPage> page = store.list(collection);
     if (!page.ok()) return page.error().to_string();
