@@ -53,6 +53,8 @@ void measure_puts(Bench& bench, BenchPool& pool);
 void measure_overwrites(Bench& bench, BenchPool& pool);
 void measure_deletes(Bench& bench, BenchPool& pool);
 void measure_cached(Bench& bench, BenchPool& pool);
+// Leaves the pool open with log durability fast.
+void measure_fast_log(Bench& bench, BenchPool& pool);
 // Leaves the pool open without a cache.
 void measure_cold_gets(Bench& bench, BenchPool& pool);
 // On pools of their own, made and removed one after another.

@@ -2,10 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "base/units.h"
 #include "benchmarks/commit_path/bench_state.h"
 #include "benchmarks/commit_path/must.h"
+#include "benchmarks/cpu_time.h"
 #include "io/rng.h"
 
 namespace hexad::bench {
@@ -14,6 +17,8 @@ namespace {
 
 constexpr std::uint64_t kBatch = 64;
 constexpr const char* kLarge = "large";
+
+using Clock = std::chrono::steady_clock;
 
 void overwrite(Bench& bench, BenchPool& pool, std::uint64_t objects, unsigned in_flight,
                double bar) {
@@ -36,21 +41,7 @@ void overwrite(Bench& bench, BenchPool& pool, std::uint64_t objects, unsigned in
             });
 }
 
-}  // namespace
-
-void measure_overwrites(Bench& bench, BenchPool& pool) {
-  if (!bench.wants("overwrite_4k_1") && !bench.wants("overwrite_4k_32")) return;
-  // Half of what may live: each overwritten block takes room of its own until its page is
-  // rewritten.
-  const std::uint64_t objects = std::clamp<std::uint64_t>(pool.live_limit() / 2 / 4_MiB, 1, 64);
-  put_all(pool.store(), kLarge, objects, 4_MiB);
-  overwrite(bench, pool, objects, 1, 7);
-  overwrite(bench, pool, objects, 32, 60);
-  remove_all(pool.store(), kLarge, objects);
-}
-
-void measure_deletes(Bench& bench, BenchPool& pool) {
-  if (!bench.wants("delete_batch")) return;
+void delete_batches(Bench& bench, BenchPool& pool) {
   // As many as the bar asks for in the time of a run, as far as there is room.
   const auto wanted = static_cast<std::uint64_t>(200'000 * std::min(bench.plan().seconds, 2.0));
   const std::uint64_t objects =
@@ -71,6 +62,76 @@ void measure_deletes(Bench& bench, BenchPool& pool) {
         must(pool.store().checkpoint());
         return with_value(sample_of(measured, {kBatch, 0}), thousands_per_second(measured, kBatch));
       });
+}
+
+// How long one transaction takes that removes a collection with a million objects, how long a page
+// of another one that takes its name, and until the background has taken everything back.
+void delete_collection(Bench& bench, BenchPool& pool) {
+  constexpr const char* kAlbum = "album";
+  const auto objects = static_cast<std::uint64_t>(200'000 * std::min(bench.plan().seconds, 5.0));
+  const auto ms_since = [](Clock::time_point began) {
+    return std::chrono::duration<double, std::milli>(Clock::now() - began).count();
+  };
+  const auto commit = [&](const std::function<void(Transaction&)>& build) {
+    Transaction t;
+    build(t);
+    must(pool.store().commit(std::move(t)).status());
+  };
+  bench.add({"delete_collection",
+             fmt::format("removal of a collection with {} objects of 100 bytes", objects), "ms",
+             Bar::value_at_most(10)},
+            1, [&] {
+              commit([&](Transaction& t) { t.create_collection(kAlbum); });
+              const Bytes data = noise(100);
+              submit_for(pool.store(), {3600, 2, 16, objects / kBatch},
+                         [&](Transaction& t, std::uint64_t index) {
+                           for (std::uint64_t i = 0; i < kBatch; ++i) {
+                             t.put_borrowed(kAlbum, object_name("n", index * kBatch + i), data,
+                                            Hint::kIncompressible);
+                           }
+                         });
+              must(pool.store().checkpoint());
+              Sample sample;
+              const double cpu_before = cpu_us();
+              const Clock::time_point began = Clock::now();
+              commit([&](Transaction& t) {
+                t.remove_collection(kAlbum, Contents::kRemoved);
+                t.create_collection(kAlbum);
+                t.create(kAlbum, "new");
+              });
+              sample.value = ms_since(began);
+              sample.cpu_us = cpu_us() - cpu_before;
+              const Clock::time_point listed = Clock::now();
+              const Result<ListPage> page = pool.store().list(kAlbum);
+              must(page.status());
+              sample.counted.emplace_back("ms of a page right after", ms_since(listed));
+              if (page->entries.size() != 1) die("the new collection shows objects of the old one");
+              while (pool.store().space()->objects != 1) {
+                std::this_thread::sleep_for(std::chrono::milliseconds(250));
+              }
+              sample.counted.emplace_back("s until all is taken back", ms_since(began) / 1000);
+              commit([&](Transaction& t) { t.remove_collection(kAlbum, Contents::kRemoved); });
+              must(pool.store().checkpoint());
+              return sample;
+            });
+}
+
+}  // namespace
+
+void measure_overwrites(Bench& bench, BenchPool& pool) {
+  if (!bench.wants("overwrite_4k_1") && !bench.wants("overwrite_4k_32")) return;
+  // Half of what may live: each overwritten block takes room of its own until its page is
+  // rewritten.
+  const std::uint64_t objects = std::clamp<std::uint64_t>(pool.live_limit() / 2 / 4_MiB, 1, 64);
+  put_all(pool.store(), kLarge, objects, 4_MiB);
+  overwrite(bench, pool, objects, 1, 7);
+  overwrite(bench, pool, objects, 32, 60);
+  remove_all(pool.store(), kLarge, objects);
+}
+
+void measure_deletes(Bench& bench, BenchPool& pool) {
+  if (bench.wants("delete_batch")) delete_batches(bench, pool);
+  if (bench.wants("delete_collection")) delete_collection(bench, pool);
 }
 
 }  // namespace hexad::bench

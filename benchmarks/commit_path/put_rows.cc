@@ -1,6 +1,9 @@
 // Durable puts: one at a time, in flight, in transactions of 64.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "base/units.h"
 #include "benchmarks/commit_path/bench_state.h"
 #include "benchmarks/commit_path/fio.h"
@@ -197,6 +200,37 @@ void measure_puts(Bench& bench, BenchPool& pool) {
   }
   Puts puts(pool, 4_MiB);
   if (bench.wants("put_4m_16")) in_flight_4m(bench, puts);
+}
+
+// Answers that wait for one copy of the log, the one on the fast directory, while the others are
+// written on the same disk all the same.
+void measure_fast_log(Bench& bench, BenchPool& pool) {
+  const char* const ids[] = {"put_4k_1_fast", "put_64k_1_fast", "put_4k_64_fast"};
+  if (std::none_of(std::begin(ids), std::end(ids), [&](const char* id) { return bench.wants(id); }))
+    return;
+  RuntimeOptions options;
+  options.log_durability = LogDurability::kFast;
+  pool.reopen(options);
+  const std::string after = ", answered after the fast copy of the log";
+  {
+    Puts puts(pool, 4_KiB);
+    if (bench.wants(ids[0])) {
+      one_at_a_time(bench, puts, ids[0], "durable 4 KiB put, one at a time" + after,
+                    Bar::ratio_at_most(1.25));
+    }
+    if (bench.wants(ids[2])) {
+      bench.add(
+          {ids[2], "durable 4 KiB put, 64 in flight, 2 submitters" + after, "k/s", Bar::none()},
+          [&] {
+            const Measured measured = puts.submitted({bench.plan().seconds, 2, 64}, 1);
+            return with_value(sample_of(measured, {1, 4_KiB}), thousands_per_second(measured, 1));
+          });
+    }
+  }
+  if (!bench.wants(ids[1])) return;
+  Puts puts(pool, 64_KiB);
+  one_at_a_time(bench, puts, ids[1], "durable 64 KiB put, one at a time" + after,
+                Bar::ratio_at_most(1.5));
 }
 
 void measure_fresh(Bench& bench) {

@@ -12,6 +12,7 @@ std::vector<Row> measure(const Plan& plan) {
     measure_overwrites(bench, pool);
     measure_deletes(bench, pool);
     measure_cached(bench, pool);
+    measure_fast_log(bench, pool);
     measure_cold_gets(bench, pool);
   }
   measure_fresh(bench);
