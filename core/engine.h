@@ -116,6 +116,11 @@ class Engine : public PlanSource {
                             std::span<const ByteRange> ranges);
   Status read_ranges(std::string_view collection, std::string_view name,
                      std::span<RangeInto> ranges);
+  Result<std::map<std::string, Bytes>> omap_get(std::string_view collection, std::string_view name,
+                                                std::span<const std::string> keys);
+  Result<Bytes> omap_header(std::string_view collection, std::string_view name);
+  Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
+                             const OmapOptions& options);
   Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
                                          const ByteRange& range);
   Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
@@ -262,6 +267,11 @@ class Engine : public PlanSource {
   std::size_t first_round(std::span<const WantedRange> wanted) const;
   Status read_spans(RangeReader& reader, std::span<WantedRange> wanted);
 
+  // engine_omap.cc
+  // Nothing: there is none.
+  Result<std::optional<ObjectRecord>> find_entry(MetaView& view, OmapId omap, std::string_view key);
+  Result<Bytes> read_entry(MetaView& view, const ObjectRecord& entry);
+
   // engine_list.cc
   void want_checkpoint();
 
@@ -274,6 +284,8 @@ class Engine : public PlanSource {
   // Notes in the record what the value of a key held.
   using TakeBack =
       std::function<Status(std::string_view key, std::string_view value, LogRecord& record)>;
+  Result<bool> drop_records(std::string_view prefix, std::string& from, const std::string& marker);
+  Result<bool> drop_pages(std::string_view prefix, std::string& from, const std::string& marker);
   Result<bool> drop_keys(std::string_view prefix, std::string& from, const std::string& marker,
                          const TakeBack& take_back);
   void add_deaths(const ExtentList& extents, LogRecord& record) const;

@@ -59,7 +59,8 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionRecord collection, find_collection(*state.view, name));
   const RecordShape& shape = parts_.shape->record;
   CollectionUsage usage;
-  std::vector<BodyId> bodies;  // pages lie elsewhere: one walk after the other
+  std::vector<BodyId> bodies;  // pages and omaps lie elsewhere: one walk after the other
+  std::vector<OmapId> omaps;
   HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(object_prefix(collection.id)));
   while (objects.valid()) {
     HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
@@ -67,7 +68,18 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
     usage.bytes += record.size;
     add_extents(record.extents, usage);
     if (record.body != 0) bodies.push_back(record.body);
+    if (record.omap != 0) omaps.push_back(record.omap);
     HEXAD_TRY(objects.next());
+  }
+  for (const OmapId omap : omaps) {
+    HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(omap_prefix(omap)));
+    while (entries.valid()) {
+      HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
+      ++usage.omap_entries;
+      add_extents(record.extents, usage);
+      if (record.body != 0) bodies.push_back(record.body);
+      HEXAD_TRY(entries.next());
+    }
   }
   for (const BodyId body : bodies) {
     HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(page_prefix(body)));

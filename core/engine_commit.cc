@@ -68,7 +68,7 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
                           bool never_inline, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
-  if (op.kind == OpKind::kExpectBytes) {
+  if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
     return {};
   }

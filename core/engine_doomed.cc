@@ -1,7 +1,7 @@
 // What no name leads to any more and is taken back bit by bit: bodies of streamed writers that
-// never published and of large objects that were removed or replaced, and the objects of removed
-// collections. Each has a key of its own until nothing is left of it, so what a crash, or an error
-// here, leaves undone is found by the next opening.
+// never published and of large objects that were removed or replaced, omaps, and the objects of
+// removed collections. Each has a key of its own until nothing is left of it, so what a crash, or
+// an error here, leaves undone is found by the next opening.
 #include <optional>
 #include <set>
 #include <utility>
@@ -55,7 +55,28 @@ void Engine::add_deaths(const ExtentList& extents, LogRecord& record) const {
   for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) add_death(record, blob);
 }
 
-Status Engine::drop_body(BodyId body) {
+// Objects, or entries of an omap. What they have that is not dropped with them is doomed.
+Result<bool> Engine::drop_records(std::string_view prefix, std::string& from,
+                                  const std::string& marker) {
+  std::set<BodyId> bodies;  // a record that finds no room is made again
+  const TakeBack take_back = [&](std::string_view, std::string_view value,
+                                 LogRecord& record) -> Status {
+    HEXAD_TRY_ASSIGN(const ObjectRecord object, decode_object(value, parts_.shape->record));
+    add_deaths(object.extents, record);
+    for (const BodyId body : {object.body, object.omap}) {
+      if (body == 0) continue;
+      record.images.push_back({writer_key(body), std::string()});
+      bodies.insert(body);
+    }
+    return {};
+  };
+  HEXAD_TRY_ASSIGN(const bool last, drop_keys(prefix, from, marker, take_back));
+  doom({{bodies.begin(), bodies.end()}, {}});
+  return last;
+}
+
+Result<bool> Engine::drop_pages(std::string_view prefix, std::string& from,
+                                const std::string& marker) {
   const TakeBack take_back = [this](std::string_view key, std::string_view value,
                                     LogRecord& record) -> Status {
     HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
@@ -64,32 +85,31 @@ Status Engine::drop_body(BodyId body) {
     add_deaths(extents, record);
     return {};
   };
-  const std::string prefix = page_prefix(body);
+  return drop_keys(prefix, from, marker, take_back);
+}
+
+// Of a body the pages, of an omap the entries: no id is both.
+Status Engine::drop_body(BodyId body) {
+  bool is_omap = false;
+  HEXAD_TRY(scan(omap_prefix(body), [&](std::string_view, std::string_view) -> Result<bool> {
+    is_omap = true;
+    return false;
+  }));
+  const std::string prefix = is_omap ? omap_prefix(body) : page_prefix(body);
+  const std::string marker = writer_key(body);
   std::string from = prefix;
   for (bool last = false; !last;) {
-    HEXAD_TRY_ASSIGN(last, drop_keys(prefix, from, writer_key(body), take_back));
+    HEXAD_TRY_ASSIGN(
+        last, is_omap ? drop_records(prefix, from, marker) : drop_pages(prefix, from, marker));
   }
   return {};
 }
 
 // One record's worth. Whether that was the last of them.
 Result<bool> Engine::drop_objects(CollectionId collection) {
-  std::set<BodyId> bodies;  // a record that finds no room is made again
-  const TakeBack take_back = [&](std::string_view, std::string_view value,
-                                 LogRecord& record) -> Status {
-    HEXAD_TRY_ASSIGN(const ObjectRecord object, decode_object(value, parts_.shape->record));
-    add_deaths(object.extents, record);
-    if (object.body == 0) return {};
-    record.images.push_back({writer_key(object.body), std::string()});
-    bodies.insert(object.body);
-    return {};
-  };
   const std::string prefix = object_prefix(collection);
   if (drop_from_.compare(0, prefix.size(), prefix) != 0) drop_from_ = prefix;
-  HEXAD_TRY_ASSIGN(const bool last,
-                   drop_keys(prefix, drop_from_, doomed_key(collection), take_back));
-  doom({{bodies.begin(), bodies.end()}, {}});
-  return last;
+  return drop_records(prefix, drop_from_, doomed_key(collection));
 }
 
 void Engine::doom(Doomed&& doomed) {
@@ -153,8 +173,8 @@ Status Engine::doom_abandoned() {
   if (!doomed.bodies.empty()) {
     parts_.counters->add(CounterId::kWritersAbandoned, doomed.bodies.size());
     parts_.notes.push_back("recovery: the space of " + std::to_string(doomed.bodies.size()) +
-                           " writers that never published, or of large objects that were removed, "
-                           "is being taken back");
+                           " writers that never published, or of large objects and omaps that were "
+                           "removed, is being taken back");
   }
   if (!doomed.collections.empty()) {
     parts_.notes.push_back("recovery: the objects of " + std::to_string(doomed.collections.size()) +

@@ -48,7 +48,8 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::map<CollectionId, std::string> collections;
   std::set<CollectionId> doomed;
-  std::map<BodyId, std::string> bodies;
+  std::map<BodyId, std::string> bodies;  // omaps, too
+  std::map<OmapId, std::string> strays;  // entries of omaps whose owner has not been met
   HEXAD_TRY_ASSIGN(MetaView::Cursor opened, state.view->cursor());
   std::optional<MetaView::Cursor> cursor(std::move(opened));
   HEXAD_TRY(cursor->seek(""));
@@ -91,7 +92,24 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
         if (collection == collections.end() && !removed)
           check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
+        if (record->omap != 0) bodies[record->omap] = "omap of " + owner;
         HEXAD_TRY(check.check_extents(owner, record->extents));
+        break;
+      }
+      case 'p': {
+        const Result<OmapKey> parsed = parse_omap_key(key);
+        const Result<ObjectRecord> record = decode_object(cursor->value(), shape);
+        if (!parsed.ok() || !record.ok()) {
+          check.find(subject, parsed.ok() ? record.error().message : parsed.error().message);
+          break;
+        }
+        const auto owner = bodies.find(parsed->omap);
+        if (owner == bodies.end()) strays.emplace(parsed->omap, subject);
+        const std::string entry =
+            owner == bodies.end() ? subject
+                                  : owner->second + ", key \"" + printable(parsed->key, 64) + "\"";
+        if (record->body != 0) bodies[record->body] = entry;
+        HEXAD_TRY(check.check_extents(entry, record->extents));
         break;
       }
       case 't': {
@@ -135,6 +153,9 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
         check.find(subject, "unknown kind of key");
     }
     HEXAD_TRY(cursor->next());
+  }
+  for (const auto& [omap, entry] : strays) {
+    if (bodies.count(omap) == 0) check.find(entry, "an omap of no object");
   }
   check.check_leaks();
   check.check_packs();

@@ -3,6 +3,7 @@
 // lock; the planner believes the result only if the object still has the version that was read
 // (core/plan_guards.h).
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <utility>
 
@@ -13,7 +14,9 @@ namespace hexad::core {
 
 namespace {
 
-constexpr std::uint64_t kCompareAtOnce = 4 << 20;  // bytes read for one expect_bytes at a time
+constexpr std::uint64_t kCompareAtOnce = 4 << 20;  // bytes read for one guard at a time
+
+using ReadAt = std::function<Status(std::uint64_t offset, MutByteView out)>;
 
 }  // namespace
 
@@ -70,14 +73,26 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
   HEXAD_TRY(found.status());
   const CachedRecord& record = **found;
-  if (record.object.size < op.offset + op.payload.size()) return compared;
+  ReadAt read_at = [&](std::uint64_t offset, MutByteView out) {
+    return read_through_cache(*state.view, record, offset, out);
+  };
+  std::optional<ObjectRecord> entry;
+  if (op.kind == OpKind::kExpectOmap) {
+    HEXAD_TRY_ASSIGN(entry, find_entry(*state.view, record.object.omap, op.other));
+    if (!entry.has_value() || entry->size != op.payload.size()) return compared;
+    read_at = [&](std::uint64_t offset, MutByteView out) {
+      return read_range(*state.view, *entry, offset, out);
+    };
+  } else if (record.object.size < op.offset + op.payload.size()) {
+    return compared;
+  }
   compared.version = record.object.version;
   Bytes shown(std::min<std::uint64_t>(op.payload.size(), kCompareAtOnce));
   for (std::uint64_t done = 0; done < op.payload.size();) {
     const ByteView expected =
         op.payload.subspan(done, std::min<std::uint64_t>(op.payload.size() - done, kCompareAtOnce));
     const MutByteView out = MutByteView(shown).first(expected.size());
-    const Status read = read_through_cache(*state.view, record, op.offset + done, out);
+    const Status read = read_at(op.offset + done, out);
     if (!read.ok()) {
       return read.error().with_context("object " + printable(op.collection) + "/" +
                                        printable(op.name));

@@ -143,6 +143,13 @@ Status Engine::add_records(SpaceUsage& usage) {
     ++usage.objects;
     HEXAD_TRY(objects.next());
   }
+  HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(kOmapKeys));
+  while (entries.valid()) {
+    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
+    add(record.extents);
+    usage.stored += record.size;
+    HEXAD_TRY(entries.next());
+  }
   HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));
   while (pages.valid()) {
     HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));

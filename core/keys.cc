@@ -10,6 +10,7 @@ constexpr char kCollectionTag = kCollectionKeys[0];
 constexpr char kDoomedTag = kDoomedKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
+constexpr char kOmapTag = kOmapKeys[0];
 constexpr char kTotalsTag = kTotalsKeys[0];
 constexpr char kWriterTag = kWriterKeys[0];
 constexpr char kPageTag = kPageKeys[0];
@@ -66,6 +67,15 @@ std::string object_key(CollectionId collection, std::string_view name) {
 
 std::string object_prefix(CollectionId collection) { return object_key(collection, {}); }
 
+std::string omap_key(OmapId omap, std::string_view key) {
+  std::string full = tagged(kOmapTag, 8 + key.size());
+  append_be64(full, omap);
+  full.append(key);
+  return full;
+}
+
+std::string omap_prefix(OmapId omap) { return omap_key(omap, {}); }
+
 std::string totals_key(CollectionId collection) {
   std::string key = tagged(kTotalsTag, 4);
   append_be32(key, collection);
@@ -98,12 +108,19 @@ std::string zone_key(std::uint32_t zone) {
 }
 
 bool has_extents(std::string_view key) {
-  return !key.empty() && (key[0] == kObjectTag || key[0] == kPageTag);
+  return !key.empty() && (key[0] == kObjectTag || key[0] == kOmapTag || key[0] == kPageTag);
 }
 
 Result<ObjectKey> parse_object_key(std::string_view key) {
   if (!has_named_shape(key, kObjectTag, 5)) return broken_key("object", key);
   return ObjectKey{read_be32(key, 1), key.substr(5)};
+}
+
+Result<OmapKey> parse_omap_key(std::string_view key) {
+  if (key.size() < 9 || key.size() > 9 + kMaxOmapKey || key[0] != kOmapTag) {
+    return broken_key("omap", key);
+  }
+  return OmapKey{read_be64(key, 1), key.substr(9)};
 }
 
 Result<CollectionId> parse_totals_key(std::string_view key) {

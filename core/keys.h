@@ -5,8 +5,9 @@
 //   'd' be32 collection          a removed collection whose objects are still there
 //   'm' text                     pool-wide values (counters, next ids)
 //   'o' be32 collection, name    object record
+//   'p' be64 omap, key           an entry of an omap; the empty key: its header
 //   't' be32 collection          totals of the collection
-//   'w' be64 body                a body whose pages no object names
+//   'w' be64 body                a body or omap that no object names
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
 //   'z' be32 zone                zone image; index only, never in the memtable
 //
@@ -26,15 +27,18 @@ namespace hexad::core {
 using CollectionId = std::uint32_t;
 // Names the extent pages of one object body; never reused: {epoch low 32 bits, counter}.
 using BodyId = std::uint64_t;
+// Names the entries of one omap. Drawn like the ids of bodies, so none is both.
+using OmapId = BodyId;
 
 // Of the keys above; no longer one is ever written.
-inline constexpr std::size_t kMaxKeySize = 5 + kMaxNameSize;  // bytes
+inline constexpr std::size_t kMaxKeySize = 9 + kMaxOmapKey;  // bytes
 
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
 inline constexpr std::string_view kDoomedKeys = "d";
 inline constexpr std::string_view kMetaKeys = "m";
 inline constexpr std::string_view kObjectKeys = "o";
+inline constexpr std::string_view kOmapKeys = "p";
 inline constexpr std::string_view kTotalsKeys = "t";
 inline constexpr std::string_view kWriterKeys = "w";
 inline constexpr std::string_view kPageKeys = "x";
@@ -48,18 +52,24 @@ std::string doomed_key(CollectionId collection);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId collection, std::string_view name);
 std::string object_prefix(CollectionId collection);
+std::string omap_key(OmapId omap, std::string_view key);
+std::string omap_prefix(OmapId omap);
 std::string totals_key(CollectionId collection);
 std::string writer_key(BodyId body);
 std::string page_key(BodyId body, std::uint32_t page);
 std::string page_prefix(BodyId body);
 std::string zone_key(std::uint32_t zone);
 
-// Whether the value of the key is an object or a page.
+// Whether the value of the key is an object, an entry of an omap, or a page.
 bool has_extents(std::string_view key);
 
 struct ObjectKey {
   CollectionId collection = 0;
   std::string_view name;  // into the key
+};
+struct OmapKey {
+  OmapId omap = 0;
+  std::string_view key;  // into the key
 };
 struct PageKey {
   BodyId body = 0;
@@ -67,6 +77,7 @@ struct PageKey {
 };
 // Errors of all: kCorruption.
 Result<ObjectKey> parse_object_key(std::string_view key);
+Result<OmapKey> parse_omap_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
 Result<CollectionId> parse_doomed_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);

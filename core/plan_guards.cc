@@ -40,6 +40,35 @@ std::string bytes_problem(const TransactionOp& op, const ComparedBytes& compared
   return " differs at byte " + std::to_string(compared.differs_at) + " from what was expected";
 }
 
+// The same for an entry of the omap; null: there is none.
+std::string omap_problem(const TransactionOp& op, const ComparedBytes& compared,
+                         const Content* entry) {
+  const std::string key = quoted(op.other);
+  if (op.kind == OpKind::kExpectOmapAbsent) {
+    return entry == nullptr ? "" : " was expected not to have omap key " + key + " and has it";
+  }
+  if (entry == nullptr) return " has no omap key " + key;
+  if (entry->record.size != op.payload.size()) {
+    return " has " + std::to_string(entry->record.size) + " bytes under omap key " + key +
+           ", expected " + std::to_string(op.payload.size());
+  }
+  if (op.payload.empty() || compared.equal) return "";
+  return " differs under omap key " + key + " at byte " + std::to_string(compared.differs_at) +
+         " from what was expected";
+}
+
+bool is_about_omap(const TransactionOp& op) {
+  return op.kind == OpKind::kExpectOmap || op.kind == OpKind::kExpectOmapAbsent;
+}
+
+// Null: there is none.
+Result<const Content*> omap_entry(const TransactionOp& op, const Content& object,
+                                  PlanState& state) {
+  if (object.record.omap == 0) return static_cast<const Content*>(nullptr);
+  HEXAD_TRY_ASSIGN(const Slot* slot, state.omap_entry(object.record.omap, op.other));
+  return static_cast<const Content*>(slot->current.get());
+}
+
 // Of a guard on an object that is there.
 std::string problem_of(const TransactionOp& op, const ComparedBytes& compared,
                        const ObjectRecord& record) {
@@ -72,13 +101,20 @@ Status check_guards(const Transaction& transaction, const PreparedOps& prepared,
     if (found == nullptr) {
       if (op.kind != OpKind::kExpectAbsent) problem = " was expected to exist and does not";
     } else {
+      const Content* entry = nullptr;
+      if (is_about_omap(op)) {
+        HEXAD_TRY_ASSIGN(entry, omap_entry(op, *found, state));
+      }
       const bool compares = needs_preparing(op);
-      const bool fits = found->record.size >= op.offset + op.payload.size();
+      const bool fits = is_about_omap(op)
+                            ? entry != nullptr && entry->record.size == op.payload.size()
+                            : found->record.size >= op.offset + op.payload.size();
       if (compares && fits && prepared[i].compared.version != found->record.version) {
         plan.redo.push_back(Redo{i, 0, false});
         continue;
       }
-      problem = problem_of(op, prepared[i].compared, found->record);
+      problem = is_about_omap(op) ? omap_problem(op, prepared[i].compared, entry)
+                                  : problem_of(op, prepared[i].compared, found->record);
     }
     if (!problem.empty()) {
       return Error{ErrorCode::kConflict, object_text(op) + problem,

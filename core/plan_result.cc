@@ -42,6 +42,22 @@ Status release_object(PlanState& state, Content& content, std::uint64_t& pages_l
   return {};
 }
 
+// Omaps that no object has any more: those that were there before are doomed, with all entries. The
+// entries of any that this transaction has touched go with it.
+void release_omaps(PlanState& state, Plan& plan) {
+  std::set<OmapId> kept;
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current != nullptr && slot.omap == 0) kept.insert(slot.current->record.omap);
+  }
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.omap != 0 && kept.count(slot.omap) == 0) slot.current.reset();
+    const OmapId before = slot.original_omap;
+    if (before == 0 || kept.count(before) > 0) continue;
+    plan.record.images.push_back({writer_key(before), std::string()});
+    plan.doomed.bodies.push_back(before);
+  }
+}
+
 void emit_object(const std::string& key, Content& content, const PlanContext& context, Plan& plan) {
   ObjectRecord& record = content.record;
   if (!context.keep_versions) {
@@ -136,6 +152,7 @@ Status finish_plan(PlanState& state, const PlanContext& context,
     plan.record.images.push_back({collection_key(name), std::move(value)});
   }
 
+  release_omaps(state, plan);
   std::set<const Content*> kept;
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current != nullptr) kept.insert(slot.current.get());

@@ -49,6 +49,7 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
   }
   record.extents.clear();
   slot.original_size = record.size;
+  slot.original_omap = record.omap;
   content->record = std::move(record);
   slot.original = slot.current = std::move(content);
   return {};
@@ -68,11 +69,22 @@ Result<Slot*> PlanState::object(std::string_view collection_name, std::string_vi
   return &slot;
 }
 
-Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string_view from,
-                                            std::string_view to, std::uint64_t limit) {
-  const std::string prefix = object_prefix(collection);
-  const std::string first = object_key(collection, from);
-  const std::string end = to.empty() ? *prefix_end(prefix) : object_key(collection, to);
+Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
+  const std::string full = omap_key(omap, key);
+  const auto [it, fresh] = objects_.try_emplace(full);
+  Slot& slot = it->second;
+  if (fresh) {
+    slot.omap = omap;
+    slot.name = key;
+    HEXAD_TRY_ASSIGN(const auto value, source_.get(full));
+    if (value.has_value()) HEXAD_TRY(load(slot, *value));
+  }
+  return &slot;
+}
+
+Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
+                                                    const std::string& first,
+                                                    const std::string& end, std::uint64_t limit) {
   std::vector<Slot*> found;
   if (end <= first) return found;
   std::uint64_t looked_at = 0;
@@ -80,10 +92,16 @@ Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string
     if (key >= end || looked_at == limit) return false;
     const auto [it, fresh] = objects_.try_emplace(std::string(key));
     if (!fresh) return true;
-    HEXAD_TRY_ASSIGN(const ObjectKey parsed, parse_object_key(key));
-    it->second.collection = collection;
-    it->second.name = parsed.name;
-    HEXAD_TRY(load(it->second, value));
+    Slot& slot = it->second;
+    if (const Result<ObjectKey> object = parse_object_key(key); object.ok()) {
+      slot.collection = object->collection;
+      slot.name = object->name;
+    } else {
+      HEXAD_TRY_ASSIGN(const OmapKey entry, parse_omap_key(key));
+      slot.omap = entry.omap;
+      slot.name = entry.key;
+    }
+    HEXAD_TRY(load(slot, value));
     ++looked_at;
     return true;
   };
@@ -92,6 +110,22 @@ Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string
     if (it->second.current != nullptr) found.push_back(&it->second);
   }
   return found;
+}
+
+Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string_view from,
+                                            std::string_view to, std::uint64_t limit) {
+  const std::string prefix = object_prefix(collection);
+  return slots_between(prefix, object_key(collection, from),
+                       to.empty() ? *prefix_end(prefix) : object_key(collection, to), limit);
+}
+
+Result<std::vector<Slot*>> PlanState::omap_range(OmapId omap, std::string_view first,
+                                                 std::string_view end, std::uint64_t limit) {
+  const std::string prefix = omap_prefix(omap);
+  // The header, which stands before all keys, is none of them.
+  const std::string begin = first.empty() ? prefix + '\0' : omap_key(omap, first);
+  return slots_between(prefix, begin, end.empty() ? *prefix_end(prefix) : omap_key(omap, end),
+                       limit);
 }
 
 Result<Slot*> PlanState::existing_object(const TransactionOp& op) {

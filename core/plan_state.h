@@ -32,11 +32,14 @@ struct Content {
   bool changed = false;
 };
 
+// An object, or an entry of an omap.
 struct Slot {
-  CollectionId collection = 0;
-  std::string name;
+  CollectionId collection = 0;        // of an object
+  OmapId omap = 0;                    // of an entry: which one's
+  std::string name;                   // or key
   std::shared_ptr<Content> original;  // null: absent
   std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
+  OmapId original_omap = 0;           // that the object had
   std::shared_ptr<Content> current;
 };
 
@@ -65,6 +68,11 @@ class PlanState {
   // when ops have touched some.
   Result<std::vector<Slot*>> range(CollectionId collection, std::string_view from,
                                    std::string_view to, std::uint64_t limit);
+  // The entry of an omap; `key` empty: its header.
+  Result<Slot*> omap_entry(OmapId omap, std::string_view key);
+  // As range(), of the keys of an omap.
+  Result<std::vector<Slot*>> omap_range(OmapId omap, std::string_view first, std::string_view end,
+                                        std::uint64_t limit);
   Result<Page*> page(Content& content, std::uint32_t index);
   // Every page of the object from `from` on, for whoever removes or cuts it.
   Status load_pages(Content& content, std::uint32_t from = 0);
@@ -72,11 +80,13 @@ class PlanState {
   const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
     return collections_;
   }
-  // By key: the order of the post-images.
+  // Entries of omaps among them. By key: the order of the post-images.
   std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
 
  private:
   ExtentList resolved(ExtentList extents) const;
+  Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
+                                           const std::string& end, std::uint64_t limit);
   // Fills a fresh slot with what the metadata has under its key.
   Status load(Slot& slot, std::string_view value) const;
 

@@ -50,6 +50,7 @@ Status check_quota(const Named& collection, std::string_view what, std::uint64_t
 Status plan_totals(PlanState& state, PlanSource& source, Plan& plan) {
   std::map<CollectionId, Change> changes;
   for (const auto& [key, slot] : state.objects()) {
+    if (slot.omap != 0) continue;  // is no object
     const bool was = slot.original != nullptr;
     const bool is = slot.current != nullptr;
     const std::uint64_t size = is ? slot.current->record.size : 0;

@@ -86,12 +86,24 @@ class Planner {
         return rename(op);
       case OpKind::kPublish:
         return publish(op);
+      case OpKind::kOmapSet:
+        return omap_put(op, op.other, prepared_[index]);
+      case OpKind::kOmapSetHeader:
+        return omap_put(op, {}, prepared_[index]);
+      case OpKind::kOmapRemove:
+        return omap_remove(op);
+      case OpKind::kOmapRemoveRange:
+        return omap_remove_range(op);
+      case OpKind::kOmapClear:
+        return omap_clear(op);
       case OpKind::kExpectAbsent:
       case OpKind::kExpectExists:
       case OpKind::kExpectVersion:
       case OpKind::kExpectAttr:
       case OpKind::kExpectAttrAbsent:
       case OpKind::kExpectBytes:
+      case OpKind::kExpectOmap:
+      case OpKind::kExpectOmapAbsent:
         return {};
     }
     return Error{ErrorCode::kInvalidArgument, "unknown op in a transaction", ""};
@@ -254,16 +266,20 @@ class Planner {
     HEXAD_TRY_ASSIGN(const CollectionId id, state_.existing_collection(op.collection));
     const std::uint64_t room = kMaxRangeRemovals - range_removals_;
     HEXAD_TRY_ASSIGN(const std::vector<Slot*> slots, state_.range(id, op.name, op.other, room + 1));
-    if (slots.size() > room) {
-      return Error{ErrorCode::kTooBig,
-                   "collection " + printable(op.collection) + ": the ranges hold more than " +
-                       std::to_string(kMaxRangeRemovals) +
-                       " objects, the most that one transaction removes by range",
-                   "Remove them in several transactions: list() gives the names to end at."};
-    }
-    range_removals_ += slots.size();
+    HEXAD_TRY(
+        note_removals("collection " + printable(op.collection), "objects", slots.size(), room));
     for (Slot* slot : slots) slot->current.reset();
     return {};
+  }
+
+  Status note_removals(const std::string& subject, const std::string& what, std::uint64_t count,
+                       std::uint64_t room) {
+    range_removals_ += count;
+    if (count <= room) return {};
+    return Error{ErrorCode::kTooBig,
+                 subject + ": the ranges hold more than " + std::to_string(kMaxRangeRemovals) +
+                     " " + what + ", the most that one transaction removes by range",
+                 "Remove them in several transactions: a listing gives the places to end at."};
   }
 
   Status set_attr(const TransactionOp& op) {
@@ -310,6 +326,55 @@ class Planner {
     if (slot->current == nullptr || slot->current->record.hint == hint) return {};
     slot->current->record.hint = hint;
     slot->current->changed = true;
+    return {};
+  }
+
+  // The value replaces what was there as a whole; `key` empty: the header, which goes when it is
+  // empty.
+  Status omap_put(const TransactionOp& op, std::string_view key, const PreparedOp& prepared) {
+    HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
+    ObjectRecord& record = object->current->record;
+    if (record.omap == 0 && key.empty() && op.payload.empty()) return {};
+    if (record.omap == 0) record.omap = context_.new_body();
+    object->current->changed = true;
+    HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(record.omap, key));
+    entry->current.reset();
+    if (key.empty() && op.payload.empty()) return {};
+    entry->current = std::make_shared<Content>();
+    entry->current->all_pages = true;
+    entry->current->changed = true;
+    entry->current->record.size = op.payload.size();
+    return place(*entry->current, prepared);
+  }
+
+  Status omap_remove(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
+    if (object->current->record.omap == 0) return {};
+    HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(object->current->record.omap, op.other));
+    if (entry->current == nullptr) return {};
+    entry->current.reset();
+    object->current->changed = true;
+    return {};
+  }
+
+  Status omap_remove_range(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
+    if (object->current->record.omap == 0) return {};
+    const std::uint64_t room = kMaxRangeRemovals - range_removals_;
+    HEXAD_TRY_ASSIGN(
+        const std::vector<Slot*> slots,
+        state_.omap_range(object->current->record.omap, op.other, op.other_collection, room + 1));
+    HEXAD_TRY(note_removals(object_text(op), "keys", slots.size(), room));
+    for (Slot* slot : slots) slot->current.reset();
+    if (!slots.empty()) object->current->changed = true;
+    return {};
+  }
+
+  Status omap_clear(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* object, state_.object(op.collection, op.name));
+    if (object->current == nullptr || object->current->record.omap == 0) return {};
+    object->current->record.omap = 0;
+    object->current->changed = true;
     return {};
   }
 
@@ -423,7 +488,7 @@ class Planner {
   PlanState state_;
   std::vector<std::shared_ptr<Content>> adopted_;  // that took over the body of a writer
   CollectionId next_collection_ = 0;               // 0: not needed so far
-  std::uint64_t range_removals_ = 0;               // objects
+  std::uint64_t range_removals_ = 0;               // objects and keys
   Plan plan_;
 };
 

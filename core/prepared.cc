@@ -12,8 +12,18 @@ compression::Hint compression_hint(Hint hint) {
 
 bool needs_preparing(const TransactionOp& op) {
   if (op.payload.empty()) return false;
-  return op.kind == OpKind::kPut || op.kind == OpKind::kWrite || op.kind == OpKind::kAppend ||
-         op.kind == OpKind::kExpectBytes;
+  switch (op.kind) {
+    case OpKind::kPut:
+    case OpKind::kWrite:
+    case OpKind::kAppend:
+    case OpKind::kOmapSet:
+    case OpKind::kOmapSetHeader:
+    case OpKind::kExpectBytes:
+    case OpKind::kExpectOmap:
+      return true;
+    default:
+      return false;
+  }
 }
 
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,

@@ -21,23 +21,24 @@ struct PayloadPiece {
   PreparedBlob prepared;  // else; `where` is filled in by the sequencer
 };
 
-// What an object showed where an expect_bytes wants to see its bytes.
+// What an object showed where an expect_bytes or expect_omap wants to see its bytes.
 struct ComparedBytes {
   Lsn version = 0;  // of the object that was compared; 0: there was none
   bool equal = false;
-  std::uint64_t differs_at = 0;  // where first, from the start of the object; when not equal
+  // Where first, from the start of the object or value; when not equal.
+  std::uint64_t differs_at = 0;
 };
 
 struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
   std::vector<PayloadPiece> pieces;
-  ComparedBytes compared;  // of an expect_bytes
+  ComparedBytes compared;  // of an expect_bytes or expect_omap
   // What a set_hint() before it in the transaction says about the object.
   std::optional<Hint> told;
 };
 
 // What an op needs done again: an append whose object has grown meanwhile, small writes that have
-// outgrown inline extents, or an expect_bytes whose object has changed.
+// outgrown inline extents, or bytes to compare whose object has changed.
 struct Redo {
   std::size_t op = 0;
   std::uint64_t base = 0;

@@ -23,7 +23,8 @@ constexpr unsigned kHintShift = 2;
 constexpr std::uint8_t kHintMask = 0x0c;
 constexpr std::uint8_t kHasYoung = 0x10;
 constexpr std::uint8_t kHasMoreHints = 0x20;
-constexpr std::uint8_t kUnusedFlags = 0xc0;
+constexpr std::uint8_t kHasOmap = 0x40;
+constexpr std::uint8_t kUnusedFlags = 0x80;
 
 // Hints about compression stand in the flags, the others behind the time.
 constexpr unsigned kMoreHintsShift = 2;
@@ -62,6 +63,18 @@ Attributes decode_attributes(Decoder& in) {
   }
   if (attribute_bytes(attributes) > kMaxAttributeBytes) in.fail();
   return attributes;
+}
+
+void encode_body_id(Encoder& out, BodyId id) {
+  out.varint(id >> 32);
+  out.varint(id & kMax32);
+}
+
+BodyId decode_body_id(Decoder& in) {
+  const BodyId high = in.varint_up_to(kMax32);
+  const BodyId id = high << 32 | in.varint_up_to(kMax32);
+  if (id == 0) in.fail();  // none has no flag
+  return id;
 }
 
 bool any_young(const ExtentList& extents) {
@@ -110,15 +123,16 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   if (record.body != 0) flags |= kIsPaged;
   if (any_young(record.extents)) flags |= kHasYoung;
   if (more_hints != 0) flags |= kHasMoreHints;
+  if (record.omap != 0) flags |= kHasOmap;
   out.u8(flags);
   out.varint(record.version);
   out.varint(record.size);
   out.le64(static_cast<std::uint64_t>(record.mtime));
   if (more_hints != 0) out.varint(more_hints);
   if (!record.attributes.empty()) encode_attributes(out, record.attributes);
+  if (record.omap != 0) encode_body_id(out, record.omap);
   if (record.body != 0) {
-    out.varint(record.body >> 32);
-    out.varint(record.body & kMax32);
+    encode_body_id(out, record.body);
   } else {
     encode_extents(out, record.extents, 0, shape);
   }
@@ -140,11 +154,10 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   }
   if (!is_valid(static_cast<Hint>(record.hint))) in.fail();
   if ((head.flags & kHasAttributes) != 0) record.attributes = decode_attributes(in);
+  if ((head.flags & kHasOmap) != 0) record.omap = decode_body_id(in);
   HEXAD_TRY(in.check("object record"));
   if ((head.flags & kIsPaged) != 0) {
-    record.body = in.varint_up_to(kMax32) << 32;
-    record.body |= in.varint_up_to(kMax32);
-    if (record.body == 0) in.fail();
+    record.body = decode_body_id(in);
   } else {
     HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
     if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();

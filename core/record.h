@@ -105,12 +105,14 @@ struct Extent {
 // Sorted by offset, not overlapping, each within one page; gaps are holes.
 using ExtentList = std::vector<Extent>;
 
+// Of an object, and of an entry of an omap, whose value is stored as an object's data is.
 struct ObjectRecord {
   Lsn version = 0;
   std::uint64_t size = 0;
   std::int64_t mtime = 0;  // nanoseconds since 1970
   std::uint16_t hint = 0;  // flags of Hint
   Attributes attributes;
+  OmapId omap = 0;  // nonzero: it has one, which may be empty
   BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
   ExtentList extents;
 

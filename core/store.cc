@@ -68,6 +68,25 @@ Status Store::read_ranges(std::string_view collection, std::string_view name,
                           std::span<RangeInto> ranges) {
   return engine_->read_ranges(collection, name, ranges);
 }
+Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::string_view name,
+                                             std::string_view key) {
+  const std::string wanted(key);
+  HEXAD_TRY_ASSIGN(auto found, engine_->omap_get(collection, name, {&wanted, 1}));
+  if (found.empty()) return std::optional<Bytes>();
+  return std::optional<Bytes>(std::move(found.begin()->second));
+}
+Result<std::map<std::string, Bytes>> Store::omap_get(std::string_view collection,
+                                                     std::string_view name,
+                                                     std::span<const std::string> keys) {
+  return engine_->omap_get(collection, name, keys);
+}
+Result<Bytes> Store::omap_header(std::string_view collection, std::string_view name) {
+  return engine_->omap_header(collection, name);
+}
+Result<OmapPage> Store::omap_list(std::string_view collection, std::string_view name,
+                                  const OmapOptions& options) {
+  return engine_->omap_list(collection, name, options);
+}
 Result<std::vector<ByteRange>> Store::extents(std::string_view collection, std::string_view name,
                                               const ByteRange& range) {
   return engine_->extents(collection, name, range);

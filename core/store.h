@@ -4,6 +4,7 @@
 // and may call the store. Several stores may be open in one process; there is no global state.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -100,6 +101,21 @@ class Store {
   // One of them; nothing: the object has none of that name. kNotFound: there is no such object.
   Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
                                                std::string_view attribute);
+  // Of the omap of the object (Transaction::omap_set). Nothing: the object has no such key, or no
+  // omap at all. The empty key, which no entry has, is the header's.
+  Result<std::optional<Bytes>> omap_get(std::string_view collection, std::string_view name,
+                                        std::string_view key);
+  // Those of the keys that are there, in one state. Also kTooBig, over kMaxGetSize in all.
+  Result<std::map<std::string, Bytes>> omap_get(std::string_view collection, std::string_view name,
+                                                std::span<const std::string> keys);
+  // Empty: there is none.
+  Result<Bytes> omap_header(std::string_view collection, std::string_view name);
+  // A page of entries by key, of one state; with their values it ends before 64 MiB of them, so it
+  // may have fewer than options.limit (at most kMaxListPage). Cost: the entries of the page; what
+  // was deleted costs what it does in list(). Errors also: kInvalidArgument (a bound of more than
+  // kMaxOmapKey bytes).
+  Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
+                             const OmapOptions& options = {});
   // A page of the names of a collection. One state per page; the next page is of a state of its
   // own, as late as it is asked for: a state held over many pages would hold up checkpoints.
   // Cost: the entries of the page, and one seek per common prefix, however many names lie below.

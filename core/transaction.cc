@@ -61,6 +61,20 @@ std::string_view op_name(OpKind kind) {
       return "set_policy";
     case OpKind::kSetQuota:
       return "set_quota";
+    case OpKind::kOmapSet:
+      return "omap_set";
+    case OpKind::kOmapRemove:
+      return "omap_remove";
+    case OpKind::kOmapRemoveRange:
+      return "omap_remove_range";
+    case OpKind::kOmapClear:
+      return "omap_clear";
+    case OpKind::kOmapSetHeader:
+      return "omap_set_header";
+    case OpKind::kExpectOmap:
+      return "expect_omap";
+    case OpKind::kExpectOmapAbsent:
+      return "expect_omap_absent";
   }
   return "operation";
 }
@@ -95,6 +109,14 @@ Status check_hint(const TransactionOp& op) {
                "An object is compressible or incompressible, short-lived or long-lived."};
 }
 
+Status check_omap_value(const TransactionOp& op, std::uint64_t size) {
+  if (size <= kMaxOmapValue) return ok_status();
+  return Error{ErrorCode::kTooBig,
+               subject(op) + ": a value of " + std::to_string(size) + " bytes, the limit is " +
+                   std::to_string(kMaxOmapValue),
+               "Store large values as objects of their own."};
+}
+
 Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t length) {
   if (offset <= kMaxObjectSize && length <= kMaxObjectSize - offset) return ok_status();
   return Error{ErrorCode::kTooBig, subject(op) + ": the range of " + std::to_string(length) +
@@ -113,6 +135,8 @@ bool is_guard(OpKind kind) {
     case OpKind::kExpectAttr:
     case OpKind::kExpectAttrAbsent:
     case OpKind::kExpectBytes:
+    case OpKind::kExpectOmap:
+    case OpKind::kExpectOmapAbsent:
       return true;
     default:
       return false;
@@ -298,6 +322,54 @@ void Transaction::set_hint(std::string_view collection, std::string_view name, H
   check(check_hint(op));
 }
 
+TransactionOp& Transaction::add_for_key(OpKind kind, std::string_view collection,
+                                        std::string_view name, std::string_view key) {
+  TransactionOp& op = add(kind, collection, name);
+  op.other = key;
+  check(check_name_size(op, "omap key", key.size(), kMaxOmapKey));
+  return op;
+}
+
+void Transaction::omap_set(std::string_view collection, std::string_view name, std::string_view key,
+                           ByteView value, Hint hint) {
+  TransactionOp& op = add_for_key(OpKind::kOmapSet, collection, name, key);
+  op.hint = hint;
+  check(check_hint(op));
+  check(check_omap_value(op, value.size()));
+  add_payload(op, value, Payload::kCopied);
+}
+
+void Transaction::omap_set(std::string_view collection, std::string_view name, std::string_view key,
+                           std::string_view value, Hint hint) {
+  omap_set(collection, name, key, as_bytes(value), hint);
+}
+
+void Transaction::omap_remove(std::string_view collection, std::string_view name,
+                              std::string_view key) {
+  add_for_key(OpKind::kOmapRemove, collection, name, key);
+}
+
+void Transaction::omap_remove_range(std::string_view collection, std::string_view name,
+                                    std::string_view first, std::string_view end) {
+  TransactionOp& op = add(OpKind::kOmapRemoveRange, collection, name);
+  op.other = first;
+  op.other_collection = end;
+  for (const std::string_view bound : {first, end}) {
+    if (!bound.empty()) check(check_name_size(op, "bound", bound.size(), kMaxOmapKey));
+  }
+}
+
+void Transaction::omap_clear(std::string_view collection, std::string_view name) {
+  add(OpKind::kOmapClear, collection, name);
+}
+
+void Transaction::omap_set_header(std::string_view collection, std::string_view name,
+                                  ByteView header) {
+  TransactionOp& op = add(OpKind::kOmapSetHeader, collection, name);
+  check(check_omap_value(op, header.size()));
+  add_payload(op, header, Payload::kCopied);
+}
+
 void Transaction::rename(std::string_view collection, std::string_view from,
                          std::string_view to_collection, std::string_view to) {
   TransactionOp& op = add(OpKind::kRename, collection, from);
@@ -336,6 +408,18 @@ void Transaction::expect_bytes(std::string_view collection, std::string_view nam
   op.offset = offset;
   check(check_range(op, offset, bytes.size()));
   add_payload(op, bytes, Payload::kCopied);
+}
+
+void Transaction::expect_omap(std::string_view collection, std::string_view name,
+                              std::string_view key, ByteView value) {
+  TransactionOp& op = add_for_key(OpKind::kExpectOmap, collection, name, key);
+  check(check_omap_value(op, value.size()));
+  add_payload(op, value, Payload::kCopied);
+}
+
+void Transaction::expect_omap_absent(std::string_view collection, std::string_view name,
+                                     std::string_view key) {
+  add_for_key(OpKind::kExpectOmapAbsent, collection, name, key);
 }
 
 }  // namespace hexad

@@ -26,7 +26,7 @@ namespace core {
 struct StagedObject;  // what an ObjectWriter has written so far
 }
 
-// Objects that the remove_range() calls of one transaction may remove together.
+// What the remove_range() and omap_remove_range() calls of one transaction may remove together.
 inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
 enum class OpKind : std::uint8_t {
@@ -56,6 +56,13 @@ enum class OpKind : std::uint8_t {
   kSetHint,
   kSetPolicy,
   kSetQuota,
+  kOmapSet,
+  kOmapRemove,
+  kOmapRemoveRange,
+  kOmapClear,
+  kOmapSetHeader,
+  kExpectOmap,
+  kExpectOmapAbsent,
 };
 
 // Whether the op only looks; all of these are evaluated before the others.
@@ -71,11 +78,12 @@ struct TransactionOp {
   OpKind kind;
   std::string collection;
   std::string name;   // object, or the beginning of a range
-  std::string other;  // attribute name, the new object name of a rename, or the end of a range
-  std::string other_collection;
-  std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
-  std::uint64_t length = 0;  // of a zero
-  ByteView payload;          // into `owned`, or borrowed
+  std::string other;  // attribute name, the new object name of a rename, the end of a range of
+                      // objects, omap key, or the beginning of a range of those
+  std::string other_collection;  // of a rename; the end of a range of omap keys
+  std::uint64_t offset = 0;      // or size (truncate), or version (expect_version)
+  std::uint64_t length = 0;      // of a zero
+  ByteView payload;              // into `owned`, or borrowed
   Bytes owned;
   Hint hint = Hint::kNone;
   std::shared_ptr<core::StagedObject> staged;  // of a publish
@@ -155,6 +163,26 @@ class Transaction {
   // data that comes later, in this transaction or another; what is stored stays as it is. A missing
   // object is tolerated. kInvalidArgument: unknown flags, or such as exclude each other.
   void set_hint(std::string_view collection, std::string_view name, Hint hint);
+  // The omap of an object: an ordered map of its own, from keys of 1 to kMaxOmapKey bytes to values
+  // of up to kMaxOmapValue bytes, of any number, stored apart from the object's data and as safely.
+  // Each of these is a change of the object and gives it a new version. All but omap_clear:
+  // kNotFound if the object is missing.
+  // Sets one key; `hint` as of a write. kTooBig: the value.
+  void omap_set(std::string_view collection, std::string_view name, std::string_view key,
+                ByteView value, Hint hint = Hint::kNone);
+  void omap_set(std::string_view collection, std::string_view name, std::string_view key,
+                std::string_view value, Hint hint = Hint::kNone);
+  // A missing key is tolerated.
+  void omap_remove(std::string_view collection, std::string_view name, std::string_view key);
+  // Every key of [first, end); an empty `end`: to the last key. Costs with what it removes; kTooBig
+  // beyond kMaxRangeRemovals. The header stays.
+  void omap_remove_range(std::string_view collection, std::string_view name, std::string_view first,
+                         std::string_view end);
+  // All keys and the header, at the cost of one small record, whatever their number. A missing
+  // object is tolerated.
+  void omap_clear(std::string_view collection, std::string_view name);
+  // A value of its own beside the keys; empty: takes it away. kTooBig beyond kMaxOmapValue.
+  void omap_set_header(std::string_view collection, std::string_view name, ByteView header);
   // Keeps all parts of the object. kNotFound if the source is missing, kAlreadyExists if the
   // destination is there.
   void rename(std::string_view collection, std::string_view from, std::string_view to_collection,
@@ -185,6 +213,12 @@ class Transaction {
   void expect_bytes(std::string_view collection, std::string_view name, std::uint64_t offset,
                     ByteView bytes);
 
+  // The object's omap has the key with exactly this value, or does not have it. The value is
+  // compared as the bytes of expect_bytes are.
+  void expect_omap(std::string_view collection, std::string_view name, std::string_view key,
+                   ByteView value);
+  void expect_omap_absent(std::string_view collection, std::string_view name, std::string_view key);
+
   bool empty() const { return ops_.empty(); }
   std::size_t size() const { return ops_.size(); }
   // What is held in memory until it is committed.
@@ -201,6 +235,8 @@ class Transaction {
   TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
   TransactionOp& add_for_attribute(OpKind kind, std::string_view collection, std::string_view name,
                                    std::string_view attribute);
+  TransactionOp& add_for_key(OpKind kind, std::string_view collection, std::string_view name,
+                             std::string_view key);
   void add_payload(TransactionOp& op, ByteView data, Payload ownership);
   // Remembers the first problem.
   void check(const Status& status);

@@ -21,6 +21,8 @@ inline constexpr std::uint64_t kMaxCollectionBytes = 1ULL << 62;
 // What Store::get() returns at once; a sparse object may be larger than any memory.
 inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;     // bytes
 inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
+inline constexpr std::size_t kMaxOmapKey = 1024;             // bytes
+inline constexpr std::uint64_t kMaxOmapValue = 64ULL << 20;  // bytes
 inline constexpr const char* kDefaultCollection = "default";
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
@@ -121,9 +123,10 @@ struct CollectionInfo {
 // What the objects of a collection take; a walk over all of them.
 struct CollectionUsage {
   std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;                // as CollectionInfo has it
-  std::uint64_t stored = 0;               // bytes after compression, before coding; holes take none
-  std::uint64_t extents = 0;              // how many
+  std::uint64_t bytes = 0;    // as CollectionInfo has it
+  std::uint64_t stored = 0;   // bytes after compression, before coding; holes take none
+  std::uint64_t extents = 0;  // how many, as all below with those of omaps
+  std::uint64_t omap_entries = 0;
   std::uint64_t compressed_original = 0;  // user bytes that are stored compressed
   std::uint64_t compressed = 0;           // those bytes after compression
 };
@@ -211,6 +214,27 @@ struct SpaceUsage {
   std::uint64_t metadata = 0;  // index on the fast tier
   std::uint64_t objects = 0;
   std::vector<DeviceSpace> per_device;
+};
+
+struct OmapEntry {
+  std::string key;
+  std::uint64_t size = 0;  // bytes of the value
+  Bytes value;             // when it was asked for
+
+  bool operator==(const OmapEntry&) const = default;
+};
+
+// A page of an omap: entries by key, from behind `start_after` to before `end`.
+struct OmapOptions {
+  std::string start_after;  // empty: from the first
+  std::string end;          // empty: to the last
+  std::uint64_t limit = 1000;
+  bool values = true;  // false: keys and sizes alone
+};
+
+struct OmapPage {
+  std::vector<OmapEntry> entries;
+  std::string next;  // start_after of the next page; empty: this was the last
 };
 
 struct Counter {

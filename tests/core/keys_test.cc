@@ -25,6 +25,15 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE_FALSE(parse_totals_key(object_key(1, "x")).ok());
   REQUIRE_FALSE(parse_totals_key(totals_key(1) + "x").ok());
   REQUIRE_FALSE(has_extents(totals_key(1)));
+  for (const std::string& key : {std::string(), std::string("\0", 1), long_name}) {
+    REQUIRE(omap_key(body, key).size() <= kMaxKeySize);
+    REQUIRE(parse_omap_key(omap_key(body, key))->omap == body);
+    REQUIRE(parse_omap_key(omap_key(body, key))->key == key);
+  }
+  REQUIRE(has_extents(omap_key(body, "k")));
+  REQUIRE_FALSE(parse_omap_key(omap_key(body, long_name + "x")).ok());
+  REQUIRE_FALSE(parse_omap_key(omap_prefix(body).substr(0, 8)).ok());
+  REQUIRE_FALSE(parse_omap_key(page_key(body, 1)).ok());
   REQUIRE(*parse_doomed_key(doomed_key(0xfffffffe)) == 0xfffffffe);
   REQUIRE_FALSE(parse_doomed_key(totals_key(1)).ok());
   REQUIRE_FALSE(parse_doomed_key(doomed_key(1) + "x").ok());
@@ -46,6 +55,9 @@ TEST_CASE("keys: objects sort by collection, then by name; pages by body, then b
                                              object_key(2, "a"),
                                              object_key(256, "a"),
                                              object_key(0x10000, "a"),
+                                             omap_key(1, ""),
+                                             omap_key(1, "a"),
+                                             omap_key(256, ""),
                                              writer_key(1),
                                              writer_key(0x100000000),
                                              page_key(1, 0),

@@ -207,6 +207,7 @@ ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
     record.attributes[random_bytes(rng, between(rng, 1, 255))] = random_bytes(rng, rng.below(300));
   }
   record.size = any_up_to(rng, kMaxObjectSize);
+  if (rng.chance(1, 4)) record.omap = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
   if (rng.chance(1, 4)) {
     record.body = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
     return record;

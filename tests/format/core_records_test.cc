@@ -188,6 +188,17 @@ TEST_CASE("format: the example of an object with more hints") {
   REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
 }
 
+TEST_CASE("format: the example of an object with an omap") {
+  ObjectRecord record;
+  record.version = 7;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.omap = std::uint64_t{7} << 32 | 9;
+  const std::string golden = "01 40 07 00 00 00 2a 36 fe 9c 97 17 07 09 00";
+  REQUIRE(to_hex(encode_object(record, kShape)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+}
+
 TEST_CASE("format: the example of the extent page") {
   const std::string golden =
       "02 03 05 05 02 61 62 63 3a 00 0a 03 09 02 20 c8 01 02 10 40 ef be ad de "
