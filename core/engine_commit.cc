@@ -396,10 +396,9 @@ Status Engine::scan(std::string_view prefix, const Visit& visit) {
 
 Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor());
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor({std::string(from), prefix_end(prefix)}));
   HEXAD_TRY(cursor.seek(from));
   while (cursor.valid()) {
-    if (std::string_view(cursor.key()).substr(0, prefix.size()) != prefix) break;
     HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
     if (!more) break;
     HEXAD_TRY(cursor.next());
