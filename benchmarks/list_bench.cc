@@ -4,8 +4,7 @@
 //
 //   page          names from somewhere in the middle on, up or down
 //   directories   the same with a delimiter: 1000 common prefixes (10 of the small collection),
-//   each
-//                 with 1000 names below it
+//                 each with 1000 names below it
 //   deleted       the first 1000 names behind 100 k that were deleted since the last checkpoint, so
 //                 that every one of them is passed
 //   ceiling_walk  the bare cursor of the index over 1000 keys
