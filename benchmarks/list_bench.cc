@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/must.h"
 #include "core/list_page.h"
 #include "core/metadata.h"
 #include "core/record.h"
@@ -31,6 +32,7 @@ namespace {
 
 using namespace hexad;
 using namespace hexad::core;
+using bench::must;
 
 constexpr CollectionId kCollection = 1;
 constexpr std::uint64_t kPageEntries = 1000;
@@ -45,15 +47,6 @@ std::string name_of(std::uint64_t number) {
                 static_cast<unsigned long long>(number / kPerDirectory),
                 static_cast<unsigned long long>(number));
   return name;
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
-    std::abort();
-  }
-  return std::move(result).value();
 }
 
 // A small object, its bytes in the record.
