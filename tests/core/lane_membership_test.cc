@@ -112,12 +112,7 @@ TEST_CASE("lane: a failed request pauses until the membership has changed") {
   short_areas[0].size /= 2;
   REQUIRE(lane.begin_epoch(short_areas, 2).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(lane.epoch() == 1);
-  Result<kv::PreparedBlock> fence = lane.begin_epoch(world.areas({LaneWorld::kDisks, 0, 1}), 2);
-  REQUIRE(fence.ok());
-  REQUIRE(fence->requests.size() == 3);
-  for (const io::IoRequest& request : fence->requests) {
-    REQUIRE(request.device->write(request.offset, {request.data, request.length}).ok());
-  }
+  world.begin_epoch(2);
   REQUIRE(world.answers.empty());
   lane.repaired();
   world.settle();

@@ -108,6 +108,16 @@ class LaneWorld {
     return found;
   }
 
+  // While the lane is paused: the fence of a new epoch, on all three copies of the log.
+  void begin_epoch(Epoch epoch) {
+    const Result<kv::PreparedBlock> fence = lane().begin_epoch(areas({kDisks, 0, 1}), epoch);
+    REQUIRE(fence.ok());
+    REQUIRE(fence->requests.size() == 3);
+    for (const io::IoRequest& request : fence->requests) {
+      REQUIRE(request.device->write(request.offset, {request.data, request.length}).ok());
+    }
+  }
+
   // --- submissions ---
 
   // With the next LSN.
