@@ -26,13 +26,11 @@
 //     is lost by taking s. Without the promise a root that a crash left on one device, which then
 //     vanishes, could come back with a higher epoch than what was acknowledged without it.
 //   * s itself may be on one device only, after a crash: then nothing was acknowledged under it,
-//   and
-//     all it refers to is durable (P4).
+//     and all it refers to is durable (P4).
 //
 // Which devices may be used under the newest root g
 //   * Listed as left: never, until a later root lists it live again. What it lacks is what the
-//   zones
-//     record as missing on its slots.
+//     zones record as missing on its slots.
 //   * Listed as live, and its own root as new as g's row confirms: yes, also when its root is one
 //     epoch or several roots behind. If g did not reach the device, g was not committed (P1),
 //     nothing was acknowledged under g, and all that was before counted on this device.

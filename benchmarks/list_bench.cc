@@ -4,8 +4,7 @@
 //
 //   page          names from somewhere in the middle on, up or down
 //   directories   the same with a delimiter: 1000 common prefixes (10 of the small collection),
-//   each
-//                 with 1000 names below it
+//                 each with 1000 names below it
 //   deleted       the first 1000 names behind 100 k that were deleted since the last checkpoint, so
 //                 that every one of them is passed
 //   ceiling_walk  the bare cursor of the index over 1000 keys
@@ -21,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/must.h"
 #include "core/list_page.h"
 #include "core/metadata.h"
 #include "core/record.h"
@@ -32,6 +32,7 @@ namespace {
 
 using namespace hexad;
 using namespace hexad::core;
+using bench::must;
 
 constexpr CollectionId kCollection = 1;
 constexpr std::uint64_t kPageEntries = 1000;
@@ -46,15 +47,6 @@ std::string name_of(std::uint64_t number) {
                 static_cast<unsigned long long>(number / kPerDirectory),
                 static_cast<unsigned long long>(number));
   return name;
-}
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
-    std::abort();
-  }
-  return std::move(result).value();
 }
 
 // A small object, its bytes in the record.

@@ -23,6 +23,7 @@
 
 #include "base/aligned_buffer.h"
 #include "benchmarks/cpu_time.h"
+#include "benchmarks/must.h"
 #include "benchmarks/noise.h"
 #include "core/hexad.h"
 #include "io/rng.h"
@@ -33,16 +34,8 @@ namespace {
 
 using namespace hexad;
 using bench::cpu_us;
+using bench::must;
 using bench::noise;
-
-template <typename T>
-T must(Result<T> result) {
-  if (!result.ok()) {
-    std::fprintf(stderr, "%s\n", result.error().to_string().c_str());
-    std::abort();
-  }
-  return std::move(result).value();
-}
 
 class TemporaryPool {
  public:

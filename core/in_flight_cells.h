@@ -4,8 +4,7 @@
 //
 // Invariants
 //   I1  the cells of a stripe are here from before anybody can learn of it (its transaction gets
-//   its
-//       LSN, or its young blobs their place) until its group is durable
+//       its LSN, or its young blobs their place) until its group is durable
 //   I2  so a reader that finds a stripe here gets its bytes, and one that does not finds them on
 //       devices; both are the same
 //

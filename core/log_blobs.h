@@ -75,8 +75,7 @@ class LogBlobs {
   std::uint64_t packing_bytes() const;
 
   // Records up to `covered` are in the index with their places, so that no payload of theirs is
-  // left; whoever may still read those
-  // records from memory has a pin at or below `newest_reader`.
+  // left; whoever may still read those records from memory has a pin at or below `newest_reader`.
   void retire(Lsn covered, Lsn newest_reader);
   // No pin lies below `limit`.
   void forget(Lsn limit);

@@ -6,16 +6,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
-using Build = std::function<void(Transaction&)>;
-
-Result<Lsn> commit(Store& store, const Build& build) {
-  Transaction t;
-  build(t);
-  return store.commit(std::move(t));
-}
-
 TEST_CASE("attributes: several are set at once, beside the ones that are there") {
   StoreFixture fixture;
   std::optional<Store> store = fixture.open();

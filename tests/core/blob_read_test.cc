@@ -3,31 +3,13 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
-#include "core/blob_prepare.h"
-#include "io/executor.h"
 #include "io/rng.h"
-#include "tests/core/memory_stripes.h"
+#include "tests/core/stored_blobs.h"
 
 namespace hexad::core {
 namespace {
 
-using testing::CountingQueue;
-using testing::MemoryStripes;
-
-struct Fixture {
-  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
-  StoreShape shape;
-  std::unique_ptr<ec::Codec> codec = std::move(ec::make_codec(ec::Profile())).value();
-  compression::Counters compression_counters;
-  compression::Compressor compressor{executor->clock(), compression_counters};
-  BlobPreparer preparer{shape, *codec, compressor};
-  Counters counters;
-  CountingQueue queue;
-  MemoryStripes map{queue, 6, 4096};
-  LogBlobs log_blobs{*executor, shape.record};
-  BlobReader reader{shape, *codec, compressor, map, queue, counters, log_blobs};
-  std::uint32_t next_unit = 1;
-
+struct Fixture : testing::StoredBlobs {
   struct Stored {
     Bytes raw;
     Blob blob;
@@ -42,17 +24,7 @@ struct Fixture {
     }
     compression::Policy policy;
     if (compressed) policy.mode = compression::Mode::kForce;
-    auto prepared = std::move(preparer.prepare(stored.raw, compression::Hint::kNone, policy,
-                                               BlobPreparer::Form::kOwnStripe))
-                        .value();
-    stored.blob = prepared.blob;
-    stored.blob.where = {1, next_unit, prepared.units};
-    next_unit += prepared.units;
-    for (std::uint32_t role = 0; role < 6; ++role) {
-      copy_bytes(
-          MutByteView(map.devices[role]->bytes).subspan(std::size_t{stored.blob.where.unit} * 4096),
-          prepared.cell(role));
-    }
+    stored.blob = store_blob(stored.raw, policy);
     return stored;
   }
 };

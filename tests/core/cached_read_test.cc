@@ -12,8 +12,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
 // Counts who asks the index.
 class CountingIndex final : public ForwardingIndex {
  public:

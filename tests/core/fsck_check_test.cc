@@ -10,34 +10,16 @@
 #include "base/aligned_buffer.h"
 #include "core/keys.h"
 #include "core/stripe_placer.h"
-#include "io/memory_system.h"
-#include "io/rng.h"
+#include "tests/core/space_world.h"
 
 namespace hexad::core {
 namespace {
 
 using Catch::Contains;
 
-constexpr std::uint32_t kDevices = 6;
-constexpr std::uint32_t kSlabUnits = 257;  // one is the header's
-
-// Space on six memory devices with one zone, and blobs whose cells are there.
-struct Fixture {
+// A space with blobs whose cells are on the devices.
+struct Fixture : testing::SpaceWorld {
   Fixture() {
-    shape.uuid.bytes[0] = 1;
-    shape.max_pack_units = 32;
-    alloc::LayoutRequest request;
-    request.device_size = 2 << 20;
-    request.slab_units = kSlabUnits;
-    std::vector<Member> table(kDevices);
-    for (std::uint32_t i = 0; i < kDevices; ++i) {
-      table[i].id = i;
-      table[i].layout = alloc::plan_layout(request).value();
-      table[i].device = system.create_device("dev" + std::to_string(i), 2 << 20).value();
-    }
-    members.emplace(system.executor(), std::move(table));
-    space.emplace(system.executor(), shape, *members, counters, log_blobs);
-    REQUIRE(space->add_zone(space->prepare_zone(Space::Zeroing::kNone).value()).ok());
     space->allow_healing();
     reader.emplace(shape, *codec, compressor, *space, system.queue(), counters, log_blobs);
     packs.emplace(shape, *codec, *space, system.queue(), counters);
@@ -127,23 +109,6 @@ struct Fixture {
     return report.findings;
   }
 
-  std::string noise(std::size_t size) {
-    std::string bytes(size, '\0');
-    for (char& c : bytes) c = static_cast<char>(rng.next());
-    return bytes;
-  }
-
-  StoreShape shape;
-  io::Rng rng{1};
-  io::MemorySystem system;
-  Counters counters;
-  compression::Counters compression_counters;
-  compression::Compressor compressor{system.clock(), compression_counters};
-  std::unique_ptr<ec::Codec> codec = ec::make_codec(shape.profile).value();
-  BlobPreparer preparer{shape, *codec, compressor};
-  LogBlobs log_blobs{system.executor(), shape.record};
-  std::optional<Members> members;
-  std::optional<Space> space;
   std::optional<BlobReader> reader;
   std::optional<PackChecker> packs;
   Lsn lsn = 0;

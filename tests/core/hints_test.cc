@@ -6,18 +6,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
-using Build = std::function<void(Transaction&)>;
-
-Result<Lsn> commit(Store& store, const Build& build) {
-  Transaction t;
-  build(t);
-  Result<Lsn> result = store.commit(std::move(t));
-  if (!result.ok()) UNSCOPED_INFO(result.error().to_string());
-  return result;
-}
-
 TEST_CASE("hints: they stay with the object until something replaces them") {
   StoreFixture fixture;
   std::optional<Store> store = fixture.open();

@@ -1,6 +1,9 @@
 // Pauses of the lane while the membership changes, and its end.
+#include <algorithm>
 #include <set>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "core/lane.h"
 #include "tests/core/lane_world.h"
@@ -65,15 +68,7 @@ TEST_CASE("lane: members that a pause meets between taking and sealing are put b
     lane.allow_payloads(false);
     REQUIRE(world.submit({.young = 60'000}));
     REQUIRE(world.submit({.stripe = 20'000}));
-    world.start([&] {
-      lane.pump();
-      return true;
-    });
-    world.start([&] {
-      lane.pause();
-      return true;
-    });
-    world.settle();
+    world.at_once({[&] { lane.pump(); }, [&] { lane.pause(); }});
     if (world.groups() == 0) {
       REQUIRE(world.answers.empty());
       REQUIRE(world.log_writes + world.cell_writes == 0);
@@ -117,12 +112,7 @@ TEST_CASE("lane: a failed request pauses until the membership has changed") {
   short_areas[0].size /= 2;
   REQUIRE(lane.begin_epoch(short_areas, 2).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(lane.epoch() == 1);
-  Result<kv::PreparedBlock> fence = lane.begin_epoch(world.areas({LaneWorld::kDisks, 0, 1}), 2);
-  REQUIRE(fence.ok());
-  REQUIRE(fence->requests.size() == 3);
-  for (const io::IoRequest& request : fence->requests) {
-    REQUIRE(request.device->write(request.offset, {request.data, request.length}).ok());
-  }
+  world.begin_epoch(2);
   REQUIRE(world.answers.empty());
   lane.repaired();
   world.settle();
@@ -233,15 +223,7 @@ TEST_CASE("lane: a stop between taking and sealing fails the members once and ke
     world.hold([&](const SimOp& op) { return world.is_log(op); });
     REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
     REQUIRE(world.submit({.stripe = 20'000}));
-    world.start([&] {
-      lane.pump();
-      return true;
-    });
-    world.start([&] {
-      lane.stop(kGone);
-      return true;
-    });
-    world.settle();
+    world.at_once({[&] { lane.pump(); }, [&] { lane.stop(kGone); }});
     const bool placed = world.log_blobs.find({1, 0})->place.has_value();
     interrupted += placed && world.groups() == 0 ? 1 : 0;
     REQUIRE(world.answers.size() == 2);
@@ -251,6 +233,106 @@ TEST_CASE("lane: a stop between taking and sealing fails the members once and ke
     REQUIRE(world.cells.size() == (placed ? 2 : 1));
   }
   REQUIRE(interrupted > 0);
+}
+
+// Somebody takes units that others have reserved.
+void take_all_units(LaneWorld& world) {
+  while (world.space->allocate_reserved(1).ok()) continue;
+}
+
+TEST_CASE("lane: a group that finds no place stops the lane, and what is visible stays readable") {
+  for (const Durability durability : {Durability::kBuffered, Durability::kDurable}) {
+    const bool buffered = durability == Durability::kBuffered;
+    CAPTURE(buffered);
+    LaneWorld world;
+    Lane& lane = world.lane();
+    lane.allow_payloads(false);
+    world.submit_and_pump();
+    world.settle();
+    world.answers.clear();
+
+    world.hold([&](const SimOp& op) { return world.is_log(op); });
+    world.submit_and_pump({.stripe = 20'000});                                       // 2
+    REQUIRE(world.submit({.young = 60'000, .durability = durability}));              // 3
+    REQUIRE(world.submit({.stripe = 20'000, .durability = Durability::kBuffered}));  // 4
+    core::Submission late = world.make({});                                          // 5
+    REQUIRE(lane.try_reserve(late).value());
+    const std::string bytes = *world.log_blobs.find({3, 0})->stored;
+    lane.pause();
+    std::vector<ErrorCode> called;
+    lane.when_durable(4, [&](const Status& status) { called.push_back(status.error().code); });
+    auto waits = world.start([&] { return lane.wait_durable(3); });
+    auto drains = world.start([&] { return lane.drain(); });
+    world.settle();
+    REQUIRE_FALSE(waits->has_value());
+    take_all_units(world);
+    lane.resume();  // seals
+    lane.enqueue(std::move(late));
+    lane.pump();
+    world.settle();
+    // And with its members all that is in flight, and all behind.
+    std::vector<Lsn> lsns = world.answered();
+    std::sort(lsns.begin(), lsns.end());
+    REQUIRE(lsns == std::vector<Lsn>{2, 3, 4, 5});
+    require_failed(world, ErrorCode::kUnknown);
+    REQUIRE(called == std::vector<ErrorCode>{ErrorCode::kUnknown});
+    REQUIRE(waits->value().error().code == ErrorCode::kUnknown);
+    REQUIRE(drains->value().error().code == ErrorCode::kUnknown);
+    REQUIRE_THAT(lane.stopped()->message, Catch::Contains("could not be sealed"));
+
+    // Nothing more is taken, and nothing of the group is on its way.
+    core::Submission more = world.make({});
+    REQUIRE(lane.try_reserve(more).error().code == ErrorCode::kUnknown);
+    world.release();
+    world.settle();
+    REQUIRE(world.answers.size() == 4);
+    REQUIRE(world.groups() == 2);
+    REQUIRE(world.log_writes == 2 * 3);
+    REQUIRE(lane.durable() == 1);
+    REQUIRE(world.repairs == 0);
+
+    REQUIRE(lane.visible() == 4);
+    REQUIRE(lane.lost_buffered()->first == 2);
+    REQUIRE(lane.lost_buffered()->last == 4);
+    const auto found = world.log_blobs.find({3, 0});
+    REQUIRE(found.has_value());
+    REQUIRE_FALSE(found->place.has_value());
+    REQUIRE((*found->stored == bytes));
+    REQUIRE(world.cells.size() == 2);
+  }
+}
+
+TEST_CASE("lane: members that find no place are failed once, also when the lane stops or pauses") {
+  std::set<ErrorCode> codes;
+  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+    for (const bool stops : {false, true}) {
+      CAPTURE(seed, stops);
+      LaneWorld world({.seed = seed});
+      Lane& lane = world.lane();
+      lane.allow_payloads(false);
+      REQUIRE(world.submit({.young = 60'000, .durability = Durability::kBuffered}));
+      REQUIRE(world.submit({.stripe = 20'000}));
+      take_all_units(world);
+      if (stops) {
+        world.at_once({[&] { lane.pump(); }, [&] { lane.stop(kGone); }});
+      } else {
+        world.at_once({[&] { lane.pump(); }, [&] { lane.pause(); }});
+        lane.resume();
+        world.settle();
+        REQUIRE(lane.stopped()->code == ErrorCode::kUnknown);
+      }
+      const ErrorCode code = lane.stopped()->code;
+      if (stops) codes.insert(code);
+      REQUIRE(world.answers.size() == 2);
+      require_failed(world, code);
+      REQUIRE(world.groups() == 0);
+      REQUIRE(world.log_writes + world.cell_writes == 0);
+      REQUIRE(lane.visible() == 1);
+      REQUIRE(world.log_blobs.find({1, 0})->stored->size() == 60'000);
+      REQUIRE(world.cells.size() == 1);
+    }
+  }
+  REQUIRE(codes == std::set<ErrorCode>{kGone.code, ErrorCode::kUnknown});
 }
 
 }  // namespace

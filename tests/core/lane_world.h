@@ -26,6 +26,7 @@ struct LaneOptions {
   // All disks have one; else what has completed is durable.
   bool volatile_cache = false;
   std::uint32_t slab_units = 1024;
+  std::uint64_t unit = 4096;  // bytes; k of them ride in the log of one group at most
   std::uint64_t log_size = 1_MiB;
   std::uint64_t seed = 1;
 };
@@ -36,6 +37,7 @@ struct Want {
   std::size_t stripe = 0;      // bytes of a blob with a stripe of its own; 0: none
   int stripes = 1;             // so many of them
   std::size_t young = 0;       // bytes of a blob whose place the group decides about; 0: none
+  std::uint32_t youngs = 1;    // so many of them
   Durability durability = Durability::kDurable;
 };
 
@@ -53,6 +55,7 @@ class LaneWorld {
   explicit LaneWorld(const LaneOptions& options = {})
       : system(io::SimOptions{.seed = options.seed}) {
     shape.uuid.bytes[0] = 1;
+    shape.unit = options.unit;
     shape.max_pack_units = 32;
     shape.private_threshold = 1_MiB;
     std::vector<core::Member> rows(kDisks + 1);
@@ -60,6 +63,7 @@ class LaneWorld {
       const bool fast = i == kDisks;
       alloc::LayoutRequest request;
       request.role = fast ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData;
+      request.unit = options.unit;
       request.log_size = options.log_size;
       request.slab_units = fast ? 0 : options.slab_units;
       request.device_size = alloc::kHeaderSize + options.log_size +
@@ -104,6 +108,16 @@ class LaneWorld {
     return found;
   }
 
+  // While the lane is paused: the fence of a new epoch, on all three copies of the log.
+  void begin_epoch(Epoch epoch) {
+    const Result<kv::PreparedBlock> fence = lane().begin_epoch(areas({kDisks, 0, 1}), epoch);
+    REQUIRE(fence.ok());
+    REQUIRE(fence->requests.size() == 3);
+    for (const io::IoRequest& request : fence->requests) {
+      REQUIRE(request.device->write(request.offset, {request.data, request.length}).ok());
+    }
+  }
+
   // --- submissions ---
 
   // With the next LSN.
@@ -123,15 +137,15 @@ class LaneWorld {
       made.record.allocated.push_back({stripe.where, blob.cell_bytes, false, blob.cell_sums, 0});
       made.stripes.push_back(std::move(stripe));
     }
-    std::optional<core::LogPlace> young;
-    if (want.young > 0) {
+    std::vector<core::LogPlace> young;
+    for (std::uint32_t i = 0; want.young > 0 && i < want.youngs; ++i) {
       core::YoungBlob blob;
-      blob.place = {made.lsn, 0};
+      blob.place = {made.lsn, i};
       blob.stored = std::make_shared<const std::string>(noise(want.young));
       blob.owner = made.record.images[0].key;
       blob.units = static_cast<std::uint32_t>(divide_up(want.young, shape.k() * shape.unit));
       REQUIRE(space->try_reserve(blob.units));
-      young = blob.place;
+      young.push_back(blob.place);
       made.young.push_back(std::move(blob));
     }
     made.encoded = core::encode_own_part(made.record, shape.record);
@@ -167,6 +181,13 @@ class LaneWorld {
     REQUIRE(submit(want));
     lane().pump();
   }
+  // Buffered commits until the log has no room for another one.
+  void fill_log() {
+    const std::uint64_t most = lane().max_record();
+    for (const std::uint64_t bytes : {most / 6 * 5, most / 5, std::uint64_t{100}}) {
+      while (submit({.metadata = bytes, .durability = Durability::kBuffered})) continue;
+    }
+  }
 
   // The LSNs that were answered, as the callbacks came.
   std::vector<Lsn> answered() const {
@@ -187,6 +208,11 @@ class LaneWorld {
     auto outcome = std::make_shared<std::optional<decltype(task())>>();
     system.executor().post([outcome, task = std::move(task)] { *outcome = task(); });
     return outcome;
+  }
+  // Runs them at the same time, each on a fiber of its own; who is when where, the seed says.
+  void at_once(const std::vector<io::Task>& tasks) {
+    for (const io::Task& task : tasks) system.executor().post(task);
+    settle();
   }
   bool is_log(const io::SimOp& op) const {
     return op.op == io::IoOp::kWrite && op.offset >= log_offset_ && op.offset < log_end_;
@@ -273,16 +299,19 @@ class LaneWorld {
     return bytes;
   }
   bool is_published(const std::vector<alloc::Extent>& places,
-                    const std::optional<core::LogPlace>& young) {
+                    const std::vector<core::LogPlace>& young) {
     bool live = true;
     for (const alloc::Extent& where : places) live = live && space->is_live(where);
-    if (!young.has_value()) return live;
-    const auto found = log_blobs.find(*young);
+    for (const core::LogPlace& place : young) live = live && is_published(place);
+    return live;
+  }
+  bool is_published(const core::LogPlace& young) {
+    const auto found = log_blobs.find(young);
     if (!found.has_value()) return false;
-    if (!found->place.has_value()) return live && found->stored != nullptr;
+    if (!found->place.has_value()) return found->stored != nullptr;
     alloc::Extent where = found->place->where;
     where.units = std::max(where.units, 1U);  // of a pack stripe only the beginning is known
-    return live && space->is_live(where);
+    return space->is_live(where);
   }
 
   io::Rng rng_{1};

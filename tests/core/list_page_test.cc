@@ -9,6 +9,7 @@
 #include "core/record.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
+#include "tests/core/forwarding_index.h"
 #include "tests/core/list_model.h"
 #include "tests/io/temporary.h"
 
@@ -85,26 +86,17 @@ class CountingReader final : public kv::IndexReader {
   IndexMoves& moves_;
 };
 
-class CountingIndex final : public kv::Index {
+class CountingIndex final : public testing::ForwardingIndex {
  public:
-  explicit CountingIndex(std::unique_ptr<kv::Index> inner) : inner_(std::move(inner)) {}
+  using ForwardingIndex::ForwardingIndex;
+
   Result<std::unique_ptr<kv::IndexReader>> snapshot() override {
-    HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexReader> reader, inner_->snapshot());
+    HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexReader> reader, ForwardingIndex::snapshot());
     return std::unique_ptr<kv::IndexReader>(
         std::make_unique<CountingReader>(std::move(reader), moves));
   }
-  Status apply(Lsn lsn, Epoch epoch, std::span<const kv::IndexChange> changes) override {
-    return inner_->apply(lsn, epoch, changes);
-  }
-  Lsn applied_lsn() const override { return inner_->applied_lsn(); }
-  Epoch applied_epoch() const override { return inner_->applied_epoch(); }
-  Result<kv::IndexStats> stats() override { return inner_->stats(); }
-  Status verify() override { return inner_->verify(); }
 
   IndexMoves moves;
-
- private:
-  std::unique_ptr<kv::Index> inner_;
 };
 
 // The names of one collection, with others before and behind it, in memtables and an index.

@@ -10,8 +10,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
 std::string read_at(Store& store, std::string_view name, std::uint64_t offset, std::size_t length) {
   Bytes into(length);
   const Result<std::uint64_t> read = store.read(kBucket, name, offset, into);

@@ -5,20 +5,15 @@
 #include <vector>
 
 #include "core/keys.h"
+#include "tests/core/planner_world.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
-using Build = std::function<void(Transaction&)>;
-
 // What the commit of such a transaction says; empty: it went through.
 std::string outcome(Store& store, const Build& build) {
-  Transaction t;
-  build(t);
-  const Result<Lsn> result = store.commit(std::move(t));
+  const Result<Lsn> result = commit(store, build);
   if (result.ok()) return "";
   REQUIRE(result.error().code == ErrorCode::kConflict);
   REQUIRE_FALSE(result.error().hint.empty());
@@ -218,19 +213,8 @@ TEST_CASE("guards: many submitted swaps in a row each see the one before") {
 
 // --- what the planner decides ---
 
-class MapSource : public core::PlanSource {
- public:
-  Result<std::optional<std::string>> get(std::string_view key) override {
-    const auto at = map.find(std::string(key));
-    return at == map.end() ? std::nullopt : std::optional(at->second);
-  }
-  Status scan(std::string_view, const Visit&) override { return {}; }
-
-  std::map<std::string, std::string> map;
-};
-
 TEST_CASE("guards: bytes that were compared with another version are compared again") {
-  MapSource source;
+  core::testing::MapSource source;
   core::PlanContext context;
   context.lsn = 100;
   source.map[core::collection_key("c")] = core::encode_collection({1, {}});

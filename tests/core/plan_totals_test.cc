@@ -8,20 +8,11 @@
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/opening.h"
+#include "tests/core/planner_world.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 namespace {
-
-constexpr const char* kBucket = kDefaultCollection;
-
-using Build = std::function<void(Transaction&)>;
-
-Result<Lsn> commit(Store& store, const Build& build) {
-  Transaction t;
-  build(t);
-  return store.commit(std::move(t));
-}
 
 void require_totals(Store& store, std::uint64_t objects, std::uint64_t bytes,
                     const std::string& collection = kBucket) {
@@ -269,19 +260,8 @@ TEST_CASE("totals: fsck finds what is counted wrong, and counts anew when it rep
 
 // --- what the planner decides ---
 
-class MapSource : public core::PlanSource {
- public:
-  Result<std::optional<std::string>> get(std::string_view key) override {
-    const auto at = map.find(std::string(key));
-    return at == map.end() ? std::nullopt : std::optional(at->second);
-  }
-  Status scan(std::string_view, const Visit&) override { return {}; }
-
-  std::map<std::string, std::string> map;
-};
-
 TEST_CASE("totals: a transaction that changes no number and no size writes none") {
-  MapSource source;
+  core::testing::MapSource source;
   core::PlanContext context;
   context.lsn = 100;
   source.map[core::collection_key("c")] = core::encode_collection({1, {}, {}});

@@ -6,16 +6,11 @@
 #include <utility>
 
 #include "base/units.h"
-#include "core/blob_prepare.h"
-#include "io/executor.h"
 #include "io/rng.h"
-#include "tests/core/memory_stripes.h"
+#include "tests/core/stored_blobs.h"
 
 namespace hexad::core {
 namespace {
-
-using testing::CountingQueue;
-using testing::MemoryStripes;
 
 constexpr std::uint64_t kBlock = 16384;
 
@@ -26,7 +21,7 @@ struct Object {
   std::uint64_t serial = 0;
 };
 
-struct Fixture {
+struct Fixture : testing::StoredBlobs {
   explicit Fixture(std::uint64_t cache_size = 32_MiB)
       : cache(*executor, cache_size, kBlock), gather(reader, cache) {}
 
@@ -45,20 +40,11 @@ struct Fixture {
   }
   void add_blob(Object& object, std::uint64_t size, std::uint64_t from, std::uint64_t length) {
     const Bytes raw = noise(size);
-    const PreparedBlob prepared =
-        preparer.prepare(raw, {}, {}, BlobPreparer::Form::kOwnStripe).value();
     Extent extent;
     extent.offset = object.bytes.size();
     extent.length = length;
     extent.blob_offset = static_cast<std::uint32_t>(from);
-    extent.blob = prepared.blob;
-    extent.blob.where = {1, next_unit, prepared.units};
-    next_unit += prepared.units;
-    for (std::uint32_t role = 0; role < shape.cells(); ++role) {
-      copy_bytes(MutByteView(map.devices[role]->bytes)
-                     .subspan(std::size_t{extent.blob.where.unit} * shape.unit),
-                 prepared.cell(role));
-    }
+    extent.blob = store_blob(raw);
     object.extents.push_back(extent);
     const auto begin = raw.begin() + static_cast<std::ptrdiff_t>(from);
     object.bytes.insert(object.bytes.end(), begin, begin + static_cast<std::ptrdiff_t>(length));
@@ -98,18 +84,6 @@ struct Fixture {
   }
 
   io::Rng rng{1};
-  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
-  StoreShape shape;
-  std::unique_ptr<ec::Codec> codec = ec::make_codec(shape.profile).value();
-  compression::Counters compression_counters;
-  compression::Compressor compressor{executor->clock(), compression_counters};
-  BlobPreparer preparer{shape, *codec, compressor};
-  Counters counters;
-  CountingQueue queue;
-  MemoryStripes map{queue, 6, 4096};
-  LogBlobs log_blobs{*executor, shape.record};
-  BlobReader reader{shape, *codec, compressor, map, queue, counters, log_blobs};
-  std::uint32_t next_unit = 1;
   ReadCache cache;
   ReadGather gather;
 };

@@ -11,8 +11,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
 std::string expected_of(const std::string& data, const std::vector<ByteRange>& ranges) {
   std::string bytes;
   for (const ByteRange& range : ranges) {

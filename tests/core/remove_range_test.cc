@@ -6,8 +6,6 @@
 namespace hexad::testing {
 namespace {
 
-constexpr const char* kBucket = kDefaultCollection;
-
 using Names = std::vector<std::string>;
 
 Names names_in(Store& store, const std::string& collection = kBucket) {

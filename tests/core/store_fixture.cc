@@ -118,6 +118,14 @@ Result<Lsn> remove(Store& store, std::string_view name) {
   return store.commit(std::move(t));
 }
 
+Result<Lsn> commit(Store& store, const Build& build) {
+  Transaction t;
+  build(t);
+  Result<Lsn> result = store.commit(std::move(t));
+  if (!result.ok()) UNSCOPED_INFO(result.error().to_string());
+  return result;
+}
+
 std::string deep_findings(Store& store) {
   FsckOptions options;
   options.deep = true;

@@ -7,6 +7,7 @@
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -20,6 +21,8 @@
 #include "tests/io/temporary.h"
 
 namespace hexad::testing {
+
+inline constexpr const char* kBucket = kDefaultCollection;
 
 // 4+2 on six devices of 8 MiB, a log of 1 MiB: small enough for hundreds of stores per test, and
 // for a log that wraps.
@@ -68,6 +71,10 @@ std::string text_of(const Result<Bytes>& bytes);
 std::string get(Store& store, std::string_view name);
 Result<Lsn> put(Store& store, std::string_view name, std::string_view value);
 Result<Lsn> remove(Store& store, std::string_view name);
+// Of a transaction as `build` makes it. On the test's own thread: why it failed is shown when the
+// next check fails.
+using Build = std::function<void(Transaction&)>;
+Result<Lsn> commit(Store& store, const Build& build);
 // Every finding of a deep fsck, one per line; empty when the store is clean.
 std::string deep_findings(Store& store);
 // The state that status() shows for a data device.

@@ -11,8 +11,6 @@
 
 namespace hexad::testing {
 
-inline constexpr const char* kBucket = kDefaultCollection;
-
 inline FormatOptions stream_format() {
   FormatOptions options = small_format();
   options.device_size = 64_MiB;

@@ -5,49 +5,22 @@
 #include <set>
 
 #include "core/keys.h"
-#include "io/memory_system.h"
 #include "io/rng.h"
+#include "tests/core/space_world.h"
 
 namespace hexad::core {
 namespace {
 
-constexpr std::uint32_t kDevices = 6;
-constexpr std::uint32_t kSlabUnits = 257;  // one is the header's
+using testing::kSlabUnits;
 
-// Space on six memory devices with one zone, and what places blobs there.
-struct Fixture {
-  explicit Fixture(std::uint32_t slab_units = kSlabUnits) {
-    shape.uuid.bytes[0] = 1;
-    shape.max_pack_units = 32;
-    space = std::make_unique<Space>(system.executor(), shape, members_of(slab_units), counters,
-                                    log_blobs);
-    const Result<ZoneCreation> made = space->prepare_zone(Space::Zeroing::kNone);
-    REQUIRE(made.ok());
-    zone = *made;
-    REQUIRE(space->add_zone(zone).ok());
-  }
-
-  Members& members_of(std::uint32_t slab_units) {
-    alloc::LayoutRequest request;
-    request.device_size = 2 << 20;
-    request.slab_units = slab_units;
-    std::vector<Member> table(kDevices);
-    for (std::uint32_t i = 0; i < kDevices; ++i) {
-      table[i].id = i;
-      table[i].layout = alloc::plan_layout(request).value();
-      table[i].device = system.create_device("dev" + std::to_string(i), 2 << 20).value();
-    }
-    members = std::make_unique<Members>(system.executor(), std::move(table));
-    return *members;
-  }
+struct Fixture : testing::SpaceWorld {
+  using SpaceWorld::SpaceWorld;
 
   // With units set aside for it, as a commit does.
   YoungBlob young(std::size_t bytes) {
     YoungBlob blob;
     blob.place = {++lsn, 0};
-    std::string stored(bytes, '\0');
-    for (char& byte : stored) byte = static_cast<char>(rng.next());
-    blob.stored = std::make_shared<const std::string>(std::move(stored));
+    blob.stored = std::make_shared<const std::string>(noise(bytes));
     blob.owner = object_key(1, "object" + std::to_string(lsn));
     blob.units = static_cast<std::uint32_t>((bytes + 16383) / 16384);
     space->reserve(blob.units);
@@ -62,20 +35,9 @@ struct Fixture {
   // Units that are neither taken nor reserved.
   std::uint64_t available() { return space->counters().free - space->reserved(); }
 
-  StoreShape shape;
-  io::MemorySystem system;
-  io::Rng rng{1};
-  Lsn lsn = 100;
-  Counters counters;
-  compression::Counters compression_counters;
-  compression::Compressor compressor{system.clock(), compression_counters};
-  std::unique_ptr<ec::Codec> codec = ec::make_codec(shape.profile).value();
-  BlobPreparer preparer{shape, *codec, compressor};
-  LogBlobs log_blobs{system.executor(), shape.record};
-  std::unique_ptr<Members> members;
-  std::unique_ptr<Space> space;
-  ZoneCreation zone;
   StripePlacer placer() { return {shape, *codec, preparer, *space}; }
+
+  Lsn lsn = 100;
 };
 
 // What the part of the record says is what the stripes hold: every blob once, where it is said, the

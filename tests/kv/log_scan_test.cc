@@ -26,6 +26,15 @@ std::vector<PreparedBlock> fill(Copies& copies, LogWriter& writer, int count,
   return blocks;
 }
 
+// Another writer to the same copies, which goes on where this one is.
+LogWriter another(const Copies& copies, const LogWriter& writer, Epoch epoch = 1) {
+  LogWriterOptions options;
+  options.last = writer.last();
+  options.tail = writer.tail();
+  options.epoch = epoch;
+  return copies.writer(std::move(options));
+}
+
 TEST_CASE("log_scan: an empty log ends where it was trimmed") {
   Copies copies(3, 64);
   const LogScan scan = copies.scan();
@@ -205,12 +214,9 @@ TEST_CASE("log_scan: a lineage of a higher epoch wins over an abandoned fence in
   Copies copies(3, 64);
   LogWriter writer = copies.writer();
   std::vector<PreparedBlock> blocks = fill(copies, writer, 6);
-  LogWriterOptions options;
-  options.last = blocks[5].point();
-  options.tail = writer.tail();
+  LogWriter second = another(copies, writer);
   PreparedBlock abandoned = *writer.fence(blocks[3].point(), 2);
   copies.write(abandoned, 1);
-  LogWriter second = copies.writer(options);
   PreparedBlock fence = *second.fence(blocks[5].point(), 3);
   copies.write(fence, 6);
   fill(copies, second, 3);
@@ -250,10 +256,7 @@ TEST_CASE("log_scan: a block whose predecessor was another one at that place doe
   Copies copies(2, 64);
   LogWriter writer = copies.writer();
   fill(copies, writer, 2);
-  LogWriterOptions options;
-  options.last = writer.last();
-  options.tail = writer.tail();
-  LogWriter twin = copies.writer(options);
+  LogWriter twin = another(copies, writer);
   // The blocks of LSN 3 are equally long; that of LSN 4 is the successor of the one that is gone.
   PreparedBlock gone = *put(writer, 2, 10);
   PreparedBlock successor = *put(writer, 2, 10);
@@ -276,11 +279,7 @@ TEST_CASE("log_scan: a block of an older epoch, or of a newer one, does not foll
     fill(copies, writer, 2);
     PreparedBlock fence = *writer.fence(writer.last(), 2);
     copies.write(fence);
-    LogWriterOptions options;
-    options.last = writer.last();
-    options.tail = writer.tail();
-    options.epoch = epoch;
-    LogWriter stranger = copies.writer(options);
+    LogWriter stranger = another(copies, writer, epoch);
     PreparedBlock block = *put(stranger, 2);
     copies.write(block);
     const LogScan scan = copies.scan();
@@ -298,10 +297,7 @@ TEST_CASE("log_scan: a fence of an older epoch, or of the same one, does not fol
     fill(copies, writer, 2);
     PreparedBlock fence = *writer.fence(writer.last(), 3);
     copies.write(fence);
-    LogWriterOptions options;
-    options.last = writer.last();
-    options.tail = writer.tail();
-    LogWriter stranger = copies.writer(options);
+    LogWriter stranger = another(copies, writer);
     PreparedBlock other = *stranger.fence(stranger.last(), epoch);
     copies.write(other);
     const LogScan scan = copies.scan();
