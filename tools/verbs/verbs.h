@@ -22,6 +22,8 @@ std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_bucket_create();
 std::unique_ptr<Verb> make_bucket_rm();
 std::unique_ptr<Verb> make_bucket_ls();
+std::unique_ptr<Verb> make_bucket_policy();
+std::unique_ptr<Verb> make_bucket_stat();
 std::unique_ptr<Verb> make_df();
 std::unique_ptr<Verb> make_fsck();
 std::unique_ptr<Verb> make_perf_dump();
