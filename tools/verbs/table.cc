@@ -19,6 +19,8 @@ constexpr std::array kVerbs = {
               "hexad cat /pool notes/today --range 0:4KiB | less", make_cat},
     VerbEntry{"stat", PoolUse::kRequired, "Size, version, time, placement, hints and attributes",
               "hexad stat /pool notes/today", make_stat},
+    VerbEntry{"checksum", PoolUse::kRequired, "Checksum of an object's bytes, or of some of them",
+              "hexad checksum /pool disk.img --range 1GiB:1MiB --type xxh3", make_checksum},
     VerbEntry{"ls", PoolUse::kRequired, "List objects in order of their names",
               "hexad ls /pool backup/ --delimiter / -l", make_ls},
     VerbEntry{"rm", PoolUse::kRequired, "Remove objects by name, or all below a prefix",

@@ -14,6 +14,7 @@ std::unique_ptr<Verb> make_put();
 std::unique_ptr<Verb> make_get();
 std::unique_ptr<Verb> make_cat();
 std::unique_ptr<Verb> make_stat();
+std::unique_ptr<Verb> make_checksum();
 std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_rm();
 std::unique_ptr<Verb> make_mv();
