@@ -11,8 +11,10 @@ struct Example {
   std::string text = "default";
   std::vector<std::string> list;
   std::vector<std::string> more;
+  std::vector<std::string> repeated;
   std::uint64_t size = 0;
   std::uint64_t number = 0;
+  double fraction = 0;
   bool flag = false;
   Arguments arguments{"verb", "Does it", "hexad verb pool"};
 
@@ -22,8 +24,10 @@ struct Example {
     arguments.positionals("MORE", more, "And", Need::kOptional);
     arguments.option("--text", text, "Text");
     arguments.option_list("--list", list, "Several");
+    arguments.repeated("--each", repeated, "One at a time");
     arguments.size("--size", size, "Bytes");
     arguments.number("--number", number, "Count");
+    arguments.number("--fraction", fraction, "Part");
     arguments.flag("-f,--flag", flag, "Yes");
   }
 };
@@ -88,12 +92,39 @@ TEST_CASE("arguments: a list leaves what the verb needs") {
   CHECK(example.name == "n");
 }
 
+TEST_CASE("arguments: what may be repeated takes one word each time") {
+  Example example;
+  REQUIRE(example.arguments.parse({"--each", "a", "p", "--each=b", "n", "--each", "[c,d]"}).ok());
+  CHECK(example.repeated == std::vector<std::string>{"a", "b", "[c,d]"});
+  CHECK(example.pool == "p");
+  CHECK(example.name == "n");
+}
+
+TEST_CASE("arguments: numbers are whole or not, as the verb says") {
+  Example example;
+  REQUIRE(example.arguments.parse({"p", "n", "--fraction", "-2.5", "--number=7"}).ok());
+  CHECK(example.fraction == -2.5);
+  CHECK(example.number == 7);
+}
+
+TEST_CASE("arguments: an option that is given twice is named") {
+  for (const auto& [option, value] : std::vector<std::pair<std::string, std::string>>{
+           {"--text", "x"}, {"--size", "4KiB"}, {"--number", "3"}, {"--fraction", "0.5"}}) {
+    CAPTURE(option);
+    const Error error = error_of({"p", "n", option, value, option + "=" + value});
+    CHECK_THAT(error.message, Catch::Contains(option + " is given more than once"));
+  }
+  Example flags;
+  CHECK(flags.arguments.parse({"p", "n", "-f", "--flag"}).ok());
+}
+
 TEST_CASE("arguments: mistakes are named and something is suggested") {
   CHECK(error_of({"p"}).message.find("NAME") != std::string::npos);
   CHECK(error_of({"p", "n", "--szie", "1"}).hint.find("--size") != std::string::npos);
   CHECK(error_of({"--nubmer=3"}).hint.find("--number") != std::string::npos);
   CHECK(error_of({"p", "n", "--size", "huge"}).message.find("huge") != std::string::npos);
   CHECK(error_of({"p", "n", "--number", "-1"}).message.find("-1") != std::string::npos);
+  CHECK(error_of({"p", "n", "--fraction", "half"}).message.find("half") != std::string::npos);
   error_of({"p", "n", "--text"});
   error_of({"p", "n", "--flag=maybe"});
   error_of({});

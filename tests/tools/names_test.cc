@@ -39,6 +39,20 @@ TEST_CASE("names: a terminal sees no control characters and no ambiguity") {
   CHECK(display_name(std::string_view("\0", 1)) == "\\x00");
 }
 
+TEST_CASE("names: a shell reads a word back as the bytes that it was made of") {
+  CHECK(shell_word("plain/name.txt-2") == "plain/name.txt-2");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a b") == "'a b'");
+  CHECK(shell_word("$x`y`*") == "'$x`y`*'");
+  CHECK(shell_word("it's") == "'it'\\''s'");
+  CHECK(shell_word("~") == "'~'");
+  CHECK(shell_word("caf\xc3\xa9") == "'caf\xc3\xa9'");
+  CHECK(shell_word("caf\xe9") == "$'caf\\xe9'");
+  CHECK(shell_word("a\nb") == "$'a\\x0ab'");
+  CHECK(shell_word("a\\b") == "$'a\\\\b'");
+  CHECK(shell_word("\x01'") == "$'\\x01\\''");
+}
+
 TEST_CASE("names: base64 follows RFC 4648") {
   const std::pair<const char*, const char*> examples[] = {{"", ""},
                                                           {"f", "Zg=="},

@@ -38,6 +38,12 @@ TEST_CASE("verb: a pool is what its directory describes, or what the devices say
           ErrorCode::kNotFound);
 }
 
+TEST_CASE("verb: hints name the pool as a shell takes it, or stand for many devices") {
+  REQUIRE(PoolArguments{"/pool", {}, {}}.word() == "/pool");
+  REQUIRE(PoolArguments{"my pool", {}, {}}.word() == "'my pool'");
+  REQUIRE(PoolArguments{"", {"a", "b"}, {"f"}}.word() == "POOL");
+}
+
 TEST_CASE("verb: names are taken as typed, or from base64") {
   CommonOptions common;
   REQUIRE(Session(common, {}).name("Zm9v").value() == "Zm9v");

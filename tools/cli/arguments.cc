@@ -26,15 +26,16 @@ std::string unshield(const std::string& word) {
   return !word.empty() && word[0] == kShield ? word.substr(1) : word;
 }
 
-bool unshield_into(const CLI::results_t& words, std::string& into) {
-  into = unshield(words.back());
-  return true;
-}
-
-bool unshield_into(const CLI::results_t& words, std::vector<std::string>& into) {
+void unshield_into(const CLI::results_t& words, std::vector<std::string>& into) {
   into.clear();
   for (const std::string& word : words) into.push_back(unshield(word));
-  return true;
+}
+
+template <typename T>
+bool parse_all(const std::string& word, T& into) {
+  const char* end = word.data() + word.size();
+  const auto [stop, error] = std::from_chars(word.data(), end, into);
+  return error == std::errc() && stop == end;
 }
 
 }  // namespace
@@ -44,8 +45,33 @@ struct Arguments::Impl {
   // Values that CLI11 has accepted as words but that do not mean anything.
   std::optional<Error> bad_value;
 
-  CLI::Option* add(const std::string& names, CLI::callback_t take, const std::string& help) {
-    return app.add_option(names, std::move(take), help);
+  // `take` gets the only word, unshielded, and says what is wrong with it.
+  CLI::Option* add_one(const std::string& names,
+                       std::function<Status(const std::string& word)> take,
+                       const std::string& help) {
+    const auto take_only = [this, names, take = std::move(take)](const CLI::results_t& words) {
+      const Status status = words.size() == 1 ? take(unshield(words[0])) : given_twice(names);
+      if (!status.ok() && !bad_value.has_value()) bad_value = status.error();
+      return true;
+    };
+    // CLI11 would refuse the second word, too, but in words of its own.
+    return app.add_option(names, take_only, help)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  }
+
+  CLI::Option* add_all(const std::string& names, std::vector<std::string>& into,
+                       const std::string& help) {
+    const auto take = [&into](const CLI::results_t& words) {
+      unshield_into(words, into);
+      return true;
+    };
+    return app.add_option(names, take, help);
+  }
+
+  Error given_twice(const std::string& names) const {
+    return Error{ErrorCode::kInvalidArgument,
+                 app.get_name() + ": " + names + " is given more than once",
+                 "Once is enough. See: " + app.get_name() + " --help"};
   }
 
   Error unexpected(const std::string& word) const {
@@ -79,73 +105,73 @@ Arguments::~Arguments() = default;
 
 void Arguments::positional(const std::string& name, std::string& into, const std::string& help,
                            Need need) {
-  impl_
-      ->add(
-          name, [&into](const CLI::results_t& words) { return unshield_into(words, into); }, help)
-      ->required(need == Need::kRequired);
+  const auto take = [&into](const std::string& word) {
+    into = word;
+    return ok_status();
+  };
+  impl_->add_one(name, take, help)->required(need == Need::kRequired);
 }
 
 void Arguments::positionals(const std::string& name, std::vector<std::string>& into,
                             const std::string& help, Need need) {
-  impl_
-      ->add(
-          name, [&into](const CLI::results_t& words) { return unshield_into(words, into); }, help)
+  impl_->add_all(name, into, help)
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
       ->required(need == Need::kRequired);
 }
 
 void Arguments::option(const std::string& names, std::string& into, const std::string& help) {
-  impl_
-      ->add(
-          names, [&into](const CLI::results_t& words) { return unshield_into(words, into); }, help)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-      ->type_name("TEXT");
+  const auto take = [&into](const std::string& word) {
+    into = word;
+    return ok_status();
+  };
+  impl_->add_one(names, take, help)->type_name("TEXT");
+}
+
+void Arguments::repeated(const std::string& names, std::vector<std::string>& into,
+                         const std::string& help) {
+  impl_->add_all(names, into, help)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->type_name("TEXT ...");
 }
 
 void Arguments::option_list(const std::string& names, std::vector<std::string>& into,
                             const std::string& help) {
-  impl_
-      ->add(
-          names, [&into](const CLI::results_t& words) { return unshield_into(words, into); }, help)
+  impl_->add_all(names, into, help)
       ->expected(1, CLI::detail::expected_max_vector_size)
       ->allow_extra_args()
       ->type_name("TEXT");
 }
 
 void Arguments::number(const std::string& names, std::uint64_t& into, const std::string& help) {
-  std::optional<Error>& bad_value = impl_->bad_value;
   // Not CLI11's conversion, for which -1 is 18446744073709551615.
-  const auto take = [&into, &bad_value, names](const CLI::results_t& words) {
-    const std::string& word = words.back();
-    const char* end = word.data() + word.size();
-    const auto [stop, error] = std::from_chars(word.data(), end, into);
-    if (error != std::errc() || stop != end) {
-      bad_value = Error{ErrorCode::kInvalidArgument,
-                        names + ": \"" + display_name(unshield(word)) + "\" is not a whole number",
-                        "Write decimal digits only; see --help."};
-    }
-    return true;
+  const auto take = [&into, names](const std::string& word) -> Status {
+    if (parse_all(word, into)) return ok_status();
+    return Error{ErrorCode::kInvalidArgument,
+                 names + ": \"" + display_name(word) + "\" is not a whole number",
+                 "Write decimal digits only; see --help."};
   };
-  impl_->add(names, take, help)->type_name("N");
+  impl_->add_one(names, take, help)->type_name("N");
 }
 
 void Arguments::number(const std::string& names, double& into, const std::string& help) {
-  impl_->app.add_option(names, into, help)->type_name("NUMBER");
+  const auto take = [&into, names](const std::string& word) -> Status {
+    if (parse_all(word, into)) return ok_status();
+    return Error{ErrorCode::kInvalidArgument,
+                 names + ": \"" + display_name(word) + "\" is not a number",
+                 "Write it like 2.5; see --help."};
+  };
+  impl_->add_one(names, take, help)->type_name("NUMBER");
 }
 
 void Arguments::size(const std::string& names, std::uint64_t& into, const std::string& help) {
-  std::optional<Error>& bad_value = impl_->bad_value;
-  const auto take = [&into, &bad_value, names](const CLI::results_t& words) {
-    Result<std::uint64_t> parsed = parse_size(words.back());
-    if (parsed.ok()) {
-      into = *parsed;
-    } else {
-      bad_value = parsed.error().with_context(names);
-    }
-    return true;
+  const auto take = [&into, names](const std::string& word) -> Status {
+    const Result<std::uint64_t> parsed = parse_size(word);
+    if (!parsed.ok()) return parsed.error().with_context(names);
+    into = *parsed;
+    return ok_status();
   };
-  impl_->add(names, take, help)->type_name("SIZE");
+  impl_->add_one(names, take, help)->type_name("SIZE");
 }
 
 void Arguments::flag(const std::string& names, bool& into, const std::string& help) {

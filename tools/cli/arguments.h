@@ -27,8 +27,10 @@ class Arguments {
                   Need need = Need::kRequired);
   void positionals(const std::string& name, std::vector<std::string>& into, const std::string& help,
                    Need need = Need::kRequired);
-  // `names` as in "-l,--long".
+  // `names` as in "-l,--long". Given twice is a mistake, here and below.
   void option(const std::string& names, std::string& into, const std::string& help);
+  // One value each time, and any number of times.
+  void repeated(const std::string& names, std::vector<std::string>& into, const std::string& help);
   // May be repeated, and may take several values at once.
   void option_list(const std::string& names, std::vector<std::string>& into,
                    const std::string& help);

@@ -77,6 +77,26 @@ std::string display_name(std::string_view bytes) {
   return text;
 }
 
+std::string shell_word(std::string_view bytes) {
+  static constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:,@%^=";
+  if (!bytes.empty() && bytes.find_first_not_of(kPlain) == std::string_view::npos) {
+    return std::string(bytes);
+  }
+  const std::string shown = display_name(bytes);
+  // display_name() doubles a backslash, which single quotes would keep double.
+  const bool as_it_is = shown == bytes;
+  std::string word = as_it_is ? "'" : "$'";
+  for (const char c : shown) {
+    if (c == '\'') {
+      word += as_it_is ? "'\\''" : "\\'";
+    } else {
+      word += c;
+    }
+  }
+  return word + "'";
+}
+
 std::string base64_encode(std::string_view bytes) {
   std::string text;
   for (std::size_t at = 0; at < bytes.size(); at += 3) {

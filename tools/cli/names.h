@@ -17,6 +17,10 @@ bool is_utf8(std::string_view bytes);
 // move the cursor.
 std::string display_name(std::string_view bytes);
 
+// One word of a command that can be typed into a shell: as it is, in single quotes, or as $'...' of
+// bash with \xNN for what a terminal should not see.
+std::string shell_word(std::string_view bytes);
+
 // RFC 4648 section 4, with padding.
 std::string base64_encode(std::string_view bytes);
 // Padding may be left out; both alphabets of RFC 4648 are understood. Errors: kInvalidArgument.

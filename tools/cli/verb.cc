@@ -22,6 +22,10 @@ Result<PoolDescription> PoolArguments::describe() const {
   return PoolDescription{devices, fast_directories};
 }
 
+std::string PoolArguments::word() const {
+  return directory.empty() ? "POOL" : shell_word(directory);
+}
+
 Session::Session(CommonOptions common, PoolArguments pool)
     : common_(std::move(common)),
       pool_(std::move(pool)),

@@ -35,6 +35,8 @@ struct PoolArguments {
 
   // Errors: those of read_pool(); kInvalidArgument.
   Result<PoolDescription> describe() const;
+  // For commands in hints: the directory as one shell word, or POOL in place of many devices.
+  std::string word() const;
 };
 
 // One run of one verb. Lives on main()'s stack; verbs borrow it.

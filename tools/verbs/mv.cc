@@ -12,6 +12,7 @@ namespace {
 class Mv final : public Verb {
  public:
   void declare(Arguments& arguments) override {
+    arguments_ = &arguments;
     arguments.positional("FROM", from_, "Name of the object");
     arguments.positional("TO", to_, "Its new name");
     arguments.option("--to-collection", to_collection_, "Collection of TO [that of FROM]");
@@ -21,17 +22,24 @@ class Mv final : public Verb {
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(from_, session.name(from_));
     HEXAD_TRY_ASSIGN(to_, session.name(to_));
-    if (to_collection_.empty()) to_collection_ = session.collection();
+    if (!arguments_->given("--to-collection")) to_collection_ = session.collection();
+    // Removing the destination first would take the source away.
+    if (from_ == to_ && to_collection_ == session.collection()) {
+      return Error{ErrorCode::kInvalidArgument, "FROM and TO are the same object",
+                   "Give another name, or another collection with --to-collection."};
+    }
     return session.with_store(Access::kReadWrite,
                               [&](Store& store) { return move(session, store); });
   }
 
  private:
   Result<int> move(Session& session, Store& store) {
-    const bool same = from_ == to_ && to_collection_ == session.collection();
+    bool replaced = false;
     Transaction transaction;
-    // Removing first would take the source away when it is its own destination.
-    if (force_ && !same) transaction.remove(to_collection_, to_);
+    if (force_) {
+      HEXAD_TRY_ASSIGN(replaced, store.exists(to_collection_, to_));
+      transaction.remove(to_collection_, to_);
+    }
     transaction.rename(session.collection(), from_, to_collection_, to_);
     const Result<Lsn> committed = store.commit(std::move(transaction));
     if (!committed.ok()) {
@@ -44,13 +52,16 @@ class Mv final : public Verb {
       set_name(result, "from", from_);
       set_name(result, "name", to_);
       result["version"] = *committed;
+      result["replaced"] = replaced;
       session.out().object(result);
     }
-    session.out().note(fmt::format("renamed {} to {}", shown_name(session.out(), from_),
-                                   shown_name(session.out(), to_)));
+    session.out().note(fmt::format("renamed {} to {}{}", shown_name(session.out(), from_),
+                                   shown_name(session.out(), to_),
+                                   replaced ? ", which is replaced" : ""));
     return kExitOk;
   }
 
+  const Arguments* arguments_ = nullptr;
   std::string from_;
   std::string to_;
   std::string to_collection_;

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
@@ -49,7 +50,9 @@ class Rm final : public Verb {
  private:
   Result<int> remove_names(Session& session, Store& store) {
     Transaction transaction;
+    std::set<std::string_view> seen;
     for (const std::string& name : names_) {
+      if (!seen.insert(name).second) continue;  // given twice, it counts once
       const Result<ObjectStat> found = store.stat(session.collection(), name);
       if (found.ok()) {
         transaction.remove(session.collection(), name);

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/cli/hints.h"
 #include "tools/cli/names.h"
 #include "tools/verbs/verbs.h"
 
@@ -23,6 +24,8 @@ class Stat final : public Verb {
  public:
   void declare(Arguments& arguments) override {
     arguments.positional("NAME", name_, "Name of the object");
+    arguments.flag("--extents", with_ranges_,
+                   "Also which of its bytes hold data; the rest is holes");
   }
 
   Result<int> run(Session& session) override {
@@ -33,18 +36,24 @@ class Stat final : public Verb {
 
  private:
   Result<int> show(Session& session, Store& store) {
-    // One reader, so that all of it belongs to one version.
+    // One reader, so that all of it belongs to one version. A pool that is open read-only does not
+    // change either.
     HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
                      store.open_reader(session.collection(), name_));
+    std::vector<ByteRange> ranges;
+    if (with_ranges_) {
+      HEXAD_TRY_ASSIGN(ranges, store.extents(session.collection(), name_));
+    }
     if (session.out().json()) {
-      session.out().object(as_json(reader->stat(), reader->attributes()));
+      session.out().object(as_json(reader->stat(), reader->attributes(), ranges));
     } else {
-      session.out().write(as_text(session.out(), reader->stat(), reader->attributes()));
+      session.out().write(as_text(session.out(), reader->stat(), reader->attributes(), ranges));
     }
     return kExitOk;
   }
 
-  Json as_json(const ObjectStat& stat, const Attributes& attributes) const {
+  Json as_json(const ObjectStat& stat, const Attributes& attributes,
+               const std::vector<ByteRange>& ranges) const {
     Json object;
     set_name(object, "name", name_);
     object["size"] = stat.size;
@@ -53,6 +62,7 @@ class Stat final : public Verb {
     object["stored"] = stat.stored;
     object["placement"] = stat.placement;
     object["extents"] = stat.extents;
+    object["hints"] = hint_names(stat.hint);
     object["attributes"] = Json::array();
     for (const auto& [key, value] : attributes) {
       Json attribute;
@@ -60,11 +70,16 @@ class Stat final : public Verb {
       set_name(attribute, "value", value);
       object["attributes"].push_back(std::move(attribute));
     }
+    if (!with_ranges_) return object;
+    object["data_ranges"] = Json::array();
+    for (const ByteRange& range : ranges) {
+      object["data_ranges"].push_back(Json{{"offset", range.offset}, {"length", range.length}});
+    }
     return object;
   }
 
-  std::string as_text(const Output& out, const ObjectStat& stat,
-                      const Attributes& attributes) const {
+  std::string as_text(const Output& out, const ObjectStat& stat, const Attributes& attributes,
+                      const std::vector<ByteRange>& ranges) const {
     std::string text;
     text += fmt::format("name       {}\n", shown_name(out, name_));
     text += fmt::format("size       {} ({})\n", stat.size, format_size(stat.size));
@@ -72,13 +87,20 @@ class Stat final : public Verb {
     text += fmt::format("version    {}\n", stat.version);
     text += fmt::format("modified   {}\n", format_time(stat.mtime));
     text += fmt::format("placement  {}, {} extents\n", stat.placement, stat.extents);
+    if (stat.hint != Hint::kNone) {
+      text += fmt::format("hints      {}\n", fmt::join(hint_names(stat.hint), ", "));
+    }
     for (const auto& [key, value] : attributes) {
       text += fmt::format("attribute  {} = {}\n", display_name(key), display_name(value));
+    }
+    for (const ByteRange& range : ranges) {
+      text += fmt::format("data       {}:{}\n", range.offset, range.length);
     }
     return text;
   }
 
   std::string name_;
+  bool with_ranges_ = false;
 };
 
 }  // namespace
