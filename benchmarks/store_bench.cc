@@ -3,6 +3,9 @@
 // 4+2 over six files of one disk and a log on three of them. Beside it stands the ceiling: one
 // durable write of 4 KiB to a pre-written file of the same disk.
 //
+// memory_*: the same through a store in memory, the ceiling of the CPU path: what a put and a get
+// cost when devices and index answer at once.
+//
 // cached_*: the same through the read cache, on one and on two threads; time per operation is that
 // of all threads together.
 //
@@ -88,9 +91,7 @@ void report(benchmark::State& state, Store& store, double cpu_before, std::uint6
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations()) * state.range(0));
 }
 
-void durable_put(benchmark::State& state) {
-  TemporaryPool pool(512_MiB);
-  Store store = must(Store::open(pool.pool()));
+void put_one_by_one(benchmark::State& state, Store& store) {
   const Bytes data = noise(static_cast<std::uint64_t>(state.range(0)));
   const double cpu = cpu_us();
   const std::uint64_t raw = written(store);
@@ -101,9 +102,18 @@ void durable_put(benchmark::State& state) {
   report(state, store, cpu, raw);
 }
 
-void durable_put_64_in_flight(benchmark::State& state) {
+void durable_put(benchmark::State& state) {
   TemporaryPool pool(512_MiB);
   Store store = must(Store::open(pool.pool()));
+  put_one_by_one(state, store);
+}
+
+void memory_put(benchmark::State& state) {
+  Store store = must(Store::in_memory());
+  put_one_by_one(state, store);
+}
+
+void put_64_in_flight(benchmark::State& state, Store& store) {
   const Bytes data = noise(static_cast<std::uint64_t>(state.range(0)));
   std::mutex mutex;
   std::condition_variable changed;
@@ -130,11 +140,18 @@ void durable_put_64_in_flight(benchmark::State& state) {
   report(state, store, cpu, raw);
 }
 
-void get(benchmark::State& state) {
+void durable_put_64_in_flight(benchmark::State& state) {
   TemporaryPool pool(512_MiB);
-  RuntimeOptions options;
-  options.cache_size = 0;  // what a get from the devices costs
-  Store store = must(Store::open(pool.pool(), options));
+  Store store = must(Store::open(pool.pool()));
+  put_64_in_flight(state, store);
+}
+
+void memory_put_64_in_flight(benchmark::State& state) {
+  Store store = must(Store::in_memory());
+  put_64_in_flight(state, store);
+}
+
+void get_from_devices(benchmark::State& state, Store& store) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const std::uint64_t objects = std::max<std::uint64_t>(64, (64_MiB) / size);
   const Bytes data = noise(size);
@@ -150,6 +167,23 @@ void get(benchmark::State& state) {
   }
   if (into != data) std::abort();  // checked once
   report(state, store, cpu, raw);
+}
+
+RuntimeOptions without_cache() {
+  RuntimeOptions options;
+  options.cache_size = 0;  // what a get from the devices costs
+  return options;
+}
+
+void get(benchmark::State& state) {
+  TemporaryPool pool(512_MiB);
+  Store store = must(Store::open(pool.pool(), without_cache()));
+  get_from_devices(state, store);
+}
+
+void memory_get(benchmark::State& state) {
+  Store store = must(Store::in_memory({}, without_cache()));
+  get_from_devices(state, store);
 }
 
 // Objects that were read before, 16 MiB of them: what a get and a stat cost when neither the index
@@ -235,6 +269,9 @@ void ceiling_one_durable_write(benchmark::State& state) {
 BENCHMARK(ceiling_one_durable_write)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
 BENCHMARK(durable_put)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
 BENCHMARK(durable_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
+BENCHMARK(memory_put)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
+BENCHMARK(memory_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
+BENCHMARK(memory_get)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
 BENCHMARK(cached_get)->Arg(4 << 10)->Arg(64 << 10)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(cached_stat)->Arg(4 << 10)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(get)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();

@@ -46,6 +46,8 @@ namespace hexad::core {
 struct EngineParts {
   std::unique_ptr<io::System> owned_system;  // null when borrowed
   io::System* system = nullptr;
+  std::unique_ptr<kv::IndexHome> owned_indexes;  // null when borrowed
+  bool memory_only = false;                      // all of it ends with the store
   RuntimeOptions options;
   PoolDescription pool;
   std::unique_ptr<StoreShape> shape;  // others keep references to it

@@ -52,6 +52,7 @@ StoreStatus Engine::status() {
   status.log_used = lane_ == nullptr ? 0 : lane_->log_used();
   status.io_queue = parts_.system->queue().name();
   const std::optional<Error> stopped = lane_ == nullptr ? std::nullopt : lane_->stopped();
+  status.memory_only = parts_.memory_only;
   status.read_only = lane_ == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
   status.notes = parts_.notes;

@@ -67,16 +67,15 @@ Status open_existing(const FormatOptions& options, io::System& system,
 }
 
 // An index without its log is still somebody's: of a pool whose log file has been lost, say.
-Status check_no_index(const FormatOptions& options, io::System& system) {
-  kv::LmdbOptions present;
-  present.dir = fast_index_path(options.fast_directories.front());
-  present.mode = io::OpenMode::kReadOnly;
-  const Result<std::unique_ptr<kv::Index>> index = kv::open_lmdb_index(present, system.executor());
+Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
+  const std::string directory = index_directory(options.fast_directories);
+  const Result<std::unique_ptr<kv::Index>> index =
+      indexes.open(directory, {}, io::OpenMode::kReadOnly);
   // What is no index at all, because its directory cannot be, is for the later steps to tell.
   const bool holds_one = index.ok() || index.error().code == ErrorCode::kCorruption ||
                          index.error().code == ErrorCode::kBusy;
   if (!holds_one) return {};
-  return Error{ErrorCode::kAlreadyExists, present.dir + " holds an index",
+  return Error{ErrorCode::kAlreadyExists, directory + " holds an index",
                "Choose another fast directory, or pass --force to overwrite it."};
 }
 
@@ -180,7 +179,7 @@ Status grow_logs(std::vector<NewDevice>& targets) {
 
 // Index first, labels last: a device carries a label only when all it refers to is there.
 Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
-                 std::vector<NewDevice>& targets, Made& made) {
+                 kv::IndexHome& indexes, std::vector<NewDevice>& targets, Made& made) {
   io::Rng rng(system.draw_seed());
   const Uuid store = rng.uuid();
   alloc::Root root;
@@ -205,12 +204,10 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     }
   }
 
-  kv::LmdbOptions index;
-  index.dir = fast_index_path(options.fast_directories.front());
-  index.uuid = store;
-  HEXAD_TRY(kv::remove_lmdb_index(index.dir));
-  made.index = index.dir;
-  HEXAD_TRY(kv::open_lmdb_index(index, system.executor()).status());
+  const std::string index = index_directory(options.fast_directories);
+  HEXAD_TRY(indexes.remove(index));
+  made.index = index;
+  HEXAD_TRY(indexes.open(index, store, io::OpenMode::kReadWrite).status());
   const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
   for (NewDevice& target : targets) {
     HEXAD_TRY(kv::format_log_area(
@@ -242,10 +239,10 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   return {};
 }
 
-Status format_targets(const FormatOptions& options, io::System& system,
+Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome& indexes,
                       std::vector<NewDevice>& targets, Made& made) {
   HEXAD_TRY(open_existing(options, system, targets));
-  if (!options.force) HEXAD_TRY(check_no_index(options, system));
+  if (!options.force) HEXAD_TRY(check_no_index(options, indexes));
   std::uint64_t raw = 0;
   for (const NewDevice& target : targets) {
     if (target.role != alloc::DeviceRole::kData) continue;
@@ -262,12 +259,13 @@ Status format_targets(const FormatOptions& options, io::System& system,
   HEXAD_TRY(lay_out(options, log_size, targets));
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
   HEXAD_TRY(grow_logs(targets));
-  return write_all(options, description, system, targets, made);
+  return write_all(options, description, system, indexes, targets, made);
 }
 
 // The first error is the one to report: those of going back are not looked at.
-void take_back(const Made& made, io::System& system, std::vector<NewDevice>& targets) {
-  if (!made.index.empty()) kv::remove_lmdb_index(made.index).ignore();
+void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
+               std::vector<NewDevice>& targets) {
+  if (!made.index.empty()) indexes.remove(made.index).ignore();
   for (NewDevice& target : targets) {
     target.device.reset();
     if (target.created) system.remove_created(target.path).ignore();
@@ -279,7 +277,17 @@ void take_back(const Made& made, io::System& system, std::vector<NewDevice>& tar
 
 }  // namespace
 
-Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system) {
+Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system,
+                                       kv::IndexHome* indexes) {
+  std::unique_ptr<kv::IndexHome> in_directories;
+  if (indexes == nullptr) {
+    if (options.fast_directories.empty()) {
+      return Error{ErrorCode::kInvalidArgument, "no fast directory is given for the index",
+                   "Name one with --fast."};
+    }
+    in_directories = kv::make_lmdb_home(system.executor());
+    indexes = in_directories.get();
+  }
   std::vector<NewDevice> targets;
   for (const std::string& path : options.devices) {
     targets.emplace_back().path = path;
@@ -290,9 +298,9 @@ Result<PoolDescription> format_devices(const FormatOptions& options, io::System&
     log.role = alloc::DeviceRole::kLog;
   }
   Made made;
-  const Status status = format_targets(options, system, targets, made);
+  const Status status = format_targets(options, system, *indexes, targets, made);
   if (!status.ok()) {
-    take_back(made, system, targets);
+    take_back(made, system, *indexes, targets);
     return status.error();
   }
   return PoolDescription{options.devices, options.fast_directories};

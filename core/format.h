@@ -5,6 +5,7 @@
 #include "core/options.h"
 #include "core/pool.h"
 #include "io/system.h"
+#include "kv/index.h"
 
 namespace hexad::core {
 
@@ -13,6 +14,10 @@ namespace hexad::core {
 //
 // All checks come before the first write. Directories and files made by a call that fails
 // afterwards are removed again; of what was there, a log that has grown stays longer.
-Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system);
+//
+// `indexes`: where the index goes; null: into the first fast directory of the operating system, and
+// then there has to be one.
+Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system,
+                                       kv::IndexHome* indexes = nullptr);
 
 }  // namespace hexad::core

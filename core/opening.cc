@@ -87,16 +87,11 @@ Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceSta
 
 // `expected`: the checkpoint that the devices' root names.
 Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access access, Lsn expected,
-                                              io::Executor& executor) {
-  if (survey.fast_directories.empty()) {
-    return Error{ErrorCode::kUnavailable, "no fast directory is known", "Name it with --fast."};
-  }
-  kv::LmdbOptions options;
-  options.dir = fast_index_path(survey.fast_directories.front());
-  options.uuid = survey.store;
-  options.mode = io::OpenMode::kReadOnly;
+                                              kv::IndexHome& indexes) {
+  const std::string directory = index_directory(survey.fast_directories);
   // Looked at for reading first: opening for writing would create what is not there.
-  Result<std::unique_ptr<kv::Index>> index = kv::open_lmdb_index(options, executor);
+  Result<std::unique_ptr<kv::Index>> index =
+      indexes.open(directory, survey.store, io::OpenMode::kReadOnly);
   if (index.ok() && (*index)->applied_lsn() < expected) {
     return Error{ErrorCode::kCorruption,
                  "the index on the fast tier is as of LSN " +
@@ -107,12 +102,11 @@ Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access acces
   }
   if (index.ok() && access == Access::kReadWrite) {
     index->reset();
-    options.mode = io::OpenMode::kReadWrite;
-    index = kv::open_lmdb_index(options, executor);
+    index = indexes.open(directory, survey.store, io::OpenMode::kReadWrite);
   }
   if (!index.ok() && index.error().code == ErrorCode::kNotFound) {
     return Error{ErrorCode::kUnavailable,
-                 "the index " + options.dir + " is gone: " + index.error().message,
+                 "the index " + directory + " is gone: " + index.error().message,
                  "Put the fast directory back. In this version the index is the only copy of the "
                  "metadata that checkpoints have trimmed from the log."};
   }
@@ -230,7 +224,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
 }  // namespace
 
 Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
-                               io::System* system) {
+                               io::System* system, kv::IndexHome* indexes) {
   HEXAD_TRY(options.validate());
   EngineParts parts;
   parts.options = options;
@@ -260,8 +254,15 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.members =
       std::make_unique<Members>(executor, std::move(assignment.members), options.flush_sharing);
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
+  if (indexes == nullptr) {
+    if (survey.fast_directories.empty()) {
+      return Error{ErrorCode::kUnavailable, "no fast directory is known", "Name it with --fast."};
+    }
+    parts.owned_indexes = kv::make_lmdb_home(executor);
+    indexes = parts.owned_indexes.get();
+  }
   HEXAD_TRY_ASSIGN(parts.index,
-                   open_index(survey, options.access, choice.root.checkpoint_lsn, executor));
+                   open_index(survey, options.access, choice.root.checkpoint_lsn, *indexes));
   parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
   parts.log_blobs = std::make_unique<LogBlobs>(executor, parts.shape->record);
   parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters,

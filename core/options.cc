@@ -17,6 +17,8 @@ constexpr std::uint64_t kMaxLogSize = 64_GiB;
 constexpr std::uint64_t kMinSlabUnits = 8;
 constexpr std::uint64_t kMaxSlabSize = 16_GiB;
 constexpr std::size_t kMaxDevices = 4096;
+constexpr std::uint64_t kMinMemoryCapacity = 1_MiB;
+constexpr std::uint64_t kMaxMemoryCapacity = 64_TiB;
 
 // One problem per line, each with its hint.
 class Problems {
@@ -197,6 +199,14 @@ Status FormatOptions::validate() const {
                    format_size(device_size));
     }
   }
+  return problems.status();
+}
+
+Status MemoryStoreOptions::validate() const {
+  Problems problems;
+  check_profile(problems, profile);
+  problems.require_size("capacity", capacity, kMinMemoryCapacity, kMaxMemoryCapacity);
+  problems.add(compression::validate(compression), "compression");
   return problems.status();
 }
 

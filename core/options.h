@@ -1,6 +1,7 @@
-// What a user may choose. FormatOptions are frozen in the labels when a store is made;
-// RuntimeOptions are given at each opening. Both are plain values; validate() reports all
-// problems at once; effective_options() of an open store says where each value came from.
+// What a user may choose. FormatOptions are frozen in the labels when a store is made, and so are
+// MemoryStoreOptions of one in memory; RuntimeOptions are given at each opening. All are plain
+// values; validate() reports all problems at once; effective_options() of an open store says where
+// each value came from.
 #pragma once
 
 #include <cstdint>
@@ -44,6 +45,21 @@ struct FormatOptions {
   compression::Policy compression;        // of the collection "default"; changeable later
   std::uint64_t log_size = 0;   // bytes per copy; 0: clamp(raw capacity / 64, 16 MiB, 1 GiB)
   std::uint64_t slab_size = 0;  // bytes; 0: by device size
+
+  // Every problem, one per line in the message; kInvalidArgument.
+  Status validate() const;
+};
+
+// What Store::in_memory() makes: a store on k+m devices of memory. All else is as FormatOptions
+// have it when nobody chooses.
+struct MemoryStoreOptions {
+  ec::Profile profile;  // default 4+2, ISA-L Vandermonde
+  // Bytes of users that there is room for at least, as large objects without compression take it.
+  // Of memory it takes what is written: user bytes and their parity, of small objects whole units
+  // of 4 KiB, and on m+1 devices the log, up to a 32nd of this (16 MiB to 256 MiB) each. Space of
+  // removed objects is used again, but not given back to the operating system.
+  std::uint64_t capacity = 1_GiB;
+  compression::Policy compression = {};  // of the collection "default"; changeable later
 
   // Every problem, one per line in the message; kInvalidArgument.
   Status validate() const;

@@ -58,6 +58,10 @@ Result<PoolOptions> decode_pool_options(std::string_view bytes) {
 }
 
 std::string fast_log_path(const std::string& directory) { return directory + "/log"; }
+std::string index_directory(const std::vector<std::string>& fast_directories) {
+  return fast_directories.empty() ? "index" : fast_index_path(fast_directories.front());
+}
+
 std::string fast_index_path(const std::string& directory) { return directory + "/index"; }
 
 }  // namespace hexad::core

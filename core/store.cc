@@ -4,11 +4,22 @@
 
 #include "core/engine.h"
 #include "core/format.h"
+#include "core/memory_store.h"
 #include "core/opening.h"
 #include "core/stream_reader.h"
 #include "core/stream_writer.h"
 
 namespace hexad {
+
+namespace {
+
+Status create_default_collection(Store& store) {
+  Transaction transaction;
+  transaction.create_collection(kDefaultCollection);
+  return store.commit(std::move(transaction)).status();
+}
+
+}  // namespace
 
 Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system) {
   HEXAD_TRY(options.validate());
@@ -20,9 +31,7 @@ Result<PoolDescription> Store::format(const FormatOptions& options, io::System* 
   HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system));
   // The first transaction goes the way of all others, which also proves that the store opens.
   HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
-  Transaction transaction;
-  transaction.create_collection(kDefaultCollection);
-  HEXAD_TRY(store.commit(std::move(transaction)).status());
+  HEXAD_TRY(create_default_collection(store));
   HEXAD_TRY(store.close());
   return pool;
 }
@@ -33,6 +42,15 @@ Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& opt
   auto engine = std::make_unique<core::Engine>(std::move(parts));
   HEXAD_TRY(engine->start());
   return Store(std::move(engine));
+}
+
+Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeOptions& runtime) {
+  HEXAD_TRY_ASSIGN(core::EngineParts parts, core::make_memory_parts(options, runtime));
+  auto engine = std::make_unique<core::Engine>(std::move(parts));
+  HEXAD_TRY(engine->start());
+  Store store(std::move(engine));
+  HEXAD_TRY(create_default_collection(store));
+  return store;
 }
 
 Store::Store(std::unique_ptr<core::Engine> engine) : engine_(std::move(engine)) {}

@@ -44,6 +44,15 @@ class Store {
   static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
                             io::System* system = nullptr);
 
+  // A new store in memory, with the collection "default" in it: the same calls, the same code and
+  // the same errors as on devices, k+m of them, and nothing of it on any disk. Everything is gone,
+  // and its memory given back, when the Store ends. "Durable" means here that the devices have
+  // taken it; no crash leaves anything. status().memory_only says so. Cost: little memory and no
+  // time to speak of, whatever the capacity. Errors: kInvalidArgument (options; Access::kReadOnly),
+  // kNoSpace (the address space is refused).
+  static Result<Store> in_memory(const MemoryStoreOptions& options = {},
+                                 const RuntimeOptions& runtime = {});
+
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
   // Lets go without a checkpoint; the next opening recovers. Call close().

@@ -187,6 +187,8 @@ struct StoreStatus {
   std::uint64_t log_used = 0;  // bytes
   std::uint64_t log_size = 0;
   std::string io_queue;  // "io_uring", "threads", ...
+  // Devices and index are memory of this process (Store::in_memory()): nothing outlives the store.
+  bool memory_only = false;
   bool read_only = false;
   std::string read_only_reason;  // empty unless the store turned read-only by itself
   std::vector<DeviceStatus> devices;

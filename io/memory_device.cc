@@ -13,6 +13,7 @@ namespace hexad::io {
 namespace {
 
 constexpr std::uint64_t kPage = 4096;
+constexpr std::uint64_t kManyZeros = 1 << 20;  // bytes; so many are worth a system call
 
 Error refused(std::uint64_t size) {
   return Error{ErrorCode::kNoSpace,
@@ -112,11 +113,16 @@ void MemoryMedia::read(std::uint64_t offset, MutByteView into) const {
 
 void MemoryMedia::write(std::uint64_t offset, ByteView from) {
   const std::shared_lock lock(mutex_);
+  if (from.size() >= kManyZeros && is_zero(from)) return clear(offset, from.size());
   copy_bytes({data_ + offset, from.size()}, from);
 }
 
 void MemoryMedia::discard(std::uint64_t offset, std::uint64_t length) {
   const std::shared_lock lock(mutex_);
+  clear(offset, length);
+}
+
+void MemoryMedia::clear(std::uint64_t offset, std::uint64_t length) {
   const std::uint64_t end = offset + length;
   const std::uint64_t first_page = std::min(round_up(offset, kPage), end);
   const std::uint64_t last_page = std::max(round_down(end, kPage), first_page);

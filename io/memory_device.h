@@ -30,6 +30,7 @@ class MemoryMedia {
 
   std::uint64_t size() const;  // bytes
   void read(std::uint64_t offset, MutByteView into) const;
+  // Zeros, where there are many at once, take no memory: they are what discard() leaves.
   void write(std::uint64_t offset, ByteView from);
   // The range reads as zeros afterwards.
   void discard(std::uint64_t offset, std::uint64_t length);
@@ -42,6 +43,8 @@ class MemoryMedia {
 
  private:
   MemoryMedia(std::byte* data, std::uint64_t size) : data_(data), size_(size) {}
+  // With the lock held.
+  void clear(std::uint64_t offset, std::uint64_t length);
 
   // Held shared by reads and writes (which do not overlap, D8), alone by grow(), which moves data_.
   mutable std::shared_mutex mutex_;

@@ -1,6 +1,7 @@
-// The fast-tier index: an ordered, durable map from key to value that only checkpoints write. It
-// holds nothing that the log and the coded devices do not hold as well, so every error of
-// kCorruption means the same to the caller: drop it and build it again.
+// The fast-tier index: an ordered map from key to value that only checkpoints write, as durable as
+// what it lies on: files (kv/lmdb_index.h) or memory (kv/memory_index.h). It holds nothing that the
+// log and the coded devices do not hold as well, so every error of kCorruption means the same to
+// the caller: drop it and build it again.
 //
 // Keys: 1 to kMaxIndexKey bytes, bytewise order, shorter first. Values: up to kMaxIndexValue bytes.
 #pragma once
@@ -9,10 +10,12 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "io/system.h"
 
 namespace hexad::kv {
 
@@ -30,7 +33,7 @@ struct IndexStats {
   std::uint64_t bytes_used = 0;  // in pages that hold something
   std::uint64_t bytes_free = 0;  // in pages inside the file that will be used again
   std::uint64_t file_bytes = 0;  // size of the file
-  std::uint64_t page_size = 0;   // bytes
+  std::uint64_t page_size = 0;   // bytes; 0: there are no pages
 };
 
 // Walks the keys of one snapshot. After an error it is not valid. Views stay valid until the next
@@ -93,6 +96,20 @@ class Index {
   // is reported, not stepped into. Cost: reads the whole file. Not while apply() runs.
   // Errors: kCorruption, kIo.
   virtual Status verify() = 0;
+};
+
+// Where indexes are, each under the name of its directory. Any thread.
+class IndexHome {
+ public:
+  virtual ~IndexHome() = default;
+  // Opens the index of `store`, in kReadWrite creates it. Open for writing it is the only one, open
+  // for reading one of any number. Ends before its home does. Errors: kNotFound (read-only and
+  // missing), kBusy (open already), kCorruption (another store's, or no index), kNoSpace, kReadOnly
+  // (may not write), kIo.
+  virtual Result<std::unique_ptr<Index>> open(const std::string& directory, const Uuid& store,
+                                              io::OpenMode mode) = 0;
+  // Missing: ok. Errors: kIo.
+  virtual Status remove(const std::string& directory) = 0;
 };
 
 }  // namespace hexad::kv

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "kv/index_changes.h"
 #include "kv/lmdb_check.h"
 #include "kv/lmdb_file.h"
 #include "kv/lmdb_state.h"
@@ -65,7 +66,6 @@ class LmdbIndex final : public Index {
   enum class Slice { kDone, kMapFull, kTooLong };
 
   Result<Slice> apply_slice(std::span<const IndexChange> changes, const LmdbState& state);
-  Status check_changes(Lsn lsn, std::span<const IndexChange> changes) const;
   std::uint64_t pages_of(const IndexChange& change) const;
   Status grow();
   void end_reader(MDB_txn* txn);
@@ -100,10 +100,7 @@ class LmdbReader final : public IndexReader {
   ~LmdbReader() override { index_.end_reader(txn_); }
 
   Result<std::optional<std::string_view>> get(std::string_view key) override {
-    if (key.empty() || key.size() > kMaxIndexKey) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "index: a key of " + std::to_string(key.size()) + " bytes", ""};
-    }
+    HEXAD_TRY(check_index_key(key));
     return long_get(store_, key);
   }
   Result<std::unique_ptr<IndexCursor>> cursor() override {
@@ -245,31 +242,6 @@ void LmdbIndex::end_reader(MDB_txn* txn) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-Status LmdbIndex::check_changes(Lsn lsn, std::span<const IndexChange> changes) const {
-  const auto refuse = [](std::string what) {
-    return Error{ErrorCode::kInvalidArgument, "index: " + std::move(what), ""};
-  };
-  if (options_.mode == io::OpenMode::kReadOnly) {
-    return Error{ErrorCode::kReadOnly, "index: opened read-only", ""};
-  }
-  if (failed_.has_value()) return failed_->with_context("the index failed before");
-  if (lsn < applied_lsn()) {
-    return refuse("LSN " + std::to_string(lsn) + " is before the applied " +
-                  std::to_string(applied_lsn()));
-  }
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    const IndexChange& change = changes[i];
-    if (change.key.empty() || change.key.size() > kMaxIndexKey) {
-      return refuse("a key of " + std::to_string(change.key.size()) + " bytes");
-    }
-    if (change.value.has_value() && change.value->size() > kMaxIndexValue) {
-      return refuse("a value of " + format_size(change.value->size()));
-    }
-    if (i > 0 && changes[i - 1].key >= change.key) return refuse("changes are not sorted by key");
-  }
-  return {};
-}
-
 // About how many pages one change makes dirty: its leaf, its share of splits, what it overflows
 // into, and the same again for every marker of a long key.
 std::uint64_t LmdbIndex::pages_of(const IndexChange& change) const {
@@ -279,7 +251,11 @@ std::uint64_t LmdbIndex::pages_of(const IndexChange& change) const {
 }
 
 Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) {
-  HEXAD_TRY(check_changes(lsn, changes));
+  if (options_.mode == io::OpenMode::kReadOnly) {
+    return Error{ErrorCode::kReadOnly, "index: opened read-only", ""};
+  }
+  if (failed_.has_value()) return failed_->with_context("the index failed before");
+  HEXAD_TRY(check_index_changes(applied_lsn(), lsn, changes));
   std::uint64_t limit = options_.pages_per_slice;
   std::size_t done = 0;
   bool flushed_frees = false;  // since the last slice
@@ -422,7 +398,31 @@ Result<IndexStats> LmdbIndex::stats() {
   return stats;
 }
 
+class LmdbIndexHome final : public IndexHome {
+ public:
+  LmdbIndexHome(io::Executor& executor, LmdbOptions like)
+      : executor_(executor), like_(std::move(like)) {}
+
+  Result<std::unique_ptr<Index>> open(const std::string& directory, const Uuid& store,
+                                      io::OpenMode mode) override {
+    LmdbOptions options = like_;
+    options.dir = directory;
+    options.uuid = store;
+    options.mode = mode;
+    return open_lmdb_index(options, executor_);
+  }
+  Status remove(const std::string& directory) override { return remove_lmdb_index(directory); }
+
+ private:
+  io::Executor& executor_;
+  const LmdbOptions like_;
+};
+
 }  // namespace
+
+std::unique_ptr<IndexHome> make_lmdb_home(io::Executor& executor, const LmdbOptions& like) {
+  return std::make_unique<LmdbIndexHome>(executor, like);
+}
 
 Result<std::unique_ptr<Index>> open_lmdb_index(const LmdbOptions& options, io::Executor& executor) {
   bool created = false;

@@ -49,4 +49,8 @@ Status verify_lmdb_file(const std::string& dir, const Uuid& uuid);
 // Errors: kIo.
 Status remove_lmdb_index(const std::string& dir);
 
+// The indexes in directories of the operating system, as the functions above open and remove them.
+// `like`: sizes and limits; what else it says counts for nothing. `executor` outlives it and them.
+std::unique_ptr<IndexHome> make_lmdb_home(io::Executor& executor, const LmdbOptions& like = {});
+
 }  // namespace hexad::kv

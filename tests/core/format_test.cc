@@ -330,6 +330,16 @@ TEST_CASE("format: devices in use are refused, forced or not, and nothing has ch
   }
 }
 
+TEST_CASE("format: without a fast directory there is no place for the index") {
+  Files files;
+  files.options.fast_directories.clear();
+  const auto before = tree_of(files.directory.path(""));
+  const Error error = Store::format(files.options).error();
+  REQUIRE(error.code == ErrorCode::kInvalidArgument);
+  REQUIRE(error.message.find("no fast directory") != std::string::npos);
+  REQUIRE(tree_of(files.directory.path("")) == before);
+}
+
 TEST_CASE("format: files that force overwrites have room for a larger log") {
   Files files;
   files.make_old();

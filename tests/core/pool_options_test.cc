@@ -54,5 +54,10 @@ TEST_CASE("pool_options: changed bytes are refused or decode to something that e
   }
 }
 
+TEST_CASE("pool_options: the index is in the first fast directory") {
+  CHECK(index_directory({"/a", "/b"}) == fast_index_path("/a"));
+  CHECK(index_directory({}) == "index");
+}
+
 }  // namespace
 }  // namespace hexad::core

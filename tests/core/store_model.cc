@@ -1,22 +1,17 @@
 #include "tests/core/store_model.h"
 
-#include <catch2/catch.hpp>
+#include <algorithm>
+#include <iterator>
 #include <utility>
+#include <vector>
 
+#include "base/assert.h"
+#include "base/checksum.h"
 #include "tests/core/list_model.h"
-#include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 
 namespace {
-
-ModelObject* find(std::map<std::string, Model::Objects>& collections, const std::string& collection,
-                  const std::string& name) {
-  const auto in = collections.find(collection);
-  if (in == collections.end()) return nullptr;
-  const auto found = in->second.find(name);
-  return found == in->second.end() ? nullptr : &found->second;
-}
 
 bool guard_holds(const TransactionOp& op, const ModelObject* object) {
   if (op.kind == OpKind::kExpectAbsent) return object == nullptr;
@@ -52,7 +47,7 @@ std::optional<ErrorCode> Model::apply(const Transaction& transaction) {
   if (!transaction.problem().ok()) return transaction.problem().error().code;
   for (const TransactionOp& op : transaction.ops()) {
     if (!is_guard(op.kind)) continue;
-    if (!guard_holds(op, find(collections, op.collection, op.name))) return ErrorCode::kConflict;
+    if (!holds(op)) return ErrorCode::kConflict;
   }
   Model next = *this;
   std::set<std::string> made;
@@ -64,6 +59,17 @@ std::optional<ErrorCode> Model::apply(const Transaction& transaction) {
   if (!next.within_quotas(*this, made)) return ErrorCode::kNoSpace;
   *this = std::move(next);
   return std::nullopt;
+}
+
+bool Model::holds(const TransactionOp& op) const {
+  return guard_holds(op, find(op.collection, op.name));
+}
+
+const ModelObject* Model::find(const std::string& collection, const std::string& name) const {
+  const auto in = collections.find(collection);
+  if (in == collections.end()) return nullptr;
+  const auto found = in->second.find(name);
+  return found == in->second.end() ? nullptr : &found->second;
 }
 
 std::uint64_t Model::bytes_of(const std::string& collection) const {
@@ -198,8 +204,16 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
       to->second[op.other] = std::move(moved);
       break;
     }
+    case OpKind::kPublish: {
+      const ModelStream& stream = streams.at(op.staged.get());
+      ModelObject& object = writable();
+      object.data = stream.data;
+      if (op.hint != Hint::kNone) object.hint = op.hint;
+      for (const auto& [attribute, value] : stream.attributes) object.attributes[attribute] = value;
+      break;
+    }
     default:
-      FAIL("the model does not know this op");
+      HEXAD_ASSERT(false);  // the model does not know this op
   }
   return std::nullopt;
 }
@@ -214,17 +228,42 @@ ListPage list_of(const Model::Objects& objects, const ListOptions& options) {
 
 namespace {
 
-void require_same_page(Store& store, const std::string& collection, const Model::Objects& objects,
-                       const ListOptions& options) {
-  CAPTURE(collection, printable(options.prefix), printable(options.start_after),
-          printable(options.delimiter), options.limit, options.reverse);
-  const Result<ListPage> page = store.list(collection, options);
-  REQUIRE(message_of(page.status()) == "");
-  REQUIRE(difference(*page, list_of(objects, options)) == "");
+// "" when the result is ok, else what it says instead of what it should.
+template <typename T>
+std::string failed(const char* call, const T& result) {
+  return result.ok() ? "" : std::string(call) + ": " + result.error().to_string();
 }
 
-void require_same_ranges(Store& store, const std::string& collection, const std::string& name,
-                         const std::string& data, io::Rng& rng) {
+std::string quoted(std::string_view text) { return "\"" + printable(text, 40) + "\""; }
+
+template <typename T>
+std::string unequal(const char* what, const T& found, const T& expected) {
+  if (found == expected) return "";
+  return std::string(what) + " is " + std::to_string(found) + " instead of " +
+         std::to_string(expected);
+}
+
+std::string unequal_bytes(const char* call, std::string_view found, std::string_view expected) {
+  if (found == expected) return "";
+  std::size_t at = 0;
+  while (at < std::min(found.size(), expected.size()) && found[at] == expected[at]) ++at;
+  return std::string(call) + ": " + std::to_string(found.size()) + " bytes instead of " +
+         std::to_string(expected.size()) + ", different from byte " + std::to_string(at);
+}
+
+std::string page_difference(Store& store, const std::string& collection,
+                            const Model::Objects& objects, const ListOptions& options) {
+  const Result<ListPage> page = store.list(collection, options);
+  std::string why = failed("list", page);
+  if (why.empty()) why = difference(*page, list_of(objects, options));
+  if (why.empty()) return "";
+  return "list of " + quoted(collection) + ", prefix " + quoted(options.prefix) + ", after " +
+         quoted(options.start_after) + ", delimiter " + quoted(options.delimiter) + ", limit " +
+         std::to_string(options.limit) + (options.reverse ? ", reverse" : "") + ": " + why;
+}
+
+std::string ranges_difference(Store& store, const std::string& collection, const std::string& name,
+                              const std::string& data, io::Rng& rng) {
   std::vector<ByteRange> ranges(rng.below(12));
   std::string expected;
   for (ByteRange& range : ranges) {
@@ -232,132 +271,235 @@ void require_same_ranges(Store& store, const std::string& collection, const std:
     if (range.offset < data.size()) expected += data.substr(range.offset, range.length);
   }
   const Result<Bytes> read = store.read_ranges(collection, name, ranges);
-  REQUIRE(message_of(read.status()) == "");
-  REQUIRE((as_text(*read) == expected));
-
-  const ByteRange range{rng.below(data.size() + 1), rng.below(data.size() + 10)};
-  const std::string_view part = std::string_view(data).substr(range.offset, range.length);
-  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
-    const Result<RangeChecksum> sum = store.checksum(collection, name, range, type);
-    REQUIRE(message_of(sum.status()) == "");
-    REQUIRE(sum->length == part.size());
-    REQUIRE(sum->value == checksum(type, as_bytes(part)));
+  if (std::string why = failed("read_ranges", read); !why.empty()) return why;
+  if (std::string why = unequal_bytes("read_ranges", as_text(*read), expected); !why.empty()) {
+    return why;
   }
+  return "";
+}
 
-  // What is in no extent is zeros.
+std::string checksum_difference(Store& store, const std::string& collection,
+                                const std::string& name, const std::string& data,
+                                const ByteRange& range, ChecksumType type) {
+  const std::string_view part = std::string_view(data).substr(range.offset, range.length);
+  const Result<RangeChecksum> sum = store.checksum(collection, name, range, type);
+  if (std::string why = failed("checksum", sum); !why.empty()) return why;
+  if (std::string why = unequal("checksum's length", sum->length, std::uint64_t{part.size()});
+      !why.empty()) {
+    return why;
+  }
+  return unequal("checksum", sum->value, checksum(type, as_bytes(part)));
+}
+
+// What is in no extent is zeros.
+std::string extents_difference(Store& store, const std::string& collection, const std::string& name,
+                               const std::string& data, const ByteRange& range) {
   const Result<std::vector<ByteRange>> extents = store.extents(collection, name, range);
-  REQUIRE(message_of(extents.status()) == "");
+  if (std::string why = failed("extents", extents); !why.empty()) return why;
   std::uint64_t from = range.offset;
-  const std::uint64_t end = range.offset + part.size();
+  const std::uint64_t end =
+      range.offset + std::min<std::uint64_t>(range.length, data.size() - range.offset);
   const auto is_zero = [&](std::uint64_t begin, std::uint64_t behind) {
     const std::string_view hole = std::string_view(data).substr(begin, behind - begin);
     return hole.find_first_not_of('\0') == std::string_view::npos;
   };
   for (const ByteRange& extent : *extents) {
-    REQUIRE(extent.offset >= from);
-    REQUIRE(extent.length > 0);
-    REQUIRE((extent.offset > from || from == range.offset));  // a gap apart
-    REQUIRE(is_zero(from, extent.offset));
+    const bool apart = extent.offset > from || from == range.offset;
+    if (extent.offset < from || extent.length == 0 || !apart) return "extents: not in order";
+    if (!is_zero(from, extent.offset)) return "extents: data in a hole";
     from = extent.offset + extent.length;
-    REQUIRE(from <= end);
+    if (from > end) return "extents: behind the end";
   }
-  REQUIRE(is_zero(from, end));
+  return is_zero(from, end) ? "" : "extents: data in the last hole";
 }
 
-void require_same_object(Store& store, const std::string& collection, const std::string& name,
-                         const ModelObject& object, io::Rng& rng) {
-  CAPTURE(printable(collection), printable(name, 32), object.data->size());
-  const Result<Bytes> bytes = store.get(collection, name);
-  REQUIRE(message_of(bytes.status()) == "");
-  REQUIRE(bytes->size() == object.data->size());
-  REQUIRE((as_text(*bytes) == *object.data));
-  const Result<ObjectStat> stat = store.stat(collection, name);
-  REQUIRE(stat.ok());
-  REQUIRE(stat->size == object.data->size());
-  REQUIRE(stat->version == object.version);
-  REQUIRE(stat->hint == object.hint);
-  const Result<Attributes> attributes = store.attributes(collection, name);
-  REQUIRE(attributes.ok());
-  REQUIRE((*attributes == object.attributes));
-
-  REQUIRE(store.exists(collection, name).value());
-  for (const auto& [attribute, value] : object.attributes) {
-    REQUIRE(store.attribute(collection, name, attribute).value() == value);
+std::string reader_difference(Store& store, const std::string& collection, const std::string& name,
+                              const ModelObject& object, io::Rng& rng) {
+  const Result<std::unique_ptr<ObjectReader>> reader = store.open_reader(collection, name);
+  if (std::string why = failed("open_reader", reader); !why.empty()) return why;
+  if ((*reader)->attributes() != object.attributes) return "open_reader: attributes differ";
+  std::string found;
+  Bytes piece(1 + rng.below(200000));
+  for (;;) {
+    const Result<std::uint64_t> read = (*reader)->read(piece);
+    if (std::string why = failed("reader", read); !why.empty()) return why;
+    if (*read == 0) break;
+    found += as_text(ByteView(piece).first(*read));
   }
-  REQUIRE(store.attribute(collection, name, "nothing").value() == std::nullopt);
-  require_same_ranges(store, collection, name, *object.data, rng);
+  return unequal_bytes("reader", found, *object.data);
+}
+
+std::string attributes_difference(Store& store, const std::string& collection,
+                                  const std::string& name, const ModelObject& object) {
+  const Result<Attributes> attributes = store.attributes(collection, name);
+  if (std::string why = failed("attributes", attributes); !why.empty()) return why;
+  if (*attributes != object.attributes) return "attributes differ";
+  for (const auto& [attribute, value] : object.attributes) {
+    const auto one = store.attribute(collection, name, attribute);
+    if (std::string why = failed("attribute", one); !why.empty()) return why;
+    if (*one != value) return "attribute " + quoted(attribute) + " differs";
+  }
+  const auto none = store.attribute(collection, name, "nothing");
+  if (std::string why = failed("attribute", none); !why.empty()) return why;
+  return none->has_value() ? "an attribute that is not there has a value" : "";
+}
+
+std::string stat_difference(Store& store, const std::string& collection, const std::string& name,
+                            const ModelObject& object) {
+  const Result<ObjectStat> stat = store.stat(collection, name);
+  if (std::string why = failed("stat", stat); !why.empty()) return why;
+  const std::string differences[] = {
+      unequal("size", stat->size, std::uint64_t{object.data->size()}),
+      unequal("version", stat->version, object.version),
+      unequal("hint", static_cast<unsigned>(stat->hint), static_cast<unsigned>(object.hint))};
+  for (const std::string& why : differences) {
+    if (!why.empty()) return "stat: " + why;
+  }
+  return "";
+}
+
+// Of an object that is there.
+std::string present_difference(Store& store, const std::string& collection, const std::string& name,
+                               const ModelObject& object, io::Rng& rng) {
+  const std::string& data = *object.data;
+  const Result<Bytes> bytes = store.get(collection, name);
+  if (std::string why = failed("get", bytes); !why.empty()) return why;
+  if (std::string why = unequal_bytes("get", as_text(*bytes), data); !why.empty()) return why;
+  const Result<bool> exists = store.exists(collection, name);
+  if (!exists.ok() || !*exists) return "exists: says no";
+
+  if (std::string why = stat_difference(store, collection, name, object); !why.empty()) return why;
+  if (std::string why = attributes_difference(store, collection, name, object); !why.empty()) {
+    return why;
+  }
+  if (std::string why = ranges_difference(store, collection, name, data, rng); !why.empty()) {
+    return why;
+  }
+  const ByteRange range{rng.below(data.size() + 1), rng.below(data.size() + 10)};
+  for (const ChecksumType type : {ChecksumType::kCrc32c, ChecksumType::kXxh3}) {
+    if (std::string why = checksum_difference(store, collection, name, data, range, type);
+        !why.empty()) {
+      return why;
+    }
+  }
+  if (std::string why = extents_difference(store, collection, name, data, range); !why.empty()) {
+    return why;
+  }
+  if (rng.chance(1, 4)) {
+    if (std::string why = reader_difference(store, collection, name, object, rng); !why.empty()) {
+      return why;
+    }
+  }
 
   Bytes into(rng.below(9000));
-  const std::uint64_t offset = rng.below(object.data->size() + 10);
+  const std::uint64_t offset = rng.below(data.size() + 10);
   const Result<std::uint64_t> read = store.read(collection, name, offset, into);
-  REQUIRE(read.ok());
-  const std::string expected =
-      offset > object.data->size() ? "" : object.data->substr(offset, into.size());
-  CAPTURE(offset, into.size());
-  REQUIRE(*read == expected.size());
-  REQUIRE((as_text(ByteView(into).first(*read)) == expected));
+  if (std::string why = failed("read", read); !why.empty()) return why;
+  const std::string expected = offset > data.size() ? "" : data.substr(offset, into.size());
+  return unequal_bytes("read", as_text(ByteView(into).first(*read)), expected);
+}
+
+std::string absent_difference(Store& store, const std::string& collection,
+                              const std::string& name) {
+  const Result<Bytes> bytes = store.get(collection, name);
+  if (bytes.ok() || bytes.error().code != ErrorCode::kNotFound) return "get: not kNotFound";
+  const Result<ObjectStat> stat = store.stat(collection, name);
+  if (stat.ok() || stat.error().code != ErrorCode::kNotFound) return "stat: not kNotFound";
+  const Result<bool> exists = store.exists(collection, name);
+  return exists.ok() && !*exists ? "" : "exists: does not say no";
+}
+
+std::string info_difference(Store& store, const Model& model, const CollectionInfo& info,
+                            const std::string& collection, const Model::Objects& objects) {
+  if (info.name != collection) return "collections: " + quoted(info.name) + " is there";
+  if (info.objects != objects.size() || info.bytes != model.bytes_of(collection)) {
+    return "collections: objects or bytes differ";
+  }
+  const auto quota = model.quotas.find(collection);
+  if (info.quota != (quota == model.quotas.end() ? Quota{} : quota->second)) {
+    return "collections: quota differs";
+  }
+  const auto policy = model.policies.find(collection);
+  if (policy != model.policies.end() && info.compression != policy->second) {
+    return "collections: policy differs";
+  }
+  const Result<CollectionInfo> one = store.collection(collection);
+  if (std::string why = failed("collection", one); !why.empty()) return why;
+  if (one->id != info.id || one->objects != info.objects || one->bytes != info.bytes) {
+    return "collection: differs from collections";
+  }
+  const Result<CollectionUsage> usage = store.collection_usage(collection);
+  if (std::string why = failed("collection_usage", usage); !why.empty()) return why;
+  if (usage->objects != info.objects || usage->bytes != info.bytes) return "usage differs";
+  return "";
+}
+
+// Pages of one kind, all of them and from somewhere.
+std::string pages_difference(Store& store, const std::string& collection,
+                             const Model::Objects& objects, bool reverse, io::Rng& rng) {
+  static const char* const kPrefixes[] = {"", "a", "a/", "a/b", "c", "\xff"};
+  static const char* const kDelimiters[] = {"", "/", "//", "b"};
+  ListOptions options;
+  options.prefix = kPrefixes[rng.below(std::size(kPrefixes))];
+  options.delimiter = kDelimiters[rng.below(std::size(kDelimiters))];
+  options.limit = rng.below(5);
+  options.reverse = reverse;
+  for (int pages = 0; pages < 50; ++pages) {
+    std::string why = page_difference(store, collection, objects, options);
+    if (!why.empty()) return why;
+    const ListPage page = list_of(objects, options);
+    if (!page.next.has_value()) break;
+    options.start_after = *page.next;
+  }
+  if (objects.empty()) return "";
+  options.start_after =
+      std::next(objects.begin(), static_cast<std::ptrdiff_t>(rng.below(objects.size())))->first;
+  if (rng.chance(1, 2)) options.start_after.pop_back();
+  return page_difference(store, collection, objects, options);
 }
 
 }  // namespace
 
-void require_equal(Store& store, const Model& model, io::Rng& rng) {
+std::string object_difference(Store& store, const Model& model, const std::string& collection,
+                              const std::string& name, io::Rng& rng) {
+  const ModelObject* object = model.find(collection, name);
+  const std::string why = object == nullptr
+                              ? absent_difference(store, collection, name)
+                              : present_difference(store, collection, name, *object, rng);
+  if (why.empty()) return "";
+  const std::string size =
+      object == nullptr ? "no such object" : std::to_string(object->data->size()) + " bytes";
+  return quoted(collection) + "/" + quoted(name) + " (" + size + "): " + why;
+}
+
+std::string difference(Store& store, const Model& model, io::Rng& rng) {
   const Result<std::vector<CollectionInfo>> found = store.collections();
-  REQUIRE(message_of(found.status()) == "");
-  REQUIRE(found->size() == model.collections.size());
+  if (std::string why = failed("collections", found); !why.empty()) return why;
+  if (std::string why =
+          unequal("the number of collections", found->size(), model.collections.size());
+      !why.empty()) {
+    return why;
+  }
   std::size_t index = 0;
   for (const auto& [collection, objects] : model.collections) {
-    const CollectionInfo& info = (*found)[index++];
-    REQUIRE(info.name == collection);
-    REQUIRE(info.objects == objects.size());
-    REQUIRE(info.bytes == model.bytes_of(collection));
-    const auto quota = model.quotas.find(collection);
-    REQUIRE(info.quota == (quota == model.quotas.end() ? Quota{} : quota->second));
-    const auto policy = model.policies.find(collection);
-    if (policy != model.policies.end()) REQUIRE(info.compression == policy->second);
-    const Result<CollectionInfo> one = store.collection(collection);
-    REQUIRE(one.ok());
-    REQUIRE(one->id == info.id);
-    REQUIRE(one->objects == info.objects);
-    const Result<CollectionUsage> usage = store.collection_usage(collection);
-    REQUIRE(message_of(usage.status()) == "");
-    REQUIRE(usage->objects == info.objects);
-    REQUIRE(usage->bytes == info.bytes);
-    require_same_page(store, collection, objects, {});
+    std::string why = info_difference(store, model, (*found)[index++], collection, objects);
+    if (!why.empty()) return quoted(collection) + ": " + why;
+    why = page_difference(store, collection, objects, {});
+    if (!why.empty()) return why;
     for (const auto& [name, object] : objects) {
-      require_same_object(store, collection, name, object, rng);
+      why = object_difference(store, model, collection, name, rng);
+      if (!why.empty()) return why;
     }
     for (int i = 0; i < 6; ++i) {
-      static const char* const kPrefixes[] = {"", "a", "a/", "a/b", "c", "\xff"};
-      static const char* const kDelimiters[] = {"", "/", "//", "b"};
-      ListOptions options;
-      options.prefix = kPrefixes[rng.below(std::size(kPrefixes))];
-      options.delimiter = kDelimiters[rng.below(std::size(kDelimiters))];
-      options.limit = rng.below(5);
-      options.reverse = i % 2 == 1;
-      // Page through all of it.
-      for (int pages = 0; pages < 50; ++pages) {
-        require_same_page(store, collection, objects, options);
-        const ListPage page = list_of(objects, options);
-        if (!page.next.has_value()) break;
-        options.start_after = *page.next;
-      }
-      // And from somewhere.
-      if (!objects.empty()) {
-        options.start_after =
-            std::next(objects.begin(), static_cast<std::ptrdiff_t>(rng.below(objects.size())))
-                ->first;
-        if (rng.chance(1, 2)) options.start_after.pop_back();
-        require_same_page(store, collection, objects, options);
-      }
+      why = pages_difference(store, collection, objects, i % 2 == 1, rng);
+      if (!why.empty()) return why;
     }
   }
   for (const std::string absent : {"absent", "a/b/c/d"}) {
-    const auto in = model.collections.find(kDefaultCollection);
-    if (in == model.collections.end() || in->second.count(absent) > 0) continue;
-    REQUIRE(code_of(store.get(kDefaultCollection, absent)) == ErrorCode::kNotFound);
-    REQUIRE(code_of(store.stat(kDefaultCollection, absent)) == ErrorCode::kNotFound);
-    REQUIRE_FALSE(store.exists(kDefaultCollection, absent).value());
+    std::string why = object_difference(store, model, kDefaultCollection, absent, rng);
+    if (!why.empty()) return why;
   }
+  return "";
 }
 
 }  // namespace hexad::testing

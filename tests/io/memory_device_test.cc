@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "io/memory_system.h"
 #include "tests/io/device_contract.h"
+#include "tests/io/process_memory.h"
 #include "tests/io/system_world.h"
 
 using namespace hexad;
@@ -47,6 +48,32 @@ TEST_CASE("memory_device: more than the address space is refused, not taken") {
   const auto device = make_memory_device("small", 1_MiB, *queue).value();
   REQUIRE(device->grow(std::uint64_t{1} << 62).error().code == ErrorCode::kNoSpace);
   REQUIRE(device->geometry().size == 1_MiB);
+}
+
+TEST_CASE("memory_media: many zeros are written like anything else, and take no memory") {
+  const auto media = MemoryMedia::create(1_GiB).value();
+  const Bytes zeros(4_MiB);
+  const std::uint64_t before = io::testing::process_memory().resident;
+  for (std::uint64_t at = 0; at < 1_GiB; at += zeros.size()) media->write(at, zeros);
+  REQUIRE(io::testing::process_memory().resident < before + 256_MiB);
+  for (const std::uint64_t offset : {0, 512, 4096, 5120}) {
+    for (const std::uint64_t length : {1_MiB - 512, 1_MiB, 1_MiB + 512, 2_MiB}) {
+      media->write(0, Bytes(4_MiB, std::byte{1}));
+      media->write(offset, ByteView(zeros).first(length));
+      Bytes expected(4_MiB, std::byte{1});
+      fill_zero(MutByteView(expected).subspan(offset, length));
+      Bytes found(4_MiB);
+      media->read(0, found);
+      REQUIRE(found == expected);
+    }
+  }
+  // One byte among them makes all of them data.
+  Bytes almost(1_MiB);
+  almost.back() = std::byte{7};
+  media->write(4096, almost);
+  Bytes found(1_MiB);
+  media->read(4096, found);
+  REQUIRE(found == almost);
 }
 
 TEST_CASE("memory_media: discarding any range leaves zeros exactly there") {

@@ -1,25 +1,28 @@
-// kv/index.h is interface alone: this is its only implementation, and these are its tests.
 #include "kv/lmdb_index.h"
 
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "base/units.h"
 #include "io/rng.h"
 #include "tests/io/mount.h"
 #include "tests/io/temporary.h"
-#include "tests/kv/adversarial_keys.h"
+#include "tests/kv/index_contract.h"
 
 namespace hexad::kv {
 namespace {
 
-using Model = std::map<std::string, std::string>;
-using Batch = std::map<std::string, std::optional<std::string>>;
+using testing::apply;
+using testing::difference;
+using testing::random_batch;
+using testing::update;
+using Model = testing::IndexModel;
+using Batch = testing::IndexBatch;
 
 struct Fixture {
   io::testing::TemporaryDirectory temporary;
@@ -43,140 +46,47 @@ struct Fixture {
   std::string data() const { return options.dir + "/data.mdb"; }
 };
 
-Status apply(Index& index, Lsn lsn, const Batch& batch) {
-  std::vector<IndexChange> changes;
-  for (const auto& [key, value] : batch) {
-    changes.push_back(
-        {key, value.has_value() ? std::optional<std::string_view>(*value) : std::nullopt});
+class LmdbWorld final : public testing::IndexWorld {
+ public:
+  explicit LmdbWorld(std::uint64_t max_size) {
+    LmdbOptions options;
+    options.initial_size = 1_MiB;
+    options.max_size = max_size;
+    home_ = make_lmdb_home(*executor_, options);
   }
-  return index.apply(lsn, 1, changes);
+  io::Executor& executor() override { return *executor_; }
+  IndexHome& home() override { return *home_; }
+  std::string directory() override { return temporary_.path("index"); }
+
+ private:
+  io::testing::TemporaryDirectory temporary_;
+  std::unique_ptr<io::Executor> executor_ = io::make_thread_executor(1);
+  std::unique_ptr<IndexHome> home_;
+};
+
+TEST_CASE("lmdb_index: keeps the index contract") {
+  testing::run_index_contract(
+      [](std::uint64_t max_size) { return std::make_unique<LmdbWorld>(max_size); });
 }
 
-void update(Model& model, const Batch& batch) {
-  for (const auto& [key, value] : batch) {
-    if (value.has_value()) {
-      model[key] = *value;
-    } else {
-      model.erase(key);
-    }
-  }
-}
-
-// "" or what is wrong.
-std::string difference(Index& index, const Model& model) {
-  Result<std::unique_ptr<IndexReader>> reader = index.snapshot();
-  if (!reader.ok()) return reader.error().to_string();
-  Result<std::unique_ptr<IndexCursor>> opened = (*reader)->cursor();
-  if (!opened.ok()) return opened.error().to_string();
-  IndexCursor& cursor = **opened;
-  if (Status status = cursor.seek_to_first(); !status.ok()) return status.error().to_string();
-  for (const auto& [key, value] : model) {
-    if (!cursor.valid() || cursor.key() != key || cursor.value() != value) return "walk differs";
-    const auto found = (*reader)->get(key);
-    if (!found.ok()) return found.error().to_string();
-    if (*found != value) return "get differs";
-    if (Status status = cursor.next(); !status.ok()) return status.error().to_string();
-  }
-  if (cursor.valid()) return "more entries than there should be";
-  if (Status status = cursor.seek_to_last(); !status.ok()) return status.error().to_string();
-  for (auto it = model.rbegin(); it != model.rend(); ++it) {
-    if (!cursor.valid() || cursor.key() != it->first || cursor.value() != it->second) {
-      return "walk backwards differs";
-    }
-    if (Status status = cursor.prev(); !status.ok()) return status.error().to_string();
-  }
-  return cursor.valid() ? "more entries backwards than there should be" : "";
-}
-
-Batch random_batch(io::Rng& rng, int count, std::uint64_t value_limit) {
-  Batch batch;
-  for (int i = 0; i < count; ++i) {
-    std::string key =
-        rng.chance(1, 3) ? testing::adversarial_key(rng) : "key" + std::to_string(rng.below(2000));
-    std::optional<std::string>& value = batch[key];
-    if (!rng.chance(1, 4))
-      value = std::string(rng.below(value_limit), static_cast<char>(rng.next()));
-  }
-  return batch;
-}
-
-TEST_CASE("lmdb_index: random batches agree with a map, also after reopening") {
+TEST_CASE("lmdb_index: after random batches the closed file is whole") {
   const std::uint64_t seed = 3;
   CAPTURE(seed);
   io::Rng rng(seed);
   Fixture fixture;
   std::unique_ptr<Index> index = fixture.open();
-  REQUIRE(index->applied_lsn() == 0);
   Model model;
   for (Lsn lsn = 1; lsn <= 60; ++lsn) {
     const Batch batch = random_batch(rng, 200, lsn % 5 == 0 ? 20000 : 100);
-    const Status applied = apply(*index, lsn, batch);
-    if (!applied.ok()) FAIL(applied.error().to_string());
+    REQUIRE(apply(*index, lsn, batch).ok());
     update(model, batch);
-    REQUIRE(index->applied_lsn() == lsn);
     if (lsn % 10 != 0) continue;
-    REQUIRE(difference(*index, model) == "");
-    REQUIRE(index->verify().ok());
     index.reset();
     REQUIRE(verify_lmdb_file(fixture.options.dir, fixture.options.uuid).ok());
     index = fixture.open();
-    REQUIRE(index->applied_lsn() == lsn);
-    REQUIRE(index->applied_epoch() == 1);
     REQUIRE(difference(*index, model) == "");
   }
-  const IndexStats stats = *index->stats();
-  REQUIRE(stats.entries >= model.size());
-  REQUIRE(stats.bytes_used + stats.bytes_free <= stats.file_bytes);
-  REQUIRE(stats.file_bytes > 1_MiB);  // it grew
-}
-
-TEST_CASE("lmdb_index: a cursor turns round anywhere, at both ends too") {
-  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
-    CAPTURE(seed);
-    io::Rng rng(seed);
-    Fixture fixture;
-    const std::unique_ptr<Index> index = fixture.open();
-    Model model;
-    const Batch batch = random_batch(rng, 300, 50);
-    REQUIRE(apply(*index, 1, batch).ok());
-    update(model, batch);
-    const std::unique_ptr<IndexReader> reader = std::move(index->snapshot()).value();
-    const std::unique_ptr<IndexCursor> cursor = std::move(reader->cursor()).value();
-    auto at = model.end();
-    const auto before = [&](Model::iterator it) {
-      return it == model.begin() ? model.end() : std::prev(it);
-    };
-    for (int step = 0; step < 3000; ++step) {
-      const std::string probe = rng.chance(1, 2) ? testing::adversarial_key(rng)
-                                                 : "key" + std::to_string(rng.below(2500));
-      Status status;
-      const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
-      if (choice == 0) {
-        at = model.lower_bound(probe);
-        status = cursor->seek(probe);
-      } else if (choice == 1) {
-        at = before(model.lower_bound(probe));
-        status = cursor->seek_before(probe);
-      } else if (choice == 2) {
-        at = model.begin();
-        status = cursor->seek_to_first();
-      } else if (choice == 3) {
-        at = before(model.end());
-        status = cursor->seek_to_last();
-      } else if (choice < 10) {
-        ++at;
-        status = cursor->next();
-      } else {
-        at = before(at);
-        status = cursor->prev();
-      }
-      REQUIRE(status.ok());
-      REQUIRE(cursor->valid() == (at != model.end()));
-      if (!cursor->valid()) continue;
-      REQUIRE(cursor->key() == at->first);
-      REQUIRE(cursor->value() == at->second);
-    }
-  }
+  REQUIRE(index->stats()->file_bytes > 1_MiB);  // it grew
 }
 
 TEST_CASE("lmdb_index: a batch in many slices, and growth in the middle, end in one state") {
@@ -195,24 +105,6 @@ TEST_CASE("lmdb_index: a batch in many slices, and growth in the middle, end in 
   REQUIRE(index->applied_lsn() == 7);
   REQUIRE(apply(*index, 8, {}).ok());
   REQUIRE(index->applied_lsn() == 8);
-}
-
-TEST_CASE("lmdb_index: a reader keeps its state while the index moves on") {
-  Fixture fixture;
-  std::unique_ptr<Index> index = fixture.open();
-  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
-  std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
-  REQUIRE(apply(*index, 2, {{"a", "2"}, {"b", "x"}}).ok());
-  REQUIRE(reader->applied_lsn() == 1);
-  REQUIRE(**reader->get("a") == "1");
-  REQUIRE_FALSE(reader->get("b")->has_value());
-  reader.reset();
-  reader = std::move(*index->snapshot());
-  REQUIRE(reader->applied_lsn() == 2);
-  REQUIRE(**reader->get("a") == "2");
-  REQUIRE(reader->get("").error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(reader->get(std::string(kMaxIndexKey + 1, 'k')).error().code ==
-          ErrorCode::kInvalidArgument);
 }
 
 TEST_CASE("lmdb_index: readers on other threads wait while the index grows") {
@@ -237,35 +129,6 @@ TEST_CASE("lmdb_index: readers on other threads wait while the index grows") {
   for (auto& thread : threads) thread->join();
   REQUIRE(wrong == 0);
   REQUIRE(index->stats()->file_bytes > 8_MiB);
-}
-
-TEST_CASE("lmdb_index: arguments that cannot be applied are refused") {
-  Fixture fixture;
-  std::unique_ptr<Index> index = fixture.open();
-  const std::string long_key(kMaxIndexKey + 1, 'k');
-  const IndexChange unsorted[] = {{"b", "1"}, {"a", "1"}};
-  const IndexChange twice[] = {{"b", "1"}, {"b", "2"}};
-  const IndexChange empty[] = {{"", "1"}};
-  const IndexChange too_long[] = {{long_key, "1"}};
-  REQUIRE(index->apply(5, 1, unsorted).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(index->apply(5, 1, twice).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(index->apply(5, 1, empty).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(index->apply(5, 1, too_long).error().code == ErrorCode::kInvalidArgument);
-  REQUIRE(index->apply(5, 1, {}).ok());
-  REQUIRE(index->apply(4, 1, {}).error().code == ErrorCode::kInvalidArgument);
-}
-
-TEST_CASE("lmdb_index: the size limit is kNoSpace and leaves the index usable") {
-  Fixture fixture;
-  fixture.options.max_size = 2_MiB;
-  std::unique_ptr<Index> index = fixture.open();
-  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
-  const Status full = apply(*index, 2, {{"b", std::string(3_MiB, 'x')}});
-  REQUIRE(full.error().code == ErrorCode::kNoSpace);
-  REQUIRE_FALSE(full.error().hint.empty());
-  REQUIRE(index->applied_lsn() == 1);
-  REQUIRE(apply(*index, 2, {{"b", "small"}}).ok());
-  REQUIRE(difference(*index, {{"a", "1"}, {"b", "small"}}) == "");
 }
 
 TEST_CASE("lmdb_index: read-only opening writes nothing") {

@@ -1,0 +1,58 @@
+#include "core/memory_store.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "alloc/device_layout.h"
+#include "base/units.h"
+#include "core/format.h"
+#include "core/opening.h"
+#include "io/memory_system.h"
+#include "kv/memory_index.h"
+
+namespace hexad::core {
+
+FormatOptions memory_format(const MemoryStoreOptions& options) {
+  FormatOptions format;
+  format.profile = options.profile;
+  format.compression = options.compression;
+  for (std::uint32_t i = 0; i < options.profile.shards(); ++i) {
+    format.devices.push_back("memory" + std::to_string(i));
+  }
+  format.log_size =
+      round_up(std::clamp<std::uint64_t>(options.capacity / 32, 16_MiB, 256_MiB), format.min_alloc);
+  const std::uint64_t cells = options.capacity / options.profile.k + 1;  // bytes per device
+  const std::uint64_t slab_units = alloc::default_slab_units(cells, format.min_alloc);
+  format.slab_size = slab_units * format.min_alloc;
+  // The first unit of a slab is its header. One zone more, for what the store moves about itself.
+  const std::uint64_t slabs = cells / ((slab_units - 1) * format.min_alloc) + 2;
+  format.device_size =
+      round_up(alloc::kHeaderSize, format.min_alloc) + format.log_size + slabs * format.slab_size;
+  return format;
+}
+
+Result<EngineParts> make_memory_parts(const MemoryStoreOptions& options,
+                                      const RuntimeOptions& runtime) {
+  HEXAD_TRY(options.validate());
+  HEXAD_TRY(runtime.validate());
+  if (runtime.access != Access::kReadWrite) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a store in memory begins empty: there is nothing to open it read-only for", ""};
+  }
+  auto system = std::make_unique<io::MemorySystem>();
+  std::unique_ptr<kv::IndexHome> indexes = kv::make_memory_index_home(system->executor());
+  const FormatOptions format = memory_format(options);
+  HEXAD_TRY(format.validate());
+  HEXAD_TRY_ASSIGN(const PoolDescription pool, format_devices(format, *system, indexes.get()));
+  HEXAD_TRY_ASSIGN(EngineParts parts, open_parts(pool, runtime, system.get(), indexes.get()));
+  parts.owned_system = std::move(system);
+  parts.owned_indexes = std::move(indexes);
+  parts.memory_only = true;
+  parts.notes.push_back(
+      "in memory only: nothing is durable, and all of it is gone when the store ends");
+  return parts;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,103 @@
+// What the runner runs on.
+#include <optional>
+#include <utility>
+
+#include "base/assert.h"
+#include "io/memory_system.h"
+#include "tests/core/store_runner.h"
+#include "tests/io/temporary.h"
+
+namespace hexad::testing {
+
+namespace {
+
+class MemoryTarget final : public RunnerTarget {
+ public:
+  explicit MemoryTarget(Store store) : store_(std::move(store)) {}
+  Store& store() override { return store_; }
+  bool can_reopen() const override { return false; }
+  Status reopen(Ending, Access) override {
+    return Error{ErrorCode::kUnsupported, "a store in memory cannot be opened again", ""};
+  }
+
+ private:
+  Store store_;
+};
+
+class DeviceTarget final : public RunnerTarget {
+ public:
+  explicit DeviceTarget(const RuntimeOptions& runtime) : runtime_(runtime) {}
+
+  Status format(FormatOptions options) {
+    for (std::uint32_t i = 0; i < options.profile.shards(); ++i) {
+      options.devices.push_back("dev" + std::to_string(i));
+    }
+    options.fast_directories = {directory_.path("fast")};
+    HEXAD_TRY_ASSIGN(pool_, Store::format(options, &system_));
+    return open(Access::kReadWrite);
+  }
+  Store& store() override {
+    HEXAD_ASSERT(store_.has_value());
+    return *store_;
+  }
+  bool can_reopen() const override { return true; }
+  Status reopen(Ending ending, Access access) override {
+    if (ending == Ending::kClosed) HEXAD_TRY(store_->close());
+    store_.reset();
+    return open(access);
+  }
+
+ private:
+  Status open(Access access) {
+    runtime_.access = access;
+    Result<Store> store = Store::open(pool_, runtime_, &system_);
+    if (!store.ok()) return store.error();
+    store_.emplace(std::move(store).value());
+    return {};
+  }
+
+  io::testing::TemporaryDirectory directory_;
+  io::MemorySystem system_;
+  RuntimeOptions runtime_;
+  PoolDescription pool_;
+  std::optional<Store> store_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<RunnerTarget>> make_memory_target(const MemoryStoreOptions& options,
+                                                         const RuntimeOptions& runtime) {
+  HEXAD_TRY_ASSIGN(Store store, Store::in_memory(options, runtime));
+  return std::unique_ptr<RunnerTarget>(std::make_unique<MemoryTarget>(std::move(store)));
+}
+
+Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
+                                                         const RuntimeOptions& runtime) {
+  auto target = std::make_unique<DeviceTarget>(runtime);
+  HEXAD_TRY(target->format(std::move(format)));
+  return std::unique_ptr<RunnerTarget>(std::move(target));
+}
+
+Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed) {
+  RuntimeOptions runtime;
+  if (seed % 2 == 1) runtime.memtable_size = 64_KiB;
+  compression::Policy compression;
+  if (seed % 2 == 1) compression.mode = compression::Mode::kForce;
+  if (kind == TargetKind::kMemory) {
+    MemoryStoreOptions options;
+    options.capacity = 256_MiB;
+    options.compression = compression;
+    return make_memory_target(options, runtime);
+  }
+  FormatOptions format;
+  format.device_size = 24_MiB;
+  format.log_size = 1_MiB;
+  format.compression = compression;
+  if (seed % 3 == 1) {
+    format.checksum = ChecksumType::kXxh3;
+    format.checksum_block = 4_KiB;
+  }
+  return make_device_target(std::move(format), runtime);
+}
+
+}  // namespace hexad::testing

@@ -1,0 +1,434 @@
+#include "tests/core/store_runner.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+#include "io/rng.h"
+#include "tests/core/noise.h"
+#include "tests/core/store_model.h"
+
+namespace hexad::testing {
+
+namespace {
+
+const std::string kCollections[] = {"default", "second", "\x01\xff"};
+
+const std::string& name_of(io::Rng& rng) {
+  static const std::string kNames[] = {
+      "a",    "a/",     "a/b",
+      "a/b/", "a/b/c",  "a//b",
+      "b",    "\xff",   std::string("\0", 1),
+      "c/d",  "c/d/e",  std::string(1024, 'c'),
+      "cc",   "c/d/e/", std::string(1024, 'c').replace(1023, 1, "d")};
+  return kNames[rng.below(std::size(kNames))];
+}
+
+// Makes ops, each out of a generator of its own, so that one seed gives one op.
+class OpMaker {
+ public:
+  explicit OpMaker(std::uint64_t big_one_in) : big_one_in_(big_one_in) {}
+
+  // Sizes around what the engine treats differently: inline, one block, several cells, pages.
+  std::uint64_t size(io::Rng& rng) const {
+    static const std::uint64_t kSizes[] = {0,      1,       255,     256,    257,   4095,
+                                           4096,   4097,    8192,    16384,  16385, 100000,
+                                           262144, 1048575, 1048576, 1048577};
+    if (rng.chance(1, 4)) return rng.below(5000);
+    return kSizes[rng.below(rng.chance(1, big_one_in_) ? std::size(kSizes) : 11)];
+  }
+  std::string payload(io::Rng& rng) const {
+    const std::uint64_t bytes = size(rng);
+    if (rng.chance(1, 3)) return std::string(bytes, static_cast<char>('a' + rng.below(26)));
+    return noise(bytes, rng.next());
+  }
+  void add(Transaction& t, std::uint64_t seed, const Model& model) const;
+
+ private:
+  const std::uint64_t big_one_in_;
+};
+
+void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const {
+  io::Rng rng(seed);
+  const std::string& collection = kCollections[rng.chance(3, 4) ? 0 : rng.below(3)];
+  const std::string& name = name_of(rng);
+  static const std::string kAttributes[] = {"one", "two", "three"};
+  const std::string& attribute = kAttributes[rng.below(3)];
+  const std::uint64_t offset = rng.chance(1, 2) ? rng.below(6000) : size(rng);
+  const ModelObject* object = model.find(collection, name);
+  switch (rng.below(40)) {
+    case 0:
+      return t.create_collection(collection);
+    case 1:
+      return t.remove_collection(collection);
+    case 2:
+      return t.touch(collection, name);
+    case 3:
+      return t.create(collection, name);
+    case 4:
+    case 5:
+    case 6:
+      return t.put(collection, name, payload(rng), static_cast<Hint>(rng.below(3)));
+    case 7:
+    case 8:
+    case 9:
+      return t.write(collection, name, offset, as_bytes(payload(rng)));
+    case 10:
+      // Many small ones, so that a page fills with inline extents.
+      return t.write(collection, name, rng.below(9000),
+                     as_bytes(noise(1 + rng.below(256), rng.next())));
+    case 11:
+    case 12:
+      return t.append(collection, name, as_bytes(payload(rng)));
+    case 13:
+    case 14:
+      return t.zero(collection, name, offset, size(rng));
+    case 15:
+    case 16:
+      return t.truncate(collection, name, size(rng));
+    case 17:
+    case 18:
+    case 19:
+      return t.remove(collection, name);
+    case 20:
+      return t.set_attr(collection, name, attribute, noise(rng.below(300), rng.next()));
+    case 21:
+      return t.remove_attr(collection, name, attribute);
+    case 22:
+    case 23:
+    case 24:
+      return t.rename(collection, name, kCollections[rng.below(3)], name_of(rng));
+    case 25:
+      return t.expect_absent(collection, name);
+    case 26:
+      return t.expect_exists(collection, name);
+    case 27: {
+      std::string value = noise(rng.below(3), rng.next());
+      if (object != nullptr && object->attributes.count(attribute) > 0 && rng.chance(3, 4)) {
+        value = object->attributes.at(attribute);
+      }
+      return t.expect_attr(collection, name, attribute, value);
+    }
+    case 28:
+      return t.expect_attr_absent(collection, name, attribute);
+    case 29:
+    case 30: {
+      if (object == nullptr) return t.expect_bytes(collection, name, offset, as_bytes("x"));
+      // Some of what is there, sometimes with one byte changed or one byte too many.
+      const std::uint64_t from = rng.below(object->data->size() + 1);
+      std::string bytes = object->data->substr(from, size(rng));
+      if (!bytes.empty() && rng.chance(1, 4)) bytes[rng.below(bytes.size())] ^= 1;
+      if (rng.chance(1, 8)) bytes += 'x';
+      return t.expect_bytes(collection, name, from, as_bytes(bytes));
+    }
+    case 31: {
+      Attributes attributes;
+      for (const std::string& one : kAttributes) {
+        if (rng.chance(1, 2)) attributes[one] = noise(rng.below(300), rng.next());
+      }
+      return t.set_attrs(collection, name, attributes);
+    }
+    case 32:
+      return t.remove_attrs(collection, name);
+    case 33:
+    case 34: {
+      // Mostly short ranges.
+      const std::string to = rng.chance(1, 2) ? name + "/" : rng.chance(1, 4) ? "" : name_of(rng);
+      return t.remove_range(collection, rng.chance(1, 8) ? "" : name, to.substr(0, kMaxNameSize));
+    }
+    case 35:
+    case 36:
+      return t.set_hint(collection, name, static_cast<Hint>(rng.below(1 << 10)));
+    case 37: {
+      compression::Policy policy;
+      policy.mode = static_cast<compression::Mode>(rng.below(4));
+      policy.algorithm = static_cast<compression::Algorithm>(1 + rng.below(4));
+      return t.set_policy(collection, policy);
+    }
+    case 38:
+      // Mostly none, so that not everything fails from then on.
+      if (rng.chance(2, 3)) return t.set_quota(collection, {});
+      return t.set_quota(collection, {rng.below(12), rng.chance(1, 2) ? 0 : rng.below(2'000'000)});
+    default: {
+      Lsn version = 7;
+      if (object != nullptr) version = object->version + (rng.chance(1, 4) ? 1 : 0);
+      return t.expect_version(collection, name, version);
+    }
+  }
+}
+
+// --- the run -------------------------------------------------------------------------------------
+
+class Runner {
+ public:
+  Runner(RunnerTarget& target, const RunnerOptions& options)
+      : target_(target), options_(options), maker_(options.big_one_in), rng_(options.seed) {
+    model_.collections[kDefaultCollection];
+  }
+
+  RunnerTally run() {
+    std::string why;
+    while (why.empty() && tally_.ops < options_.ops) why = step();
+    if (why.empty()) why = finish();
+    if (!why.empty()) {
+      tally_.difference = "seed " + std::to_string(options_.seed) + ", transaction " +
+                          std::to_string(tally_.transactions) + ": " + why + "\n" + last_ops_;
+    }
+    return std::move(tally_);
+  }
+
+ private:
+  std::string step();
+  std::string begin_stream();
+  Transaction make_transaction();
+  std::string commit(Transaction transaction);
+  std::string look_at_one();
+  std::string happen();
+  std::string compare_all();
+  std::string check();
+  std::string reopen();
+  std::string finish();
+  bool one_in(std::uint64_t count) { return count > 0 && rng_.chance(1, count); }
+
+  RunnerTarget& target_;
+  const RunnerOptions options_;
+  const OpMaker maker_;
+  io::Rng rng_;
+  Model model_;
+  RunnerTally tally_;
+  std::unique_ptr<ObjectWriter> writer_;
+  ModelStream written_;    // by writer_
+  std::string last_ops_;   // of the transaction before, for people
+  bool buffered_ = false;  // commits since the last durable one
+  std::vector<std::pair<std::string, std::string>> touched_;  // objects of the transaction before
+};
+
+std::string describe(const Transaction& transaction) {
+  std::string text;
+  for (const TransactionOp& op : transaction.ops()) {
+    text += std::to_string(static_cast<int>(op.kind)) + " " + printable(op.collection) + "/" +
+            printable(op.name, 16) + " " + std::to_string(op.offset) + "+" +
+            std::to_string(op.payload.size() + op.length) + "\n";
+  }
+  return text;
+}
+
+std::string text_of(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
+std::string Runner::step() {
+  if (rng_.chance(1, 20)) {
+    if (std::string why = begin_stream(); !why.empty()) return why;
+  }
+  if (std::string why = commit(make_transaction()); !why.empty()) return why;
+  if (std::string why = look_at_one(); !why.empty()) return why;
+  return happen();
+}
+
+// A writer that the next transaction publishes, or that is dropped when it does not.
+std::string Runner::begin_stream() {
+  const std::string& collection = kCollections[rng_.chance(3, 4) ? 0 : rng_.below(3)];
+  const std::string& name = name_of(rng_);
+  const auto hint = static_cast<Hint>(rng_.below(3));
+  Result<std::unique_ptr<ObjectWriter>> writer =
+      target_.store().open_writer(collection, name, hint);
+  if (model_.collections.count(collection) == 0) {
+    const bool refused = !writer.ok() && writer.error().code == ErrorCode::kNotFound;
+    return refused ? "" : "open_writer: does not say that the collection is missing";
+  }
+  if (!writer.ok()) return "open_writer: " + writer.error().to_string();
+  std::string data;
+  written_ = {};
+  for (std::uint64_t pieces = rng_.below(4); pieces > 0; --pieces) {
+    const std::string piece = maker_.payload(rng_);
+    if (const Status status = (*writer)->append(as_bytes(piece)); !status.ok()) {
+      return "append: " + text_of(status);
+    }
+    data += piece;
+  }
+  if (rng_.chance(1, 3)) {
+    written_.attributes["one"] = noise(rng_.below(300), rng_.next());
+    const Status status = (*writer)->set_attr("one", written_.attributes["one"]);
+    if (!status.ok()) return "set_attr of a writer: " + text_of(status);
+  }
+  if ((*writer)->size() != data.size()) return "size of a writer differs";
+  written_.data = std::make_shared<const std::string>(std::move(data));
+  writer_ = rng_.chance(1, 8) ? nullptr : std::move(writer).value();
+  return "";
+}
+
+// Most transactions of 20 random ops fail; ops that would fail are therefore mostly left out, by
+// trying them on a copy of the model first.
+Transaction Runner::make_transaction() {
+  Transaction t;
+  const auto publish = [&] {
+    t.publish(*writer_);
+    writer_.reset();
+    model_.streams = {{t.ops().back().staged.get(), std::move(written_)}};
+    ++tally_.streams;
+  };
+  if (writer_ != nullptr && rng_.chance(1, 2)) publish();
+  const std::uint64_t ops = 1 + rng_.below(rng_.chance(1, 3) ? 20 : 4);
+  std::optional<Model> trial;
+  if (rng_.chance(2, 3)) {
+    trial = model_;
+    if (!t.empty()) trial->apply_op(t.ops().front());
+  }
+  std::uint64_t chosen = 0;
+  for (std::uint64_t tries = 0; chosen < ops && tries < 60; ++tries) {
+    const std::uint64_t seed = rng_.next();
+    if (trial.has_value()) {
+      Transaction probe;
+      maker_.add(probe, seed, model_);
+      const TransactionOp& op = probe.ops().front();
+      if (!probe.problem().ok()) continue;
+      if (is_guard(op.kind) ? !model_.holds(op) : trial->apply_op(op).has_value()) continue;
+    }
+    maker_.add(t, seed, model_);
+    ++chosen;
+  }
+  if (writer_ != nullptr) publish();
+  return t;
+}
+
+std::string Runner::commit(Transaction transaction) {
+  last_ops_ = describe(transaction);
+  touched_.clear();
+  for (const TransactionOp& op : transaction.ops()) {
+    if (!op.name.empty()) touched_.emplace_back(op.collection, op.name);
+    if (op.kind == OpKind::kRename) touched_.emplace_back(op.other_collection, op.other);
+  }
+  tally_.ops += transaction.size();
+  ++tally_.transactions;
+  Model next = model_;
+  const std::optional<ErrorCode> expected = next.apply(transaction);
+  CommitOptions options;
+  if (rng_.chance(1, 4)) options.durability = Durability::kBuffered;
+  const Result<Lsn> lsn = target_.store().commit(std::move(transaction), options);
+  model_.streams.clear();
+  next.streams.clear();
+  if (lsn.ok()) {
+    if (expected.has_value()) {
+      return "commit went well instead of failing with " + std::string(to_string(*expected));
+    }
+    buffered_ = options.durability == Durability::kBuffered;
+    next.stamp(*lsn);
+    model_ = std::move(next);
+    return "";
+  }
+  ++tally_.failures;
+  if (expected == lsn.error().code) return "";
+  return "commit failed: " + lsn.error().to_string() + ", instead of " +
+         (expected.has_value() ? std::string(to_string(*expected)) : "going well");
+}
+
+std::string Runner::look_at_one() {
+  if (touched_.empty()) return "";
+  const auto& [collection, name] = touched_[rng_.below(touched_.size())];
+  if (name.size() > kMaxNameSize) return "";
+  return object_difference(target_.store(), model_, collection, name, rng_);
+}
+
+std::string Runner::happen() {
+  if (one_in(options_.checkpoint_one_in)) {
+    if (const Status status = target_.store().checkpoint(); !status.ok()) {
+      return "checkpoint: " + text_of(status);
+    }
+  }
+  if (one_in(options_.compare_one_in)) {
+    if (std::string why = compare_all(); !why.empty()) return why;
+  }
+  if (one_in(options_.check_one_in)) {
+    if (std::string why = check(); !why.empty()) return why;
+  }
+  return target_.can_reopen() && one_in(options_.reopen_one_in) ? reopen() : "";
+}
+
+std::string Runner::compare_all() {
+  ++tally_.compared;
+  return difference(target_.store(), model_, rng_);
+}
+
+std::string Runner::check() {
+  FsckOptions options;
+  options.deep = true;
+  const Result<FsckReport> report = target_.store().fsck(options);
+  if (!report.ok()) return "fsck: " + report.error().to_string();
+  if (report->findings.empty()) return "";
+  return "fsck finds " + report->findings.front().subject + ": " + report->findings.front().problem;
+}
+
+std::string Runner::reopen() {
+  using Ending = RunnerTarget::Ending;
+  const Ending ending = rng_.chance(1, 2) ? Ending::kClosed : Ending::kDropped;
+  const bool look = rng_.chance(1, 3);  // first for reading alone
+  if (ending == Ending::kDropped && buffered_) {
+    if (const Status status = target_.store().sync(); !status.ok()) {
+      return "sync: " + text_of(status);
+    }
+  }
+  buffered_ = false;
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    if (access == Access::kReadOnly && !look) continue;
+    // Reading alone leaves nothing to close.
+    const bool second = look && access == Access::kReadWrite;
+    const Status status = target_.reopen(second ? Ending::kDropped : ending, access);
+    ++tally_.reopened;
+    if (!status.ok()) return "opening again: " + text_of(status);
+    if (std::string why = compare_all(); !why.empty()) return "opened again: " + why;
+    if (std::string why = check(); !why.empty()) return "opened again: " + why;
+  }
+  return "";
+}
+
+std::string Runner::finish() {
+  writer_.reset();
+  if (std::string why = compare_all(); !why.empty()) return why;
+  if (std::string why = check(); !why.empty()) return why;
+  Store& store = target_.store();
+  for (const auto& [collection, objects] : model_.collections) {
+    Transaction t;
+    for (const auto& [name, object] : objects) t.remove(collection, name);
+    const Result<Lsn> lsn = store.commit(std::move(t));
+    if (!lsn.ok()) return "removing all: " + lsn.error().to_string();
+  }
+  if (const Status status = store.checkpoint(); !status.ok()) {
+    return "the last checkpoint: " + text_of(status);
+  }
+  const Result<SpaceUsage> space = store.space();
+  if (!space.ok()) return "space: " + space.error().to_string();
+  if (space->allocated != 0 || space->available != space->capacity) {
+    return "all is removed, and " + std::to_string(space->allocated) + " bytes are allocated, " +
+           std::to_string(space->available) + " of " + std::to_string(space->capacity) +
+           " available";
+  }
+  return check();
+}
+
+}  // namespace
+
+void RunnerTally::add(const RunnerTally& other) {
+  ops += other.ops;
+  transactions += other.transactions;
+  failures += other.failures;
+  streams += other.streams;
+  compared += other.compared;
+  reopened += other.reopened;
+  if (difference.empty()) difference = other.difference;
+}
+
+std::string RunnerTally::line(std::uint64_t seed) const {
+  return "runner seed=" + std::to_string(seed) + " ops=" + std::to_string(ops) +
+         " transactions=" + std::to_string(transactions) + " failures=" + std::to_string(failures) +
+         " streams=" + std::to_string(streams) + " compared=" + std::to_string(compared) +
+         " reopened=" + std::to_string(reopened) +
+         " differences=" + (difference.empty() ? "0" : "1");
+}
+
+RunnerTally run_store(RunnerTarget& target, const RunnerOptions& options) {
+  return Runner(target, options).run();
+}
+
+}  // namespace hexad::testing

@@ -1,0 +1,70 @@
+// Random transactions, streams, checkpoints and openings on a store, and the same on a model of
+// plain maps: whatever the store answers or shows that the model does not is a difference. The same
+// seed and options repeat the run.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "core/store.h"
+
+namespace hexad::testing {
+
+// A new store, empty but for the collection "default", and how to open it again.
+class RunnerTarget {
+ public:
+  enum class Ending : std::uint8_t {
+    kClosed,   // by close()
+    kDropped,  // only destroyed: the next opening recovers
+  };
+
+  virtual ~RunnerTarget() = default;
+  virtual Store& store() = 0;
+  virtual bool can_reopen() const = 0;
+  // Everything that was committed is durable.
+  virtual Status reopen(Ending ending, Access access) = 0;
+};
+
+// In memory alone, with room for 256 MiB.
+Result<std::unique_ptr<RunnerTarget>> make_memory_target(const MemoryStoreOptions& options,
+                                                         const RuntimeOptions& runtime);
+// Six devices of 24 MiB in memory, and the index in a temporary directory. `format`: all but the
+// places.
+Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
+                                                         const RuntimeOptions& runtime);
+// Options that differ from seed to seed: compression, checksums, and a memtable so small that
+// checkpoints never end.
+enum class TargetKind : std::uint8_t { kMemory, kDevice };
+Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed);
+
+struct RunnerOptions {
+  std::uint64_t seed = 1;
+  std::uint64_t ops = 1000;      // of transactions; the last one is made whole
+  std::uint64_t big_one_in = 5;  // of the sizes: up to 1 MiB, all others up to 16 KiB
+  // After one transaction in so many, by chance; 0: never.
+  std::uint64_t compare_one_in = 40;  // everything
+  std::uint64_t check_one_in = 80;    // fsck, deep
+  std::uint64_t checkpoint_one_in = 40;
+  std::uint64_t reopen_one_in = 13;  // and compare everything and check
+};
+
+struct RunnerTally {
+  std::uint64_t ops = 0;
+  std::uint64_t transactions = 0;
+  std::uint64_t failures = 0;  // transactions that were refused, as the model says
+  std::uint64_t streams = 0;   // objects written piece by piece
+  std::uint64_t compared = 0;  // times that everything was
+  std::uint64_t reopened = 0;
+  // The run ends with the first one. It names the seed, the transaction and its ops.
+  std::string difference;
+
+  void add(const RunnerTally& other);
+  // runner seed=1 ops=1000 transactions=321 failures=12 differences=0
+  std::string line(std::uint64_t seed) const;
+};
+
+// After the last op everything is compared, checked and removed, and all space has to be back.
+RunnerTally run_store(RunnerTarget& target, const RunnerOptions& options);
+
+}  // namespace hexad::testing
