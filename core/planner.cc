@@ -334,12 +334,14 @@ class Planner {
   Status omap_put(const TransactionOp& op, std::string_view key, const PreparedOp& prepared) {
     HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
     ObjectRecord& record = object->current->record;
-    if (record.omap == 0 && key.empty() && op.payload.empty()) return {};
+    const bool takes_away = key.empty() && op.payload.empty();
+    if (record.omap == 0 && takes_away) return {};
     if (record.omap == 0) record.omap = context_.new_body();
-    object->current->changed = true;
     HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(record.omap, key));
+    if (entry->current == nullptr && takes_away) return {};
+    object->current->changed = true;
     entry->current.reset();
-    if (key.empty() && op.payload.empty()) return {};
+    if (takes_away) return {};
     entry->current = std::make_shared<Content>();
     entry->current->all_pages = true;
     entry->current->changed = true;

@@ -29,6 +29,9 @@ bool guard_holds(const TransactionOp& op, const ModelObject* object) {
     case OpKind::kExpectBytes:
       return object->data->size() >= op.offset + payload.size() &&
              object->data->compare(op.offset, payload.size(), payload) == 0;
+    case OpKind::kExpectOmap:
+    case OpKind::kExpectOmapAbsent:
+      return omap_guard_holds(op, object->omap);
     default:
       return true;
   }
@@ -132,6 +135,12 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
     object.changed = true;
     return object;
   };
+  if (is_omap_op(op.kind)) {
+    if (!exists && op.kind == OpKind::kOmapClear) return std::nullopt;
+    if (!exists) return ErrorCode::kNotFound;
+    if (apply_omap_op(op, found->second.omap)) found->second.changed = true;
+    return std::nullopt;
+  }
   switch (op.kind) {
     case OpKind::kTouch:
       if (!exists) writable();
@@ -383,6 +392,9 @@ std::string present_difference(Store& store, const std::string& collection, cons
     }
   }
   if (std::string why = extents_difference(store, collection, name, data, range); !why.empty()) {
+    return why;
+  }
+  if (std::string why = omap_difference(store, collection, name, object.omap, rng); !why.empty()) {
     return why;
   }
   if (rng.chance(1, 4)) {

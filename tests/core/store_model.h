@@ -11,6 +11,7 @@
 #include "core/store.h"
 #include "core/transaction.h"
 #include "io/rng.h"
+#include "tests/core/omap_model.h"
 
 namespace hexad::testing {
 
@@ -19,6 +20,7 @@ struct ModelObject {
   Attributes attributes;
   Lsn version = 0;
   Hint hint = Hint::kNone;
+  ModelOmapRef omap;
   bool changed = false;  // by the transaction that is being applied
 };
 

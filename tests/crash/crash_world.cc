@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "core/format.h"
 #include "io/rng.h"
+#include "tests/core/omap_model.h"
 #include "tests/kv/lmdb_recorder.h"
 
 namespace hexad::testing {
@@ -76,6 +77,8 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     case 1:
       t.write(kDefaultCollection, a, 300, as_bytes(bytes_of(seed, 2500)));
       t.set_attr(kDefaultCollection, a, "version", std::to_string(index));
+      t.omap_set(kDefaultCollection, a, "inline", bytes_of(seed, 20));
+      t.omap_set(kDefaultCollection, a, "large", bytes_of(seed, 5000));
       break;
     case 2:
       t.put(kDefaultCollection, b, bytes_of(seed, 6000));
@@ -96,6 +99,7 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     case 5:
       t.remove(kDefaultCollection, b);
       t.set_attr(kDefaultCollection, moved, "kept", "yes");
+      t.omap_set(kDefaultCollection, moved, "large", bytes_of(seed, 600));
       t.remove_collection(album, Contents::kRemoved);
       break;
     case 6:
@@ -306,6 +310,7 @@ std::optional<std::string> CrashWorld::compare(Store& store, const Model& model,
   if (collections->size() != model.collections.size()) {
     return std::to_string(collections->size()) + " collections at LSN " + std::to_string(last);
   }
+  io::Rng rng(last);
   for (const auto& [collection, objects] : model.collections) {
     const Result<ListPage> page = store.list(collection);
     if (!page.ok()) return page.error().to_string();
@@ -323,6 +328,8 @@ std::optional<std::string> CrashWorld::compare(Store& store, const Model& model,
       if (as_text(*data) != *object.data) return subject + ": data";
       const Result<Attributes> attributes = store.attributes(collection, name);
       if (!attributes.ok() || *attributes != object.attributes) return subject + ": attributes";
+      const std::string omap = omap_difference(store, collection, name, object.omap, rng);
+      if (!omap.empty()) return subject + ": " + omap;
     }
   }
   return std::nullopt;
