@@ -90,7 +90,7 @@ class Buckets(PoolTest):
         self.assertEqual(self.usage(b"caf\xe9")["name_b64"], name)
         self.put(b"caf\xe9", "x", b"x")
         answer = self.fails(1, "bucket", "rm", self.pool, b"caf\xe9")
-        self.assertIn("--collection $'caf\\xe9' --all", answer.error)
+        self.assertIn("bucket rm %s $'caf\\xe9' --recursive" % self.pool, answer.error)
         self.assertIn(b"caf\xe9\0", self.ok("bucket", "ls", self.pool, "-0").raw)
         self.ok("rm", self.pool, "--collection", b"caf\xe9", "--all")
         self.ok("bucket", "rm", self.pool, b"caf\xe9")
@@ -105,13 +105,17 @@ class Buckets(PoolTest):
             objects = "1 object" if count == 1 else f"{count} objects"
             self.assertIn(f"still holds {objects} ({count * 100} B)", error["message"])
         # The hint is a command that works.
-        self.assertTrue(error["hint"].startswith("Empty it first: hexad rm "), error["hint"])
+        self.assertTrue(error["hint"].startswith("To remove them, too: hexad "), error["hint"])
         words = shlex.split(error["hint"].split(": ", 1)[1])
         self.assertEqual(words[0], "hexad")
-        self.assertEqual(self.ok(*words[1:], "--json").json["removed"], 3)
-        self.assertEqual(self.ok("bucket", "rm", self.pool, "full of it", "--json").json,
-                         {"name": "full of it"})
-        self.fails(1, "bucket", "rm", self.pool, "full of it")
+        self.assertEqual(self.ok(*words[1:], "--json").json,
+                         {"name": "full of it", "objects": 3, "bytes": 300})
+        self.fails(1, "bucket", "rm", self.pool, "full of it", "--recursive")
+        # A new one of the name has none of them.
+        self.make("full of it")
+        self.assertEqual(self.ok("ls", self.pool, "--collection", "full of it").text, "")
+        self.assertEqual(self.ok("bucket", "rm", self.pool, "full of it", "--recursive").text,
+                         "removed collection full of it\n")
 
     def test_ls_counts_exactly(self):
         self.make("ls/a")

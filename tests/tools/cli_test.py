@@ -260,7 +260,7 @@ class Buckets(PoolTest):
         self.fails(1, "cat", self.pool, "x")
         self.assertEqual(self.ok("cat", self.pool, "x", "--collection", "logs").raw, b"in logs")
         answer = self.fails(1, "bucket", "rm", self.pool, "logs")
-        self.assertIn("--all", answer.error)
+        self.assertIn("--recursive", answer.error)
         self.ok("mv", self.pool, "--collection", "logs", "x", "y", "--to-collection", "default")
         self.assertEqual(self.ok("cat", self.pool, "y").raw, b"in logs")
         self.ok("put", self.pool, "z", "-", "--collection", "logs", stdin=b"z")

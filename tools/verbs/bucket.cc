@@ -77,6 +77,7 @@ class BucketRm final : public Verb {
  public:
   void declare(Arguments& arguments) override {
     arguments.positional("BUCKET", bucket_, "Name of the collection");
+    arguments.flag("--recursive", recursive_, "With all its objects");
   }
 
   Result<int> run(Session& session) override {
@@ -87,8 +88,10 @@ class BucketRm final : public Verb {
 
  private:
   Result<int> remove(Session& session, Store& store) {
+    HEXAD_TRY_ASSIGN(const CollectionInfo held, store.collection(bucket_));
     Transaction transaction;
-    transaction.remove_collection(bucket_);
+    transaction.remove_collection(bucket_,
+                                  recursive_ ? Contents::kRemoved : Contents::kMustBeEmpty);
     const Result<Lsn> committed = store.commit(std::move(transaction));
     if (!committed.ok()) {
       const Error& error = committed.error();
@@ -97,9 +100,15 @@ class BucketRm final : public Verb {
     if (session.out().json()) {
       Json result;
       set_name(result, "name", bucket_);
+      result["objects"] = held.objects;
+      result["bytes"] = held.bytes;
       session.out().object(result);
     }
-    session.out().note(fmt::format("removed collection {}", shown_name(session.out(), bucket_)));
+    session.out().note(fmt::format(
+        "removed collection {}{}", shown_name(session.out(), bucket_),
+        held.objects == 0 ? ""
+                          : fmt::format(" with {} object{} ({})", held.objects,
+                                        held.objects == 1 ? "" : "s", format_size(held.bytes))));
     return kExitOk;
   }
 
@@ -111,12 +120,13 @@ class BucketRm final : public Verb {
           fmt::format("collection {} still holds {} object{} ({})", display_name(bucket_),
                       info->objects, info->objects == 1 ? "" : "s", format_size(info->bytes));
     }
-    error.hint = fmt::format("Empty it first: hexad rm {} --collection {} --all",
+    error.hint = fmt::format("To remove them, too: hexad bucket rm {} {} --recursive",
                              session.pool().word(), shell_word(bucket_));
     return error;
   }
 
   std::string bucket_;
+  bool recursive_ = false;
 };
 
 class BucketLs final : public Verb {

@@ -133,6 +133,7 @@ class BucketStat final : public Verb {
       object["bytes"] = usage.bytes;
       object["stored"] = usage.stored;
       object["extents"] = usage.extents;
+      object["omap_entries"] = usage.omap_entries;
       object["compressed_original"] = usage.compressed_original;
       object["compressed"] = usage.compressed;
       out.object(object);
@@ -143,6 +144,9 @@ class BucketStat final : public Verb {
     text += line("bytes", with_unit(usage.bytes));
     text += line("stored", with_unit(usage.stored));
     text += line("extents", fmt::format("{}", usage.extents));
+    if (usage.omap_entries > 0) {
+      text += line("omap entries", fmt::format("{}", usage.omap_entries));
+    }
     if (usage.compressed_original > 0) {
       text += line("compressed original", with_unit(usage.compressed_original));
       text += line("compressed", with_unit(usage.compressed));

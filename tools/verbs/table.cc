@@ -43,7 +43,7 @@ constexpr std::array kVerbs = {
               "hexad bucket create /pool logs --compression aggressive --quota-bytes 100GiB",
               make_bucket_create},
     VerbEntry{"bucket rm", PoolUse::kRequired, "Remove an empty collection",
-              "hexad bucket rm /pool logs", make_bucket_rm},
+              "hexad bucket rm /pool logs --recursive", make_bucket_rm},
     VerbEntry{"bucket ls", PoolUse::kRequired, "List the collections", "hexad bucket ls /pool",
               make_bucket_ls},
     VerbEntry{"bucket policy", PoolUse::kRequired,
