@@ -277,7 +277,8 @@ class Buckets(PoolTest):
                    for name in ("text", "noise", "streamed", "empty")]
         usage = self.usage("added")
         self.assertEqual(set(usage), {"name", "id", "objects", "bytes", "stored", "extents",
-                                      "compressed_original", "compressed"})
+                                      "omap_entries", "compressed_original", "compressed"})
+        self.assertEqual(usage["omap_entries"], 0)
         self.assertEqual(usage["objects"], 4)
         self.assertEqual(usage["bytes"], len(TEXT) * 61 + len(noise))
         self.assertEqual(usage["stored"], sum(found["stored"] for found in objects))
