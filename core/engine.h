@@ -183,8 +183,10 @@ class Engine : public PlanSource {
   // engine_commit.cc
   struct Attempt;
   Result<PreparedOps> prepare(const Transaction& transaction);
+  // Of the collections of one transaction, as they are met.
+  using Policies = std::map<std::string_view, compression::Policy>;
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                    bool never_inline, PreparedOps& prepared);
+                    bool never_inline, Policies& policies, PreparedOps& prepared);
   enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);

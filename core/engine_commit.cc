@@ -66,13 +66,18 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 }
 
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                          bool never_inline, PreparedOps& prepared) {
+                          bool never_inline, Policies& policies, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
   if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
     return {};
   }
-  HEXAD_TRY_ASSIGN(const compression::Policy policy, policy_of(op.collection));
+  auto known = policies.find(op.collection);
+  if (known == policies.end()) {
+    HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
+    known = policies.emplace(op.collection, looked_up).first;
+  }
+  const compression::Policy& policy = known->second;
   const std::optional<Hint> told = prepared[index].told;
   Hint hint = op.hint;
   if (hint == Hint::kNone && told.has_value()) {
@@ -89,6 +94,7 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
 Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
   tell_hints(transaction, prepared);
+  Policies policies;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
     if (!needs_preparing(op)) continue;
@@ -98,7 +104,7 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
       HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
       if (summary.has_value()) base = summary->size;
     }
-    HEXAD_TRY(prepare_op(transaction, i, base, false, prepared));
+    HEXAD_TRY(prepare_op(transaction, i, base, false, policies, prepared));
   }
   return prepared;
 }
@@ -325,8 +331,10 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
       }
     } else if (attempt.redo) {
+      Policies policies;
       for (const Redo& redo : attempt.redo_ops) {
-        HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.never_inline, prepared));
+        HEXAD_TRY(
+            prepare_op(transaction, redo.op, redo.base, redo.never_inline, policies, prepared));
       }
     } else {
       HEXAD_TRY(make_room(attempt));

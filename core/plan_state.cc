@@ -138,12 +138,16 @@ Result<Slot*> PlanState::existing_object(const TransactionOp& op) {
 
 Result<Content*> PlanState::writable(const TransactionOp& op) {
   HEXAD_TRY_ASSIGN(Slot * slot, object(op.collection, op.name));
-  if (slot->current == nullptr) {
-    slot->current = std::make_shared<Content>();
-    slot->current->all_pages = true;
+  return writable(*slot);
+}
+
+Content* PlanState::writable(Slot& slot) {
+  if (slot.current == nullptr) {
+    slot.current = std::make_shared<Content>();
+    slot.current->all_pages = true;
   }
-  slot->current->changed = true;
-  return slot->current.get();
+  slot.current->changed = true;
+  return slot.current.get();
 }
 
 Result<Page*> PlanState::page(Content& content, std::uint32_t index) {

@@ -63,6 +63,7 @@ class PlanState {
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
   // The content to change, made when the object is missing.
   Result<Content*> writable(const TransactionOp& op);
+  static Content* writable(Slot& slot);
   // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
   // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
   // when ops have touched some.

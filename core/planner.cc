@@ -175,17 +175,19 @@ class Planner {
   }
 
   Status writable_only(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
-    if (slot->current != nullptr) return {};  // touch never changes an existing object
-    return state_.writable(op).status();
+    HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
+    // touch never changes an existing object
+    if (slot->current == nullptr) PlanState::writable(*slot);
+    return {};
   }
 
   Status create(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
+    HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
     if (slot->current != nullptr) {
       return Error{ErrorCode::kAlreadyExists, object_text(op) + " exists already", ""};
     }
-    return state_.writable(op).status();
+    PlanState::writable(*slot);
+    return {};
   }
 
   Status put(const TransactionOp& op, const PreparedOp& prepared) {
@@ -246,7 +248,7 @@ class Planner {
   Status truncate(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
     if (slot->current == nullptr || slot->current->record.size == op.offset) return {};
-    HEXAD_TRY_ASSIGN(Content * content, state_.writable(op));
+    Content* content = PlanState::writable(*slot);
     if (op.offset == 0) {
       HEXAD_TRY_ASSIGN(content, emptied(op));
     } else if (op.offset < content->record.size) {
@@ -425,8 +427,8 @@ class Planner {
 
   // The content to fill anew. What has many pages is given up as a whole, without a look at them.
   Result<Content*> emptied(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(Content * content, state_.writable(op));
     HEXAD_TRY_ASSIGN(Slot * slot, state_.object(op.collection, op.name));
+    Content* content = PlanState::writable(*slot);
     const bool untouched = slot->current == slot->original;
     if (!untouched || content->stored_body == 0 || content->record.size <= kDoomedSize) {
       HEXAD_TRY(drop_data(*content, 0));
