@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "core/format.h"
 #include "core/opening.h"
+#include "core/record.h"
 #include "io/memory_system.h"
 #include "kv/memory_index.h"
 
@@ -23,11 +24,19 @@ FormatOptions memory_format(const MemoryStoreOptions& options) {
   }
   format.log_size =
       round_up(std::clamp<std::uint64_t>(options.capacity / 32, 16_MiB, 256_MiB), format.min_alloc);
+  // A slab has room for several whole cells of a page behind the unit of its header, so that little
+  // is left over at its end.
+  constexpr std::uint64_t kLeastPages = 8;
   const std::uint64_t cells = options.capacity / options.profile.k + 1;  // bytes per device
-  const std::uint64_t slab_units = alloc::default_slab_units(cells, format.min_alloc);
+  const std::uint64_t page_units =
+      divide_up(divide_up(kPageSpan, std::uint64_t{options.profile.k}), format.min_alloc);
+  const std::uint64_t slab_units =
+      std::clamp<std::uint64_t>(alloc::default_slab_units(cells, format.min_alloc),
+                                1 + kLeastPages * page_units, alloc::kMaxSlabUnits);
   format.slab_size = slab_units * format.min_alloc;
-  // The first unit of a slab is its header. One zone more, for what the store moves about itself.
-  const std::uint64_t slabs = cells / ((slab_units - 1) * format.min_alloc) + 2;
+  // Some zones more, for what the store moves about itself.
+  const std::uint64_t pages_per_slab = (slab_units - 1) / page_units;
+  const std::uint64_t slabs = divide_up(divide_up(options.capacity, kPageSpan), pages_per_slab) + 2;
   format.device_size =
       round_up(alloc::kHeaderSize, format.min_alloc) + format.log_size + slabs * format.slab_size;
   return format;

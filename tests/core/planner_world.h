@@ -127,7 +127,7 @@ struct PlannerWorld {
       source.map.erase(image.key);
       if (image.value.has_value()) source.map[image.key] = *image.value;
     }
-    for (const BodyId body : plan.doomed) drop(body);
+    for (const BodyId body : plan.doomed.bodies) drop(body);
   }
   void apply(const LogRecord& record) {
     for (const alloc::Extent& extent : record.freed) {

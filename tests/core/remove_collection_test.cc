@@ -21,9 +21,9 @@ void fill(Store& store) {
   create.create_collection(kPhotos);
   create.put(kDefaultCollection, "stays", noise(70'000, 1));
   REQUIRE(commit(store, std::move(create)).ok());
-  for (int i = 0; i < kMany; i += 500) {
+  for (int i = 0; i < kMany; i += 100) {
     Transaction t;
-    for (int j = i; j < i + 500; ++j) t.put(kPhotos, "n" + std::to_string(j), noise(j % 700, 1));
+    for (int j = i; j < i + 100; ++j) t.put(kPhotos, "n" + std::to_string(j), noise(j % 700, 1));
     REQUIRE(commit(store, std::move(t)).ok());
   }
   Transaction large;
@@ -100,10 +100,12 @@ TEST_CASE("remove_collection: what a crash leaves of the objects the next openin
     REQUIRE(code_of(store.get(kPhotos, "n7")) == ErrorCode::kNotFound);
     REQUIRE(deep_findings(store) == "");
   }
-  Store store = fixture.open();
-  wait_for_objects(store, 1);
-  REQUIRE(deep_findings(store) == "");
-  REQUIRE(store.close().ok());
+  {
+    Store store = fixture.open();
+    wait_for_objects(store, 1);
+    REQUIRE(deep_findings(store) == "");
+    REQUIRE(store.close().ok());
+  }
   Store reopened = fixture.open();
   REQUIRE(reopened.space()->objects == 1);
   REQUIRE(reopened.space()->stored == 70'000);

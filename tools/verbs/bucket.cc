@@ -88,7 +88,8 @@ class BucketRm final : public Verb {
 
  private:
   Result<int> remove(Session& session, Store& store) {
-    HEXAD_TRY_ASSIGN(const CollectionInfo held, store.collection(bucket_));
+    // When it cannot be looked at, neither can it be removed: that error says why.
+    const Result<CollectionInfo> held = store.collection(bucket_);
     Transaction transaction;
     transaction.remove_collection(bucket_,
                                   recursive_ ? Contents::kRemoved : Contents::kMustBeEmpty);
@@ -100,15 +101,15 @@ class BucketRm final : public Verb {
     if (session.out().json()) {
       Json result;
       set_name(result, "name", bucket_);
-      result["objects"] = held.objects;
-      result["bytes"] = held.bytes;
+      result["objects"] = held->objects;
+      result["bytes"] = held->bytes;
       session.out().object(result);
     }
     session.out().note(fmt::format(
         "removed collection {}{}", shown_name(session.out(), bucket_),
-        held.objects == 0 ? ""
-                          : fmt::format(" with {} object{} ({})", held.objects,
-                                        held.objects == 1 ? "" : "s", format_size(held.bytes))));
+        held->objects == 0 ? ""
+                           : fmt::format(" with {} object{} ({})", held->objects,
+                                         held->objects == 1 ? "" : "s", format_size(held->bytes))));
     return kExitOk;
   }
 
