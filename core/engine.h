@@ -96,6 +96,8 @@ class Engine : public PlanSource {
 
   // --- reads (engine_read.cc) ---
   Result<ReadState> read_state();
+  // Keeps what is visible now, and everything newer, from being reclaimed or forgotten.
+  ReadPins::Pin pin_visible();
   Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
                                    std::string_view name);
   Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);

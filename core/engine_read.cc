@@ -32,9 +32,13 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
 
 }  // namespace
 
+ReadPins::Pin Engine::pin_visible() {
+  return pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
+}
+
 Result<ReadState> Engine::read_state() {
   ReadState state;
-  state.pin = pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
+  state.pin = pin_visible();
   HEXAD_TRY_ASSIGN(state.view, parts_.metadata->view(state.pin.lsn()));
   return state;
 }

@@ -9,6 +9,9 @@
 //       record with the blob, and may see it, finds it
 //   Y2  a place, once known, stays; the bytes in memory go away with that
 //   Y3  payload_bytes() and packing_bytes() are sums over payloads that are neither placed nor dead
+//   Y4  whoever plans a transaction reads states, too, newer than the visible one: it holds a pin
+//       from before it reads until its deaths are noted here, so that a checkpoint which ends
+//       meanwhile forgets nothing that a record it has read still names
 //
 // Any thread. A leaf: no other lock is taken under its own.
 #pragma once

@@ -426,7 +426,9 @@ std::string Runner::finish() {
   }
   // What is large, and omaps, the background takes back.
   Result<SpaceUsage> space = store.space();
-  for (int i = 0; i < 10'000 && space.ok() && space->available != space->capacity; ++i) {
+  for (int i = 0;
+       i < 10'000 && space.ok() && (space->available != space->capacity || space->allocated != 0);
+       ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     space = store.space();
   }
