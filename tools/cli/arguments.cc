@@ -49,7 +49,8 @@ struct Arguments::Impl {
   CLI::Option* add_one(const std::string& names,
                        std::function<Status(const std::string& word)> take,
                        const std::string& help) {
-    const auto take_only = [this, names, take = std::move(take)](const CLI::results_t& words) {
+    const CLI::callback_t take_only = [this, names,
+                                       take = std::move(take)](const CLI::results_t& words) {
       const Status status = words.size() == 1 ? take(unshield(words[0])) : given_twice(names);
       if (!status.ok() && !bad_value.has_value()) bad_value = status.error();
       return true;
@@ -61,7 +62,7 @@ struct Arguments::Impl {
 
   CLI::Option* add_all(const std::string& names, std::vector<std::string>& into,
                        const std::string& help) {
-    const auto take = [&into](const CLI::results_t& words) {
+    const CLI::callback_t take = [&into](const CLI::results_t& words) {
       unshield_into(words, into);
       return true;
     };
