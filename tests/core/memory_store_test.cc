@@ -218,14 +218,21 @@ TEST_CASE("memory_store: what it has room for can be written, and when it is ful
   REQUIRE(findings(store) == "");
 }
 
+// What ThreadSanitizer remembers of memory is resident, too, also of such that is only mapped.
+#if defined(__SANITIZE_THREAD__)
+constexpr bool kResidentIsOurs = false;
+#else
+constexpr bool kResidentIsOurs = true;
+#endif
+
 TEST_CASE("memory_store: a large one takes little until something is stored, and all comes back") {
   std::uint64_t before = process_memory().resident;
   {
     Store store = make(profile_of(4, 2, 64_GiB));
-    REQUIRE(process_memory().resident < before + 100_MiB);
+    if (kResidentIsOurs) REQUIRE(process_memory().resident < before + 100_MiB);
     REQUIRE(process_memory().address_space > 64_GiB);
     REQUIRE(put(store, "object", noise(20_MiB, 1)).ok());
-    REQUIRE(process_memory().resident < before + 300_MiB);
+    if (kResidentIsOurs) REQUIRE(process_memory().resident < before + 300_MiB);
   }
   // As often as one likes: with each of them kept, this would be nearly 2 TiB.
   before = process_memory().address_space;
