@@ -26,7 +26,7 @@ Result<CollectionSlot*> PlanState::collection(std::string_view name) {
     HEXAD_TRY_ASSIGN(slot.original, decode_collection(*value));
     slot.current = slot.original;
   }
-  return &collections_.emplace(name, std::move(slot)).first->second;
+  return &collections_.emplace(name, slot).first->second;
 }
 
 Result<CollectionId> PlanState::existing_collection(std::string_view name) {

@@ -97,8 +97,8 @@ class MemoryTree::Change {
 
  private:
   void merge(const Node* leaf, std::span<const IndexChange> changes, Node& merged) {
-    static const std::vector<EntryRef> kNone;
-    const std::vector<EntryRef>& old = leaf == nullptr ? kNone : leaf->entries;
+    static const std::vector<EntryRef> none;
+    const std::vector<EntryRef>& old = leaf == nullptr ? none : leaf->entries;
     merged.entries.reserve(old.size() + changes.size());
     auto at = old.begin();
     for (const IndexChange& change : changes) {
