@@ -3,8 +3,7 @@
 // A pack stripe carries its own checksums, in the footer of the last data cell, and that cell may
 // be the lost one. So a footer is a guess until everything agrees with it. What is accepted:
 //   J1  all k data cells have the footer's sums, and the last one ends with that footer: read so,
-//   or
-//       rebuilt so from k cells that were read
+//       or rebuilt so from k cells that were read
 //   J2  every witness, a blob that the metadata says is alive there, has its own sum in them. So a
 //       stripe that an earlier owner of the place left on some cells does not pass for this one
 //   J3  parity is the code of those data cells; parity that was read and differs is bad
