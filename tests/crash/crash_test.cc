@@ -66,13 +66,13 @@ std::uint64_t record_and_crash(const char* name, const CrashWorldOptions& option
 }
 
 TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own", "[one]") {
-  CrashWorld world({.transactions = 72});
+  CrashWorld world({.transactions = 48});
   world.run();
   CAPTURE(world.transactions(), world.checkpoints(), world.log_laps());
   REQUIRE(world.transactions() >= 40);
   REQUIRE(world.checkpoints() >= 2);
   REQUIRE(world.log_laps() >= 1);
-  REQUIRE(enumerate(world, crash_options(1, {8, 32, 2}), "crash-own-caches") >= 60'000);
+  REQUIRE(enumerate(world, crash_options(1, {8, 64, 2}), "crash-own-caches") >= 60'000);
 }
 
 TEST_CASE("crash: blocks of 4 KiB, torn whole", "[one]") {
