@@ -237,8 +237,8 @@ void measure_fresh(Bench& bench) {
   if (!bench.wants("put_4k_1_fresh")) return;
   // A new pool for each repetition: the second would not be fresh any more.
   bench.add(
-      {"put_4k_1_fresh", "the same, in a pool just made", "us, p50", Bar::none(),
-       "4k dsync write, p50"},
+      {"put_4k_1_fresh", "durable 4 KiB put, one at a time, in a pool just made", "us, p50",
+       Bar::none(), "4k dsync write, p50"},
       [&] {
         BenchPool pool(bench.plan().directory / "fresh", bench.plan().device_size, Age::kFresh);
         Puts puts(pool, 4_KiB);
