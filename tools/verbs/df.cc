@@ -40,7 +40,7 @@ std::string as_text(const SpaceUsage& space) {
   std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
   text += line("capacity", space.capacity, "user bytes that fit");
   text += line("available", space.available, "of them still free");
-  text += line("internally reserved", space.internally_reserved, "so that a full pool can delete");
+  text += line("internally reserved", space.internally_reserved, "kept back for the store itself");
   text += line("stored", space.stored, "user bytes, as their owners see them");
   text += line("allocated", space.allocated, "units they take, without parity");
   text += line("used", space.used, "on all devices, parity included");
