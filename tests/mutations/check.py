@@ -154,7 +154,7 @@ def print_table(mutations):
 
 
 def try_mutation(builder, mutation):
-    """The tests that failed, and what Bazel said."""
+    """The tests that failed, whether any could be built, and what Bazel said."""
     texts = mutation.mutated(builder.tree)
     originals = {path: (builder.tree / path).read_text() for path in texts}
     try:
@@ -170,11 +170,13 @@ def try_mutation(builder, mutation):
         if status.get(label) == "FAILED"
         or (status.get(label) == "TIMEOUT" and label in mutation.may_time_out)
     ]
-    return failed, output
+    unbuilt = "FAILED TO BUILD"
+    built = any(status.get(label, unbuilt) != unbuilt for label in mutation.targets)
+    return failed, built, output
 
 
 def run(mutations, work):
-    """How many survive; None when the tests do not even pass without a mutation."""
+    """How many survive, or cannot be tried; None when the tests do not even pass without a mutation."""
     builder = Builder(work)
     try:
         targets = sorted({label for mutation in mutations for label in mutation.targets})
@@ -186,13 +188,14 @@ def run(mutations, work):
         survivors = 0
         for mutation in mutations:
             start = time.monotonic()
-            failed, output = try_mutation(builder, mutation)
+            failed, built, output = try_mutation(builder, mutation)
             seconds = f"({time.monotonic() - start:.0f} s)"
             if failed:
                 what = f"killed by {' '.join(failed)}"
             else:
                 survivors += 1
-                what = "SURVIVED"
+                # A patch that names what is not there any more has tried nothing.
+                what = "SURVIVED" if built else "DOES NOT BUILD"
                 print(output)
             print(f"{mutation.rule} {mutation.name} {what} {seconds}", flush=True)
         return survivors
