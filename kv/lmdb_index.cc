@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <optional>
 #include <utility>
@@ -68,6 +69,7 @@ class LmdbIndex final : public Index {
   Result<Slice> apply_slice(std::span<const IndexChange> changes, const LmdbState& state);
   std::uint64_t pages_of(const IndexChange& change) const;
   Status grow();
+  int begin_read(MDB_txn*& txn) const;
   void end_reader(MDB_txn* txn);
   Result<LmdbState> read_state(MDB_txn* txn) const;
 
@@ -79,6 +81,8 @@ class LmdbIndex final : public Index {
   LmdbBounds bounds_;               // of readers; changes only while there is none
   std::uint64_t map_size_ = 0;      // bytes; the file is at least as long
   std::optional<Error> failed_;     // of apply(): no more changes
+  // LMDB's number of the newest transaction whose commit has begun.
+  std::atomic<std::size_t> committing_{0};
 
   mutable io::Mutex mutex_;  // guards what follows
   io::CondVar changed_;
@@ -209,9 +213,7 @@ Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
       idle_.pop_back();
     }
   }
-  const int code =
-      txn != nullptr ? ::mdb_txn_renew(txn) : ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
-  if (code != 0) {
+  if (const int code = begin_read(txn); code != 0) {
     if (txn != nullptr) ::mdb_txn_abort(txn);
     end_reader(nullptr);
     return lmdb_error(code, "cannot read the index " + options_.dir);
@@ -229,6 +231,21 @@ Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
     seen_ = state;
   }
   return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(*this, txn, state));
+}
+
+// Begins, or begins anew, a transaction that reads; returns LMDB's code.
+//
+// LMDB 0.9 announces the number of a snapshot and then copies its roots from one of two meta pages,
+// which take turns. Where two commits come between the two steps, the copy is of the second commit,
+// or of half of it, under the old number. The page of snapshot N is next written by the commit of
+// N + 2: as long as that has not begun after the copy, the copy is whole.
+int LmdbIndex::begin_read(MDB_txn*& txn) const {
+  for (;;) {
+    const int code =
+        txn != nullptr ? ::mdb_txn_renew(txn) : ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
+    if (code != 0 || committing_ < ::mdb_txn_id(txn) + 2) return code;
+    ::mdb_txn_reset(txn);
+  }
 }
 
 void LmdbIndex::end_reader(MDB_txn* txn) {
@@ -320,6 +337,7 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
     if (code != 0) status = lmdb_error(code, "index: cannot write the LSN marker");
   }
   if (status.ok()) {
+    committing_ = ::mdb_txn_id(txn);
     code = ::mdb_txn_commit(txn);  // frees the transaction, whatever it returns
     if (code != 0) status = lmdb_error(code, "index: cannot commit in " + options_.dir);
   } else {
@@ -380,7 +398,7 @@ Result<IndexStats> LmdbIndex::stats() {
   stats.page_size = page_size_;
   HEXAD_TRY_ASSIGN(stats.file_bytes, file_.size());
   MDB_txn* txn = nullptr;
-  if (const int code = ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn); code != 0) {
+  if (const int code = begin_read(txn); code != 0) {
     return lmdb_error(code, "cannot read the index " + options_.dir);
   }
   std::uint64_t pages = 2;
