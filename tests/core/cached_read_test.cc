@@ -195,7 +195,7 @@ TEST_CASE(
   }
 }
 
-TEST_CASE("cached reads: space that is used again shows the new bytes") {
+TEST_CASE("cached reads: space that is used again shows the new bytes", "[one-thread]") {
   StoreFixture fixture;
   RuntimeOptions options = busy_runtime();
   options.cache_size = GENERATE(std::uint64_t{0}, 1_MiB, 64_MiB);

@@ -57,7 +57,7 @@ TEST_CASE("full: the transaction that finds no space leaves nothing, everything 
   REQUIRE(deep_findings(*store) == "");
 }
 
-TEST_CASE("full: filling and emptying again and again loses no unit") {
+TEST_CASE("full: filling and emptying again and again loses no unit", "[one-thread]") {
   StoreFixture fixture;
   std::optional<Store> store = fixture.open();
   const std::uint64_t available = store->space()->available;

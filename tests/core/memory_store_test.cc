@@ -173,7 +173,7 @@ TEST_CASE("memory_store: options that make no sense are refused together") {
   REQUIRE(code_of(Store::in_memory({}, bad).status()) == ErrorCode::kInvalidArgument);
 }
 
-TEST_CASE("memory_store: every profile and size has room for its capacity") {
+TEST_CASE("memory_store: every profile and size has room for its capacity", "[one-thread]") {
   const std::pair<std::uint32_t, std::uint32_t> profiles[] = {{1, 1}, {2, 1},  {4, 2},
                                                               {8, 3}, {10, 4}, {16, 4}};
   for (const auto& [k, m] : profiles) {
@@ -218,21 +218,15 @@ TEST_CASE("memory_store: what it has room for can be written, and when it is ful
   REQUIRE(findings(store) == "");
 }
 
-// What ThreadSanitizer remembers of memory is resident, too, also of such that is only mapped.
-#if defined(__SANITIZE_THREAD__)
-constexpr bool kResidentIsOurs = false;
-#else
-constexpr bool kResidentIsOurs = true;
-#endif
-
-TEST_CASE("memory_store: a large one takes little until something is stored, and all comes back") {
+TEST_CASE("memory_store: a large one takes little until something is stored, and all comes back",
+          "[one-thread]") {
   std::uint64_t before = process_memory().resident;
   {
     Store store = make(profile_of(4, 2, 64_GiB));
-    if (kResidentIsOurs) REQUIRE(process_memory().resident < before + 100_MiB);
+    REQUIRE(process_memory().resident < before + 100_MiB);
     REQUIRE(process_memory().address_space > 64_GiB);
     REQUIRE(put(store, "object", noise(20_MiB, 1)).ok());
-    if (kResidentIsOurs) REQUIRE(process_memory().resident < before + 300_MiB);
+    REQUIRE(process_memory().resident < before + 300_MiB);
   }
   // As often as one likes: with each of them kept, this would be nearly 2 TiB.
   before = process_memory().address_space;

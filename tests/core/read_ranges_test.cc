@@ -160,7 +160,7 @@ TEST_CASE("read_ranges: all ranges are of one version, whatever is written meanw
   writer->join();
 }
 
-TEST_CASE("read_ranges: what is lost beside a range does not matter to it") {
+TEST_CASE("read_ranges: what is lost beside a range does not matter to it", "[one-thread]") {
   StoreFixture fixture;
   const std::string data = noise(1 << 20, 6);
   {

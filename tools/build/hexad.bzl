@@ -45,6 +45,9 @@ _TEST_COPTS = _WARNINGS + [
     "-DCATCH_CONFIG_FAST_COMPILE",
 ]
 
+# What a test program links is optimised as the configuration says; its own code is run once.
+_TEST_OPTIMISATION = ["-O1"]
+
 def hexad_library(name, copts = [], **kwargs):
     """A cc_library with our warnings."""
     kwargs.setdefault("visibility", ["//visibility:public"])
@@ -69,12 +72,13 @@ def hexad_test(name, deps = [], copts = [], size = "small", **kwargs):
 
     Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
     `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
-    part only), `no-asan`.
+    part only), `no-asan`. Single cases tagged `[one-thread]` are left out under
+    ThreadSanitizer.
     """
     native.cc_test(
         name = name,
         size = size,
-        copts = _TEST_COPTS + copts,
+        copts = _TEST_COPTS + _TEST_OPTIMISATION + copts,
         deps = deps + ["//third_party:catch2_main"],
         **kwargs
     )
