@@ -5,12 +5,13 @@
 
 #include "base/codec.h"
 #include "kv/index.h"
+#include "kv/run_columns.h"
 
 namespace hexad::kv {
 namespace {
 
-constexpr std::size_t kMaxHead = 2 + 2 + 5;  // bytes of the varints of an entry: two of key sizes
-constexpr std::size_t kMaxCount = 5;         // bytes of the count of entries
+constexpr std::size_t kMaxHead = 2 + 2 + 5;   // bytes of the varints of an entry: two of key sizes
+constexpr std::size_t kFormAndCount = 1 + 5;  // bytes before the first head
 
 std::size_t shared_prefix(std::string_view a, std::string_view b) {
   const std::size_t limit = std::min(a.size(), b.size());
@@ -32,7 +33,7 @@ void RunBlockBuilder::add(std::string_view key, std::optional<std::string_view> 
   rests_.append(key.substr(shared));
   if (value.has_value()) values_.append(*value);
   last_key_.assign(key);
-  ++count_;
+  sizes_.push_back(static_cast<std::uint32_t>(value.has_value() ? value->size() : 0));
 }
 
 std::size_t RunBlockBuilder::growth(std::string_view key, std::optional<std::string_view> value) {
@@ -40,24 +41,27 @@ std::size_t RunBlockBuilder::growth(std::string_view key, std::optional<std::str
 }
 
 std::size_t RunBlockBuilder::size() const {
-  return kMaxCount + heads_.size() + rests_.size() + values_.size();
+  return kFormAndCount + heads_.size() + rests_.size() + values_.size();
 }
 
-std::string RunBlockBuilder::finish() {
+std::string RunBlockBuilder::encode(RunBlockForm form) const {
   std::string bytes;
   bytes.reserve(size());
   Encoder out(bytes);
-  out.varint(count_);
+  out.u8(static_cast<std::uint8_t>(form));
+  out.varint(count());
   out.raw(heads_);
   out.raw(rests_);
-  out.raw(values_);
-  count_ = 0;
+  out.raw(form == RunBlockForm::kRows ? values_ : to_columns(values_, sizes_));
+  return bytes;
+}
+
+void RunBlockBuilder::clear() {
   heads_.clear();
   rests_.clear();
-  // What one large value took is not kept.
-  values_ = std::string();
+  values_ = std::string();  // what one large value took is not kept
+  sizes_.clear();
   last_key_.clear();
-  return bytes;
 }
 
 Result<RunBlock> RunBlock::parse(std::string bytes) {
@@ -65,6 +69,8 @@ Result<RunBlock> RunBlock::parse(std::string bytes) {
   block.bytes_ = std::move(bytes);
   if (block.bytes_.size() > ~std::uint32_t{0}) return corrupt("longer than a block can be");
   Decoder in(block.bytes_);
+  const std::uint8_t form = in.u8();
+  if (form > static_cast<std::uint8_t>(RunBlockForm::kColumns)) return corrupt("unknown form");
   const std::uint64_t count = in.count(4);  // a head and a byte of the key
   block.entries_.reserve(count);
   std::uint64_t rests = 0;   // bytes
@@ -87,6 +93,13 @@ Result<RunBlock> RunBlock::parse(std::string bytes) {
   }
   std::uint64_t rest = block.bytes_.size() - rests - values;
   std::uint64_t value = rest + rests;
+  if (form == static_cast<std::uint8_t>(RunBlockForm::kColumns)) {
+    std::vector<std::uint32_t> sizes;
+    sizes.reserve(count);
+    for (const Entry& entry : block.entries_) sizes.push_back(entry.value_size);
+    block.bytes_.replace(value, values,
+                         from_columns(std::string_view(block.bytes_).substr(value), sizes));
+  }
   std::string key;
   for (Entry& entry : block.entries_) {
     entry.rest = static_cast<std::uint32_t>(rest);

@@ -15,24 +15,31 @@
 
 namespace hexad::kv {
 
+// How the values lie in a block. On disk; never reused.
+enum class RunBlockForm : std::uint8_t {
+  kRows = 0,     // one behind the other
+  kColumns = 1,  // kv/run_columns.h
+};
+
 class RunBlockBuilder {
  public:
   // Preconditions: `key` is not empty and above the last one (U1). Nothing: a tombstone.
   void add(std::string_view key, std::optional<std::string_view> value);
-  bool empty() const { return count_ == 0; }
-  std::size_t count() const { return count_; }
+  bool empty() const { return sizes_.empty(); }
+  std::size_t count() const { return sizes_.size(); }
   const std::string& last_key() const { return last_key_; }
   // At most this many bytes longer when the entry were added.
   static std::size_t growth(std::string_view key, std::optional<std::string_view> value);
-  std::size_t size() const;  // bytes of finish(), or a few more
-  // The block's bytes; the builder is empty then.
-  std::string finish();
+  std::size_t size() const;  // bytes of encode(), or a few more
+  // The block's bytes.
+  std::string encode(RunBlockForm form) const;
+  void clear();
 
  private:
-  std::size_t count_ = 0;
-  std::string heads_;   // three varints per entry
-  std::string rests_;   // what keys do not share
-  std::string values_;  // one behind the other
+  std::string heads_;                 // three varints per entry
+  std::string rests_;                 // what keys do not share
+  std::string values_;                // one behind the other
+  std::vector<std::uint32_t> sizes_;  // of them; 0 for a tombstone
   std::string last_key_;
 };
 

@@ -9,6 +9,8 @@
 namespace hexad::kv {
 namespace {
 
+constexpr std::uint64_t kFormTrial = 16;  // blocks of data
+
 // The shortest of the keys s with last <= s < next that are a head of `next`, else `last`.
 std::string_view separator_of(std::string_view last, std::string_view next) {
   const auto differ = std::mismatch(last.begin(), last.end(), next.begin(), next.end());
@@ -76,13 +78,37 @@ Status RunWriter::add_checked(std::string_view key, std::optional<std::string_vi
 Result<RunBlockAddress> RunWriter::write(std::string raw, RunPacking packing) {
   HEXAD_TRY_ASSIGN(const StoredRunBlock block,
                    store_run_block(std::move(raw), footer_.info.bytes, packing));
+  return append(block);
+}
+
+Result<RunBlockAddress> RunWriter::append(const StoredRunBlock& block) {
   HEXAD_TRY(sink_.append(as_bytes(block.bytes)));
   footer_.info.bytes += block.bytes.size();
   return block.address;
 }
 
+// Neighbours are alike, so what form is shorter is tried now and then only.
+Result<RunBlockAddress> RunWriter::write_data() {
+  if (data_.count() == 1) return write(data_.encode(RunBlockForm::kRows), RunPacking::kCompress);
+  if (untried_ > 0) {
+    --untried_;
+    return write(data_.encode(form_), RunPacking::kCompress);
+  }
+  untried_ = kFormTrial - 1;
+  const std::uint64_t at = footer_.info.bytes;
+  HEXAD_TRY_ASSIGN(const StoredRunBlock rows,
+                   store_run_block(data_.encode(RunBlockForm::kRows), at, RunPacking::kCompress));
+  HEXAD_TRY_ASSIGN(
+      const StoredRunBlock columns,
+      store_run_block(data_.encode(RunBlockForm::kColumns), at, RunPacking::kCompress));
+  const bool by_columns = columns.bytes.size() < rows.bytes.size();
+  form_ = by_columns ? RunBlockForm::kColumns : RunBlockForm::kRows;
+  return append(by_columns ? columns : rows);
+}
+
 Status RunWriter::end_data_block(std::string_view separator) {
-  HEXAD_TRY_ASSIGN(const RunBlockAddress address, write(data_.finish(), RunPacking::kCompress));
+  HEXAD_TRY_ASSIGN(const RunBlockAddress address, write_data());
+  data_.clear();
   return add_child(0, separator, {address, std::nullopt});
 }
 
@@ -103,7 +129,9 @@ Result<RunChild> RunWriter::end_index_block(std::size_t level) {
   if (level == 0) {
     HEXAD_TRY_ASSIGN(child.filter, write(filter_.finish(), RunPacking::kPlain));
   }
-  HEXAD_TRY_ASSIGN(child.block, write(index_[level].finish(), RunPacking::kCompress));
+  HEXAD_TRY_ASSIGN(child.block,
+                   write(index_[level].encode(RunBlockForm::kRows), RunPacking::kCompress));
+  index_[level].clear();
   return child;
 }
 

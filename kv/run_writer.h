@@ -38,6 +38,8 @@ class RunWriter {
   Status add_checked(std::string_view key, std::optional<std::string_view> value);
   Result<RunInfo> finish_all();
   Result<RunBlockAddress> write(std::string raw, RunPacking packing);
+  Result<RunBlockAddress> append(const StoredRunBlock& block);
+  Result<RunBlockAddress> write_data();
   Status end_data_block(std::string_view separator);
   Status add_child(std::size_t level, std::string_view separator, const RunChild& child);
   Result<RunChild> end_index_block(std::size_t level);
@@ -47,8 +49,10 @@ class RunWriter {
   std::optional<Error> failed_;
   std::string last_key_;
   RunBlockBuilder data_;
-  RunFilterBuilder filter_;             // of the open leaf, the open data block included
-  std::vector<RunBlockBuilder> index_;  // open, [0] are leaves
+  RunBlockForm form_ = RunBlockForm::kRows;  // that was shorter when both were tried
+  std::uint64_t untried_ = 0;                // blocks until both are tried again
+  RunFilterBuilder filter_;                  // of the open leaf, the open data block included
+  std::vector<RunBlockBuilder> index_;       // open, [0] are leaves
 };
 
 }  // namespace hexad::kv

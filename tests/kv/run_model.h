@@ -76,8 +76,8 @@ inline WrittenRun write_run(const RunModel& model, Lsn first_lsn = 0, Lsn last_l
   WrittenRun run;
   RunWriter writer(*run.file, run_store(), first_lsn, last_lsn);
   for (const auto& [key, value] : model) {
-    const Status status = writer.add(
-        key, value.has_value() ? std::optional<std::string_view>(*value) : std::nullopt);
+    const Status status =
+        writer.add(key, value.has_value() ? std::optional<std::string_view>(*value) : std::nullopt);
     HEXAD_ASSERT(status.ok());
   }
   Result<RunInfo> info = writer.finish();

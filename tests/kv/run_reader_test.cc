@@ -294,7 +294,7 @@ TEST_CASE("run_reader: a block at another block's place is noticed") {
   for (int i = 0; i < 64; ++i) model["k" + std::to_string(100 + i)] = random_bytes(rng, 16300);
   const WrittenRun run = write_run(model);
   // All blocks of data have one length.
-  const std::size_t length = 16300 + 4 + 1 + 2 + 3;
+  const std::size_t length = 16300 + 4 + 2 + 2 + 3;
   std::string& bytes = run.file->bytes;
   const std::string first = bytes.substr(0, length);
   const std::string second = bytes.substr(length, length);
