@@ -41,7 +41,8 @@ void for_each_place(std::size_t bytes, std::span<const std::uint32_t> sizes, Cop
 std::string to_columns(std::string_view values, std::span<const std::uint32_t> sizes) {
   std::string columns(values.size(), '\0');
   for_each_place(values.size(), sizes, [&](std::size_t from, std::size_t to, std::size_t length) {
-    values.copy(columns.data() + to, length, from);
+    columns[to] = values[from];
+    if (length > 1) values.copy(columns.data() + to, length, from);
   });
   return columns;
 }
@@ -49,7 +50,8 @@ std::string to_columns(std::string_view values, std::span<const std::uint32_t> s
 std::string from_columns(std::string_view columns, std::span<const std::uint32_t> sizes) {
   std::string values(columns.size(), '\0');
   for_each_place(columns.size(), sizes, [&](std::size_t to, std::size_t from, std::size_t length) {
-    columns.copy(values.data() + to, length, from);
+    values[to] = columns[from];
+    if (length > 1) columns.copy(values.data() + to, length, from);
   });
   return values;
 }

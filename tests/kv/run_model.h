@@ -116,6 +116,19 @@ inline RunModel random_run(io::Rng& rng, std::size_t count) {
   return model;
 }
 
+// A large index of several levels over little data: every other block ends between two keys that
+// differ in their last byte only, and shares nothing with those further away.
+inline RunModel deep_run() {
+  io::Rng rng(10);
+  RunModel model;
+  for (int i = 0; i < 1500; ++i) {
+    const std::string key = random_bytes(rng, 3900);
+    model[key + 'a'] = std::string(9000, static_cast<char>('a' + i % 7));
+    model[key + 'b'] = std::string(9000, static_cast<char>('a' + i % 7));
+  }
+  return model;
+}
+
 inline std::string random_probe(io::Rng& rng, const RunModel& model) {
   if (model.empty() || rng.chance(1, 3)) return adversarial_key(rng);
   std::string key = std::next(model.begin(), rng.below(model.size()))->first;
