@@ -7,15 +7,13 @@
 // more than `max_runs`, those neighbours for which that mean is highest. Sizes may be in any order.
 //
 //   runs after planning    at most max_runs
-//   each byte is written   at most log(n) / log(g) times, beside the first: n bytes of all runs
-//   over
-//                          bytes of a checkpoint, g the lowest mean that was accepted. g >= ratio
-//                          as long as max_runs does not force a merge: log_ratio(n). With 8 runs, g
-//                          is forced below 2 only when n is in the thousands: measured 4.3 times
-//                          for 1000 equal checkpoints and 8 for 10000
-//                          (decisions/011-blocks-of-runs.md). A state that does not grow any more
-//                          loses to overwriting what it would write again: about 4 times, however
-//                          many checkpoints.
+//   each byte is written   at most log(n) / log(g) times, beside the first: n bytes of all runs over
+//                          bytes of a checkpoint, g the lowest mean that was accepted; the byte's
+//                          run grows n-fold in all. log_ratio(n) as long as max_runs forces nothing.
+//                          Simulated with 8 runs and ratio 4: at most log4(n) + 0.5 times for 1000
+//                          checkpoints of equal and of any other sizes, 8.1 times for 10000, and
+//                          about 4 times, however many, when the state does not grow any more
+//                          (doc/decisions/011-blocks-of-runs.md).
 #pragma once
 
 #include <cstddef>
