@@ -1,5 +1,6 @@
 #include "kv/run_columns.h"
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -8,7 +9,7 @@
 namespace hexad::kv {
 namespace {
 
-// Calls copy(place in the values, place in the columns, length) for all bytes.
+// Calls copy(place in the values, place in the columns) for every byte.
 template <typename Copy>
 void for_each_place(std::size_t bytes, std::span<const std::uint32_t> sizes, Copy copy) {
   struct Rest {
@@ -24,35 +25,35 @@ void for_each_place(std::size_t bytes, std::span<const std::uint32_t> sizes, Cop
   }
   HEXAD_ASSERT(value == bytes);
   std::size_t column = 0;
-  while (open.size() > 1) {
+  while (!open.empty()) {
+    // All columns up to the one in which the next value ends.
+    std::size_t columns = bytes;
+    for (const Rest& rest : open) columns = std::min(columns, rest.end - rest.at);
     std::size_t kept = 0;
-    for (Rest rest : open) {
-      copy(rest.at++, column++, 1);
+    for (std::size_t i = 0; i < open.size(); ++i) {
+      Rest rest = open[i];
+      for (std::size_t j = 0; j < columns; ++j) copy(rest.at + j, column + j * open.size() + i);
+      rest.at += columns;
       if (rest.at < rest.end) open[kept++] = rest;
     }
+    column += columns * open.size();
     open.resize(kept);
   }
-  // The longest is by itself from here on.
-  if (!open.empty()) copy(open[0].at, column, open[0].end - open[0].at);
 }
 
 }  // namespace
 
 std::string to_columns(std::string_view values, std::span<const std::uint32_t> sizes) {
   std::string columns(values.size(), '\0');
-  for_each_place(values.size(), sizes, [&](std::size_t from, std::size_t to, std::size_t length) {
-    columns[to] = values[from];
-    if (length > 1) values.copy(columns.data() + to, length, from);
-  });
+  for_each_place(values.size(), sizes,
+                 [&](std::size_t from, std::size_t to) { columns[to] = values[from]; });
   return columns;
 }
 
 std::string from_columns(std::string_view columns, std::span<const std::uint32_t> sizes) {
   std::string values(columns.size(), '\0');
-  for_each_place(columns.size(), sizes, [&](std::size_t to, std::size_t from, std::size_t length) {
-    values[to] = columns[from];
-    if (length > 1) columns.copy(values.data() + to, length, from);
-  });
+  for_each_place(columns.size(), sizes,
+                 [&](std::size_t to, std::size_t from) { values[to] = columns[from]; });
   return values;
 }
 
