@@ -7,9 +7,9 @@
 // more than `max_runs`, those neighbours for which that mean is highest. Sizes may be in any order.
 //
 //   runs after planning    at most max_runs
-//   each byte is written   at most log(n) / log(g) times, beside the first: n bytes of all runs over
-//                          bytes of a checkpoint, g the lowest mean that was accepted; the byte's
-//                          run grows n-fold in all. log_ratio(n) as long as max_runs forces nothing.
+//   each byte is written   at most log(n) / log(g) times beside the first: n bytes of all runs over
+//                          bytes of a checkpoint, g the lowest mean that was accepted, since its
+//                          run grows n-fold in all; log_ratio(n) while max_runs forces nothing.
 //                          Simulated with 8 runs and ratio 4: at most log4(n) + 0.5 times for 1000
 //                          checkpoints of equal and of any other sizes, 8.1 times for 10000, and
 //                          about 4 times, however many, when the state does not grow any more
