@@ -1,0 +1,100 @@
+// How much space a store keeps for itself, so that when users have filled it, it can still make
+// checkpoints, and with them take deletes, merge runs and close.
+//
+// One checkpoint at a time writes, beside what is there: a run, with zone images and all else that
+// it holds, and a manifest; or one merge, and a manifest. What it replaces is free again only when
+// a later log block carries a watermark that covers its root (R9). Hence the terms:
+//   2 x (run + manifest)  this checkpoint's, and what the one before replaced and is not free yet
+//   all runs there are    a merge of all of them is at most as long, and writes before it frees
+// The argument:
+//   1  A run holds what the log held since the last checkpoint, since a record is in the log before
+//      it is anywhere else and the log is trimmed by checkpoints only; and one image per zone.
+//   2  Users leave the reserve alone (Space::allocate, try_reserve). So when a checkpoint begins,
+//      all of it is free but what the last one replaced, which step 4 of that one defers, and a
+//      block that records the watermark, which an idle store writes too, brings back. What young
+//      blobs were promised is not counted as free.
+//   3  So the checkpoint finds its units. In one piece it needs few: pieces of a run are as short
+//      as one unit where there is no longer run (core/coded_file.h). The manifest is one stripe;
+//      reserve_run() units in a row are left to it by everybody else, and it takes no fewer, so
+//      that the place of the one before serves the one after next.
+//   4  A delete is a record in the log. When the log is full a checkpoint makes room, and by 3 it
+//      can. What is deleted is free after that. So is what a merge drops, and closing is a
+//      checkpoint.
+// The longer the runs get, the larger the reserve: it is computed again after every checkpoint. By
+// then the runs are as long as they are, and the reserve grows by at most twice the length of the
+// run that was just written out of it: users find less space, and nothing that was promised fails
+// but a merge of all runs at once, which may merge fewer.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "base/units.h"
+#include "core/shape.h"
+
+namespace hexad::core {
+
+struct ReserveInput {
+  std::uint64_t log_bytes = 0;       // capacity of one copy of the log
+  std::uint64_t memtable_bytes = 0;  // at which a checkpoint is asked for
+  std::uint64_t run_bytes = 0;       // of all runs there are
+  std::uint64_t runs = 0;
+  std::uint64_t zones = 0;       // there are, or may come to be while the reserve stands
+  std::uint32_t zone_units = 0;  // per slab
+};
+
+namespace reserve_internal {
+
+// Bytes of an image for every unit: its bit, and at worst a pack stripe or a deferred run of its
+// own in every one or two.
+inline constexpr std::uint64_t kImageBytesPerUnit = 8;
+// Blocks, filters, fences and the footer of a run: an eighth, and so much in any case.
+inline constexpr std::uint64_t kRunOverhead = 16 << 10;
+// Of the manifest: itself, and each run without its pieces.
+inline constexpr std::uint64_t kManifestBase = 512;
+inline constexpr std::uint64_t kManifestRun = 128;
+// Of a piece without its sums.
+inline constexpr std::uint64_t kManifestPiece = 40;
+
+}  // namespace reserve_internal
+
+// User bytes of a stripe of one unit.
+inline std::uint64_t stripe_bytes(const StoreShape& shape) { return shape.k() * shape.unit; }
+
+// The longest run that a checkpoint may write. Once the memtable is full, a checkpoint is asked for,
+// but nobody waits for it: the log is the bound, and the memtable only where it is larger.
+inline std::uint64_t longest_run_bytes(const ReserveInput& in) {
+  using namespace reserve_internal;
+  const std::uint64_t records = std::max(in.log_bytes, std::min(in.memtable_bytes, in.log_bytes));
+  const std::uint64_t images = in.zones * in.zone_units * kImageBytesPerUnit;
+  return records + images + (records + images) / 8 + kRunOverhead;
+}
+
+// The longest manifest, when all runs there are, and one more, lie in pieces of one unit.
+inline std::uint64_t longest_manifest_bytes(const ReserveInput& in, const StoreShape& shape) {
+  using namespace reserve_internal;
+  const std::uint64_t sums =
+      shape.cells() + (shape.unit > shape.record.checksum_block
+                           ? shape.k() * divide_up(shape.unit, shape.record.checksum_block)
+                           : 0);
+  const std::uint64_t pieces =
+      divide_up(in.run_bytes + longest_run_bytes(in), stripe_bytes(shape)) + in.runs + 1;
+  const std::uint64_t zone = 16 + std::uint64_t{8} * shape.cells();
+  return kManifestBase + in.zones * zone + (in.runs + 1) * kManifestRun +
+         pieces * (kManifestPiece + sums * checksum_size(shape.record.checksum));
+}
+
+// Units in a row that are left to the manifest: Space::set_reserve().
+inline std::uint32_t reserve_run(const ReserveInput& in, const StoreShape& shape) {
+  return static_cast<std::uint32_t>(
+      divide_up(longest_manifest_bytes(in, shape), stripe_bytes(shape)));
+}
+
+// Units, of k times the unit of user bytes each: Space::set_reserve().
+inline std::uint64_t reserve_units(const ReserveInput& in, const StoreShape& shape) {
+  const std::uint64_t stripe = stripe_bytes(shape);
+  return 2 * (divide_up(longest_run_bytes(in), stripe) + reserve_run(in, shape)) +
+         divide_up(in.run_bytes, stripe);
+}
+
+}  // namespace hexad::core
