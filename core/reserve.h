@@ -26,7 +26,6 @@
 // but a merge of all runs at once, which may merge fewer.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
@@ -35,9 +34,8 @@
 namespace hexad::core {
 
 struct ReserveInput {
-  std::uint64_t log_bytes = 0;       // capacity of one copy of the log
-  std::uint64_t memtable_bytes = 0;  // at which a checkpoint is asked for
-  std::uint64_t run_bytes = 0;       // of all runs there are
+  std::uint64_t log_bytes = 0;  // capacity of one copy of the log
+  std::uint64_t run_bytes = 0;  // of all runs there are
   std::uint64_t runs = 0;
   std::uint64_t zones = 0;       // there are, or may come to be while the reserve stands
   std::uint32_t zone_units = 0;  // per slab
@@ -61,13 +59,12 @@ inline constexpr std::uint64_t kManifestPiece = 40;
 // User bytes of a stripe of one unit.
 inline std::uint64_t stripe_bytes(const StoreShape& shape) { return shape.k() * shape.unit; }
 
-// The longest run that a checkpoint may write. Once the memtable is full, a checkpoint is asked for,
-// but nobody waits for it: the log is the bound, and the memtable only where it is larger.
+// The longest run that a checkpoint may write. The log is the bound, and no size of the memtable:
+// once that is full a checkpoint is asked for, but nobody waits for it.
 inline std::uint64_t longest_run_bytes(const ReserveInput& in) {
   using namespace reserve_internal;
-  const std::uint64_t records = std::max(in.log_bytes, std::min(in.memtable_bytes, in.log_bytes));
   const std::uint64_t images = in.zones * in.zone_units * kImageBytesPerUnit;
-  return records + images + (records + images) / 8 + kRunOverhead;
+  return in.log_bytes + images + (in.log_bytes + images) / 8 + kRunOverhead;
 }
 
 // The longest manifest, when all runs there are, and one more, lie in pieces of one unit.

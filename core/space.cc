@@ -235,8 +235,7 @@ bool Space::try_reserve(std::uint32_t units) {
   if (zones_.counters().free < after + zones_.reserve_units()) return false;
   // A run, not just as many units. Allocations cut free runs from their start on, or from where the
   // last one ended: twice as long as all that is reserved is always enough for one more.
-  if (units > 1 &&
-      zones_.largest_free_run() < 2 * (after + shape_.max_pack_units) + reserve_run_) {
+  if (units > 1 && zones_.largest_free_run() < 2 * (after + shape_.max_pack_units) + reserve_run_) {
     return false;
   }
   reserved_ = after;
@@ -533,8 +532,8 @@ bool Space::slabs_left() {
   return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();
 }
 
-Result<std::vector<alloc::ZoneImage>> Space::dirty_images(
-    Lsn lsn, std::span<const alloc::Extent> replaced) {
+Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
+                                                          std::span<const alloc::Extent> replaced) {
   const io::Lock lock(mutex_);
   std::vector<alloc::ZoneImage> images;
   for (const alloc::Extent& extent : replaced) {
