@@ -593,6 +593,13 @@ std::vector<alloc::ZoneId> Space::zone_ids() {
   return zones_.zone_ids();
 }
 
+std::vector<alloc::ZoneSlot> Space::slots(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(zone);
+  HEXAD_ASSERT(slots != nullptr);
+  return *slots;
+}
+
 std::vector<alloc::UnitRun> Space::live_runs(alloc::ZoneId zone) {
   const io::Lock lock(mutex_);
   return zones_.live_runs(zone);

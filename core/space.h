@@ -132,6 +132,8 @@ class Space : public StripeMap {
   bool zone_under_way();
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
+  // Precondition: the zone is there.
+  std::vector<alloc::ZoneSlot> slots(alloc::ZoneId zone);
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
   bool is_live(const alloc::Extent& extent);
