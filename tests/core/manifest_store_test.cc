@@ -28,9 +28,8 @@ struct Fixture : TableWorld {
   std::vector<MutByteView> cells(const alloc::ManifestAddress& address) {
     const std::uint64_t size = round_up(divide_up(address.length, shape.k()), shape.block);
     std::vector<MutByteView> found;
-    for (const CellPlace& place : space->locate(address.extent).value()) {
-      found.push_back(cell(place, size));
-    }
+    const std::vector<CellPlace> places = space->locate(address.extent).value();
+    for (const CellPlace& place : places) found.push_back(cell(place, size));
     return found;
   }
 
@@ -83,7 +82,7 @@ TEST_CASE("manifest_store: a manifest of any length is read back by its address 
     REQUIRE(address.slots == f.zone.slots);
     f.reopen();  // no zone is known
     for (auto* device : f.devices) device->asked.clear();
-    REQUIRE(f.store.read(address).value() == f.bytes);
+    REQUIRE((f.store.read(address).value() == f.bytes));
     std::size_t asked = 0;
     for (const auto* device : f.devices) asked += device->asked.size();
     REQUIRE(asked == f.shape.k());
@@ -103,7 +102,7 @@ TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two
           if (b != a) harm(f, address, b, second);
           const Result<std::string> found = f.store.read(address);
           REQUIRE(problem_of(found.status()) == "");
-          REQUIRE(*found == f.bytes);
+          REQUIRE((*found == f.bytes));
           heal_all(f, images);
         }
       }
@@ -120,7 +119,7 @@ TEST_CASE("manifest_store: two cells in each other's places are two bad cells") 
       CAPTURE(a, b);
       const std::vector<MutByteView> cells = f.cells(address);
       std::swap_ranges(cells[a].begin(), cells[a].end(), cells[b].begin());
-      REQUIRE(f.store.read(address).value() == f.bytes);
+      REQUIRE((f.store.read(address).value() == f.bytes));
       heal_all(f, images);
     }
   }
@@ -135,7 +134,7 @@ TEST_CASE("manifest_store: devices that are not usable are not asked") {
       for (auto* device : f.devices) device->asked.clear();
       f.members->lose(a, "told to");
       f.members->lose(b, "told to");
-      REQUIRE(f.store.read(address).value() == f.bytes);
+      REQUIRE((f.store.read(address).value() == f.bytes));
       REQUIRE(f.devices[a]->asked.empty());
       REQUIRE(f.devices[b]->asked.empty());
     }
@@ -193,7 +192,7 @@ TEST_CASE("manifest_store: it survives any m devices that do not take their cell
     }
     REQUIRE(written->failed == failing);
     for (const DeviceId id : failing) f.members->lose(id, "told to fail");
-    REQUIRE(f.store.read(written->address).value() == f.bytes);
+    REQUIRE((f.store.read(written->address).value() == f.bytes));
   }
 }
 
@@ -238,7 +237,7 @@ TEST_CASE("manifest_store: other profiles survive the loss of any m cells at ran
         roles.insert(static_cast<std::uint32_t>(f.rng.below(profile.shards())));
       }
       for (const std::uint32_t role : roles) harm(f, address, role, kHarms[f.rng.below(4)]);
-      REQUIRE(f.store.read(address).value() == f.bytes);
+      REQUIRE((f.store.read(address).value() == f.bytes));
       heal_all(f, images);
     }
   }
