@@ -20,10 +20,15 @@
 //   4  A delete is a record in the log. When the log is full a checkpoint makes room, and by 3 it
 //      can. What is deleted is free after that. So is what a merge drops, and closing is a
 //      checkpoint.
-// The longer the runs get, the larger the reserve: it is computed again after every checkpoint. By
-// then the runs are as long as they are, and the reserve grows by at most twice the length of the
-// run that was just written out of it: users find less space, and nothing that was promised fails
-// but a merge of all runs at once, which may merge fewer.
+//   5  The longer the runs get, the larger the reserve has to be, and the runs grow out of the
+//      reserve. Records whose data takes space of its own are refused when that is short (2), but
+//      those with inline data are not: so while the reserve is not whole (Space::reserve_whole)
+//      only what frees something is taken in. That leaves tombstones, at most a run of them in
+//      each checkpoint; the merge of all runs that has to follow it drops them, and finds its
+//      room: the last reserve has as much as the runs had then, and one run more than this
+//      checkpoint has used.
+// So the caller computes the reserve again after every checkpoint and merge, and where it is not
+// whole then, merges all runs before the next checkpoint.
 #pragma once
 
 #include <cstdint>

@@ -289,6 +289,12 @@ std::uint32_t Space::reserve_run() {
   return reserve_run_;
 }
 
+bool Space::reserve_whole() {
+  const io::Lock lock(mutex_);
+  const alloc::SpaceCounters& counters = zones_.counters();
+  return counters.free + counters.deferred >= reserved_ + zones_.reserve_units();
+}
+
 Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use) {
   const io::Lock lock(mutex_);
   const std::uint64_t free = zones_.counters().free;

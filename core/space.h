@@ -82,6 +82,9 @@ class Space : public StripeMap {
   void set_reserve(std::uint64_t units, std::uint32_t longest_run = 0);
   std::uint64_t reserve_units();
   std::uint32_t reserve_run();
+  // All of the reserve is there, or about to be free again. While it is not, nothing may be taken
+  // in that makes the metadata longer and takes no space of its own: core/reserve.h, 5.
+  bool reserve_whole();
   // May use the reserve, but nothing that is reserved for young blobs; a file leaves the longest
   // run to the manifest. In flight until published or abandoned. Errors: kNoSpace.
   enum class Internal : std::uint8_t { kFile, kManifest };
