@@ -213,14 +213,9 @@ std::optional<std::size_t> ZoneSet::next_fit(std::uint32_t units) {
 
 std::optional<std::size_t> ZoneSet::shortest_fit(std::uint32_t units) const {
   std::optional<std::size_t> best;
-  std::uint32_t best_units = 0;
   for (const auto& [id, index] : by_id_) {
-    const ZoneState& zone = zones_[index]->state;
-    if (zone.longest() < units) continue;
-    const std::uint32_t length = zone.shortest_free(units)->units;
-    if (best && length >= best_units) continue;
-    best = index;
-    best_units = length;
+    const std::uint32_t longest = longest_.at(index);
+    if (longest >= units && (!best || longest < longest_.at(*best))) best = index;
   }
   return best;
 }

@@ -44,8 +44,9 @@ namespace hexad::alloc {
 // kUser leaves the reserve alone. kInternal (checkpoint, cleaner) may use it: so deletes, which
 // need a checkpoint to take effect, always work.
 enum class Purpose : std::uint8_t { kUser, kInternal };
-// kNext: behind the last allocation. kShortest: from the start of the shortest free run that is
-// long enough, so that long ones stay; O(all units / 64), for when space is short.
+// kNext: behind the last allocation. kShortest: in the zone whose longest free run is the shortest
+// one that is long enough, from the start of the shortest such run there; so the longest run of all
+// stays whole if any other will do. O(zones + units of one / 64), for when space is short.
 enum class Fit : std::uint8_t { kNext, kShortest };
 
 class ZoneSet {

@@ -209,24 +209,21 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
                  "Delete objects, or add or replace devices."};
   }
   const std::uint32_t before = zones_.largest_free_run();
-  Result<alloc::Extent> extent = zones_.allocate(units);
-  if (!extent.ok()) return extent;
-  if (spoils_runs(before, reserved_, reserve_run_) && reserve_run_ > 0) {
-    zones_.abandon(*extent);
-    return Error{ErrorCode::kNoSpace,
-                 "no " + std::to_string(units) + " units besides the runs that checkpoints and " +
-                     "what is being written need",
-                 "Delete objects, or add or replace devices."};
+  for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+    HEXAD_TRY_ASSIGN(const alloc::Extent extent,
+                     zones_.allocate(units, alloc::Purpose::kUser, fit));
+    // The runs that try_reserve() has promised stay.
+    const bool breaks = reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_;
+    if (!breaks && !spoils_runs(before, reserved_, reserve_run_)) return extent;
+    zones_.abandon(extent);
   }
-  // The runs that try_reserve() has promised stay.
-  if (reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_) {
-    zones_.abandon(*extent);
-    return Error{ErrorCode::kNoSpace,
-                 "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
-                     " that belong to what is being written",
-                 "Delete objects, or add or replace devices."};
-  }
-  return extent;
+  return Error{ErrorCode::kNoSpace,
+               "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
+                   " that belong to what is being written" +
+                   (reserve_run_ == 0
+                        ? ""
+                        : " and a run of " + std::to_string(reserve_run_) + " for checkpoints"),
+               "Delete objects, or add or replace devices."};
 }
 
 bool Space::try_reserve(std::uint32_t units) {

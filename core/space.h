@@ -5,8 +5,8 @@
 //   V1  free >= reserved: what young blobs were promised is free. All but allocate_reserved() leave
 //       it; what users are given leaves the reserve, too
 //   V2  nobody makes the longest free run shorter than twice what is reserved and the longest run
-//       of the reserve together; allocate_reserved() and allocate_internal(), where the next fit
-//       would, take the start of the shortest run that is long enough
+//       of the reserve together: where the next fit would, the shortest one is taken, and where
+//       that would, only allocate_reserved() takes it, which was promised it
 //
 // Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
 #pragma once
@@ -45,6 +45,7 @@ class Space : public StripeMap {
   // becomes of the record that made it. Idempotent. Errors: as load_zone().
   Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                    std::uint32_t units);
+  std::uint32_t slab_units() const { return slab_units_; }  // of every zone; does not change
   // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
   // and all records replayed, since those may free the units for an owner before. Cells on devices
   // that are not usable count as missing, as publish_internal() had it. Idempotent.

@@ -59,18 +59,19 @@ void harm(Fixture& f, const alloc::ManifestAddress& address, std::uint32_t role,
   }
 }
 
-void heal_all(Fixture& f, const std::vector<Bytes>& images) {
-  for (std::size_t i = 0; i < images.size(); ++i) {
-    f.devices[i]->bytes = images[i];
-    f.devices[i]->fails = [](const io::IoRequest&) { return false; };
+// What the cells hold, and back to that.
+struct Cells {
+  explicit Cells(const std::vector<MutByteView>& from) : cells(from) {
+    for (const MutByteView cell : cells) copies.emplace_back(cell.begin(), cell.end());
   }
-}
+  void restore(Fixture& f) const {
+    for (std::size_t i = 0; i < cells.size(); ++i) copy_bytes(cells[i], copies[i]);
+    for (auto* device : f.devices) device->fails = [](const io::IoRequest&) { return false; };
+  }
 
-std::vector<Bytes> images_of(const Fixture& f) {
-  std::vector<Bytes> images;
-  for (const auto* device : f.devices) images.push_back(device->bytes);
-  return images;
-}
+  std::vector<MutByteView> cells;
+  std::vector<Bytes> copies;
+};
 
 TEST_CASE("manifest_store: a manifest of any length is read back by its address alone") {
   for (const std::size_t size : {1u, 511u, 2048u, 2049u, 16384u, 16385u, 700'000u}) {
@@ -92,7 +93,7 @@ TEST_CASE("manifest_store: a manifest of any length is read back by its address 
 TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two kinds") {
   Fixture f;
   const alloc::ManifestAddress address = f.write();
-  const std::vector<Bytes> images = images_of(f);
+  const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
     for (std::uint32_t b = a; b < 6; ++b) {
       for (const Harm first : kHarms) {
@@ -103,7 +104,7 @@ TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two
           const Result<std::string> found = f.store.read(address);
           REQUIRE(problem_of(found.status()) == "");
           REQUIRE((*found == f.bytes));
-          heal_all(f, images);
+          good.restore(f);
         }
       }
     }
@@ -113,14 +114,14 @@ TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two
 TEST_CASE("manifest_store: two cells in each other's places are two bad cells") {
   Fixture f;
   const alloc::ManifestAddress address = f.write();
-  const std::vector<Bytes> images = images_of(f);
+  const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
     for (std::uint32_t b = 0; b < a; ++b) {
       CAPTURE(a, b);
       const std::vector<MutByteView> cells = f.cells(address);
       std::swap_ranges(cells[a].begin(), cells[a].end(), cells[b].begin());
       REQUIRE((f.store.read(address).value() == f.bytes));
-      heal_all(f, images);
+      good.restore(f);
     }
   }
 }
@@ -144,7 +145,7 @@ TEST_CASE("manifest_store: devices that are not usable are not asked") {
 TEST_CASE("manifest_store: more than m cells gone is an error that names devices") {
   Fixture f;
   const alloc::ManifestAddress address = f.write();
-  const std::vector<Bytes> images = images_of(f);
+  const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
     for (std::uint32_t b = 0; b < a; ++b) {
       for (std::uint32_t c = 0; c < b; ++c) {
@@ -163,7 +164,7 @@ TEST_CASE("manifest_store: more than m cells gone is an error that names devices
               REQUIRE(found.error().code ==
                       (unreadable ? ErrorCode::kUnavailable : ErrorCode::kCorruption));
               REQUIRE(found.error().message.find("device") != std::string::npos);
-              heal_all(f, images);
+              good.restore(f);
             }
           }
         }
@@ -229,7 +230,7 @@ TEST_CASE("manifest_store: other profiles survive the loss of any m cells at ran
     options.profile = profile;
     Fixture f(30'000, options);
     const alloc::ManifestAddress address = f.write();
-    const std::vector<Bytes> images = images_of(f);
+    const Cells good(f.cells(address));
     for (int i = 0; i < 12; ++i) {
       CAPTURE(profile.k, profile.m, i);
       std::set<std::uint32_t> roles;
@@ -238,7 +239,7 @@ TEST_CASE("manifest_store: other profiles survive the loss of any m cells at ran
       }
       for (const std::uint32_t role : roles) harm(f, address, role, kHarms[f.rng.below(4)]);
       REQUIRE((f.store.read(address).value() == f.bytes));
-      heal_all(f, images);
+      good.restore(f);
     }
   }
 }
