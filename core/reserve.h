@@ -9,10 +9,10 @@
 // The argument:
 //   1  A run holds what the log held since the last checkpoint, since a record is in the log before
 //      it is anywhere else and the log is trimmed by checkpoints only; and one image per zone.
-//   2  Users leave the reserve alone (Space::allocate, try_reserve). So when a checkpoint begins,
-//      all of it is free but what the last one replaced, which step 4 of that one defers, and a
-//      block that records the watermark, which an idle store writes too, brings back. What young
-//      blobs were promised is not counted as free.
+//   2  Users leave the reserve alone (Space::allocate, try_reserve), and what young blobs were
+//      promised is not counted in it. So when a checkpoint begins, all of it is free but what the
+//      last one replaced. That is deferred, and comes back with the next block that records the
+//      watermark, which an idle store writes, too.
 //   3  So the checkpoint finds its units. In one piece it needs few: pieces of a run are as short
 //      as one unit where there is no longer run (core/coded_file.h). The manifest is one stripe;
 //      reserve_run() units in a row are left to it by everybody else, and it takes no fewer, so
