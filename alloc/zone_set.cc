@@ -199,7 +199,28 @@ Error ZoneSet::no_space(std::uint32_t units, std::uint64_t reserved) const {
                "Delete objects, or add or replace devices."};
 }
 
-Result<Extent> ZoneSet::allocate(std::uint32_t units, Purpose purpose) {
+// The zone whose turn it is, and has room.
+std::optional<std::size_t> ZoneSet::next_fit(std::uint32_t units) {
+  const std::size_t from = stretch_left_ == 0 ? cursor_ + 1 : cursor_;
+  std::optional<std::size_t> index = longest_.find(from, units);
+  if (!index) index = longest_.find(0, units);
+  if (!index) return index;
+  if (*index != cursor_ || stretch_left_ == 0) stretch_left_ = kStretchUnits;
+  stretch_left_ -= stretch_left_ < units ? stretch_left_ : units;
+  cursor_ = *index;
+  return index;
+}
+
+std::optional<std::size_t> ZoneSet::shortest_fit(std::uint32_t units) const {
+  std::optional<std::size_t> best;
+  for (const auto& [id, index] : by_id_) {
+    const std::uint32_t longest = longest_.at(index);
+    if (longest >= units && (!best || longest < longest_.at(*best))) best = index;
+  }
+  return best;
+}
+
+Result<Extent> ZoneSet::allocate(std::uint32_t units, Purpose purpose, Fit fit) {
   if (units == 0) {
     return Error{ErrorCode::kInvalidArgument, "an allocation of 0 units", ""};
   }
@@ -207,15 +228,11 @@ Result<Extent> ZoneSet::allocate(std::uint32_t units, Purpose purpose) {
   if (counters_.free < reserved || counters_.free - reserved < units) {
     return no_space(units, reserved);
   }
-  const std::size_t from = stretch_left_ == 0 ? cursor_ + 1 : cursor_;
-  std::optional<std::size_t> index = longest_.find(from, units);
-  if (!index) index = longest_.find(0, units);
+  const std::optional<std::size_t> index =
+      fit == Fit::kNext ? next_fit(units) : shortest_fit(units);
   if (!index) return no_space(units, reserved);
-  if (*index != cursor_ || stretch_left_ == 0) stretch_left_ = kStretchUnits;
-  stretch_left_ -= stretch_left_ < units ? stretch_left_ : units;
-  cursor_ = *index;
-  Zone& zone = *zones_[cursor_];
-  const UnitRun run = zone.state.take(units);
+  Zone& zone = *zones_[*index];
+  const UnitRun run = fit == Fit::kNext ? zone.state.take(units) : zone.state.take_shortest(units);
   refresh(zone);
   return Extent{zone.state.id(), run.unit, run.units};
 }

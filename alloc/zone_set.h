@@ -44,6 +44,10 @@ namespace hexad::alloc {
 // kUser leaves the reserve alone. kInternal (checkpoint, cleaner) may use it: so deletes, which
 // need a checkpoint to take effect, always work.
 enum class Purpose : std::uint8_t { kUser, kInternal };
+// kNext: behind the last allocation. kShortest: in the zone whose longest free run is the shortest
+// one that is long enough, from the start of the shortest such run there; so the longest run of all
+// stays whole if any other will do. O(zones + units of one / 64), for when space is short.
+enum class Fit : std::uint8_t { kNext, kShortest };
 
 class ZoneSet {
  public:
@@ -82,7 +86,8 @@ class ZoneSet {
 
   // A run of `units` contiguous units. Errors: kNoSpace (no run that long, or only in the reserve;
   // the message has the numbers), kInvalidArgument (0 units).
-  Result<Extent> allocate(std::uint32_t units, Purpose purpose = Purpose::kUser);
+  Result<Extent> allocate(std::uint32_t units, Purpose purpose = Purpose::kUser,
+                          Fit fit = Fit::kNext);
   // In flight -> free. Precondition of this and the next: `extent` is in flight, as allocate()
   // returned it; anything else is our own bug.
   void abandon(const Extent& extent);
@@ -105,7 +110,8 @@ class ZoneSet {
   Status replay_alloc(const Extent& extent, Lsn lsn);
   Status replay_free(const Extent& extent, Lsn lsn);
   // For what root and manifest name (runs, manifest, images: never in the log): live afterwards,
-  // whatever it was. Idempotent. Errors: kCorruption (outside).
+  // whatever it was; cells that an earlier owner of the units missed are not missed any more.
+  // Idempotent. Errors: kCorruption (outside, or in a pack stripe).
   Status mark_used(const Extent& extent);
 
   // --- cells that are not there (R13) ---
@@ -182,6 +188,8 @@ class ZoneSet {
   Status set_open(ZoneId zone, bool open);
   void refresh(Zone& zone);
   Error no_space(std::uint32_t units, std::uint64_t reserved) const;
+  std::optional<std::size_t> next_fit(std::uint32_t units);
+  std::optional<std::size_t> shortest_fit(std::uint32_t units) const;
 
   std::uint32_t slots_;
   std::uint64_t reserve_;

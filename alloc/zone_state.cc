@@ -131,15 +131,40 @@ bool ZoneState::is_live(UnitRun run) const {
          !overlaps(deferred_, run);
 }
 
-UnitRun ZoneState::take(std::uint32_t units) {
-  const std::optional<std::uint32_t> unit = taken_.find_free(units, cursor_);
-  HEXAD_ASSERT(unit.has_value());
-  const UnitRun run{*unit, units};
+std::optional<UnitRun> ZoneState::shortest_free(std::uint32_t units) const {
+  std::optional<UnitRun> shortest;
+  std::uint32_t from = 0;
+  const auto consider = [&](std::uint32_t end) {
+    const std::uint32_t length = end - from;
+    if (length >= units && (!shortest || length < shortest->units)) shortest = {from, length};
+  };
+  for (const UnitRun& used : taken_.used_runs()) {
+    consider(used.unit);
+    from = static_cast<std::uint32_t>(used.end());
+  }
+  consider(taken_.size());
+  return shortest;
+}
+
+UnitRun ZoneState::take_run(UnitRun run) {
   taken_.force_set(run);
   in_flight_.emplace(run.unit, run.units);
   in_flight_units_ += run.units;
+  return run;
+}
+
+UnitRun ZoneState::take(std::uint32_t units) {
+  const std::optional<std::uint32_t> unit = taken_.find_free(units, cursor_);
+  HEXAD_ASSERT(unit.has_value());
+  const UnitRun run = take_run({*unit, units});
   cursor_ = static_cast<std::uint32_t>(run.end());
   return run;
+}
+
+UnitRun ZoneState::take_shortest(std::uint32_t units) {
+  const std::optional<UnitRun> free = shortest_free(units);
+  HEXAD_ASSERT(units > 0 && free.has_value());
+  return take_run({free->unit, units});
 }
 
 void ZoneState::abandon(UnitRun run) {
@@ -252,6 +277,12 @@ Status ZoneState::mark_used(UnitRun run) {
   if (overlaps(in_flight_, run)) {
     return corrupt(name(run) + ": named as used, but just allocated");
   }
+  if (overlaps(packs_, run)) {
+    return corrupt(name(run) + ": named as used, but a pack stripe is there");
+  }
+  if (is_live(run)) return {};
+  // Those marks were of an earlier owner.
+  forget_missing(run);
   drop_deferred(run);
   taken_.force_set(run);
   dirty_ = true;

@@ -64,7 +64,10 @@ class ZoneState {
   bool has(UnitRun run) const;  // inside, not empty, without the header unit
   bool is_live(UnitRun run) const;
 
-  UnitRun take(std::uint32_t units);  // precondition: units <= longest()
+  // The shortest free run of at least `units`; nothing when there is none. O(units / 64 + runs).
+  std::optional<UnitRun> shortest_free(std::uint32_t units) const;
+  UnitRun take(std::uint32_t units);           // precondition: units <= longest()
+  UnitRun take_shortest(std::uint32_t units);  // likewise; the start of shortest_free()
   void abandon(UnitRun run);
   void publish_alloc(UnitRun run, Lsn lsn);
   Status publish_free(UnitRun run, Lsn lsn);
@@ -102,6 +105,7 @@ class ZoneState {
   template <typename Map>
   static bool overlaps(const Map& map, UnitRun run);
 
+  UnitRun take_run(UnitRun run);
   std::string name(UnitRun run) const;
   std::uint64_t deferred_in(UnitRun run) const;
   void add_deferred(UnitRun run, Lsn lsn);

@@ -51,10 +51,46 @@ Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>&
 
 Status Space::load_zone(const alloc::ZoneImage& image) {
   const io::Lock lock(mutex_);
+  const bool known = known_.contains(image.zone);
+  if (known) {
+    if (*zones_.slots(image.zone) != image.slots || zones_.zone_units(image.zone) != image.units) {
+      return Error{ErrorCode::kCorruption,
+                   "zone " + std::to_string(image.zone) +
+                       ": its image and the manifest name different slabs",
+                   "Run hexad fsck."};
+    }
+    HEXAD_TRY(zones_.remove_zone(image.zone));
+    set_taken(image.slots, false);
+    known_.erase(image.zone);
+  }
   HEXAD_TRY(check_zone(image.zone, image.slots, image.units));
   HEXAD_TRY(zones_.load_zone(image));
+  if (known) known_.insert(image.zone);
   set_taken(image.slots, true);
   next_zone_ = std::max(next_zone_, image.zone + 1);
+  return {};
+}
+
+Status Space::know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                        std::uint32_t units) {
+  const io::Lock lock(mutex_);
+  if (known_.contains(zone) && *zones_.slots(zone) == slots && zones_.zone_units(zone) == units) {
+    return {};
+  }
+  HEXAD_TRY(check_zone(zone, slots, units));
+  const Status added = add_checked({zone, units, slots});
+  if (!added.ok()) {
+    return Error{ErrorCode::kCorruption, "the manifest: " + added.error().message,
+                 "Run hexad fsck."};
+  }
+  known_.insert(zone);
+  return {};
+}
+
+Status Space::mark_used(const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY(zones_.mark_used(extent));
+  note_missing(extent);
   return {};
 }
 
@@ -84,7 +120,7 @@ Status Space::replay_zones(const LogRecord& record) {
 Status Space::drop_zones(const LogRecord& record) {
   const io::Lock lock(mutex_);
   for (const ZoneCreation& creation : record.zones) {
-    if (zones_.slots(creation.zone) == nullptr) continue;
+    if (zones_.slots(creation.zone) == nullptr || known_.contains(creation.zone)) continue;
     HEXAD_TRY(zones_.remove_zone(creation.zone));
     set_taken(creation.slots, false);
   }
@@ -161,31 +197,44 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
   const io::Lock lock(mutex_);
   const std::uint64_t free = zones_.counters().free;
-  if (free < reserved_ || free - reserved_ < units) {
+  const std::uint64_t kept = reserved_ + zones_.reserve_units();
+  if (free < kept || free - kept < units) {
+    const std::string reserve =
+        zones_.reserve_units() == 0
+            ? ""
+            : ", " + std::to_string(zones_.reserve_units()) + " for checkpoints";
     return Error{ErrorCode::kNoSpace,
                  "no " + std::to_string(units) + " units: " + std::to_string(free) + " are free, " +
-                     std::to_string(reserved_) + " of them for what is being written",
+                     std::to_string(reserved_) + " of them for what is being written" + reserve,
                  "Delete objects, or add or replace devices."};
   }
-  Result<alloc::Extent> extent = zones_.allocate(units);
-  // The runs that try_reserve() has promised stay.
-  if (extent.ok() && reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_) {
-    zones_.abandon(*extent);
-    return Error{ErrorCode::kNoSpace,
-                 "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
-                     " that belong to what is being written",
-                 "Delete objects, or add or replace devices."};
+  const std::uint32_t before = zones_.largest_free_run();
+  for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+    HEXAD_TRY_ASSIGN(const alloc::Extent extent,
+                     zones_.allocate(units, alloc::Purpose::kUser, fit));
+    // The runs that try_reserve() has promised stay.
+    const bool breaks = reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_;
+    if (!breaks && !spoils_runs(before, reserved_, reserve_run_)) return extent;
+    zones_.abandon(extent);
   }
-  return extent;
+  return Error{ErrorCode::kNoSpace,
+               "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
+                   " that belong to what is being written" +
+                   (reserve_run_ == 0
+                        ? ""
+                        : " and a run of " + std::to_string(reserve_run_) + " for checkpoints"),
+               "Delete objects, or add or replace devices."};
 }
 
 bool Space::try_reserve(std::uint32_t units) {
   const io::Lock lock(mutex_);
   const std::uint64_t after = reserved_ + units;
-  if (zones_.counters().free < after) return false;
+  if (zones_.counters().free < after + zones_.reserve_units()) return false;
   // A run, not just as many units. Allocations cut free runs from their start on, or from where the
   // last one ended: twice as long as all that is reserved is always enough for one more.
-  if (units > 1 && zones_.largest_free_run() < 2 * (after + shape_.max_pack_units)) return false;
+  if (units > 1 && zones_.largest_free_run() < 2 * (after + shape_.max_pack_units) + reserve_run_) {
+    return false;
+  }
   reserved_ = after;
   return true;
 }
@@ -208,7 +257,94 @@ std::uint64_t Space::reserved() {
 
 Result<alloc::Extent> Space::allocate_reserved(std::uint32_t units) {
   const io::Lock lock(mutex_);
-  return zones_.allocate(units);
+  const std::uint32_t before = zones_.largest_free_run();
+  Result<alloc::Extent> extent = zones_.allocate(units, alloc::Purpose::kInternal);
+  const std::uint64_t others = reserved_ - std::min<std::uint64_t>(reserved_, units);
+  if (!extent.ok() || !spoils_runs(before, others, reserve_run_)) return extent;
+  zones_.abandon(*extent);
+  return zones_.allocate(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
+}
+
+bool Space::spoils_runs(std::uint32_t before, std::uint64_t reserved, std::uint32_t run) const {
+  const std::uint32_t longest = zones_.largest_free_run();
+  return longest < before && longest < 2 * reserved + run;
+}
+
+void Space::set_reserve(std::uint64_t units, std::uint32_t longest_run) {
+  const io::Lock lock(mutex_);
+  zones_.set_reserve(units);
+  reserve_run_ = longest_run;
+}
+
+std::uint64_t Space::reserve_units() {
+  const io::Lock lock(mutex_);
+  return zones_.reserve_units();
+}
+
+std::uint32_t Space::reserve_run() {
+  const io::Lock lock(mutex_);
+  return reserve_run_;
+}
+
+bool Space::reserve_whole() {
+  const io::Lock lock(mutex_);
+  const alloc::SpaceCounters& counters = zones_.counters();
+  return counters.free + counters.deferred >= reserved_ + zones_.reserve_units();
+}
+
+Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use) {
+  const io::Lock lock(mutex_);
+  const std::uint64_t free = zones_.counters().free;
+  const std::uint32_t before = zones_.largest_free_run();
+  const std::uint32_t run = use == Internal::kFile ? reserve_run_ : 0;
+  if (free >= reserved_ && free - reserved_ >= units) {
+    for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+      HEXAD_TRY_ASSIGN(const alloc::Extent extent,
+                       zones_.allocate(units, alloc::Purpose::kInternal, fit));
+      if (!spoils_runs(before, reserved_, run)) return extent;
+      zones_.abandon(extent);
+    }
+  }
+  return Error{ErrorCode::kNoSpace,
+               "no " + std::to_string(units) + " units for metadata: " + std::to_string(free) +
+                   " are free in runs of up to " + std::to_string(before) + ", " +
+                   std::to_string(reserved_) + " of them for what is being written",
+               "Delete objects, or add or replace devices."};
+}
+
+void Space::publish_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
+  const io::Lock lock(mutex_);
+  for (const alloc::Extent& extent : extents) {
+    zones_.publish_alloc(extent, lsn);
+    note_missing(extent);
+  }
+}
+
+Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
+  const io::Lock lock(mutex_);
+  std::vector<alloc::Extent> sorted(extents.begin(), extents.end());
+  std::sort(sorted.begin(), sorted.end());
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    const bool twice =
+        i > 0 && sorted[i - 1].zone == sorted[i].zone && sorted[i - 1].end() > sorted[i].unit;
+    if (twice || !zones_.is_live(sorted[i])) {
+      return Error{ErrorCode::kCorruption,
+                   alloc::to_string(sorted[i]) + ": given up by the checkpoint at LSN " +
+                       std::to_string(lsn) + ", but not live",
+                   "Run hexad fsck."};
+    }
+  }
+  for (const alloc::Extent& extent : sorted) HEXAD_TRY(zones_.publish_free(extent, lsn));
+  return {};
+}
+
+// Cells that were not written, because their devices are not used.
+void Space::note_missing(const alloc::Extent& extent) {
+  const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (members_.usable(slots[slot].device)) continue;
+    HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
+  }
 }
 
 void Space::abandon(const alloc::Extent& extent) {
@@ -225,11 +361,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
       } else {
         zones_.publish_alloc(stripe.where, lsn);
       }
-      const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(stripe.where.zone);
-      for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-        if (members_.usable(slots[slot].device)) continue;
-        HEXAD_ASSERT(zones_.mark_missing(stripe.where, slot).ok());
-      }
+      note_missing(stripe.where);
     }
   }
   for (const alloc::Extent& extent : record.freed) {
@@ -395,7 +527,7 @@ Status Space::write_headers(const ZoneCreation& creation) {
 
 bool Space::wants_zone() {
   const io::Lock lock(mutex_);
-  return !slabs_exhausted_ && zones_.counters().free < slab_units_ / 2;
+  return !slabs_exhausted_ && zones_.counters().free < zones_.reserve_units() + slab_units_ / 2;
 }
 
 bool Space::slabs_left() {
@@ -403,9 +535,19 @@ bool Space::slabs_left() {
   return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();
 }
 
-Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn) {
+Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
+                                                          std::span<const alloc::Extent> replaced) {
   const io::Lock lock(mutex_);
   std::vector<alloc::ZoneImage> images;
+  for (const alloc::Extent& extent : replaced) {
+    if (!zones_.is_live(extent)) {
+      return Error{ErrorCode::kCorruption,
+                   alloc::to_string(extent) + ": given up by the checkpoint at LSN " +
+                       std::to_string(lsn) + ", but not live",
+                   "Run hexad fsck."};
+    }
+    unsaved_.insert(extent.zone);
+  }
   for (const alloc::ZoneId zone : zones_.dirty_zones()) {
     // Cleared now, so that what changes while the image is being written counts as dirty again;
     // kept in unsaved_, so that a failed checkpoint does not forget it.
@@ -413,7 +555,7 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn) {
     unsaved_.insert(zone);
   }
   for (const alloc::ZoneId zone : unsaved_) {
-    HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn));
+    HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn, replaced));
     images.push_back(std::move(image));
   }
   return images;
@@ -452,6 +594,13 @@ std::uint64_t Space::used_bytes(DeviceId device) {
 std::vector<alloc::ZoneId> Space::zone_ids() {
   const io::Lock lock(mutex_);
   return zones_.zone_ids();
+}
+
+std::vector<alloc::ZoneSlot> Space::slots(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(zone);
+  HEXAD_ASSERT(slots != nullptr);
+  return *slots;
 }
 
 std::vector<alloc::UnitRun> Space::live_runs(alloc::ZoneId zone) {

@@ -1,6 +1,13 @@
 // Space as the engine sees it: the allocator under a lock, zones made when they are needed, and
 // the way from an extent to places on devices.
 //
+// Invariants
+//   V1  free >= reserved: what young blobs were promised is free. All but allocate_reserved() leave
+//       it; what users are given leaves the reserve, too
+//   V2  nobody makes the longest free run shorter than twice what is reserved and the longest run
+//       of the reserve together: where the next fit would, the shortest one is taken, and where
+//       that would, only allocate_reserved() takes it, which was promised it
+//
 // Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
 #pragma once
 
@@ -8,6 +15,7 @@
 #include <cstdint>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "alloc/zone_plan.h"
@@ -30,8 +38,19 @@ class Space : public StripeMap {
         LogBlobs& log_blobs);
 
   // --- opening ---
-  // Errors: kCorruption (slabs that do not exist, of another length, or another zone's).
+  // Takes the place of a zone that is only known. Errors: kCorruption (slabs that do not exist, of
+  // another length, or another zone's; a known zone with other slabs).
   Status load_zone(const alloc::ZoneImage& image);
+  // A zone that the manifest names, before any image can be read: empty for now, and there whatever
+  // becomes of the record that made it. Idempotent. Errors: as load_zone().
+  Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                   std::uint32_t units);
+  std::uint32_t slab_units() const { return slab_units_; }  // of every zone; does not change
+  // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
+  // and all records replayed, since those may free the units for an owner before. Cells on devices
+  // that are not usable count as missing, as publish_internal() had it. Idempotent.
+  // Errors: kCorruption (no such units, or somebody else's).
+  Status mark_used(const alloc::Extent& extent);
   // Zones, allocations and frees of one record; nothing that the zone's image already has.
   // Errors: kCorruption.
   Status replay(Lsn lsn, const LogRecord& record);
@@ -44,7 +63,7 @@ class Space : public StripeMap {
   void allow_healing() { may_heal_.store(true, std::memory_order_release); }
 
   // --- allocation ---
-  // Leaves what is reserved alone. Errors: kNoSpace.
+  // Leaves what is reserved, and the reserve, alone. Errors: kNoSpace.
   Result<alloc::Extent> allocate(std::uint32_t units);
   // Sets `units` aside for a young blob, so that sealing its group, and packing what rides in the
   // log, find space: as many single units, or one run. False: too little is free for that; then the
@@ -57,6 +76,26 @@ class Space : public StripeMap {
   // By whoever has reserved at least `units` and gives them back afterwards. Errors: kNoSpace (no
   // run that long).
   Result<alloc::Extent> allocate_reserved(std::uint32_t units);
+
+  // --- what the store keeps for itself: runs and manifests ---
+  // Units that only the next function and allocate_reserved() may take, and how many of them are
+  // to be one run: core/reserve.h. None to begin with. Any thread.
+  void set_reserve(std::uint64_t units, std::uint32_t longest_run = 0);
+  std::uint64_t reserve_units();
+  std::uint32_t reserve_run();
+  // All of the reserve is there, or about to be free again. While it is not, nothing may be taken
+  // in that makes the metadata longer and takes no space of its own: core/reserve.h, 5.
+  bool reserve_whole();
+  // May use the reserve, but nothing that is reserved for young blobs; a file leaves the longest
+  // run to the manifest. In flight until published or abandoned. Errors: kNoSpace.
+  enum class Internal : std::uint8_t { kFile, kManifest };
+  Result<alloc::Extent> allocate_internal(std::uint32_t units, Internal use = Internal::kFile);
+  // In flight -> live, by the checkpoint at `lsn`, whose root is about to name them: in no log
+  // record. Cells on devices that are not usable are noted as missing.
+  void publish_internal(std::span<const alloc::Extent> extents, Lsn lsn);
+  // Live -> deferred: a root is committed, as of `lsn`, that does not name them. Errors, without
+  // effect: kCorruption (not live).
+  Status free_internal(std::span<const alloc::Extent> extents, Lsn lsn);
   void abandon(const alloc::Extent& extent);
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's.
@@ -72,16 +111,20 @@ class Space : public StripeMap {
   enum class Zeroing : std::uint8_t { kNone, kAhead };
   Result<ZoneCreation> prepare_zone(Zeroing zeroing);
   void release_zone(const ZoneCreation& creation);
-  // Less than half a zone is free in the zones there are, and another can be made. Cheap.
+  // Less than half a zone is free in the zones there are, the reserve not counted, and another can
+  // be made. Cheap.
   bool wants_zone();
   Status add_zone(const ZoneCreation& creation);
   // Whether prepare_zone() could succeed. Any thread.
   bool slabs_left();
 
   // --- checkpoints ---
-  // Images, as of `lsn`, of the zones that changed since the images that were last written;
-  // precondition: exactly the LSNs up to it have been published.
-  Result<std::vector<alloc::ZoneImage>> dirty_images(Lsn lsn);
+  // Images, as of `lsn`, of the zones that changed since the images that were last written, and of
+  // those where something lies that the checkpoint replaces: in the images `replaced` is deferred
+  // at `lsn`, here it is live until free_internal(). Precondition: exactly the LSNs up to it have
+  // been published. Errors: kCorruption (a replaced unit is not live).
+  Result<std::vector<alloc::ZoneImage>> dirty_images(Lsn lsn,
+                                                     std::span<const alloc::Extent> replaced = {});
   // The images last handed out are durable.
   void images_written();
 
@@ -93,6 +136,8 @@ class Space : public StripeMap {
   bool zone_under_way();
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
+  // Precondition: the zone is there.
+  std::vector<alloc::ZoneSlot> slots(alloc::ZoneId zone);
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
   bool is_live(const alloc::Extent& extent);
@@ -112,6 +157,9 @@ class Space : public StripeMap {
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
+  // V2, when `before` was the longest free run, with `run` of the reserve to be kept.
+  bool spoils_runs(std::uint32_t before, std::uint64_t reserved, std::uint32_t run) const;
+  void note_missing(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
   Status zero_slabs(const ZoneCreation& creation);
@@ -126,8 +174,10 @@ class Space : public StripeMap {
   alloc::ZoneSet zones_;
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   std::uint64_t reserved_ = 0;                 // units that belong to young blobs
+  std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
   std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
+  std::set<alloc::ZoneId> known_;              // named by the manifest that was opened
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;
   bool slabs_exhausted_ = false;  // the last prepare_zone() found none

@@ -379,6 +379,29 @@ TEST_CASE("zone_set: what root and manifest name is used, whatever the image sai
   CHECK(set.check_invariants().ok());
 }
 
+TEST_CASE("zone_set: the shortest fit leaves long runs, and takes from the start of one") {
+  Zones set(2, 32);
+  const Extent first = *set.allocate(4);
+  REQUIRE(set.allocate(2).ok());
+  const Extent second = *set.allocate(3);
+  REQUIRE(set.allocate(1).ok());
+  set.abandon(first);
+  set.abandon(second);
+  const auto shortest = [&](std::uint32_t units) {
+    return set.allocate(units, Purpose::kUser, Fit::kShortest);
+  };
+  CHECK(*shortest(2) == Extent{second.zone, second.unit, 2});
+  CHECK(*shortest(1) == Extent{second.zone, second.unit + 2, 1});
+  CHECK(*shortest(1) == Extent{first.zone, first.unit, 1});
+  CHECK(*shortest(3) == Extent{first.zone, first.unit + 1, 3});
+  CHECK(shortest(20)->zone == first.zone);  // the shorter of two
+  CHECK(set.largest_free_run() == 31);
+  CHECK(shortest(32).error().code == ErrorCode::kNoSpace);
+  REQUIRE(set.close_zone(1 - first.zone).ok());
+  CHECK(shortest(2).error().code == ErrorCode::kNoSpace);
+  CHECK(set.check_invariants().ok());
+}
+
 TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives up") {
   Zones set(1, 64);
   const Extent old_run = *set.allocate(8);

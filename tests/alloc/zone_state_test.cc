@@ -235,6 +235,9 @@ TEST_CASE("zone_state: units named as used are live, whatever they were, but not
   REQUIRE(code_of(zone.mark_used({3, 2})) == ErrorCode::kCorruption);
   REQUIRE(zone.mark_used({4, 2}).ok());
   REQUIRE(zone.mark_used({5, 2}).ok());  // again
+  zone.clear_dirty();
+  REQUIRE(zone.mark_used({4, 3}).ok());
+  REQUIRE_FALSE(zone.is_dirty());  // nothing new
   REQUIRE(zone.counters().live == 3);
   require_sound(zone);
 }

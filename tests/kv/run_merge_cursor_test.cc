@@ -1,0 +1,83 @@
+#include "kv/run_merge_cursor.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/kv/run_model.h"
+
+namespace hexad::kv {
+namespace {
+
+using namespace testing;
+
+TEST_CASE("run_merge_cursor: it turns round anywhere and shows the newest entry of each key") {
+  const std::uint64_t seed = 91;
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  for (const int count : {1, 2, 3, 8}) {
+    CAPTURE(count);
+    std::vector<std::shared_ptr<RunReader>> runs;
+    RunModel model;
+    for (int i = 0; i < count; ++i) {
+      const RunModel layer = random_run(rng, 1 + rng.below(200));
+      for (const auto& [key, value] : layer) model[key] = value;
+      runs.insert(runs.begin(), write_run(layer, i, i + 1).open());
+    }
+    RunMergeCursor cursor(runs);
+    auto at = model.end();
+    const auto before = [&](RunModel::iterator it) {
+      return it == model.begin() ? model.end() : std::prev(it);
+    };
+    for (int step = 0; step < 5000; ++step) {
+      const std::string probe = random_probe(rng, model);
+      Status status;
+      const std::uint64_t choice = rng.below(at == model.end() ? 4 : 12);
+      if (choice == 0) {
+        at = model.lower_bound(probe);
+        status = cursor.seek(probe);
+      } else if (choice == 1) {
+        at = before(model.lower_bound(probe));
+        status = cursor.seek_before(probe);
+      } else if (choice == 2) {
+        at = model.begin();
+        status = cursor.seek_to_first();
+      } else if (choice == 3) {
+        at = before(model.end());
+        status = cursor.seek_to_last();
+      } else if (choice < 8) {
+        ++at;
+        status = cursor.next();
+      } else {
+        at = before(at);
+        status = cursor.prev();
+      }
+      REQUIRE(status.ok());
+      REQUIRE(cursor.valid() == (at != model.end()));
+      if (!cursor.valid()) continue;
+      REQUIRE(cursor.key() == at->first);
+      REQUIRE(cursor.value() == at->second);
+    }
+  }
+}
+
+TEST_CASE("run_merge_cursor: of no runs there is nothing") {
+  RunMergeCursor cursor({});
+  REQUIRE(cursor.seek_to_first().ok());
+  REQUIRE_FALSE(cursor.valid());
+  REQUIRE(cursor.seek_before("a").ok());
+  REQUIRE_FALSE(cursor.valid());
+}
+
+TEST_CASE("run_merge_cursor: its own key may be where it goes") {
+  const std::shared_ptr<RunReader> runs[] = {write_run({{"a", "1"}, {"b", "2"}}).open(),
+                                             write_run({{"b", "0"}, {"c", "3"}}).open()};
+  RunMergeCursor cursor(runs);
+  REQUIRE(cursor.seek("b").ok());
+  REQUIRE(cursor.seek(cursor.key()).ok());
+  REQUIRE(cursor.key() == "b");
+  REQUIRE(cursor.value() == "2");
+  REQUIRE(cursor.seek_before(cursor.key()).ok());
+  REQUIRE(cursor.key() == "a");
+}
+
+}  // namespace
+}  // namespace hexad::kv
