@@ -32,10 +32,14 @@ enum class CounterId : std::uint16_t {
   kDeviceBytesLog,     // over all log copies
   kDeviceBytesSuper,   // labels, roots, slab headers
   kDeviceBytesZeroed,  // zeros over slabs of files, ahead of their first use
+  kDeviceBytesRun,     // data cells of runs that checkpoints wrote
+  kDeviceBytesMerge,   // ... and of runs that others were merged into
   kIndexBytes,         // handed to the index by checkpoints
   kDeviceBytesRead,
   kFlushes,
   kCheckpoints,
+  kRunsMerged,      // runs that went into another one
+  kIndexesRebuilt,  // times that the index on the fast tier was made from the runs
   kChecksumErrors,  // blocks that did not verify
   kReadErrors,      // requests a device failed
   kCellsReconstructed,

@@ -70,9 +70,11 @@ Engine::~Engine() {
 }
 
 Status Engine::start() {
+  set_reserve();
   if (lane_ == nullptr) return {};
   background_ = executor().start("hexad-checkpoint", [this] { background(); });
   repairs_ = executor().start("hexad-repair", [this] { repairs(); });
+  if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(doom_abandoned());
   on_progress();  // the first zone may be wanted
   return {};
@@ -82,8 +84,7 @@ Status Engine::close() {
   if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
   if (lane_ == nullptr) return {};
   if (lane_->stopped().has_value()) return lost_buffered();
-  const io::Lock lock(checkpoint_mutex_);
-  return checkpoint_locked(true);
+  return run_checkpoint(true);
 }
 
 }  // namespace hexad::core

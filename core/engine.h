@@ -5,6 +5,7 @@
 #pragma once
 
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -22,6 +23,7 @@
 #include "core/counters.h"
 #include "core/fsck_check.h"
 #include "core/in_flight_cells.h"
+#include "core/index_rebuild.h"
 #include "core/lane.h"
 #include "core/log_blobs.h"
 #include "core/members.h"
@@ -32,6 +34,7 @@
 #include "core/read_cache.h"
 #include "core/read_gather.h"
 #include "core/read_pins.h"
+#include "core/run_catalogue.h"
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/store.h"
@@ -39,6 +42,7 @@
 #include "ec/codec.h"
 #include "io/system.h"
 #include "kv/index.h"
+#include "kv/tiered_index.h"
 
 namespace hexad::core {
 
@@ -56,7 +60,13 @@ struct EngineParts {
   std::unique_ptr<Counters> counters;
   std::unique_ptr<compression::Counters> compression_counters;
   std::unique_ptr<Members> members;
-  std::unique_ptr<kv::Index> index;
+  kv::IndexHome* indexes = nullptr;
+  std::string index_directory;                              // of the fast index
+  std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
+  std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
+  std::unique_ptr<RunCatalogue> runs;
+  std::unique_ptr<kv::TieredIndex> index;
+  std::unique_ptr<kv::Index> unverified_index;  // to be attached when it is; or null
   std::unique_ptr<Metadata> metadata;
   std::unique_ptr<LogBlobs> log_blobs;  // space and the reader keep references to it
   std::unique_ptr<Space> space;
@@ -225,15 +235,38 @@ class Engine : public PlanSource {
   Status write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed);
 
   // engine_checkpoint.cc
+  struct Frozen;
+  // What a checkpoint writes.
+  struct Changes {
+    std::vector<kv::IndexChange> list;  // sorted; views of the memtable and of the next two
+    std::map<std::string, std::string> extras;
+    std::deque<std::string> resolved;
+  };
+  // `needless`: asked under the checkpoint's lock.
+  Status run_checkpoint(bool clean_close, const std::function<bool()>& needless = {});
   Status checkpoint_locked(bool clean_close);
-  Status apply_to_index(const kv::Memtable& frozen, Lsn lsn,
-                        const std::vector<alloc::ZoneImage>& images);
+  Result<Frozen> freeze(const RunDraft& draft);
+  Status gather_changes(const Frozen& frozen, Changes& changes);
+  Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
+  Status each_with_index(const std::vector<kv::IndexChange>& list,
+                         const RunCatalogue::AddChange& add);
+  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
+                     bool clean_close);
+  Status apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes);
+  void set_reserve();
   Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
   void background();
   void note_background(const std::string& what, const Status& status);
-  Status make_zone();
+  enum class ZoneFor : std::uint8_t { kCommits, kCheckpoint };
+  Status make_zone(ZoneFor whom);
   void repairs();
   void on_progress();
+
+  // engine_index.cc: a new index on the fast tier, by the background thread
+  void want_index();
+  void rebuild_index();
+  Status rebuild_some();
+  Status attach_verified();
 
   // engine_membership.cc
   void repair();
@@ -244,6 +277,7 @@ class Engine : public PlanSource {
 
   // engine_fsck.cc
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
+  Status check_runs(FsckCheck& check, bool deep);
 
   // engine_status.cc
   void fold_counters();
@@ -338,10 +372,12 @@ class Engine : public PlanSource {
   Doomed doomed_;
   bool checkpoint_wanted_ = false;
   bool zone_wanted_ = false;
+  bool index_wanted_ = false;
   bool repair_wanted_ = false;
   bool stopping_ = false;                                   // the background
   bool repairs_stopping_ = false;                           // after it
   std::map<std::string, std::string> background_problems_;  // of the last try at each thing
+  std::unique_ptr<IndexRebuild> rebuild_;                   // the background thread's alone
   std::unique_ptr<io::Thread> background_;
   std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks
 };

@@ -1,16 +1,23 @@
-// Checkpoints: what the memtable holds goes into the index, the root says so, the log is trimmed.
+// Checkpoints: what the memtable holds becomes a run in the coded zones, the root says so, the fast
+// index gets the same, the log is trimmed.
 //
 // Order (R4), and why a crash between the steps loses nothing:
 //   0  pack       what rides in the log gets a place in a stripe, by records of the engine's own; a
 //                 crash here leaves it in the log and, perhaps, in a stripe, whichever the log says
-//   1  freeze     everything assigned is durable and published; LSN c is the last of it
-//   2  index      the changes up to c, zone images as of c, and c itself, in one LMDB commit (or
-//                 several, c in the last). A crash here: the index has the old LSN, replay starts
-//                 there; the log still has everything, because only step 4 trims.
-//   3  root       names c and the trim point, on all live devices. A crash here: the index is ahead
-//                 of the root; replay starts behind c all the same, since the index says c.
-//   4  trim       in memory only: blocks before the trim point may be overwritten from now on.
-// Until runs exist the index is the only copy of what is trimmed: the index's LSN bounds the trim.
+//   1  merge      where there are many runs, some become one; nothing names it yet
+//   2  freeze     everything assigned is durable and published; LSN c is the last of it
+//   3  run        the changes up to c and zone images as of c; nothing names it yet, and its
+//                 stripes are free in every state that a crash leaves
+//   4  manifest   names the runs, this one included; nothing names it yet
+//   5  root       names c, the manifest and the trim point, on all live devices. A crash before it
+//                 is committed leaves the old root or this one, and both are whole: the log still
+//                 has everything that the older one needs, because only step 7 trims.
+//   6  index      the changes up to c, and c itself, in one LMDB commit (or several, c in the
+//                 last). A crash here: the index is behind the root, which the next opening sees
+//                 by its LSN, and gets from the runs what it lacks (core/fast_index.h). An error:
+//                 reads come from the runs, and the index is made again in the background.
+//   7  trim       in memory only: blocks before the trim point may be overwritten from now on.
+#include <algorithm>
 #include <deque>
 #include <map>
 #include <optional>
@@ -18,6 +25,7 @@
 
 #include "core/engine.h"
 #include "core/keys.h"
+#include "core/reserve.h"
 
 namespace hexad::core {
 
@@ -38,71 +46,171 @@ class PayloadPause {
 
 Status Engine::checkpoint() {
   HEXAD_TRY(writable());
-  const io::Lock lock(checkpoint_mutex_);
-  return checkpoint_locked(false);
+  return run_checkpoint(false);
+}
+
+// A run needs space. Where no zone has any more, one is made in between, for that takes locks that
+// come before the checkpoint's.
+Status Engine::run_checkpoint(bool clean_close, const std::function<bool()>& needless) {
+  constexpr int kMostZones = 16;
+  for (int i = 0;; ++i) {
+    Status status;
+    {
+      const io::Lock lock(checkpoint_mutex_);
+      if (needless && needless()) return {};
+      status = checkpoint_locked(clean_close);
+    }
+    if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones ||
+        !parts_.space->slabs_left()) {
+      return status;
+    }
+    HEXAD_TRY(make_zone(ZoneFor::kCheckpoint));
+  }
+}
+
+// What changed up to `lsn`, frozen, and where the log can be cut then.
+struct Engine::Frozen {
+  Lsn lsn = 0;
+  std::shared_ptr<const kv::Memtable> table;  // null: nothing has changed
+  std::vector<alloc::ZoneImage> images;
+  kv::LogPoint point;
+};
+
+Result<Engine::Frozen> Engine::freeze(const RunDraft& draft) {
+  // From here on nothing new rides in the log, so that everything up to the checkpoint has a place.
+  const PayloadPause no_payloads(*lane_);
+  HEXAD_TRY(pack_payloads());
+  Frozen frozen;
+  const io::Lock lock(sequencer_);
+  HEXAD_TRY(lane_->drain());
+  frozen.lsn = lane_->next_lsn() - 1;
+  if (frozen.lsn > checkpoint_lsn_) {
+    frozen.table = parts_.metadata->freeze(frozen.lsn);
+    Result<std::vector<alloc::ZoneImage>> dirty =
+        parts_.space->dirty_images(frozen.lsn, parts_.runs->deferred_in_images(draft));
+    if (!dirty.ok()) {
+      parts_.metadata->unfreeze();
+      return dirty.error();
+    }
+    frozen.images = std::move(dirty).value();
+  }
+  frozen.point = lane_->point_at(frozen.lsn);
+  return frozen;
 }
 
 Status Engine::checkpoint_locked(bool clean_close) {
-  // From here to the freeze nothing new rides in the log, so that everything up to the checkpoint
-  // has a place.
-  std::optional<PayloadPause> no_payloads(*lane_);
-  HEXAD_TRY(pack_payloads());
-  std::shared_ptr<const kv::Memtable> frozen;
-  std::vector<alloc::ZoneImage> images;
-  kv::LogPoint point;
-  Lsn lsn = 0;
-  {
-    const io::Lock lock(sequencer_);
-    HEXAD_TRY(lane_->drain());
-    lsn = lane_->next_lsn() - 1;
-    if (lsn > checkpoint_lsn_) {
-      frozen = parts_.metadata->freeze(lsn);
-      Result<std::vector<alloc::ZoneImage>> dirty = parts_.space->dirty_images(lsn);
-      if (!dirty.ok()) {
-        parts_.metadata->unfreeze();
-        return dirty.error();
-      }
-      images = std::move(dirty).value();
-    }
-    point = lane_->point_at(lsn);
-    no_payloads.reset();
+  HEXAD_TRY(parts_.runs->release());
+  RunDraft draft = parts_.runs->begin();
+  if (lane_->next_lsn() - 1 > checkpoint_lsn_) {
+    // Where it fails there is one run more, and the next checkpoint tries again.
+    note_background("merging runs", parts_.runs->merge(draft, *preparer_));
   }
-  if (frozen != nullptr) {
-    const Status applied = apply_to_index(*frozen, lsn, images);
-    if (!applied.ok()) {
-      parts_.metadata->unfreeze();
-      return applied.error().with_context("checkpoint at LSN " + std::to_string(lsn));
-    }
-    parts_.metadata->drop_frozen();
-    parts_.log_blobs->retire(lsn, lane_->visible());
-    parts_.space->images_written();
-  } else if (!clean_close) {
-    return {};
+  Result<Frozen> frozen = freeze(draft);
+  if (!frozen.ok() || frozen->table == nullptr) {
+    parts_.runs->discard(draft);
+    if (!frozen.ok() || !clean_close) return frozen.status();
+    return commit_root(*frozen, nullptr, true);
   }
-
-  std::set<DeviceId> failed;
-  {
-    const io::Lock lock(membership_mutex_);
-    alloc::Root next = alloc::next_root(root_);
-    next.checkpoint_lsn = lsn;
-    next.recorded_watermark = lsn;
-    next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
-    next.clean_close = clean_close;
-    HEXAD_TRY(write_root(next, failed));
-    if (failed.empty()) {
-      checkpoint_lsn_ = lsn;
-      lane_->note_recorded(lsn);
-      // Under this lock: a change of membership copies the log from the trim point on.
-      lane_->trim(point);
-    }
+  const Epoch epoch = lane_->epoch();
+  Changes changes;
+  Status written = gather_changes(*frozen, changes);
+  // What is in memory only has nothing that runs could bring back.
+  const bool with_run = !parts_.memory_only;
+  if (written.ok() && with_run) written = write_run(draft, *frozen, epoch, changes);
+  if (!written.ok()) {
+    parts_.runs->discard(draft);
+    parts_.metadata->unfreeze();
+    return written.error().with_context("checkpoint at LSN " + std::to_string(frozen->lsn));
   }
-  if (!failed.empty()) {
-    // R13: without these devices first, then the root again.
-    HEXAD_TRY(lose_devices(failed));
-    return checkpoint_locked(clean_close);
+  if (Status status = commit_root(*frozen, with_run ? &draft.address : nullptr, clean_close);
+      !status.ok()) {
+    // Whether a root names the draft is not known, so nothing of it may be used for anything else.
+    turn_read_only(status.error());
+    return status;
   }
+  if (with_run) {
+    parts_.runs->adopt(std::move(draft));
+    parts_.index->advance(parts_.runs->set());
+  }
+  HEXAD_TRY(apply_to_index(frozen->lsn, epoch, changes));
+  parts_.metadata->drop_frozen();
+  parts_.log_blobs->retire(frozen->lsn, lane_->visible());
+  parts_.space->images_written();
+  HEXAD_TRY(parts_.runs->release());
+  set_reserve();
   reclaim();
+  if (!parts_.index->has_fast()) want_index();
   return {};
+}
+
+// Run and manifest, durable on all devices that count.
+Status Engine::write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch,
+                         const Changes& changes) {
+  const RunCatalogue::EachChange each = [&](const RunCatalogue::AddChange& add) -> Status {
+    if (parts_.runs->set()->lsn() > 0 || parts_.index->applied_lsn() == 0) {
+      for (const kv::IndexChange& change : changes.list) HEXAD_TRY(add(change.key, change.value));
+      return {};
+    }
+    // A store from before there were runs: the first one holds all that the index does.
+    return each_with_index(changes.list, add);
+  };
+  HEXAD_TRY(parts_.runs->add_run(draft, *preparer_, frozen.lsn, epoch, each));
+  HEXAD_TRY(parts_.runs->write_manifest(draft));
+  if (draft.failed.empty()) return {};
+  // R13: they leave before anything rests on what was written.
+  std::set<DeviceId> failed;
+  std::swap(failed, draft.failed);
+  return lose_devices(failed);
+}
+
+// What the index holds, and the changes on top.
+Status Engine::each_with_index(const std::vector<kv::IndexChange>& list,
+                               const RunCatalogue::AddChange& add) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> reader, parts_.index->snapshot());
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> cursor, reader->cursor());
+  HEXAD_TRY(cursor->seek_to_first());
+  auto change = list.begin();
+  while (cursor->valid() || change != list.end()) {
+    const bool old = cursor->valid() && (change == list.end() || cursor->key() < change->key);
+    if (old) {
+      HEXAD_TRY(add(cursor->key(), cursor->value()));
+      HEXAD_TRY(cursor->next());
+      continue;
+    }
+    if (cursor->valid() && cursor->key() == change->key) HEXAD_TRY(cursor->next());
+    HEXAD_TRY(add(change->key, change->value));
+    ++change;
+  }
+  return {};
+}
+
+// `manifest` null: that of the last root stays. Errors: nobody knows whether the root counts.
+Status Engine::commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
+                           bool clean_close) {
+  for (;;) {
+    std::set<DeviceId> failed;
+    {
+      const io::Lock lock(membership_mutex_);
+      alloc::Root next = alloc::next_root(root_);
+      next.checkpoint_lsn = frozen.lsn;
+      next.recorded_watermark = frozen.lsn;
+      const kv::LogPoint& point = frozen.point;
+      next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
+      next.clean_close = clean_close;
+      if (manifest != nullptr) next.manifest = *manifest;
+      HEXAD_TRY(write_root(next, failed));
+      if (failed.empty()) {
+        checkpoint_lsn_ = frozen.lsn;
+        lane_->note_recorded(frozen.lsn);
+        // Under this lock: a change of membership copies the log from the trim point on.
+        lane_->trim(frozen.point);
+        return {};
+      }
+    }
+    // R13: without these devices first, then the root again. The change of membership writes a root
+    // of a later epoch with the manifest of before, which voids what this one has left somewhere.
+    HEXAD_TRY(lose_devices(failed));
+  }
 }
 
 // The record with the places of its young blobs, all of which have one by now.
@@ -125,16 +233,17 @@ Result<std::string> Engine::resolve_record(std::string_view key, std::string_vie
   return resolved;
 }
 
-Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
-                              const std::vector<alloc::ZoneImage>& images) {
-  std::map<std::string, std::string> extras;  // not in the memtable, sorted in between
-  for (const alloc::ZoneImage& image : images) {
+// Everything of a checkpoint, sorted: what the memtable has, zone images, the totals of counters.
+// Records name stripes: what they say of young blobs is replaced by their places.
+Status Engine::gather_changes(const Frozen& frozen, Changes& changes) {
+  std::map<std::string, std::string>& extras = changes.extras;
+  for (const alloc::ZoneImage& image : frozen.images) {
     extras.emplace(zone_key(image.zone), alloc::encode_zone_image(image));
   }
   // The totals count this checkpoint, too.
   std::uint64_t bytes = 0;
   for (const auto& [key, value] : extras) bytes += key.size() + value.size();
-  kv::Memtable::Iterator it = frozen.iterate();
+  kv::Memtable::Iterator it = frozen.table->iterate();
   for (it.seek_to_first(); it.valid(); it.next()) {
     bytes += it.key().size() + (it.value().has_value() ? it.value()->size() : 0);
   }
@@ -143,27 +252,48 @@ Status Engine::apply_to_index(const kv::Memtable& frozen, Lsn lsn,
   fold_counters();
   extras.emplace(meta_key(kCounterTotals), parts_.counters->encode_totals());
 
-  // Records in the index name stripes: what they say of young blobs is replaced by their places.
-  std::deque<std::string> resolved;
-  std::vector<kv::IndexChange> changes;
-  changes.reserve(frozen.keys() + extras.size());
+  std::vector<kv::IndexChange>& list = changes.list;
+  list.reserve(frozen.table->keys() + extras.size());
   auto extra = extras.begin();
-  const auto add = [&](std::string_view key, std::optional<std::string_view> value) {
-    changes.push_back({key, value});
-  };
   for (it.seek_to_first(); it.valid(); it.next()) {
     for (; extra != extras.end() && extra->first < it.key(); ++extra) {
-      add(extra->first, extra->second);
+      list.push_back({extra->first, extra->second});
     }
     if (it.value().has_value() && has_extents(it.key()) && has_young_blob(*it.value())) {
-      HEXAD_TRY_ASSIGN(resolved.emplace_back(), resolve_record(it.key(), *it.value()));
-      add(it.key(), resolved.back());
+      HEXAD_TRY_ASSIGN(changes.resolved.emplace_back(), resolve_record(it.key(), *it.value()));
+      list.push_back({it.key(), changes.resolved.back()});
     } else {
-      add(it.key(), it.value());
+      list.push_back({it.key(), it.value()});
     }
   }
-  for (; extra != extras.end(); ++extra) add(extra->first, extra->second);
-  return parts_.index->apply(lsn, lane_->epoch(), changes);
+  for (; extra != extras.end(); ++extra) list.push_back({extra->first, extra->second});
+  return {};
+}
+
+// An index that does not take it is behind for good: the runs answer until there is a new one.
+// Without runs its changes stay in memory, and so does the store.
+Status Engine::apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes) {
+  Status applied = parts_.index->apply(lsn, epoch, changes.list);
+  if (!applied.ok() && parts_.memory_only) turn_read_only(applied.error());
+  if (parts_.memory_only) return applied;
+  if (!applied.ok()) parts_.index->detach();
+  note_background("writing the index on the fast tier, which is made again from the runs", applied);
+  return {};
+}
+
+// So that this checkpoint's successor, and a merge of all runs, always find space.
+void Engine::set_reserve() {
+  if (parts_.memory_only) return;
+  ReserveInput in;
+  for (const DeviceId id : parts_.root.log_devices) {
+    const Member* const member = parts_.members->find(id);
+    if (member != nullptr) in.log_bytes = std::max(in.log_bytes, member->layout.log_size);
+  }
+  in.run_bytes = parts_.runs->bytes();
+  in.runs = parts_.runs->manifest().runs.size();
+  in.zones = parts_.space->zone_ids().size() + 1;
+  in.zone_units = parts_.space->slab_units();
+  parts_.space->set_reserve(reserve_units(in, *parts_.shape), reserve_run(in, *parts_.shape));
 }
 
 // Called after every group: asks for a checkpoint when the memtable or the log says so.
@@ -186,18 +316,21 @@ void Engine::on_progress() {
   background_wake_.notify_all();
 }
 
-// A zone ahead of need, so that no commit waits for one to be made.
-Status Engine::make_zone() {
-  HEXAD_TRY(writable());
+// kCommits: ahead of need, so that none waits for it. The last checkpoint may need a zone, too,
+// when the store is closed for everybody else.
+Status Engine::make_zone(ZoneFor whom) {
   const io::Lock lock(zone_mutex_);
   HEXAD_TRY_ASSIGN(const ZoneCreation creation, parts_.space->prepare_zone(Space::Zeroing::kAhead));
   bool placed = false;
+  const FillRecord fill = [&](LogRecord& record) -> Status {
+    if (whom == ZoneFor::kCommits) HEXAD_TRY(writable());
+    record.zones.push_back(creation);
+    return {};
+  };
+  // From the room that is kept for packing: room in the log comes from checkpoints, and those may
+  // be waiting for this zone.
   const Result<Lsn> lsn = commit_internal(
-      [&](LogRecord& record) -> Status {
-        record.zones.push_back(creation);
-        return {};
-      },
-      [&] { placed = parts_.space->add_zone(creation).ok(); });
+      fill, [&] { placed = parts_.space->add_zone(creation).ok(); }, LogRoom::kPacking);
   if (!placed) parts_.space->release_zone(creation);
   return lsn.status();
 }
@@ -206,19 +339,21 @@ void Engine::background() {
   for (;;) {
     bool checkpoint_now = false;
     bool zone_now = false;
+    bool index_now = false;
     {
       io::Lock lock(state_mutex_);
       background_wake_.wait(lock, [this] {
-        return checkpoint_wanted_ || zone_wanted_ || !doomed_.empty() || stopping_;
+        return checkpoint_wanted_ || zone_wanted_ || index_wanted_ || !doomed_.empty() || stopping_;
       });
       if (stopping_) return;
       checkpoint_now = checkpoint_wanted_;
       zone_now = zone_wanted_;
+      index_now = index_wanted_;
     }
     // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
     // either makes it itself and gets the error. Until then status() tells.
     if (zone_now) {
-      const Status made = make_zone();
+      const Status made = make_zone(ZoneFor::kCommits);
       // That all slabs are taken is no failure.
       const bool full = !made.ok() && made.error().code == ErrorCode::kNoSpace;
       note_background("making a zone ahead of need", full ? Status() : made);
@@ -227,6 +362,7 @@ void Engine::background() {
       note_background("taking back the space of a removed object", dropped.status());
     }
     if (checkpoint_now) note_background("the last checkpoint", checkpoint());
+    if (index_now) rebuild_index();
     const io::Lock lock(state_mutex_);
     if (checkpoint_now) checkpoint_wanted_ = false;
     if (zone_now) zone_wanted_ = false;

@@ -28,6 +28,7 @@ struct Engine::Attempt {
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
   std::uint64_t free_units = 0;    // that there were then, in pieces that are too small
+  std::uint64_t promised = 0;      // ... and units that others had reserved
   Error space_error;
   std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
   bool keep_versions = false;        // in: see PlanContext
@@ -109,11 +110,11 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   return prepared;
 }
 
-// Under the sequencer's lock. Makes a zone when the zones there are have no room left.
+// Under the sequencer's lock. Makes zones when those that there are have no room left.
 Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& attempt) {
   Space& space = *parts_.space;
   Result<alloc::Extent> extent = space.allocate(units);
-  if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && space.slabs_left()) {
+  while (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && space.slabs_left()) {
     HEXAD_TRY_ASSIGN(const ZoneCreation creation, space.prepare_zone(Space::Zeroing::kNone));
     Submission submission;
     submission.lsn = lane_->next_lsn();
@@ -135,6 +136,7 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && attempt.record_bytes == 0) {
     attempt.no_space = true;
     attempt.free_units = space.counters().free;
+    attempt.promised = space.reserved();
     attempt.space_error = extent.error();
   }
   if (extent.ok()) attempt.allocated.push_back(*extent);
@@ -154,6 +156,28 @@ std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedO
     if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
   }
   return pieces;
+}
+
+// Whether nothing in it makes the metadata longer by more than tombstones.
+bool only_frees(const Transaction& transaction) {
+  return std::all_of(transaction.ops().begin(), transaction.ops().end(),
+                     [](const TransactionOp& op) {
+                       switch (op.kind) {
+                         case OpKind::kRemove:
+                         case OpKind::kRemoveRange:
+                         case OpKind::kRemoveCollection:
+                         case OpKind::kRemoveAttr:
+                         case OpKind::kRemoveAttrs:
+                         case OpKind::kOmapRemove:
+                         case OpKind::kOmapRemoveRange:
+                         case OpKind::kOmapClear:
+                         case OpKind::kTruncate:
+                         case OpKind::kZero:
+                           return true;
+                         default:
+                           return is_guard(op.kind);
+                       }
+                     });
 }
 
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
@@ -219,6 +243,17 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
                                 placed ? 0 : prepared_blob.units, places[i]});
   }
   for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
+  if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
+      !parts_.space->slabs_left()) {
+    attempt.no_space = true;
+    attempt.free_units = parts_.space->counters().free;
+    attempt.space_error =
+        Error{ErrorCode::kNoSpace,
+              "what is left, " + std::to_string(attempt.free_units) +
+                  " units, is kept for checkpoints: only what frees something is taken in",
+              "Delete objects, or add or replace devices."};
+    return attempt.space_error;
+  }
   submission.lsn = context.lsn;
   submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
@@ -258,10 +293,13 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
 // What an attempt lacked: room in the log, or space that is freed but not yet reusable.
 Status Engine::make_room(const Attempt& attempt) {
   if (attempt.record_bytes > 0) {
-    const io::Lock lock(checkpoint_mutex_);
-    if (lane_->has_room_for(attempt.record_bytes)) return {};  // somebody else has made room
-    HEXAD_TRY(checkpoint_locked(false));
-    if (lane_->has_room_for(attempt.record_bytes)) return {};
+    const Lsn before = parts_.index->applied_lsn();
+    // Unless somebody else has made room.
+    HEXAD_TRY(run_checkpoint(false, [&] { return lane_->has_room_for(attempt.record_bytes); }));
+    // Others may have taken the room already; then the next one finds more to trim.
+    if (parts_.index->applied_lsn() > before || lane_->has_room_for(attempt.record_bytes)) {
+      return {};
+    }
     return Error{ErrorCode::kNoSpace, "the log has no room even after a checkpoint", ""};
   }
   if (parts_.space->zone_under_way()) {
@@ -272,12 +310,13 @@ Status Engine::make_room(const Attempt& attempt) {
   HEXAD_TRY_ASSIGN(const bool dropped, drop_doomed());
   if (dropped) return {};
   const std::uint64_t reserved = parts_.space->reserved();
+  // Somebody who was in the way has gone meanwhile.
+  if (reserved < attempt.promised) return {};
   if (reserved > 0) {
     // What is in flight gives back most of what it has reserved, and so does packing.
     HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
     if (parts_.log_blobs->payload_bytes() > 0) {
-      const io::Lock lock(checkpoint_mutex_);
-      HEXAD_TRY(checkpoint_locked(false));
+      HEXAD_TRY(run_checkpoint(false));
       reclaim();
     }
     const bool more = parts_.space->counters().free > attempt.free_units;

@@ -1,6 +1,7 @@
 // fsck: that metadata and space agree, and, deep, that every cell is what its checksum says and
 // that parity is the code of the data. Commits wait while it runs.
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <utility>
@@ -10,6 +11,33 @@
 #include "core/keys.h"
 
 namespace hexad::core {
+
+namespace {
+
+// The first entry that one of them has otherwise than the other.
+Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::IndexReader& slow) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> a, fast.cursor());
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> b, slow.cursor());
+  HEXAD_TRY(a->seek_to_first());
+  HEXAD_TRY(b->seek_to_first());
+  while (a->valid() || b->valid()) {
+    const bool only_fast = a->valid() && (!b->valid() || a->key() < b->key());
+    const bool only_slow = b->valid() && (!a->valid() || b->key() < a->key());
+    if (only_fast || only_slow || a->value() != b->value()) {
+      const std::string key = printable(only_slow ? b->key() : a->key(), 64);
+      return std::optional<std::string>("metadata key " + key +
+                                        (only_fast ? " is in the index and not in the runs"
+                                         : only_slow
+                                             ? " is in the runs and not in the index"
+                                             : " has another value in the index than in the runs"));
+    }
+    HEXAD_TRY(a->next());
+    HEXAD_TRY(b->next());
+  }
+  return std::optional<std::string>();
+}
+
+}  // namespace
 
 // What was counted is of the state that was checked; commits since then have changed the totals by
 // what they changed, so the difference still holds.
@@ -35,8 +63,38 @@ Status Engine::correct_totals(const FsckCheck::WrongTotals& wrong) {
   return commit_internal(fill).status();
 }
 
+// F9, F10.
+Status Engine::check_runs(FsckCheck& check, bool deep) {
+  for (const RunCatalogue::Owned& owned : parts_.runs->owned()) {
+    HEXAD_TRY(check.check_extents(owned.owner, owned.pieces));
+    for (const alloc::Extent& stripe : owned.stripes) check.claim(owned.owner, stripe);
+  }
+  const std::shared_ptr<const kv::RunSet> runs = parts_.runs->set();
+  for (const std::shared_ptr<kv::RunReader>& run : runs->runs()) {
+    const Status verified = deep ? run->verify() : Status();
+    if (!verified.ok()) {
+      check.find("run of LSNs " + std::to_string(run->info().first_lsn) + " to " +
+                     std::to_string(run->info().last_lsn),
+                 verified.error().message);
+    }
+  }
+  if (!parts_.index->has_fast() || runs->lsn() == 0) return {};
+  const Status index = parts_.index->verify();
+  if (!index.ok()) {
+    check.find("index", index.error().message);
+    return {};
+  }
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> fast, parts_.index->snapshot());
+  const std::unique_ptr<kv::IndexReader> slow = runs->snapshot(runs);
+  HEXAD_TRY_ASSIGN(const std::optional<std::string> differs, find_difference(*fast, *slow));
+  if (differs.has_value()) check.find("index", *differs);
+  return {};
+}
+
 Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
+  // No checkpoint meanwhile: what it writes belongs to nothing yet.
+  io::Lock checkpoints(checkpoint_mutex_);
   io::Lock lock(sequencer_);
   if (lane_ != nullptr && !lane_->stopped().has_value()) HEXAD_TRY(lane_->drain());
   const PackChecker packs(*parts_.shape, *parts_.codec, *parts_.space, parts_.system->queue(),
@@ -157,16 +215,16 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   for (const auto& [omap, entry] : strays) {
     if (bodies.count(omap) == 0) check.find(entry, "an omap of no object");
   }
+  cursor.reset();
+  state.view.reset();
+  HEXAD_TRY(check_runs(check, options.deep));
   check.check_leaks();
   check.check_packs();
   const Status zones = parts_.space->check_invariants();
   if (!zones.ok()) check.find("zones", zones.error().message);
-  cursor.reset();
-  state.view.reset();
-  const Status index = parts_.index->verify();
-  if (!index.ok()) check.find("index", index.error().message);
   const std::vector<FsckCheck::WrongTotals> wrong = check.find_wrong_totals();
   lock.unlock();
+  checkpoints.unlock();
   if (options.repair) {
     for (const FsckCheck::WrongTotals& totals : wrong) {
       Finding& finding = check.report.findings[totals.finding];

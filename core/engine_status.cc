@@ -193,7 +193,12 @@ Result<SpaceUsage> Engine::space_usage() {
   // What rides in the log, or is on its way, has its units set aside.
   const std::uint64_t reserved = parts_.space->reserved();
   usage.allocated += reserved * user_unit;
-  usage.available = (counters.free + counters.deferred + to_come - reserved) * user_unit;
+  const std::uint64_t kept = parts_.space->reserve_units();
+  usage.internally_reserved = kept * user_unit;
+  // The reserve may be more than is left.
+  const std::uint64_t left = counters.free + counters.deferred + to_come - reserved;
+  usage.available = (left > kept ? left - kept : 0) * user_unit;
+  usage.internal_metadata = parts_.runs->units() * user_unit;
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;

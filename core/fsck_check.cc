@@ -75,25 +75,29 @@ Status FsckCheck::check_extents(const std::string& owner, const ExtentList& exte
   return {};
 }
 
-Status FsckCheck::check_blob(const std::string& owner, const Blob& blob) {
+// F2: live, and nobody else's.
+void FsckCheck::claim(const std::string& owner, const alloc::Extent& where) {
   ++report.stripes_checked;
-  if (!space_.is_live(blob.where)) {
-    find(owner, alloc::to_string(blob.where) + " is used but not taken");  // F2
+  if (!space_.is_live(where)) {
+    find(owner, alloc::to_string(where) + " is used but not taken");
   }
-  const auto [it, fresh] =
-      owned_.try_emplace({blob.where.zone, blob.where.unit}, Owned{blob.where.units, owner});
+  const auto [it, fresh] = owned_.try_emplace({where.zone, where.unit}, Owned{where.units, owner});
   bool overlaps = !fresh;
   if (fresh) {
     const auto next = std::next(it);
-    overlaps = next != owned_.end() && next->first.first == blob.where.zone &&
-               next->first.second < blob.where.end();
+    overlaps =
+        next != owned_.end() && next->first.first == where.zone && next->first.second < where.end();
     if (it != owned_.begin()) {
       const auto before = std::prev(it);
-      overlaps = overlaps || (before->first.first == blob.where.zone &&
-                              before->first.second + before->second.units > blob.where.unit);
+      overlaps = overlaps || (before->first.first == where.zone &&
+                              before->first.second + before->second.units > where.unit);
     }
   }
-  if (overlaps) find(owner, alloc::to_string(blob.where) + " belongs to another blob, too");
+  if (overlaps) find(owner, alloc::to_string(where) + " belongs to somebody else, too");
+}
+
+Status FsckCheck::check_blob(const std::string& owner, const Blob& blob) {
+  claim(owner, blob.where);
   return options_.deep ? check_cells(owner, blob) : Status();
 }
 

@@ -9,6 +9,8 @@
 //   F6  deep: every cell verifies; re-encoding the data gives the parity
 //   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
 //   F8  the totals of a collection are the number and the sizes of its objects
+//   F9  runs and manifest are in live units of their own; deep: every run verifies
+//   F10 the index on the fast tier holds what the runs hold, entry by entry
 //
 // Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
 #pragma once
@@ -46,6 +48,8 @@ class FsckCheck {
   }
   // Errors: our own bugs. What a device says or has is a finding.
   Status check_extents(const std::string& owner, const ExtentList& extents);
+  // Stripes of the store's own, which no object has: F2 and F3, and no look at the cells.
+  void claim(const std::string& owner, const alloc::Extent& where);
   // F8: objects and totals records, as they are met. After all of them find_wrong_totals(): each is
   // a finding.
   void count_object(CollectionId collection, std::uint64_t size);

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/device_survey.h"
+#include "core/fast_index.h"
 #include "core/keys.h"
 #include "core/log_set.h"
 #include "core/recovery.h"
@@ -85,32 +86,43 @@ Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceSta
       "Open the store with the original alone; a copy that was opened meanwhile is stale."};
 }
 
-// `expected`: the checkpoint that the devices' root names.
-Result<std::unique_ptr<kv::Index>> open_index(const Survey& survey, Access access, Lsn expected,
-                                              kv::IndexHome& indexes) {
-  const std::string directory = index_directory(survey.fast_directories);
-  // Looked at for reading first: opening for writing would create what is not there.
-  Result<std::unique_ptr<kv::Index>> index =
-      indexes.open(directory, survey.store, io::OpenMode::kReadOnly);
-  if (index.ok() && (*index)->applied_lsn() < expected) {
-    return Error{ErrorCode::kCorruption,
-                 "the index on the fast tier is as of LSN " +
-                     std::to_string((*index)->applied_lsn()) + ", the devices' checkpoint is LSN " +
-                     std::to_string(expected) +
-                     ": an older copy was put back, or a write to the fast tier was lost",
-                 "Restore the newest copy of the fast directory."};
+// The index that the store reads: the fast one where it can be used, else the runs.
+Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* ahead) {
+  const bool writing = access == Access::kReadWrite;
+  const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
+  const std::shared_ptr<const kv::RunSet> runs = parts.runs->set();
+  FastIndex fast;
+  if (!parts.index_directory.empty()) {
+    HEXAD_TRY_ASSIGN(
+        fast, open_fast_index(*parts.indexes, parts.index_directory, survey.store, mode, *runs));
+  } else {
+    fast.problem = "is not known";
   }
-  if (index.ok() && access == Access::kReadWrite) {
-    index->reset();
-    index = indexes.open(directory, survey.store, io::OpenMode::kReadWrite);
+  *ahead = fast.ahead;
+  const Lsn checkpoint = parts.root.checkpoint_lsn;
+  const bool from_index = runs->lsn() == 0 && checkpoint > 0;
+  if (from_index && (fast.index == nullptr || fast.index->applied_lsn() < checkpoint)) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "the index on the fast tier " +
+            (fast.index == nullptr ? fast.problem
+                                   : "is as of LSN " + std::to_string(fast.index->applied_lsn())) +
+            ", and the store has no runs yet to make it from: its checkpoint, LSN " +
+            std::to_string(checkpoint) + ", is of a version that wrote none",
+        "Put the newest copy of the fast directory back."};
   }
-  if (!index.ok() && index.error().code == ErrorCode::kNotFound) {
-    return Error{ErrorCode::kUnavailable,
-                 "the index " + directory + " is gone: " + index.error().message,
-                 "Put the fast directory back. In this version the index is the only copy of the "
-                 "metadata that checkpoints have trimmed from the log."};
+  if (fast.index != nullptr && !fast.verified) {
+    // Until it has been verified the runs answer.
+    if (writing) parts.unverified_index = std::move(fast.index);
+    fast.index.reset();
+  } else if (fast.index == nullptr) {
+    parts.notes.push_back("the index on the fast tier " + fast.problem +
+                          (writing ? "; it is made again from the runs, which answer until then"
+                                   : "; the runs answer instead"));
   }
-  return index;
+  parts.index =
+      std::make_unique<kv::TieredIndex>(parts.system->executor(), runs, std::move(fast.index));
+  return {};
 }
 
 // The durable part of opening for writing (R8, R13), in this order:
@@ -255,28 +267,44 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
       std::make_unique<Members>(executor, std::move(assignment.members), options.flush_sharing);
   HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
   if (indexes == nullptr) {
-    if (survey.fast_directories.empty()) {
-      return Error{ErrorCode::kUnavailable, "no fast directory is known", "Name it with --fast."};
-    }
     parts.owned_indexes = kv::make_lmdb_home(executor);
     indexes = parts.owned_indexes.get();
   }
-  HEXAD_TRY_ASSIGN(parts.index,
-                   open_index(survey, options.access, choice.root.checkpoint_lsn, *indexes));
-  parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
+  parts.indexes = indexes;
+  if (parts.owned_indexes == nullptr || !survey.fast_directories.empty()) {
+    parts.index_directory = index_directory(survey.fast_directories);
+  }
   parts.log_blobs = std::make_unique<LogBlobs>(executor, parts.shape->record);
   parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters,
                                         *parts.log_blobs);
+  parts.run_compressor =
+      std::make_unique<compression::Compressor>(system->clock(), *parts.compression_counters);
+  parts.run_reader =
+      std::make_unique<BlobReader>(*parts.shape, *parts.codec, *parts.run_compressor, *parts.space,
+                                   system->queue(), *parts.counters, *parts.log_blobs);
+  parts.runs =
+      std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
+                                     *parts.members, *parts.space, *parts.counters);
+  HEXAD_TRY(parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn));
+  Lsn index_ahead = 0;
+  HEXAD_TRY(open_index(survey, options.access, parts, &index_ahead));
+  parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
 
   HEXAD_TRY_ASSIGN(const auto totals, parts.metadata->get_latest(meta_key(kCounterTotals)));
   if (totals.has_value()) HEXAD_TRY(parts.counters->load_base(*totals));
 
-  const compression::Compressor compressor(system->clock(), *parts.compression_counters);
-  const BlobReader reader(*parts.shape, *parts.codec, compressor, *parts.space, system->queue(),
-                          *parts.counters, *parts.log_blobs);
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
-                    *parts.space, reader, *parts.counters);
+                    *parts.space, *parts.run_reader, *parts.counters);
   HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
+  if (index_ahead > recovered.last_lsn) {
+    return Error{ErrorCode::kCorruption,
+                 "the index on the fast tier holds LSN " + std::to_string(index_ahead) +
+                     ", the log ends at LSN " + std::to_string(recovered.last_lsn) +
+                     ": the devices are older than the fast tier, or have lost writes",
+                 "Attach the right devices. To go on with what they have, move the directory " +
+                     parts.index_directory + " away."};
+  }
+  HEXAD_TRY(parts.runs->mark_used());
   parts.last_lsn = recovered.last_lsn;
   parts.notes.insert(parts.notes.end(), recovered.notes.begin(), recovered.notes.end());
   if (!choice.root.clean_close &&

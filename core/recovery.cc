@@ -85,13 +85,6 @@ Status Recovery::replay(const kv::LoadedLogBlock& block, Lsn above) {
 
 Result<Recovered> Recovery::run() {
   const Lsn index_lsn = index_.applied_lsn();
-  if (index_lsn < root_.checkpoint_lsn) {
-    return Error{ErrorCode::kCorruption,
-                 "the index on the fast tier is as of LSN " + std::to_string(index_lsn) +
-                     ", the devices' checkpoint is LSN " + std::to_string(root_.checkpoint_lsn) +
-                     ": an older copy was put back, or a write to the fast tier was lost",
-                 "Restore the newest copy of the fast directory."};
-  }
   HEXAD_TRY(load_zones());
 
   std::vector<kv::LogArea> areas;

@@ -38,7 +38,7 @@ struct Recovered {
 // older than the root), kUnavailable (no copy of the log).
 class Recovery {
  public:
-  // All outlive it. `left`: rows of the root that have left, for the cells missing there.
+  // All outlive it. What `index` holds is the state to which the log is added.
   Recovery(const StoreShape& shape, const alloc::Root& root, const Members& members,
            kv::Index& index, Metadata& metadata, Space& space, const BlobReader& reader,
            Counters& counters)

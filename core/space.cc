@@ -596,6 +596,11 @@ std::vector<alloc::ZoneId> Space::zone_ids() {
   return zones_.zone_ids();
 }
 
+ZoneCreation Space::describe_zone(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  return {zone, zones_.zone_units(zone), *zones_.slots(zone)};
+}
+
 std::vector<alloc::ZoneSlot> Space::slots(alloc::ZoneId zone) {
   const io::Lock lock(mutex_);
   const std::vector<alloc::ZoneSlot>* slots = zones_.slots(zone);

@@ -136,7 +136,8 @@ class Space : public StripeMap {
   bool zone_under_way();
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
-  // Precondition: the zone is there.
+  // Precondition of this and the next: the zone is there.
+  ZoneCreation describe_zone(alloc::ZoneId zone);
   std::vector<alloc::ZoneSlot> slots(alloc::ZoneId zone);
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);

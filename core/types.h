@@ -206,6 +206,7 @@ struct DeviceSpace {
 struct SpaceUsage {
   std::uint64_t capacity = 0;  // user bytes that would fit: data units x k
   std::uint64_t available = 0;
+  // Kept free for checkpoints, so that a full store takes deletes; not in `available`.
   std::uint64_t internally_reserved = 0;
   std::uint64_t used = 0;       // raw, parity included
   std::uint64_t stored = 0;     // user bytes as users see them
@@ -213,7 +214,8 @@ struct SpaceUsage {
   std::uint64_t compressed_original = 0;
   std::uint64_t compressed = 0;  // those bytes after compression
   std::uint64_t compressed_allocated = 0;
-  std::uint64_t metadata = 0;  // index on the fast tier
+  std::uint64_t metadata = 0;           // index on the fast tier
+  std::uint64_t internal_metadata = 0;  // the same in runs: data units x k, as `allocated`
   std::uint64_t objects = 0;
   std::vector<DeviceSpace> per_device;
 };

@@ -6,8 +6,8 @@
 
 #include "core/engine.h"
 #include "core/opening.h"
-#include "tests/core/forwarding_index.h"
 #include "tests/core/store_fixture.h"
+#include "tests/kv/forwarding_index.h"
 
 namespace hexad::testing {
 namespace {
@@ -35,7 +35,8 @@ struct CountedEngine {
     REQUIRE(parts.ok());
     auto counting = std::make_unique<CountingIndex>(std::move(parts->index));
     index = counting.get();
-    parts->index = std::move(counting);
+    parts->index = std::make_unique<kv::TieredIndex>(parts->system->executor(), parts->runs->set(),
+                                                     std::move(counting));
     parts->metadata = std::make_unique<core::Metadata>(parts->system->executor(), *parts->index);
     engine = std::make_unique<core::Engine>(std::move(parts).value());
     REQUIRE(engine->start().ok());

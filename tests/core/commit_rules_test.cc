@@ -422,7 +422,8 @@ TEST_CASE("rules: R13 what a device misses after it has left is noted in its zon
     // Cells of 16 KiB are four units; with the footer of a shared stripe, a fifth.
     REQUIRE((before >= (replayed ? 4 : 8)));
     REQUIRE(world.missing_units() >= 8);
-    REQUIRE(world.missing_units() <= 10);
+    // Two runs and two manifests take a unit each.
+    REQUIRE(world.missing_units() <= 14);
   }
 }
 
@@ -439,7 +440,8 @@ TEST_CASE("rules: R13 the commit that finds a device gone is missing on it after
   }) == "");
   // A cell of 16 KiB; with the footer of a shared stripe, a unit more.
   REQUIRE(world.missing_units() >= 4);
-  REQUIRE(world.missing_units() <= 5);
+  // A run and a manifest take a unit each.
+  REQUIRE(world.missing_units() <= 7);
 }
 
 // --- R14 ---

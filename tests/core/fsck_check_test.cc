@@ -179,7 +179,7 @@ TEST_CASE("fsck_check: F2 no unit belongs to two blobs, however they overlap") {
         REQUIRE(check.report.findings.size() == (meet ? 1 : 0));
         if (!meet) continue;
         REQUIRE(check.report.findings[0].subject == "two");
-        REQUIRE_THAT(check.report.findings[0].problem, Contains("belongs to another blob, too"));
+        REQUIRE_THAT(check.report.findings[0].problem, Contains("belongs to somebody else, too"));
       }
     }
   }
@@ -198,7 +198,7 @@ TEST_CASE("fsck_check: F2 a pack stripe's units are its own") {
   const std::vector<Finding> found = f.check(blobs);
   REQUIRE(found.size() == 1);
   REQUIRE(found[0].subject == "thief");
-  REQUIRE_THAT(found[0].problem, Contains("belongs to another blob, too"));
+  REQUIRE_THAT(found[0].problem, Contains("belongs to somebody else, too"));
 }
 
 TEST_CASE("fsck_check: F2 a packed blob lies in a pack stripe, inside of its cell") {

@@ -21,7 +21,11 @@ struct Run {
   Numbers numbers;
   io::Nanos slowest = 0;  // answer, as the submitters see it
   std::uint64_t checkpoints = 0;
-  int failed = 0;
+  std::string problem;  // the first thing that failed
+
+  void note(const Status& status) {
+    if (!status.ok() && problem.empty()) problem = status.error().to_string();
+  }
 };
 
 // `submitters` threads with so many commits each, one at a time; flushes take 2 ms.
@@ -41,15 +45,15 @@ Run run(int submitters, int commits, std::size_t size, const RuntimeOptions& opt
           t.put(kDefaultCollection, std::to_string(thread) + "/" + std::to_string(i % 5),
                 noise(size, thread * 1000 + i));
           const io::Nanos begin = pool.now();
-          if (!store.commit(std::move(t), {durability}).ok()) ++result.failed;
+          result.note(store.commit(std::move(t), {durability}).status());
           result.slowest = std::max(result.slowest, pool.now() - begin);
         }
       }));
     }
     for (auto& thread : threads) thread->join();
-    if (!store.sync().ok()) ++result.failed;
+    result.note(store.sync());
     for (int thread = 0; thread < submitters; ++thread) {
-      if (!store.get(kDefaultCollection, std::to_string(thread) + "/0").ok()) ++result.failed;
+      result.note(store.get(kDefaultCollection, std::to_string(thread) + "/0").status());
     }
     result.numbers = numbers_of(store);
     result.checkpoints = result.numbers["checkpoints"];
@@ -66,7 +70,7 @@ TEST_CASE("latencies: the states of a commit add up to commit_lat") {
     options.cache_size = 0;
     Run result = run(4, 20, 5000, options);
     Numbers& n = result.numbers;
-    REQUIRE(result.failed == 0);
+    REQUIRE(result.problem == "");
     const std::uint64_t states = n["throttle_lat_ns"] + n["state_prepare_lat_ns"] +
                                  n["state_kv_queued_lat_ns"] + n["state_aio_wait_lat_ns"] +
                                  n["state_kv_commiting_lat_ns"] + n["state_io_done_lat_ns"];
@@ -90,7 +94,7 @@ TEST_CASE("latencies: the sizes of groups are counted once per group") {
   for (const auto& [name, value] : n) {
     if (name.rfind("commit_groups_txc_", 0) == 0) groups += value;
   }
-  REQUIRE(result.failed == 0);
+  REQUIRE(result.problem == "");
   REQUIRE(groups == n["commit_groups"]);
   REQUIRE(n["commit_group_bytes"] >= 160 * 3000ULL);
 }
@@ -105,7 +109,7 @@ TEST_CASE("back-pressure: no submitter stalls while checkpoints run") {
         options.max_in_flight = in_flight;
         const Run result = run(8, 60, size, options, durability);
         CAPTURE(in_flight, size, static_cast<int>(durability), result.checkpoints, result.slowest);
-        REQUIRE(result.failed == 0);
+        REQUIRE(result.problem == "");
         REQUIRE(result.checkpoints >= 2);
         CHECK(result.slowest <= 100'000'000);
         std::printf("in_flight=%llu size=%zu buffered=%d checkpoints=%llu slowest_us=%lld\n",

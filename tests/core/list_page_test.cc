@@ -9,9 +9,9 @@
 #include "core/record.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
-#include "tests/core/forwarding_index.h"
 #include "tests/core/list_model.h"
 #include "tests/io/temporary.h"
+#include "tests/kv/forwarding_index.h"
 
 namespace hexad::core {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/keys.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
-#include "tests/core/forwarding_index.h"
 #include "tests/io/temporary.h"
+#include "tests/kv/forwarding_index.h"
 
 namespace hexad::core {
 namespace {

@@ -93,7 +93,7 @@ TEST_CASE("opening: a store that was closed is taken over in a new epoch") {
     REQUIRE(parts->root.epoch > before);
     REQUIRE(parts->root.promised_epoch > parts->root.epoch);
     before = parts->root.epoch;
-    REQUIRE(parts->notes.empty());
+    REQUIRE(parts->notes == std::vector<std::string>());
     REQUIRE(parts->strangers.empty());
     REQUIRE(parts->last_lsn == closed);
     REQUIRE(parts->log->next_lsn() == closed + 1);

@@ -126,6 +126,13 @@ Result<Lsn> commit(Store& store, const Build& build) {
   return result;
 }
 
+std::uint64_t unused(Store& store) {
+  REQUIRE(message_of(store.checkpoint()) == "");
+  const Result<SpaceUsage> space = store.space();
+  REQUIRE(space.ok());
+  return space->available + space->internally_reserved + space->internal_metadata;
+}
+
 std::string deep_findings(Store& store) {
   FsckOptions options;
   options.deep = true;

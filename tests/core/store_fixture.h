@@ -75,6 +75,9 @@ Result<Lsn> remove(Store& store, std::string_view name);
 // next check fails.
 using Build = std::function<void(Transaction&)>;
 Result<Lsn> commit(Store& store, const Build& build);
+// Bytes that no user has: free, or the store's own. Takes a checkpoint first, so that none is under
+// way, unless something changes meanwhile.
+std::uint64_t unused(Store& store);
 // Every finding of a deep fsck, one per line; empty when the store is clean.
 std::string deep_findings(Store& store);
 // The state that status() shows for a data device.

@@ -53,11 +53,4 @@ inline std::unique_ptr<ObjectWriter> writer_of(Store& store, std::string_view na
   return std::move(writer).value();
 }
 
-inline std::uint64_t available(Store& store) {
-  REQUIRE(store.checkpoint().ok());
-  const Result<SpaceUsage> space = store.space();
-  REQUIRE(space.ok());
-  return space->available;
-}
-
 }  // namespace hexad::testing

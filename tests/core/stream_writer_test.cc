@@ -26,12 +26,12 @@ TEST_CASE("stream_writer: what an abandoned writer took comes back at once") {
   StoreFixture fixture(stream_format());
   Store store = fixture.open();
   REQUIRE(put(store, "other", noise(100'000, 1)).ok());
-  const std::uint64_t before = available(store);
+  const std::uint64_t before = unused(store);
   for (int i = 0; i < 10; ++i) {
     const std::unique_ptr<ObjectWriter> writer = writer_of(store, "abandoned");
     REQUIRE(write_noise(*writer, 20'000'000, 1).ok());
   }
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
   REQUIRE(code_of(store.get(kBucket, "abandoned")) == ErrorCode::kNotFound);
   REQUIRE(deep_findings(store) == "");
 }
@@ -42,7 +42,7 @@ TEST_CASE("stream_writer: what a writer took before a crash comes back at the ne
   {
     Store store = fixture.open();
     REQUIRE(put(store, "other", noise(100'000, 1)).ok());
-    before = available(store);
+    before = unused(store);
   }
   {
     // Its process is gone: what the writer's destructor would do is undone.
@@ -58,7 +58,7 @@ TEST_CASE("stream_writer: what a writer took before a crash comes back at the ne
     for (const auto& [path, bytes] : media) fixture.memory.media(path)->write(0, bytes);
   }
   Store store = fixture.open();
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
   REQUIRE(deep_findings(store) == "");
 }
 
@@ -66,7 +66,7 @@ TEST_CASE("stream_writer: published together with other changes, or not at all")
   StoreFixture fixture(stream_format());
   Store store = fixture.open();
   REQUIRE(put(store, "marker", "old").ok());
-  const std::uint64_t before = available(store);
+  const std::uint64_t before = unused(store);
   {
     const std::unique_ptr<ObjectWriter> writer = writer_of(store, "streamed");
     REQUIRE(write_noise(*writer, 5'000'000, 1).ok());
@@ -78,7 +78,7 @@ TEST_CASE("stream_writer: published together with other changes, or not at all")
     REQUIRE(code_of(store.get(kBucket, "streamed")) == ErrorCode::kNotFound);
     REQUIRE(get(store, "marker") == "old");
   }
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
   {
     // Not even committed.
     const std::unique_ptr<ObjectWriter> writer = writer_of(store, "streamed");
@@ -86,7 +86,7 @@ TEST_CASE("stream_writer: published together with other changes, or not at all")
     Transaction t;
     t.publish(*writer);
   }
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
   {
     const std::unique_ptr<ObjectWriter> first = writer_of(store, "streamed");
     const std::unique_ptr<ObjectWriter> second = writer_of(store, "streamed");
@@ -107,13 +107,13 @@ TEST_CASE("stream_writer: published together with other changes, or not at all")
   REQUIRE(get(store, "marker") == "new");
   REQUIRE(deep_findings(store) == "");
   for (const char* name : {"streamed", "renamed"}) REQUIRE(remove(store, name).ok());
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
 }
 
 TEST_CASE("stream_writer: a writer of a larger object than the log can describe at once") {
   StoreFixture fixture(spilling_format());
   std::optional<Store> store = fixture.open();
-  const std::uint64_t before = available(*store);
+  const std::uint64_t before = unused(*store);
   SECTION("publishes it whole") {
     const std::unique_ptr<ObjectWriter> writer = writer_of(*store, "large");
     REQUIRE(message_of(write_noise(*writer, kSpillingSize, 1)) == "");
@@ -159,7 +159,7 @@ TEST_CASE("stream_writer: a writer of a larger object than the log can describe 
     REQUIRE(store->commit(std::move(t)).ok());
   }
   REQUIRE(deep_findings(*store) == "");
-  REQUIRE(available(*store) == before);
+  REQUIRE(unused(*store) == before);
 }
 
 TEST_CASE("stream_writer: a crash in the middle of a larger object gives its space back") {
@@ -167,7 +167,7 @@ TEST_CASE("stream_writer: a crash in the middle of a larger object gives its spa
   std::uint64_t before = 0;
   {
     Store store = fixture.open();
-    before = available(store);
+    before = unused(store);
   }
   std::map<std::string, Bytes> media;
   const std::filesystem::path saved = fixture.directory / "saved";
@@ -194,7 +194,7 @@ TEST_CASE("stream_writer: a crash in the middle of a larger object gives its spa
   }
   Store store = fixture.open();
   REQUIRE(counter(store, "writers_abandoned") == 1);
-  while (available(store) != before) std::this_thread::yield();  // dropped in the background
+  while (unused(store) != before) std::this_thread::yield();  // dropped in the background
   REQUIRE(deep_findings(store) == "");
 }
 
@@ -203,14 +203,14 @@ TEST_CASE(
   StoreFixture fixture;  // 28 MiB
   Store store = fixture.open();
   REQUIRE(put(store, "other", noise(100'000, 1)).ok());
-  const std::uint64_t before = available(store);
+  const std::uint64_t before = unused(store);
   {
     const std::unique_ptr<ObjectWriter> writer = writer_of(store, "large");
     REQUIRE(code_of(write_noise(*writer, 60'000'000, 1)) == ErrorCode::kNoSpace);
     REQUIRE(code_of(writer->append(as_bytes("x"))).has_value());
     REQUIRE(code_of(writer->commit()) == ErrorCode::kNoSpace);
   }
-  REQUIRE(available(store) == before);
+  REQUIRE(unused(store) == before);
   REQUIRE((get(store, "other") == noise(100'000, 1)));
   REQUIRE(deep_findings(store) == "");
 }

@@ -68,7 +68,7 @@ std::uint64_t record_and_crash(const char* name, const CrashWorldOptions& option
 TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own", "[one]") {
   CrashWorld world({.transactions = 48});
   world.run();
-  CAPTURE(world.transactions(), world.checkpoints(), world.log_laps());
+  CAPTURE(world.transactions(), world.checkpoints(), world.log_laps(), world.runs_merged());
   REQUIRE(world.transactions() >= 40);
   REQUIRE(world.checkpoints() >= 2);
   REQUIRE(world.log_laps() >= 1);
@@ -77,29 +77,39 @@ TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of it
 
 TEST_CASE("crash: blocks of 4 KiB, torn whole", "[one]") {
   record_and_crash("crash-4k-blocks",
-                   {.seed = 2, .physical_block = 4096, .log_size = 256 << 10, .transactions = 48});
+                   {.seed = 2, .physical_block = 4096, .log_size = 256 << 10, .transactions = 40});
 }
 
 // Here one flush makes a group durable, and whatever of several groups it does not cover may be
 // lost or kept: many writes are pending at few moments, so each moment gets many samples.
 TEST_CASE("crash: all disks behind one cache") {
-  REQUIRE(record_and_crash("crash-one-cache", {.seed = 3, .flush_domain = 0}, {9, 360, 2}) >=
-          50'000);
+  REQUIRE(record_and_crash("crash-one-cache", {.seed = 3, .flush_domain = 0}, {8, 140, 2}) >=
+          20'000);
 }
 
 TEST_CASE("crash: buffered commits among durable ones") {
   record_and_crash("crash-buffered", {.seed = 5, .transactions = 48, .buffered = true});
 }
 
-TEST_CASE("crash: answers that wait for the fast copy of the log alone") {
+TEST_CASE("crash: answers that wait for the fast copy of the log alone", "[one]") {
   record_and_crash("crash-fast-log",
-                   {.seed = 6, .transactions = 32, .log_durability = LogDurability::kFast},
+                   {.seed = 6, .transactions = 24, .log_durability = LogDurability::kFast},
                    {3, 4, 1});
 }
 
 TEST_CASE("crash: cells first, then the log") {
   record_and_crash("crash-data-first",
-                   {.seed = 7, .transactions = 32, .log_durability = LogDurability::kDataFirst});
+                   {.seed = 7, .transactions = 24, .log_durability = LogDurability::kDataFirst},
+                   {3, 4, 1});
+}
+
+TEST_CASE("crash: checkpoint after checkpoint, with runs that are merged") {
+  CrashWorld world({.seed = 8, .transactions = 30, .checkpoint_every = 3});
+  world.run();
+  CAPTURE(world.checkpoints(), world.runs_merged());
+  REQUIRE(world.checkpoints() >= 8);
+  REQUIRE(world.runs_merged() >= 4);
+  enumerate(world, crash_options(8, {3, 4, 1}), "crash-merges");
 }
 
 TEST_CASE("crash: recovery crashes at each of its own writes") {

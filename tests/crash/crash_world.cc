@@ -148,6 +148,35 @@ void CrashWorld::write_index(const io::CowImage& image) const {
   ::close(file);
 }
 
+// By number, so that a state that is opened again meets the same.
+void CrashWorld::harm_index(std::uint64_t state) const {
+  const int file = ::open(index_file().c_str(), O_RDWR | O_CLOEXEC);
+  HEXAD_ASSERT(file >= 0);
+  io::Rng rng(state);
+  const auto size = static_cast<std::uint64_t>(::lseek(file, 0, SEEK_END));
+  const auto at = static_cast<off_t>(rng.below(size));
+  switch (state % 6) {
+    case 0:
+      HEXAD_ASSERT(::unlink(index_file().c_str()) == 0);
+      break;
+    case 2:
+      HEXAD_ASSERT(::ftruncate(file, 0) == 0);
+      HEXAD_ASSERT(::pwrite(file, first_index_.data(), first_index_.size(), 0) ==
+                   static_cast<ssize_t>(first_index_.size()));
+      break;
+    case 4: {
+      char byte = 0;
+      HEXAD_ASSERT(::pread(file, &byte, 1, at) == 1);
+      byte = static_cast<char>(byte ^ (1 << rng.below(8)));
+      HEXAD_ASSERT(::pwrite(file, &byte, 1, at) == 1);
+      break;
+    }
+    default:
+      break;
+  }
+  ::close(file);
+}
+
 void CrashWorld::run() {
   std::vector<std::pair<std::string, std::shared_ptr<const io::CowImage>>> fresh;
   {
@@ -192,6 +221,7 @@ void CrashWorld::run() {
       ::close(file);
       return content;
     }();
+    first_index_ = *bytes;
     index->resize(bytes->size());
     index->write(0, as_bytes(*bytes));
   }
@@ -217,8 +247,10 @@ void CrashWorld::run() {
           bool answered = false;
           ++pending;
           lock.unlock();
-          // Besides those that the log's filling asks for.
-          if (i == options_.transactions / 3) must(store.checkpoint());
+          const int every = options_.checkpoint_every;
+          if (every > 0 ? i % every == every - 1 : i == options_.transactions / 3) {
+            must(store.checkpoint());
+          }
           const bool buffered = options_.buffered && i / options_.in_flight % 4 != 3;
           const auto done = [&, i, buffered](Result<Lsn> lsn) {
             const Lsn drawn = must(std::move(lsn));
@@ -239,6 +271,7 @@ void CrashWorld::run() {
     for (auto& lane : lanes) lane->join();
     for (const Counter& counter : store.counters()) {
       if (counter.name == "checkpoints") checkpoints_ = counter.since_open;
+      if (counter.name == "runs_merged") runs_merged_ = counter.since_open;
       if (counter.name == "device_log_bytes")
         log_laps_ = counter.since_open / 3 / options_.log_size;
     }
@@ -263,6 +296,8 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
   for (std::size_t i = 0; i < state.disks().size(); ++i) {
     if (state.disks()[i].name == kIndexDisk) write_index(*state.image(i));
   }
+  // Not where the opening itself is recorded: its crashes harm it.
+  if (recorder == nullptr) harm_index(state.number());
   HEXAD_ASSERT(index > 0);
   io::SimOptions sim{options_.seed, {}, disk_options(), recorder, stacks_};
   sim.latency.immediate = true;

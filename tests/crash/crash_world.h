@@ -3,7 +3,8 @@
 // All of it from one seed: six small disks, a fast tier whose log is a simulated disk and whose
 // index is a real LMDB file, recorded as one more disk. run() makes a pool, runs a workload with
 // several commits in flight, and notes which transactions were acknowledged at which point of the
-// recording. reopen() puts the disks and the index file of one crash state in place and opens.
+// recording. reopen() puts the disks and the index file of one crash state in place and opens. In
+// every second state the index does not survive as it was: it is gone, an old copy, or damaged.
 #pragma once
 
 #include <cstdint>
@@ -31,6 +32,9 @@ struct CrashWorldOptions {
   int flush_domain = -1;               // >= 0: all disks share one
   int transactions = 96;
   int in_flight = 3;  // transactions at once
+  // A checkpoint is asked for each time that so many transactions are done; 0: once, after a third.
+  // Besides those that the log's filling asks for.
+  int checkpoint_every = 0;
   LogDurability log_durability = LogDurability::kFull;
   // Three of four transactions are buffered: answered before anything is promised about them.
   bool buffered = false;
@@ -52,6 +56,7 @@ class CrashWorld {
   std::uint64_t trace_hash() const { return trace_hash_; }
   std::uint64_t log_laps() const { return log_laps_; }
   std::uint64_t checkpoints() const { return checkpoints_; }
+  std::uint64_t runs_merged() const { return runs_merged_; }
   std::size_t transactions() const { return done_.size(); }
 
   // Opens the store of `state` for writing, calls `use` with it, and lets go of it without closing.
@@ -78,19 +83,23 @@ class CrashWorld {
   io::SimDiskOptions disk_options() const;
   void record_index(io::CrashRecorder& recorder, io::CrashRecorder::DiskIndex disk);
   void write_index(const io::CowImage& image) const;
+  void harm_index(std::uint64_t state) const;
   Transaction transaction(std::size_t index) const;
   std::string index_file() const { return directory_.path("fast/index/data.mdb"); }
 
   CrashWorldOptions options_;
-  io::testing::TemporaryDirectory directory_;
+  // The simulation has the syncs of the recording; those of thousands of openings need no disk.
+  io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
   std::filesystem::path before_;  // working directory
   PoolDescription pool_;
   io::CrashRecorder recorder_;
   std::vector<Done> done_;     // by LSN
   std::vector<Model> models_;  // models_[i]: after the first i of done_
+  std::string first_index_;    // its file at the start of the recording
   std::uint64_t trace_hash_ = 0;
   std::uint64_t log_laps_ = 0;
   std::uint64_t checkpoints_ = 0;
+  std::uint64_t runs_merged_ = 0;
   std::shared_ptr<io::FiberStacks> stacks_;
 };
 

@@ -1,11 +1,10 @@
 // A folder of a test's own, removed with everything in it.
 #pragma once
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <system_error>
 
 #include "base/assert.h"
 
@@ -13,9 +12,13 @@ namespace hexad::io::testing {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() : TemporaryDirectory(usual_base()) {}
-  explicit TemporaryDirectory(const std::string& base) {
-    std::string name = base + "/hexad-XXXXXX";
+  // kMemory: where syncs cost nothing, if there is such a place.
+  enum class On { kDisk, kMemory };
+  explicit TemporaryDirectory(On on = On::kDisk) {
+    const char* base = std::getenv("TEST_TMPDIR");
+    std::error_code none;
+    if (on == On::kMemory && std::filesystem::is_directory("/dev/shm", none)) base = "/dev/shm";
+    std::string name = std::string(base != nullptr ? base : "/tmp") + "/hexad-XXXXXX";
     HEXAD_ASSERT(mkdtemp(name.data()) != nullptr);
     path_ = name;
   }
@@ -25,17 +28,7 @@ class TemporaryDirectory {
   const std::string& path() const { return path_; }
   std::string path(const std::string& name) const { return path_ + "/" + name; }
 
-  // Where syncing costs nothing, so that commits follow each other at once; else the usual place.
-  static std::string quick_base() {
-    return ::access("/dev/shm", W_OK) == 0 ? "/dev/shm" : usual_base();
-  }
-
  private:
-  static std::string usual_base() {
-    const char* base = std::getenv("TEST_TMPDIR");
-    return base != nullptr ? base : "/tmp";
-  }
-
   std::string path_;
 };
 

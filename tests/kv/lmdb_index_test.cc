@@ -134,7 +134,7 @@ TEST_CASE("lmdb_index: readers on other threads wait while the index grows") {
 // With more readers than processors a reader is often held up while it begins, for longer than
 // two commits take: what it began with is then overwritten.
 TEST_CASE("lmdb_index: a reader held up while commits go by sees one whole state") {
-  const io::testing::TemporaryDirectory quick(io::testing::TemporaryDirectory::quick_base());
+  const io::testing::TemporaryDirectory quick(io::testing::TemporaryDirectory::On::kMemory);
   Fixture fixture;
   fixture.options.dir = quick.path("index");
   std::unique_ptr<Index> index = fixture.open();

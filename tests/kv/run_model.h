@@ -2,6 +2,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <map>
 #include <memory>
@@ -42,8 +43,8 @@ class MemoryRunFile final : public RunFile, public RunSink {
   }
 
   std::string bytes;
-  mutable std::uint64_t reads = 0;
-  mutable std::uint64_t read_bytes = 0;
+  mutable std::atomic<std::uint64_t> reads = 0;
+  mutable std::atomic<std::uint64_t> read_bytes = 0;
   bool fails = false;
 };
 

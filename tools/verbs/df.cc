@@ -21,6 +21,7 @@ Json as_json(const SpaceUsage& space) {
               {"compressed", space.compressed},
               {"compressed_allocated", space.compressed_allocated},
               {"metadata", space.metadata},
+              {"internal_metadata", space.internal_metadata},
               {"objects", space.objects},
               {"per_device", Json::array()}};
   for (const DeviceSpace& device : space.per_device) {
@@ -45,6 +46,7 @@ std::string as_text(const SpaceUsage& space) {
   text += line("allocated", space.allocated, "units they take, without parity");
   text += line("used", space.used, "on all devices, parity included");
   text += line("metadata", space.metadata, "index on the fast tier");
+  text += line("internal metadata", space.internal_metadata, "the same on the data devices");
   if (space.compressed_original > 0) {
     text += line("compressed original", space.compressed_original, "bytes that compression took");
     text += line("compressed", space.compressed, "what it made of them");

@@ -1,0 +1,142 @@
+// The runs of a store: those that the newest manifest names, open for reading, and what a
+// checkpoint makes of them. doc/invariants.md#checkpoint
+//
+// A draft is the next manifest while it is being made. Nothing of it counts before a root that
+// names it is committed; until then its stripes are in flight, so that a crash or discard() leaves
+// them free. What the manifest before names and the new one does not is given up: it stays taken
+// until nobody reads it any more, and every zone image until then says that it is deferred.
+//
+//   Q1  stripes of runs and manifests are in no log record: opening marks what root and manifest
+//       name as used, after replay
+//   Q2  a stripe that is given up is live in memory as long as a reader of its run is left
+//   Q3  a zone image as of c has the stripes of the manifest before c as live or, where c gives
+//       them up, as deferred; those that c itself writes are free in it
+//
+// One thread at a time (the checkpoint's), but for set() and what it returns.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "alloc/root.h"
+#include "base/error.h"
+#include "core/blob_prepare.h"
+#include "core/blob_read.h"
+#include "core/counters.h"
+#include "core/manifest.h"
+#include "core/manifest_store.h"
+#include "core/members.h"
+#include "core/shape.h"
+#include "core/space.h"
+#include "kv/index.h"
+#include "kv/run_merge.h"
+#include "kv/run_set.h"
+
+namespace hexad::core {
+
+// A manifest in the making.
+struct RunDraft {
+  Manifest manifest;
+  std::vector<std::shared_ptr<kv::RunReader>> readers;  // of manifest.runs, in its order
+  std::vector<alloc::Extent> fresh;                     // in flight: what the draft has written
+  // What the committed manifest names and this one does not.
+  struct GivenUp {
+    std::vector<alloc::Extent> stripes;
+    std::shared_ptr<kv::RunReader> reader;  // null: of the manifest
+  };
+  std::vector<GivenUp> replaced;
+  alloc::ManifestAddress address;
+  std::set<DeviceId> failed;  // devices that did not take what was written
+};
+
+class RunCatalogue {
+ public:
+  // All outlive it and the run sets that it hands out.
+  RunCatalogue(io::Executor& executor, const StoreShape& shape, const ec::Codec& codec,
+               const BlobReader& reader, Members& members, Space& space, Counters& counters);
+
+  // --- opening ---
+  // Reads the manifest, tells the space of its zones, opens the runs. A nil address: no runs.
+  // Errors: kCorruption (the manifest is not that of the checkpoint `lsn`; a run contradicts it),
+  // kUnavailable (too few cells).
+  Status load(const alloc::ManifestAddress& address, Lsn lsn);
+  // After replay: what root and manifest name is taken (Q1). Errors: kCorruption.
+  Status mark_used();
+
+  // Any thread.
+  std::shared_ptr<const kv::RunSet> set() const;
+  const Manifest& manifest() const { return manifest_; }
+  std::uint64_t bytes() const;  // of all runs together
+  // Taken by runs and manifests, those given up included. Any thread.
+  std::uint64_t units() const { return units_.load(std::memory_order_relaxed); }
+
+  // --- a checkpoint, in this order ---
+  RunDraft begin() const;
+  // Puts neighbouring runs together where there are too many of about one size; all of them when
+  // the reserve is not whole (core/reserve.h, 5). Errors leave the draft as it was: kNoSpace,
+  // kUnavailable, kCorruption.
+  Status merge(RunDraft& draft, const BlobPreparer& preparer) const;
+  // What zone images of this checkpoint have to show as deferred.
+  std::vector<alloc::Extent> deferred_in_images(const RunDraft& draft) const;
+  // The newest run: what changed since the last one, up to `lsn`. `epoch`: of the writer.
+  using AddChange = std::function<Status(std::string_view, std::optional<std::string_view>)>;
+  // Calls it for every change, ascending by key.
+  using EachChange = std::function<Status(const AddChange&)>;
+  Status add_run(RunDraft& draft, const BlobPreparer& preparer, Lsn lsn, Epoch epoch,
+                 const EachChange& changes) const;
+  // The manifest itself. From here on the draft can be committed.
+  Status write_manifest(RunDraft& draft) const;
+  // A root that names the draft's address is committed; `lsn`: of the checkpoint.
+  void adopt(RunDraft&& draft);
+  // Nothing names it.
+  void discard(RunDraft& draft) const;
+  // Frees what was given up and is not read any more.
+  Status release();
+
+  // Every stripe that is live and belongs to runs and manifests, with whose it is: for fsck.
+  struct Owned {
+    std::string owner;
+    ExtentList pieces;                   // of a run
+    std::vector<alloc::Extent> stripes;  // of the manifest, and of what was given up
+  };
+  std::vector<Owned> owned() const;
+
+ private:
+  Result<std::shared_ptr<kv::RunReader>> open(const ManifestRun& run) const;
+  Result<ManifestRun> write(RunDraft& draft, const BlobPreparer& preparer, Lsn first, Lsn last,
+                            CounterId cause,
+                            const std::function<Status(kv::RunWriter&)>& fill) const;
+
+  io::Executor& executor_;
+  const StoreShape& shape_;
+  const BlobReader& reader_;
+  Members& members_;
+  Space& space_;
+  Counters& counters_;
+  const ManifestStore store_;
+
+  Manifest manifest_;
+  alloc::ManifestAddress address_;
+  std::vector<std::shared_ptr<kv::RunReader>> readers_;  // of manifest_.runs
+  // Live, named by nothing; deferred at `lsn` in the images of checkpoints since then.
+  struct Waiting {
+    std::vector<alloc::Extent> stripes;
+    std::weak_ptr<kv::RunReader> reader;
+    Lsn lsn = 0;
+  };
+  std::vector<Waiting> waiting_;
+
+  std::atomic<std::uint64_t> units_{0};
+  mutable io::Mutex mutex_;  // set_
+  std::shared_ptr<const kv::RunSet> set_;
+};
+
+}  // namespace hexad::core
