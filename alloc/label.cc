@@ -195,7 +195,8 @@ Result<LabelCopy> read_label(io::Device& device) {
 Status write_label(io::Device& device, const Label& label) {
   const AlignedBuffer bytes = padded(encode_label(label), write_block(device.geometry()));
   for (unsigned copy = 0; copy < 2; ++copy) {
-    HEXAD_TRY(device.write(label_offset(copy), bytes.bytes()));
+    HEXAD_TRY(device.write(label_offset(copy), bytes.bytes(), io::WriteMode::kCached,
+                           io::IoCause::kSuper));
     HEXAD_TRY(device.flush());
   }
   return {};

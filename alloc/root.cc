@@ -326,8 +326,9 @@ std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& roo
     }
     const unsigned slot = slot_to_write(decode_slots(slots[i]), root.sequence);
     buffers.push_back(padded(bytes, write_block(devices[i]->geometry())));
-    writes.requests.push_back(io::IoRequest::write(
-        *devices[i], root_offset(slot), buffers.back().bytes(), io::WriteMode::kDurable));
+    writes.requests.push_back(io::IoRequest::write(*devices[i], root_offset(slot),
+                                                   buffers.back().bytes(), io::WriteMode::kDurable,
+                                                   io::IoCause::kSuper));
   }
   queue.submit(writes);
   queue.wait(writes);

@@ -88,7 +88,8 @@ Status write_slab_header(io::Device& device, const DeviceLayout& layout, const S
                      format_size(layout.unit),
                  "Use a larger min_alloc or a smaller k + m."};
   }
-  return device.write(layout.slab_offset(slab), padded(bytes, layout.physical_block).bytes());
+  return device.write(layout.slab_offset(slab), padded(bytes, layout.physical_block).bytes(),
+                      io::WriteMode::kCached, io::IoCause::kSuper);
 }
 
 Result<SlabHeader> read_slab_header(io::Device& device, const DeviceLayout& layout,

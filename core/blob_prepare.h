@@ -13,6 +13,7 @@
 #include "core/record.h"
 #include "core/shape.h"
 #include "ec/codec.h"
+#include "io/device.h"
 
 namespace hexad::core {
 
@@ -28,6 +29,11 @@ struct PreparedBlob {
     return cells.bytes().subspan(std::size_t{role} * stride, blob.cell_bytes);
   }
 };
+
+// Of the write of a cell to its device.
+inline io::IoCause cause_of_cell(std::uint32_t role, std::uint32_t k) {
+  return role < k ? io::IoCause::kUser : io::IoCause::kParity;
+}
 
 class BlobPreparer {
  public:

@@ -156,8 +156,9 @@ Status CodedFileWriter::write_piece(ByteView bytes, const alloc::Extent& where) 
   for (std::uint32_t role = 0; role < shape.cells(); ++role) {
     const CellPlace& place = (*places)[role];
     if (!place.readable || failed_.contains(place.id)) continue;
-    flight->batch.requests.push_back(io::IoRequest::write(
-        *place.device, place.offset, flight->prepared.cell(role), io::WriteMode::kDurable));
+    flight->batch.requests.push_back(io::IoRequest::write(*place.device, place.offset,
+                                                          flight->prepared.cell(role),
+                                                          io::WriteMode::kDurable, world_.cause));
   }
   const std::uint64_t data = std::uint64_t{blob.cell_bytes} * shape.k();
   world_.counters.add(world_.written, blob.stored);

@@ -58,7 +58,8 @@ class CodedFileWriter {
     Space& space;
     const Members& members;
     Counters& counters;
-    CounterId written = CounterId::kDeviceBytesUser;  // counts the bytes of data cells
+    CounterId written = CounterId::kDeviceBytesRun;  // counts the bytes of data cells
+    io::IoCause cause = io::IoCause::kRun;           // of all cells
   };
   // `make_zone` is called when no zone has room, at most once for each page of the file; where it
   // fails for lack of space, what is free is used in shorter pieces. Empty: no zone can be made.

@@ -100,9 +100,9 @@ Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<D
     HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, parts_.space->locate(stripes[i].where));
     for (std::uint32_t role = 0; role < shape.cells(); ++role) {
       if (!places[role].readable) continue;
-      batch.requests.push_back(io::IoRequest::write(*places[role].device, places[role].offset,
-                                                    stripes[i].prepared.cell(role),
-                                                    io::WriteMode::kDurable));
+      batch.requests.push_back(io::IoRequest::write(
+          *places[role].device, places[role].offset, stripes[i].prepared.cell(role),
+          io::WriteMode::kDurable, cause_of_cell(role, shape.k())));
       stripe_of.push_back(i);
     }
     const Blob& blob = stripes[i].prepared.blob;

@@ -83,6 +83,10 @@ StoreStatus Engine::status() {
       const io::DeviceTraffic& traffic = member.device->traffic();
       device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
       device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
+      for (std::size_t cause = 0; cause < io::kIoCauses; ++cause) {
+        device.written_for[io::to_string(static_cast<io::IoCause>(cause))] =
+            traffic.written_for[cause].load(std::memory_order_relaxed);
+      }
       device.reads = traffic.reads.load(std::memory_order_relaxed);
       device.writes = traffic.writes.load(std::memory_order_relaxed);
       device.flushes = traffic.flushes.load(std::memory_order_relaxed) +

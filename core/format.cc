@@ -214,8 +214,8 @@ Status write_all(const FormatOptions& options, const std::string& description, i
         {target.device.get(), target.layout.log_offset, target.layout.log_size}));
     // An older store's root may have a higher epoch. Left there it would pass for the newest of the
     // device, and each root of ours would be written over the only one before it.
-    HEXAD_TRY(
-        target.device->write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable));
+    HEXAD_TRY(target.device->write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable,
+                                   io::IoCause::kSuper));
     HEXAD_TRY(alloc::write_root(*target.device, root));
   }
   for (DeviceId id = 0; id < targets.size(); ++id) {

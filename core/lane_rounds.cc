@@ -36,8 +36,9 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
         io::Device* device = members_.device((*places)[role].id);
         if (device == nullptr) continue;
-        cells.push_back(
-            io::IoRequest::write(*device, (*places)[role].offset, stripe.prepared.cell(role)));
+        cells.push_back(io::IoRequest::write(*device, (*places)[role].offset,
+                                             stripe.prepared.cell(role), io::WriteMode::kCached,
+                                             cause_of_cell(role, shape_.k())));
         bytes += cells.back().length;
         if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
       }

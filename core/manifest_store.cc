@@ -98,7 +98,7 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
     const CellPlace& place = (*places)[role];
     if (!place.readable) continue;
     batch.requests.push_back(io::IoRequest::write(*place.device, place.offset, cells.cell(role),
-                                                  io::WriteMode::kDurable));
+                                                  io::WriteMode::kDurable, io::IoCause::kSuper));
     counters_.add(CounterId::kDeviceBytesSuper, cells.bytes);
   }
   if (!batch.requests.empty()) {

@@ -152,7 +152,9 @@ Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& woun
     for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
       const CellPlace& place = cells.places[role];
       if (good.contains(role) || !place.readable) continue;
-      if (place.device->write(place.offset, cells.cell(role), io::WriteMode::kDurable).ok()) {
+      if (place.device
+              ->write(place.offset, cells.cell(role), io::WriteMode::kDurable, io::IoCause::kHeal)
+              .ok()) {
         counters_.add(CounterId::kCellsHealed);
       } else {
         failed.insert(place.id);

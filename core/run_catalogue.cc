@@ -136,7 +136,9 @@ RunDraft RunCatalogue::begin() const {
 Result<ManifestRun> RunCatalogue::write(RunDraft& draft, const BlobPreparer& preparer, Lsn first,
                                         Lsn last, CounterId cause,
                                         const std::function<Status(kv::RunWriter&)>& fill) const {
-  CodedFileWriter file({shape_, preparer, space_, members_, counters_, cause});
+  const bool merge = cause == CounterId::kDeviceBytesMerge;
+  CodedFileWriter file({shape_, preparer, space_, members_, counters_, cause,
+                        merge ? io::IoCause::kMerge : io::IoCause::kRun});
   CodedRunSink sink(file);
   kv::RunWriter writer(sink, shape_.uuid, first, last);
   const auto write_all = [&]() -> Result<ManifestRun> {

@@ -468,8 +468,9 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
     io::IoBatch batch;
     const std::uint64_t length = std::min<std::uint64_t>(zeros.size(), size - at);
     for (const auto& [device, offset] : slabs) {
-      batch.requests.push_back(
-          io::IoRequest::write(*device, offset + at, zeros.bytes().first(length)));
+      batch.requests.push_back(io::IoRequest::write(*device, offset + at,
+                                                    zeros.bytes().first(length),
+                                                    io::WriteMode::kCached, io::IoCause::kZero));
       stats_.add(CounterId::kDeviceBytesZeroed, length);
     }
     queue.submit(batch);
@@ -504,7 +505,7 @@ Status Space::write_headers(const ZoneCreation& creation) {
     copy_bytes(buffers.back().bytes(), as_bytes(bytes));
     batch.requests.push_back(
         io::IoRequest::write(*device, members_.find(place.device)->layout.slab_offset(place.slab),
-                             buffers.back(), io::WriteMode::kDurable));
+                             buffers.back(), io::WriteMode::kDurable, io::IoCause::kSuper));
     stats_.add(CounterId::kDeviceBytesSuper, buffers.back().size());
   }
   if (batch.requests.empty()) {

@@ -40,7 +40,8 @@ void Space::heal(const CellPlace& place, ByteView cell) {
   if (!may_heal()) return;
   // The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like
   // us.
-  const Status written = place.device->write(place.offset, cell, io::WriteMode::kDurable);
+  const Status written =
+      place.device->write(place.offset, cell, io::WriteMode::kDurable, io::IoCause::kHeal);
   if (written.ok()) {
     stats_.add(CounterId::kCellsHealed);
     return;

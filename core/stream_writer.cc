@@ -131,8 +131,9 @@ Status StreamWriter::write_page() {
     if (!place.readable) continue;
     // Durable before the publishing record is written: recovery need not prove what may be
     // gigabytes.
-    flight->batch.requests.push_back(io::IoRequest::write(
-        *place.device, place.offset, flight->prepared.cell(role), io::WriteMode::kDurable));
+    flight->batch.requests.push_back(
+        io::IoRequest::write(*place.device, place.offset, flight->prepared.cell(role),
+                             io::WriteMode::kDurable, cause_of_cell(role, engine_.shape().k())));
   }
   engine_.stats().add(CounterId::kDeviceBytesUser, flight->prepared.blob.stored);
   engine_.stats().add(CounterId::kDeviceBytesParity,

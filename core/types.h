@@ -172,6 +172,8 @@ struct DeviceStatus {
   // Since this opening.
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
+  // Those bytes by what they were for: user, parity, log, super, zero, run, merge, heal, other.
+  std::map<std::string, std::uint64_t> written_for;
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
   std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves

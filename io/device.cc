@@ -1,5 +1,6 @@
 #include "io/device.h"
 
+#include <array>
 #include <utility>
 
 #include "base/units.h"
@@ -40,11 +41,19 @@ IoRequest IoRequest::read(Device& device, std::uint64_t offset, MutByteView into
   return request;
 }
 
-IoRequest IoRequest::write(Device& device, std::uint64_t offset, ByteView from, WriteMode mode) {
+const char* to_string(IoCause cause) {
+  static constexpr std::array<const char*, kIoCauses> kNames = {
+      "other", "user", "parity", "log", "super", "zero", "run", "merge", "heal"};
+  return kNames[static_cast<std::size_t>(cause)];
+}
+
+IoRequest IoRequest::write(Device& device, std::uint64_t offset, ByteView from, WriteMode mode,
+                           IoCause cause) {
   IoRequest request;
   request.device = &device;
   request.op = IoOp::kWrite;
   request.mode = mode;
+  request.cause = cause;
   request.offset = offset;
   request.data = const_cast<std::byte*>(from.data());
   request.length = from.size();
@@ -87,6 +96,7 @@ void IoQueue::count(const IoRequest& request) {
     case IoOp::kWrite:
       add(traffic.writes, 1);
       add(traffic.bytes_written, request.length);
+      add(traffic.written_for[static_cast<std::size_t>(request.cause)], request.length);
       if (request.mode == WriteMode::kDurable) add(traffic.durable_writes, 1);
       break;
     case IoOp::kFlush:
@@ -162,8 +172,8 @@ Status Device::read(std::uint64_t offset, MutByteView into) {
   return run_one(IoRequest::read(*this, offset, into));
 }
 
-Status Device::write(std::uint64_t offset, ByteView from, WriteMode mode) {
-  return run_one(IoRequest::write(*this, offset, from, mode));
+Status Device::write(std::uint64_t offset, ByteView from, WriteMode mode, IoCause cause) {
+  return run_one(IoRequest::write(*this, offset, from, mode, cause));
 }
 
 Status Device::flush() { return run_one(IoRequest::flush(*this)); }

@@ -20,6 +20,7 @@
 //   D8  Overlapping requests in flight at once are the caller's bug; the bytes are then unknown.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -58,11 +59,27 @@ enum class WriteMode : std::uint8_t {
   kShared,
 };
 
+// What a write is for; traffic is counted by it.
+enum class IoCause : std::uint8_t {
+  kOther,   // nothing that a store does
+  kUser,    // data cells, their padding included
+  kParity,  // parity cells
+  kLog,
+  kSuper,  // labels, roots, slab headers, the manifest
+  kZero,   // zeros ahead of use
+  kRun,    // runs that checkpoints write, their parity included
+  kMerge,  // runs that others are merged into
+  kHeal,   // cells and blocks of the log that were lost or wrong
+};
+inline constexpr std::size_t kIoCauses = 9;
+const char* to_string(IoCause cause);  // "user", "parity", ...
+
 // One request; a value until submitted, then it stays where it is until its batch has completed.
 struct IoRequest {
   Device* device = nullptr;
   IoOp op = IoOp::kRead;
   WriteMode mode = WriteMode::kCached;  // of a write
+  IoCause cause = IoCause::kOther;      // of a write
   std::uint64_t offset = 0;             // bytes
   std::byte* data = nullptr;            // read into, or written from (then never changed)
   std::uint64_t length = 0;             // bytes; 0 for a flush
@@ -71,7 +88,7 @@ struct IoRequest {
 
   static IoRequest read(Device& device, std::uint64_t offset, MutByteView into);
   static IoRequest write(Device& device, std::uint64_t offset, ByteView from,
-                         WriteMode mode = WriteMode::kCached);
+                         WriteMode mode = WriteMode::kCached, IoCause cause = IoCause::kOther);
   static IoRequest flush(Device& device);
   static IoRequest discard(Device& device, std::uint64_t offset, std::uint64_t length);
 };
@@ -135,6 +152,7 @@ struct DeviceTraffic {
   std::atomic<std::uint64_t> bytes_read{0};
   std::atomic<std::uint64_t> writes{0};
   std::atomic<std::uint64_t> bytes_written{0};
+  std::array<std::atomic<std::uint64_t>, kIoCauses> written_for{};  // those bytes, by IoCause
   std::atomic<std::uint64_t> durable_writes{0};  // of the writes: each carries its own flush
   std::atomic<std::uint64_t> flushes{0};
   // Flushes that failed, and durable writes that did with kIo where the cache is volatile: their
@@ -162,7 +180,8 @@ class Device {
 
   // Blocking single requests, for everything that is not the commit or read path.
   Status read(std::uint64_t offset, MutByteView into);
-  Status write(std::uint64_t offset, ByteView from, WriteMode mode = WriteMode::kCached);
+  Status write(std::uint64_t offset, ByteView from, WriteMode mode = WriteMode::kCached,
+               IoCause cause = IoCause::kOther);
   Status flush();
   Status discard(std::uint64_t offset, std::uint64_t length);
 

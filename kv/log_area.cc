@@ -42,7 +42,8 @@ Status format_log_area(const LogArea& area) {
   const AlignedBuffer zeros = AlignedBuffer::zeroed(piece);
   for (std::uint64_t done = 0; done < area.size;) {
     const std::uint64_t length = std::min(piece, area.size - done);
-    HEXAD_TRY(area.device->write(area.offset + done, zeros.bytes().first(length)));
+    HEXAD_TRY(area.device->write(area.offset + done, zeros.bytes().first(length),
+                                 io::WriteMode::kCached, io::IoCause::kZero));
     done += length;
   }
   return area.device->flush();

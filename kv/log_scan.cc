@@ -407,7 +407,8 @@ Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> step
       if (((step.copies & ~*failed) >> i & 1) == 0) continue;
       const LogArea& area = scan.areas[i];
       batch.requests.push_back(
-          io::IoRequest::write(*area.device, area.offset + position % area.size, loaded.bytes));
+          io::IoRequest::write(*area.device, area.offset + position % area.size, loaded.bytes,
+                               io::WriteMode::kCached, io::IoCause::kHeal));
       targets.push_back(i);
     }
     if (targets.empty()) continue;
@@ -437,7 +438,7 @@ Status copy_log(const LogScan& scan, std::size_t first_block, const LogArea& tar
   for (std::size_t i = first_block; i < scan.blocks.size(); ++i) {
     HEXAD_TRY_ASSIGN(const LoadedLogBlock loaded, load_log_block(scan, i));
     HEXAD_TRY(target.device->write(target.offset + loaded.block.header.position % target.size,
-                                   loaded.bytes));
+                                   loaded.bytes, io::WriteMode::kCached, io::IoCause::kHeal));
   }
   return target.device->flush();
 }

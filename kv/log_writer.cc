@@ -138,8 +138,9 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
   prepared.block = encode_log_block(header, records, options_.block_size);
   prepared.requests.reserve(options_.areas.size());
   for (const LogArea& area : options_.areas) {
-    prepared.requests.push_back(
-        io::IoRequest::write(*area.device, area.offset + position % size_, prepared.block.bytes));
+    prepared.requests.push_back(io::IoRequest::write(*area.device, area.offset + position % size_,
+                                                     prepared.block.bytes, io::WriteMode::kCached,
+                                                     io::IoCause::kLog));
   }
   last_ = prepared.point();  // W2
   tail_ = last_.end;

@@ -174,6 +174,10 @@ TEST_CASE("device: traffic is counted for each device, failed requests too") {
   REQUIRE(traffic.writes == 2);
   REQUIRE(traffic.durable_writes == 1);
   REQUIRE(traffic.bytes_written == 8192 + 4096);
+  REQUIRE(device.write(0, buffer.bytes().first(4096), WriteMode::kCached, IoCause::kLog).ok());
+  REQUIRE(traffic.bytes_written == 8192 + 2 * 4096);
+  REQUIRE(traffic.written_for[static_cast<std::size_t>(IoCause::kOther)] == 8192 + 4096);
+  REQUIRE(traffic.written_for[static_cast<std::size_t>(IoCause::kLog)] == 4096);
   REQUIRE(device.discard(0, 4096).ok());
   IoBatch batch;
   for (int i = 0; i < 2; ++i) batch.requests.push_back(IoRequest::flush(device));

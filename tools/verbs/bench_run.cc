@@ -50,6 +50,10 @@ struct DeviceTraffic {
     DeviceTraffic result = *this;
     for (std::size_t i = 0; i < devices.size() && i < before.devices.size(); ++i) {
       result.devices[i].bytes_written -= before.devices[i].bytes_written;
+      for (auto& [cause, bytes] : result.devices[i].written_for) {
+        const auto& earlier = before.devices[i].written_for;
+        if (const auto at = earlier.find(cause); at != earlier.end()) bytes -= at->second;
+      }
       result.devices[i].bytes_read -= before.devices[i].bytes_read;
       result.devices[i].flushes -= before.devices[i].flushes;
     }
@@ -219,6 +223,7 @@ class BenchRun final : public Verb {
                                      {"role", device.role},
                                      {"path", device.path},
                                      {"written", device.bytes_written},
+                                     {"written_for", device.written_for},
                                      {"read", device.bytes_read},
                                      {"flushes", device.flushes}});
       }

@@ -1,0 +1,73 @@
+// Bytes on each device by what they were for: none without a cause, and as many as arithmetic says.
+#include <catch2/catch.hpp>
+
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+using Causes = std::map<std::string, std::uint64_t>;
+
+// Over all data devices; of each device the causes add up to what was written.
+Causes causes_of(Store& store, Causes* log = nullptr) {
+  Causes all;
+  for (const DeviceStatus& device : store.status().devices) {
+    std::uint64_t sum = 0;
+    for (const auto& [cause, bytes] : device.written_for) {
+      sum += bytes;
+      (device.role == "log" && log != nullptr ? *log : all)[cause] += bytes;
+    }
+    REQUIRE(sum == device.bytes_written);
+    REQUIRE(device.written_for.at("other") == 0);
+  }
+  return all;
+}
+
+TEST_CASE("written for: every byte on a device has a cause, and parity is m cells for k of data") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  for (int i = 0; i < 40; ++i) {
+    REQUIRE(put(store, std::to_string(i), noise(100 + 5000 * (i % 9), i)).ok());
+    if (i % 8 == 7) REQUIRE(store.checkpoint().ok());
+  }
+  {
+    Result<std::unique_ptr<ObjectWriter>> writer = store.open_writer(kBucket, "streamed");
+    REQUIRE(writer.ok());
+    REQUIRE((*writer)->append(as_bytes(noise(3'000'000, 7))).ok());
+    Transaction t;
+    t.publish(**writer);
+    REQUIRE(message_of(store.commit(std::move(t)).status()) == "");
+  }
+  REQUIRE(store.checkpoint().ok());
+  Causes log;
+  const Causes data = causes_of(store, &log);
+  CHECK(data.at("user") >= 3'000'000);
+  CHECK(data.at("parity") * 4 == data.at("user") * 2);
+  // A copy of the log on the fast device, and two on data devices.
+  CHECK(log.at("log") > 0);
+  CHECK(data.at("log") == 2 * log.at("log"));
+  CHECK(log.at("user") + log.at("parity") + log.at("run") + log.at("merge") == 0);
+  CHECK(data.at("run") > 0);
+  CHECK(data.at("run") % 6 == 0);
+  CHECK(data.at("merge") > 0);
+  CHECK(data.at("super") > 0);
+  CHECK(data.at("heal") == 0);
+}
+
+TEST_CASE("written for: what was lost and is written back counts as healing") {
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "a", noise(100'000, 1)).ok());
+    REQUIRE(store.close().ok());
+  }
+  const std::uint64_t size = fixture.media(2)->size();
+  // Everything behind the log of that device.
+  fixture.media(2)->write(2 << 20, Bytes(size - (2 << 20)));
+  Store store = fixture.open();
+  REQUIRE(get(store, "a") == noise(100'000, 1));
+  CHECK(causes_of(store).at("heal") > 0);
+}
+
+}  // namespace
+}  // namespace hexad::testing
