@@ -9,6 +9,8 @@
 //   F6  deep: every cell verifies; re-encoding the data gives the parity
 //   F7  deep: the footer of a pack stripe names every blob that lives there (and maybe dead ones)
 //   F8  the totals of a collection are the number and the sizes of its objects
+//   F9  a shared blob has as many owners as lists of extents show it, and one place; a layer of
+//       omaps as many as objects have it in their list
 //
 // Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
 #pragma once
@@ -34,7 +36,8 @@ namespace hexad::core {
 
 class FsckCheck {
  public:
-  // All outlive it. Memory: an entry per private stripe; deep, one per packed blob.
+  // All outlive it. Memory: an entry per private stripe, shared blob and layer of omaps; deep, one
+  // per packed blob.
   FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
             const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
             Space& space);
@@ -59,6 +62,12 @@ class FsckCheck {
     CollectionTotals counted;
   };
   std::vector<WrongTotals> find_wrong_totals();
+  // F9: objects' layers and records of owners, as they are met; after all of them
+  // find_wrong_owners().
+  void count_layers(const std::vector<OmapId>& layers);
+  void note_layer_owners(OmapId layer, std::uint64_t owners) { layers_[layer].recorded = owners; }
+  void note_blob_owners(ShareId share, std::uint64_t owners) { shared_[share].recorded = owners; }
+  void find_wrong_owners();
   // After all extents.
   void check_packs();
   void check_leaks();  // F3
@@ -80,6 +89,8 @@ class FsckCheck {
     std::vector<Tenant> tenants;  // deep only
   };
 
+  // Whether this is the first list that shows the blob.
+  bool count_owner(const std::string& owner, const Blob& blob);
   Status check_blob(const std::string& owner, const Blob& blob);
   void check_packed(const std::string& owner, const Blob& blob);
   Status check_cells(const std::string& owner, const Blob& blob);
@@ -99,7 +110,14 @@ class FsckCheck {
     CollectionTotals recorded;
     CollectionTotals counted;
   };
+  struct Owners {
+    std::uint64_t recorded = 0;
+    std::uint64_t counted = 0;
+    BlobId place;  // of a blob
+  };
   std::map<CollectionId, Totals> totals_;
+  std::map<OmapId, Owners> layers_;
+  std::map<ShareId, Owners> shared_;
   std::map<Place, Pack> packs_;
   std::map<Place, Owned> owned_;
 };
