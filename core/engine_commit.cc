@@ -40,7 +40,7 @@ struct Engine::Attempt {
     if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
     return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
            code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
-           code == ErrorCode::kTooBig;
+           code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
   }
 };
 

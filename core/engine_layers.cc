@@ -26,6 +26,14 @@ Result<std::uint64_t> count_entries(MetaView& view, OmapId layer, std::uint64_t 
   return entries;
 }
 
+// About what the record of the copies has to say of an entry with this value.
+Result<std::uint64_t> bytes_to_copy(const std::string& value) {
+  constexpr std::uint64_t kPageBytes = 1024;
+  if (is_hidden_entry(value)) return value.size();
+  HEXAD_TRY_ASSIGN(const ObjectSummary entry, decode_summary(value));
+  return value.size() + entry.size / kPageSpan * kPageBytes;
+}
+
 // How many of the newest: two, and on as long as the next has no more entries than those above it,
 // so that an entry is copied a number of times that is logarithmic in the number of entries.
 Result<std::size_t> choose_layers(MetaView& view, const std::vector<OmapId>& layers) {
@@ -91,7 +99,8 @@ Status Engine::merge_layers(const LayeredObject& object) {
         std::size_t bytes = 0;
         while (cursor.valid() && keys.size() < kKeysAtOnce && bytes < kBytesAtOnce) {
           keys.push_back({layers[cursor.layer()], std::string(cursor.key())});
-          bytes += cursor.key().size() + cursor.value().size();
+          HEXAD_TRY_ASSIGN(const std::uint64_t value, bytes_to_copy(cursor.value()));
+          bytes += cursor.key().size() + value;
           HEXAD_TRY(cursor.next());
         }
         last = !cursor.valid();
