@@ -1,5 +1,6 @@
 #include "core/owners.h"
 
+#include <algorithm>
 #include <optional>
 #include <string>
 
@@ -34,8 +35,8 @@ BlobOwners::Change& BlobOwners::change_of(const Blob& blob) {
 }
 
 void BlobOwners::note(const ExtentList& before) {
-  for (const Blob& blob : blobs_of(before)) {
-    if (blob.share != 0) change_of(blob).existed = true;
+  for (const Extent& extent : before) {
+    if (extent.blob.share != 0) change_of(extent.blob).existed = true;
   }
 }
 
@@ -48,6 +49,9 @@ void BlobOwners::change(const ExtentList& before, const ExtentList& now, LogReco
       --change_of(blob).owners;
     }
   }
+  const bool any_shared = std::any_of(now.begin(), now.end(),
+                                      [](const Extent& extent) { return extent.blob.share != 0; });
+  if (!any_shared) return;
   for (const Blob& blob : blobs_released(now, before)) {
     if (blob.share != 0) ++change_of(blob).owners;
   }
