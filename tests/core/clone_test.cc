@@ -368,9 +368,9 @@ TEST_CASE("clone: one that outgrows the log is refused, and names the limit") {
   Store store = fixture.open();
   REQUIRE(change(store, [](Transaction& t) { t.create(kBucket, "a"); }) == std::nullopt);
   // Pages of many small blobs, so that the record is large and the data is not.
-  for (std::uint64_t page = 0; page < 40; ++page) {
+  for (std::uint64_t page = 0; page < 80; ++page) {
     REQUIRE(change(store, [&](Transaction& t) {
-              for (std::uint64_t i = 0; i < 120; ++i) {
+              for (std::uint64_t i = 0; i < 240; ++i) {
                 t.write(kBucket, "a", page * kMiB + i * 1000, as_bytes(noise(257, i)));
               }
             }) == std::nullopt);
@@ -380,7 +380,7 @@ TEST_CASE("clone: one that outgrows the log is refused, and names the limit") {
   REQUIRE(code_of(refused) == ErrorCode::kTooBig);
   CHECK(refused.error().message.find("the log takes at most") != std::string::npos);
   CHECK(store.exists(kBucket, "b").value() == false);
-  for (std::uint64_t page = 0; page < 40; page += 10) {
+  for (std::uint64_t page = 0; page < 80; page += 10) {
     REQUIRE(change(store, [&](Transaction& t) {
               t.clone_range(kBucket, "a", page * kMiB, 5 * kMiB, kBucket, "b", page * kMiB);
             }) == std::nullopt);
