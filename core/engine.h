@@ -29,6 +29,7 @@
 #include "core/members.h"
 #include "core/metadata.h"
 #include "core/options.h"
+#include "core/owners.h"
 #include "core/planner.h"
 #include "core/prepared.h"
 #include "core/read_cache.h"
@@ -309,7 +310,8 @@ class Engine : public PlanSource {
 
   // engine_omap.cc
   // Nothing: there is none.
-  Result<std::optional<ObjectRecord>> find_entry(MetaView& view, OmapId omap, std::string_view key);
+  Result<std::optional<ObjectRecord>> find_entry(MetaView& view, const ObjectRecord& object,
+                                                 std::string_view key);
   Result<Bytes> read_entry(MetaView& view, const ObjectRecord& entry);
 
   // engine_list.cc
@@ -321,14 +323,30 @@ class Engine : public PlanSource {
   // Whether some was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();
   Result<bool> drop_objects(CollectionId collection);
-  // Notes in the record what the value of a key held.
+  // What one record takes back.
+  struct Taking {
+    LogRecord& record;
+    BlobOwners blobs = {};
+    LayerOwners layers = {};
+  };
+  // Notes there what the value of a key held.
   using TakeBack =
-      std::function<Status(std::string_view key, std::string_view value, LogRecord& record)>;
+      std::function<Status(std::string_view key, std::string_view value, Taking& taking)>;
   Result<bool> drop_records(std::string_view prefix, std::string& from, const std::string& marker);
   Result<bool> drop_pages(std::string_view prefix, std::string& from, const std::string& marker);
   Result<bool> drop_keys(std::string_view prefix, std::string& from, const std::string& marker,
                          const TakeBack& take_back);
-  void add_deaths(const ExtentList& extents, LogRecord& record) const;
+  void take_back_blobs(const ExtentList& extents, Taking& taking) const;
+
+  // engine_layers.cc
+  // Makes the list of layers below the object's omap shorter; what it shows stays the same.
+  Status merge_layers(const LayeredObject& object);
+  struct LayerKey;
+  Status copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record);
+  Status copy_entry(const LayerKey& key, OmapId to, Taking& taking);
+  // Whether the list still had the layers.
+  Result<bool> replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
+                              OmapId by);
 
   EngineParts parts_;
   std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata

@@ -2,6 +2,7 @@
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/omap_cursor.h"
 
 namespace hexad::core {
 
@@ -60,7 +61,7 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
   const RecordShape& shape = parts_.shape->record;
   CollectionUsage usage;
   std::vector<BodyId> bodies;  // pages and omaps lie elsewhere: one walk after the other
-  std::vector<OmapId> omaps;
+  std::vector<std::vector<OmapId>> omaps;
   HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(object_prefix(collection.id)));
   while (objects.valid()) {
     HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
@@ -68,11 +69,11 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
     usage.bytes += record.size;
     add_extents(record.extents, usage);
     if (record.body != 0) bodies.push_back(record.body);
-    if (record.omap != 0) omaps.push_back(record.omap);
+    if (record.has_omap()) omaps.push_back(omap_layers(record));
     HEXAD_TRY(objects.next());
   }
-  for (const OmapId omap : omaps) {
-    HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(omap_prefix(omap)));
+  for (const std::vector<OmapId>& omap : omaps) {
+    HEXAD_TRY_ASSIGN(OmapCursor entries, OmapCursor::open(*state.view, omap, {}, {}));
     while (entries.valid()) {
       HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
       ++usage.omap_entries;

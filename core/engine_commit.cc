@@ -30,9 +30,10 @@ struct Engine::Attempt {
   std::uint64_t free_units = 0;    // that there were then, in pieces that are too small
   std::uint64_t promised = 0;      // ... and units that others had reserved
   Error space_error;
-  std::vector<CrowdedPage> crowded;  // not empty: rewrite these pages first
-  bool keep_versions = false;        // in: see PlanContext
-  bool accept_crowded = false;       // in
+  std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
+  std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
+  bool keep_versions = false;          // in: see PlanContext
+  bool accept_crowded = false;         // in
 
   // A commit that rests on state others are still writing is answered only when that state is
   // durable (R14).
@@ -40,7 +41,7 @@ struct Engine::Attempt {
     if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
     return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
            code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
-           code == ErrorCode::kTooBig;
+           code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
   }
 };
 
@@ -228,6 +229,10 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     attempt.crowded = std::move(plan.crowded);
     return {};
   }
+  if (!plan.layered.empty()) {
+    attempt.layered = std::move(plan.layered);
+    return {};
+  }
   submission.young.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
@@ -360,8 +365,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         *rests_on = lane_->next_lsn() - 1;
       }
     }
-    const bool again =
-        attempt.redo || attempt.record_bytes > 0 || attempt.no_space || !attempt.crowded.empty();
+    const bool again = attempt.redo || attempt.record_bytes > 0 || attempt.no_space ||
+                       !attempt.crowded.empty() || !attempt.layered.empty();
     if (!again) return status;
     if (!attempt.crowded.empty()) {
       ++rewrites;
@@ -370,6 +375,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         // for as long as its pieces can be counted.
         if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
       }
+    } else if (!attempt.layered.empty()) {
+      for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
     } else if (attempt.redo) {
       Policies policies;
       for (const Redo& redo : attempt.redo_ops) {

@@ -26,10 +26,12 @@ Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
                                const std::string& marker, const TakeBack& take_back) {
   bool last = true;
   std::string next;
+  std::vector<OmapId> gone;
   const FillRecord fill = [&](LogRecord& record) -> Status {
     last = true;
     std::size_t keys = 0;
     std::size_t bytes = 0;
+    Taking taking{record};
     const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
       if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
         last = false;
@@ -37,22 +39,25 @@ Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
       }
       ++keys;
       bytes += key.size() + value.size();
-      HEXAD_TRY(take_back(key, value, record));
+      HEXAD_TRY(take_back(key, value, taking));
       record.images.push_back({std::string(key), std::nullopt});
       next = key;
       return true;
     };
     HEXAD_TRY(scan_from(prefix, from, take));
+    HEXAD_TRY(taking.blobs.finish(*this, record));
+    HEXAD_TRY_ASSIGN(gone, taking.layers.finish(*this, record));
     if (last) record.images.push_back({marker, std::nullopt});
     return {};
   };
   HEXAD_TRY(commit_internal(fill).status());
+  doom({std::move(gone), {}});
   from = std::move(next);
   return last;
 }
 
-void Engine::add_deaths(const ExtentList& extents, LogRecord& record) const {
-  for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) add_death(record, blob);
+void Engine::take_back_blobs(const ExtentList& extents, Taking& taking) const {
+  taking.blobs.change(parts_.log_blobs->resolve(extents), {}, taking.record);
 }
 
 // Objects, or entries of an omap. What they have that is not dropped with them is doomed.
@@ -60,12 +65,14 @@ Result<bool> Engine::drop_records(std::string_view prefix, std::string& from,
                                   const std::string& marker) {
   std::set<BodyId> bodies;  // a record that finds no room is made again
   const TakeBack take_back = [&](std::string_view, std::string_view value,
-                                 LogRecord& record) -> Status {
+                                 Taking& taking) -> Status {
+    if (is_hidden_entry(value)) return {};
     HEXAD_TRY_ASSIGN(const ObjectRecord object, decode_object(value, parts_.shape->record));
-    add_deaths(object.extents, record);
+    take_back_blobs(object.extents, taking);
+    taking.layers.change(object.layers, -1);
     for (const BodyId body : {object.body, object.omap}) {
       if (body == 0) continue;
-      record.images.push_back({writer_key(body), std::string()});
+      taking.record.images.push_back({writer_key(body), std::string()});
       bodies.insert(body);
     }
     return {};
@@ -78,11 +85,11 @@ Result<bool> Engine::drop_records(std::string_view prefix, std::string& from,
 Result<bool> Engine::drop_pages(std::string_view prefix, std::string& from,
                                 const std::string& marker) {
   const TakeBack take_back = [this](std::string_view key, std::string_view value,
-                                    LogRecord& record) -> Status {
+                                    Taking& taking) -> Status {
     HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
     HEXAD_TRY_ASSIGN(const ExtentList extents,
                      decode_page(value, parsed.page, parts_.shape->record));
-    add_deaths(extents, record);
+    take_back_blobs(extents, taking);
     return {};
   };
   return drop_keys(prefix, from, marker, take_back);

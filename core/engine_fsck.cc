@@ -131,6 +131,19 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           doomed.insert(*collection);
         break;
       }
+      case 'l':
+      case 's': {
+        const Result<std::uint64_t> id =
+            key[0] == 'l' ? parse_layer_key(key) : parse_share_key(key);
+        const Result<std::uint64_t> owners = decode_owners(cursor->value());
+        if (!id.ok() || !owners.ok())
+          check.find(subject, id.ok() ? owners.error().message : id.error().message);
+        else if (key[0] == 'l')
+          check.note_layer_owners(*id, *owners);
+        else
+          check.note_blob_owners(*id, *owners);
+        break;
+      }
       case 'o': {
         const Result<ObjectKey> parsed = parse_object_key(key);
         const Result<ObjectRecord> record = decode_object(cursor->value(), shape);
@@ -151,11 +164,17 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
         if (record->omap != 0) bodies[record->omap] = "omap of " + owner;
+        for (const OmapId layer : record->layers) bodies[layer] = "omap layer of " + owner;
+        check.count_layers(record->layers);
         HEXAD_TRY(check.check_extents(owner, record->extents));
         break;
       }
       case 'p': {
         const Result<OmapKey> parsed = parse_omap_key(key);
+        if (parsed.ok() && is_hidden_entry(cursor->value())) {
+          if (bodies.count(parsed->omap) == 0) strays.emplace(parsed->omap, subject);
+          break;
+        }
         const Result<ObjectRecord> record = decode_object(cursor->value(), shape);
         if (!parsed.ok() || !record.ok()) {
           check.find(subject, parsed.ok() ? record.error().message : parsed.error().message);
@@ -218,6 +237,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   cursor.reset();
   state.view.reset();
   HEXAD_TRY(check_runs(check, options.deep));
+  check.find_wrong_owners();
   check.check_leaks();
   check.check_packs();
   const Status zones = parts_.space->check_invariants();

@@ -5,6 +5,7 @@
 
 #include "core/engine.h"
 #include "core/keys.h"
+#include "core/omap_cursor.h"
 
 namespace hexad::core {
 
@@ -21,13 +22,16 @@ Error about(const Error& error, std::string_view collection, std::string_view na
 
 }  // namespace
 
-Result<std::optional<ObjectRecord>> Engine::find_entry(MetaView& view, OmapId omap,
+Result<std::optional<ObjectRecord>> Engine::find_entry(MetaView& view, const ObjectRecord& object,
                                                        std::string_view key) {
   std::optional<ObjectRecord> entry;
-  if (omap == 0) return entry;
-  HEXAD_TRY_ASSIGN(const auto value, view.get(omap_key(omap, key)));
-  if (!value.has_value()) return entry;
-  HEXAD_TRY_ASSIGN(entry, decode_object(*value, parts_.shape->record));
+  for (const OmapId layer : omap_layers(object)) {
+    HEXAD_TRY_ASSIGN(const auto value, view.get(omap_key(layer, key)));
+    if (!value.has_value()) continue;
+    if (is_hidden_entry(*value)) return entry;
+    HEXAD_TRY_ASSIGN(entry, decode_object(*value, parts_.shape->record));
+    return entry;
+  }
   return entry;
 }
 
@@ -47,7 +51,7 @@ Result<std::map<std::string, Bytes>> Engine::omap_get(std::string_view collectio
   std::map<std::string, Bytes> found;
   std::uint64_t total = 0;
   for (const std::string& key : keys) {
-    HEXAD_TRY_ASSIGN(const auto entry, find_entry(*state.view, object->object.omap, key));
+    HEXAD_TRY_ASSIGN(const auto entry, find_entry(*state.view, object->object, key));
     if (!entry.has_value() || found.count(key) > 0) continue;
     total += entry->size;
     if (total > kMaxGetSize) {
@@ -83,18 +87,13 @@ Result<OmapPage> Engine::omap_list(std::string_view collection, std::string_view
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> object,
                    find_cached(*state.view, collection, name));
   OmapPage page;
-  const OmapId omap = object->object.omap;
   const std::uint64_t limit = std::min(options.limit, kMaxListPage);
-  if (omap == 0 || limit == 0) return page;
+  if (!object->object.has_omap() || limit == 0) return page;
   // Behind `start_after`; the header has the empty key and stands before all.
-  KeyRange range{omap_key(omap, options.start_after) + '\0',
-                 options.end.empty() ? prefix_end(omap_prefix(omap)) : omap_key(omap, options.end)};
-  if (*range.end <= range.first) return page;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor(range));
-  HEXAD_TRY(cursor.seek(range.first));
+  HEXAD_TRY_ASSIGN(OmapCursor cursor, OmapCursor::open(*state.view, omap_layers(object->object),
+                                                       options.start_after + '\0', options.end));
   std::uint64_t bytes = 0;
   while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const OmapKey key, parse_omap_key(cursor.key()));
     HEXAD_TRY_ASSIGN(const ObjectRecord entry, decode_object(cursor.value(), parts_.shape->record));
     bytes += options.values ? entry.size : 0;
     const bool full = page.entries.size() == limit || bytes > kPageBytes;
@@ -103,7 +102,7 @@ Result<OmapPage> Engine::omap_list(std::string_view collection, std::string_view
       break;
     }
     OmapEntry& row = page.entries.emplace_back();
-    row.key = key.key;
+    row.key = cursor.key();
     row.size = entry.size;
     if (options.values) {
       Result<Bytes> value = read_entry(*state.view, entry);

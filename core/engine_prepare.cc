@@ -78,7 +78,7 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   };
   std::optional<ObjectRecord> entry;
   if (op.kind == OpKind::kExpectOmap) {
-    HEXAD_TRY_ASSIGN(entry, find_entry(*state.view, record.object.omap, op.other));
+    HEXAD_TRY_ASSIGN(entry, find_entry(*state.view, record.object, op.other));
     if (!entry.has_value() || entry->size != op.payload.size()) return compared;
     read_at = [&](std::uint64_t offset, MutByteView out) {
       return read_range(*state.view, *entry, offset, out);

@@ -1,5 +1,6 @@
 // What a store says about itself: status, space, counters.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "core/engine.h"
@@ -127,8 +128,10 @@ StoreStatus Engine::status() {
 Status Engine::add_records(SpaceUsage& usage) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   const RecordShape& shape = parts_.shape->record;
+  std::set<ShareId> counted;
   const auto add = [&](const ExtentList& extents) {
     for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) {
+      if (blob.share != 0 && !counted.insert(blob.share).second) continue;
       // Pack stripes are counted as a whole below; a blob's part of one is its own bytes.
       const bool own = blob.placement == Placement::kPrivate;
       const std::uint64_t units = std::uint64_t{blob.where.units} * parts_.shape->unit;
@@ -150,9 +153,11 @@ Status Engine::add_records(SpaceUsage& usage) {
   }
   HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(kOmapKeys));
   while (entries.valid()) {
-    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
-    add(record.extents);
-    usage.stored += record.size;
+    if (!is_hidden_entry(entries.value())) {
+      HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
+      add(record.extents);
+      usage.stored += record.size;
+    }
     HEXAD_TRY(entries.next());
   }
   HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));

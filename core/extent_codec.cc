@@ -18,7 +18,7 @@ constexpr std::uint8_t kPart = 0x08;          // shows a part of its blob, not a
 constexpr std::uint8_t kIsPacked = 0x10;      // the blob is packed
 constexpr std::uint8_t kIsCompressed = 0x20;  // the blob has frames
 constexpr std::uint8_t kIsYoung = 0x40;       // the blob is in the log
-constexpr std::uint8_t kUnusedBits = 0x80;
+constexpr std::uint8_t kIsShared = 0x80;      // the blob has a share id
 
 constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
 
@@ -136,6 +136,10 @@ void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
   if (blob.is_compressed()) compression::encode_frame_set(out, blob.frames);
   encode_sums(out, blob.cell_sums, shape.checksum);
   encode_sums(out, blob.block_sums, shape.checksum);
+  if (blob.share != 0) {
+    out.varint(blob.share >> 32);
+    out.varint(blob.share & kMax32);
+  }
 }
 
 // May leave the decoder failed; blob_problem() is for the caller to ask.
@@ -168,6 +172,11 @@ Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shap
   if (!in.ok()) return blob;
   blob.cell_sums = decode_sums(in, cell_sum_count(blob, shape), shape.checksum);
   blob.block_sums = decode_sums(in, block_sum_count(blob, shape), shape.checksum);
+  if ((head & kIsShared) != 0) {
+    blob.share = in.varint_up_to(kMax32) << 32;
+    blob.share |= in.varint_up_to(kMax32);
+    if (blob.share == 0) in.fail();  // none has no bit
+  }
   return blob;
 }
 
@@ -231,6 +240,7 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
       if (blob.placement == Placement::kPacked) head |= kIsPacked;
       if (blob.placement == Placement::kLog) head |= kIsYoung;
       if (blob.is_compressed()) head |= kIsCompressed;
+      if (blob.share != 0) head |= kIsShared;
     } else {
       head |= static_cast<std::uint8_t>(Source::kEarlierBlob);
     }
@@ -270,8 +280,8 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       extent.blob_offset = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
       extent.length = in.varint_up_to(kPageSpan);
     }
-    if ((head & kUnusedBits) != 0) in.fail();
-    if (source != Source::kNewBlob && (head & (kIsPacked | kIsCompressed | kIsYoung)) != 0) {
+    constexpr std::uint8_t kOfBlobs = kIsPacked | kIsCompressed | kIsYoung | kIsShared;
+    if (source != Source::kNewBlob && (head & kOfBlobs) != 0) {
       in.fail();
     }
     switch (source) {

@@ -55,8 +55,42 @@ std::vector<FsckCheck::WrongTotals> FsckCheck::find_wrong_totals() {
   return wrong;
 }
 
+void FsckCheck::count_layers(const std::vector<OmapId>& layers) {
+  for (const OmapId layer : layers) ++layers_[layer].counted;
+}
+
+bool FsckCheck::count_owner(const std::string& owner, const Blob& blob) {
+  if (blob.share == 0) return true;
+  Owners& owners = shared_[blob.share];
+  if (++owners.counted == 1) {
+    owners.place = blob.id();
+    return true;
+  }
+  if (owners.place == blob.id()) return false;
+  find(owner, "shared blob " + std::to_string(blob.share) + " lies elsewhere for another owner");
+  return true;
+}
+
+void FsckCheck::find_wrong_owners() {
+  const auto compare = [this](const std::string& what, std::uint64_t recorded,
+                              std::uint64_t counted) {
+    if (recorded == counted) return;
+    find(what,
+         std::to_string(recorded) + " owners are counted, there are " + std::to_string(counted));
+  };
+  for (const auto& [share, owners] : shared_) {
+    // One owner has no record.
+    const std::uint64_t recorded = owners.recorded == 0 ? 1 : owners.recorded;
+    compare("shared blob " + std::to_string(share), recorded, owners.counted);
+  }
+  for (const auto& [layer, owners] : layers_) {
+    compare("omap layer " + std::to_string(layer), owners.recorded, owners.counted);
+  }
+}
+
 Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
   for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
+    if (!count_owner(owner, blob)) continue;
     switch (blob.placement) {
       case Placement::kPrivate:
         HEXAD_TRY(check_blob(owner, blob));

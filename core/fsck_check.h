@@ -11,6 +11,8 @@
 //   F8  the totals of a collection are the number and the sizes of its objects
 //   F9  runs and manifest are in live units of their own; deep: every run verifies
 //   F10 the index on the fast tier holds what the runs hold, entry by entry
+//   F11 a shared blob has as many owners as lists of extents show it, and one place; a layer of
+//       omaps as many as objects have it in their list
 //
 // Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
 #pragma once
@@ -36,7 +38,8 @@ namespace hexad::core {
 
 class FsckCheck {
  public:
-  // All outlive it. Memory: an entry per private stripe; deep, one per packed blob.
+  // All outlive it. Memory: an entry per private stripe, shared blob and layer of omaps; deep, one
+  // per packed blob.
   FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
             const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
             Space& space);
@@ -63,6 +66,12 @@ class FsckCheck {
     CollectionTotals counted;
   };
   std::vector<WrongTotals> find_wrong_totals();
+  // F11: objects' layers and records of owners, as they are met; after all of them
+  // find_wrong_owners().
+  void count_layers(const std::vector<OmapId>& layers);
+  void note_layer_owners(OmapId layer, std::uint64_t owners) { layers_[layer].recorded = owners; }
+  void note_blob_owners(ShareId share, std::uint64_t owners) { shared_[share].recorded = owners; }
+  void find_wrong_owners();
   // After all extents.
   void check_packs();
   void check_leaks();  // F3
@@ -84,6 +93,8 @@ class FsckCheck {
     std::vector<Tenant> tenants;  // deep only
   };
 
+  // Whether this is the first list that shows the blob.
+  bool count_owner(const std::string& owner, const Blob& blob);
   Status check_blob(const std::string& owner, const Blob& blob);
   void check_packed(const std::string& owner, const Blob& blob);
   Status check_cells(const std::string& owner, const Blob& blob);
@@ -103,7 +114,14 @@ class FsckCheck {
     CollectionTotals recorded;
     CollectionTotals counted;
   };
+  struct Owners {
+    std::uint64_t recorded = 0;
+    std::uint64_t counted = 0;
+    BlobId place;  // of a blob
+  };
   std::map<CollectionId, Totals> totals_;
+  std::map<OmapId, Owners> layers_;
+  std::map<ShareId, Owners> shared_;
   std::map<Place, Pack> packs_;
   std::map<Place, Owned> owned_;
 };

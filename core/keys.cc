@@ -8,9 +8,11 @@ namespace {
 
 constexpr char kCollectionTag = kCollectionKeys[0];
 constexpr char kDoomedTag = kDoomedKeys[0];
+constexpr char kLayerTag = kLayerKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
 constexpr char kOmapTag = kOmapKeys[0];
+constexpr char kShareTag = kShareKeys[0];
 constexpr char kTotalsTag = kTotalsKeys[0];
 constexpr char kWriterTag = kWriterKeys[0];
 constexpr char kPageTag = kPageKeys[0];
@@ -52,6 +54,12 @@ std::string doomed_key(CollectionId collection) {
   return key;
 }
 
+std::string layer_key(OmapId omap) {
+  std::string key = tagged(kLayerTag, 8);
+  append_be64(key, omap);
+  return key;
+}
+
 std::string meta_key(std::string_view what) {
   std::string key = tagged(kMetaTag, what.size());
   key.append(what);
@@ -75,6 +83,12 @@ std::string omap_key(OmapId omap, std::string_view key) {
 }
 
 std::string omap_prefix(OmapId omap) { return omap_key(omap, {}); }
+
+std::string share_key(ShareId share) {
+  std::string key = tagged(kShareTag, 8);
+  append_be64(key, share);
+  return key;
+}
 
 std::string totals_key(CollectionId collection) {
   std::string key = tagged(kTotalsTag, 4);
@@ -121,6 +135,16 @@ Result<OmapKey> parse_omap_key(std::string_view key) {
     return broken_key("omap", key);
   }
   return OmapKey{read_be64(key, 1), key.substr(9)};
+}
+
+Result<OmapId> parse_layer_key(std::string_view key) {
+  if (!has_shape(key, kLayerTag, 9)) return broken_key("omap layer", key);
+  return read_be64(key, 1);
+}
+
+Result<ShareId> parse_share_key(std::string_view key) {
+  if (!has_shape(key, kShareTag, 9)) return broken_key("shared blob", key);
+  return read_be64(key, 1);
 }
 
 Result<CollectionId> parse_totals_key(std::string_view key) {

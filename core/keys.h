@@ -3,9 +3,11 @@
 //
 //   'c' name                     collection record
 //   'd' be32 collection          a removed collection whose objects are still there
+//   'l' be64 omap                how many objects have it as a layer of their omap
 //   'm' text                     pool-wide values (counters, next ids)
 //   'o' be32 collection, name    object record
 //   'p' be64 omap, key           an entry of an omap; the empty key: its header
+//   's' be64 share               how many owners a shared blob has
 //   't' be32 collection          totals of the collection
 //   'w' be64 body                a body or omap that no object names
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
@@ -30,15 +32,21 @@ using BodyId = std::uint64_t;
 // Names the entries of one omap. Drawn like the ids of bodies, so none is both.
 using OmapId = BodyId;
 
+// Names a blob that has had more than one owner, beside its place. Drawn like the ids of bodies;
+// 0: never shared.
+using ShareId = std::uint64_t;
+
 // Of the keys above; no longer one is ever written.
 inline constexpr std::size_t kMaxKeySize = 9 + kMaxOmapKey;  // bytes
 
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
 inline constexpr std::string_view kDoomedKeys = "d";
+inline constexpr std::string_view kLayerKeys = "l";
 inline constexpr std::string_view kMetaKeys = "m";
 inline constexpr std::string_view kObjectKeys = "o";
 inline constexpr std::string_view kOmapKeys = "p";
+inline constexpr std::string_view kShareKeys = "s";
 inline constexpr std::string_view kTotalsKeys = "t";
 inline constexpr std::string_view kWriterKeys = "w";
 inline constexpr std::string_view kPageKeys = "x";
@@ -49,11 +57,13 @@ inline constexpr std::string_view kCounterTotals = "counters";
 
 std::string collection_key(std::string_view name);
 std::string doomed_key(CollectionId collection);
+std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId collection, std::string_view name);
 std::string object_prefix(CollectionId collection);
 std::string omap_key(OmapId omap, std::string_view key);
 std::string omap_prefix(OmapId omap);
+std::string share_key(ShareId share);
 std::string totals_key(CollectionId collection);
 std::string writer_key(BodyId body);
 std::string page_key(BodyId body, std::uint32_t page);
@@ -78,6 +88,8 @@ struct PageKey {
 // Errors of all: kCorruption.
 Result<ObjectKey> parse_object_key(std::string_view key);
 Result<OmapKey> parse_omap_key(std::string_view key);
+Result<OmapId> parse_layer_key(std::string_view key);
+Result<ShareId> parse_share_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
 Result<CollectionId> parse_doomed_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);

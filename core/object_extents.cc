@@ -56,11 +56,16 @@ void join_with_next(ExtentList& extents, std::size_t index) {
   extents.erase(extents.begin() + static_cast<std::ptrdiff_t>(index) + 1);
 }
 
+// A shared blob may be named by its transaction in one place and by its stripe in another.
+using BlobName = std::pair<ShareId, BlobId>;
+
 // Sorted, so that what follows from it (the order of frees in the log) depends on nothing else.
-std::map<BlobId, const Blob*> index_blobs(const ExtentList& extents) {
-  std::map<BlobId, const Blob*> blobs;
+std::map<BlobName, const Blob*> index_blobs(const ExtentList& extents) {
+  std::map<BlobName, const Blob*> blobs;
   for (const Extent& extent : extents) {
-    if (!extent.is_inline()) blobs.emplace(extent.blob.id(), &extent.blob);
+    if (extent.is_inline()) continue;
+    const Blob& blob = extent.blob;
+    blobs.emplace(BlobName{blob.share, blob.share == 0 ? blob.id() : BlobId{}}, &blob);
   }
   return blobs;
 }
@@ -146,7 +151,7 @@ std::vector<Blob> blobs_of(const ExtentList& extents) {
 }
 
 std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& after) {
-  const std::map<BlobId, const Blob*> kept = index_blobs(after);
+  const std::map<BlobName, const Blob*> kept = index_blobs(after);
   std::vector<Blob> released;
   for (const auto& [id, blob] : index_blobs(before)) {
     if (!kept.contains(id)) released.push_back(*blob);

@@ -50,7 +50,8 @@ struct Piece {
 // holes. None for length 0. Precondition: offset + length does not pass 2^64.
 std::vector<Piece> lookup(const ExtentList& extents, std::uint64_t offset, std::uint64_t length);
 
-// The distinct blobs that the list shows a part of, by ascending id.
+// The distinct blobs that the list shows a part of: by ascending id, then by share id those that
+// have one.
 std::vector<Blob> blobs_of(const ExtentList& extents);
 
 // The blobs that `before` shows and `after` does not, by ascending id: what a commit that replaces

@@ -64,9 +64,8 @@ bool is_about_omap(const TransactionOp& op) {
 // Null: there is none.
 Result<const Content*> omap_entry(const TransactionOp& op, const Content& object,
                                   PlanState& state) {
-  if (object.record.omap == 0) return static_cast<const Content*>(nullptr);
-  HEXAD_TRY_ASSIGN(const Slot* slot, state.omap_entry(object.record.omap, op.other));
-  return static_cast<const Content*>(slot->current.get());
+  HEXAD_TRY_ASSIGN(const Slot* slot, state.find_entry(object.record, op.other));
+  return slot == nullptr ? nullptr : static_cast<const Content*>(slot->current.get());
 }
 
 // Of a guard on an object that is there.

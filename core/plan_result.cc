@@ -11,56 +11,62 @@ namespace hexad::core {
 
 namespace {
 
-void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
-  for (const auto& [key, slot] : state.objects()) {
-    if (slot.original.get() != &content) continue;
-    for (const auto& [name, collection] : state.collections()) {
-      if (collection.original.has_value() && collection.original->id == slot.collection) {
-        plan.crowded.push_back({name, slot.name, index});
-      }
-    }
-  }
-}
-
-void free_blobs(const ExtentList& before, const ExtentList& now, LogRecord& record) {
-  for (const Blob& blob : blobs_released(before, now)) add_death(record, blob);
-}
-
 // Gives up an object that was there before the transaction. `pages_left`: that may still be freed
 // by the transaction itself.
-Status release_object(PlanState& state, Content& content, std::uint64_t& pages_left, Plan& plan) {
+Status release_object(PlanState& state, Content& content, const RecordShape& shape,
+                      std::uint64_t& pages_left, Plan& plan) {
   const std::uint64_t pages = divide_up(content.record.size, kPageSpan);
   const bool doomed = content.record.size > kDoomedSize || pages > pages_left;
   if (content.stored_body != 0 && !doomed) pages_left -= pages;
   if (content.stored_body != 0 && doomed) {
     plan.record.images.push_back({writer_key(content.stored_body), std::string()});
     plan.doomed.bodies.push_back(content.stored_body);
+    // Its pages own what they show until they go: they have to say what is shared by now.
+    for (const auto& [index, at] : content.pages) {
+      if (!at.newly_shared) continue;
+      plan.record.images.push_back(
+          {page_key(content.stored_body, index), encode_page(at.before, shape)});
+    }
     return {};
   }
   HEXAD_TRY(state.load_pages(content));
-  release_pages(content, plan.record);
+  release_pages(content, state.owners(), plan.record);
   return {};
 }
 
-// Omaps that no object has any more: those that were there before are doomed, with all entries. The
-// entries of any that this transaction has touched go with it.
-void release_omaps(PlanState& state, Plan& plan) {
+// Omaps that no object has any more, neither its own nor a layer: those that were there before are
+// doomed, with all entries. What this transaction has done to entries of them does not count.
+Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
   std::set<OmapId> kept;
+  LayerOwners owners;
   for (const auto& [key, slot] : state.objects()) {
-    if (slot.current != nullptr && slot.omap == 0) kept.insert(slot.current->record.omap);
+    if (slot.omap != 0) continue;
+    if (slot.original != nullptr) owners.change(slot.original_layers, -1);
+    if (slot.current == nullptr) continue;
+    const ObjectRecord& record = slot.current->record;
+    owners.change(record.layers, 1);
+    kept.insert(record.omap);
+    kept.insert(record.layers.begin(), record.layers.end());
   }
   for (auto& [key, slot] : state.objects()) {
-    if (slot.omap != 0 && kept.count(slot.omap) == 0) slot.current.reset();
+    if (slot.omap != 0 && kept.count(slot.omap) == 0) {
+      slot.current = slot.original;
+      slot.hidden = slot.was_hidden;
+    }
     const OmapId before = slot.original_omap;
     if (before == 0 || kept.count(before) > 0) continue;
     plan.record.images.push_back({writer_key(before), std::string()});
     plan.doomed.bodies.push_back(before);
   }
+  HEXAD_TRY_ASSIGN(const std::vector<OmapId> gone, owners.finish(source, plan.record));
+  plan.doomed.bodies.insert(plan.doomed.bodies.end(), gone.begin(), gone.end());
+  return {};
 }
 
-void emit_object(const std::string& key, Content& content, const PlanContext& context, Plan& plan) {
+void emit_object(const std::string& key, Content& content, const PlanContext& context,
+                 BlobOwners& owners, Plan& plan) {
   ObjectRecord& record = content.record;
-  if (!context.keep_versions) {
+  if (content.changed && !context.keep_versions) {
     record.version = context.lsn;
     record.mtime = context.time;
   }
@@ -69,7 +75,7 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
                   [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
   if (record.body == 0 && beyond_first) record.body = context.new_body();
   for (auto& [index, at] : content.pages) {
-    free_blobs(at.before, at.now, plan.record);
+    owners.change(at.before, at.now, plan.record);
     if (record.body == 0) continue;
     // Page 0 moves to a key of its own together with the object's first later page.
     const bool moved = content.stored_body == 0 && !at.now.empty();
@@ -85,6 +91,14 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
   plan.record.images.push_back({key, encode_object(record, context.shape)});
 }
 
+void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
+  if (slot.hidden) {
+    if (!slot.was_hidden) plan.record.images.push_back({key, encode_hidden_entry()});
+  } else if (slot.original != nullptr || slot.was_hidden) {
+    plan.record.images.push_back({key, std::nullopt});
+  }
+}
+
 // Which of the new blobs are still wanted at the end: a later op may have replaced what an earlier
 // one wrote.
 void note_references(PlanState& state, const PlanContext& context, Plan& plan) {
@@ -96,7 +110,10 @@ void note_references(PlanState& state, const PlanContext& context, Plan& plan) {
         plan.referenced.insert(extent.blob.id());
         const LogPlace& log = extent.blob.log;
         if (log.lsn == context.lsn) {
-          plan.owners.try_emplace(log.index, BlobOwner{key, extent.offset - extent.blob_offset});
+          // A clone may show the middle of a blob where the object begins.
+          const std::uint64_t begin =
+              extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset);
+          plan.owners.try_emplace(log.index, BlobOwner{key, begin});
         }
       }
     }
@@ -109,6 +126,21 @@ void note_references(PlanState& state, const PlanContext& context, Plan& plan) {
 }
 
 }  // namespace
+
+std::optional<std::string> collection_before(const PlanState& state, CollectionId id) {
+  for (const auto& [name, collection] : state.collections()) {
+    if (collection.original.has_value() && collection.original->id == id) return name;
+  }
+  return std::nullopt;
+}
+
+void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.original.get() != &content) continue;
+    const std::optional<std::string> collection = collection_before(state, slot.collection);
+    if (collection.has_value()) plan.crowded.push_back({*collection, slot.name, index});
+  }
+}
 
 // A page that was crowded before is to be rewritten first; one that this transaction alone cuts up
 // gains nothing by that, and waits for the next.
@@ -133,9 +165,9 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
   return {};
 }
 
-void release_pages(Content& content, LogRecord& record) {
+void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
   for (auto& [index, at] : content.pages) {
-    free_blobs(at.before, {}, record);
+    owners.change(at.before, {}, record);
     if (content.stored_body != 0 && !at.before.empty()) {
       record.images.push_back({page_key(content.stored_body, index), std::nullopt});
     }
@@ -143,7 +175,7 @@ void release_pages(Content& content, LogRecord& record) {
   }
 }
 
-Status finish_plan(PlanState& state, const PlanContext& context,
+Status finish_plan(PlanState& state, PlanSource& source, const PlanContext& context,
                    const std::vector<std::shared_ptr<Content>>& adopted, Plan& plan) {
   for (const auto& [name, slot] : state.collections()) {
     if (slot.original == slot.current) continue;
@@ -152,7 +184,7 @@ Status finish_plan(PlanState& state, const PlanContext& context,
     plan.record.images.push_back({collection_key(name), std::move(value)});
   }
 
-  release_omaps(state, plan);
+  HEXAD_TRY(release_omaps(state, source, plan));
   std::set<const Content*> kept;
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current != nullptr) kept.insert(slot.current.get());
@@ -162,19 +194,20 @@ Status finish_plan(PlanState& state, const PlanContext& context,
   for (const std::shared_ptr<Content>& content : adopted) {
     if (kept.count(content.get()) > 0) continue;
     HEXAD_TRY(state.load_pages(*content));
-    release_pages(*content, plan.record);
+    release_pages(*content, state.owners(), plan.record);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {
     if (slot.original != nullptr && kept.count(slot.original.get()) == 0) {
-      HEXAD_TRY(release_object(state, *slot.original, pages_left, plan));
+      HEXAD_TRY(release_object(state, *slot.original, context.shape, pages_left, plan));
     }
     if (slot.current == nullptr) {
-      if (slot.original != nullptr) plan.record.images.push_back({key, std::nullopt});
-    } else if (slot.current->changed || slot.current != slot.original) {
-      emit_object(key, *slot.current, context, plan);
+      emit_absence(key, slot, plan);
+    } else if (slot.current->changed || slot.current->rewritten || slot.current != slot.original) {
+      emit_object(key, *slot.current, context, state.owners(), plan);
     }
   }
+  HEXAD_TRY(state.owners().finish(source, plan.record));
   plan.record.time = context.time;
   note_references(state, context, plan);
   return {};

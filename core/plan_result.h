@@ -2,6 +2,8 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include "base/error.h"
@@ -16,16 +18,23 @@ inline constexpr std::uint64_t kDoomedSize = 64 * kPageSpan;  // bytes
 // Of all objects that a transaction removes; those that are left over are doomed, too.
 inline constexpr std::uint64_t kMaxReleasedPages = 1024;
 
+// The name that an object of the collection `id` had before the transaction, if it had one.
+std::optional<std::string> collection_before(const PlanState& state, CollectionId id);
+
+// In the plan: this page of the object, if that was there before the transaction, is to be written
+// anew.
+void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan);
+
 // Pages that the transaction cuts into too many pieces: noted in the plan when writing them anew
 // helps. Errors: kTooBig (it alone cuts a page into more pieces than a page may have).
 Status check_pages(PlanState& state, const PlanContext& context, Plan& plan);
 
-// All stored pages of the content go: their blobs are freed, their keys deleted.
-void release_pages(Content& content, LogRecord& record);
+// All stored pages of the content go: what only they own is freed, their keys are deleted.
+void release_pages(Content& content, BlobOwners& owners, LogRecord& record);
 
 // Post-images, frees and references, from the state after the last op. `adopted`: contents that
 // took over the body of a writer. Errors: those of reading pages.
-Status finish_plan(PlanState& state, const PlanContext& context,
+Status finish_plan(PlanState& state, PlanSource& source, const PlanContext& context,
                    const std::vector<std::shared_ptr<Content>>& adopted, Plan& plan);
 
 }  // namespace hexad::core

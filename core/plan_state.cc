@@ -39,6 +39,10 @@ Result<CollectionId> PlanState::existing_collection(std::string_view name) {
 }
 
 Status PlanState::load(Slot& slot, std::string_view value) const {
+  if (slot.omap != 0 && is_hidden_entry(value)) {
+    slot.was_hidden = slot.hidden = true;
+    return {};
+  }
   HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, context_.shape));
   auto content = std::make_shared<Content>();
   content->stored_body = record.body;
@@ -50,6 +54,7 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
   record.extents.clear();
   slot.original_size = record.size;
   slot.original_omap = record.omap;
+  slot.original_layers = record.layers;
   content->record = std::move(record);
   slot.original = slot.current = std::move(content);
   return {};
@@ -107,7 +112,7 @@ Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
   };
   HEXAD_TRY(source_.scan_from(prefix, first, take));
   for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
-    if (it->second.current != nullptr) found.push_back(&it->second);
+    if (it->second.current != nullptr || it->second.hidden) found.push_back(&it->second);
   }
   return found;
 }
@@ -119,13 +124,57 @@ Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string
                        to.empty() ? *prefix_end(prefix) : object_key(collection, to), limit);
 }
 
-Result<std::vector<Slot*>> PlanState::omap_range(OmapId omap, std::string_view first,
-                                                 std::string_view end, std::uint64_t limit) {
-  const std::string prefix = omap_prefix(omap);
-  // The header, which stands before all keys, is none of them.
-  const std::string begin = first.empty() ? prefix + '\0' : omap_key(omap, first);
-  return slots_between(prefix, begin, end.empty() ? *prefix_end(prefix) : omap_key(omap, end),
-                       limit);
+Result<const Slot*> PlanState::find_below(const ObjectRecord& object, std::string_view key) {
+  const Slot* none = nullptr;
+  for (const OmapId layer : object.layers) {
+    HEXAD_TRY_ASSIGN(const Slot* slot, omap_entry(layer, key));
+    if (slot->current != nullptr) return slot;
+    if (slot->hidden) break;
+  }
+  return none;
+}
+
+Result<const Slot*> PlanState::find_entry(const ObjectRecord& object, std::string_view key) {
+  if (object.omap != 0) {
+    HEXAD_TRY_ASSIGN(const Slot* slot, omap_entry(object.omap, key));
+    if (slot->current != nullptr) return slot;
+    if (slot->hidden) return static_cast<const Slot*>(nullptr);
+  }
+  return find_below(object, key);
+}
+
+Status PlanState::remove_entry(ObjectRecord& object, std::string_view key) {
+  HEXAD_TRY_ASSIGN(const Slot* below, find_below(object, key));
+  if (object.omap == 0) object.omap = context_.new_body();
+  HEXAD_TRY_ASSIGN(Slot * slot, omap_entry(object.omap, key));
+  slot->current.reset();
+  slot->hidden = below != nullptr;
+  return {};
+}
+
+Result<PlanState::KeysInRange> PlanState::omap_range(const ObjectRecord& object,
+                                                     std::string_view first, std::string_view end,
+                                                     std::uint64_t limit) {
+  std::vector<OmapId> layers;
+  if (object.omap != 0) layers.push_back(object.omap);
+  layers.insert(layers.end(), object.layers.begin(), object.layers.end());
+  std::map<std::string_view, bool> shown;  // by the first layer that knows the key
+  KeysInRange range;
+  for (const OmapId layer : layers) {
+    const std::string prefix = omap_prefix(layer);
+    // The header, which stands before all keys, is none of them.
+    const std::string begin = first.empty() ? prefix + '\0' : omap_key(layer, first);
+    HEXAD_TRY_ASSIGN(
+        const std::vector<Slot*> slots,
+        slots_between(prefix, begin, end.empty() ? *prefix_end(prefix) : omap_key(layer, end),
+                      limit));
+    for (const Slot* slot : slots) shown.emplace(slot->name, slot->current != nullptr);
+    if (slots.size() >= limit) range.too_many = true;
+  }
+  for (const auto& [key, there] : shown) {
+    if (there) range.keys.emplace_back(key);
+  }
+  return range;
 }
 
 Result<Slot*> PlanState::existing_object(const TransactionOp& op) {
@@ -163,21 +212,48 @@ Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
   return &it->second;
 }
 
-Status PlanState::load_pages(Content& content, std::uint32_t from) {
+Status PlanState::load_pages(Content& content, std::uint32_t from, std::uint32_t end) {
   if (content.all_pages) return {};
-  HEXAD_TRY(source_.scan(page_prefix(content.stored_body),
-                         [&](std::string_view key, std::string_view value) -> Result<bool> {
-                           HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
-                           if (parsed.page < from || content.pages.count(parsed.page) > 0)
-                             return true;
-                           HEXAD_TRY_ASSIGN(ExtentList extents,
-                                            decode_page(value, parsed.page, context_.shape));
-                           extents = resolved(std::move(extents));
-                           content.pages[parsed.page] = Page{extents, extents, false};
-                           return true;
-                         }));
-  if (from == 0) content.all_pages = true;
+  const auto take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+    if (parsed.page >= end) return false;
+    if (content.pages.count(parsed.page) > 0) return true;
+    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, parsed.page, context_.shape));
+    extents = resolved(std::move(extents));
+    content.pages[parsed.page] = Page{extents, extents, false};
+    return true;
+  };
+  HEXAD_TRY(source_.scan_from(page_prefix(content.stored_body), page_key(content.stored_body, from),
+                              take));
+  if (from == 0 && end == kNoEnd) content.all_pages = true;
   return {};
+}
+
+void PlanState::share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end) {
+  std::map<BlobId, ShareId> fresh;
+  for (const Extent& extent : page.now) {
+    const bool shown = extent.end() > offset && extent.offset < end;
+    if (!shown || extent.is_inline() || extent.blob.share != 0) continue;
+    const auto [at, is_new] = fresh.try_emplace(extent.blob.id(), 0);
+    if (is_new) at->second = context_.new_body();
+  }
+  const auto mark = [&](ExtentList& extents) {
+    bool any = false;
+    for (Extent& extent : extents) {
+      if (extent.is_inline() || extent.blob.share != 0) continue;
+      const auto at = fresh.find(extent.blob.id());
+      if (at == fresh.end()) continue;
+      extent.blob.share = at->second;
+      any = true;
+    }
+    return any;
+  };
+  if (!fresh.empty()) {
+    if (mark(page.now)) page.dirty = true;
+    if (mark(page.before)) page.newly_shared = true;
+    content.rewritten = true;
+  }
+  owners_.note(page.before);
 }
 
 }  // namespace hexad::core

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/owners.h"
 #include "core/planner.h"
 #include "core/record.h"
 #include "core/transaction.h"
@@ -20,6 +21,7 @@ struct Page {
   ExtentList before;
   ExtentList now;
   bool dirty = false;
+  bool newly_shared = false;  // blobs in `before` have share ids that the metadata does not have
 };
 
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
@@ -30,6 +32,7 @@ struct Content {
   std::map<std::uint32_t, Page> pages;
   bool all_pages = false;  // `pages` is complete
   bool changed = false;
+  bool rewritten = false;  // only what it is made of: its version stays
 };
 
 // An object, or an entry of an omap.
@@ -40,6 +43,10 @@ struct Slot {
   std::shared_ptr<Content> original;  // null: absent
   std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
   OmapId original_omap = 0;           // that the object had
+  std::vector<OmapId> original_layers = {};
+  // Of an entry that is not there: layers below may have one, and it does not count.
+  bool was_hidden = false;
+  bool hidden = false;
   std::shared_ptr<Content> current;
 };
 
@@ -69,25 +76,41 @@ class PlanState {
   // when ops have touched some.
   Result<std::vector<Slot*>> range(CollectionId collection, std::string_view from,
                                    std::string_view to, std::uint64_t limit);
-  // The entry of an omap; `key` empty: its header.
+  // The entry of an omap or a layer; `key` empty: its header.
   Result<Slot*> omap_entry(OmapId omap, std::string_view key);
-  // As range(), of the keys of an omap.
-  Result<std::vector<Slot*>> omap_range(OmapId omap, std::string_view first, std::string_view end,
-                                        std::uint64_t limit);
+  // What an object shows under the key; null: nothing. For looking only: it may be a layer's.
+  Result<const Slot*> find_entry(const ObjectRecord& object, std::string_view key);
+  // Takes what the object shows under the key away. Precondition: it shows something.
+  Status remove_entry(ObjectRecord& object, std::string_view key);
+  // Keys of [first, end) that an object shows, by key; empty `end`: to the last. Looks at no more
+  // than `limit` entries of each layer, and at so many only when there are too many.
+  struct KeysInRange {
+    std::vector<std::string> keys;
+    bool too_many = false;
+  };
+  Result<KeysInRange> omap_range(const ObjectRecord& object, std::string_view first,
+                                 std::string_view end, std::uint64_t limit);
   Result<Page*> page(Content& content, std::uint32_t index);
-  // Every page of the object from `from` on, for whoever removes or cuts it.
-  Status load_pages(Content& content, std::uint32_t from = 0);
+  // Every page of the object from `from` up to `end`, for whoever removes, cuts or clones it.
+  static constexpr std::uint32_t kNoEnd = ~0U;
+  Status load_pages(Content& content, std::uint32_t from = 0, std::uint32_t end = kNoEnd);
+  // Gives share ids to the blobs that the page shows in [offset, end), bytes of the object. What it
+  // shows stays the same, and so does the object's version.
+  void share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end);
 
   const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
     return collections_;
   }
   // Entries of omaps among them. By key: the order of the post-images.
   std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
+  BlobOwners& owners() { return owners_; }
 
  private:
   ExtentList resolved(ExtentList extents) const;
+  // Those that are there, and entries that are hidden.
   Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
                                            const std::string& end, std::uint64_t limit);
+  Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
   // Fills a fresh slot with what the metadata has under its key.
   Status load(Slot& slot, std::string_view value) const;
 
@@ -95,6 +118,7 @@ class PlanState {
   PlanSource& source_;
   std::map<std::string, CollectionSlot, std::less<>> collections_;
   std::map<std::string, Slot, std::less<>> objects_;
+  BlobOwners owners_;
 };
 
 }  // namespace hexad::core

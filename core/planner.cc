@@ -1,7 +1,9 @@
 #include "core/planner.h"
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/units.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
 #include "core/plan_guards.h"
@@ -30,15 +32,18 @@ class Planner {
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
     }
-    if (plan_.redo.empty()) HEXAD_TRY(check_pages(state_, context_, plan_));
-    if (!plan_.redo.empty() || !plan_.crowded.empty()) return std::move(plan_);
+    const auto again = [this] {
+      return !plan_.redo.empty() || !plan_.crowded.empty() || !plan_.layered.empty();
+    };
+    if (!again()) HEXAD_TRY(check_pages(state_, context_, plan_));
+    if (again()) return std::move(plan_);
     if (next_collection_ != 0) {
       std::string value;
       Encoder(value).le32(next_collection_);
       plan_.record.images.push_back({meta_key(kNextCollection), std::move(value)});
     }
     HEXAD_TRY(plan_totals(state_, source_, plan_));
-    HEXAD_TRY(finish_plan(state_, context_, adopted_, plan_));
+    HEXAD_TRY(finish_plan(state_, source_, context_, adopted_, plan_));
     return std::move(plan_);
   }
 
@@ -84,6 +89,10 @@ class Planner {
         return set_hint(op);
       case OpKind::kRename:
         return rename(op);
+      case OpKind::kClone:
+        return clone(op);
+      case OpKind::kCloneRange:
+        return clone_range(op);
       case OpKind::kPublish:
         return publish(op);
       case OpKind::kOmapSet:
@@ -336,14 +345,11 @@ class Planner {
   Status omap_put(const TransactionOp& op, std::string_view key, const PreparedOp& prepared) {
     HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
     ObjectRecord& record = object->current->record;
-    const bool takes_away = key.empty() && op.payload.empty();
-    if (record.omap == 0 && takes_away) return {};
+    if (key.empty() && op.payload.empty()) return omap_take_away(*object->current, key);
+    object->current->changed = true;
     if (record.omap == 0) record.omap = context_.new_body();
     HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(record.omap, key));
-    if (entry->current == nullptr && takes_away) return {};
-    object->current->changed = true;
-    entry->current.reset();
-    if (takes_away) return {};
+    entry->hidden = false;
     entry->current = std::make_shared<Content>();
     entry->current->all_pages = true;
     entry->current->changed = true;
@@ -351,33 +357,37 @@ class Planner {
     return place(*entry->current, prepared);
   }
 
+  // What is not there is tolerated.
+  Status omap_take_away(Content& object, std::string_view key) {
+    HEXAD_TRY_ASSIGN(const Slot* entry, state_.find_entry(object.record, key));
+    if (entry == nullptr) return {};
+    object.changed = true;
+    return state_.remove_entry(object.record, key);
+  }
+
   Status omap_remove(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
-    if (object->current->record.omap == 0) return {};
-    HEXAD_TRY_ASSIGN(Slot * entry, state_.omap_entry(object->current->record.omap, op.other));
-    if (entry->current == nullptr) return {};
-    entry->current.reset();
-    object->current->changed = true;
-    return {};
+    return omap_take_away(*object->current, op.other);
   }
 
   Status omap_remove_range(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(const Slot* object, state_.existing_object(op));
-    if (object->current->record.omap == 0) return {};
     const std::uint64_t room = kMaxRangeRemovals - range_removals_;
-    HEXAD_TRY_ASSIGN(
-        const std::vector<Slot*> slots,
-        state_.omap_range(object->current->record.omap, op.other, op.other_collection, room + 1));
-    HEXAD_TRY(note_removals(object_text(op), "keys", slots.size(), room));
-    for (Slot* slot : slots) slot->current.reset();
-    if (!slots.empty()) object->current->changed = true;
+    ObjectRecord& record = object->current->record;
+    HEXAD_TRY_ASSIGN(const PlanState::KeysInRange range,
+                     state_.omap_range(record, op.other, op.other_collection, room + 1));
+    const std::uint64_t count = range.too_many ? room + 1 : range.keys.size();
+    HEXAD_TRY(note_removals(object_text(op), "keys", count, room));
+    for (const std::string& key : range.keys) HEXAD_TRY(state_.remove_entry(record, key));
+    if (!range.keys.empty()) object->current->changed = true;
     return {};
   }
 
   Status omap_clear(const TransactionOp& op) {
     HEXAD_TRY_ASSIGN(const Slot* object, state_.object(op.collection, op.name));
-    if (object->current == nullptr || object->current->record.omap == 0) return {};
+    if (object->current == nullptr || !object->current->record.has_omap()) return {};
     object->current->record.omap = 0;
+    object->current->record.layers.clear();
     object->current->changed = true;
     return {};
   }
@@ -397,6 +407,156 @@ class Planner {
     return {};
   }
 
+  // --- clones ---
+
+  Status clone(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(Slot * from, state_.existing_object(op));
+    HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
+    Content& source = *from->current;
+    HEXAD_TRY(load_for_clone(op, source, 0, PlanState::kNoEnd));
+    HEXAD_TRY(freeze_omap(op, source));
+    auto copy = std::make_shared<Content>();
+    copy->record = source.record;
+    copy->record.body = 0;
+    copy->all_pages = true;
+    copy->changed = true;
+    for (auto& [index, at] : source.pages) {
+      if (at.now.empty()) continue;
+      state_.share(source, at, 0, kMaxObjectSize + 1);
+      copy->pages[index] = Page{{}, at.now, true};
+    }
+    to->current = std::move(copy);
+    return {};
+  }
+
+  // The source's own omap becomes a layer, which is changed no more.
+  Status freeze_omap(const TransactionOp& op, Content& source) {
+    ObjectRecord& record = source.record;
+    if (record.omap == 0) return {};
+    if (record.layers.size() == kMaxOmapLayers) return note_layered(op, record);
+    record.layers.insert(record.layers.begin(), record.omap);
+    record.omap = 0;
+    source.rewritten = true;
+    return {};
+  }
+
+  // The layers that the metadata has can be merged; those that this transaction makes cannot.
+  Status note_layered(const TransactionOp& op, const ObjectRecord& record) {
+    for (const auto& [key, slot] : state_.objects()) {
+      const std::vector<OmapId>& layers = slot.original_layers;
+      if (layers.size() < 2 || layers.back() != record.layers.back()) continue;
+      const auto collection = collection_before(state_, slot.collection);
+      if (collection.has_value()) plan_.layered.push_back({*collection, slot.name});
+    }
+    if (!plan_.layered.empty()) return {};
+    return Error{ErrorCode::kTooBig,
+                 object_text(op) + ": the transaction clones and changes its omap more than " +
+                     std::to_string(kMaxOmapLayers) + " times in turn",
+                 "Use several transactions."};
+  }
+
+  Status clone_range(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(const Slot* from, state_.existing_object(op));
+    const std::shared_ptr<Content> source = from->current;
+    if (op.offset > source->record.size || op.length > source->record.size - op.offset) {
+      return Error{ErrorCode::kInvalidArgument,
+                   object_text(op) + ": " + std::to_string(op.length) + " bytes at " +
+                       std::to_string(op.offset) + " end behind its " +
+                       std::to_string(source->record.size),
+                   ""};
+    }
+    HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
+    Content* target = PlanState::writable(*to);
+    if (op.length == 0) return {};
+    HEXAD_TRY_ASSIGN(ExtentList shown, extents_for_clone(op, *source));
+    HEXAD_TRY(punch_range(*target, op.to_offset, op.length));
+    for (Extent& extent : shown) {
+      extent.offset = extent.offset - op.offset + op.to_offset;
+      HEXAD_TRY(insert_cut(*target, extent));
+    }
+    target->record.size = std::max(target->record.size, op.to_offset + op.length);
+    return check_inline(op, *target, *source);
+  }
+
+  Status load_for_clone(const TransactionOp& op, Content& source, std::uint32_t from,
+                        std::uint32_t end) {
+    HEXAD_TRY(state_.load_pages(source, from, end));
+    const auto pages = static_cast<std::uint64_t>(
+        std::distance(source.pages.lower_bound(from), source.pages.lower_bound(end)));
+    if (pages <= kMaxClonedPages) return {};
+    return Error{ErrorCode::kTooBig,
+                 object_text(op) + ": " + std::to_string(pages) + " MiB of it hold data, at most " +
+                     std::to_string(kMaxClonedPages) + " can be cloned at once",
+                 "Clone it in ranges, in several transactions."};
+  }
+
+  // What the source shows in the op's range, with share ids.
+  Result<ExtentList> extents_for_clone(const TransactionOp& op, Content& source) {
+    const std::uint64_t end = op.offset + op.length;
+    const auto first = static_cast<std::uint32_t>(op.offset / kPageSpan);
+    const auto behind = static_cast<std::uint32_t>(divide_up(end, kPageSpan));
+    HEXAD_TRY(load_for_clone(op, source, first, behind));
+    ExtentList shown;
+    for (auto at = source.pages.lower_bound(first); at != source.pages.end() && at->first < behind;
+         ++at) {
+      state_.share(source, at->second, op.offset, end);
+      for (const Extent& extent : at->second.now) {
+        const std::uint64_t begin = std::max(extent.offset, op.offset);
+        const std::uint64_t stop = std::min(extent.end(), end);
+        if (begin < stop) shown.push_back(slice(extent, begin, stop - begin));
+      }
+    }
+    return shown;
+  }
+
+  // Into a hole, cut where the pages of this object begin.
+  Status insert_cut(Content& content, const Extent& extent) {
+    for (std::uint64_t at = extent.offset; at < extent.end();) {
+      const std::uint64_t stop = std::min(extent.end(), round_down(at, kPageSpan) + kPageSpan);
+      HEXAD_TRY_ASSIGN(Page * page,
+                       state_.page(content, static_cast<std::uint32_t>(at / kPageSpan)));
+      insert(page->now, slice(extent, at, stop - at));
+      page->dirty = true;
+      at = stop;
+    }
+    return {};
+  }
+
+  // More inline bytes in a page than it may have: pages that were there before can be written anew,
+  // in one piece and not inline, that of the target and those that they come from.
+  Status check_inline(const TransactionOp& op, Content& target, Content& source) {
+    for (auto at = target.pages.lower_bound(static_cast<std::uint32_t>(op.to_offset / kPageSpan));
+         at != target.pages.end() && at->first * kPageSpan < op.to_offset + op.length; ++at) {
+      if (inline_bytes(at->second.now) <= kPageInlineLimit) continue;
+      const std::size_t noted = plan_.crowded.size();
+      if (!context_.accept_crowded) {
+        note_inline(target, at->first);
+        const std::uint64_t begin = std::max(at->first * kPageSpan, op.to_offset);
+        const std::uint64_t from = begin - op.to_offset + op.offset;
+        const auto first = static_cast<std::uint32_t>(from / kPageSpan);
+        for (const std::uint32_t page : {first, first + 1}) note_inline(source, page);
+      }
+      if (plan_.crowded.size() > noted) continue;
+      return Error{ErrorCode::kTooBig,
+                   object_text(op) + ": too many small pieces for the MiB at byte " +
+                       std::to_string(at->first * kPageSpan) + " of the destination",
+                   "Write larger pieces, or clone them in a transaction of their own."};
+    }
+    return {};
+  }
+
+  static std::uint64_t inline_bytes(const ExtentList& extents) {
+    std::uint64_t bytes = 0;
+    for (const Extent& extent : extents) bytes += extent.bytes.size();
+    return bytes;
+  }
+
+  void note_inline(const Content& content, std::uint32_t index) {
+    const auto page = content.pages.find(index);
+    if (page == content.pages.end() || inline_bytes(page->second.before) == 0) return;
+    note_crowded(state_, content, index, plan_);
+  }
+
   Status publish(const TransactionOp& op) {
     StagedObject& staged = *op.staged;
     HEXAD_TRY(staged.problem);
@@ -406,7 +566,7 @@ class Planner {
     if (staged.hint != Hint::kNone) content->record.hint = static_cast<std::uint16_t>(staged.hint);
     HEXAD_TRY(set_attributes(op, *content, staged.attributes));
     // The old pages have other keys: release them now, and take the writer's body over.
-    release_pages(*content, plan_.record);
+    release_pages(*content, state_.owners(), plan_.record);
     content->pages.clear();
     for (const auto& [index, extents] : staged.pages) {
       content->pages[index] = Page{{}, extents, true};
@@ -473,8 +633,9 @@ class Planner {
 
   Status punch_range(Content& content, std::uint64_t offset, std::uint64_t length) {
     // Only pages that hold something matter, and a range may span millions of empty ones.
-    HEXAD_TRY(state_.load_pages(content, static_cast<std::uint32_t>(offset / kPageSpan)));
     const std::uint64_t end = offset + length;
+    HEXAD_TRY(state_.load_pages(content, static_cast<std::uint32_t>(offset / kPageSpan),
+                                static_cast<std::uint32_t>(divide_up(end, kPageSpan))));
     for (auto& [index, at] : content.pages) {
       const std::uint64_t begin = std::uint64_t{index} * kPageSpan;
       if (begin + kPageSpan <= offset || begin >= end || at.now.empty()) continue;

@@ -59,6 +59,13 @@ struct CrowdedPage {
   std::uint32_t page = 0;
 };
 
+// An object whose omap has more layers than a clone of it may have, by its name before the
+// transaction.
+struct LayeredObject {
+  std::string collection;
+  std::string name;
+};
+
 // The object that a young blob belongs to.
 struct BlobOwner {
   std::string key;
@@ -81,6 +88,8 @@ struct Plan {
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
   // Not empty: write these pages anew, in one piece each, and plan once more.
   std::vector<CrowdedPage> crowded;
+  // Not empty: merge layers of these omaps and plan once more.
+  std::vector<LayeredObject> layered;
   // Blobs that extents point to when the transaction is over. A prepared blob that is not among
   // them was replaced by a later op: it is neither written nor recorded.
   std::set<BlobId> referenced;

@@ -15,6 +15,8 @@ constexpr std::uint8_t kPageKind = 0x02;
 constexpr std::uint8_t kCollectionKind = 0x03;
 constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
 constexpr std::uint8_t kTotalsKind = 0x07;
+constexpr std::uint8_t kOwnersKind = 0x08;
+constexpr std::uint8_t kHiddenEntryKind = 0x09;
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
@@ -24,7 +26,7 @@ constexpr std::uint8_t kHintMask = 0x0c;
 constexpr std::uint8_t kHasYoung = 0x10;
 constexpr std::uint8_t kHasMoreHints = 0x20;
 constexpr std::uint8_t kHasOmap = 0x40;
-constexpr std::uint8_t kUnusedFlags = 0x80;
+constexpr std::uint8_t kHasLayers = 0x80;
 
 // Hints about compression stand in the flags, the others behind the time.
 constexpr unsigned kMoreHintsShift = 2;
@@ -77,6 +79,19 @@ BodyId decode_body_id(Decoder& in) {
   return id;
 }
 
+std::vector<OmapId> decode_layers(Decoder& in, OmapId own) {
+  std::vector<OmapId> layers;
+  const std::uint64_t count = in.varint_up_to(kMaxOmapLayers);
+  if (count == 0) in.fail();  // none has no flag
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    const OmapId layer = decode_body_id(in);
+    const bool again = std::find(layers.begin(), layers.end(), layer) != layers.end();
+    if (again || layer == own) in.fail();
+    layers.push_back(layer);
+  }
+  return layers;
+}
+
 bool any_young(const ExtentList& extents) {
   return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
     return !extent.is_inline() && extent.blob.placement == Placement::kLog;
@@ -93,7 +108,6 @@ Head decode_head(Decoder& in) {
   Head head;
   if (in.u8() != kObjectKind) in.fail();
   head.flags = in.u8();
-  if ((head.flags & kUnusedFlags) != 0) in.fail();
   head.summary.version = in.varint();
   head.summary.size = in.varint_up_to(kMaxObjectSize);
   head.summary.compression_hint = (head.flags & kHintMask) >> kHintShift;
@@ -124,6 +138,7 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   if (any_young(record.extents)) flags |= kHasYoung;
   if (more_hints != 0) flags |= kHasMoreHints;
   if (record.omap != 0) flags |= kHasOmap;
+  if (!record.layers.empty()) flags |= kHasLayers;
   out.u8(flags);
   out.varint(record.version);
   out.varint(record.size);
@@ -131,6 +146,11 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   if (more_hints != 0) out.varint(more_hints);
   if (!record.attributes.empty()) encode_attributes(out, record.attributes);
   if (record.omap != 0) encode_body_id(out, record.omap);
+  if (!record.layers.empty()) {
+    HEXAD_ASSERT(record.layers.size() <= kMaxOmapLayers);
+    out.varint(record.layers.size());
+    for (const OmapId layer : record.layers) encode_body_id(out, layer);
+  }
   if (record.body != 0) {
     encode_body_id(out, record.body);
   } else {
@@ -155,6 +175,7 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   if (!is_valid(static_cast<Hint>(record.hint))) in.fail();
   if ((head.flags & kHasAttributes) != 0) record.attributes = decode_attributes(in);
   if ((head.flags & kHasOmap) != 0) record.omap = decode_body_id(in);
+  if ((head.flags & kHasLayers) != 0) record.layers = decode_layers(in, record.omap);
   HEXAD_TRY(in.check("object record"));
   if ((head.flags & kIsPaged) != 0) {
     record.body = decode_body_id(in);
@@ -221,6 +242,28 @@ Result<CollectionTotals> decode_totals(std::string_view value) {
   HEXAD_TRY(in.finish("totals of a collection"));
   return totals;
 }
+
+std::string encode_owners(std::uint64_t owners) {
+  HEXAD_ASSERT(owners > 0);
+  std::string value;
+  Encoder out(value);
+  out.u8(kOwnersKind);
+  out.varint(owners);
+  return value;
+}
+
+Result<std::uint64_t> decode_owners(std::string_view value) {
+  Decoder in(value);
+  if (in.u8() != kOwnersKind) in.fail();
+  const std::uint64_t owners = in.varint();
+  if (owners == 0) in.fail();  // none has no record
+  HEXAD_TRY(in.finish("number of owners"));
+  return owners;
+}
+
+std::string encode_hidden_entry() { return {static_cast<char>(kHiddenEntryKind)}; }
+
+bool is_hidden_entry(std::string_view value) { return value == encode_hidden_entry(); }
 
 Result<CollectionRecord> decode_collection(std::string_view value) {
   Decoder in(value);

@@ -36,6 +36,8 @@ inline constexpr std::uint64_t kPageInlineLimit = 4096;  // inline bytes of one 
 // A page with more is rewritten before it is written out (object_extents.h, is_crowded()). Bounds
 // what a decoder allocates.
 inline constexpr std::size_t kMaxPageExtents = 4096;
+// Below an object's own omap.
+inline constexpr std::size_t kMaxOmapLayers = 16;
 
 enum class Placement : std::uint8_t {
   kPrivate = 1,  // a stripe of its own
@@ -75,6 +77,7 @@ struct Blob {
   std::uint32_t cell = 0;
   std::uint32_t cell_offset = 0;  // bytes, a multiple of kPackAlignment
   LogPlace log;                   // of a young blob
+  ShareId share = 0;              // not 0: other lists of extents may show it, too
   std::uint32_t raw = 0;          // user bytes before compression, at most kPageSpan
   std::uint32_t stored = 0;       // bytes after compression
   compression::FrameSet frames;   // empty: stored raw
@@ -112,10 +115,14 @@ struct ObjectRecord {
   std::int64_t mtime = 0;  // nanoseconds since 1970
   std::uint16_t hint = 0;  // flags of Hint
   Attributes attributes;
-  OmapId omap = 0;  // nonzero: it has one, which may be empty
+  OmapId omap = 0;  // nonzero: its own part of its omap, which may be empty
+  // Below that: parts that it shares with clones and nobody changes, the newest first. A key is
+  // what the first part says that has an entry for it.
+  std::vector<OmapId> layers = {};
   BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
   ExtentList extents;
 
+  bool has_omap() const { return omap != 0 || !layers.empty(); }
   bool operator==(const ObjectRecord&) const = default;
 };
 
@@ -159,6 +166,10 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape);
 std::string encode_page(const ExtentList& extents, const RecordShape& shape);
 std::string encode_collection(const CollectionRecord& record);
 std::string encode_totals(const CollectionTotals& totals);  // precondition: not empty
+// Of a shared blob, or a layer of omaps. Precondition: not 0.
+std::string encode_owners(std::uint64_t owners);
+// The entry of an omap that says that there is none, whatever the layers below have.
+std::string encode_hidden_entry();
 // Errors: kCorruption, kUnsupported (a compression setting that this version does not know);
 // survive any input. A value that decodes encodes to the same bytes. `page` checks that the extents
 // lie in that page.
@@ -167,6 +178,8 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);
 Result<CollectionTotals> decode_totals(std::string_view value);
+Result<std::uint64_t> decode_owners(std::string_view value);
+bool is_hidden_entry(std::string_view value);
 // Only the fields that listing needs, and what stands with them.
 struct ObjectSummary {
   Lsn version = 0;

@@ -121,7 +121,8 @@ class Store {
   Result<Bytes> omap_header(std::string_view collection, std::string_view name);
   // A page of entries by key, of one state; with their values it ends before 64 MiB of them, so it
   // may have fewer than options.limit (at most kMaxListPage). Cost: the entries of the page; what
-  // was deleted costs what it does in list(). Errors also: kInvalidArgument (a bound of more than
+  // was deleted costs what it does in list(), and so does what an omap hides that it shares with
+  // clones. Errors also: kInvalidArgument (a bound of more than
   // kMaxOmapKey bytes).
   Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
                              const OmapOptions& options = {});

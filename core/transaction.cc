@@ -75,6 +75,10 @@ std::string_view op_name(OpKind kind) {
       return "expect_omap";
     case OpKind::kExpectOmapAbsent:
       return "expect_omap_absent";
+    case OpKind::kClone:
+      return "clone";
+    case OpKind::kCloneRange:
+      return "clone_range";
   }
   return "operation";
 }
@@ -370,13 +374,47 @@ void Transaction::omap_set_header(std::string_view collection, std::string_view 
   add_payload(op, header, Payload::kCopied);
 }
 
-void Transaction::rename(std::string_view collection, std::string_view from,
-                         std::string_view to_collection, std::string_view to) {
-  TransactionOp& op = add(OpKind::kRename, collection, from);
+TransactionOp& Transaction::add_with_destination(OpKind kind, std::string_view collection,
+                                                 std::string_view from,
+                                                 std::string_view to_collection,
+                                                 std::string_view to) {
+  TransactionOp& op = add(kind, collection, from);
   op.other_collection = to_collection;
   op.other = to;
   check(check_name_size(op, "destination collection", to_collection.size(), kMaxNameSize));
   check(check_name_size(op, "destination object", to.size(), kMaxNameSize));
+  return op;
+}
+
+void Transaction::rename(std::string_view collection, std::string_view from,
+                         std::string_view to_collection, std::string_view to) {
+  add_with_destination(OpKind::kRename, collection, from, to_collection, to);
+}
+
+void Transaction::clone(std::string_view collection, std::string_view from,
+                        std::string_view to_collection, std::string_view to) {
+  const TransactionOp& op =
+      add_with_destination(OpKind::kClone, collection, from, to_collection, to);
+  if (collection != to_collection || from != to) return;
+  check(Error{ErrorCode::kInvalidArgument, subject(op) + ": onto itself", ""});
+}
+
+void Transaction::clone_range(std::string_view collection, std::string_view from,
+                              std::uint64_t offset, std::uint64_t length,
+                              std::string_view to_collection, std::string_view to,
+                              std::uint64_t to_offset) {
+  TransactionOp& op =
+      add_with_destination(OpKind::kCloneRange, collection, from, to_collection, to);
+  op.offset = offset;
+  op.length = length;
+  op.to_offset = to_offset;
+  check(check_range(op, to_offset, length));
+  const std::uint64_t apart = offset > to_offset ? offset - to_offset : to_offset - offset;
+  if (collection != to_collection || from != to || apart >= length) return;
+  check(Error{ErrorCode::kInvalidArgument,
+              subject(op) + ": " + std::to_string(length) + " bytes at " + std::to_string(offset) +
+                  " overlap those at " + std::to_string(to_offset) + " of the same object",
+              ""});
 }
 
 void Transaction::expect_absent(std::string_view collection, std::string_view name) {

@@ -29,6 +29,10 @@ struct StagedObject;  // what an ObjectWriter has written so far
 // What the remove_range() and omap_remove_range() calls of one transaction may remove together.
 inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
+// MiB of an object that hold data, of those that one clone() or clone_range() shows in another
+// object.
+inline constexpr std::uint64_t kMaxClonedPages = 65536;
+
 enum class OpKind : std::uint8_t {
   kCreateCollection = 1,
   kRemoveCollection,
@@ -63,6 +67,8 @@ enum class OpKind : std::uint8_t {
   kOmapSetHeader,
   kExpectOmap,
   kExpectOmapAbsent,
+  kClone,
+  kCloneRange,
 };
 
 // Whether the op only looks; all of these are evaluated before the others.
@@ -78,11 +84,11 @@ struct TransactionOp {
   OpKind kind;
   std::string collection;
   std::string name;   // object, or the beginning of a range
-  std::string other;  // attribute name, the new object name of a rename, the end of a range of
-                      // objects, omap key, or the beginning of a range of those
-  std::string other_collection;  // of a rename; the end of a range of omap keys
+  std::string other;  // attribute name, the new object name of a rename or clone, the end of a
+                      // range of objects, omap key, or the beginning of a range of those
+  std::string other_collection;  // of a rename or clone; the end of a range of omap keys
   std::uint64_t offset = 0;      // or size (truncate), or version (expect_version)
-  std::uint64_t length = 0;      // of a zero
+  std::uint64_t length = 0;      // of a zero or clone_range
   ByteView payload;              // into `owned`, or borrowed
   Bytes owned;
   Hint hint = Hint::kNone;
@@ -91,6 +97,7 @@ struct TransactionOp {
   compression::Policy policy = {};             // of a set_policy
   Quota quota = {};                            // of a set_quota
   Contents contents = Contents::kMustBeEmpty;  // of a remove_collection
+  std::uint64_t to_offset = 0;                 // of a clone_range
 };
 
 class Transaction {
@@ -187,6 +194,26 @@ class Transaction {
   // destination is there.
   void rename(std::string_view collection, std::string_view from, std::string_view to_collection,
               std::string_view to);
+  // Makes the destination an object like the source: data, attributes, hints, header and omap, and
+  // replaces what was there. Nothing is copied: both show the same stored bytes until one of them
+  // changes, and the space comes back when neither shows them. The source keeps its version and
+  // its time. Costs with the extents of the source, not with its bytes or the keys of its omap.
+  // kNotFound if the source or a collection is missing; kInvalidArgument: onto itself; kTooBig:
+  // more than kMaxClonedPages, or the metadata of the transaction outgrows what the log takes
+  // (which the error names): clone large objects in ranges then; or the transaction clones and
+  // changes one omap more than 16 times in turn.
+  void clone(std::string_view collection, std::string_view from, std::string_view to_collection,
+             std::string_view to);
+  // The same for a range of the data: [to_offset, to_offset + length) of the destination shows what
+  // the source shows in [offset, offset + length), holes included. Creates the destination, extends
+  // it where it ends before that, and leaves its other parts alone; length 0: creates it and no
+  // more. An object may be its own source where the ranges do not overlap. kNotFound as clone();
+  // kInvalidArgument: the range ends behind the source, or overlaps the destination's in the same
+  // object; kTooBig as clone(), an end behind 2^44 - 1, or too many small pieces for one MiB of the
+  // destination.
+  void clone_range(std::string_view collection, std::string_view from, std::uint64_t offset,
+                   std::uint64_t length, std::string_view to_collection, std::string_view to,
+                   std::uint64_t to_offset);
   // Makes what the writer has written the whole data of its object (Store::open_writer). The
   // writer is spent afterwards, whatever the outcome.
   void publish(ObjectWriter& writer);
@@ -235,6 +262,9 @@ class Transaction {
   TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
   TransactionOp& add_for_attribute(OpKind kind, std::string_view collection, std::string_view name,
                                    std::string_view attribute);
+  TransactionOp& add_with_destination(OpKind kind, std::string_view collection,
+                                      std::string_view from, std::string_view to_collection,
+                                      std::string_view to);
   TransactionOp& add_for_key(OpKind kind, std::string_view collection, std::string_view name,
                              std::string_view key);
   void add_payload(TransactionOp& op, ByteView data, Payload ownership);

@@ -211,8 +211,8 @@ struct SpaceUsage {
   // Kept free for checkpoints, so that a full store takes deletes; not in `available`.
   std::uint64_t internally_reserved = 0;
   std::uint64_t used = 0;       // raw, parity included
-  std::uint64_t stored = 0;     // user bytes as users see them
-  std::uint64_t allocated = 0;  // data units x k of live objects
+  std::uint64_t stored = 0;     // user bytes as users see them, of clones each; shared omaps once
+  std::uint64_t allocated = 0;  // data units x k of live objects; what clones share once
   std::uint64_t compressed_original = 0;
   std::uint64_t compressed = 0;  // those bytes after compression
   std::uint64_t compressed_allocated = 0;

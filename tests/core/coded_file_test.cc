@@ -89,7 +89,7 @@ TEST_CASE("coded_file: every cell is durable when the file is finished") {
       REQUIRE(request.mode == io::WriteMode::kDurable);
     }
   }
-  REQUIRE(f.counters.since_open(CounterId::kDeviceBytesUser) == 3 * kPageSpan);
+  REQUIRE(f.counters.since_open(CounterId::kDeviceBytesRun) == 3 * kPageSpan);
   REQUIRE(f.counters.since_open(CounterId::kDeviceBytesParity) == 3 * kPageSpan / 2);
 }
 

@@ -430,5 +430,51 @@ TEST_CASE("fsck_check: what was repaired is no error any more") {
   REQUIRE(report.errors() == 2);
 }
 
+TEST_CASE("fsck_check: F11: a shared blob has one place, and as many owners as show it") {
+  Fixture f;
+  Blob blob = f.private_blob(30'000);
+  blob.share = 9;
+  const auto findings = [&](std::uint64_t lists, std::uint64_t recorded) {
+    FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, *f.space);
+    for (std::uint64_t i = 0; i < lists; ++i) {
+      REQUIRE(check.check_extents("owner", Fixture::shown(blob)).ok());
+    }
+    if (recorded > 0) check.note_blob_owners(9, recorded);
+    check.find_wrong_owners();
+    check.check_leaks();
+    check.check_packs();
+    return check.report.findings.size();
+  };
+  CHECK(findings(1, 0) == 0);
+  CHECK(findings(2, 2) == 0);
+  CHECK(findings(3, 3) == 0);
+  CHECK(findings(2, 0) == 1);
+  CHECK(findings(2, 3) == 1);
+  CHECK(findings(1, 2) == 1);
+  CHECK(findings(0, 2) == 2);  // and the units leak
+
+  Blob elsewhere = f.private_blob(30'000);
+  elsewhere.share = 9;
+  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, *f.space);
+  REQUIRE(check.check_extents("a", Fixture::shown(blob)).ok());
+  REQUIRE(check.check_extents("b", Fixture::shown(elsewhere)).ok());
+  REQUIRE(check.report.findings.size() == 1);
+  CHECK_THAT(check.report.findings[0].problem, Contains("lies elsewhere"));
+}
+
+TEST_CASE("fsck_check: F11: a layer of omaps has as many owners as objects list it") {
+  Fixture f;
+  FsckCheck check({}, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs, *f.space);
+  check.count_layers({5, 6, 7});
+  check.count_layers({5, 6});
+  check.note_layer_owners(5, 2);
+  check.note_layer_owners(6, 1);
+  check.note_layer_owners(8, 1);
+  check.find_wrong_owners();
+  std::vector<std::string> wrong;
+  for (const Finding& finding : check.report.findings) wrong.push_back(finding.subject);
+  CHECK(wrong == std::vector<std::string>{"omap layer 6", "omap layer 7", "omap layer 8"});
+}
+
 }  // namespace
 }  // namespace hexad::core

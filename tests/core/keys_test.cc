@@ -22,6 +22,11 @@ TEST_CASE("keys: every key comes back as its parts") {
   const BodyId body = 0x0102030405060708;
   REQUIRE(*parse_writer_key(writer_key(body)) == body);
   REQUIRE(*parse_totals_key(totals_key(0xfffffffe)) == 0xfffffffe);
+  REQUIRE(*parse_layer_key(layer_key(body)) == body);
+  REQUIRE(*parse_share_key(share_key(body)) == body);
+  REQUIRE_FALSE(parse_layer_key(share_key(body)).ok());
+  REQUIRE_FALSE(parse_share_key(layer_key(body)).ok());
+  REQUIRE_FALSE(parse_share_key(share_key(body) + "x").ok());
   REQUIRE_FALSE(parse_totals_key(object_key(1, "x")).ok());
   REQUIRE_FALSE(parse_totals_key(totals_key(1) + "x").ok());
   REQUIRE_FALSE(has_extents(totals_key(1)));
@@ -47,6 +52,7 @@ TEST_CASE("keys: every key comes back as its parts") {
 TEST_CASE("keys: objects sort by collection, then by name; pages by body, then by number") {
   const std::vector<std::string> in_order = {collection_key("default"),
                                              doomed_key(1),
+                                             layer_key(1),
                                              meta_key("next"),
                                              object_key(1, "a"),
                                              object_key(1, "a\x01"),

@@ -276,7 +276,16 @@ TEST_CASE("omap: random changes agree with plain maps, checkpoints and reopening
         const std::string key = "k" + std::to_string(rng.below(40));
         Content& content = next[name];
         t.touch(kBucket, name);
-        switch (rng.below(10)) {
+        switch (rng.below(12)) {
+          case 10:
+          case 11: {
+            const std::string& to = names[rng.below(3)];
+            if (to == name) break;
+            t.clone(kBucket, name, kBucket, to);
+            Content copy = content;
+            next[to] = std::move(copy);
+            break;
+          }
           case 0:
             t.omap_clear(kBucket, name);
             content.clear();

@@ -154,7 +154,7 @@ TEST_CASE("plan_result: a stripe that nobody shows in the end is freed by the re
   PlanState state(w.context, w.source);
   Plan plan;
   plan.record.allocated.push_back({{1, 40, 2}, 8192, true, {}, 0});
-  REQUIRE(finish_plan(state, w.context, {}, plan).ok());
+  REQUIRE(finish_plan(state, w.source, w.context, {}, plan).ok());
   REQUIRE(plan.record.freed == std::vector<alloc::Extent>{{1, 40, 2}});
   REQUIRE(plan.referenced.empty());
   REQUIRE(plan.record.time == w.context.time);
@@ -170,14 +170,14 @@ TEST_CASE("plan_result: released pages give up their blobs and keys, once") {
   Slot& slot = **state.object("c", "a");
   REQUIRE(state.load_pages(*slot.original).ok());
   LogRecord record;
-  release_pages(*slot.original, record);
+  release_pages(*slot.original, state.owners(), record);
   REQUIRE(record.young_deaths.size() == 1);
   REQUIRE(record.freed.size() == 1);
   const BodyId body = slot.original->stored_body;
   REQUIRE(record.images == std::vector<PostImage>{{page_key(body, 0), std::nullopt},
                                                   {page_key(body, 1), std::nullopt}});
   const LogRecord before = record;
-  release_pages(*slot.original, record);
+  release_pages(*slot.original, state.owners(), record);
   REQUIRE(record == before);
 }
 

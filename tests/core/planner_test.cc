@@ -179,6 +179,132 @@ struct ModelObject {
   Attributes attributes;
 };
 
+TEST_CASE("planner: a clone shows the same blobs, which die when neither shows them") {
+  PlannerWorld w;
+  w.must([](Transaction& t) {
+    t.put("c", "a", text(5000));
+    t.set_attr("c", "a", "k", "v");
+  });
+  const ObjectRecord before = w.object("a").value();
+  Plan plan = w.must([](Transaction& t) { t.clone("c", "a", "c", "b"); });
+  CHECK(plan.record.young_deaths.empty());
+  CHECK(plan.referenced.size() == 1);
+  const ObjectRecord source = w.object("a").value();
+  const ObjectRecord copy = w.object("b").value();
+  CHECK(source.version == before.version);
+  CHECK(source.mtime == before.mtime);
+  CHECK(copy.version == w.last_lsn);
+  CHECK(copy.attributes == before.attributes);
+  CHECK(copy.extents == source.extents);
+  const ShareId share = copy.extents.at(0).blob.share;
+  CHECK(share != 0);
+  CHECK(w.owners_of(share) == 2);
+  w.check_alive();
+
+  // The second one of the same blob rewrites the source no more.
+  plan = w.must([](Transaction& t) { t.clone("c", "a", "c", "d"); });
+  CHECK(plan.record.images.size() == 2);
+  CHECK(w.owners_of(share) == 3);
+  w.must([](Transaction& t) { t.put("c", "a", text(300, 'y')); });
+  w.must([](Transaction& t) { t.remove("c", "d"); });
+  CHECK(w.source.map.count(share_key(share)) == 0);
+  CHECK(w.read("b") == text(5000));
+  plan = w.must([](Transaction& t) { t.write("c", "b", 0, as_bytes(text(5000, 'z'))); });
+  CHECK(plan.record.young_deaths.size() == 1);
+  w.check_alive();
+}
+
+TEST_CASE("planner: clones within one transaction see what it did before, and what comes later") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { t.put("c", "old", text(5000, 'o')); });
+  const Plan plan = w.must([](Transaction& t) {
+    t.put("c", "a", text(5000, 'a'));
+    t.clone("c", "a", "c", "b");
+    t.write("c", "a", 1000, as_bytes(text(1000, 'x')));
+    t.clone("c", "b", "c", "d");
+    t.remove("c", "b");
+    t.clone("c", "old", "c", "new");
+    t.remove("c", "old");
+    t.clone("c", "d", "c", "gone");
+    t.remove("c", "gone");
+  });
+  CHECK(plan.record.young_deaths.empty());
+  CHECK(w.read("a") == text(1000, 'a') + text(1000, 'x') + text(3000, 'a'));
+  CHECK(w.read("d") == text(5000, 'a'));
+  CHECK(w.read("new") == text(5000, 'o'));
+  w.check_alive();
+}
+
+TEST_CASE("planner: a range is cut where pages begin, inline bytes are copied, holes stay holes") {
+  PlannerWorld w;
+  w.must([](Transaction& t) {
+    t.write("c", "a", 1000, as_bytes(text(30'000, 'x')));
+    t.write("c", "a", 40'000, as_bytes("inline"));
+    t.write("c", "b", 0, as_bytes(text(2 * kPageSpan, 'b')));
+  });
+  w.must(
+      [](Transaction& t) { t.clone_range("c", "a", 500, 39'506, "c", "b", kPageSpan - 10'000); });
+  std::string expected = text(2 * kPageSpan, 'b');
+  const std::string source = w.read("a");
+  expected.replace(kPageSpan - 10'000, 39'506, source, 500, 39'506);
+  CHECK(w.read("b") == expected);
+  const ExtentList extents = w.extents(w.object("b").value());
+  CHECK(is_well_formed(extents));
+  CHECK(extents.at(1).blob.id() == extents.at(2).blob.id());
+  w.check_alive();
+  w.must([](Transaction& t) { t.remove("c", "a"); });
+  CHECK(w.read("b") == expected);
+  // Onto itself, apart; and beyond the end.
+  w.must([](Transaction& t) { t.clone_range("c", "b", 0, kPageSpan, "c", "b", 3 * kPageSpan); });
+  CHECK(w.object("b")->size == 4 * kPageSpan);
+  CHECK(w.read("b") == expected + std::string(kPageSpan, '\0') + expected.substr(0, kPageSpan));
+  w.check_alive();
+  w.must([](Transaction& t) { t.remove("c", "b"); });
+  CHECK(w.alive.blobs.empty());
+}
+
+TEST_CASE("planner: what clones refuse") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { t.put("c", "a", text(5000)); });
+  using Code = ErrorCode;
+  CHECK(w.refused([](Transaction& t) { t.clone("c", "none", "c", "b"); }) == Code::kNotFound);
+  CHECK(w.refused([](Transaction& t) { t.clone("c", "a", "none", "b"); }) == Code::kNotFound);
+  CHECK(w.refused([](Transaction& t) { t.clone_range("c", "none", 0, 1, "c", "b", 0); }) ==
+        Code::kNotFound);
+  CHECK(w.refused([](Transaction& t) { t.clone_range("c", "a", 0, 5001, "c", "b", 0); }) ==
+        Code::kInvalidArgument);
+  CHECK(w.refused([](Transaction& t) { t.clone_range("c", "a", 5001, 0, "c", "b", 0); }) ==
+        Code::kInvalidArgument);
+  w.must([](Transaction& t) { t.clone_range("c", "a", 5000, 0, "c", "b", 70); });
+  CHECK(w.object("b")->size == 0);
+}
+
+TEST_CASE("planner: a large object that is cloned and doomed at once keeps what the clone shows") {
+  PlannerWorld w;
+  w.must([](Transaction& t) {
+    t.write("c", "a", 0, as_bytes(text(30'000, 'x')));
+    t.write("c", "a", 3 * kPageSpan, as_bytes(text(30'000, 'y')));
+    t.truncate("c", "a", 80 * kPageSpan);
+  });
+  const std::string before = w.read("a");
+  const Plan plan = w.must([](Transaction& t) {
+    t.clone("c", "a", "c", "b");
+    t.put("c", "a", "small now");
+  });
+  CHECK(plan.doomed.bodies.size() == 1);
+  CHECK(w.read("a") == "small now");
+  CHECK(w.read("b") == before);
+  w.check_alive();
+  w.must([](Transaction& t) {
+    t.clone("c", "b", "c", "d");
+    t.remove("c", "b");
+  });
+  CHECK(w.read("d") == before);
+  w.check_alive();
+  w.must([](Transaction& t) { t.remove("c", "d"); });
+  CHECK(w.alive.blobs.empty());
+}
+
 TEST_CASE("planner: random transactions match strings, and every blob dies exactly once") {
   const std::uint64_t seed = GENERATE(range(1, 9));
   CAPTURE(seed);
@@ -199,7 +325,7 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
         ModelObject& object = changed[name];
         const std::uint64_t size = object.data.size();
         const std::uint64_t offset = rng.below(rng.chance(1, 4) ? 3 * kPageSpan : size + 1000);
-        switch (rng.below(9)) {
+        switch (rng.below(13)) {
           case 0:
             t.put("c", name, payload);
             object.data = payload;
@@ -233,6 +359,32 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
             t.set_attr("c", name, "k", payload.substr(0, 20));
             object.attributes["k"] = payload.substr(0, 20);
             break;
+          case 8:
+          case 9: {
+            const std::string to(1, static_cast<char>('a' + rng.below(5)));
+            t.touch("c", name);
+            if (to == name) break;
+            t.clone("c", name, "c", to);
+            ModelObject copy = object;
+            changed[to] = std::move(copy);
+            break;
+          }
+          case 10:
+          case 11: {
+            const std::string to(1, static_cast<char>('a' + rng.below(5)));
+            t.touch("c", name);
+            const std::uint64_t from = rng.below(size + 1);
+            const std::uint64_t length = rng.below(size - from + 1);
+            const std::uint64_t apart = from > offset ? from - offset : offset - from;
+            if (to == name && apart < length) break;
+            t.clone_range("c", name, from, length, "c", to, offset);
+            const std::string shown = object.data.substr(from, length);
+            std::string& data = changed[to].data;
+            if (length == 0) break;
+            data.resize(std::max<std::uint64_t>(data.size(), offset + length));
+            data.replace(offset, length, shown);
+            break;
+          }
           default: {
             const std::string to(1, static_cast<char>('a' + rng.below(5)));
             t.touch("c", name);

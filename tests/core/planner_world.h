@@ -15,6 +15,7 @@
 #include "core/blob_prepare.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/owners.h"
 #include "core/planner.h"
 #include "ec/codec.h"
 #include "io/memory_system.h"
@@ -149,10 +150,12 @@ struct PlannerWorld {
   void drop(BodyId body) {
     REQUIRE(source.map.erase(writer_key(body)) == 1);
     LogRecord record;
+    BlobOwners owners;
     each_page(body, [&](std::string_view key, const ExtentList& page) {
-      for (const Blob& blob : blobs_of(page)) add_death(record, blob);
+      owners.change(page, {}, record);
       record.images.push_back({std::string(key), std::nullopt});
     });
+    REQUIRE(owners.finish(source, record).ok());
     apply(record);
   }
   void each_page(BodyId body,
@@ -209,8 +212,14 @@ struct PlannerWorld {
     }
     return data;
   }
+  // As the metadata counts them.
+  std::uint64_t owners_of(ShareId share) {
+    const auto at = source.map.find(share_key(share));
+    return at == source.map.end() ? 1 : decode_owners(at->second).value();
+  }
   void check_alive() {
     std::set<BlobId> named;
+    std::map<ShareId, std::uint64_t> owners;
     for (const auto& [key, value] : source.map) {
       ExtentList list;
       if (const auto page = parse_page_key(key); page.ok()) {
@@ -218,7 +227,15 @@ struct PlannerWorld {
       } else if (parse_object_key(key).ok()) {
         list = decode_object(value, shape.record)->extents;
       }
-      for (const Blob& blob : blobs_of(list)) REQUIRE(named.insert(blob.id()).second);
+      for (const Blob& blob : blobs_of(list)) {
+        const bool fresh = named.insert(blob.id()).second;
+        REQUIRE((fresh || owners.count(blob.share) > 0));
+        if (blob.share != 0) ++owners[blob.share];
+      }
+    }
+    for (const auto& [share, count] : owners) REQUIRE(owners_of(share) == count);
+    for (const auto& [key, value] : source.map) {
+      if (const auto share = parse_share_key(key); share.ok()) REQUIRE(owners.count(*share) == 1);
     }
     REQUIRE(named == alive.blobs);
   }

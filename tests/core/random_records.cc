@@ -178,6 +178,7 @@ Blob random_blob(io::Rng& rng, const RecordShape& shape) {
     blob.cell_sums = random_sums(rng, 1, shape.checksum);
     blob.block_sums = random_sums(rng, shape.packed_block_sums(blob.stored), shape.checksum);
   }
+  if (rng.chance(1, 3)) blob.share = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
   return blob;
 }
 
@@ -208,6 +209,14 @@ ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
   }
   record.size = any_up_to(rng, kMaxObjectSize);
   if (rng.chance(1, 4)) record.omap = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
+  if (rng.chance(1, 4)) {
+    std::set<OmapId> layers;
+    for (std::uint64_t i = between(rng, 1, kMaxOmapLayers); i > 0; --i) {
+      const OmapId layer = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
+      if (layer != record.omap) layers.insert(layer);
+    }
+    record.layers.assign(layers.rbegin(), layers.rend());
+  }
   if (rng.chance(1, 4)) {
     record.body = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
     return record;

@@ -263,6 +263,51 @@ TEST_CASE("record: a quota of nothing, and totals of nothing, have no encoding")
   REQUIRE(decode_totals(beyond).error().code == ErrorCode::kCorruption);
 }
 
+TEST_CASE("record: no layers, too many, one twice and the object's own have no encoding") {
+  const RecordShape shape;
+  ObjectRecord record;
+  record.omap = 5;
+  for (OmapId layer = 10; layer < 10 + kMaxOmapLayers; ++layer) {
+    record.layers.push_back(layer);
+    REQUIRE(record.has_omap());
+    REQUIRE(decode_object(encode_object(record, shape), shape).value() == record);
+  }
+  // Kind, flags, version, size, time, its own omap.
+  const std::string head("\x01\xc0\0\0\0\0\0\0\0\0\0\0\0\x05", 14);
+  const auto decode = [&](std::uint64_t count, const std::string& layers) {
+    std::string value = head;
+    Encoder(value).varint(count);
+    return decode_object(value + layers + std::string(1, '\0'), shape);
+  };
+  const auto layer = [](int id) { return std::string(1, '\0') + static_cast<char>(id); };
+  REQUIRE(decode(2, layer(7) + layer(6))->layers == std::vector<OmapId>{7, 6});
+  REQUIRE_FALSE(decode(0, "").ok());
+  REQUIRE_FALSE(decode(2, layer(7) + layer(7)).ok());
+  REQUIRE_FALSE(decode(1, layer(5)).ok());
+  REQUIRE_FALSE(decode(1, layer(0)).ok());
+  std::string many;
+  for (int id = 10; id < 27; ++id) many += layer(id);
+  REQUIRE_FALSE(decode(17, many).ok());
+  record.omap = 0;
+  REQUIRE(record.has_omap());
+  record.layers.clear();
+  REQUIRE_FALSE(record.has_omap());
+}
+
+TEST_CASE("record: owners are one or more, and a hidden entry is no object") {
+  for (const std::uint64_t owners : {1, 2, 300}) {
+    REQUIRE(decode_owners(encode_owners(owners)).value() == owners);
+  }
+  REQUIRE_FALSE(decode_owners(std::string("\x08\0", 2)).ok());
+  REQUIRE_FALSE(decode_owners("\x07\x01").ok());
+  REQUIRE_FALSE(decode_owners("\x08\x01\x01").ok());
+  REQUIRE(is_hidden_entry(encode_hidden_entry()));
+  REQUIRE_FALSE(is_hidden_entry(""));
+  REQUIRE_FALSE(is_hidden_entry(encode_object({}, {})));
+  REQUIRE_FALSE(decode_object(encode_hidden_entry(), {}).ok());
+  REQUIRE_FALSE(has_young_blob(encode_hidden_entry()));
+}
+
 TEST_CASE("record: blocks are summed only where cells are longer than a block") {
   RecordShape shape;  // 4+2, 16 KiB
   REQUIRE(shape.private_block_sums(4096) == 0);

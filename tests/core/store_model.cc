@@ -213,6 +213,29 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
       to->second[op.other] = std::move(moved);
       break;
     }
+    case OpKind::kClone: {
+      if (!exists) return ErrorCode::kNotFound;
+      const auto to = collections.find(op.other_collection);
+      if (to == collections.end()) return ErrorCode::kNotFound;
+      ModelObject copy = found->second;
+      copy.changed = true;
+      to->second[op.other] = std::move(copy);
+      break;
+    }
+    case OpKind::kCloneRange: {
+      if (!exists) return ErrorCode::kNotFound;
+      const std::string& data = *found->second.data;
+      if (op.offset > data.size() || op.length > data.size() - op.offset) {
+        return ErrorCode::kInvalidArgument;
+      }
+      const auto to = collections.find(op.other_collection);
+      if (to == collections.end()) return ErrorCode::kNotFound;
+      const std::string shown = data.substr(op.offset, op.length);
+      ModelObject& target = to->second[op.other];
+      target.changed = true;
+      if (!shown.empty()) overwrite(target, op.to_offset, shown);
+      break;
+    }
     case OpKind::kPublish: {
       const ModelStream& stream = streams.at(op.staged.get());
       ModelObject& object = writable();

@@ -69,7 +69,7 @@ void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const 
   static const std::string kKeys[] = {"k", std::string("k\0", 2), "l", std::string(1024, 'k'),
                                       "\xff"};
   const std::string& key = kKeys[rng.below(std::size(kKeys))];
-  switch (rng.below(48)) {
+  switch (rng.below(54)) {
     case 0:
       return t.create_collection(collection);
     case 1:
@@ -183,6 +183,20 @@ void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const 
       std::string value = there ? *object->omap->keys.at(key) : "x";
       if (!value.empty() && rng.chance(1, 4)) value[rng.below(value.size())] ^= 1;
       return t.expect_omap(collection, name, key, as_bytes(value));
+    }
+    case 47:
+    case 48:
+    case 49:
+      return t.clone(collection, name, kCollections[rng.below(3)], name_of(rng));
+    case 50:
+    case 51:
+    case 52: {
+      const std::uint64_t end = object == nullptr ? 10 : object->data->size();
+      const std::uint64_t from = rng.below(end + 1);
+      const std::uint64_t most = end - from + (rng.chance(1, 20) ? 1 : 0);
+      const std::uint64_t length = rng.chance(1, 2) ? most : std::min(most, size(rng));
+      return t.clone_range(collection, name, from, length, kCollections[rng.below(3)], name_of(rng),
+                           offset);
     }
     default: {
       Lsn version = 7;
@@ -330,7 +344,9 @@ std::string Runner::commit(Transaction transaction) {
   touched_.clear();
   for (const TransactionOp& op : transaction.ops()) {
     if (!op.name.empty()) touched_.emplace_back(op.collection, op.name);
-    if (op.kind == OpKind::kRename) touched_.emplace_back(op.other_collection, op.other);
+    const bool two =
+        op.kind == OpKind::kRename || op.kind == OpKind::kClone || op.kind == OpKind::kCloneRange;
+    if (two) touched_.emplace_back(op.other_collection, op.other);
   }
   tally_.ops += transaction.size();
   ++tally_.transactions;

@@ -1,6 +1,7 @@
 // Bytes on each device by what they were for: none without a cause, and as many as arithmetic says.
 #include <catch2/catch.hpp>
 
+#include "tests/core/cells_on_media.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -54,19 +55,19 @@ TEST_CASE("written for: every byte on a device has a cause, and parity is m cell
   CHECK(data.at("heal") == 0);
 }
 
-TEST_CASE("written for: what was lost and is written back counts as healing") {
+TEST_CASE("written for: a cell that was wrong and is written back counts as healing") {
   StoreFixture fixture;
+  const std::string value = noise(300'000, 1);
   {
     Store store = fixture.open();
-    REQUIRE(put(store, "a", noise(100'000, 1)).ok());
+    REQUIRE(put(store, "a", value).ok());
     REQUIRE(store.close().ok());
   }
-  const std::uint64_t size = fixture.media(2)->size();
-  // Everything behind the log of that device.
-  fixture.media(2)->write(2 << 20, Bytes(size - (2 << 20)));
+  const StripeOnMedia cells = find_private(fixture, value);
+  write_cell(fixture, cells[1], Bytes(cells[1].bytes.size()));
   Store store = fixture.open();
-  REQUIRE(get(store, "a") == noise(100'000, 1));
-  CHECK(causes_of(store).at("heal") > 0);
+  REQUIRE(get(store, "a") == value);
+  CHECK(causes_of(store).at("heal") == cells[1].bytes.size());
 }
 
 }  // namespace

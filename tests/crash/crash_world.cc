@@ -67,6 +67,7 @@ Transaction CrashWorld::transaction(std::size_t index) const {
   const std::string a = "a" + lane;
   const std::string b = "b" + lane;
   const std::string moved = "moved" + lane;
+  const std::string copy = "copy" + lane;
   const std::string album = "album" + lane;
   const std::uint64_t seed = options_.seed * 1000 + index;
   switch (round % 8) {
@@ -90,9 +91,11 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     case 3:
       t.remove(kDefaultCollection, moved);
       t.rename(kDefaultCollection, a, kDefaultCollection, moved);
+      t.clone(kDefaultCollection, moved, kDefaultCollection, copy);
       break;
     case 4:
       t.put(kOther, a, bytes_of(seed, 9000));
+      t.clone_range(kDefaultCollection, moved, 100, 1500, kOther, a, 3000);
       t.truncate(kDefaultCollection, b, 1000);
       t.zero(kDefaultCollection, b, 100, 200);
       break;
@@ -110,6 +113,7 @@ Transaction CrashWorld::transaction(std::size_t index) const {
     default:
       t.put(kDefaultCollection, a, bytes_of(seed, 257));
       t.write(kDefaultCollection, b, 4000, as_bytes(bytes_of(seed, 300)));
+      t.write(kDefaultCollection, copy, 500, as_bytes(bytes_of(seed, 600)));
       break;
   }
   return t;

@@ -199,6 +199,35 @@ TEST_CASE("format: the example of an object with an omap") {
   REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
 }
 
+TEST_CASE("format: the example of an object with layers") {
+  ObjectRecord record;
+  record.version = 7;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.layers = {std::uint64_t{7} << 32 | 9, std::uint64_t{6} << 32 | 1};
+  const std::string golden = "01 80 07 00 00 00 2a 36 fe 9c 97 17 02 07 09 06 01 00";
+  require_golden(encode_object(record, kShape), golden);
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+}
+
+TEST_CASE("format: the examples of a shared blob and its owners") {
+  ExtentList page(1);
+  page[0].length = 100;
+  Blob& blob = page[0].blob;
+  blob.placement = Placement::kPacked;
+  blob.where = {3, 9, 0};
+  blob.cell = 2;
+  blob.cell_offset = 256;
+  blob.raw = blob.stored = 100;
+  blob.cell_sums = {0xdeadbeef};
+  blob.share = std::uint64_t{7} << 32 | 10;
+  const std::string golden = "02 01 92 03 09 02 20 64 ef be ad de 07 0a";
+  require_golden(encode_page(page, kShape), golden);
+  REQUIRE(decode_page(from_hex(golden), 0, kShape).value() == page);
+  require_golden(encode_owners(300), "08 ac 02");
+  require_golden(share_key(blob.share), "73 00 00 00 07 00 00 00 0a");
+  require_golden(layer_key(std::uint64_t{7} << 32 | 9), "6c 00 00 00 07 00 00 00 09");
+}
+
 TEST_CASE("format: the example of the extent page") {
   const std::string golden =
       "02 03 05 05 02 61 62 63 3a 00 0a 03 09 02 20 c8 01 02 10 40 ef be ad de "

@@ -187,5 +187,5 @@ TEST_CASE("device: traffic is counted for each device, failed requests too") {
   REQUIRE(traffic.flushes == 2);
   REQUIRE(other.traffic().flushes == 1);
   REQUIRE(other.traffic().reads + other.traffic().writes == 0);
-  REQUIRE((traffic.reads == 4 && traffic.writes == 2));
+  REQUIRE((traffic.reads == 4 && traffic.writes == 3));
 }

@@ -145,6 +145,23 @@ class Objects(PoolTest):
         self.assertEqual((moved["from"], moved["name"]), ("mv/b", "mv/c"))
         self.fails(1, "cat", self.pool, "mv/b")
 
+    def test_cp_copies_and_refuses_to_overwrite(self):
+        self.ok("put", self.pool, "cp/a", "-", stdin=b"a")
+        self.ok("attr", "set", self.pool, "cp/a", "colour", "red")
+        copied = self.ok("cp", self.pool, "cp/a", "cp/b", "--json").json
+        self.assertEqual((copied["from"], copied["name"], copied["replaced"]),
+                         ("cp/a", "cp/b", False))
+        self.ok("put", self.pool, "cp/a", "-", stdin=b"other")
+        self.assertEqual(self.ok("cat", self.pool, "cp/b").raw, b"a")
+        self.assertEqual(self.ok("attr", "get", self.pool, "cp/b", "colour").raw, b"red")
+        answer = self.fails(1, "cp", self.pool, "cp/a", "cp/b")
+        self.assertIn("--force", answer.error)
+        self.assertEqual(self.ok("cat", self.pool, "cp/b").raw, b"a")
+        self.ok("cp", self.pool, "cp/a", "cp/b", "--force")
+        self.assertEqual(self.ok("cat", self.pool, "cp/b").raw, b"other")
+        self.fails(1, "cp", self.pool, "cp/none", "cp/c")
+        self.fails(2, "cp", self.pool, "cp/a", "cp/a")
+
     def test_rm_removes_what_is_there_and_names_what_is_not(self):
         for name in ("rm/a", "rm/b"):
             self.ok("put", self.pool, name, "-", stdin=b"x")
@@ -541,7 +558,8 @@ class Bench(PoolTest):
             self.assertEqual(len(result["devices"]), 7)  # six for data, one log
             for device in result["devices"]:
                 self.assertEqual(
-                    set(device), {"id", "role", "path", "written", "read", "flushes"})
+                    set(device), {"id", "role", "path", "written", "written_for", "read", "flushes"})
+                self.assertEqual(sum(device["written_for"].values()), device["written"])
             if workload == "put":
                 written = sum(device["written"] for device in result["devices"])
                 self.assertGreater(written, result["operations"] * 8192)

@@ -35,6 +35,8 @@ constexpr std::array kVerbs = {
               "hexad rm /pool --prefix backup/2023-", make_rm},
     VerbEntry{"mv", PoolUse::kRequired, "Rename an object, also into another collection",
               "hexad mv /pool draft final", make_mv},
+    VerbEntry{"cp", PoolUse::kRequired, "Copy an object, also into another collection",
+              "hexad cp /pool final final-2024", make_cp},
     VerbEntry{"import", PoolUse::kRequired, "Store a directory tree",
               "hexad import /pool ~/photos --prefix photos/", make_import},
     VerbEntry{"export", PoolUse::kRequired, "Write objects below a directory",

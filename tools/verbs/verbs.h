@@ -22,6 +22,7 @@ std::unique_ptr<Verb> make_attr_rm();
 std::unique_ptr<Verb> make_ls();
 std::unique_ptr<Verb> make_rm();
 std::unique_ptr<Verb> make_mv();
+std::unique_ptr<Verb> make_cp();
 std::unique_ptr<Verb> make_import();
 std::unique_ptr<Verb> make_export();
 std::unique_ptr<Verb> make_bucket_create();
