@@ -27,13 +27,20 @@ struct Engine::Attempt {
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
-  std::uint64_t free_units = 0;    // that there were then, in pieces that are too small
+  std::uint64_t free_units = 0;    // that there were then, or that it had taken itself
   std::uint64_t promised = 0;      // ... and units that others had reserved
   Error space_error;
   std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
+
+  // What there is for it, with what it has taken or reserved itself given back.
+  void note_room(Space& space) {
+    free_units = space.counters().free;
+    for (const alloc::Extent& own : allocated) free_units += own.units;
+    promised = space.reserved() - reserved;
+  }
 
   // A commit that rests on state others are still writing is answered only when that state is
   // durable (R14).
@@ -111,11 +118,21 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   return prepared;
 }
 
-// Under the sequencer's lock. Makes zones when those that there are have no room left.
+// Under the sequencer's lock. Makes a zone when those that there are have no room left. Where that
+// does not help, it is still there for the next attempt, which may reserve what this one had to
+// place.
 Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& attempt) {
   Space& space = *parts_.space;
+  const auto is_full = [](const Result<alloc::Extent>& extent) {
+    return !extent.ok() && extent.error().code == ErrorCode::kNoSpace;
+  };
   Result<alloc::Extent> extent = space.allocate(units);
-  while (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && space.slabs_left()) {
+  if (is_full(extent)) {
+    // Once more, so that what comes back after this was read is a reason to repeat.
+    attempt.note_room(space);
+    extent = space.allocate(units);
+  }
+  if (is_full(extent) && space.slabs_left()) {
     HEXAD_TRY_ASSIGN(const ZoneCreation creation, space.prepare_zone(Space::Zeroing::kNone));
     Submission submission;
     submission.lsn = lane_->next_lsn();
@@ -134,10 +151,8 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
     HEXAD_TRY(space.add_zone(creation));
     extent = space.allocate(units);
   }
-  if (!extent.ok() && extent.error().code == ErrorCode::kNoSpace && attempt.record_bytes == 0) {
+  if (is_full(extent)) {
     attempt.no_space = true;
-    attempt.free_units = space.counters().free;
-    attempt.promised = space.reserved();
     attempt.space_error = extent.error();
   }
   if (extent.ok()) attempt.allocated.push_back(*extent);
@@ -251,7 +266,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
       !parts_.space->slabs_left()) {
     attempt.no_space = true;
-    attempt.free_units = parts_.space->counters().free;
+    attempt.note_room(*parts_.space);
     attempt.space_error =
         Error{ErrorCode::kNoSpace,
               "what is left, " + std::to_string(attempt.free_units) +
@@ -315,8 +330,8 @@ Status Engine::make_room(const Attempt& attempt) {
   HEXAD_TRY_ASSIGN(const bool dropped, drop_doomed());
   if (dropped) return {};
   const std::uint64_t reserved = parts_.space->reserved();
-  // Somebody who was in the way has gone meanwhile.
-  if (reserved < attempt.promised) return {};
+  // Somebody who was in the way has gone meanwhile, or there is a new zone.
+  if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};
   if (reserved > 0) {
     // What is in flight gives back most of what it has reserved, and so does packing.
     HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
