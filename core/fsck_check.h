@@ -103,7 +103,7 @@ class FsckCheck {
   void check_footer(const PackFooter& footer, const Pack& pack);
   void check_tenants(const alloc::Extent& where, const Pack& pack);
 
-  const FsckOptions& options_;
+  const FsckOptions options_;
   const StoreShape& shape_;
   const ec::Codec& codec_;
   const BlobReader& reader_;
