@@ -348,7 +348,8 @@ void Engine::background() {
       if (stopping_) return;
       checkpoint_now = checkpoint_wanted_;
       zone_now = zone_wanted_;
-      index_now = index_wanted_;
+      // Who wants one from here on is heard after this attempt.
+      index_now = std::exchange(index_wanted_, false);
     }
     // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
     // either makes it itself and gets the error. Until then status() tells.

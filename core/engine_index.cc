@@ -25,9 +25,9 @@ void Engine::rebuild_index() {
   const Status status = rebuild_some();
   if (!status.ok()) rebuild_.reset();
   note_background("making a new index on the fast tier", status);
-  if (status.ok() && rebuild_ != nullptr) return;
-  const io::Lock lock(state_mutex_);
-  index_wanted_ = false;
+  if (!status.ok() || rebuild_ == nullptr) return;
+  const io::Lock lock(state_mutex_);  // there is more to copy
+  index_wanted_ = true;
 }
 
 // The index that was found at the opening, when it is sound.

@@ -40,15 +40,19 @@ Result<FastIndex> open_fast_index(kv::IndexHome& indexes, const std::string& dir
     fast.problem = lsns(**index, runs) + (lsn == runs.lsn() ? " of another epoch" : "");
     return fast;
   }
-  if (runs.lsn() > 0) {
-    const Result<kv::IndexStats> stats = (*index)->stats();
-    fast.verified = stats.ok() && stats->file_bytes <= kVerifiedAtOpening;
-    if (!stats.ok()) fast.problem = "cannot be read: " + stats.error().message;
-    if (fast.verified) {
-      const Status sound = (*index)->verify();
-      if (!sound.ok()) fast.problem = "is damaged: " + sound.error().message;
+  const Result<kv::IndexStats> stats = (*index)->stats();
+  if (!stats.ok()) {
+    fast.problem = "cannot be read: " + stats.error().message;
+    return fast;
+  }
+  // Without runs nobody could answer until later.
+  fast.verified = runs.lsn() == 0 || stats->file_bytes <= kVerifiedAtOpening;
+  if (fast.verified) {
+    const Status sound = (*index)->verify();
+    if (!sound.ok()) {
+      fast.problem = "is damaged: " + sound.error().message;
+      return fast;
     }
-    if (!fast.problem.empty()) return fast;
   }
   if (mode == io::OpenMode::kReadOnly) {
     fast.index = std::move(index).value();

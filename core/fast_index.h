@@ -5,7 +5,8 @@
 //   its LSN is an earlier one                   opened for writing: gets what it lacks from the
 //                                               runs, where they say it. A crash between root and
 //                                               index leaves this, or an older copy put back
-//   there are no runs yet                       used: a store from before there were runs
+//   there are no runs yet                       used when it is sound: a store before its first
+//                                               checkpoint, or from before there were runs
 //   its LSN is a later one                      not used, and told: should recovery not reach that
 //                                               LSN, the devices have lost what was acknowledged
 //   missing, damaged, another store's           not used

@@ -23,7 +23,8 @@ constexpr std::uint16_t kLeaf = 0x02;
 constexpr std::uint16_t kOverflow = 0x04;
 constexpr std::uint16_t kBigData = 0x01;
 constexpr std::uint16_t kSubData = 0x02;
-constexpr std::size_t kMaxDepth = 32;  // LMDB's own limit
+constexpr std::size_t kMaxDepth = 32;         // LMDB's own limit
+constexpr std::uint16_t kIntegerKeys = 0x08;  // of a tree; all others are about several values
 
 struct Node {
   std::uint16_t flags = 0;
@@ -57,6 +58,7 @@ class Checker {
   using Visit = std::function<Status(std::string_view key, std::string_view data, bool sub)>;
 
   Status walk(const LmdbTree& tree, KeyOrder order, const Visit& visit) {
+    HEXAD_TRY(check_flags(tree, order));
     if (tree.root == kNoLmdbPage) {
       return tree.entries == 0 ? Status() : corrupt(0, "an empty tree with entries");
     }
@@ -70,6 +72,12 @@ class Checker {
                                     std::to_string(tree.entries) + " are recorded");
     }
     return {};
+  }
+
+  // They say how keys are ordered and whether one may have several values, and LMDB acts on it.
+  Status check_flags(const LmdbTree& tree, KeyOrder order) const {
+    if (tree.flags == (order == KeyOrder::kInteger ? kIntegerKeys : 0)) return {};
+    return corrupt(tree.root, "the root of a tree with flags " + std::to_string(tree.flags));
   }
 
   // Marks pages as taken, each at most once.
@@ -220,8 +228,11 @@ class Meaning {
     filled_.insert(segment);
     return entry(head->second, key.substr(8), data);
   }
+  Status has_state() const {
+    return state_.has_value() ? Status() : Status(corrupt("no LSN marker"));
+  }
   Status finish() const {
-    if (!state_.has_value()) return corrupt("no LSN marker");
+    HEXAD_TRY(has_state());
     if (filled_.size() != heads_.size()) return corrupt("a marker without a segment");  // K2
     if (!heads_.empty() && heads_.rbegin()->first >= state_->next_segment) {
       return corrupt("a segment id that was never given out");
@@ -257,6 +268,51 @@ class Meaning {
 
 }  // namespace
 
+namespace {
+
+using Tables = std::map<std::string, LmdbTree>;
+
+// The table of tables; all three are in it.
+Result<Tables> read_tables(Checker& checker, const LmdbMeta& meta) {
+  Tables tables;
+  const auto note_table = [&](std::string_view key, std::string_view data, bool sub) -> Status {
+    if (!sub || data.size() != kLmdbTreeSize) {
+      return checker.corrupt(0, "an entry that is no table");
+    }
+    tables[std::string(key)] = decode_lmdb_tree(as_bytes(data));
+    return checker.check_flags(tables[std::string(key)], KeyOrder::kBytes);
+  };
+  HEXAD_TRY(checker.walk(meta.trees[1], KeyOrder::kBytes, note_table));
+  for (const char* name : {kLmdbStateTable, kLmdbKeysTable, kLmdbSegmentsTable}) {
+    if (!tables.contains(name)) {
+      return checker.corrupt(0, "no table \"" + std::string(name) + "\"");
+    }
+  }
+  return tables;
+}
+
+using Entry = Status (Meaning::*)(std::string_view, std::string_view);
+
+Status check_table(Checker& checker, const LmdbTree& table, Meaning& meaning, Entry entry) {
+  return checker.walk(table, KeyOrder::kBytes,
+                      [&](std::string_view key, std::string_view data, bool sub) {
+                        return sub ? Status(checker.corrupt(0, "a table inside a table"))
+                                   : (meaning.*entry)(key, data);
+                      });
+}
+
+}  // namespace
+
+Status check_lmdb_head(const LmdbFile& file, const Uuid& uuid) {
+  HEXAD_TRY_ASSIGN(const LmdbMeta meta, file.read_meta());
+  Checker checker(file, meta);
+  HEXAD_TRY(checker.check_flags(meta.trees[0], KeyOrder::kInteger));
+  HEXAD_TRY_ASSIGN(const Tables tables, read_tables(checker, meta));
+  Meaning meaning(uuid);
+  HEXAD_TRY(check_table(checker, tables.at(kLmdbStateTable), meaning, &Meaning::state_entry));
+  return meaning.has_state();
+}
+
 Status check_lmdb_file(const LmdbFile& file, const Uuid& uuid) {
   HEXAD_TRY_ASSIGN(const LmdbMeta meta, file.read_meta());
   Checker checker(file, meta);
@@ -272,32 +328,12 @@ Status check_lmdb_file(const LmdbFile& file, const Uuid& uuid) {
     return {};
   };
   HEXAD_TRY(checker.walk(meta.trees[0], KeyOrder::kInteger, take_free_pages));
-  std::map<std::string, LmdbTree> tables;
-  const auto note_table = [&](std::string_view key, std::string_view data, bool sub) -> Status {
-    if (!sub || data.size() != kLmdbTreeSize) {
-      return checker.corrupt(0, "an entry that is no table");
-    }
-    tables[std::string(key)] = decode_lmdb_tree(as_bytes(data));
-    return {};
-  };
-  HEXAD_TRY(checker.walk(meta.trees[1], KeyOrder::kBytes, note_table));
+  HEXAD_TRY_ASSIGN(const Tables tables, read_tables(checker, meta));
   Meaning meaning(uuid);
-  using Entry = Status (Meaning::*)(std::string_view, std::string_view);
+  HEXAD_TRY(check_table(checker, tables.at(kLmdbStateTable), meaning, &Meaning::state_entry));
   // The keys first: segments are judged by the markers among them.
-  for (const auto& [name, entry] :
-       {std::pair{kLmdbStateTable, Entry{&Meaning::state_entry}},
-        std::pair{kLmdbKeysTable, Entry{&Meaning::key_entry}},
-        std::pair{kLmdbSegmentsTable, Entry{&Meaning::segment_entry}}}) {
-    const auto table = tables.find(name);
-    if (table == tables.end()) {
-      return checker.corrupt(0, "no table \"" + std::string(name) + "\"");
-    }
-    HEXAD_TRY(checker.walk(table->second, KeyOrder::kBytes,
-                           [&, e = entry](std::string_view key, std::string_view data, bool sub) {
-                             return sub ? Status(checker.corrupt(0, "a table inside a table"))
-                                        : (meaning.*e)(key, data);
-                           }));
-  }
+  HEXAD_TRY(check_table(checker, tables.at(kLmdbKeysTable), meaning, &Meaning::key_entry));
+  HEXAD_TRY(check_table(checker, tables.at(kLmdbSegmentsTable), meaning, &Meaning::segment_entry));
   return meaning.finish();
 }
 

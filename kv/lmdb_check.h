@@ -13,4 +13,9 @@ namespace hexad::kv {
 // memory: one bit per page and the heads of long keys. Errors: kCorruption, kIo.
 Status check_lmdb_file(const LmdbFile& file, const Uuid& uuid);
 
+// The part of that which LMDB steps into when it opens the file and the LSN marker is read: meta
+// pages, what the trees are, the table of tables, the marker and its uuid. Without it even opening
+// could end the process. Cost: a few pages. Errors: as above.
+Status check_lmdb_head(const LmdbFile& file, const Uuid& uuid);
+
 }  // namespace hexad::kv

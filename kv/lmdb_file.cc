@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/codec.h"
+#include "base/units.h"
 #include "io/preallocate.h"
 
 namespace hexad::kv {
@@ -167,6 +168,10 @@ Result<LmdbMeta> LmdbFile::read_meta() const {
   HEXAD_TRY(read(meta.page_size, page));
   HEXAD_TRY_ASSIGN(const LmdbMeta other, decode_meta(path_, page));
   if (other.page_size != meta.page_size) return corrupt(path_, "two page sizes");
+  // They take turns, and LMDB finds the page of a transaction by its number. Both begin with 0.
+  if (meta.transaction % 2 != 0 || (other.transaction != 0 && other.transaction % 2 == 0)) {
+    return corrupt(path_, "a transaction in the other one's meta page");
+  }
   if (other.transaction > meta.transaction) meta = other;
   HEXAD_TRY_ASSIGN(const std::uint64_t bytes, size());
   const std::uint64_t needed = (meta.last_page + 1) * meta.page_size;
@@ -215,6 +220,22 @@ Result<bool> create_lmdb_file(const std::string& dir) {
   if (fd < 0) return system_error(errno, "cannot create " + path);
   ::close(fd);
   return true;
+}
+
+Status create_lmdb_lock(const std::string& dir, std::uint32_t readers) {
+  constexpr std::uint64_t kHead = 4096;  // bytes, generously
+  constexpr std::uint64_t kReader = 64;
+  const std::string path = dir + "/lock.mdb";
+  HEXAD_TRY(remove_file(path));
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (fd < 0) return system_error(errno, "cannot create " + path);
+  const Status made = io::preallocate(fd, path, 0, round_up(kHead + kReader * readers, kHead));
+  ::close(fd);
+  if (made.ok()) return {};
+  remove_file(path).ignore();
+  Error error = made.error();
+  if (error.code == ErrorCode::kNoSpace) error.hint = kRoomHint;
+  return error;
 }
 
 Status remove_lmdb_dir(const std::string& dir) {

@@ -69,6 +69,11 @@ Status sync_lmdb_dir(const std::string& dir);
 // Creates an empty dir/data.mdb, mode 0600, when there is none; true when it did.
 // Errors: kReadOnly, kNoSpace, kIo.
 Result<bool> create_lmdb_file(const std::string& dir);
+// A new, empty dir/lock.mdb in place of any that is there, with room for so many readers. LMDB
+// would make it sparse and write to it through a mapping: where the file system has no page left,
+// that ends the process. Precondition: nobody else has the index open. Errors: kNoSpace, kReadOnly,
+// kIo.
+Status create_lmdb_lock(const std::string& dir, std::uint32_t readers);
 // Only when empty; what else lies in it stays. Errors: kReadOnly, kIo.
 Status remove_lmdb_dir(const std::string& dir);
 // A missing file is fine. Errors: kReadOnly, kIo.

@@ -130,13 +130,13 @@ Status LmdbIndex::open(bool created) {
   if (created) {
     map_size_ = round_up(std::max<std::uint64_t>(options_.initial_size, 64 * os_page), os_page);
   } else {
-    HEXAD_TRY(file_.read_meta());  // a short file would be a SIGBUS
+    HEXAD_TRY(check_lmdb_head(file_, options_.uuid));  // LMDB would believe it; also the length
     map_size_ = round_up(file_size, os_page);
   }
   if (write) {
     // Nobody else has the file open: the lock on it says so. What a dead process left in the table
     // of readers would keep pages from being used again.
-    HEXAD_TRY(remove_file(options_.dir + "/lock.mdb"));
+    HEXAD_TRY(create_lmdb_lock(options_.dir, options_.max_readers));
   }
   if (const int code = ::mdb_env_create(&env_); code != 0) return lmdb_error(code, what);
   int code = ::mdb_env_set_maxdbs(env_, 3);

@@ -80,16 +80,17 @@ struct Fixture {
 TEST_CASE("lmdb_file: the meta page with the higher transaction counts, wherever it is") {
   Fixture fixture;
   for (const bool second : {false, true}) {
+    // Transaction n is in page n mod 2.
     Meta older;
-    older.transaction = 8;
+    older.transaction = second ? 8 : 9;
     Meta newer;
-    newer.transaction = 9;
+    newer.transaction = older.transaction + 1;
     newer.last_page = 2;
     const std::string pages =
         second ? older.page(0) + newer.page(1) : newer.page(0) + older.page(1);
     fixture.spill(pages + std::string(4096, '\0'));
     const LmdbMeta meta = fixture.open().read_meta().value();
-    REQUIRE(meta.transaction == 9);
+    REQUIRE(meta.transaction == newer.transaction);
     REQUIRE(meta.last_page == 2);
     REQUIRE(meta.page_size == 4096);
     for (std::uint16_t tree = 0; tree < 2; ++tree) {
@@ -98,6 +99,24 @@ TEST_CASE("lmdb_file: the meta page with the higher transaction counts, wherever
       REQUIRE(meta.trees[tree].entries == 100u + tree);
       REQUIRE(meta.trees[tree].root == 7u + tree);
     }
+  }
+}
+
+TEST_CASE("lmdb_file: a transaction in the meta page of the one before it is refused") {
+  Fixture fixture;
+  Meta even;
+  even.transaction = 8;
+  Meta odd;
+  odd.transaction = 9;
+  const Meta fresh;
+  const std::string rest(4096, '\0');
+  REQUIRE(fixture.meta_error(even.page(0) + odd.page(1) + rest) == "");
+  REQUIRE(fixture.meta_error(fresh.page(0) + odd.page(1) + rest) == "");
+  REQUIRE(fixture.meta_error(fresh.page(0) + fresh.page(1) + rest) == "");
+  for (const std::string& pages : {odd.page(0) + even.page(1), odd.page(0) + odd.page(1),
+                                   even.page(0) + even.page(1), fresh.page(0) + even.page(1)}) {
+    REQUIRE(fixture.meta_error(pages + rest).find("in the other one's meta page") !=
+            std::string::npos);
   }
 }
 
