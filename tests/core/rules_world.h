@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "alloc/device_layout.h"
 #include "alloc/zone_image.h"
 #include "core/hexad.h"
 #include "core/keys.h"
@@ -28,6 +29,10 @@ inline constexpr std::uint64_t kCell = kLarge / 4;
 
 inline bool is_cell(const SimOp& op) { return op.op == io::IoOp::kWrite && op.length >= kCell; }
 inline bool is_small(const SimOp& op) { return op.op == io::IoOp::kWrite && op.length < kCell; }
+// Once a store is formatted, nothing else is written there.
+inline bool is_root(const SimOp& op) {
+  return op.op == io::IoOp::kWrite && op.offset < alloc::kHeaderSize;
+}
 
 struct WorldOptions {
   std::uint64_t device_size = 8_MiB;

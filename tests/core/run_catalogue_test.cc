@@ -49,7 +49,9 @@ struct Fixture : TableWorld {
   void checkpoint(const Change& changes, Lsn lsn) {
     RunDraft draft = catalogue->begin();
     REQUIRE(problem_of(try_write(draft, changes, lsn)) == "");
-    REQUIRE(space->dirty_images(lsn, catalogue->deferred_in_images(draft)).ok());
+    const auto dirty = space->dirty_images(lsn, catalogue->deferred_in_images(draft));
+    REQUIRE(problem_of(dirty.status()) == "");
+    for (const alloc::ZoneImage& image : *dirty) images[image.zone] = image;
     address = draft.address;
     catalogue->adopt(std::move(draft));
     space->images_written();
@@ -86,6 +88,7 @@ struct Fixture : TableWorld {
   BlobPreparer preparer{shape, *codec, compressor};
   std::unique_ptr<RunCatalogue> catalogue;
   alloc::ManifestAddress address;
+  std::map<alloc::ZoneId, alloc::ZoneImage> images;  // as the runs have them
   std::map<std::string, std::string> expected;
 };
 
@@ -188,6 +191,26 @@ TEST_CASE("run catalogue: stripes of runs that nobody reads any more are free ag
   REQUIRE(f.catalogue->release().ok());
   CHECK(f.catalogue->units() < kept);
   CHECK(f.live() == f.catalogue->units());
+}
+
+TEST_CASE("run catalogue: after a crash what the manifest names is live, and nothing else is") {
+  const bool read = GENERATE(false, true);
+  CAPTURE(read);
+  Fixture f;
+  f.checkpoint(f.change(10), 10);
+  std::shared_ptr<const kv::RunSet> old = read ? f.catalogue->set() : nullptr;
+  for (Lsn lsn = 20; lsn <= 100; lsn += 10) f.checkpoint(f.change(lsn), lsn);
+  old.reset();
+  f.catalogue.reset();
+  f.reopen();
+  f.catalogue = f.make();
+  REQUIRE(problem_of(f.catalogue->load(f.address, 100)) == "");
+  for (const auto& [zone, image] : f.images) REQUIRE(problem_of(f.space->load_zone(image)) == "");
+  REQUIRE(problem_of(f.catalogue->mark_used()) == "");
+  CHECK(f.live() == f.catalogue->units());
+  f.space->reclaim(100);
+  CHECK(f.space->counters().deferred == 0);
+  CHECK(problem_of(f.space->check_invariants()) == "");
 }
 
 TEST_CASE("run catalogue: any m cells may be lost, and devices that fail are told") {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Breaks the rules of the commit path, one at a time, and sees whether a test notices.
+"""Breaks the rules of commits and checkpoints, one at a time, and sees whether a test notices.
 
 Each *.patch beside this file is one bug: a header that names the rule of doc/invariants.md that it
 breaks, the change in words, and the tests that must fail; then a unified diff. A header:
@@ -49,9 +49,9 @@ class Mutation:
 
     def problems(self):
         """What is wrong with it, as far as that can be seen without a build."""
-        if not re.fullmatch(r"R[1-9]\d?", self.rule):
-            yield "no 'Rule: R<number>' in its header"
-        elif not self.path.stem.startswith(f"R{int(self.rule[1:]):02}-"):
+        if not re.fullmatch(r"[RK][1-9]\d?", self.rule):
+            yield "no 'Rule: R<number>' or 'Rule: K<number>' in its header"
+        elif not self.path.stem.startswith(f"{self.rule[0]}{int(self.rule[1:]):02}-"):
             yield f"its name does not begin with that of its rule, {self.rule}"
         if not self.change:
             yield "no 'Change: <words>' in its header"
@@ -204,16 +204,18 @@ def run(mutations, work):
 
 
 def main():
-    parser = argparse.ArgumentParser(description="Mutations of the rules of the commit path.")
+    parser = argparse.ArgumentParser(description="Mutations of the rules of commits and checkpoints.")
     add = parser.add_argument
-    add("--only", metavar="PATTERN", help="those whose file names begin so, as R09 or R*-fence")
+    add("--only", metavar="PATTERN", help="those whose file names begin so, as R09, K05 or R*-fence")
     add("--work", metavar="DIR", help="keep the copy and what is built in it here")
     add("--apply-only", action="store_true", help="look at headers and hunks, build nothing")
     add("--table", action="store_true", help="print the table of doc/testing.md")
     options = parser.parse_args()
 
     pattern = f"{options.only or ''}*.patch"
-    paths = [path for path in sorted(HERE.iterdir()) if fnmatch.fnmatch(path.name, pattern)]
+    # In the order of doc/invariants.md: those of commits before those of checkpoints.
+    found = sorted(HERE.iterdir(), key=lambda path: (not path.name.startswith("R"), path.name))
+    paths = [path for path in found if fnmatch.fnmatch(path.name, pattern)]
     mutations = [Mutation(path) for path in paths]
     if not mutations:
         sys.exit(f"no mutation is named {pattern}")
