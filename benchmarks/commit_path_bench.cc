@@ -7,21 +7,19 @@
 
 #include <fmt/format.h>
 #include <sys/statvfs.h>
-#include <sys/utsname.h>
 
 #include <CLI/CLI.hpp>
-#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/units.h"
 #include "benchmarks/commit_path/fio.h"
+#include "benchmarks/commit_path/machine.h"
 #include "benchmarks/commit_path/must.h"
 #include "benchmarks/commit_path/report.h"
 #include "benchmarks/commit_path/rows.h"
@@ -43,38 +41,6 @@ struct Arguments {
   bool no_fio = false;
 };
 
-std::string kernel() {
-  utsname name{};
-  uname(&name);
-  return fmt::format("{} {}", name.sysname, name.release);
-}
-
-// The line of /proc/self/mounts that covers the directory: device, type and options.
-std::string disk_of(const std::filesystem::path& directory) {
-  std::ifstream mounts("/proc/self/mounts");
-  const std::string path = std::filesystem::canonical(directory).string();
-  std::string device;
-  std::string point;
-  std::string type;
-  std::string options;
-  std::string rest;
-  std::string best = "unknown";
-  std::size_t longest = 0;
-  while (mounts >> device >> point >> type >> options && std::getline(mounts, rest)) {
-    const bool covers = path.starts_with(point) &&
-                        (point == "/" || path.size() == point.size() || path[point.size()] == '/');
-    if (!covers || point.size() < longest) continue;
-    longest = point.size();
-    best = fmt::format("{} {} ({})", device, type, options);
-  }
-  return best;
-}
-
-std::string load_average() {
-  std::array<double, 1> load{};
-  return getloadavg(load.data(), 1) == 1 ? fmt::format("{:.1f}", load[0]) : "unknown";
-}
-
 // What lies on the disk at once at most: the pool and fio's file, and a pool beside them.
 void check_room(const bench::Plan& plan) {
   struct statvfs disk {};
@@ -91,12 +57,10 @@ bench::Settings settings_of(const Arguments& arguments, const bench::Plan& plan,
                             const std::optional<std::string>& fio) {
   bench::Settings settings;
   if (arguments.quick) settings.emplace_back("a quick run", "these figures mean nothing");
+  settings.emplace_back("commit", arguments.commit);
+  const bench::Settings machine = bench::machine_settings(plan.directory);
+  settings.insert(settings.end(), machine.begin(), machine.end());
   const bench::Settings rest = {
-      {"commit", arguments.commit},
-      {"kernel", kernel()},
-      {"disk", disk_of(plan.directory)},
-      {"processors", fmt::format("{}", std::thread::hardware_concurrency())},
-      {"load average at the start", load_average()},
       {"fio", fio.value_or("missing")},
       {"pool", fmt::format("4+2 over six files of {} MiB, block and unit 4 KiB, one fast "
                            "directory, log on three devices, all other options default",

@@ -31,7 +31,7 @@ void clean_up_on_signals() {
 }  // namespace
 
 WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
-  std::string pattern = (parent / "hexad-commit-path-XXXXXX").string();
+  std::string pattern = (parent / "hexad-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) die("cannot make a directory in " + parent.string());
   path_ = pattern;
   {
@@ -52,7 +52,7 @@ void die(const std::string& message) {
   // Kept locked: whoever fails at the same time waits here for the end.
   static std::mutex last;
   last.lock();
-  std::fprintf(stderr, "commit_path_bench: %s\n", message.c_str());
+  std::fprintf(stderr, "benchmark: %s\n", message.c_str());
   std::error_code ignored;
   if (!to_remove.empty()) std::filesystem::remove_all(to_remove, ignored);
   _exit(1);

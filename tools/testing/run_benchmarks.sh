@@ -2,13 +2,17 @@
 # Runs every benchmark program (the Bazel tests tagged `bench`), one at a time
 # because they share the machine. --quick: a moment each, numbers without meaning.
 # run_benchmarks.sh commit-path: the commit path beside fio instead.
+# run_benchmarks.sh metadata: what metadata takes and costs, and reopening after a crash instead.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
-if [ "${1:-}" = commit-path ]; then
-  shift
-  exec tools/testing/run_commit_path.sh "$@"
-fi
+case ${1:-} in
+  commit-path | metadata)
+    program=$(echo "$1" | tr - _)_bench
+    shift
+    exec tools/testing/run_bench_program.sh "$program" "$@"
+    ;;
+esac
 
 seconds=1
 if [ "${1:-}" = --quick ]; then
@@ -16,7 +20,7 @@ if [ "${1:-}" = --quick ]; then
   shift
 fi
 if [ $# -gt 0 ]; then
-  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick or ./run bench commit-path" >&2
+  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path or ./run bench metadata" >&2
   exit 2
 fi
 
