@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "tests/kv/adversarial_keys.h"
+#include "tests/kv/cursor_turns.h"
 
 namespace hexad::kv::testing {
 
@@ -72,40 +73,10 @@ IndexBatch random_batch(io::Rng& rng, int count, std::uint64_t value_limit) {
 void require_cursor_turns(Index& index, IndexModel& model, io::Rng& rng, int steps) {
   const std::unique_ptr<IndexReader> reader = std::move(index.snapshot()).value();
   const std::unique_ptr<IndexCursor> cursor = std::move(reader->cursor()).value();
-  auto at = model.end();
-  const auto before = [&](IndexModel::iterator it) {
-    return it == model.begin() ? model.end() : std::prev(it);
+  const auto probe = [&] {
+    return rng.chance(1, 2) ? adversarial_key(rng) : "key" + std::to_string(rng.below(2500));
   };
-  for (int step = 0; step < steps; ++step) {
-    const std::string probe =
-        rng.chance(1, 2) ? adversarial_key(rng) : "key" + std::to_string(rng.below(2500));
-    Status status;
-    const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
-    if (choice == 0) {
-      at = model.lower_bound(probe);
-      status = cursor->seek(probe);
-    } else if (choice == 1) {
-      at = before(model.lower_bound(probe));
-      status = cursor->seek_before(probe);
-    } else if (choice == 2) {
-      at = model.begin();
-      status = cursor->seek_to_first();
-    } else if (choice == 3) {
-      at = before(model.end());
-      status = cursor->seek_to_last();
-    } else if (choice < 10) {
-      ++at;
-      status = cursor->next();
-    } else {
-      at = before(at);
-      status = cursor->prev();
-    }
-    REQUIRE(status.ok());
-    REQUIRE(cursor->valid() == (at != model.end()));
-    if (!cursor->valid()) continue;
-    REQUIRE(cursor->key() == at->first);
-    REQUIRE(cursor->value() == at->second);
-  }
+  require_turns(*cursor, model, rng, probe, steps);
 }
 
 namespace {

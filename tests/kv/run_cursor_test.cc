@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "kv/run_reader.h"
+#include "tests/kv/cursor_turns.h"
 #include "tests/kv/run_model.h"
 
 namespace hexad::kv {
@@ -10,42 +11,9 @@ namespace {
 
 using namespace testing;
 
-// A cursor goes anywhere in `run`, which holds what `model` does.
-void require_turns(const RunReader& run, const RunModel& model, io::Rng& rng, int steps) {
-  const std::unique_ptr<RunReader::Cursor> cursor = run.cursor();
-  auto at = model.end();
-  const auto before = [&](RunModel::const_iterator it) {
-    return it == model.begin() ? model.end() : std::prev(it);
-  };
-  for (int step = 0; step < steps; ++step) {
-    const std::string probe = random_probe(rng, model);
-    Status status;
-    const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
-    if (choice == 0) {
-      at = model.lower_bound(probe);
-      status = cursor->seek(probe);
-    } else if (choice == 1) {
-      at = before(model.lower_bound(probe));
-      status = cursor->seek_before(probe);
-    } else if (choice == 2) {
-      at = model.begin();
-      status = cursor->seek_to_first();
-    } else if (choice == 3) {
-      at = before(model.end());
-      status = cursor->seek_to_last();
-    } else if (choice < 10) {
-      ++at;
-      status = cursor->next();
-    } else {
-      at = before(at);
-      status = cursor->prev();
-    }
-    REQUIRE(status.ok());
-    REQUIRE(cursor->valid() == (at != model.end()));
-    if (!cursor->valid()) continue;
-    REQUIRE(cursor->key() == at->first);
-    REQUIRE(cursor->value() == at->second);
-  }
+void require_run_turns(const RunReader& run, const RunModel& model, io::Rng& rng, int steps) {
+  require_turns(
+      *run.cursor(), model, rng, [&] { return random_probe(rng, model); }, steps);
 }
 
 TEST_CASE("run_cursor: it turns round anywhere, at both ends too") {
@@ -55,7 +23,7 @@ TEST_CASE("run_cursor: it turns round anywhere, at both ends too") {
   for (const std::size_t count : {1, 2, 40, 3000}) {
     CAPTURE(count);
     const RunModel model = random_run(rng, count);
-    require_turns(*write_run(model).open(), model, rng, 4000);
+    require_run_turns(*write_run(model).open(), model, rng, 4000);
   }
 }
 
@@ -64,7 +32,7 @@ TEST_CASE("run_cursor: it turns round in an index of several levels") {
   CAPTURE(seed);
   io::Rng rng(seed);
   const RunModel model = deep_run();
-  require_turns(*write_run(model).open(), model, rng, 3000);
+  require_run_turns(*write_run(model).open(), model, rng, 3000);
 }
 
 TEST_CASE("run_cursor: a walk reads many blocks at once") {

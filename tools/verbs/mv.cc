@@ -1,71 +1,20 @@
 // hexad mv: one transaction, so that nobody sees both names or neither.
-#include <fmt/format.h>
-
-#include <nlohmann/json.hpp>
-
+#include "tools/verbs/from_to.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
 
 namespace {
 
-class Mv final : public Verb {
- public:
-  void declare(Arguments& arguments) override {
-    arguments_ = &arguments;
-    arguments.positional("FROM", from_, "Name of the object");
-    arguments.positional("TO", to_, "Its new name");
-    arguments.option("--to-collection", to_collection_, "Collection of TO [that of FROM]");
-    arguments.flag("-f,--force", force_, "Replace TO if it exists");
-  }
-
-  Result<int> run(Session& session) override {
-    HEXAD_TRY_ASSIGN(from_, session.name(from_));
-    HEXAD_TRY_ASSIGN(to_, session.name(to_));
-    if (!arguments_->given("--to-collection")) to_collection_ = session.collection();
-    // Removing the destination first would take the source away.
-    if (from_ == to_ && to_collection_ == session.collection()) {
-      return Error{ErrorCode::kInvalidArgument, "FROM and TO are the same object",
-                   "Give another name, or another collection with --to-collection."};
-    }
-    return session.with_store(Access::kReadWrite,
-                              [&](Store& store) { return move(session, store); });
-  }
-
- private:
-  Result<int> move(Session& session, Store& store) {
-    bool replaced = false;
+class Mv final : public FromToVerb {
+  const char* help_of_to() const override { return "Its new name"; }
+  const char* done() const override { return "renamed"; }
+  Transaction transaction(const Names& names, bool replace) const override {
     Transaction transaction;
-    if (force_) {
-      HEXAD_TRY_ASSIGN(replaced, store.exists(to_collection_, to_));
-      transaction.remove(to_collection_, to_);
-    }
-    transaction.rename(session.collection(), from_, to_collection_, to_);
-    const Result<Lsn> committed = store.commit(std::move(transaction));
-    if (!committed.ok()) {
-      Error error = committed.error();
-      if (error.code == ErrorCode::kAlreadyExists) error.hint = "Replace it with --force.";
-      return error;
-    }
-    if (session.out().json()) {
-      Json result;
-      set_name(result, "from", from_);
-      set_name(result, "name", to_);
-      result["version"] = *committed;
-      result["replaced"] = replaced;
-      session.out().object(result);
-    }
-    session.out().note(fmt::format("renamed {} to {}{}", shown_name(session.out(), from_),
-                                   shown_name(session.out(), to_),
-                                   replaced ? ", which is replaced" : ""));
-    return kExitOk;
+    if (replace) transaction.remove(names.to_collection, names.to);
+    transaction.rename(names.collection, names.from, names.to_collection, names.to);
+    return transaction;
   }
-
-  const Arguments* arguments_ = nullptr;
-  std::string from_;
-  std::string to_;
-  std::string to_collection_;
-  bool force_ = false;
 };
 
 }  // namespace
