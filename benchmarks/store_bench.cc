@@ -151,6 +151,28 @@ void memory_put_64_in_flight(benchmark::State& state) {
   put_64_in_flight(state, store);
 }
 
+// 4 KiB at random inside a few objects of 4 MiB, which small writes have cut up already.
+void memory_overwrite(benchmark::State& state) {
+  Store store = must(Store::in_memory());
+  const auto size = static_cast<std::uint64_t>(state.range(0));
+  constexpr std::uint64_t kObject = 4_MiB;
+  put_all(store, 4, noise(kObject));
+  const Bytes data = noise(size, 2);
+  const auto overwrite = [&](std::uint64_t object, std::uint64_t piece) {
+    Transaction t;
+    t.write(kDefaultCollection, name_of(object, kObject), piece * size, data,
+            Hint::kIncompressible);
+    must(store.commit(std::move(t)));
+  };
+  io::Rng rng(4);
+  const auto any = [&] { overwrite(rng.below(4), rng.below(kObject / size)); };
+  for (std::uint64_t i = 0; i < kObject / size; ++i) any();
+  const double cpu = cpu_us();
+  const std::uint64_t raw = written(store);
+  for (auto _ : state) any();
+  report(state, store, cpu, raw);
+}
+
 void get_from_devices(benchmark::State& state, Store& store) {
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const std::uint64_t objects = std::max<std::uint64_t>(64, (64_MiB) / size);
@@ -271,6 +293,7 @@ BENCHMARK(durable_put)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime()
 BENCHMARK(durable_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->Arg(4 << 20)->UseRealTime();
 BENCHMARK(memory_put)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
 BENCHMARK(memory_put_64_in_flight)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
+BENCHMARK(memory_overwrite)->Arg(4 << 10)->UseRealTime();
 BENCHMARK(memory_get)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
 BENCHMARK(cached_get)->Arg(4 << 10)->Arg(64 << 10)->Threads(1)->Threads(2)->UseRealTime();
 BENCHMARK(cached_stat)->Arg(4 << 10)->Threads(1)->Threads(2)->UseRealTime();
