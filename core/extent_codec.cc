@@ -1,9 +1,10 @@
 #include "core/extent_codec.h"
 
-#include <map>
+#include <algorithm>
 
 #include "alloc/device_layout.h"
 #include "base/units.h"
+#include "core/blob_numbers.h"
 #include "core/sum_codec.h"
 
 namespace hexad::core {
@@ -194,7 +195,8 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
                                              " extents in one page, more than " +
                                              std::to_string(kMaxPageExtents)};
   }
-  std::map<BlobId, const Blob*> blobs;
+  BlobNumbers numbers;
+  std::vector<const Blob*> blobs;  // by number
   std::uint64_t free_from = page_start;
   std::uint64_t inline_bytes = 0;
   for (std::size_t i = 0; i < extents.size(); ++i) {
@@ -206,8 +208,10 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
     inline_bytes += extent.bytes.size();
     if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);  // E3
     if (extent.is_inline()) continue;
-    const auto [known, is_new] = blobs.emplace(extent.blob.id(), &extent.blob);
-    if (!is_new && *known->second != extent.blob) {  // E5
+    const auto [number, is_new] = numbers.of(extent.blob.id());
+    if (is_new) {
+      blobs.push_back(&extent.blob);
+    } else if (*blobs[number] != extent.blob) {  // E5
       return broken(i, extent.offset, "its blob contradicts an earlier one at the same place");
     }
   }
@@ -217,7 +221,7 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
 void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
                     const RecordShape& shape) {
   HEXAD_ASSERT(check_extents(extents, page_start, shape).ok());
-  std::map<BlobId, std::uint64_t> blobs;  // in order of appearance
+  BlobNumbers blobs;
   std::uint64_t previous_end = page_start;
   out.varint(extents.size());
   for (const Extent& extent : extents) {
@@ -232,7 +236,7 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
       continue;
     }
     const Blob& blob = extent.blob;
-    const auto [known, is_new] = blobs.emplace(blob.id(), blobs.size());
+    const auto [number, is_new] = blobs.of(blob.id());
     const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
     if (is_part) head |= kPart;
     if (is_new) {
@@ -253,18 +257,19 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
     if (is_new) {
       encode_blob(out, blob, shape);
     } else {
-      out.varint(known->second);
+      out.varint(number);
     }
   }
 }
 
 Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape) {
   ExtentList extents;
-  std::vector<std::size_t> blobs;  // index of the extent that brought the blob
-  std::map<BlobId, std::size_t> known;
+  BlobNumbers numbers;
+  std::vector<std::size_t> blobs;  // index of the extent that brought the blob, by number
   std::uint64_t previous_end = page_start;
   std::uint64_t inline_bytes = 0;
-  const std::uint64_t count = in.varint_up_to(kMaxPageExtents);  // E6
+  const std::uint64_t count = in.varint_up_to(kMaxPageExtents);     // E6
+  extents.reserve(std::min<std::uint64_t>(count, in.remaining()));  // an extent takes a byte
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
     Extent extent;
     const std::uint8_t head = in.u8();
@@ -293,7 +298,7 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       case Source::kNewBlob: {
         HEXAD_TRY_ASSIGN(extent.blob, decode_blob(in, head, shape));
         // The same blob again would have been written as an earlier one.
-        if (!known.emplace(extent.blob.id(), i).second) in.fail();
+        if (!numbers.of(extent.blob.id()).is_new) in.fail();
         blobs.push_back(i);
         break;
       }

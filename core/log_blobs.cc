@@ -75,19 +75,31 @@ std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
   return Found{at->second.place, at->second.blob.stored, at->second.dead};
 }
 
-Blob LogBlobs::resolve(const Blob& blob) const {
-  if (blob.placement != Placement::kLog) return blob;
-  const std::optional<Found> found = find(blob.log);
-  if (!found.has_value() || !found->place.has_value()) return blob;
+// Under the lock.
+void LogBlobs::resolve_one(Blob& blob) const {
+  if (blob.placement != Placement::kLog) return;
+  const auto at = entries_.find(blob.log);
+  if (at == entries_.end() || !at->second.place.has_value()) return;
   // The log says both; where they differ, the place belongs to something else.
-  return found->place->stored == blob.stored ? placed_blob(blob, *found->place) : blob;
+  const YoungPlace& place = *at->second.place;
+  if (place.stored == blob.stored) blob = placed_blob(blob, place);
+}
+
+Blob LogBlobs::resolve(Blob blob) const {
+  if (blob.placement != Placement::kLog) return blob;
+  const io::Lock lock(mutex_);
+  resolve_one(blob);
+  return blob;
 }
 
 ExtentList LogBlobs::resolve(ExtentList extents) const {
+  const bool any_young = std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
+  if (!any_young) return extents;
+  const io::Lock lock(mutex_);
   for (Extent& extent : extents) {
-    if (!extent.is_inline() && extent.blob.placement == Placement::kLog) {
-      extent.blob = resolve(extent.blob);
-    }
+    if (!extent.is_inline()) resolve_one(extent.blob);
   }
   return extents;
 }

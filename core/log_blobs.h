@@ -63,7 +63,7 @@ class LogBlobs {
   // Nothing: no transaction with it has an LSN.
   std::optional<Found> find(const LogPlace& place) const;
   // The blob with its place in it when that is known (and as long as the blob), else as it is.
-  Blob resolve(const Blob& blob) const;
+  Blob resolve(Blob blob) const;
   ExtentList resolve(ExtentList extents) const;
 
   // Payloads without a place, the oldest first: until `bytes` of them, or until what a record says
@@ -86,6 +86,7 @@ class LogBlobs {
  private:
   // In or out of the sums of Y3.
   void count(const YoungBlob& blob, int sign);
+  void resolve_one(Blob& blob) const;
 
   struct Entry {
     YoungBlob blob;  // its bytes go when it has a place

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 #include <limits>
-#include <map>
 #include <utility>
 
 #include "base/units.h"
@@ -59,15 +58,32 @@ void join_with_next(ExtentList& extents, std::size_t index) {
 // A shared blob may be named by its transaction in one place and by its stripe in another.
 using BlobName = std::pair<ShareId, BlobId>;
 
-// Sorted, so that what follows from it (the order of frees in the log) depends on nothing else.
-std::map<BlobName, const Blob*> index_blobs(const ExtentList& extents) {
-  std::map<BlobName, const Blob*> blobs;
-  for (const Extent& extent : extents) {
-    if (extent.is_inline()) continue;
-    const Blob& blob = extent.blob;
-    blobs.emplace(BlobName{blob.share, blob.share == 0 ? blob.id() : BlobId{}}, &blob);
+BlobName name_of(const Blob& blob) { return {blob.share, blob.share == 0 ? blob.id() : BlobId{}}; }
+
+struct NamedBlob {
+  BlobName name;
+  const Blob* blob = nullptr;
+};
+
+// Each blob once, where it is shown first. Sorted, so that what follows from it (the order of frees
+// in the log) depends on nothing else.
+std::vector<NamedBlob> index_blobs(ExtentList::const_iterator begin,
+                                   ExtentList::const_iterator end) {
+  std::vector<NamedBlob> blobs;
+  for (auto extent = begin; extent != end; ++extent) {
+    if (!extent->is_inline()) blobs.push_back({name_of(extent->blob), &extent->blob});
   }
+  std::stable_sort(blobs.begin(), blobs.end(),
+                   [](const NamedBlob& a, const NamedBlob& b) { return a.name < b.name; });
+  const auto last =
+      std::unique(blobs.begin(), blobs.end(),
+                  [](const NamedBlob& a, const NamedBlob& b) { return a.name == b.name; });
+  blobs.erase(last, blobs.end());
   return blobs;
+}
+
+bool show_the_same(const Extent& a, const Extent& b) {
+  return a.is_inline() == b.is_inline() && (a.is_inline() || name_of(a.blob) == name_of(b.blob));
 }
 
 }  // namespace
@@ -146,15 +162,36 @@ std::vector<Piece> lookup(const ExtentList& extents, std::uint64_t offset, std::
 
 std::vector<Blob> blobs_of(const ExtentList& extents) {
   std::vector<Blob> blobs;
-  for (const auto& [id, blob] : index_blobs(extents)) blobs.push_back(*blob);
+  for (const NamedBlob& named : index_blobs(extents.begin(), extents.end())) {
+    blobs.push_back(*named.blob);
+  }
   return blobs;
 }
 
 std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& after) {
-  const std::map<BlobName, const Blob*> kept = index_blobs(after);
+  // A small change leaves what is on both sides of it.
+  const auto [first, after_first] =
+      std::mismatch(before.begin(), before.end(), after.begin(), after.end(), show_the_same);
+  auto end = before.end();
+  for (auto at = after.end();
+       end != first && at != after_first && show_the_same(*std::prev(end), *std::prev(at)); --at) {
+    --end;
+  }
+  const std::vector<NamedBlob> candidates = index_blobs(first, end);
+  std::vector<bool> kept(candidates.size());
+  for (auto at = after.begin(); at != after.end() && !candidates.empty(); ++at) {
+    if (at->is_inline()) continue;
+    const BlobName name = name_of(at->blob);
+    const auto found =
+        std::partition_point(candidates.begin(), candidates.end(),
+                             [&](const NamedBlob& candidate) { return candidate.name < name; });
+    if (found != candidates.end() && found->name == name) {
+      kept[static_cast<std::size_t>(found - candidates.begin())] = true;
+    }
+  }
   std::vector<Blob> released;
-  for (const auto& [id, blob] : index_blobs(before)) {
-    if (!kept.contains(id)) released.push_back(*blob);
+  for (std::size_t i = 0; i < candidates.size(); ++i) {
+    if (!kept[i]) released.push_back(*candidates[i].blob);
   }
   return released;
 }
@@ -162,7 +199,9 @@ std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& aft
 std::uint64_t stored_bytes(const ExtentList& extents) {
   std::uint64_t total = 0;
   for (const Extent& extent : extents) total += extent.bytes.size();
-  for (const auto& [id, blob] : index_blobs(extents)) total += blob->stored;
+  for (const NamedBlob& named : index_blobs(extents.begin(), extents.end())) {
+    total += named.blob->stored;
+  }
   return total;
 }
 

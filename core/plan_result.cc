@@ -11,6 +11,10 @@ namespace hexad::core {
 
 namespace {
 
+BlobId stripe_id(const StripeProof& stripe) {
+  return {stripe.where.zone, stripe.where.unit, 0, 0, {}};
+}
+
 // Gives up an object that was there before the transaction. `pages_left`: that may still be freed
 // by the transaction itself.
 Status release_object(PlanState& state, Content& content, const RecordShape& shape,
@@ -99,29 +103,49 @@ void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
   }
 }
 
+// Stripes that the transaction brings, of ops and of published writers.
+std::vector<BlobId> new_stripes(const PreparedOps& prepared, const LogRecord& record) {
+  std::vector<BlobId> stripes;
+  for (const PreparedOp& op : prepared) {
+    for (const PayloadPiece& piece : op.pieces) {
+      if (piece.bytes.empty() && !piece.prepared.is_young()) {
+        stripes.push_back(piece.prepared.blob.id());
+      }
+    }
+  }
+  for (const StripeProof& stripe : record.allocated) stripes.push_back(stripe_id(stripe));
+  std::sort(stripes.begin(), stripes.end());
+  return stripes;
+}
+
 // Which of the new blobs are still wanted at the end: a later op may have replaced what an earlier
 // one wrote.
-void note_references(PlanState& state, const PlanContext& context, Plan& plan) {
+void note_references(PlanState& state, const PreparedOps& prepared, const PlanContext& context,
+                     Plan& plan) {
+  const std::vector<BlobId> stripes = new_stripes(prepared, plan.record);
+  const auto note = [&](const std::string& key, const Extent& extent) {
+    const BlobId id = extent.blob.id();
+    if (id.log.lsn == context.lsn) {
+      plan.referenced.insert(id);
+      // A clone may show the middle of a blob where the object begins.
+      const std::uint64_t begin =
+          extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset);
+      plan.owners.try_emplace(id.log.index, BlobOwner{key, begin});
+    } else if (extent.blob.placement == Placement::kPrivate &&
+               std::binary_search(stripes.begin(), stripes.end(), id)) {
+      plan.referenced.insert(id);
+    }
+  };
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current == nullptr) continue;
     for (const auto& [index, at] : slot.current->pages) {
       for (const Extent& extent : at.now) {
-        if (extent.is_inline()) continue;
-        plan.referenced.insert(extent.blob.id());
-        const LogPlace& log = extent.blob.log;
-        if (log.lsn == context.lsn) {
-          // A clone may show the middle of a blob where the object begins.
-          const std::uint64_t begin =
-              extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset);
-          plan.owners.try_emplace(log.index, BlobOwner{key, begin});
-        }
+        if (!extent.is_inline()) note(key, extent);
       }
     }
   }
   for (const StripeProof& stripe : plan.record.allocated) {
-    if (plan.referenced.count({stripe.where.zone, stripe.where.unit, 0, 0, {}}) == 0) {
-      plan.record.freed.push_back(stripe.where);
-    }
+    if (plan.referenced.count(stripe_id(stripe)) == 0) plan.record.freed.push_back(stripe.where);
   }
 }
 
@@ -175,8 +199,9 @@ void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
   }
 }
 
-Status finish_plan(PlanState& state, PlanSource& source, const PlanContext& context,
-                   const std::vector<std::shared_ptr<Content>>& adopted, Plan& plan) {
+Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
+                   const PlanContext& context, const std::vector<std::shared_ptr<Content>>& adopted,
+                   Plan& plan) {
   for (const auto& [name, slot] : state.collections()) {
     if (slot.original == slot.current) continue;
     std::optional<std::string> value;
@@ -209,7 +234,7 @@ Status finish_plan(PlanState& state, PlanSource& source, const PlanContext& cont
   }
   HEXAD_TRY(state.owners().finish(source, plan.record));
   plan.record.time = context.time;
-  note_references(state, context, plan);
+  note_references(state, prepared, context, plan);
   return {};
 }
 

@@ -34,7 +34,8 @@ void release_pages(Content& content, BlobOwners& owners, LogRecord& record);
 
 // Post-images, frees and references, from the state after the last op. `adopted`: contents that
 // took over the body of a writer. Errors: those of reading pages.
-Status finish_plan(PlanState& state, PlanSource& source, const PlanContext& context,
-                   const std::vector<std::shared_ptr<Content>>& adopted, Plan& plan);
+Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
+                   const PlanContext& context, const std::vector<std::shared_ptr<Content>>& adopted,
+                   Plan& plan);
 
 }  // namespace hexad::core

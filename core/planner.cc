@@ -43,7 +43,7 @@ class Planner {
       plan_.record.images.push_back({meta_key(kNextCollection), std::move(value)});
     }
     HEXAD_TRY(plan_totals(state_, source_, plan_));
-    HEXAD_TRY(finish_plan(state_, source_, context_, adopted_, plan_));
+    HEXAD_TRY(finish_plan(state_, source_, prepared_, context_, adopted_, plan_));
     return std::move(plan_);
   }
 

@@ -90,8 +90,8 @@ struct Plan {
   std::vector<CrowdedPage> crowded;
   // Not empty: merge layers of these omaps and plan once more.
   std::vector<LayeredObject> layered;
-  // Blobs that extents point to when the transaction is over. A prepared blob that is not among
-  // them was replaced by a later op: it is neither written nor recorded.
+  // Those of the transaction's own blobs that extents point to when it is over. A prepared blob
+  // that is not among them was replaced by a later op: it is neither written nor recorded.
   std::set<BlobId> referenced;
   std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
   Doomed doomed;
