@@ -314,8 +314,7 @@ std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& roo
           io::IoRequest::read(*devices[i], root_offset(slot), slots[i].bytes[slot].bytes()));
     }
   }
-  queue.submit(reads);
-  queue.wait(reads);
+  queue.run(reads);
 
   // A slot that cannot be read holds no root that anybody can use: it may be written over.
   std::vector<AlignedBuffer> buffers;
@@ -330,8 +329,7 @@ std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& roo
                                                    buffers.back().bytes(), io::WriteMode::kDurable,
                                                    io::IoCause::kSuper));
   }
-  queue.submit(writes);
-  queue.wait(writes);
+  queue.run(writes);
   for (std::size_t i = 0; i < devices.size(); ++i) {
     results[i] = std::move(writes.requests[i].status);
   }

@@ -86,8 +86,7 @@ Status BlobReader::read(std::span<const Range> ranges) const {
     jobs[i].range = ranges[i];
     HEXAD_TRY(plan(jobs[i], batch));
   }
-  queue_.submit(batch);
-  queue_.wait(batch);
+  queue_.run(batch);
   for (Job& job : jobs) HEXAD_TRY(finish(job, batch));
   return {};
 }
@@ -253,8 +252,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
       counters_.add(CounterId::kDeviceBytesRead, length);
     }
   }
-  queue_.submit(batch);
-  queue_.wait(batch);
+  queue_.run(batch);
   ec::ShardSet good;
   for (std::size_t i = 0; i < roles.size(); ++i) {
     if (batch.requests[i].status.ok()) {
@@ -332,8 +330,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
     batch.requests.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
     counters_.add(CounterId::kDeviceBytesRead, cell_bytes);
   }
-  queue_.submit(batch);
-  queue_.wait(batch);
+  queue_.run(batch);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const std::uint32_t role = roles[i];
     const std::string subject =

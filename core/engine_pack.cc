@@ -113,8 +113,7 @@ Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<D
   }
   if (batch.requests.empty()) return {};
   io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.submit(batch);
-  queue.wait(batch);
+  queue.run(batch);
   std::vector<std::uint32_t> good(stripes.size(), 0);
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     const io::IoRequest& request = batch.requests[i];

@@ -175,8 +175,7 @@ void Lane::start(Round& round, Waiting waiting) {
   io::IoQueue& queue = round.batch.requests.front().device->queue();
   counters_.add(CounterId::kCommitRounds);
   if (waiting == Waiting::kBlocking) {
-    queue.submit(round.batch);
-    queue.wait(round.batch);
+    queue.run(round.batch);
     written(round, waiting);
     return;
   }
@@ -216,13 +215,15 @@ void Lane::written(Round& round, Waiting waiting) {
   } else {
     // The leader flushes on its own thread what nobody else is flushing.
     std::vector<io::IoBatch> flushes(needs.size());
+    const bool alone = needs.size() == 1;
     for (std::size_t i = 0; i < needs.size(); ++i) {
       counters_.add(CounterId::kCommitFlushes);
       flushes[i].requests.push_back(io::IoRequest::flush(*needs[i].through));
-      needs[i].through->queue().submit(flushes[i]);
+      if (!alone) needs[i].through->queue().submit(flushes[i]);
     }
     for (std::size_t i = 0; i < needs.size(); ++i) {
-      needs[i].through->queue().wait(flushes[i]);
+      io::IoQueue& queue = needs[i].through->queue();
+      alone ? queue.run(flushes[i]) : queue.wait(flushes[i]);
       flushed(needs[i].domain, flushes[i].first_error().ok());
     }
   }

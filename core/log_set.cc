@@ -75,8 +75,7 @@ std::set<DeviceId> write_fence(kv::PreparedBlock& fence, const Members& members)
     batch.requests.push_back(request);
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.submit(batch);
-  queue.wait(batch);
+  queue.run(batch);
   std::set<DeviceId> failed;
   for (const io::IoRequest& request : batch.requests) {
     if (!request.status.ok()) failed.insert(members.owner(request.device)->id);

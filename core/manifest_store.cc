@@ -103,8 +103,7 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
   }
   if (!batch.requests.empty()) {
     io::IoQueue& queue = batch.requests.front().device->queue();
-    queue.submit(batch);
-    queue.wait(batch);
+    queue.run(batch);
   }
   std::uint32_t good = 0;
   for (const io::IoRequest& request : batch.requests) {
@@ -174,8 +173,7 @@ void ManifestStore::read_roles(Cells& cells, std::uint32_t from, std::uint32_t t
   }
   if (batch.requests.empty()) return;
   io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.submit(batch);
-  queue.wait(batch);
+  queue.run(batch);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     if (batch.requests[i].status.ok()) {
       cells.read.add(roles[i]);

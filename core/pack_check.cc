@@ -97,8 +97,7 @@ ec::ShardSet PackChecker::read_cells(const std::vector<CellPlace>& places, ec::S
         io::IoRequest::read(*places[role].device, places[role].offset, into[role]));
     counters_.add(CounterId::kDeviceBytesRead, into[role].size());
   }
-  queue_.submit(batch);
-  queue_.wait(batch);
+  queue_.run(batch);
   ec::ShardSet read;
   std::size_t i = 0;
   for (const std::uint32_t role : wanted) {

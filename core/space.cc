@@ -473,15 +473,13 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
                                                     io::WriteMode::kCached, io::IoCause::kZero));
       stats_.add(CounterId::kDeviceBytesZeroed, length);
     }
-    queue.submit(batch);
-    queue.wait(batch);
+    queue.run(batch);
   }
   io::IoBatch flushes;
   for (const auto& [device, offset] : slabs) {
     flushes.requests.push_back(io::IoRequest::flush(*device));
   }
-  queue.submit(flushes);
-  queue.wait(flushes);
+  queue.run(flushes);
   return {};
 }
 
@@ -512,8 +510,7 @@ Status Space::write_headers(const ZoneCreation& creation) {
     return Error{ErrorCode::kUnavailable, "no device is left to make a zone on", ""};
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.submit(batch);
-  queue.wait(batch);
+  queue.run(batch);
   // A device that fails here fails again at the first cell written to it, where its loss is
   // handled; a header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;

@@ -24,8 +24,7 @@ Status run_one(IoRequest request) {
   IoQueue& queue = request.device->queue();
   IoBatch batch;
   batch.requests.push_back(std::move(request));
-  queue.submit(batch);
-  queue.wait(batch);
+  queue.run(batch);
   return std::move(batch.requests.front().status);
 }
 
@@ -107,12 +106,28 @@ void IoQueue::count(const IoRequest& request) {
   }
 }
 
-void IoQueue::submit(IoBatch& batch) {
-  for (IoRequest& request : batch.requests) {
-    HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
-    request.device->submitting(request);
-    count(request);
+void IoQueue::announce(IoRequest& request) {
+  HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
+  request.device->submitting(request);
+  count(request);
+}
+
+void IoQueue::run(IoBatch& batch) {
+  HEXAD_ASSERT(!batch.done);
+  if (const Execute execute = executes_alone(); execute != nullptr && batch.requests.size() == 1) {
+    IoRequest& request = batch.requests.front();
+    announce(request);
+    request.status = check(request);
+    if (request.status.ok()) request.status = execute(request);
+    settle(request);
+    return;
   }
+  submit(batch);
+  wait(batch);
+}
+
+void IoQueue::submit(IoBatch& batch) {
+  for (IoRequest& request : batch.requests) announce(request);
   if (batch.requests.empty()) {
     batch.pending_.store(2, std::memory_order_relaxed);
     finish(batch);

@@ -129,11 +129,17 @@ class IoQueue {
   void submit(IoBatch& batch);
   // Returns when the batch is complete.
   virtual void wait(IoBatch& batch) = 0;
+  // submit() and wait() in one. Precondition: `done` is not set.
+  void run(IoBatch& batch);
   // "io_uring", "threads", "memory", "simulated".
   virtual std::string name() const = 0;
 
  protected:
   virtual void submit_requests(IoBatch& batch) = 0;
+  // What executes a valid request on the thread that waits for it alone, where that costs less than
+  // handing it on; null: nothing does. Takes the request whole, and returns its status.
+  using Execute = Status (*)(const IoRequest&);
+  virtual Execute executes_alone() const { return nullptr; }
   // For implementations: one request of `batch` is complete, its status set. The batch may be gone
   // when this returns. True when it was the last one.
   static bool finish(IoBatch& batch);
@@ -142,6 +148,8 @@ class IoQueue {
   static Status check(const IoRequest& request);
 
  private:
+  // Before it goes out.
+  void announce(IoRequest& request);
   static void count(const IoRequest& request);
   static void settle(const IoRequest& request);
 };

@@ -1,13 +1,6 @@
 #include "io/thread_queue.h"
 
-#include <fcntl.h>
-#include <linux/falloc.h>
-#include <linux/fs.h>
-#include <sys/uio.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -15,33 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "base/units.h"
+#include "io/file_request.h"
 
 namespace hexad::io {
 
 namespace {
-
-// Linux moves at most 2 GiB less a page at once.
-constexpr std::uint64_t kLargestTransfer = 1_GiB;
-
-Status transfer(const IoRequest& request, int fd) {
-  std::uint64_t moved = 0;
-  while (moved < request.length) {
-    const iovec part{request.data + moved, std::min(request.length - moved, kLargestTransfer)};
-    const auto offset = static_cast<off_t>(request.offset + moved);
-    const int flags =
-        request.op == IoOp::kWrite && request.mode == WriteMode::kDurable ? RWF_DSYNC : 0;
-    const ssize_t rc = request.op == IoOp::kRead ? preadv2(fd, &part, 1, offset, 0)
-                                                 : pwritev2(fd, &part, 1, offset, flags);
-    if (rc < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
-      return request_error(request, errno);
-    }
-    if (rc == 0) return short_request_error(request, moved);
-    moved += static_cast<std::uint64_t>(rc);
-  }
-  return {};
-}
 
 // The requests of one batch that nobody has started yet: [next, count).
 struct Pending {
@@ -70,6 +41,7 @@ class ThreadQueue final : public FileQueue {
   int attach(int) override { return -1; }
   void detach(int) override {}
   std::string name() const override { return "threads"; }
+  Execute executes_alone() const override { return execute_request; }
 
   void wait(IoBatch& batch) override {
     std::unique_lock<std::mutex> lock(mutex_);
@@ -127,29 +99,6 @@ class ThreadQueue final : public FileQueue {
 };
 
 }  // namespace
-
-Status execute_request(const IoRequest& request) {
-  const int fd = static_cast<const FileDevice*>(request.device)->fd();
-  switch (request.op) {
-    case IoOp::kRead:
-    case IoOp::kWrite:
-      return transfer(request, fd);
-    case IoOp::kFlush:
-      while (fdatasync(fd) != 0) {
-        if (errno != EINTR) return request_error(request, errno);
-      }
-      return {};
-    case IoOp::kDiscard:
-      while (fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-                       static_cast<off_t>(request.offset),
-                       static_cast<off_t>(request.length)) != 0) {
-        if (is_refused_discard(errno)) return {};
-        if (errno != EINTR) return request_error(request, errno);
-      }
-      return {};
-  }
-  return {};
-}
 
 std::unique_ptr<FileQueue> make_thread_queue(int threads) {
   return std::make_unique<ThreadQueue>(threads);

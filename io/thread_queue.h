@@ -13,8 +13,4 @@ namespace hexad::io {
 // Nothing is in flight when the queue is destroyed.
 std::unique_ptr<FileQueue> make_thread_queue(int threads);
 
-// Executes one request to a FileDevice here and now, whole, however often the kernel transfers
-// less or is interrupted. Checks nothing (D1).
-Status execute_request(const IoRequest& request);
-
 }  // namespace hexad::io

@@ -413,8 +413,7 @@ Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> step
     }
     if (targets.empty()) continue;
     io::IoQueue& queue = batch.requests.front().device->queue();
-    queue.submit(batch);
-    queue.wait(batch);
+    queue.run(batch);
     for (std::size_t t = 0; t < targets.size(); ++t) {
       if (!batch.requests[t].status.ok()) *failed |= std::uint64_t{1} << targets[t];
     }

@@ -1,0 +1,12 @@
+// One request to a file or raw device by pread, pwrite, fdatasync and fallocate.
+#pragma once
+
+#include "io/device.h"
+
+namespace hexad::io {
+
+// Executes one request to a FileDevice here and now, whole, however often the kernel transfers
+// less or is interrupted. Checks nothing (D1). Any thread. Errors: kIo.
+Status execute_request(const IoRequest& request);
+
+}  // namespace hexad::io
