@@ -262,6 +262,8 @@ class Engine : public PlanSource {
   Status make_zone(ZoneFor whom);
   void repairs();
   void on_progress();
+  // The memtable or the log holds so much that a checkpoint should be made. Any thread.
+  bool checkpoint_due();
 
   // engine_index.cc: a new index on the fast tier, by the background thread
   void want_index();
@@ -322,6 +324,9 @@ class Engine : public PlanSource {
   void doom(Doomed&& doomed);
   // Whether some was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();
+  Result<bool> drop_first_of(const Doomed& doomed);
+  // Under state_mutex_: how long until something doomed may be tried; nothing: there is none.
+  std::optional<io::Nanos> doomed_wait();
   Result<bool> drop_objects(CollectionId collection);
   // What one record takes back.
   struct Taking {
@@ -388,7 +393,10 @@ class Engine : public PlanSource {
   io::CondVar background_wake_;
   io::CondVar repair_wake_;
   Doomed doomed_;
-  bool checkpoint_wanted_ = false;
+  io::Nanos doomed_pause_ = 0;      // before the next try, when the last one has failed; else 0
+  io::Nanos doomed_retry_at_ = 0;   // none before
+  bool checkpoint_wanted_ = false;  // whether or not one is due
+  bool checkpoint_due_ = false;     // one was, at some moment since this was last looked at
   bool zone_wanted_ = false;
   bool index_wanted_ = false;
   bool repair_wanted_ = false;

@@ -247,7 +247,7 @@ Status Engine::gather_changes(const Frozen& frozen, Changes& changes) {
   for (it.seek_to_first(); it.valid(); it.next()) {
     bytes += it.key().size() + (it.value().has_value() ? it.value()->size() : 0);
   }
-  parts_.counters->add(CounterId::kIndexBytes, bytes);
+  if (parts_.index->has_fast()) parts_.counters->add(CounterId::kIndexBytes, bytes);
   parts_.counters->add(CounterId::kCheckpoints);
   fold_counters();
   extras.emplace(meta_key(kCounterTotals), parts_.counters->encode_totals());
@@ -296,7 +296,12 @@ void Engine::set_reserve() {
   parts_.space->set_reserve(reserve_units(in, *parts_.shape), reserve_run(in, *parts_.shape));
 }
 
-// Called after every group: asks for a checkpoint when the memtable or the log says so.
+bool Engine::checkpoint_due() {
+  return parts_.metadata->memtable_bytes() >= parts_.options.memtable_size ||
+         lane_->log_used() >= lane_->log_capacity() / 2;
+}
+
+// Called after every group: asks for a zone and a checkpoint when they are due.
 void Engine::on_progress() {
   reclaim();
   if (parts_.space->wants_zone()) {
@@ -306,13 +311,10 @@ void Engine::on_progress() {
       background_wake_.notify_all();
     }
   }
-  if (parts_.metadata->memtable_bytes() < parts_.options.memtable_size &&
-      lane_->log_used() < lane_->log_capacity() / 2) {
-    return;
-  }
+  if (!checkpoint_due()) return;
   const io::Lock lock(state_mutex_);
-  if (checkpoint_wanted_) return;
-  checkpoint_wanted_ = true;
+  if (checkpoint_due_) return;
+  checkpoint_due_ = true;
   background_wake_.notify_all();
 }
 
@@ -338,22 +340,32 @@ Status Engine::make_zone(ZoneFor whom) {
 void Engine::background() {
   for (;;) {
     bool checkpoint_now = false;
+    bool due_now = false;
     bool zone_now = false;
     bool index_now = false;
     {
       io::Lock lock(state_mutex_);
-      background_wake_.wait(lock, [this] {
-        return checkpoint_wanted_ || zone_wanted_ || index_wanted_ || !doomed_.empty() || stopping_;
-      });
+      while (!stopping_ &&
+             !(checkpoint_wanted_ || checkpoint_due_ || zone_wanted_ || index_wanted_)) {
+        const std::optional<io::Nanos> doomed = doomed_wait();
+        if (doomed == io::Nanos{0}) break;
+        if (doomed.has_value()) {
+          background_wake_.wait_for(lock, *doomed);
+        } else {
+          background_wake_.wait(lock);
+        }
+      }
       if (stopping_) return;
-      checkpoint_now = checkpoint_wanted_;
-      zone_now = zone_wanted_;
-      // Who wants one from here on is heard after this attempt.
+      // Who wants something from here on is heard after this attempt.
+      checkpoint_now = std::exchange(checkpoint_wanted_, false);
+      due_now = std::exchange(checkpoint_due_, false);
+      zone_now = std::exchange(zone_wanted_, false);
       index_now = std::exchange(index_wanted_, false);
     }
     // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
-    // either makes it itself and gets the error. Until then status() tells.
-    if (zone_now) {
+    // either makes it itself and gets the error. Until then status() tells. What was due is looked
+    // at again: the attempt before may have begun when it was asked for, and done it.
+    if (zone_now && parts_.space->wants_zone()) {
       const Status made = make_zone(ZoneFor::kCommits);
       // That all slabs are taken is no failure.
       const bool full = !made.ok() && made.error().code == ErrorCode::kNoSpace;
@@ -362,11 +374,14 @@ void Engine::background() {
     if (const Result<bool> dropped = drop_doomed(); !dropped.ok() || *dropped) {
       note_background("taking back the space of a removed object", dropped.status());
     }
-    if (checkpoint_now) note_background("the last checkpoint", checkpoint());
+    if (checkpoint_now || (due_now && checkpoint_due())) {
+      const Status made = checkpoint();
+      note_background("the last checkpoint", made);
+      // What it committed itself has asked for another one, perhaps. The next commit asks again.
+      const io::Lock lock(state_mutex_);
+      if (!made.ok()) checkpoint_due_ = false;
+    }
     if (index_now) rebuild_index();
-    const io::Lock lock(state_mutex_);
-    if (checkpoint_now) checkpoint_wanted_ = false;
-    if (zone_now) zone_wanted_ = false;
   }
 }
 

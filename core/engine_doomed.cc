@@ -1,7 +1,8 @@
 // What no name leads to any more and is taken back bit by bit: bodies of streamed writers that
 // never published and of large objects that were removed or replaced, omaps, and the objects of
-// removed collections. Each has a key of its own until nothing is left of it, so what a crash, or
-// an error here, leaves undone is found by the next opening.
+// removed collections. Each has a key of its own until nothing is left of it, so what a crash
+// leaves undone is found by the next opening. What an error leaves undone is tried again, too.
+#include <algorithm>
 #include <optional>
 #include <set>
 #include <utility>
@@ -17,6 +18,9 @@ namespace {
 // Taken back with one record, so that none outgrows the log: keys, and bytes of their values.
 constexpr std::size_t kKeysAtOnce = 1024;
 constexpr std::size_t kBytesAtOnce = 64 << 10;
+// Between two tries when the first has failed; doubled each time.
+constexpr io::Nanos kFirstPause = 100'000'000;
+constexpr io::Nanos kLongestPause = 10'000'000'000;
 
 }  // namespace
 
@@ -128,36 +132,52 @@ void Engine::doom(Doomed&& doomed) {
   background_wake_.notify_all();
 }
 
+std::optional<io::Nanos> Engine::doomed_wait() {
+  if (doomed_.empty()) return std::nullopt;
+  return std::max<io::Nanos>(0, doomed_retry_at_ - executor().clock().now());
+}
+
+// Whether nothing is left of it.
+Result<bool> Engine::drop_first_of(const Doomed& doomed) {
+  if (doomed.bodies.empty()) return drop_objects(doomed.collections.front());
+  HEXAD_TRY(drop_body(doomed.bodies.front()));
+  return true;
+}
+
 // One body or some objects at most, and one at a time: who needs the space waits for the drop that
-// is under way.
+// is under way. What fails is tried again when everything else has been, after a pause that gets
+// longer; until then nobody finds space here.
 Result<bool> Engine::drop_doomed() {
   const std::uint64_t before = drops_.load(std::memory_order_acquire);
   const io::Lock one_at_a_time(doom_mutex_);
-  const auto take_first = [](auto& ids) {
-    const auto first = ids.front();
-    ids.erase(ids.begin());
-    return first;
+  const auto move_first = [](auto& from, auto& to) {
+    to.push_back(from.front());
+    from.erase(from.begin());
   };
-  std::optional<BodyId> body;
-  CollectionId collection = 0;
+  Doomed one;
   {
     const io::Lock lock(state_mutex_);
-    if (doomed_.empty()) return drops_.load(std::memory_order_acquire) != before;
+    if (doomed_wait() != io::Nanos{0}) return drops_.load(std::memory_order_acquire) != before;
     if (!doomed_.bodies.empty()) {
-      body = take_first(doomed_.bodies);
+      move_first(doomed_.bodies, one.bodies);
     } else {
-      collection = take_first(doomed_.collections);
+      move_first(doomed_.collections, one.collections);
     }
   }
-  if (body.has_value()) {
-    HEXAD_TRY(drop_body(*body));
-  } else {
-    HEXAD_TRY_ASSIGN(const bool last, drop_objects(collection));
-    if (!last) {
-      const io::Lock lock(state_mutex_);
-      doomed_.collections.insert(doomed_.collections.begin(), collection);
-    }
+  const Result<bool> gone = drop_first_of(one);
+  const io::Lock lock(state_mutex_);
+  const auto put_back = [](auto& to, auto at, const auto& ids) {
+    to.insert(at, ids.begin(), ids.end());
+  };
+  if (!gone.ok()) {
+    put_back(doomed_.bodies, doomed_.bodies.end(), one.bodies);
+    put_back(doomed_.collections, doomed_.collections.end(), one.collections);
+    doomed_pause_ = std::clamp(2 * doomed_pause_, kFirstPause, kLongestPause);
+    doomed_retry_at_ = executor().clock().now() + doomed_pause_;
+    return gone.error();
   }
+  doomed_pause_ = 0;
+  if (!*gone) put_back(doomed_.collections, doomed_.collections.begin(), one.collections);
   drops_.fetch_add(1, std::memory_order_release);
   return true;
 }

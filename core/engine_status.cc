@@ -180,7 +180,7 @@ Result<SpaceUsage> Engine::space_usage() {
     }
   }
 
-  const alloc::SpaceCounters counters = parts_.space->counters();
+  const Space::Room room = parts_.space->room();
   std::uint32_t slab_units = 0;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const Member& member = parts_.members->at(i);
@@ -196,16 +196,14 @@ Result<SpaceUsage> Engine::space_usage() {
     usage.per_device.push_back(std::move(device));
   }
   const std::uint64_t user_unit = parts_.shape->unit * parts_.shape->k();
-  const std::uint64_t to_come =
-      slab_units == 0 ? 0 : parts_.space->zones_to_come() * (slab_units - 1);
-  usage.capacity = (counters.total + to_come) * user_unit;
+  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
+  usage.capacity = (room.units.total + to_come) * user_unit;
   // What rides in the log, or is on its way, has its units set aside.
-  const std::uint64_t reserved = parts_.space->reserved();
-  usage.allocated += reserved * user_unit;
-  const std::uint64_t kept = parts_.space->reserve_units();
-  usage.internally_reserved = kept * user_unit;
+  usage.allocated += room.reserved * user_unit;
+  usage.internally_reserved = room.reserve * user_unit;
   // The reserve may be more than is left.
-  const std::uint64_t left = counters.free + counters.deferred + to_come - reserved;
+  const std::uint64_t left = room.units.free + room.units.deferred + to_come;
+  const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
   usage.internal_metadata = parts_.runs->units() * user_unit;
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());

@@ -9,6 +9,7 @@
 #include "alloc/label.h"
 #include "alloc/root.h"
 #include "base/aligned_buffer.h"
+#include "core/log_set.h"
 #include "core/pool_options.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
@@ -196,13 +197,11 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     row.role = target.role;
     root.devices.push_back(row);
   }
-  for (const alloc::DeviceRole role : {alloc::DeviceRole::kLog, alloc::DeviceRole::kData}) {
-    for (DeviceId id = 0; id < targets.size(); ++id) {
-      if (targets[id].role == role && root.log_devices.size() <= options.profile.m) {
-        root.log_devices.push_back(id);
-      }
-    }
+  std::vector<LogCandidate> candidates;
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    candidates.push_back({id, targets[id].role, targets[id].layout.log_size});
   }
+  root.log_devices = choose_log_devices(candidates, options.profile.m);
 
   const std::string index = index_directory(options.fast_directories);
   HEXAD_TRY(indexes.remove(index));

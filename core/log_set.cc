@@ -3,23 +3,40 @@
 #include <algorithm>
 #include <bit>
 
+#include "ec/profile.h"
 #include "kv/log_scan.h"
 
 namespace hexad::core {
 
-std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m) {
-  std::vector<DeviceId> chosen;
+// The copies that a scan tells apart: 64 (kv/log_scan.h).
+static_assert(2 * (ec::kMaxParityShards + 1) <= 64);
+
+std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates,
+                                         std::uint32_t m) {
   std::uint64_t size = 0;
-  for (const alloc::DeviceRole role : {alloc::DeviceRole::kLog, alloc::DeviceRole::kData}) {
-    for (std::size_t i = 0; i < members.size() && chosen.size() <= m; ++i) {
-      const Member& member = members.at(i);
-      if (member.role != role || !members.usable(member.id) || member.layout.log_size == 0)
-        continue;
-      if (size == 0) size = member.layout.log_size;
-      if (member.layout.log_size == size) chosen.push_back(member.id);
+  const auto first_of = [&](alloc::DeviceRole role) {
+    std::vector<DeviceId> chosen;
+    for (const LogCandidate& candidate : candidates) {
+      if (candidate.role != role || candidate.log_size == 0 || chosen.size() > m) continue;
+      if (size == 0) size = candidate.log_size;
+      if (candidate.log_size == size) chosen.push_back(candidate.id);
     }
-  }
+    return chosen;
+  };
+  const std::vector<DeviceId> data = first_of(alloc::DeviceRole::kData);
+  std::vector<DeviceId> chosen = first_of(alloc::DeviceRole::kLog);
+  chosen.insert(chosen.end(), data.begin(), data.end());  // A9: beside the fast ones, all of them
   return chosen;
+}
+
+std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m) {
+  std::vector<LogCandidate> candidates;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (!members.usable(member.id)) continue;
+    candidates.push_back({member.id, member.role, member.layout.log_size});
+  }
+  return choose_log_devices(candidates, m);
 }
 
 Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,

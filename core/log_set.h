@@ -1,10 +1,14 @@
 // Which devices hold copies of the log, and how a set of copies is made whole.
 #pragma once
 
+#include <cstdint>
 #include <set>
+#include <span>
 #include <vector>
 
+#include "alloc/device_layout.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "core/counters.h"
 #include "core/members.h"
 #include "kv/log_area.h"
@@ -13,8 +17,19 @@
 
 namespace hexad::core {
 
-// m+1 usable devices: the fast ones first, then data devices by id; all there are when they are
-// fewer. All copies have one size, so only areas of the size of the first count.
+// A device that may hold a copy.
+struct LogCandidate {
+  DeviceId id = 0;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  std::uint64_t log_size = 0;  // bytes of its log area; 0: none
+};
+
+// The fast devices first, then data devices, each in the order given, at most m+1 of either. All
+// copies have one size: that of the first data device's area, for these are the copies that count:
+//   A9  m+1 data devices hold the log, or all there are when they are fewer. So the loss of any m
+//       data devices and of the whole fast tier at once leaves a copy
+std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m);
+// Of the usable members.
 std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
 
 // Writes every block between the trim point and the last block of `log` to every area that lacks

@@ -564,15 +564,18 @@ void Space::images_written() {
   unsaved_.clear();
 }
 
+Space::Room Space::room() {
+  const io::Lock lock(mutex_);
+  return {zones_.counters(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
+          reserved_, zones_.reserve_units()};
+}
+
 alloc::SpaceCounters Space::counters() {
   const io::Lock lock(mutex_);
   return zones_.counters();
 }
 
-std::uint64_t Space::zones_to_come() {
-  const io::Lock lock(mutex_);
-  return under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells());
-}
+std::uint64_t Space::zones_to_come() { return room().zones_to_come; }
 
 std::uint64_t Space::used_bytes(DeviceId device) {
   const io::Lock lock(mutex_);

@@ -129,6 +129,14 @@ class Space : public StripeMap {
   void images_written();
 
   // --- looking ---
+  // How much room there is: all of one moment.
+  struct Room {
+    alloc::SpaceCounters units;
+    std::uint64_t zones_to_come = 0;  // as zones_to_come()
+    std::uint64_t reserved = 0;       // units, as reserved()
+    std::uint64_t reserve = 0;        // units, as reserve_units()
+  };
+  Room room();
   alloc::SpaceCounters counters();
   // Zones that the slabs left make, those under way included: capacity to come.
   std::uint64_t zones_to_come();

@@ -115,7 +115,7 @@ TEST_CASE("format: what is made is what was asked for, on every label and root")
     const alloc::Root& root = device.roots[0];
     CHECK(root.epoch == 1);
     CHECK(root.devices.size() == 7);
-    CHECK(root.log_devices == std::vector<DeviceId>{6, 0, 1});
+    CHECK(root.log_devices == std::vector<DeviceId>{6, 0, 1, 2});
     CHECK(root.find(device.label->device)->uuid == device.label->device_uuid);
     // The log is empty: nothing of the older store is left in it.
     const std::shared_ptr<io::MemoryMedia> media = fixture.memory.media(device.path);

@@ -22,42 +22,75 @@ alloc::DeviceLayout layout_with_log(std::uint64_t log_size) {
   return layout;
 }
 
-TEST_CASE("log_set: the fast devices first, then by id, m+1 of one size, for every set usable") {
-  // By device: two fast ones at the ends, as ids that grew with the pool may have it.
-  constexpr std::size_t kCount = 7;
+// By device: two fast ones at the ends, as ids that grew with the pool may have it.
+constexpr std::size_t kCount = 7;
+bool is_fast(std::size_t id) { return id == 0 || id == 6; }
+
+// Devices whose log areas have these sizes in KiB, those in `usable` usable.
+std::unique_ptr<Members> members_with(io::Executor& executor, DeviceTable& table,
+                                      const std::vector<std::uint64_t>& sizes,
+                                      std::uint32_t usable) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    table.add(is_fast(i) ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData,
+              layout_with_log(sizes[i] << 10));
+  }
+  auto members = std::make_unique<Members>(executor, std::move(table.rows));
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if ((usable >> i & 1) == 0) members->lose(static_cast<DeviceId>(i), "told to");
+  }
+  return members;
+}
+
+TEST_CASE("log_set: fast devices first, then data devices, m+1 of either and of one size") {
   const std::vector<std::vector<std::uint64_t>> sizes = {
       {64, 64, 64, 64, 64, 64, 64},
       {64, 64, 128, 64, 0, 64, 64},
       {0, 64, 64, 64, 64, 64, 128},
       {128, 64, 128, 64, 128, 64, 0},
   };
-  const auto is_fast = [](std::size_t id) { return id == 0 || id == 6; };
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
   for (const std::vector<std::uint64_t>& size : sizes) {
     for (std::uint32_t usable = 0; usable < 1 << kCount; ++usable) {
       DeviceTable table;
-      for (std::size_t i = 0; i < kCount; ++i) {
-        table.add(is_fast(i) ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData,
-                  layout_with_log(size[i] << 10));
-      }
-      const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
-      Members members(*executor, std::move(table.rows));
-      std::vector<DeviceId> order;
-      for (std::size_t i : {0, 6, 1, 2, 3, 4, 5}) {
-        const auto id = static_cast<DeviceId>(i);
-        if ((usable >> i & 1) == 0) {
-          members.lose(id, "told to");
-        } else if (size[i] != 0) {
-          order.push_back(id);
-        }
+      const std::unique_ptr<Members> members = members_with(*executor, table, size, usable);
+      // The size of the copies that count.
+      std::uint64_t wanted_size = 0;
+      for (const std::size_t id : {1, 2, 3, 4, 5, 0, 6}) {
+        if ((usable >> id & 1) != 0 && wanted_size == 0) wanted_size = size[id];
       }
       for (std::uint32_t m = 0; m < 4; ++m) {
         CAPTURE(usable, m);
         std::vector<DeviceId> wanted;
-        for (const DeviceId id : order) {
-          if (size[id] == size[order.front()] && wanted.size() < m + 1) wanted.push_back(id);
+        for (const bool fast : {true, false}) {
+          std::uint32_t count = 0;
+          for (std::size_t id = 0; id < kCount && count <= m; ++id) {
+            const bool counts = is_fast(id) == fast && (usable >> id & 1) != 0;
+            if (!counts || size[id] == 0 || size[id] != wanted_size) continue;
+            wanted.push_back(static_cast<DeviceId>(id));
+            ++count;
+          }
         }
-        REQUIRE(choose_log_devices(members, m) == wanted);
+        REQUIRE(choose_log_devices(*members, m) == wanted);
       }
+    }
+  }
+}
+
+TEST_CASE("log_set: any m data devices and the whole fast tier leave a copy") {
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  for (std::uint32_t usable = 0; usable < 1 << kCount; ++usable) {
+    DeviceTable table;
+    const std::vector<std::uint64_t> size(kCount, 64);
+    const std::unique_ptr<Members> members = members_with(*executor, table, size, usable);
+    std::uint32_t data = 0;
+    for (std::size_t id = 0; id < kCount; ++id) {
+      data += !is_fast(id) && (usable >> id & 1) != 0 ? 1 : 0;
+    }
+    for (std::uint32_t m = 0; m < 4; ++m) {
+      CAPTURE(usable, m);
+      std::uint32_t copies = 0;
+      for (const DeviceId id : choose_log_devices(*members, m)) copies += is_fast(id) ? 0 : 1;
+      REQUIRE(copies == std::min(m + 1, data));
     }
   }
 }

@@ -97,7 +97,7 @@ TEST_CASE("opening: a store that was closed is taken over in a new epoch") {
     REQUIRE(parts->strangers.empty());
     REQUIRE(parts->last_lsn == closed);
     REQUIRE(parts->log->next_lsn() == closed + 1);
-    REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 1});
+    REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 1, 2});
   }
 }
 
@@ -199,14 +199,36 @@ TEST_CASE("opening: a device that is away leaves durably, and another one takes 
       REQUIRE(row->left_epoch == parts.root.epoch);
       REQUIRE(parts.notes.size() == 2);
       REQUIRE_THAT(parts.notes[1], Catch::Contains("device " + std::to_string(away) + " "));
-      REQUIRE(parts.root.log_devices == (away == 0 ? std::vector<DeviceId>{kLogDevice, 1, 2}
-                                                   : std::vector<DeviceId>{kLogDevice, 0, 1}));
+      REQUIRE(parts.root.log_devices == (away == 0 ? std::vector<DeviceId>{kLogDevice, 1, 2, 3}
+                                                   : std::vector<DeviceId>{kLogDevice, 0, 1, 2}));
     }
     fixture.bring_back(away);
     const EngineParts parts = open(fixture, Access::kReadWrite).value();
     REQUIRE(problem_of(parts) == "");
     REQUIRE_FALSE(parts.members->usable(static_cast<DeviceId>(away)));
   }
+}
+
+TEST_CASE("opening: a log that has m+1 copies in all gets those that data devices lack") {
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    for (int i = 0; i < 5; ++i) REQUIRE(put(store, std::to_string(i), "value").ok());
+    // Not closed.
+  }
+  {
+    const EngineParts parts = open(fixture, Access::kReadWrite).value();
+    alloc::Root older = alloc::next_root(parts.root);
+    older.log_devices = {kLogDevice, 0, 1};
+    for (const Status& written : alloc::write_root(parts.members->usable_devices(), older)) {
+      REQUIRE(message_of(written) == "");
+    }
+    REQUIRE(kv::format_log_area(parts.members->find(2)->log_area()).ok());
+  }
+  const EngineParts parts = open(fixture, Access::kReadWrite).value();
+  REQUIRE(problem_of(parts) == "");
+  REQUIRE(parts.root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 1, 2});
+  REQUIRE(scan(parts, 2).end.lsn >= 5);
 }
 
 TEST_CASE("opening: the fast directory of the labels serves when none is given") {
@@ -238,7 +260,7 @@ TEST_CASE("opening: devices that refuse to be written leave, as long as they are
     for (DeviceId id = 0; id <= kLogDevice; ++id) {
       REQUIRE(parts->members->usable(id) == (id != 1 && id != 5));
     }
-    REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 2});
+    REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 2, 3});
   }
   system.fault(fixture.device(2)).writes = true;
   const Result<EngineParts> refused = open(fixture, Access::kReadWrite, &system);

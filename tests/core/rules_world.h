@@ -46,7 +46,7 @@ struct WorldOptions {
 };
 
 // A store 4+2 on six simulated disks "dev0" to "dev5" and a log on a seventh; the other copies of
-// the log are on the first two.
+// the log are on the first three.
 class World : public SimPool {
  public:
   explicit World(const WorldOptions& options = {}) : SimPool(pool_options(options)) {

@@ -1,5 +1,5 @@
 // A pool 4+2 in a simulation: six data disks, and one more on the fast tier with the log's first
-// copy; the other copies are on the first data disks. Time, faults and crashes are the simulation's
+// copy; three more are on the first data disks. Time, faults and crashes are the simulation's
 // (io/sim_system.h); the index is a real file in a directory of its own.
 #pragma once
 

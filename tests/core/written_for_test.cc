@@ -44,9 +44,9 @@ TEST_CASE("written for: every byte on a device has a cause, and parity is m cell
   const Causes data = causes_of(store, &log);
   CHECK(data.at("user") >= 3'000'000);
   CHECK(data.at("parity") * 4 == data.at("user") * 2);
-  // A copy of the log on the fast device, and two on data devices.
+  // A copy of the log on the fast device, and three on data devices.
   CHECK(log.at("log") > 0);
-  CHECK(data.at("log") == 2 * log.at("log"));
+  CHECK(data.at("log") == 3 * log.at("log"));
   CHECK(log.at("user") + log.at("parity") + log.at("run") + log.at("merge") == 0);
   CHECK(data.at("run") > 0);
   CHECK(data.at("run") % 6 == 0);

@@ -299,7 +299,9 @@ class Management(PoolTest):
             self.assertTrue(any("one failure domain" in note for note in status["notes"]))
         self.assertEqual({device["state"] for device in data}, {"ok"})
         self.assertEqual({device["path"] for device in data}, set(self.devices))
-        self.assertIn("health  ok", self.ok("status", self.pool).text)
+        text = self.ok("status", self.pool).text
+        self.assertIn("health  ok", text)
+        self.assertIn("on 4 devices, 3 of them for data", text)
 
     def test_df_has_the_documented_numbers(self):
         self.ok("put", self.pool, "df", "-", stdin=os.urandom(1 << 20))

@@ -70,6 +70,18 @@ std::string device_text(const DeviceStatus& device) {
   return line;
 }
 
+// The copies on data devices are those that count when the fast tier is lost.
+std::string log_places(const StoreStatus& status) {
+  int all = 0;
+  int data = 0;
+  for (const DeviceStatus& device : status.devices) {
+    if (!device.holds_log) continue;
+    ++all;
+    if (device.role == "data") ++data;
+  }
+  return fmt::format("on {} device{}, {} of them for data", all, all == 1 ? "" : "s", data);
+}
+
 std::string status_text(const StoreStatus& status) {
   std::string text;
   text +=
@@ -77,8 +89,8 @@ std::string status_text(const StoreStatus& status) {
                   status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
   text += fmt::format("store   {}, epoch {}, LSN {} (checkpoint {})\n", to_string(status.uuid),
                       status.epoch, status.last_lsn, status.checkpoint_lsn);
-  text += fmt::format("log     {} of {} used; I/O by {}\n", format_size(status.log_used),
-                      format_size(status.log_size),
+  text += fmt::format("log     {} of {} used, {}; I/O by {}\n", format_size(status.log_used),
+                      format_size(status.log_size), log_places(status),
                       status.io_queue.empty() ? "nothing yet" : status.io_queue);
   if (!status.read_only_reason.empty()) {
     text += fmt::format("read-only: {}\n", status.read_only_reason);
