@@ -100,7 +100,7 @@ class World {
   // What a page costs from taking a view to letting it go.
   ListPage page(const ListOptions& options) {
     const auto view = must(metadata_->view(lsn_));
-    return must(list_page(*view, kCollection, options));
+    return must(list_page(*view, {kCollection, {}}, options));
   }
   kv::Index& index() { return *index_; }
   std::uint64_t objects() const { return objects_; }

@@ -327,7 +327,7 @@ class Engine : public PlanSource {
   Result<bool> drop_first_of(const Doomed& doomed);
   // Under state_mutex_: how long until something doomed may be tried; nothing: there is none.
   std::optional<io::Nanos> doomed_wait();
-  Result<bool> drop_objects(CollectionId collection);
+  Result<bool> drop_objects(const NameRange& names);
   // What one record takes back.
   struct Taking {
     LogRecord& record;
@@ -337,10 +337,15 @@ class Engine : public PlanSource {
   // Notes there what the value of a key held.
   using TakeBack =
       std::function<Status(std::string_view key, std::string_view value, Taking& taking)>;
-  Result<bool> drop_records(std::string_view prefix, std::string& from, const std::string& marker);
-  Result<bool> drop_pages(std::string_view prefix, std::string& from, const std::string& marker);
-  Result<bool> drop_keys(std::string_view prefix, std::string& from, const std::string& marker,
-                         const TakeBack& take_back);
+  // Keys of one prefix that go, and the key that goes with the last of them.
+  struct DoomedKeys {
+    std::string prefix;
+    std::string end;  // exclusive
+    std::string marker;
+  };
+  Result<bool> drop_records(const DoomedKeys& keys, std::string& from);
+  Result<bool> drop_pages(const DoomedKeys& keys, std::string& from);
+  Result<bool> drop_keys(const DoomedKeys& keys, std::string& from, const TakeBack& take_back);
   void take_back_blobs(const ExtentList& extents, Taking& taking) const;
 
   // engine_layers.cc

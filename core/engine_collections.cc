@@ -62,15 +62,19 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
   CollectionUsage usage;
   std::vector<BodyId> bodies;  // pages and omaps lie elsewhere: one walk after the other
   std::vector<std::vector<OmapId>> omaps;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(object_prefix(collection.id)));
-  while (objects.valid()) {
-    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
-    ++usage.objects;
-    usage.bytes += record.size;
-    add_extents(record.extents, usage);
-    if (record.body != 0) bodies.push_back(record.body);
-    if (record.has_omap()) omaps.push_back(omap_layers(record));
-    HEXAD_TRY(objects.next());
+  for (const NameRange& range : ranges_of(collection.all_parts())) {
+    HEXAD_TRY_ASSIGN(MetaView::Cursor objects,
+                     state.view->cursor({range.first_key(), range.end_key()}));
+    HEXAD_TRY(objects.seek(range.first_key()));
+    while (objects.valid()) {
+      HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
+      ++usage.objects;
+      usage.bytes += record.size;
+      add_extents(record.extents, usage);
+      if (record.body != 0) bodies.push_back(record.body);
+      if (record.has_omap()) omaps.push_back(omap_layers(record));
+      HEXAD_TRY(objects.next());
+    }
   }
   for (const std::vector<OmapId>& omap : omaps) {
     HEXAD_TRY_ASSIGN(OmapCursor entries, OmapCursor::open(*state.view, omap, {}, {}));

@@ -24,10 +24,10 @@ constexpr io::Nanos kLongestPause = 10'000'000'000;
 
 }  // namespace
 
-// Removes the keys of `prefix` from `from` on, and moves `from`: as many as go with one record.
-// `marker` goes with the last; whether it did.
-Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
-                               const std::string& marker, const TakeBack& take_back) {
+// Removes the keys from `from` on, and moves `from`: as many as go with one record. Whether the
+// marker went with them.
+Result<bool> Engine::drop_keys(const DoomedKeys& doomed, std::string& from,
+                               const TakeBack& take_back) {
   bool last = true;
   std::string next;
   std::vector<OmapId> gone;
@@ -37,6 +37,7 @@ Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
     std::size_t bytes = 0;
     Taking taking{record};
     const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
+      if (key >= doomed.end) return false;
       if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
         last = false;
         return false;
@@ -48,10 +49,10 @@ Result<bool> Engine::drop_keys(std::string_view prefix, std::string& from,
       next = key;
       return true;
     };
-    HEXAD_TRY(scan_from(prefix, from, take));
+    HEXAD_TRY(scan_from(doomed.prefix, from, take));
     HEXAD_TRY(taking.blobs.finish(*this, record));
     HEXAD_TRY_ASSIGN(gone, taking.layers.finish(*this, record));
-    if (last) record.images.push_back({marker, std::nullopt});
+    if (last) record.images.push_back({doomed.marker, std::nullopt});
     return {};
   };
   HEXAD_TRY(commit_internal(fill).status());
@@ -65,8 +66,7 @@ void Engine::take_back_blobs(const ExtentList& extents, Taking& taking) const {
 }
 
 // Objects, or entries of an omap. What they have that is not dropped with them is doomed.
-Result<bool> Engine::drop_records(std::string_view prefix, std::string& from,
-                                  const std::string& marker) {
+Result<bool> Engine::drop_records(const DoomedKeys& keys, std::string& from) {
   std::set<BodyId> bodies;  // a record that finds no room is made again
   const TakeBack take_back = [&](std::string_view, std::string_view value,
                                  Taking& taking) -> Status {
@@ -81,13 +81,12 @@ Result<bool> Engine::drop_records(std::string_view prefix, std::string& from,
     }
     return {};
   };
-  HEXAD_TRY_ASSIGN(const bool last, drop_keys(prefix, from, marker, take_back));
+  HEXAD_TRY_ASSIGN(const bool last, drop_keys(keys, from, take_back));
   doom({{bodies.begin(), bodies.end()}, {}});
   return last;
 }
 
-Result<bool> Engine::drop_pages(std::string_view prefix, std::string& from,
-                                const std::string& marker) {
+Result<bool> Engine::drop_pages(const DoomedKeys& keys, std::string& from) {
   const TakeBack take_back = [this](std::string_view key, std::string_view value,
                                     Taking& taking) -> Status {
     HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
@@ -96,7 +95,7 @@ Result<bool> Engine::drop_pages(std::string_view prefix, std::string& from,
     take_back_blobs(extents, taking);
     return {};
   };
-  return drop_keys(prefix, from, marker, take_back);
+  return drop_keys(keys, from, take_back);
 }
 
 // Of a body the pages, of an omap the entries: no id is both.
@@ -107,28 +106,27 @@ Status Engine::drop_body(BodyId body) {
     return false;
   }));
   const std::string prefix = is_omap ? omap_prefix(body) : page_prefix(body);
-  const std::string marker = writer_key(body);
+  const DoomedKeys keys{prefix, *prefix_end(prefix), writer_key(body)};
   std::string from = prefix;
   for (bool last = false; !last;) {
-    HEXAD_TRY_ASSIGN(
-        last, is_omap ? drop_records(prefix, from, marker) : drop_pages(prefix, from, marker));
+    HEXAD_TRY_ASSIGN(last, is_omap ? drop_records(keys, from) : drop_pages(keys, from));
   }
   return {};
 }
 
 // One record's worth. Whether that was the last of them.
-Result<bool> Engine::drop_objects(CollectionId collection) {
-  const std::string prefix = object_prefix(collection);
-  if (drop_from_.compare(0, prefix.size(), prefix) != 0) drop_from_ = prefix;
-  return drop_records(prefix, drop_from_, doomed_key(collection));
+Result<bool> Engine::drop_objects(const NameRange& names) {
+  if (!names.has_key(drop_from_)) drop_from_ = names.first_key();
+  const DoomedKeys keys{object_prefix(names.space), names.end_key(),
+                        doomed_key(names.space, names.from)};
+  return drop_records(keys, drop_from_);
 }
 
 void Engine::doom(Doomed&& doomed) {
   if (doomed.empty()) return;
   const io::Lock lock(state_mutex_);
   doomed_.bodies.insert(doomed_.bodies.end(), doomed.bodies.begin(), doomed.bodies.end());
-  doomed_.collections.insert(doomed_.collections.end(), doomed.collections.begin(),
-                             doomed.collections.end());
+  doomed_.names.insert(doomed_.names.end(), doomed.names.begin(), doomed.names.end());
   background_wake_.notify_all();
 }
 
@@ -139,7 +137,7 @@ std::optional<io::Nanos> Engine::doomed_wait() {
 
 // Whether nothing is left of it.
 Result<bool> Engine::drop_first_of(const Doomed& doomed) {
-  if (doomed.bodies.empty()) return drop_objects(doomed.collections.front());
+  if (doomed.bodies.empty()) return drop_objects(doomed.names.front());
   HEXAD_TRY(drop_body(doomed.bodies.front()));
   return true;
 }
@@ -151,7 +149,7 @@ Result<bool> Engine::drop_doomed() {
   const std::uint64_t before = drops_.load(std::memory_order_acquire);
   const io::Lock one_at_a_time(doom_mutex_);
   const auto move_first = [](auto& from, auto& to) {
-    to.push_back(from.front());
+    to.push_back(std::move(from.front()));
     from.erase(from.begin());
   };
   Doomed one;
@@ -161,7 +159,7 @@ Result<bool> Engine::drop_doomed() {
     if (!doomed_.bodies.empty()) {
       move_first(doomed_.bodies, one.bodies);
     } else {
-      move_first(doomed_.collections, one.collections);
+      move_first(doomed_.names, one.names);
     }
   }
   const Result<bool> gone = drop_first_of(one);
@@ -171,13 +169,13 @@ Result<bool> Engine::drop_doomed() {
   };
   if (!gone.ok()) {
     put_back(doomed_.bodies, doomed_.bodies.end(), one.bodies);
-    put_back(doomed_.collections, doomed_.collections.end(), one.collections);
+    put_back(doomed_.names, doomed_.names.end(), one.names);
     doomed_pause_ = std::clamp(2 * doomed_pause_, kFirstPause, kLongestPause);
     doomed_retry_at_ = executor().clock().now() + doomed_pause_;
     return gone.error();
   }
   doomed_pause_ = 0;
-  if (!*gone) put_back(doomed_.collections, doomed_.collections.begin(), one.collections);
+  if (!*gone) put_back(doomed_.names, doomed_.names.begin(), one.names);
   drops_.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -190,22 +188,21 @@ Status Engine::doom_abandoned() {
     doomed.bodies.push_back(body);
     return true;
   };
-  const Visit take_collection = [&](std::string_view key, std::string_view) -> Result<bool> {
-    HEXAD_TRY_ASSIGN(const CollectionId collection, parse_doomed_key(key));
-    doomed.collections.push_back(collection);
+  const Visit take_names = [&](std::string_view key, std::string_view value) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(NameRange names, decode_doomed(key, value));
+    doomed.names.push_back(std::move(names));
     return true;
   };
   HEXAD_TRY(scan(kWriterKeys, take_body));
-  HEXAD_TRY(scan(kDoomedKeys, take_collection));
+  HEXAD_TRY(scan(kDoomedKeys, take_names));
   if (!doomed.bodies.empty()) {
     parts_.counters->add(CounterId::kWritersAbandoned, doomed.bodies.size());
     parts_.notes.push_back("recovery: the space of " + std::to_string(doomed.bodies.size()) +
                            " writers that never published, or of large objects and omaps that were "
                            "removed, is being taken back");
   }
-  if (!doomed.collections.empty()) {
-    parts_.notes.push_back("recovery: the objects of " + std::to_string(doomed.collections.size()) +
-                           " removed collections are being taken back");
+  if (!doomed.names.empty()) {
+    parts_.notes.push_back("recovery: the objects of removed collections are being taken back");
   }
   doom(std::move(doomed));
   return {};

@@ -104,8 +104,6 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   const RecordShape& shape = parts_.shape->record;
 
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  std::map<CollectionId, std::string> collections;
-  std::set<CollectionId> doomed;
   std::map<BodyId, std::string> bodies;  // omaps, too
   std::map<OmapId, std::string> strays;  // entries of omaps whose owner has not been met
   HEXAD_TRY_ASSIGN(MetaView::Cursor opened, state.view->cursor());
@@ -117,18 +115,21 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
     switch (key.empty() ? '\0' : key[0]) {
       case 'c': {
         const Result<CollectionRecord> record = decode_collection(cursor->value());
-        if (!record.ok())
+        if (!record.ok()) {
           check.find(subject, record.error().message);
-        else
-          collections[record->id] = key.substr(1);
+          break;
+        }
+        for (const NameRange& names : ranges_of(record->all_parts())) {
+          check.claim_names(names, {record->id, key.substr(1), false});
+        }
         break;
       }
       case 'd': {
-        const Result<CollectionId> collection = parse_doomed_key(key);
-        if (!collection.ok())
-          check.find(subject, collection.error().message);
+        const Result<NameRange> names = decode_doomed(key, cursor->value());
+        if (!names.ok())
+          check.find(subject, names.error().message);
         else
-          doomed.insert(*collection);
+          check.claim_names(*names, {0, "that was removed", true});
         break;
       }
       case 'l':
@@ -152,16 +153,16 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           break;
         }
         ++check.report.objects_checked;
-        const bool removed = doomed.count(parsed->collection) > 0;
-        if (!removed) check.count_object(parsed->collection, record->size);
-        const auto collection = collections.find(parsed->collection);
+        const FsckCheck::NameOwner* collection = check.owner_of(parsed->space, parsed->name);
+        const bool seen = collection != nullptr && !collection->removed;
+        if (collection == nullptr || seen) {
+          check.count_object(seen ? collection->collection : parsed->space, record->size);
+        }
         const std::string owner =
             "object " +
-            (collection == collections.end() ? "collection " + std::to_string(parsed->collection)
-                                             : printable(collection->second)) +
+            (seen ? printable(collection->name) : "collection " + std::to_string(parsed->space)) +
             "/" + printable(parsed->name);
-        if (collection == collections.end() && !removed)
-          check.find(owner, "its collection does not exist");
+        if (collection == nullptr) check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
         if (record->omap != 0) bodies[record->omap] = "omap of " + owner;
         for (const OmapId layer : record->layers) bodies[layer] = "omap layer of " + owner;

@@ -171,7 +171,7 @@ Result<bool> Engine::replace_layers(const LayeredObject& object, const std::vect
     HEXAD_TRY_ASSIGN(const auto collection, get(collection_key(object.collection)));
     if (!collection.has_value()) return changed_meanwhile();
     HEXAD_TRY_ASSIGN(const CollectionRecord found, decode_collection(*collection));
-    const std::string key = object_key(found.id, object.name);
+    const std::string key = found.key_of(object.name);
     HEXAD_TRY_ASSIGN(const auto value, get(key));
     if (!value.has_value()) return changed_meanwhile();
     HEXAD_TRY_ASSIGN(ObjectRecord now, decode_object(*value, parts_.shape->record));

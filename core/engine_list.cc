@@ -21,7 +21,7 @@ Result<ListPage> Engine::list(std::string_view collection, const ListOptions& op
   {
     HEXAD_TRY_ASSIGN(ReadState state, read_state());
     HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(*state.view, collection));
-    HEXAD_TRY_ASSIGN(page, list_page(*state.view, record.id, options, &moves));
+    HEXAD_TRY_ASSIGN(page, list_page(*state.view, record, options, &moves));
   }
   if (moves.deleted > kManyDeleted) want_checkpoint();
   return page;

@@ -26,7 +26,7 @@ Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view col
   HEXAD_TRY_ASSIGN(const auto found, parts_.metadata->get_latest(collection_key(collection)));
   if (!found.has_value()) return summary;
   HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*found));
-  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(object_key(record.id, name)));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(record.key_of(name)));
   if (!value.has_value()) return summary;
   HEXAD_TRY_ASSIGN(summary, decode_summary(*value));
   return summary;
@@ -69,6 +69,10 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
     HEXAD_TRY(readable);
   }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const Result<CollectionRecord> collection = find_collection(*state.view, op.collection);
+  if (!collection.ok() && collection.error().code == ErrorCode::kNotFound) return compared;
+  HEXAD_TRY(collection.status());
+  compared.space = collection->space_of(op.name);
   const auto found = find_cached(*state.view, op.collection, op.name);
   if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
   HEXAD_TRY(found.status());

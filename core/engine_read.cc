@@ -55,7 +55,7 @@ Result<CollectionRecord> Engine::find_collection(MetaView& view, std::string_vie
 Result<ObjectRecord> Engine::find_object(MetaView& view, std::string_view collection,
                                          std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(view, collection));
-  HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(record.id, name)));
+  HEXAD_TRY_ASSIGN(const auto value, view.get(record.key_of(name)));
   if (!value.has_value()) return no_object(collection, name);
   Result<ObjectRecord> object = decode_object(*value, parts_.shape->record);
   if (!object.ok()) {
@@ -100,14 +100,14 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
       cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
   if (found.record == nullptr) {
     bool newest = false;
-    if (!found.collection.has_value()) {
+    if (!found.space.has_value()) {
       HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection), &newest));
       if (!value.has_value()) return find_collection(view, collection).error();
       HEXAD_TRY_ASSIGN(const CollectionRecord decoded, decode_collection(*value));
-      found.collection = decoded.id;
-      if (newest) cache_->insert_collection(found.ticket, collection, decoded.id, view.lsn());
+      found.space = decoded.space_of(name);
+      if (newest) cache_->insert_collection(found.ticket, collection, decoded, view.lsn());
     }
-    HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.collection, name), &newest));
+    HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.space, name), &newest));
     auto record = std::make_shared<CachedRecord>();
     record->serial = cache_->new_serial();
     record->as_of = view.lsn();
@@ -126,7 +126,7 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
       }
     }
     if (newest) {
-      cache_->insert_object(found.ticket, *found.collection, name, record);
+      cache_->insert_object(found.ticket, *found.space, name, record);
     } else {
       record->drop();
     }

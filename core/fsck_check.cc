@@ -34,6 +34,36 @@ FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const 
   }
 }
 
+void FsckCheck::claim_names(const NameRange& names, const NameOwner& owner) {
+  const std::string subject = "collection " + printable(owner.name);
+  const auto reaches = [](const std::string& end, const std::string& name) {
+    return end.empty() || end > name;
+  };
+  const auto next = names_.lower_bound({names.space, names.from});
+  const bool into_next = next != names_.end() && next->first.first == names.space &&
+                         reaches(names.end, next->first.second);
+  bool from_before = false;
+  if (next != names_.begin()) {
+    const auto before = std::prev(next);
+    from_before = before->first.first == names.space && reaches(before->second.end, names.from);
+  }
+  if (into_next || from_before) {
+    const NameOwner& other = (into_next ? next : std::prev(next))->second.owner;
+    find(subject, "names from \"" + printable(names.from, 64) + "\" on belong to collection " +
+                      printable(other.name) + ", too");
+    return;
+  }
+  names_.emplace_hint(next, Beginning{names.space, names.from}, ClaimedNames{names.end, owner});
+}
+
+const FsckCheck::NameOwner* FsckCheck::owner_of(CollectionId space, std::string_view name) const {
+  const auto behind = names_.upper_bound({space, std::string(name)});
+  if (behind == names_.begin()) return nullptr;
+  const auto& [beginning, claimed] = *std::prev(behind);
+  const bool covered = beginning.first == space && (claimed.end.empty() || claimed.end > name);
+  return covered ? &claimed.owner : nullptr;
+}
+
 void FsckCheck::count_object(CollectionId collection, std::uint64_t size) {
   CollectionTotals& counted = totals_[collection].counted;
   ++counted.objects;

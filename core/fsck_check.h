@@ -1,7 +1,8 @@
 // What fsck has seen of one store, and what is wrong with it. The walk over the metadata is in
 // engine_fsck.cc; it tells about every list of extents, and asks for the rest at the end.
 //
-//   F1  every record decodes, and belongs to a collection that exists
+//   F1  every record decodes, and belongs to a collection that exists; no name of a space belongs
+//       to two collections, removed ones included (P2 of core/name_parts.h)
 //   F2  every blob lies in live units, and no unit belongs to two blobs
 //   F3  every live unit belongs to a blob or to a pack stripe
 //   F4  every page belongs to an object, or to a writer that has not published
@@ -20,6 +21,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -53,6 +55,15 @@ class FsckCheck {
   Status check_extents(const std::string& owner, const ExtentList& extents);
   // Stripes of the store's own, which no object has: F2 and F3, and no look at the cells.
   void claim(const std::string& owner, const alloc::Extent& where);
+  // F1: to whom the names of a space are, before the objects; then whose an object is. Null:
+  // nobody's.
+  struct NameOwner {
+    CollectionId collection = 0;
+    std::string name;      // of the collection
+    bool removed = false;  // then nobody sees the object
+  };
+  void claim_names(const NameRange& names, const NameOwner& owner);
+  const NameOwner* owner_of(CollectionId space, std::string_view name) const;
   // F8: objects and totals records, as they are met. After all of them find_wrong_totals(): each is
   // a finding.
   void count_object(CollectionId collection, std::uint64_t size);
@@ -119,6 +130,12 @@ class FsckCheck {
     std::uint64_t counted = 0;
     BlobId place;  // of a blob
   };
+  struct ClaimedNames {
+    std::string end;  // empty: to the last
+    NameOwner owner;
+  };
+  using Beginning = std::pair<CollectionId, std::string>;  // space, first name
+  std::map<Beginning, ClaimedNames> names_;
   std::map<CollectionId, Totals> totals_;
   std::map<OmapId, Owners> layers_;
   std::map<ShareId, Owners> shared_;

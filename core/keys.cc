@@ -48,9 +48,10 @@ std::string collection_key(std::string_view name) {
   return key;
 }
 
-std::string doomed_key(CollectionId collection) {
-  std::string key = tagged(kDoomedTag, 4);
-  append_be32(key, collection);
+std::string doomed_key(CollectionId space, std::string_view from) {
+  std::string key = tagged(kDoomedTag, 4 + from.size());
+  append_be32(key, space);
+  key.append(from);
   return key;
 }
 
@@ -66,14 +67,14 @@ std::string meta_key(std::string_view what) {
   return key;
 }
 
-std::string object_key(CollectionId collection, std::string_view name) {
+std::string object_key(CollectionId space, std::string_view name) {
   std::string key = tagged(kObjectTag, 4 + name.size());
-  append_be32(key, collection);
+  append_be32(key, space);
   key.append(name);
   return key;
 }
 
-std::string object_prefix(CollectionId collection) { return object_key(collection, {}); }
+std::string object_prefix(CollectionId space) { return object_key(space, {}); }
 
 std::string omap_key(OmapId omap, std::string_view key) {
   std::string full = tagged(kOmapTag, 8 + key.size());
@@ -152,9 +153,10 @@ Result<CollectionId> parse_totals_key(std::string_view key) {
   return read_be32(key, 1);
 }
 
-Result<CollectionId> parse_doomed_key(std::string_view key) {
-  if (!has_shape(key, kDoomedTag, 5)) return broken_key("removed collection", key);
-  return read_be32(key, 1);
+Result<DoomedKey> parse_doomed_key(std::string_view key) {
+  const bool whole = has_shape(key, kDoomedTag, 5);
+  if (!whole && !has_named_shape(key, kDoomedTag, 5)) return broken_key("removed objects", key);
+  return DoomedKey{read_be32(key, 1), key.substr(5)};
 }
 
 Result<PageKey> parse_page_key(std::string_view key) {

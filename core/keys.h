@@ -2,10 +2,10 @@
 // it is, so that one kind lies together and sorts the way it is listed.
 //
 //   'c' name                     collection record
-//   'd' be32 collection          a removed collection whose objects are still there
+//   'd' be32 space, from         removed: names from that one on whose objects are still there
 //   'l' be64 omap                how many objects have it as a layer of their omap
 //   'm' text                     pool-wide values (counters, next ids)
-//   'o' be32 collection, name    object record
+//   'o' be32 space, name         object record
 //   'p' be64 omap, key           an entry of an omap; the empty key: its header
 //   's' be64 share               how many owners a shared blob has
 //   't' be32 collection          totals of the collection
@@ -26,6 +26,8 @@
 
 namespace hexad::core {
 
+// Of a collection, and of a space, in which collections have their names (core/name_parts.h). Both
+// are drawn from one counter, and every collection has a space of its own number to begin with.
 using CollectionId = std::uint32_t;
 // Names the extent pages of one object body; never reused: {epoch low 32 bits, counter}.
 using BodyId = std::uint64_t;
@@ -56,11 +58,11 @@ inline constexpr std::string_view kNextCollection = "next_collection";
 inline constexpr std::string_view kCounterTotals = "counters";
 
 std::string collection_key(std::string_view name);
-std::string doomed_key(CollectionId collection);
+std::string doomed_key(CollectionId space, std::string_view from);
 std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
-std::string object_key(CollectionId collection, std::string_view name);
-std::string object_prefix(CollectionId collection);
+std::string object_key(CollectionId space, std::string_view name);
+std::string object_prefix(CollectionId space);
 std::string omap_key(OmapId omap, std::string_view key);
 std::string omap_prefix(OmapId omap);
 std::string share_key(ShareId share);
@@ -74,8 +76,12 @@ std::string zone_key(std::uint32_t zone);
 bool has_extents(std::string_view key);
 
 struct ObjectKey {
-  CollectionId collection = 0;
+  CollectionId space = 0;
   std::string_view name;  // into the key
+};
+struct DoomedKey {
+  CollectionId space = 0;
+  std::string_view from;  // into the key; empty: from the first name
 };
 struct OmapKey {
   OmapId omap = 0;
@@ -91,7 +97,7 @@ Result<OmapKey> parse_omap_key(std::string_view key);
 Result<OmapId> parse_layer_key(std::string_view key);
 Result<ShareId> parse_share_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
-Result<CollectionId> parse_doomed_key(std::string_view key);
+Result<DoomedKey> parse_doomed_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);
 Result<std::uint32_t> parse_zone_key(std::string_view key);

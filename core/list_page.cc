@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <string>
-
-#include "core/record.h"
+#include <utility>
+#include <vector>
 
 namespace hexad::core {
 namespace {
@@ -17,14 +17,6 @@ Status check_length(std::string_view what, const std::string& text) {
                ""};
 }
 
-// Behind everything that begins with `key`, the key of an object or a part of one: it begins with
-// a tag, so there is such a place.
-std::string end_of(std::string_view key) {
-  std::optional<std::string> end = prefix_end(key);
-  HEXAD_ASSERT(end.has_value());
-  return *std::move(end);
-}
-
 // What `name`, which begins with the prefix, is rolled up into.
 std::optional<std::string_view> common_prefix_of(std::string_view name,
                                                  const ListOptions& options) {
@@ -34,39 +26,104 @@ std::optional<std::string_view> common_prefix_of(std::string_view name,
   return name.substr(0, cut + options.delimiter.size());
 }
 
-// The names of one collection in the order asked for.
+// The names of one collection that begin with a prefix, in the order asked for.
 class Names {
  public:
-  Names(MetaView::Cursor& cursor, CollectionId collection, bool reverse)
-      : cursor_(cursor), base_(object_prefix(collection)), reverse_(reverse) {}
+  Names(MetaView& view, const CollectionRecord& collection, std::string_view prefix, bool reverse)
+      : view_(view),
+        ranges_(ranges_of(collection.all_parts(), prefix, prefix_end(prefix).value_or(""))),
+        reverse_(reverse) {}
 
-  // `prefix`: the cursor's range is the names that begin with it.
-  Status seek_to_first(std::string_view prefix) {
-    const std::string first = key_of(prefix);
-    return reverse_ ? cursor_.seek_before(end_of(first)) : cursor_.seek(first);
+  Status seek_to_first() {
+    HEXAD_TRY(open(reverse_ ? ranges_.size() - 1 : 0));
+    HEXAD_TRY(reverse_ ? cursor_->seek_before(end_) : cursor_->seek(first_));
+    return settle();
   }
+  // Behind the name, which need not have the prefix.
   Status seek_behind(std::string_view name) {
-    return reverse_ ? cursor_.seek_before(key_of(name)) : cursor_.seek(key_of(name) + '\0');
+    return reverse_ ? seek_before(name) : seek(std::string(name) + '\0');
   }
   // Behind all names that begin with `common`.
   Status seek_behind_all(std::string_view common) {
-    return reverse_ ? cursor_.seek_before(key_of(common)) : cursor_.seek(end_of(key_of(common)));
+    if (reverse_) return seek_before(common);
+    const std::optional<std::string> end = prefix_end(common);
+    if (end.has_value()) return seek(*end);
+    add_moves();
+    cursor_.reset();
+    return {};
   }
-  Status next() { return reverse_ ? cursor_.prev() : cursor_.next(); }
-  bool valid() const { return cursor_.valid(); }
-  std::string_view name() const { return std::string_view(cursor_.key()).substr(base_.size()); }
+  Status next() {
+    HEXAD_TRY(reverse_ ? cursor_->prev() : cursor_->next());
+    return settle();
+  }
+  bool valid() const { return cursor_.has_value() && cursor_->valid(); }
+  std::string_view name() const {
+    return std::string_view(cursor_->key()).substr(object_prefix(0).size());
+  }
+  const std::string& value() const { return cursor_->value(); }
+  // Of all cursors; ends the walk.
+  CursorMoves finish() {
+    add_moves();
+    cursor_.reset();
+    return moves_;
+  }
 
  private:
-  std::string key_of(std::string_view name) const { return base_ + std::string(name); }
+  // The first name at or behind this one.
+  Status seek(std::string_view name) {
+    std::size_t at = 0;
+    while (at + 1 < ranges_.size() && !ranges_[at].end.empty() && ranges_[at].end <= name) ++at;
+    HEXAD_TRY(open(at));
+    HEXAD_TRY(cursor_->seek(object_key(ranges_[at].space, name)));
+    return settle();
+  }
+  // The last name before this one.
+  Status seek_before(std::string_view name) {
+    std::size_t at = ranges_.size() - 1;
+    while (at > 0 && ranges_[at].from >= name) --at;
+    HEXAD_TRY(open(at));
+    HEXAD_TRY(cursor_->seek_before(object_key(ranges_[at].space, name)));
+    return settle();
+  }
+  Status open(std::size_t range) {
+    if (cursor_.has_value() && range == at_) return {};
+    add_moves();
+    at_ = range;
+    first_ = ranges_[at_].first_key();
+    end_ = ranges_[at_].end_key();
+    HEXAD_TRY_ASSIGN(MetaView::Cursor opened, view_.cursor({first_, end_}));
+    cursor_.emplace(std::move(opened));
+    return {};
+  }
+  // Where the range has no more names, on to the next one that has.
+  Status settle() {
+    while (!cursor_->valid() && at_ != (reverse_ ? 0 : ranges_.size() - 1)) {
+      HEXAD_TRY(open(reverse_ ? at_ - 1 : at_ + 1));
+      HEXAD_TRY(reverse_ ? cursor_->seek_before(end_) : cursor_->seek(first_));
+    }
+    return {};
+  }
+  // What the cursor that is about to go has done.
+  void add_moves() {
+    if (!cursor_.has_value()) return;
+    moves_.seeks += cursor_->moves().seeks;
+    moves_.steps += cursor_->moves().steps;
+    moves_.deleted += cursor_->moves().deleted;
+  }
 
-  MetaView::Cursor& cursor_;
-  const std::string base_;
+  MetaView& view_;
+  const std::vector<NameRange> ranges_;
   const bool reverse_;
+  std::optional<MetaView::Cursor> cursor_;
+  std::size_t at_ = 0;  // the range of the cursor
+  std::string first_;   // its keys
+  std::string end_;
+  CursorMoves moves_;  // of the cursors before
 };
 
 Status seek_to_start(Names& names, const ListOptions& options) {
   const std::string_view after = options.start_after;
-  if (after.empty()) return names.seek_to_first(options.prefix);
+  if (after.empty()) return names.seek_to_first();
   if (after.starts_with(options.prefix) && common_prefix_of(after, options) == after) {
     return names.seek_behind_all(after);
   }
@@ -81,14 +138,12 @@ Status check_list_options(const ListOptions& options) {
   return check_length("a delimiter", options.delimiter);
 }
 
-Result<ListPage> list_page(MetaView& view, CollectionId collection, const ListOptions& options,
-                           CursorMoves* moves) {
+Result<ListPage> list_page(MetaView& view, const CollectionRecord& collection,
+                           const ListOptions& options, CursorMoves* moves) {
   ListPage page;
   const std::uint64_t limit = std::min(options.limit, kMaxListPage);
   if (limit == 0) return page;
-  const std::string first = object_key(collection, options.prefix);
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor({first, end_of(first)}));
-  Names names(cursor, collection, options.reverse);
+  Names names(view, collection, options.prefix, options.reverse);
   HEXAD_TRY(seek_to_start(names, options));
   while (names.valid()) {
     if (page.entries.size() == limit) {
@@ -101,7 +156,7 @@ Result<ListPage> list_page(MetaView& view, CollectionId collection, const ListOp
       entry.common_prefix = true;
       HEXAD_TRY(names.seek_behind_all(entry.name));
     } else {
-      HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(cursor.value()));
+      HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(names.value()));
       entry.name = names.name();
       entry.size = summary.size;
       entry.version = summary.version;
@@ -109,7 +164,7 @@ Result<ListPage> list_page(MetaView& view, CollectionId collection, const ListOp
     }
     page.entries.push_back(std::move(entry));
   }
-  if (moves != nullptr) *moves = cursor.moves();
+  if (moves != nullptr) *moves = names.finish();
   return page;
 }
 

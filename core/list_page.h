@@ -3,6 +3,9 @@
 // Names that are rolled up are skipped by seeking behind them: one seek per common prefix, whatever
 // lies below it. In either order that is one comparison of keys: everything below a common prefix
 // begins with it, and nothing else lies in between.
+//
+// The names of a collection that was split or merged lie in several ranges of keys, in the order of
+// the names: each range that the page reaches has a cursor of its own.
 #pragma once
 
 #include <string_view>
@@ -10,6 +13,7 @@
 #include "base/error.h"
 #include "core/keys.h"
 #include "core/metadata.h"
+#include "core/record.h"
 #include "core/types.h"
 
 namespace hexad::core {
@@ -20,7 +24,7 @@ Status check_list_options(const ListOptions& options);
 // `moves`, when given, gets what it took. Cost: that of the cursor (core/metadata.h), which stays
 // inside the names that begin with the prefix. Errors: kCorruption (a record that cannot be read),
 // kIo.
-Result<ListPage> list_page(MetaView& view, CollectionId collection, const ListOptions& options,
-                           CursorMoves* moves = nullptr);
+Result<ListPage> list_page(MetaView& view, const CollectionRecord& collection,
+                           const ListOptions& options, CursorMoves* moves = nullptr);
 
 }  // namespace hexad::core

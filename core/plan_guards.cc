@@ -57,6 +57,17 @@ std::string omap_problem(const TransactionOp& op, const ComparedBytes& compared,
          " from what was expected";
 }
 
+// Of an object that is there.
+CollectionId space_of(const TransactionOp& op, const PlanState& state) {
+  return state.collections().find(op.collection)->second.current->space_of(op.name);
+}
+
+// Whether what the guard is about now is what was compared.
+bool was_compared(const TransactionOp& op, const ComparedBytes& compared,
+                  const ObjectRecord& record, const PlanState& state) {
+  return compared.version == record.version && compared.space == space_of(op, state);
+}
+
 bool is_about_omap(const TransactionOp& op) {
   return op.kind == OpKind::kExpectOmap || op.kind == OpKind::kExpectOmapAbsent;
 }
@@ -108,12 +119,15 @@ Status check_guards(const Transaction& transaction, const PreparedOps& prepared,
       const bool fits = is_about_omap(op)
                             ? entry != nullptr && entry->record.size == op.payload.size()
                             : found->record.size >= op.offset + op.payload.size();
-      if (compares && fits && prepared[i].compared.version != found->record.version) {
+      if (compares && fits && !was_compared(op, prepared[i].compared, found->record, state)) {
         plan.redo.push_back(Redo{i, 0, false});
         continue;
       }
       problem = is_about_omap(op) ? omap_problem(op, prepared[i].compared, entry)
                                   : problem_of(op, prepared[i].compared, found->record);
+    }
+    if (problem.empty() && op.space != 0 && op.space != space_of(op, state)) {
+      problem = " is another object by now";
     }
     if (!problem.empty()) {
       return Error{ErrorCode::kConflict, object_text(op) + problem,

@@ -151,9 +151,13 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
 
 }  // namespace
 
-std::optional<std::string> collection_before(const PlanState& state, CollectionId id) {
+std::optional<std::string> collection_before(const PlanState& state, std::string_view key) {
+  const Result<ObjectKey> object = parse_object_key(key);
+  if (!object.ok()) return std::nullopt;
   for (const auto& [name, collection] : state.collections()) {
-    if (collection.original.has_value() && collection.original->id == id) return name;
+    if (collection.original.has_value() && collection.original->key_of(object->name) == key) {
+      return name;
+    }
   }
   return std::nullopt;
 }
@@ -161,7 +165,7 @@ std::optional<std::string> collection_before(const PlanState& state, CollectionI
 void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
   for (const auto& [key, slot] : state.objects()) {
     if (slot.original.get() != &content) continue;
-    const std::optional<std::string> collection = collection_before(state, slot.collection);
+    const std::optional<std::string> collection = collection_before(state, key);
     if (collection.has_value()) plan.crowded.push_back({*collection, slot.name, index});
   }
 }

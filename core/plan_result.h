@@ -18,8 +18,9 @@ inline constexpr std::uint64_t kDoomedSize = 64 * kPageSpan;  // bytes
 // Of all objects that a transaction removes; those that are left over are doomed, too.
 inline constexpr std::uint64_t kMaxReleasedPages = 1024;
 
-// The name that an object of the collection `id` had before the transaction, if it had one.
-std::optional<std::string> collection_before(const PlanState& state, CollectionId id);
+// The name of the collection that the object under the key was in before the transaction; nothing:
+// none that was there then, or the key is no object's.
+std::optional<std::string> collection_before(const PlanState& state, std::string_view key);
 
 // In the plan: this page of the object, if that was there before the transaction, is to be written
 // anew.

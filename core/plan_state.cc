@@ -1,5 +1,6 @@
 #include "core/plan_state.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/keys.h"
@@ -29,13 +30,13 @@ Result<CollectionSlot*> PlanState::collection(std::string_view name) {
   return &collections_.emplace(name, slot).first->second;
 }
 
-Result<CollectionId> PlanState::existing_collection(std::string_view name) {
-  HEXAD_TRY_ASSIGN(const CollectionSlot* slot, collection(name));
+Result<CollectionSlot*> PlanState::existing_collection(std::string_view name) {
+  HEXAD_TRY_ASSIGN(CollectionSlot * slot, collection(name));
   if (!slot->current.has_value()) {
     return Error{ErrorCode::kNotFound, "collection " + printable(name) + " does not exist",
                  "Create it first (hexad bucket create)."};
   }
-  return slot->current->id;
+  return slot;
 }
 
 Status PlanState::load(Slot& slot, std::string_view value) const {
@@ -61,12 +62,12 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
 }
 
 Result<Slot*> PlanState::object(std::string_view collection_name, std::string_view name) {
-  HEXAD_TRY_ASSIGN(const CollectionId id, existing_collection(collection_name));
-  std::string key = object_key(id, name);
+  HEXAD_TRY_ASSIGN(const CollectionSlot* collection, existing_collection(collection_name));
+  const std::string key = collection->current->key_of(name);
   const auto [it, fresh] = objects_.try_emplace(key);
   Slot& slot = it->second;
   if (fresh) {
-    slot.collection = id;
+    slot.collection = collection->current->id;
     slot.name = name;
     HEXAD_TRY_ASSIGN(const auto value, source_.get(key));
     if (value.has_value()) HEXAD_TRY(load(slot, *value));
@@ -89,7 +90,8 @@ Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
 
 Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
                                                     const std::string& first,
-                                                    const std::string& end, std::uint64_t limit) {
+                                                    const std::string& end, CollectionId collection,
+                                                    std::uint64_t limit) {
   std::vector<Slot*> found;
   if (end <= first) return found;
   std::uint64_t looked_at = 0;
@@ -99,7 +101,7 @@ Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
     if (!fresh) return true;
     Slot& slot = it->second;
     if (const Result<ObjectKey> object = parse_object_key(key); object.ok()) {
-      slot.collection = object->collection;
+      slot.collection = collection;
       slot.name = object->name;
     } else {
       HEXAD_TRY_ASSIGN(const OmapKey entry, parse_omap_key(key));
@@ -117,11 +119,104 @@ Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
   return found;
 }
 
-Result<std::vector<Slot*>> PlanState::range(CollectionId collection, std::string_view from,
-                                            std::string_view to, std::uint64_t limit) {
-  const std::string prefix = object_prefix(collection);
-  return slots_between(prefix, object_key(collection, from),
-                       to.empty() ? *prefix_end(prefix) : object_key(collection, to), limit);
+Result<std::vector<Slot*>> PlanState::range(const CollectionRecord& collection,
+                                            std::string_view from, std::string_view to,
+                                            std::uint64_t limit) {
+  std::vector<Slot*> found;
+  for (const NameRange& range : ranges_of(collection.all_parts(), from, to)) {
+    if (found.size() >= limit) break;
+    HEXAD_TRY_ASSIGN(const std::vector<Slot*> slots,
+                     slots_between(object_prefix(range.space), range.first_key(), range.end_key(),
+                                   collection.id, limit - found.size()));
+    found.insert(found.end(), slots.begin(), slots.end());
+  }
+  return found;
+}
+
+Result<std::optional<std::string>> PlanState::first_name(const NameRange& range) {
+  const std::string first = range.first_key();
+  const std::string end = range.end_key();
+  std::optional<std::string> name;
+  for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
+    if (it->second.current == nullptr) continue;
+    name = it->second.name;
+    break;
+  }
+  const PlanSource::Visit look = [&](std::string_view key, std::string_view) -> Result<bool> {
+    if (key >= end) return false;
+    if (objects_.find(key) != objects_.end()) return true;
+    HEXAD_TRY_ASSIGN(const ObjectKey object, parse_object_key(key));
+    if (!name.has_value() || object.name < *name) name = object.name;
+    return false;
+  };
+  HEXAD_TRY(source_.scan_from(object_prefix(range.space), first, look));
+  return name;
+}
+
+Result<PlanState::Totals*> PlanState::totals(CollectionId id) {
+  const auto known = totals_.find(id);
+  if (known != totals_.end()) return &known->second;
+  CollectionTotals totals;
+  HEXAD_TRY_ASSIGN(const auto value, source_.get(totals_key(id)));
+  if (value.has_value()) {
+    HEXAD_TRY_ASSIGN(totals, decode_totals(*value));
+  }
+  return &totals_.emplace(id, Totals{totals, totals}).first->second;
+}
+
+Status PlanState::move_totals(const CollectionTotals& moved, CollectionId from, CollectionId to) {
+  HEXAD_TRY_ASSIGN(Totals * source, totals(from));
+  HEXAD_TRY_ASSIGN(Totals * target, totals(to));
+  CollectionTotals& less = source->moved;
+  CollectionTotals& more = target->moved;
+  if (moved.objects > less.objects || moved.bytes > less.bytes) {
+    return Error{ErrorCode::kCorruption,
+                 "collection number " + std::to_string(from) + ": " + std::to_string(less.objects) +
+                     " objects and " + std::to_string(less.bytes) +
+                     " bytes are counted, and there are more",
+                 "Run hexad fsck --repair."};
+  }
+  if (moved.bytes > kMaxCollectionBytes - more.bytes) {
+    return Error{ErrorCode::kTooBig,
+                 "objects of " + std::to_string(moved.bytes) + " bytes come to others of " +
+                     std::to_string(more.bytes) + ", the limit of a collection is " +
+                     std::to_string(kMaxCollectionBytes),
+                 "Sizes count with their holes. Use several collections."};
+  }
+  less.objects -= moved.objects;
+  less.bytes -= moved.bytes;
+  more.objects += moved.objects;
+  more.bytes += moved.bytes;
+  return {};
+}
+
+// What the metadata has is counted, whatever ops have done to it: their differences go to whoever
+// has the object in the end (core/plan_totals.h).
+Status PlanState::move_names(const NameRange& range, CollectionId from, CollectionId to) {
+  const std::string first = range.first_key();
+  const std::string end = range.end_key();
+  CollectionTotals moved;
+  const PlanSource::Visit count = [&](std::string_view key,
+                                      std::string_view value) -> Result<bool> {
+    if (key >= end) return false;
+    HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(value));
+    ++moved.objects;
+    moved.bytes = std::min(moved.bytes + object.size, 2 * kMaxCollectionBytes);
+    return true;
+  };
+  HEXAD_TRY(source_.scan_from(object_prefix(range.space), first, count));
+  for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
+    it->second.collection = to;
+  }
+  return move_totals(moved, from, to);
+}
+
+Status PlanState::move_all(CollectionId from, CollectionId to) {
+  for (auto& [key, slot] : objects_) {
+    if (slot.omap == 0 && slot.collection == from) slot.collection = to;
+  }
+  HEXAD_TRY_ASSIGN(const Totals* all, totals(from));
+  return move_totals(CollectionTotals(all->moved), from, to);
 }
 
 Result<const Slot*> PlanState::find_below(const ObjectRecord& object, std::string_view key) {
@@ -166,7 +261,7 @@ Result<PlanState::KeysInRange> PlanState::omap_range(const ObjectRecord& object,
     const std::string begin = first.empty() ? prefix + '\0' : omap_key(layer, first);
     HEXAD_TRY_ASSIGN(
         const std::vector<Slot*> slots,
-        slots_between(prefix, begin, end.empty() ? *prefix_end(prefix) : omap_key(layer, end),
+        slots_between(prefix, begin, end.empty() ? *prefix_end(prefix) : omap_key(layer, end), 0,
                       limit));
     for (const Slot* slot : slots) shown.emplace(slot->name, slot->current != nullptr);
     if (slots.size() >= limit) range.too_many = true;

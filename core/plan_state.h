@@ -37,7 +37,7 @@ struct Content {
 
 // An object, or an entry of an omap.
 struct Slot {
-  CollectionId collection = 0;        // of an object
+  CollectionId collection = 0;        // of an object: whose it is after the ops so far
   OmapId omap = 0;                    // of an entry: which one's
   std::string name;                   // or key
   std::shared_ptr<Content> original;  // null: absent
@@ -65,7 +65,7 @@ class PlanState {
 
   // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
   Result<CollectionSlot*> collection(std::string_view name);
-  Result<CollectionId> existing_collection(std::string_view name);  // kNotFound
+  Result<CollectionSlot*> existing_collection(std::string_view name);  // kNotFound
   Result<Slot*> object(std::string_view collection_name, std::string_view name);
   Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
   // The content to change, made when the object is missing.
@@ -74,8 +74,22 @@ class PlanState {
   // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
   // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
   // when ops have touched some.
-  Result<std::vector<Slot*>> range(CollectionId collection, std::string_view from,
+  Result<std::vector<Slot*>> range(const CollectionRecord& collection, std::string_view from,
                                    std::string_view to, std::uint64_t limit);
+  // The first name in the range that an object has after the ops so far; nothing: none has.
+  Result<std::optional<std::string>> first_name(const NameRange& range);
+  // The objects of the range go from one collection to the other, by their count: the caller
+  // changes the records. Cost: with the objects that the metadata has in the range. Errors also:
+  // kTooBig (kMaxCollectionBytes).
+  Status move_names(const NameRange& range, CollectionId from, CollectionId to);
+  // The same for all objects of a collection, at the cost of those that ops have touched.
+  Status move_all(CollectionId from, CollectionId to);
+  // The totals of a collection that the metadata has, and what moves so far have made of them.
+  struct Totals {
+    CollectionTotals before;
+    CollectionTotals moved;
+  };
+  Result<Totals*> totals(CollectionId id);
   // The entry of an omap or a layer; `key` empty: its header.
   Result<Slot*> omap_entry(OmapId omap, std::string_view key);
   // What an object shows under the key; null: nothing. For looking only: it may be a layer's.
@@ -104,12 +118,16 @@ class PlanState {
   // Entries of omaps among them. By key: the order of the post-images.
   std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
   BlobOwners& owners() { return owners_; }
+  // Those that have been looked at: of collections that have given or got objects by a move.
+  const std::map<CollectionId, Totals>& known_totals() const { return totals_; }
 
  private:
   ExtentList resolved(ExtentList extents) const;
   // Those that are there, and entries that are hidden.
   Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
-                                           const std::string& end, std::uint64_t limit);
+                                           const std::string& end, CollectionId collection,
+                                           std::uint64_t limit);
+  Status move_totals(const CollectionTotals& moved, CollectionId from, CollectionId to);
   Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
   // Fills a fresh slot with what the metadata has under its key.
   Status load(Slot& slot, std::string_view value) const;
@@ -118,6 +136,7 @@ class PlanState {
   PlanSource& source_;
   std::map<std::string, CollectionSlot, std::less<>> collections_;
   std::map<std::string, Slot, std::less<>> objects_;
+  std::map<CollectionId, Totals> totals_;
   BlobOwners owners_;
 };
 

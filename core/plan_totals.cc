@@ -47,7 +47,7 @@ Status check_quota(const Named& collection, std::string_view what, std::uint64_t
 
 }  // namespace
 
-Status plan_totals(PlanState& state, PlanSource& source, Plan& plan) {
+Status plan_totals(PlanState& state, Plan& plan) {
   std::map<CollectionId, Change> changes;
   for (const auto& [key, slot] : state.objects()) {
     if (slot.omap != 0) continue;  // is no object
@@ -59,25 +59,24 @@ Status plan_totals(PlanState& state, PlanSource& source, Plan& plan) {
     if (was) add(change.gone, slot.original_size);
     if (is) add(change.come, size);
   }
-  for (const CollectionId id : plan.doomed.collections) {
+  for (const auto& [id, totals] : state.known_totals()) changes[id];
+  for (const CollectionId id : plan.removed_whole) {
     changes.erase(id);
     plan.totals.push_back({totals_key(id), std::nullopt});
   }
   for (const auto& [id, change] : changes) {
-    CollectionTotals before;
-    HEXAD_TRY_ASSIGN(const auto value, source.get(totals_key(id)));
-    if (value.has_value()) {
-      HEXAD_TRY_ASSIGN(before, decode_totals(*value));
-    }
+    HEXAD_TRY_ASSIGN(const PlanState::Totals* totals, state.totals(id));
+    const CollectionTotals& before = totals->before;
+    const CollectionTotals& moved = totals->moved;
     const Named collection = name_of(state, id);
-    if (change.gone.objects > before.objects || change.gone.bytes > before.bytes) {
+    if (change.gone.objects > moved.objects || change.gone.bytes > moved.bytes) {
       return Error{ErrorCode::kCorruption,
-                   collection.text + ": " + std::to_string(before.objects) + " objects and " +
-                       std::to_string(before.bytes) + " bytes are counted, and there are more",
+                   collection.text + ": " + std::to_string(moved.objects) + " objects and " +
+                       std::to_string(moved.bytes) + " bytes are counted, and there are more",
                    "Run hexad fsck --repair."};
     }
-    const CollectionTotals after{before.objects - change.gone.objects + change.come.objects,
-                                 before.bytes - change.gone.bytes + change.come.bytes};
+    const CollectionTotals after{moved.objects - change.gone.objects + change.come.objects,
+                                 moved.bytes - change.gone.bytes + change.come.bytes};
     if (after.bytes > kMaxCollectionBytes) {
       return Error{ErrorCode::kTooBig,
                    collection.text + ": objects of " + std::to_string(after.bytes) +

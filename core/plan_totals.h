@@ -8,9 +8,9 @@
 namespace hexad::core {
 
 // From the state after the last op: the totals of each collection whose objects have become more,
-// fewer, larger or smaller go to `plan.totals`. Errors: kNoSpace (a quota; names it), kTooBig
-// (kMaxCollectionBytes), kCorruption (the totals are less than what is taken away), those of
-// reading the metadata.
-Status plan_totals(PlanState& state, PlanSource& source, Plan& plan);
+// fewer, larger or smaller, or have come from another one, go to `plan.totals`. Errors: kNoSpace (a
+// quota; names it), kTooBig (kMaxCollectionBytes), kCorruption (the totals are less than what is
+// taken away), those of reading the metadata.
+Status plan_totals(PlanState& state, Plan& plan);
 
 }  // namespace hexad::core

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
+#include <optional>
 
 #include "base/units.h"
 #include "core/keys.h"
+#include "core/name_parts.h"
 #include "core/object_extents.h"
 #include "core/plan_guards.h"
 #include "core/plan_result.h"
@@ -42,7 +44,7 @@ class Planner {
       Encoder(value).le32(next_collection_);
       plan_.record.images.push_back({meta_key(kNextCollection), std::move(value)});
     }
-    HEXAD_TRY(plan_totals(state_, source_, plan_));
+    HEXAD_TRY(plan_totals(state_, plan_));
     HEXAD_TRY(finish_plan(state_, source_, prepared_, context_, adopted_, plan_));
     return std::move(plan_);
   }
@@ -59,6 +61,10 @@ class Planner {
       case OpKind::kSetPolicy:
       case OpKind::kSetQuota:
         return set_collection(op);
+      case OpKind::kSplitCollection:
+        return split_collection(op);
+      case OpKind::kMergeCollection:
+        return merge_collection(op);
       case OpKind::kTouch:
         return writable_only(op);
       case OpKind::kCreate:
@@ -138,43 +144,134 @@ class Planner {
   }
 
   Status remove_collection(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(const CollectionId id, state_.existing_collection(op.collection));
-    std::string survivor;
-    for (auto& [key, slot] : state_.objects()) {
-      if (slot.collection != id || slot.current == nullptr) continue;
-      if (op.contents == Contents::kRemoved) {
-        slot.current.reset();
-      } else {
-        survivor = slot.name;
+    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.existing_collection(op.collection));
+    const CollectionId id = slot->current->id;
+    if (op.contents == Contents::kRemoved) {
+      for (auto& [key, object] : state_.objects()) {
+        if (object.collection == id) object.current.reset();
       }
     }
-    if (survivor.empty()) {
-      HEXAD_TRY(source_.scan(object_prefix(id),
-                             [&](std::string_view key, std::string_view) -> Result<bool> {
-                               if (state_.objects().count(std::string(key)) > 0) return true;
-                               HEXAD_TRY_ASSIGN(const ObjectKey parsed, parse_object_key(key));
-                               survivor = parsed.name;
-                               return false;
-                             }));
+    bool any_left = false;
+    for (NameRange& range : ranges_of(slot->current->all_parts())) {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> survivor, state_.first_name(range));
+      if (!survivor.has_value()) continue;
+      if (op.contents == Contents::kMustBeEmpty) {
+        return Error{ErrorCode::kNotEmpty,
+                     "collection " + printable(op.collection) + " still holds object " +
+                         printable(*survivor),
+                     "Remove its objects first, or with it (Contents::kRemoved; hexad bucket rm "
+                     "--recursive)."};
+      }
+      any_left = true;
+      plan_.record.images.push_back(
+          {doomed_key(range.space, range.from), encode_doomed(range.end)});
+      plan_.doomed.names.push_back(std::move(range));
     }
-    if (!survivor.empty() && op.contents == Contents::kRemoved) {
-      plan_.record.images.push_back({doomed_key(id), std::string()});
-      plan_.doomed.collections.push_back(id);
-    } else if (!survivor.empty()) {
-      return Error{
-          ErrorCode::kNotEmpty,
-          "collection " + printable(op.collection) + " still holds object " + printable(survivor),
-          "Remove its objects first, or with it (Contents::kRemoved; hexad bucket rm "
-          "--recursive)."};
-    }
-    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
+    if (any_left) plan_.removed_whole.push_back(id);
     slot->current.reset();
     return {};
   }
 
+  // The range of names changes hands with all objects in it; what comes back for it is empty (P2).
+  Status split_collection(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(CollectionSlot * from, state_.existing_collection(op.collection));
+    HEXAD_TRY_ASSIGN(CollectionSlot * to, state_.existing_collection(op.other_collection));
+    const std::string end = prefix_end(op.name).value_or("");
+    const NameParts from_parts = from->current->all_parts();
+    const NameParts to_parts = to->current->all_parts();
+    for (const NameRange& range : ranges_of(to_parts, op.name, end)) {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> taken, state_.first_name(range));
+      if (!taken.has_value()) continue;
+      return Error{ErrorCode::kNotEmpty,
+                   "collection " + printable(op.other_collection) + " holds object " +
+                       printable(*taken) + ", which begins with the prefix " + quoted_prefix(op),
+                   "Split into a collection that has no object with the prefix."};
+    }
+    bool any = false;
+    for (const NameRange& range : ranges_of(from_parts, op.name, end)) {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> first, state_.first_name(range));
+      if (!first.has_value()) continue;
+      any = true;
+      HEXAD_TRY(state_.move_names(range, from->current->id, to->current->id));
+    }
+    if (!any) return {};
+    NameParts left = with_range_of(from_parts, to_parts, op.name, end);
+    NameParts grown = with_range_of(to_parts, from_parts, op.name, end);
+    HEXAD_TRY(check_parts(op.collection, left.size()));
+    HEXAD_TRY(check_parts(op.other_collection, grown.size()));
+    from->current->set_parts(std::move(left));
+    to->current->set_parts(std::move(grown));
+    return {};
+  }
+
+  static std::string quoted_prefix(const TransactionOp& op) {
+    return "\"" + printable(op.name, 64) + "\"";
+  }
+
+  static Status check_parts(const std::string& collection, std::size_t parts) {
+    if (parts <= kMaxNameParts) return {};
+    return Error{ErrorCode::kTooBig,
+                 "collection " + printable(collection) + ": its names would be in more than " +
+                     std::to_string(kMaxNameParts) +
+                     " ranges that come from different collections in turn",
+                 "Rename the objects into it instead, in several transactions."};
+  }
+
+  Status merge_collection(const TransactionOp& op) {
+    HEXAD_TRY_ASSIGN(CollectionSlot * from, state_.existing_collection(op.collection));
+    HEXAD_TRY_ASSIGN(CollectionSlot * into, state_.existing_collection(op.other_collection));
+    std::vector<NameRange> merged;
+    for (const NameRange& mine : ranges_of(into->current->all_parts())) {
+      for (const NameRange& theirs : ranges_of(from->current->all_parts(), mine.from, mine.end)) {
+        const NameRange same{mine.space, theirs.from, theirs.end};
+        HEXAD_TRY(merge_range(op, theirs, same, merged));
+      }
+    }
+    NameParts parts = joined(merged);
+    HEXAD_TRY(check_parts(op.other_collection, parts.size()));
+    HEXAD_TRY(state_.move_all(from->current->id, into->current->id));
+    into->current->set_parts(std::move(parts));
+    from->current.reset();
+    return {};
+  }
+
+  // The same names in two spaces: what has objects in turn takes turns.
+  Status merge_range(const TransactionOp& op, const NameRange& theirs, const NameRange& mine,
+                     std::vector<NameRange>& merged) {
+    HEXAD_TRY_ASSIGN(std::optional<std::string> their_next, state_.first_name(theirs));
+    HEXAD_TRY_ASSIGN(std::optional<std::string> my_next, state_.first_name(mine));
+    if (!their_next.has_value() && !my_next.has_value() && !merged.empty()) {
+      // Nobody's: to whom the names before it are, so that the two are one part.
+      const bool with_theirs = merged.back().space == theirs.space;
+      merged.push_back(with_theirs ? theirs : mine);
+      return {};
+    }
+    std::string at = mine.from;
+    while (their_next.has_value() && my_next.has_value()) {
+      if (*their_next == *my_next) {
+        return Error{ErrorCode::kAlreadyExists,
+                     "object " + printable(op.other_collection) + "/" + printable(*my_next) +
+                         " exists already, and so it does in collection " +
+                         printable(op.collection),
+                     "Remove or rename one of the two first."};
+      }
+      const bool theirs_first = *their_next < *my_next;
+      const NameRange& turn = theirs_first ? theirs : mine;
+      const std::string& stop = theirs_first ? *my_next : *their_next;
+      merged.push_back({turn.space, at, stop});
+      at = stop;
+      HEXAD_TRY_ASSIGN(std::optional<std::string> next,
+                       state_.first_name({turn.space, at, turn.end}));
+      (theirs_first ? their_next : my_next) = std::move(next);
+      // Twice as many ranges as the two had, and one per turn.
+      if (merged.size() > 4 * kMaxNameParts) return check_parts(op.other_collection, merged.size());
+    }
+    merged.push_back({their_next.has_value() ? theirs.space : mine.space, at, mine.end});
+    return {};
+  }
+
   Status set_collection(const TransactionOp& op) {
-    HEXAD_TRY(state_.existing_collection(op.collection).status());
-    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.collection(op.collection));
+    HEXAD_TRY_ASSIGN(CollectionSlot * slot, state_.existing_collection(op.collection));
     if (op.kind == OpKind::kSetPolicy) {
       slot->current->compression = op.policy;
     } else {
@@ -274,12 +371,13 @@ class Planner {
   }
 
   Status remove_range(const TransactionOp& op) {
-    HEXAD_TRY_ASSIGN(const CollectionId id, state_.existing_collection(op.collection));
+    HEXAD_TRY_ASSIGN(const CollectionSlot* slot, state_.existing_collection(op.collection));
     const std::uint64_t room = kMaxRangeRemovals - range_removals_;
-    HEXAD_TRY_ASSIGN(const std::vector<Slot*> slots, state_.range(id, op.name, op.other, room + 1));
+    HEXAD_TRY_ASSIGN(const std::vector<Slot*> slots,
+                     state_.range(*slot->current, op.name, op.other, room + 1));
     HEXAD_TRY(
         note_removals("collection " + printable(op.collection), "objects", slots.size(), room));
-    for (Slot* slot : slots) slot->current.reset();
+    for (Slot* object : slots) object->current.reset();
     return {};
   }
 
@@ -445,7 +543,7 @@ class Planner {
     for (const auto& [key, slot] : state_.objects()) {
       const std::vector<OmapId>& layers = slot.original_layers;
       if (layers.size() < 2 || layers.back() != record.layers.back()) continue;
-      const auto collection = collection_before(state_, slot.collection);
+      const auto collection = collection_before(state_, key);
       if (collection.has_value()) plan_.layered.push_back({*collection, slot.name});
     }
     if (!plan_.layered.empty()) return {};

@@ -74,10 +74,10 @@ struct BlobOwner {
 
 // What no name leads to any more, and the background takes back when the transaction is durable.
 struct Doomed {
-  std::vector<BodyId> bodies;             // their pages
-  std::vector<CollectionId> collections;  // their objects
+  std::vector<BodyId> bodies;    // their pages
+  std::vector<NameRange> names;  // the objects of removed collections
 
-  bool empty() const { return bodies.empty() && collections.empty(); }
+  bool empty() const { return bodies.empty() && names.empty(); }
 };
 
 struct Plan {
@@ -95,6 +95,8 @@ struct Plan {
   std::set<BlobId> referenced;
   std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
   Doomed doomed;
+  // Removed with objects that nobody has looked at, which their totals count.
+  std::vector<CollectionId> removed_whole;
 };
 
 // `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (young

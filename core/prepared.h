@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "core/blob_prepare.h"
+#include "core/keys.h"
 #include "core/record.h"
 #include "core/transaction.h"
 
@@ -27,6 +28,9 @@ struct ComparedBytes {
   bool equal = false;
   // Where first, from the start of the object or value; when not equal.
   std::uint64_t differs_at = 0;
+  // Where its name was. A split or merge may give the name to another object, and one transaction
+  // may have made both: only together do space and version say what was compared.
+  CollectionId space = 0;
 };
 
 struct PreparedOp {

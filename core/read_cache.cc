@@ -20,6 +20,8 @@ constexpr std::uint64_t kMaxShards = 64;
 constexpr std::uint64_t kMinShardBytes = 1_MiB;
 // Names of collections kept per shard; with more, all are learned again.
 constexpr std::size_t kMaxCollections = 64;
+// Of a collection that is kept: every shard has them.
+constexpr std::size_t kMaxPartsKept = 8;
 // Blocks of a record that is replaced are dropped up to so many; others age.
 constexpr std::uint64_t kBlocksDropped = 64;
 constexpr std::uint64_t kNode = 48;  // of a std::map, beside what it holds; bytes
@@ -67,7 +69,10 @@ struct alignas(128) ReadCache::Shard {
   }
   void count_collections() {
     std::uint64_t bytes = sizeof(Shard);
-    for (const auto& known : collections) bytes += kNode + sizeof(known) + heap_of(known.first);
+    for (const auto& [name, known] : collections) {
+      bytes += kNode + sizeof(name) + sizeof(known) + heap_of(name) + heap_of(known.parts);
+      for (const NamePart& part : known.parts) bytes += heap_of(part.from);
+    }
     entries.set_outside(bytes);
   }
 
@@ -96,9 +101,9 @@ ReadCache::~ReadCache() = default;
 
 // An object's shard follows from its name alone, so that the name of the collection can be looked
 // up in the same shard: one lock for both, and no line that all readers of a collection share.
-ReadCache::Place ReadCache::object_place(CollectionId collection, std::string_view name) const {
+ReadCache::Place ReadCache::object_place(CollectionId space, std::string_view name) const {
   const std::uint64_t text = mix_bits(hash_text(name));
-  return {{kObject, collection, 0, name}, mix_bits(text + collection), shard_of(text)};
+  return {{kObject, space, 0, name}, mix_bits(text + space), shard_of(text)};
 }
 
 ReadCache::Place ReadCache::page_place(BodyId body, std::uint32_t page) const {
@@ -123,10 +128,12 @@ ReadCache::Found ReadCache::find_object(std::string_view collection, std::string
   found.ticket.generation = shard.generation;
   if (const auto known = shard.collections.find(collection);
       known != shard.collections.end() && known->second.as_of <= at) {
-    found.collection = known->second.id;
-    const CacheKey key{kObject, known->second.id, 0, name};
+    const Collection& in = known->second;
+    const CollectionId space = in.parts.empty() ? in.id : space_of(in.parts, name);
+    found.space = space;
+    const CacheKey key{kObject, space, 0, name};
     found.record = std::static_pointer_cast<const CachedRecord>(
-        shard.entries.get(key, mix_bits(text + known->second.id)));
+        shard.entries.get(key, mix_bits(text + space)));
     if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
   }
   tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
@@ -149,13 +156,14 @@ ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, C
 }
 
 void ReadCache::insert_collection(const Ticket& ticket, std::string_view collection,
-                                  CollectionId id, Lsn as_of) {
-  if (!enabled()) return;
+                                  const CollectionRecord& record, Lsn as_of) {
+  if (!enabled() || record.parts.size() > kMaxPartsKept) return;
   Shard& shard = *shards_[ticket.shard];
   const io::Lock lock(shard.mutex);
   if (shard.generation != ticket.generation) return;  // N2 (a)
   if (shard.collections.size() >= kMaxCollections) shard.collections.clear();
-  shard.collections.insert_or_assign(std::string(collection), Collection{id, as_of});
+  shard.collections.insert_or_assign(std::string(collection),
+                                     Collection{record.id, record.parts, as_of});
   shard.count_collections();
 }
 
@@ -172,9 +180,9 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
   shard.entries.put(place.key, place.hash, std::move(record), charge);
 }
 
-void ReadCache::insert_object(const Ticket& ticket, CollectionId collection, std::string_view name,
+void ReadCache::insert_object(const Ticket& ticket, CollectionId space, std::string_view name,
                               std::shared_ptr<const CachedRecord> record) {
-  if (enabled()) insert(ticket, object_place(collection, name), std::move(record));
+  if (enabled()) insert(ticket, object_place(space, name), std::move(record));
 }
 
 void ReadCache::insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
@@ -187,7 +195,7 @@ void ReadCache::invalidate(std::string_view key) {
   // By the letter first: a key of another kind would only be reported as broken.
   if (key.starts_with(object_prefix(0).front())) {
     const Result<ObjectKey> object = parse_object_key(key);
-    if (object.ok()) invalidate(object_place(object->collection, object->name));
+    if (object.ok()) invalidate(object_place(object->space, object->name));
   } else if (key.starts_with(page_prefix(0).front())) {
     const Result<PageKey> page = parse_page_key(key);
     if (page.ok()) invalidate(page_place(page->body, page->page));

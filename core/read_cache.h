@@ -88,7 +88,7 @@ class ReadCache {
   };
   enum class Count : std::uint8_t { kNothing, kHits, kMisses, kBoth };
   struct Found {
-    std::optional<CollectionId> collection;
+    std::optional<CollectionId> space;           // of the name; nothing: collection not here
     std::shared_ptr<const CachedRecord> record;  // null: not here
     Ticket ticket;
   };
@@ -97,9 +97,10 @@ class ReadCache {
   Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
   Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
   // Under N2; silently not when (a) fails. The caller answers for (b).
-  void insert_collection(const Ticket& ticket, std::string_view collection, CollectionId id,
-                         Lsn as_of);
-  void insert_object(const Ticket& ticket, CollectionId collection, std::string_view name,
+  // `collection` is its name; one with many parts is not kept.
+  void insert_collection(const Ticket& ticket, std::string_view collection,
+                         const CollectionRecord& record, Lsn as_of);
+  void insert_object(const Ticket& ticket, CollectionId space, std::string_view name,
                      std::shared_ptr<const CachedRecord> record);
   void insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
                    std::shared_ptr<const CachedRecord> record);
@@ -148,6 +149,7 @@ class ReadCache {
   struct Shard;
   struct Collection {
     CollectionId id = 0;
+    NameParts parts;
     Lsn as_of = 0;
   };
   struct Place {
@@ -160,7 +162,7 @@ class ReadCache {
     return static_cast<std::uint32_t>(hash >> 40) &
            (static_cast<std::uint32_t>(shards_.size()) - 1);
   }
-  Place object_place(CollectionId collection, std::string_view name) const;
+  Place object_place(CollectionId space, std::string_view name) const;
   Place page_place(BodyId body, std::uint32_t page) const;
   Place block_place(const BlockKey& key) const;
   void insert(const Ticket& ticket, const Place& place, std::shared_ptr<const CachedRecord> record);

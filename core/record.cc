@@ -17,6 +17,8 @@ constexpr std::uint8_t kYoungPageKind = 0x06;  // a page with young blobs
 constexpr std::uint8_t kTotalsKind = 0x07;
 constexpr std::uint8_t kOwnersKind = 0x08;
 constexpr std::uint8_t kHiddenEntryKind = 0x09;
+constexpr std::uint8_t kPartedCollectionKind = 0x0a;  // with its parts
+constexpr std::uint8_t kDoomedEndKind = 0x0b;
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
@@ -209,17 +211,80 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
   return extents;
 }
 
+namespace {
+
+void encode_parts(Encoder& out, const NameParts& parts) {
+  HEXAD_ASSERT(parts.size() <= kMaxNameParts);
+  out.varint(parts.size());
+  for (const NamePart& part : parts) {
+    out.bytes(part.from);
+    out.varint(part.space);
+  }
+}
+
+// P1, neighbours of one space joined, and not the one part that a collection has without parts.
+NameParts decode_parts(Decoder& in, CollectionId id) {
+  NameParts parts;
+  const std::uint64_t count = in.count(2);
+  if (count == 0 || count > kMaxNameParts) in.fail();
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    NamePart part;
+    part.from = in.bytes();
+    part.space = static_cast<CollectionId>(in.varint_up_to(kMax32));
+    const bool first = parts.empty();
+    const bool follows = first ? part.from.empty()
+                               : part.from > parts.back().from && part.space != parts.back().space;
+    if (!follows || part.from.size() > kMaxNameSize) in.fail();
+    if (in.ok()) parts.push_back(std::move(part));
+  }
+  if (parts.size() == 1 && parts.front().space == id) in.fail();
+  return parts;
+}
+
+}  // namespace
+
+void CollectionRecord::set_parts(NameParts&& all) {
+  const bool plain = all.size() == 1 && all.front().space == id;
+  parts = plain ? NameParts() : std::move(all);
+}
+
 std::string encode_collection(const CollectionRecord& record) {
+  const bool parted = !record.parts.empty();
   std::string value;
   Encoder out(value);
-  out.u8(kCollectionKind);
+  out.u8(parted ? kPartedCollectionKind : kCollectionKind);
   out.varint(record.id);
   compression::encode_policy(out, record.compression);
-  if (record.quota != Quota{}) {
+  if (parted || record.quota != Quota{}) {
     out.varint(record.quota.objects);
     out.varint(record.quota.bytes);
   }
+  if (parted) encode_parts(out, record.parts);
   return value;
+}
+
+std::string encode_doomed(std::string_view end) {
+  std::string value;
+  if (end.empty()) return value;
+  Encoder(value).u8(kDoomedEndKind);
+  value.append(end);
+  return value;
+}
+
+Result<NameRange> decode_doomed(std::string_view key, std::string_view value) {
+  HEXAD_TRY_ASSIGN(const DoomedKey parsed, parse_doomed_key(key));
+  NameRange range{parsed.space, std::string(parsed.from), {}};
+  if (value.empty()) return range;
+  range.end = value.substr(1);
+  const bool valid = static_cast<std::uint8_t>(value.front()) == kDoomedEndKind &&
+                     range.end.size() <= kMaxNameSize && range.end > range.from;
+  if (!valid) {
+    return Error{ErrorCode::kCorruption,
+                 "removed objects: the end of their names is broken, " +
+                     std::to_string(value.size()) + " bytes",
+                 ""};
+  }
+  return range;
 }
 
 std::string encode_totals(const CollectionTotals& totals) {
@@ -268,15 +333,18 @@ bool is_hidden_entry(std::string_view value) { return value == encode_hidden_ent
 Result<CollectionRecord> decode_collection(std::string_view value) {
   Decoder in(value);
   CollectionRecord record;
-  if (in.u8() != kCollectionKind) in.fail();
+  const std::uint8_t kind = in.u8();
+  const bool parted = kind == kPartedCollectionKind;
+  if (kind != kCollectionKind && !parted) in.fail();
   record.id = static_cast<CollectionId>(in.varint_up_to(kMax32));
   HEXAD_TRY(in.check("collection record"));
   HEXAD_TRY_ASSIGN(record.compression, compression::decode_policy(in));
-  if (in.remaining() > 0) {
+  if (parted || in.remaining() > 0) {
     record.quota.objects = in.varint();
     record.quota.bytes = in.varint();
-    if (record.quota == Quota{}) in.fail();  // none has no fields
+    if (!parted && record.quota == Quota{}) in.fail();  // none has no fields
   }
+  if (parted) record.parts = decode_parts(in, record.id);
   HEXAD_TRY(in.finish("collection record"));
   return record;
 }

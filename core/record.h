@@ -26,6 +26,7 @@
 #include "compression/frames.h"
 #include "compression/policy.h"
 #include "core/keys.h"
+#include "core/name_parts.h"
 #include "core/types.h"
 
 namespace hexad::core {
@@ -130,6 +131,16 @@ struct CollectionRecord {
   CollectionId id = 0;
   compression::Policy compression;
   Quota quota = {};
+  // Where its names are; empty: all in the space `id`. Never that one part written out.
+  NameParts parts = {};
+
+  NameParts all_parts() const { return parts.empty() ? NameParts{{"", id}} : parts; }
+  void set_parts(NameParts&& all);
+  // Of the object of that name.
+  CollectionId space_of(std::string_view name) const {
+    return parts.empty() ? id : core::space_of(parts, name);
+  }
+  std::string key_of(std::string_view name) const { return object_key(space_of(name), name); }
 
   bool operator==(const CollectionRecord&) const = default;
 };
@@ -166,6 +177,9 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape);
 std::string encode_page(const ExtentList& extents, const RecordShape& shape);
 std::string encode_collection(const CollectionRecord& record);
 std::string encode_totals(const CollectionTotals& totals);  // precondition: not empty
+// Of a range of names whose objects are there for nobody: where it ends (empty: behind the last);
+// where it begins is in the key.
+std::string encode_doomed(std::string_view end);
 // Of a shared blob, or a layer of omaps. Precondition: not 0.
 std::string encode_owners(std::uint64_t owners);
 // The entry of an omap that says that there is none, whatever the layers below have.
@@ -178,6 +192,7 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
                                const RecordShape& shape);
 Result<CollectionRecord> decode_collection(std::string_view value);
 Result<CollectionTotals> decode_totals(std::string_view value);
+Result<NameRange> decode_doomed(std::string_view key, std::string_view value);
 Result<std::uint64_t> decode_owners(std::string_view value);
 bool is_hidden_entry(std::string_view value);
 // Only the fields that listing needs, and what stands with them.

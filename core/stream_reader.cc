@@ -15,6 +15,8 @@ Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
   reader->collection_ = collection;
   reader->name_ = name;
   reader->subject_ = "object " + printable(collection) + "/" + printable(name);
+  HEXAD_TRY_ASSIGN(const CollectionRecord in, engine.find_collection(*state.view, collection));
+  reader->space_ = in.space_of(name);
   HEXAD_TRY_ASSIGN(reader->record_, engine.find_object(*state.view, collection, name));
   HEXAD_TRY_ASSIGN(reader->stat_, engine.stat_of(*state.view, reader->record_));
   HEXAD_TRY(reader->copy_pages(*state.view));
@@ -51,9 +53,10 @@ Status StreamReader::read_copied(std::uint64_t offset, MutByteView out) {
 
 Status StreamReader::read_present(std::uint64_t offset, MutByteView out) {
   HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
+  const Result<CollectionRecord> in = engine_.find_collection(*state.view, collection_);
   const Result<ObjectRecord> now = engine_.find_object(*state.view, collection_, name_);
   if (!now.ok() && now.error().code != ErrorCode::kNotFound) return now.error();
-  if (!now.ok() || now->version != record_.version) {
+  if (!now.ok() || now->version != record_.version || in->space_of(name_) != space_) {
     return Error{ErrorCode::kConflict,
                  "has changed while it was read, and is too large for its old version to be kept",
                  "Read it again, or give the reader a larger stream_buffer."};

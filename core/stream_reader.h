@@ -34,6 +34,7 @@ class StreamReader {
   ReadPins::Pin pin_;
   std::string collection_;
   std::string name_;
+  CollectionId space_ = 0;  // of the name then
   ObjectRecord record_;
   bool copied_ = true;
   std::map<std::uint32_t, std::string> pages_;  // encoded; when the object has any

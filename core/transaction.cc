@@ -79,13 +79,18 @@ std::string_view op_name(OpKind kind) {
       return "clone";
     case OpKind::kCloneRange:
       return "clone_range";
+    case OpKind::kSplitCollection:
+      return "split_collection";
+    case OpKind::kMergeCollection:
+      return "merge_collection";
   }
   return "operation";
 }
 
 bool is_about_collection(OpKind kind) {
   return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection ||
-         kind == OpKind::kSetPolicy || kind == OpKind::kSetQuota;
+         kind == OpKind::kSetPolicy || kind == OpKind::kSetQuota ||
+         kind == OpKind::kSplitCollection || kind == OpKind::kMergeCollection;
 }
 
 // "put of collection/object": where in a transaction of thousands the caller has to look.
@@ -196,6 +201,28 @@ void Transaction::create_collection(std::string_view collection) {
 
 void Transaction::remove_collection(std::string_view collection, Contents contents) {
   add(OpKind::kRemoveCollection, collection, {}).contents = contents;
+}
+
+TransactionOp& Transaction::add_for_two(OpKind kind, std::string_view collection,
+                                        std::string_view to) {
+  TransactionOp& op = add(kind, collection, {});
+  op.other_collection = to;
+  check(check_name_size(op, "destination collection", to.size(), kMaxNameSize));
+  if (collection == to) {
+    check(Error{ErrorCode::kInvalidArgument, subject(op) + ": into itself", ""});
+  }
+  return op;
+}
+
+void Transaction::split_collection(std::string_view collection, std::string_view prefix,
+                                   std::string_view to) {
+  TransactionOp& op = add_for_two(OpKind::kSplitCollection, collection, to);
+  op.name = prefix;
+  if (!prefix.empty()) check(check_name_size(op, "prefix", prefix.size(), kMaxNameSize));
+}
+
+void Transaction::merge_collection(std::string_view collection, std::string_view into) {
+  add_for_two(OpKind::kMergeCollection, collection, into);
 }
 
 void Transaction::set_policy(std::string_view collection, const compression::Policy& policy) {
@@ -427,6 +454,13 @@ void Transaction::expect_exists(std::string_view collection, std::string_view na
 
 void Transaction::expect_version(std::string_view collection, std::string_view name, Lsn version) {
   add(OpKind::kExpectVersion, collection, name).offset = version;
+}
+
+void Transaction::expect_version_in(std::string_view collection, std::string_view name, Lsn version,
+                                    std::uint32_t space) {
+  TransactionOp& op = add(OpKind::kExpectVersion, collection, name);
+  op.offset = version;
+  op.space = space;
 }
 
 void Transaction::expect_attr(std::string_view collection, std::string_view name,

@@ -69,6 +69,8 @@ enum class OpKind : std::uint8_t {
   kExpectOmapAbsent,
   kClone,
   kCloneRange,
+  kSplitCollection,
+  kMergeCollection,
 };
 
 // Whether the op only looks; all of these are evaluated before the others.
@@ -83,13 +85,14 @@ enum class Contents : std::uint8_t {
 struct TransactionOp {
   OpKind kind;
   std::string collection;
-  std::string name;   // object, or the beginning of a range
+  std::string name;   // object, the beginning of a range, or the prefix of a split
   std::string other;  // attribute name, the new object name of a rename or clone, the end of a
                       // range of objects, omap key, or the beginning of a range of those
-  std::string other_collection;  // of a rename or clone; the end of a range of omap keys
-  std::uint64_t offset = 0;      // or size (truncate), or version (expect_version)
-  std::uint64_t length = 0;      // of a zero or clone_range
-  ByteView payload;              // into `owned`, or borrowed
+  // Where to, of a rename, clone, split or merge; the end of a range of omap keys.
+  std::string other_collection;
+  std::uint64_t offset = 0;  // or size (truncate), or version (expect_version)
+  std::uint64_t length = 0;  // of a zero or clone_range
+  ByteView payload;          // into `owned`, or borrowed
   Bytes owned;
   Hint hint = Hint::kNone;
   std::shared_ptr<core::StagedObject> staged;  // of a publish
@@ -98,6 +101,7 @@ struct TransactionOp {
   Quota quota = {};                            // of a set_quota
   Contents contents = Contents::kMustBeEmpty;  // of a remove_collection
   std::uint64_t to_offset = 0;                 // of a clone_range
+  std::uint32_t space = 0;                     // of an expect_version_in, else 0
 };
 
 class Transaction {
@@ -114,6 +118,26 @@ class Transaction {
   // their number, at the cost of one small record: the background takes their space back bit by
   // bit, and so does whoever finds no space before that. The name can be used again at once.
   void remove_collection(std::string_view collection, Contents contents = Contents::kMustBeEmpty);
+  // All objects whose names begin with `prefix` are in `to` instead, with all their parts; an empty
+  // prefix: all objects. None of them is written: each keeps its name, its version and its time,
+  // and is in exactly one of the two at every moment, after a crash, too. `to` is there, and has no
+  // object with the prefix. Objects that earlier ops of this transaction have made or removed count
+  // as they are then. Policies stay with the collections: what is stored stays as it is. The totals
+  // of both are right at once, and a quota of `to` holds. No object has the prefix: changes
+  // nothing. Cost: the records of the objects that go are read once, to count them, while other
+  // commits wait; what is written is small, whatever their number. kNotFound: a collection is
+  // missing; kNotEmpty: `to` has an object with the prefix; kInvalidArgument: into itself, or a
+  // prefix of more than 1024 bytes; kNoSpace: a quota of `to`; kTooBig: kMaxCollectionBytes, or the
+  // names of a collection would be in more than 256 ranges that have come from different
+  // collections in turn.
+  void split_collection(std::string_view collection, std::string_view prefix, std::string_view to);
+  // The reverse: every object of the collection is in `into`, and the collection is gone, with its
+  // policy and its quota. Objects as with a split. No name may be in both. Cost: a search per range
+  // of names in which all objects are of one of the two, at most some thousand, however many
+  // objects there are; so two collections merge whose names have different prefixes, and such with
+  // names all mixed do not. kNotFound; kAlreadyExists: a name that is in both (named);
+  // kInvalidArgument: into itself; kNoSpace: a quota of `into`; kTooBig as a split.
+  void merge_collection(std::string_view collection, std::string_view into);
   // How data that later transactions write into the collection is compressed; what is stored, and
   // what this transaction writes, stays as it is. kNotFound; kInvalidArgument (the policy's field).
   void set_policy(std::string_view collection, const compression::Policy& policy);
@@ -254,12 +278,16 @@ class Transaction {
   std::uint64_t written_bytes() const { return written_bytes_; }
   // For the engine.
   const std::vector<TransactionOp>& ops() const { return ops_; }
+  // An expect_version that also holds only while the name is in this space (core/name_parts.h).
+  void expect_version_in(std::string_view collection, std::string_view name, Lsn version,
+                         std::uint32_t space);
   const Status& problem() const { return problem_; }
 
  private:
   enum class Payload : std::uint8_t { kCopied, kBorrowed };
 
   TransactionOp& add(OpKind kind, std::string_view collection, std::string_view name);
+  TransactionOp& add_for_two(OpKind kind, std::string_view collection, std::string_view to);
   TransactionOp& add_for_attribute(OpKind kind, std::string_view collection, std::string_view name,
                                    std::string_view attribute);
   TransactionOp& add_with_destination(OpKind kind, std::string_view collection,

@@ -13,7 +13,7 @@ TEST_CASE("keys: every key comes back as its parts") {
     for (const CollectionId collection : {0u, 1u, 0xffffffffu}) {
       const std::string key = object_key(collection, name);
       REQUIRE(key.size() <= kMaxKeySize);
-      REQUIRE(parse_object_key(key)->collection == collection);
+      REQUIRE(parse_object_key(key)->space == collection);
       REQUIRE(parse_object_key(key)->name == name);
       REQUIRE(key.starts_with(object_prefix(collection)));
     }
@@ -39,9 +39,14 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE_FALSE(parse_omap_key(omap_key(body, long_name + "x")).ok());
   REQUIRE_FALSE(parse_omap_key(omap_prefix(body).substr(0, 8)).ok());
   REQUIRE_FALSE(parse_omap_key(page_key(body, 1)).ok());
-  REQUIRE(*parse_doomed_key(doomed_key(0xfffffffe)) == 0xfffffffe);
+  for (const std::string& from : {std::string(), std::string("\0", 1), long_name}) {
+    REQUIRE(parse_doomed_key(doomed_key(0xfffffffe, from))->space == 0xfffffffe);
+    REQUIRE(parse_doomed_key(doomed_key(0xfffffffe, from))->from == from);
+    REQUIRE(doomed_key(0xfffffffe, from).size() <= kMaxKeySize);
+  }
   REQUIRE_FALSE(parse_doomed_key(totals_key(1)).ok());
-  REQUIRE_FALSE(parse_doomed_key(doomed_key(1) + "x").ok());
+  REQUIRE_FALSE(parse_doomed_key(doomed_key(1, "").substr(0, 4)).ok());
+  REQUIRE_FALSE(parse_doomed_key(doomed_key(1, long_name + "x")).ok());
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->body == body);
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->page == 0xfffffffe);
   REQUIRE(page_key(body, 1).starts_with(page_prefix(body)));
@@ -51,7 +56,9 @@ TEST_CASE("keys: every key comes back as its parts") {
 
 TEST_CASE("keys: objects sort by collection, then by name; pages by body, then by number") {
   const std::vector<std::string> in_order = {collection_key("default"),
-                                             doomed_key(1),
+                                             doomed_key(1, ""),
+                                             doomed_key(1, "a"),
+                                             doomed_key(2, ""),
                                              layer_key(1),
                                              meta_key("next"),
                                              object_key(1, "a"),

@@ -121,11 +121,11 @@ class World {
   void put(const std::string& name, std::uint64_t size = 0) {
     ++lsn_;
     names[name] = {name, size, lsn_, false};
-    metadata->apply(lsn_, object_key(kCollection, name), encoded(size));
+    metadata->apply(lsn_, collection.key_of(name), encoded(size));
   }
   void remove(const std::string& name) {
     names.erase(name);
-    metadata->apply(++lsn_, object_key(kCollection, name), std::nullopt);
+    metadata->apply(++lsn_, collection.key_of(name), std::nullopt);
   }
   void begin_checkpoint() {
     const auto frozen = metadata->freeze(lsn_);
@@ -142,7 +142,7 @@ class World {
     const auto view = metadata->view(lsn_);
     REQUIRE(view.ok());
     index->moves = {};
-    Result<ListPage> page = list_page(**view, kCollection, options, &moves);
+    Result<ListPage> page = list_page(**view, collection, options, &moves);
     if (!page.ok()) FAIL(page.error().to_string());
     return std::move(page).value();
   }
@@ -157,6 +157,7 @@ class World {
     }
   }
 
+  CollectionRecord collection{kCollection, {}};
   ListedNames names;  // what there is
   CursorMoves moves;  // of the last page
   std::unique_ptr<CountingIndex> index;
@@ -186,11 +187,27 @@ void compare(World& world, const ListOptions& options) {
   REQUIRE(difference(world.page(options), naive_page(world.names, options)) == "");
 }
 
+// Names in several ranges of keys, as in a collection that was split and merged; some ranges are
+// empty, and some begin with a name that there may be.
+NameParts random_parts(io::Rng& rng) {
+  std::map<std::string, CollectionId> parts{{"", kCollection}};
+  for (std::uint64_t i = rng.below(6); i > 0; --i) {
+    parts[testing::random_listed_name(rng)] = static_cast<CollectionId>(100 + rng.below(20));
+  }
+  std::vector<NameRange> ranges;
+  for (auto it = parts.begin(); it != parts.end(); ++it) {
+    const auto next = std::next(it);
+    ranges.push_back({it->second, it->first, next == parts.end() ? "" : next->first});
+  }
+  return joined(ranges);
+}
+
 TEST_CASE("list_page: random names, options and checkpoints agree with a sorted map") {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 16; ++seed) {
     CAPTURE(seed);
     io::Rng rng(seed);
     World world;
+    if (seed > 8) world.collection.set_parts(random_parts(rng));
     bool frozen = false;
     for (int step = 0; step < 600; ++step) {
       const std::string name = testing::random_listed_name(rng);
@@ -381,8 +398,8 @@ TEST_CASE("list_page: a record that cannot be read is an error, below a common p
   world.put("a");
   world.metadata->apply(1000, object_key(kCollection, "b/c"), "x");
   const auto view = world.metadata->view(1000);
-  REQUIRE(list_page(**view, kCollection, {}).error().code == ErrorCode::kCorruption);
-  REQUIRE(list_page(**view, kCollection, {"", "", "/", 10})->entries.size() == 2);
+  REQUIRE(list_page(**view, {kCollection, {}}, {}).error().code == ErrorCode::kCorruption);
+  REQUIRE(list_page(**view, {kCollection, {}}, {"", "", "/", 10})->entries.size() == 2);
 }
 
 }  // namespace

@@ -448,7 +448,7 @@ TEST_CASE("metadata: every key that is applied is told to the cache, after it ca
     auto record = std::make_shared<CachedRecord>();
     record->serial = cache.new_serial();
     record->object.version = version;
-    cache.insert_collection(found.ticket, "c", 7, 0);
+    cache.insert_collection(found.ticket, "c", {7, {}}, 0);
     cache.insert_object(found.ticket, 7, "a", record);
   };
   const auto known = [&] {

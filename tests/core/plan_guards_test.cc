@@ -233,24 +233,26 @@ TEST_CASE("guards: bytes that were compared with another version are compared ag
   };
   for (const Lsn version : {0, 41, 43}) {
     for (const bool equal : {false, true}) {
-      const Result<core::Plan> again = plan({version, equal, 3});
+      const Result<core::Plan> again = plan({version, equal, 3, 1});
       REQUIRE(again.ok());
       REQUIRE(again->redo.size() == 1);
       REQUIRE(again->redo[0].op == 1);
       REQUIRE(again->record.images.empty());
     }
   }
-  const Result<core::Plan> held = plan({42, true, 0});
+  // The same version of another object that has got the name.
+  REQUIRE(plan({42, true, 0, 2})->redo.size() == 1);
+  const Result<core::Plan> held = plan({42, true, 0, 1});
   REQUIRE(held.ok());
   REQUIRE(held->redo.empty());
   REQUIRE(held->record.images.size() >= 1);
-  REQUIRE(plan({42, false, 3}).error().message ==
+  REQUIRE(plan({42, false, 3, 1}).error().message ==
           "object c/a differs at byte 3 from what was expected");
 
   // What cannot match needs no comparison, and another guard that fails needs no second one.
   t.expect_version("c", "a", 7);
   prepared.resize(3);
-  REQUIRE(plan({41, true, 0}).error().code == ErrorCode::kConflict);
+  REQUIRE(plan({41, true, 0, 1}).error().code == ErrorCode::kConflict);
   Transaction far;
   far.expect_bytes("c", "a", 7, as_bytes("abcd"));
   REQUIRE(core::plan_transaction(far, core::PreparedOps(1), context, source).error().message ==

@@ -11,6 +11,22 @@ namespace {
 using testing::PlannerWorld;
 using testing::text;
 
+TEST_CASE("plan_result: what a transaction reports by name is in the collection of before it") {
+  PlannerWorld w;
+  w.must([](Transaction& t) {
+    t.create_collection("d");
+    t.put("c", "a", text(300));
+  });
+  PlanContext context = w.context;
+  PlanState state(context, w.source);
+  REQUIRE(state.object("c", "a").ok());
+  REQUIRE(state.collection("d").ok());
+  CHECK(collection_before(state, object_key(1, "a")) == "c");
+  CHECK(collection_before(state, object_key(2, "a")) == "d");
+  CHECK_FALSE(collection_before(state, object_key(3, "a")).has_value());
+  CHECK_FALSE(collection_before(state, omap_key(1, "a")).has_value());
+}
+
 TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed at once") {
   PlannerWorld w;
   const auto make = [&](std::uint64_t size) {

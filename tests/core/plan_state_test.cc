@@ -48,7 +48,7 @@ TEST_CASE("plan_state: a collection is read once, and changes in memory alone") 
   CollectionSlot* slot = state.collection("c").value();
   REQUIRE(slot->original.has_value());
   REQUIRE(slot->original == slot->current);
-  REQUIRE(state.existing_collection("c").value() == slot->original->id);
+  REQUIRE(state.existing_collection("c").value() == slot);
   slot->current.reset();
   REQUIRE(state.collection("c").value() == slot);
   REQUIRE(state.existing_collection("c").error().code == ErrorCode::kNotFound);
@@ -57,7 +57,7 @@ TEST_CASE("plan_state: a collection is read once, and changes in memory alone") 
   REQUIRE_FALSE(other->original.has_value());
   REQUIRE(state.existing_collection("other").error().code == ErrorCode::kNotFound);
   other->current = CollectionRecord{9, {}};
-  REQUIRE(state.existing_collection("other").value() == 9);
+  REQUIRE(state.existing_collection("other").value()->current->id == 9);
   REQUIRE(state.collections().size() == 2);
 }
 

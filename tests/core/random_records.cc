@@ -239,6 +239,14 @@ CollectionRecord random_collection(io::Rng& rng) {
   record.compression.max_blob_size = compression::kMinFrameBytes << rng.below(9);
   if (rng.chance(1, 2)) record.quota.objects = any_up_to(rng, ~std::uint64_t{0});
   if (rng.chance(1, 2)) record.quota.bytes = any_up_to(rng, ~std::uint64_t{0});
+  if (rng.chance(1, 3)) {
+    std::set<std::string> bounds{""};
+    for (std::uint64_t i = rng.below(5); i > 0; --i) {
+      bounds.insert(random_bytes(rng, between(rng, 1, rng.chance(1, 8) ? 200 : 20)));
+    }
+    CollectionId space = record.id;
+    for (const std::string& from : bounds) record.parts.push_back({from, ++space});
+  }
   return record;
 }
 

@@ -28,7 +28,7 @@ struct Fixture {
   // What a reader does that finds the key outside: look up, then insert.
   void learn(std::string_view name, Lsn version) {
     const ReadCache::Found found = cache.find_object("c", name, kMaxLsn, Count::kNothing);
-    cache.insert_collection(found.ticket, "c", 7, version);
+    cache.insert_collection(found.ticket, "c", {7, {}}, version);
     cache.insert_object(found.ticket, 7, name, record_of(cache, version, version));
   }
   std::optional<Lsn> version(std::string_view name, Lsn at = kMaxLsn) {
@@ -44,7 +44,7 @@ TEST_CASE("read_cache: an object is found by names once both names were learned"
   REQUIRE(fixture.version("a") == 5);
   REQUIRE_FALSE(fixture.version("b").has_value());
   REQUIRE_FALSE(
-      fixture.cache.find_object("other", "a", kMaxLsn, Count::kNothing).collection.has_value());
+      fixture.cache.find_object("other", "a", kMaxLsn, Count::kNothing).space.has_value());
 }
 
 TEST_CASE("read_cache: what is newer than the asked state is not here") {
@@ -59,7 +59,7 @@ TEST_CASE("read_cache: a record read before an invalidation cannot be inserted a
   const ReadCache::Found found = fixture.cache.find_object("c", "a", kMaxLsn, Count::kNothing);
   const auto old = record_of(fixture.cache, 1, 1);
   fixture.cache.invalidate(object_key(7, "a"));
-  fixture.cache.insert_collection(found.ticket, "c", 7, 1);
+  fixture.cache.insert_collection(found.ticket, "c", {7, {}}, 1);
   fixture.cache.insert_object(found.ticket, 7, "a", old);
   REQUIRE(old->dropped());
   REQUIRE_FALSE(fixture.version("a").has_value());
@@ -101,7 +101,7 @@ TEST_CASE("read_cache: bytes are found through their record alone, and go with i
   extent.length = 20'000;
   extent.blob.raw = 20'000;
   record->object.extents.push_back(extent);
-  cache.insert_collection(ticket, "c", 7, 1);
+  cache.insert_collection(ticket, "c", {7, {}}, 1);
   cache.insert_object(ticket, 7, "a", record);
   const Bytes first(16'384, std::byte{1});
   const Bytes second(3'616, std::byte{2});
@@ -131,7 +131,7 @@ TEST_CASE("read_cache: memory stays within the budget, names of collections incl
       const std::string name = "object" + std::to_string(i);
       const std::string collection = std::string(200, 'c') + std::to_string(i);
       const auto ticket = cache.find_object(collection, name, kMaxLsn, Count::kNothing).ticket;
-      cache.insert_collection(ticket, collection, static_cast<CollectionId>(i), 1);
+      cache.insert_collection(ticket, collection, {static_cast<CollectionId>(i), {}}, 1);
       const auto record = record_of(cache, 1, 1);
       record->object.attributes["attribute"] = std::string(rng.below(2000), 'v');
       cache.insert_object(ticket, static_cast<CollectionId>(i), name, record);
@@ -150,7 +150,7 @@ TEST_CASE("read_cache: without a budget nothing is kept and everything works") {
   ReadCache cache(*executor, 0);
   REQUIRE_FALSE(cache.enabled());
   const auto found = cache.find_object("c", "a", kMaxLsn, Count::kBoth);
-  cache.insert_collection(found.ticket, "c", 7, 1);
+  cache.insert_collection(found.ticket, "c", {7, {}}, 1);
   cache.insert_object(found.ticket, 7, "a", record_of(cache, 1, 1));
   cache.insert_block({1, 0, 0}, Bytes(10));
   cache.invalidate(object_key(7, "a"));
@@ -204,7 +204,7 @@ TEST_CASE("read_cache: with writers and readers at once no one finds what was ou
         }
         const Lsn at = truth[key].durable.load();
         if (truth[key].applied.load() > at) continue;  // N2 (b)
-        cache.insert_collection(found.ticket, "c", 7, 0);
+        cache.insert_collection(found.ticket, "c", {7, {}}, 0);
         cache.insert_object(found.ticket, 7, name, record_of(cache, at, 0));
       }
     });

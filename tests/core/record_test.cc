@@ -111,6 +111,7 @@ TEST_CASE("record: no truncation of an object, a page or a collection decodes") 
   const std::string page = encode_page(object_of_64_kib().extents, shape);
   CollectionRecord without_quota = random_collection(rng);
   without_quota.quota = {};
+  without_quota.parts = {};
   const std::string collection = encode_collection(without_quota);
   const std::string totals = encode_totals(random_totals(rng));
   for (std::size_t size = 0; size < totals.size(); ++size) {
@@ -246,6 +247,43 @@ TEST_CASE("record: hints come back, and what excludes each other or is unknown i
   std::string both = encode_object({}, shape);
   both[1] = 0x0c;
   REQUIRE(decode_object(both, shape).error().code == ErrorCode::kCorruption);
+}
+
+TEST_CASE("record: parts of a collection that break a rule have no encoding") {
+  const CollectionRecord plain{7, {}, {}};
+  const std::string head = "\x0a" + encode_collection(plain).substr(1);
+  const auto decode = [&](std::string_view parts) {
+    return decode_collection(head + std::string("\0\0", 2) + std::string(parts));
+  };
+  CollectionRecord parted = plain;
+  parted.set_parts({{"", 8}});
+  REQUIRE(decode(std::string("\x01\x00\x08", 3)).value() == parted);
+  parted.set_parts({{"", 7}, {"a", 8}});
+  REQUIRE(decode(std::string("\x02\x00\x07\x01"
+                             "a\x08",
+                             6))
+              .value() == parted);
+  const std::string_view bad[] = {
+      std::string_view("\x00", 1),                            // none
+      std::string_view("\x01\x00\x07", 3),                    // what a collection has without parts
+      std::string_view("\x01\x01z\x08", 4),                   // no first name
+      std::string_view("\x02\x00\x07\x00\x08", 5),            // twice the same beginning
+      std::string_view("\x02\x00\x07\x01z\x07", 6),           // neighbours in one space
+      std::string_view("\x03\x00\x07\x01z\x08\x01y\x07", 9),  // not ascending
+      std::string_view("\x01\x00\x08\x00", 4),                // bytes behind
+  };
+  for (const std::string_view parts : bad) {
+    CAPTURE(printable(parts));
+    REQUIRE(decode(parts).error().code == ErrorCode::kCorruption);
+  }
+  parted.parts.clear();
+  for (CollectionId i = 0; i < kMaxNameParts; ++i) {
+    parted.parts.push_back({i == 0 ? "" : std::to_string(1000 + i), i});
+  }
+  const std::string most = encode_collection(parted);
+  REQUIRE(decode_collection(most).value() == parted);
+  parted.set_parts({{"", 7}});
+  REQUIRE(parted == plain);
 }
 
 TEST_CASE("record: a quota of nothing, and totals of nothing, have no encoding") {

@@ -103,6 +103,28 @@ void Model::stamp(Lsn lsn) {
   }
 }
 
+std::optional<ErrorCode> Model::split(const TransactionOp& op, Objects& from, Objects& to) {
+  for (const auto& [name, object] : to) {
+    if (name.starts_with(op.name)) return ErrorCode::kNotEmpty;
+  }
+  for (auto it = from.begin(); it != from.end();) {
+    const auto at = it++;
+    if (at->first.starts_with(op.name)) to.insert(from.extract(at));
+  }
+  return std::nullopt;
+}
+
+std::optional<ErrorCode> Model::merge(const TransactionOp& op, Objects& from, Objects& into) {
+  for (const auto& [name, object] : from) {
+    if (into.count(name) > 0) return ErrorCode::kAlreadyExists;
+  }
+  into.merge(from);
+  collections.erase(op.collection);
+  quotas.erase(op.collection);
+  policies.erase(op.collection);
+  return std::nullopt;
+}
+
 std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
   const std::string_view payload = as_text(op.payload);
   if (op.kind == OpKind::kCreateCollection) {
@@ -119,6 +141,12 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
     quotas.erase(op.collection);
     policies.erase(op.collection);
     return std::nullopt;
+  }
+  if (op.kind == OpKind::kSplitCollection || op.kind == OpKind::kMergeCollection) {
+    const auto to = collections.find(op.other_collection);
+    if (to == collections.end()) return ErrorCode::kNotFound;
+    return op.kind == OpKind::kSplitCollection ? split(op, objects, to->second)
+                                               : merge(op, objects, to->second);
   }
   if (op.kind == OpKind::kSetQuota) {
     quotas[op.collection] = op.quota;

@@ -51,6 +51,8 @@ struct Model {
   std::uint64_t bytes_of(const std::string& collection) const;
 
  private:
+  static std::optional<ErrorCode> split(const TransactionOp& op, Objects& from, Objects& to);
+  std::optional<ErrorCode> merge(const TransactionOp& op, Objects& from, Objects& into);
   // Of the state after a transaction that made the collections in `made`.
   bool within_quotas(const Model& before, const std::set<std::string>& made) const;
 };

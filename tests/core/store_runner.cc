@@ -69,7 +69,7 @@ void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const 
   static const std::string kKeys[] = {"k", std::string("k\0", 2), "l", std::string(1024, 'k'),
                                       "\xff"};
   const std::string& key = kKeys[rng.below(std::size(kKeys))];
-  switch (rng.below(54)) {
+  switch (rng.below(57)) {
     case 0:
       return t.create_collection(collection);
     case 1:
@@ -198,6 +198,12 @@ void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const 
       return t.clone_range(collection, name, from, length, kCollections[rng.below(3)], name_of(rng),
                            offset);
     }
+    case 53:
+    case 54:
+      return t.split_collection(collection, name.substr(0, rng.below(4)),
+                                kCollections[rng.below(3)]);
+    case 55:
+      return t.merge_collection(kCollections[rng.below(3)], collection);
     default: {
       Lsn version = 7;
       if (object != nullptr) version = object->version + (rng.chance(1, 4) ? 1 : 0);

@@ -251,6 +251,34 @@ TEST_CASE("format: the example of a collection with a quota") {
   REQUIRE(decode_collection(from_hex(golden)).value() == record);
 }
 
+TEST_CASE("format: the example of a collection whose names are in several ranges") {
+  CollectionRecord record = example_collection();
+  record.parts = {{"", 300}, {"a/", 7}, {"a0", 300}};
+  const std::string golden =
+      "0a ac 02 02 02 03 00 6b 03 00 00 00 02 00 00 00 80 00 00 00 00 03 00 ac 02 02 61 2f 07 02 "
+      "61 30 ac 02";
+  REQUIRE(to_hex(encode_collection(record)) == golden);
+  REQUIRE(is_in_the_document(golden));
+  REQUIRE(decode_collection(from_hex(golden)).value() == record);
+}
+
+TEST_CASE("format: the example of removed names") {
+  REQUIRE(to_hex(doomed_key(300, "")) == "64 00 00 01 2c");
+  REQUIRE(is_in_the_document("64 00 00 01 2c"));
+  REQUIRE(encode_doomed("").empty());
+  const std::string key = "64 00 00 01 2c 61 2f";
+  const std::string value = "0b 61 30";
+  REQUIRE(to_hex(doomed_key(300, "a/")) == key);
+  REQUIRE(to_hex(encode_doomed("a0")) == value);
+  REQUIRE(is_in_the_document(key));
+  REQUIRE(is_in_the_document(value));
+  REQUIRE(decode_doomed(from_hex(key), from_hex(value)).value() == NameRange{300, "a/", "a0"});
+  REQUIRE(decode_doomed(doomed_key(300, ""), "").value() == NameRange{300, "", ""});
+  for (const char* bad : {"0b", "0b 61 2f", "0b 61", "0a 61 30"}) {
+    REQUIRE(decode_doomed(from_hex(key), from_hex(bad)).error().code == ErrorCode::kCorruption);
+  }
+}
+
 TEST_CASE("format: the example of the totals of a collection") {
   const CollectionTotals totals{300, 70'000};
   const std::string golden = "07 ac 02 f0 a2 04";
