@@ -48,6 +48,17 @@ std::optional<std::string> fio_version() {
   return output.text;
 }
 
+std::optional<std::string> find_fio(const std::string& program) {
+  std::optional<std::string> version = fio_version();
+  if (!version.has_value()) {
+    std::fprintf(stderr,
+                 "%s: *** there is no fio: NO RATIO IS MEASURED ***\n"
+                 "%s: *** it is a Debian package: apt-get install fio ***\n",
+                 program.c_str(), program.c_str());
+  }
+  return version;
+}
+
 FioResult run_fio(const std::vector<std::string>& files, double seconds,
                   const std::vector<std::string>& arguments) {
   std::string names;
@@ -81,8 +92,13 @@ std::optional<FioResult> parse_fio(const std::string& output) {
     FioResult result;
     result.operations_per_second = side.value("iops", 0.0);
     result.bytes_per_second = side.value("bw_bytes", 0.0);
-    const nlohmann::json::json_pointer p50("/clat_ns/percentile/50.000000");
-    if (side.contains(p50)) result.p50_us = side[p50].get<double>() / 1000;
+    const auto us = [&](const char* percent) {
+      const nlohmann::json::json_pointer at(std::string("/clat_ns/percentile/") + percent);
+      return side.contains(at) ? side[at].get<double>() / 1000 : 0;
+    };
+    result.p50_us = us("50.000000");
+    result.p95_us = us("95.000000");
+    result.p99_us = us("99.000000");
     return result;
   }
   return std::nullopt;
