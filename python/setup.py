@@ -84,7 +84,7 @@ class BuildNative(build_ext):
             [*compiler, *FLAGS, *more, *includes, "-c", source, "-o", objects / f"{source.stem}.o"]
             for source, more in jobs
         ]
-        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        with concurrent.futures.ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
             list(pool.map(run, commands))
         return [command[-1] for command in commands]
 

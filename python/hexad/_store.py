@@ -265,6 +265,13 @@ class Store:
         attributes: Dict[str, bytes] = self._native.attributes(collection, name)
         return attributes
 
+    def attribute(
+        self, name: Name, attribute: Name, *, collection: Name = DEFAULT_COLLECTION
+    ) -> bytes | None:
+        """One of them. None: the object has none of that name. NotFoundError: no such object."""
+        value: bytes | None = self._native.attribute(collection, name, attribute)
+        return value
+
     # Listing
 
     def list(

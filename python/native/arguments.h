@@ -7,7 +7,12 @@
 
 #include <cstdint>
 #include <string_view>
+#include <type_traits>
 #include <vector>
+
+// None is an argument like any other: what is wanted in its place is said here, in words.
+template <>
+struct nanobind::detail::has_arg_defaults<nanobind::handle> : std::true_type {};
 
 namespace hexad::python {
 

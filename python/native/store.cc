@@ -144,8 +144,8 @@ nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& 
   return result;
 }
 
-void bind_reads(nb::class_<StoreObject>& store) {
-  store
+void bind_reads(nb::class_<StoreObject>& bound) {
+  bound
       .def("get",
            [](StoreObject& self, nb::handle collection, nb::handle name) {
              return read_bytes(*self.handle, Text(collection, "collection"), Text(name, "name"), 0,
@@ -216,8 +216,8 @@ void bind_reads(nb::class_<StoreObject>& store) {
       });
 }
 
-void bind_names(nb::class_<StoreObject>& store) {
-  store
+void bind_names(nb::class_<StoreObject>& bound) {
+  bound
       .def("exists",
            [](StoreObject& self, nb::handle collection, nb::handle name) {
              const Text in(collection, "collection");
@@ -237,6 +237,18 @@ void bind_names(nb::class_<StoreObject>& store) {
              const Text of(name, "name");
              return to_dict(take(
                  self.handle->run([&](Store& store) { return store.attributes(in, of); }), of));
+           })
+      .def("attribute",
+           [](StoreObject& self, nb::handle collection, nb::handle name,
+              nb::handle attribute) -> nb::object {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const Text wanted(attribute, "attribute");
+             const std::optional<std::string> value = take(
+                 self.handle->run([&](Store& store) { return store.attribute(in, of, wanted); }),
+                 of);
+             if (!value.has_value()) return nb::none();
+             return to_bytes(std::string_view(*value));
            })
       .def("list",
            [](StoreObject& self, nb::handle collection, nb::handle prefix, nb::handle after,
@@ -273,8 +285,8 @@ void bind_names(nb::class_<StoreObject>& store) {
       });
 }
 
-void bind_omap(nb::class_<StoreObject>& store) {
-  store
+void bind_omap(nb::class_<StoreObject>& bound) {
+  bound
       .def("omap_get",
            [](StoreObject& self, nb::handle collection, nb::handle name,
               nb::handle key) -> nb::object {
@@ -329,8 +341,8 @@ CommitOptions to_commit_options(bool durable) {
   return {durable ? Durability::kDurable : Durability::kBuffered};
 }
 
-void bind_commits(nb::class_<StoreObject>& store) {
-  store
+void bind_commits(nb::class_<StoreObject>& bound) {
+  bound
       .def("commit",
            [](StoreObject& self, Changes& changes, bool durable) {
              Changes::Taken taken = changes.take();
@@ -373,8 +385,8 @@ void bind_commits(nb::class_<StoreObject>& store) {
       });
 }
 
-void bind_care(nb::class_<StoreObject>& store) {
-  store
+void bind_care(nb::class_<StoreObject>& bound) {
+  bound
       .def("sync",
            [](StoreObject& self) {
              check(self.handle->run([](Store& store) { return store.sync(); }));

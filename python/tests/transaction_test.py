@@ -48,7 +48,7 @@ def test_every_change(store):
         t.remove_attr("a", "x")
         t.remove_attrs("d")
         t.put("f", b"", collection="default")
-        assert len(t) == 16 and t.payload_bytes == 15
+        assert len(t) == 16 and t.payload_bytes == 17
     store.sync()
     assert store.get("a", collection="other") == b"01xx\0\x006789en"
     assert store.get("e", collection="other") == b"\0\0\x0001"
