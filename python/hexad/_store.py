@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import io
+import itertools
 import warnings
 from typing import (
     TYPE_CHECKING,
@@ -22,7 +23,7 @@ from typing import (
     Union,
 )
 
-from . import _process
+from . import _native, _process
 from ._errors import ClosedError, ReadOnlyError
 from ._files import Reader, Writer
 from ._mapping import StoreMapping
@@ -353,16 +354,18 @@ class Store:
         durable: bool = True,
     ) -> int:
         """Replaces the object's data; creates it. Of any size: above 32 MiB piece by piece, visible
-        at the end as a whole all the same.
+        at the end as a whole all the same. The data is not copied before the engine codes it: other
+        threads leave it alone until this returns.
         """
         if size_of(data) > self._stream_from():
             with self.open_writer(name, hint=hint, collection=collection) as writer:
                 writer.write(data)
             assert writer.version is not None
             return writer.version
-        transaction = self.transaction(collection=collection, durable=durable)
-        transaction.put(name, data, hint=hint)
-        return self.commit(transaction)
+        changes = _native.Changes()
+        changes.put(collection, name, data, hint_flags(hint), True)
+        lsn: int = self._native.commit(changes, durable)
+        return lsn
 
     def put_many(
         self,
@@ -374,33 +377,38 @@ class Store:
         progress: Progress | None = None,
     ) -> int:
         """Puts many objects, in order, in transactions of some 8 MiB or 1000 objects; returns how
-        many. Each transaction is all or nothing, the whole is not: after an error, what stood
-        before it is there. For all or nothing take transaction().
+        many, when all are durable. Each transaction is all or nothing, the whole is not: an error
+        or a crash leaves some of the transactions, from the first one on. For all or nothing take
+        transaction().
+
+        progress: counts what everybody sees.
         """
-        pairs = items.items() if isinstance(items, Mapping) else items
+        pairs = iter(items.items() if isinstance(items, Mapping) else items)
         total = len(items) if isinstance(items, Sized) else None
+        # A generator may use one buffer again and again.
+        borrow = isinstance(items, (dict, list, tuple))
+        flags = hint_flags(hint)
+        most = min(_BATCH_BYTES, self._stream_from())
         done = 0
-        batch = min(_BATCH_BYTES, self._stream_from())
-        transaction = self.transaction(collection=collection, durable=durable)
-        for name, data in pairs:
-            size = size_of(data)
-            full = transaction.payload_bytes + size > batch
-            if len(transaction) and (full or len(transaction) >= _BATCH_OBJECTS):
-                done += len(transaction)
-                self.commit(transaction)
-                transaction = self.transaction(collection=collection, durable=durable)
-                if progress is not None:
-                    progress(done, total)
-            if size > batch:
-                self.put(name, data, hint=hint, collection=collection, durable=durable)
-                done += 1
-            else:
-                transaction.put(name, data, hint=hint)
-        if len(transaction):
-            done += len(transaction)
-            self.commit(transaction)
-        if progress is not None:
-            progress(done, total)
+        try:
+            while batch := list(itertools.islice(pairs, _BATCH_OBJECTS)):
+                at = 0
+                while at < len(batch):
+                    changes = _native.Changes()
+                    following = changes.put_some(collection, batch, at, flags, borrow, most)
+                    if following > at:
+                        # Ordered, and durable as soon as what comes after it is.
+                        self._native.commit(changes, False)
+                    else:
+                        self.put(*batch[at], hint=hint, collection=collection, durable=False)
+                        following += 1
+                    done += following - at
+                    at = following
+                    if progress is not None:
+                        progress(done, total)
+        finally:
+            if durable and done:
+                self._native.sync()
         return done
 
     def write(

@@ -28,7 +28,7 @@ class Transaction:
     everything. `async with` commits without blocking the event loop. Or call store.commit(t).
 
     What is passed as `bytes` is not copied; every other buffer is, at the call, so it may be changed
-    at once. All of it stays in memory until the commit: at most max_transaction (64 MiB by
+    at once, unless put() is told to borrow it. All of it stays in memory until the commit: at most max_transaction (64 MiB by
     default), else TooBigError; larger objects come with Store.open_writer() and publish().
 
     Bad arguments such as names of more than 1024 bytes, or offsets of 2^44 and more, are reported by
@@ -101,12 +101,20 @@ class Transaction:
     # Data
 
     def put(
-        self, name: Name, data: Data, *, hint: Hint = None, collection: Name | None = None
+        self,
+        name: Name,
+        data: Data,
+        *,
+        hint: Hint = None,
+        borrow: bool = False,
+        collection: Name | None = None,
     ) -> None:
         """Replaces the object's data; creates it. Attributes and omap stay. A hint becomes the
         object's.
+
+        borrow: the buffer is not copied: leave it unchanged until the commit has been answered.
         """
-        self._native.put(self._in(collection), name, data, hint_flags(hint))
+        self._native.put(self._in(collection), name, data, hint_flags(hint), borrow)
 
     def write(
         self,

@@ -1,5 +1,6 @@
 #include "python/native/arguments.h"
 
+#include <atomic>
 #include <string>
 
 #include "python/native/errors.h"
@@ -9,6 +10,8 @@ namespace hexad::python {
 namespace nb = nanobind;
 
 namespace {
+
+std::atomic<std::uint64_t> copied = 0;
 
 std::string type_of(nb::handle argument) { return Py_TYPE(argument.ptr())->tp_name; }
 
@@ -75,6 +78,9 @@ std::uint64_t to_number(nb::handle argument, const char* what, std::uint64_t lim
         std::string(what) + " " + shown(index) + " is out of range: 0 to " + std::to_string(limit),
         ""});
 }
+
+void count_copied(std::uint64_t bytes) { copied.fetch_add(bytes, std::memory_order_relaxed); }
+std::uint64_t copied_bytes() { return copied.load(std::memory_order_relaxed); }
 
 Buffer::Buffer(nb::handle argument, Access access) {
   if (PyUnicode_Check(argument.ptr())) {

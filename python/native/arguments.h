@@ -63,7 +63,17 @@ class Buffer {
   Py_buffer view_ = {};
 };
 
+// Bytes of users that this module has copied, over the life of the process: between Python's memory
+// and the engine's, or to take them at the call. What the engine copies for itself does not count.
+void count_copied(std::uint64_t bytes);
+std::uint64_t copied_bytes();
+
 // Whether nobody can change the object's bytes as long as a reference to it is held.
 inline bool is_immutable(nanobind::handle argument) { return PyBytes_CheckExact(argument.ptr()); }
+// Of such an object.
+inline ByteView bytes_of(nanobind::handle immutable) {
+  return {reinterpret_cast<const std::byte*>(PyBytes_AS_STRING(immutable.ptr())),
+          static_cast<std::size_t>(PyBytes_GET_SIZE(immutable.ptr()))};
+}
 
 }  // namespace hexad::python

@@ -15,6 +15,10 @@ constexpr std::uint64_t kMaxHint = 0xffff;
 
 Hint to_hint(nb::handle flags) { return static_cast<Hint>(to_number(flags, "hint", kMaxHint)); }
 
+Changes::Payload to_payload(bool borrow) {
+  return borrow ? Changes::Payload::kBorrowed : Changes::Payload::kCopied;
+}
+
 Attributes to_attributes(const nb::dict& attributes) {
   Attributes result;
   for (const auto& [name, value] : attributes) {
@@ -47,20 +51,33 @@ void on_pair(Changes& changes, nb::handle collection, nb::handle from, nb::handl
 
 void bind_data(nb::class_<Changes>& changes) {
   changes
-      .def("put", [](Changes& self, nb::handle collection, nb::handle name, nb::handle data,
-                     nb::handle hint) { self.put(collection, name, data, to_hint(hint)); })
+      .def("put",
+           [](Changes& self, nb::handle collection, nb::handle name, nb::handle data,
+              nb::handle hint, bool borrow) {
+             self.put(Text(collection, "collection"), Text(name, "name"), data, to_hint(hint),
+                      to_payload(borrow));
+           })
+      // Puts pairs[from:] as long as the payload stays within `most` bytes; where it stopped.
+      .def("put_some",
+           [](Changes& self, nb::handle collection, const nb::list& pairs, std::size_t from,
+              nb::handle hint, bool borrow, std::uint64_t most) {
+             return self.put_some(collection, pairs, from, to_hint(hint), to_payload(borrow), most);
+           })
       .def("write",
            [](Changes& self, nb::handle collection, nb::handle name, nb::handle offset,
               nb::handle data, nb::handle hint) {
+             const Buffer buffer(data);
              self.transaction().write(Text(collection, "collection"), Text(name, "name"),
-                                      to_number(offset, "offset"), Buffer(data).bytes(),
-                                      to_hint(hint));
+                                      to_number(offset, "offset"), buffer.bytes(), to_hint(hint));
+             count_copied(buffer.bytes().size());
            })
       .def("append",
            [](Changes& self, nb::handle collection, nb::handle name, nb::handle data,
               nb::handle hint) {
+             const Buffer buffer(data);
              self.transaction().append(Text(collection, "collection"), Text(name, "name"),
-                                       Buffer(data).bytes(), to_hint(hint));
+                                       buffer.bytes(), to_hint(hint));
+             count_copied(buffer.bytes().size());
            })
       .def("zero",
            [](Changes& self, nb::handle collection, nb::handle name, nb::handle offset,
@@ -186,16 +203,40 @@ void bind_guards(nb::class_<Changes>& changes) {
 
 }  // namespace
 
-void Changes::put(nb::handle collection, nb::handle name, nb::handle data, Hint hint) {
-  const Text in(collection, "collection");
-  const Text of(name, "name");
-  const Buffer bytes(data);
+void Changes::put(std::string_view collection, std::string_view name, nb::handle data, Hint hint,
+                  Payload payload) {
   if (is_immutable(data)) {
+    transaction().put_borrowed(collection, name, bytes_of(data), hint);
     kept_->push_back(nb::borrow(data));
-    transaction().put_borrowed(in, of, bytes.bytes(), hint);
-  } else {
-    transaction().put(in, of, bytes.bytes(), hint);
+    return;
   }
+  const Buffer buffer(data);
+  if (payload == Payload::kBorrowed) {
+    // Holds the memory as long as somebody reads it: a bytearray keeps its size, a file its map.
+    nb::object view = nb::steal(PyMemoryView_FromObject(data.ptr()));
+    if (!view.is_valid()) throw nb::python_error();
+    transaction().put_borrowed(collection, name, buffer.bytes(), hint);
+    kept_->push_back(std::move(view));
+  } else {
+    transaction().put(collection, name, buffer.bytes(), hint);
+    count_copied(buffer.bytes().size());
+  }
+}
+
+std::size_t Changes::put_some(nb::handle collection, const nb::list& pairs, std::size_t from,
+                              Hint hint, Payload payload, std::uint64_t most) {
+  const Text in(collection, "collection");
+  std::size_t at = from;
+  for (; at < pairs.size(); ++at) {
+    const nb::object pair = pairs[at];
+    const nb::object name = pair[0];
+    const nb::object data = pair[1];
+    const std::uint64_t size =
+        is_immutable(data) ? bytes_of(data).size() : Buffer(data).bytes().size();
+    if (transaction().payload_bytes() + size > most) break;
+    put(in, Text(name, "name"), data, hint, payload);
+  }
+  return at;
 }
 
 Changes::Taken Changes::take() {

@@ -58,7 +58,10 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
   std::array<std::byte, kSmall + 1> small;  // NOLINT: only what is read is looked at
   const std::uint64_t first = std::min<std::uint64_t>(length, small.size());
   const std::uint64_t got = read(MutByteView(small).first(first));
-  if (got < first || first == length) return to_bytes(ByteView(small).first(got));
+  if (got < first || first == length) {
+    count_copied(got);
+    return to_bytes(ByteView(small).first(got));
+  }
 
   for (int i = 0; i < kTries; ++i) {
     const ObjectStat stat =

@@ -114,6 +114,7 @@ void bind_pools(nb::module_& module) {
     }();
     return to_object(std::move(store));
   });
+  module.def("copied_bytes", &copied_bytes);
   module.def("parse_size",
              [](nb::handle text) { return take(parse_size(Text(text, "size").view())); });
 }
@@ -133,6 +134,7 @@ nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& 
   nb::list result;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i].ok()) {
+      count_copied(found[i]->size());
       result.append(to_bytes(ByteView(*found[i])));
     } else if (found[i].error().code == ErrorCode::kNotFound) {
       result.append(nb::none());

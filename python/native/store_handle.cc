@@ -1,11 +1,25 @@
 #include "python/native/store_handle.h"
 
+#include <pthread.h>
+
 #include <algorithm>
 #include <utility>
 
 namespace hexad::python {
 
 namespace nb = nanobind;
+
+namespace {
+
+// Asking for the process id would be a system call in every call of a store.
+std::atomic<std::uint64_t> forks = 0;
+
+[[maybe_unused]] const int watching =
+    pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
+
+}  // namespace
+
+std::uint64_t forks_before_this() { return forks.load(std::memory_order_relaxed); }
 
 StoreHandle::StoreHandle(Store store) : store_(new Store(std::move(store))) {}
 

@@ -13,8 +13,6 @@
 
 #include <hexad/hexad.h>
 #include <nanobind/nanobind.h>
-#include <sys/types.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <condition_variable>
@@ -27,6 +25,9 @@
 #include "python/native/errors.h"
 
 namespace hexad::python {
+
+// How many fork() calls lie between the process that loaded this module and this one.
+std::uint64_t forks_before_this();
 
 // What ends with the store that it belongs to.
 class Stream {
@@ -56,7 +57,7 @@ class StoreHandle {
   // devices; others wait for it. Without the GIL.
   Status close();
   bool closed() const { return closed_.load(); }
-  bool forked() const { return getpid() != owner_; }
+  bool forked() const { return forks_before_this() != forks_; }
 
   // From within run().
   void add_stream(const std::shared_ptr<Stream>& stream);
@@ -73,7 +74,7 @@ class StoreHandle {
     StoreHandle& handle_;
   };
 
-  const pid_t owner_ = getpid();
+  const std::uint64_t forks_ = forks_before_this();
   Store* store_;  // owned; a raw pointer, so that it can be left lying (H5)
   std::mutex mutex_;
   // By pointer, to be left lying, too: destroying one that has waiters waits for them.
