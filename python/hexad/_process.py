@@ -143,11 +143,24 @@ def completions() -> Completions:
         return _process.completions
 
 
+def _identity(devices: list[str]) -> frozenset[str]:
+    """The devices' real paths."""
+    folders: dict[str, str] = {}
+    paths = set()
+    for device in devices:
+        folder, name = os.path.split(device)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        path = os.path.join(folders[folder], name)
+        paths.add(os.path.realpath(path) if os.path.islink(path) else path)
+    return frozenset(paths)
+
+
 def open_shared(
     devices: list[str], fast: list[str], read_only: bool, options: dict[str, Any]
 ) -> SharedStore:
     """The store on these devices: the one that is open already, or a new one."""
-    key = frozenset(os.path.realpath(device) for device in devices)
+    key = _identity(devices)
     with _process.lock:
         shared = _process.by_key.get(key)
         if shared is not None and not shared.native.closed:

@@ -385,27 +385,39 @@ class Store:
         """
         pairs = iter(items.items() if isinstance(items, Mapping) else items)
         total = len(items) if isinstance(items, Sized) else None
-        # A generator may use one buffer again and again.
+        # Whoever makes the pairs one by one may use one buffer for all of them.
         borrow = isinstance(items, (dict, list, tuple))
+        step = _BATCH_OBJECTS if borrow else 1
         flags = hint_flags(hint)
         most = min(_BATCH_BYTES, self._stream_from())
+        changes = _native.Changes()
         done = 0
+
+        def commit() -> None:
+            nonlocal changes, done
+            count = changes.size
+            # In order, and durable as soon as what comes after it is.
+            self._native.commit(changes, False)
+            changes = _native.Changes()
+            done += count
+            if progress is not None:
+                progress(done, total)
+
         try:
-            while batch := list(itertools.islice(pairs, _BATCH_OBJECTS)):
-                at = 0
-                while at < len(batch):
-                    changes = _native.Changes()
-                    following = changes.put_some(collection, batch, at, flags, borrow, most)
-                    if following > at:
-                        # Ordered, and durable as soon as what comes after it is.
-                        self._native.commit(changes, False)
+            while some := list(itertools.islice(pairs, step)):
+                at = changes.put_some(collection, some, 0, flags, borrow, most)
+                while at < len(some):
+                    if changes.size:
+                        commit()
                     else:
-                        self.put(*batch[at], hint=hint, collection=collection, durable=False)
-                        following += 1
-                    done += following - at
-                    at = following
-                    if progress is not None:
-                        progress(done, total)
+                        self.put(*some[at], hint=hint, collection=collection, durable=False)
+                        done += 1
+                        at += 1
+                    at = changes.put_some(collection, some, at, flags, borrow, most)
+                if changes.size >= _BATCH_OBJECTS:
+                    commit()
+            if changes.size:
+                commit()
         finally:
             if durable and done:
                 self._native.sync()

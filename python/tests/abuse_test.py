@@ -10,6 +10,7 @@ import textwrap
 import threading
 
 import hexad
+import numpy as np
 import pytest
 
 
@@ -303,16 +304,28 @@ def test_many_opens(pool):
     for i in range(15):
         with hexad.open(pool) as store:
             store.put("a", b"%d" % i)
-    many = [hexad.open(pool) for _ in range(200)]
-    assert all(store.get("a") == b"14" for store in many)
-    for store in many:
-        store.close()
+    # 10^5 of a pool that is open, many of them at once.
+    with hexad.open(pool):
+        for _ in range(100):
+            many = [hexad.open(pool) for _ in range(1000)]
+            assert many[0].get("a") == many[-1].get("a") == b"14"
+            for store in many:
+                store.close()
     stores = [hexad.in_memory(capacity="16 MiB") for _ in range(20)]
     for number, store in enumerate(stores):
         store.put("a", b"%d" % number)
     assert [store.get("a") for store in stores] == [b"%d" % number for number in range(20)]
     for store in stores:
         store.close()
+
+
+def test_many_readers_and_views(store):
+    """10^5 of each, a thousand at once."""
+    store.put("a", b"x" * 100)
+    for _ in range(100):
+        readers = [store.open_reader("a") for _ in range(1000)]
+        views = [store.get_view("a") for _ in range(1000)]
+        assert readers[0].read() == readers[-1].read() == views[-1] == b"x" * 100
 
 
 def test_opening_from_many_threads(pool):
@@ -345,6 +358,31 @@ def test_a_progress_callback_that_raises(store):
     with pytest.raises(RuntimeError, match="enough"):
         store.remove_prefix("n", progress=stop)
     assert list(store) == []
+
+
+@pytest.mark.parametrize("size", [100, 5000, 40_000, 300_000, 3_000_000])
+def test_a_buffer_that_changes_while_it_is_put(store, size):
+    """Whoever does so gets a mixture, but an intact one."""
+    data = np.zeros(size, "u1")
+    stop = threading.Event()
+
+    def change():
+        value = 0
+        while not stop.is_set():
+            value = (value + 1) % 256
+            data[:] = value
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for i in range(60):
+            store.put(f"a{i % 7}", data)
+            store.put_many([(f"b{i % 7}", data), (f"c{i % 7}", data)])
+    finally:
+        stop.set()
+        thread.join()
+    assert store.fsck(deep=True)["errors"] == 0
+    assert all(len(found) == size for found in store.get_many(store))
 
 
 def test_a_buffer_that_changes_its_size_meanwhile(store):

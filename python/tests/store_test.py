@@ -61,6 +61,47 @@ def test_a_view_is_a_read_only_buffer_that_outlives_what_it_shows(store):
         view[0] = 1
 
 
+def copied(call):
+    """Bytes of users that the package copies in it, besides what the engine does for itself."""
+    before = hexad._native.copied_bytes()
+    call()
+    return hexad._native.copied_bytes() - before
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, np.frombuffer])
+def test_nothing_is_copied_on_the_way_in_and_into_views(store, kind):
+    data = kind(os.urandom(1 << 20))
+    assert copied(lambda: store.put("a", data)) == 0
+    assert copied(lambda: store.put_many([("b", data), ("c", data)])) == 0
+    assert copied(lambda: store.put("large", memoryview(data).cast("B"))) == 0
+    assert copied(lambda: store.get_view("a")) == 0
+    assert copied(lambda: store.get("a")) == 0
+    assert copied(lambda: store.get_into("a", bytearray(1 << 20))) == 0
+    assert copied(lambda: store.get_ranges("a", [(0, 1 << 19), (1 << 19, 1 << 19)])) == 0
+    with store.transaction() as t:
+        assert copied(lambda: t.put("d", data, borrow=True)) == 0
+        assert copied(lambda: t.put("e", data)) == (0 if kind is bytes else 1 << 20)
+    assert store.get_many("abcde"[i] for i in range(5)) == [bytes(data)] * 5
+
+
+def test_a_borrowed_buffer_is_held_until_the_commit(store):
+    data = bytearray(1000)
+    with store.transaction() as t:
+        t.put("a", data, borrow=True)
+        with pytest.raises(BufferError):
+            data.append(1)
+    data.append(1)
+    t = store.transaction()
+    t.put("a", data, borrow=True)
+    t.discard()
+    data.append(1)
+    with pytest.raises(hexad.ConflictError):
+        with store.transaction() as t:
+            t.put("a", data, borrow=True)
+            t.expect_absent("a")
+    data.append(1)
+
+
 def test_get_into_fills_a_buffer(store):
     store.put("a", b"0123456789")
     buffer = bytearray(4)
@@ -99,6 +140,20 @@ def test_put_many_and_get_many(store):
     assert store.put_many([]) == 0
     assert store.put_many([("big", bytes(20 << 20)), ("small", b"")]) == 2
     assert store.stat("big").size == 20 << 20
+    buffer = bytearray(1)
+
+    def reused():
+        for i in range(5):
+            buffer[0] = i
+            yield f"r{i}", buffer
+
+    store.put_many(reused())
+    assert store.get_many(f"r{i}" for i in range(5)) == [bytes([i]) for i in range(5)]
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.put_many([("before", b"")] + [("x" * 1025, b"")])
+    with pytest.raises(TypeError):
+        store.put_many([("many", b"")] * 1000 + [("text", "text")])
+    assert "many" in store and "before" not in store
     with pytest.raises(TypeError):
         store.get_many("n00001")
 
@@ -168,6 +223,9 @@ def test_attributes(store):
     store.set_attrs("a", {"x": b"1", "y": bytearray(b"2")})
     store.remove_attr("a", "x")
     assert store.attributes("a") == {"kind": b"f4", "y": b"2"}
+    assert store.attribute("a", "y") == b"2" and store.attribute("a", "x") is None
+    with pytest.raises(KeyError):
+        store.attribute("none", "y")
     with pytest.raises(KeyError):
         store.set_attr("none", "kind", b"")
 
