@@ -38,11 +38,14 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
     Blob& blob = prepared.blob;
     blob.placement = Placement::kLog;
     blob.stored = static_cast<std::uint32_t>(stored.size());
-    blob.cell_sums.push_back(checksum(record.checksum, stored));
-    if (record.packed_block_sums(blob.stored) > 0) {
-      append_block_sums(record.checksum, stored, record.checksum_block, blob.block_sums);
-    }
+    // The sums are those of the copy, so that a caller who changes a borrowed payload meanwhile
+    // gets a mixture that is intact.
     prepared.stored = std::make_shared<const std::string>(as_text(stored));
+    const ByteView copy = as_bytes(*prepared.stored);
+    blob.cell_sums.push_back(checksum(record.checksum, copy));
+    if (record.packed_block_sums(blob.stored) > 0) {
+      append_block_sums(record.checksum, copy, record.checksum_block, blob.block_sums);
+    }
     prepared.units = static_cast<std::uint32_t>(
         divide_up(ec::cell_bytes(blob.stored, shape_.k(), shape_.block), shape_.unit));
   }

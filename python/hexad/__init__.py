@@ -1,0 +1,267 @@
+"""hexad: an erasure-coded object store inside your process.
+
+    import hexad
+
+    hexad.format("pool", devices=[f"/mnt/disk{i}/hexad" for i in range(6)], size="100 GiB")
+    with hexad.open("pool") as store:
+        store.put("run7/meta.json", b"{}")
+        with store.transaction() as t:            # all of it, durably, or nothing
+            t.put("run7/weights", array, hint="incompressible")
+            t.put("latest", b"run7")
+        weights = numpy.frombuffer(store.get_view("run7/weights"), "f4")
+
+Sizes and offsets are bytes; names are str or bytes. doc/python.md has more.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Sequence, Union
+
+from . import _native, _process
+from ._errors import (
+    AlreadyExistsError,
+    BusyError,
+    ClosedError,
+    ConflictError,
+    CorruptionError,
+    Error,
+    ErrorCode,
+    ForkedError,
+    InvalidArgumentError,
+    IoError,
+    NoSpaceError,
+    NotEmptyError,
+    NotFoundError,
+    OutcomeUnknownError,
+    ReadOnlyError,
+    TooBigError,
+    UnavailableError,
+    UnsupportedError,
+)
+from ._files import Reader, Writer
+from ._mapping import StoreMapping
+from ._store import Store
+from ._transaction import Transaction
+from ._types import HINTS, Entry, Page, Stat
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "HINTS",
+    "AlreadyExistsError",
+    "BusyError",
+    "ClosedError",
+    "ConflictError",
+    "CorruptionError",
+    "Entry",
+    "Error",
+    "ErrorCode",
+    "ForkedError",
+    "InvalidArgumentError",
+    "IoError",
+    "NoSpaceError",
+    "NotEmptyError",
+    "NotFoundError",
+    "OutcomeUnknownError",
+    "Page",
+    "ReadOnlyError",
+    "Reader",
+    "Stat",
+    "Store",
+    "StoreMapping",
+    "TooBigError",
+    "Transaction",
+    "UnavailableError",
+    "UnsupportedError",
+    "Writer",
+    "format",
+    "in_memory",
+    "inspect",
+    "mkfs",
+    "open",
+]
+
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+Size = Union[int, str]  # bytes, or text such as "1.5 GiB"
+
+_DESCRIPTION = "hexad.pool"
+
+
+def format(
+    path: Path,
+    *,
+    devices: Union[int, Sequence[Path]],
+    fast: Sequence[Path] | None = None,
+    size: Size | None = None,
+    preset: str | None = None,
+    profile: str | None = None,
+    codec: str | None = None,
+    min_alloc: Size | None = None,
+    checksum: str | None = None,
+    checksum_block: Size | None = None,
+    compression: str | None = None,
+    log_size: Size | None = None,
+    slab_size: Size | None = None,
+    force: bool = False,
+) -> None:
+    """Makes a new store, and the directory `path` with its description (hexad.pool).
+
+    devices: files or block devices, k+m or more; a number: so many files in `path`, for tries.
+    fast: directories on the fastest device, made where missing; None: one in `path`.
+    size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
+    rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of
+    allocation (4 KiB). checksum: "crc32c" or "xxh3", over checksum_block (16 KiB). compression: of
+    the collection "default", such as "aggressive,zstd". log_size: of each copy of the log.
+    force: overwrites an existing pool, or other data on the devices.
+
+    Errors: AlreadyExistsError (a pool or foreign data), InvalidArgumentError (all that is wrong, one
+    per line), BusyError, NoSpaceError, IoError. No device is changed then unless it was IoError.
+    """
+    directory = os.path.abspath(os.fsdecode(path))
+    description = os.path.join(directory, _DESCRIPTION)
+    if os.path.exists(description) and not force:
+        raise AlreadyExistsError(
+            f"{description}: here is a pool already",
+            "Choose another directory, or overwrite everything in it with force=True.",
+            directory,
+        )
+    if isinstance(devices, int):
+        paths = [os.path.join(directory, f"drive{i}") for i in range(devices)]
+    else:
+        paths = _absolute(devices)
+    given: dict[str, Any] = {
+        "devices": paths,
+        "fast": [os.path.join(directory, "fast")] if fast is None else _absolute(fast),
+        "size": size,
+        "preset": preset,
+        "profile": profile,
+        "codec": codec,
+        "min_alloc": min_alloc,
+        "checksum": checksum,
+        "checksum_block": checksum_block,
+        "compression": compression,
+        "log_size": log_size,
+        "slab_size": slab_size,
+        "force": force,
+    }
+    made = _make_directories(directory)
+    try:
+        pool = _native.format(given)
+    except Error:
+        for one in made:
+            try:
+                os.rmdir(one)
+            except OSError:
+                break
+        raise
+    _native.write_pool(directory, *pool)
+
+
+mkfs = format
+
+
+def open(
+    path: Path | None = None,
+    read_only: bool = False,
+    *,
+    devices: Sequence[Path] | None = None,
+    fast: Sequence[Path] = (),
+    **options: Any,
+) -> Store:
+    """Opens a pool that format() or `hexad mkfs` made; never creates one.
+
+    path: the directory with its description. devices: in its place, when that is lost: all that
+    there are; fast: directories of the fast tier, with them.
+    read_only: nothing is written anywhere. Other processes may read at the same time, none write.
+    options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
+    such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
+    "never"), preset. doc/python.md
+
+    A pool that is open in this process already is shared; every Store is closed by itself.
+    Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the
+    message lists each and why), CorruptionError, InvalidArgumentError, IoError.
+    """
+    if (path is None) == (devices is None):
+        raise InvalidArgumentError("give either the directory of a pool or its devices")
+    where = None if path is None else os.path.abspath(os.fsdecode(path))
+    if where is not None:
+        found, fast_found = _native.read_pool(where)
+    else:
+        assert devices is not None
+        found, fast_found = _absolute(devices), _absolute(fast)
+    options = {name: value for name, value in options.items() if value is not None}
+    shared = _process.open_shared(found, fast_found, read_only, options)
+    return Store(
+        shared,
+        path=where,
+        read_only=read_only,
+        reopen=(where, None if where else found, None if where else fast_found, options),
+    )
+
+
+def in_memory(
+    *,
+    profile: str | None = None,
+    codec: str | None = None,
+    capacity: Size | None = None,
+    compression: str | None = None,
+    **options: Any,
+) -> Store:
+    """A new store without any disk, gone when it is closed: for tests, and for caches. Calls and
+    errors are those of a store on devices.
+
+    profile, codec, compression: as format() takes them. capacity: bytes of users that there is room
+    for at least (1 GiB); memory is taken when it is written. options: those of open().
+    """
+    given = {
+        "profile": profile,
+        "codec": codec,
+        "capacity": capacity,
+        "compression": compression,
+    }
+    native = _native.in_memory(given, options)
+    return Store(
+        _process.add_in_memory(native, options), path=None, read_only=False, reopen=None
+    )
+
+
+def inspect(
+    path: Path | None = None,
+    *,
+    devices: Sequence[Path] | None = None,
+    fast: Sequence[Path] = (),
+) -> dict[str, Any]:
+    """What can be said of a pool without opening it, as Store.status() says it; writes nothing."""
+    if path is not None:
+        found, fast_found = _native.read_pool(os.path.abspath(os.fsdecode(path)))
+    else:
+        found, fast_found = _absolute(devices or ()), _absolute(fast)
+    return _native.inspect(found, fast_found)
+
+
+def _open_again(
+    path: str | None,
+    devices: list[str] | None,
+    fast: list[str] | None,
+    options: dict[str, Any],
+) -> Store:
+    """What a pickled Store becomes."""
+    return open(path, True, devices=devices, fast=fast or (), **options)
+
+
+def _absolute(paths: Sequence[Path]) -> list[str]:
+    if isinstance(paths, (str, bytes)):
+        raise InvalidArgumentError("paths: several are wanted, in a list, not one")
+    return [os.path.abspath(os.fsdecode(path)) for path in paths]
+
+
+def _make_directories(path: str) -> list[str]:
+    """Makes it and its parents where missing; returns those that it made, innermost first."""
+    made = []
+    while not os.path.isdir(path):
+        made.append(path)
+        path = os.path.dirname(path)
+    for one in reversed(made):
+        os.mkdir(one)
+    return made

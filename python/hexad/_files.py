@@ -1,0 +1,154 @@
+"""File objects: objects larger than memory, read and written piece by piece."""
+
+from __future__ import annotations
+
+import io
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from ._types import Stat
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from . import _native
+    from ._types import Data, Name
+
+
+class Reader(io.RawIOBase):
+    """One version of an object, whatever is written meanwhile. Store.open_reader() puts a buffer
+    around it; this is its `raw`.
+    """
+
+    def __init__(self, native: _native.Reader) -> None:
+        self._native = native
+        self._position = 0
+        self.stat = Stat(*native.stat())
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def attributes(self) -> dict[str, bytes]:
+        """Those of this version."""
+        return self._native.attributes()
+
+    def readinto(self, buffer: Any) -> int:
+        self._check()
+        count = self._native.readinto(buffer)
+        self._position += count
+        return count
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._check()
+        if whence == io.SEEK_CUR:
+            offset += self._position
+        elif whence == io.SEEK_END:
+            offset += self.stat.size
+        elif whence != io.SEEK_SET:
+            raise ValueError(f"whence {whence} is not 0, 1 or 2")
+        if offset < 0:
+            raise ValueError(f"offset {offset} lies before the beginning")
+        self._native.seek(offset)
+        self._position = offset
+        return offset
+
+    def tell(self) -> int:
+        self._check()
+        return self._position
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            self._native.end()
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+
+class Writer(io.BufferedIOBase):
+    """An object that is written from start to end and becomes visible as a whole.
+
+    close() publishes it; so does leaving a `with` block, unless by an exception. A writer that is
+    dropped, or discarded, leaves nothing. Not seekable. Memory: the option stream_buffer.
+    """
+
+    def __init__(self, native: _native.Writer) -> None:
+        self._native = native
+        self._size = 0
+        self._spent = False
+        #: LSN of the commit, after close().
+        self.version: int | None = None
+
+    def writable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._size
+
+    def write(self, data: Data) -> int:
+        """Appends all of it; blocks while the devices are behind.
+
+        Errors: NoSpaceError, IoError, TooBigError (2^44 - 1 bytes). After one the writer is spent.
+        """
+        self._check()
+        count = self._native.append(data)
+        self._size += count
+        return count
+
+    def set_attr(self, attribute: Name, value: Data) -> None:
+        """Becomes the object's together with the data."""
+        self._check()
+        self._native.set_attr(attribute, value)
+
+    def close(self) -> None:
+        """Publishes what was written: durable when this returns. Again: nothing."""
+        if self.closed:
+            return
+        try:
+            if not self._spent:
+                self.version = self._native.commit()
+        finally:
+            self._end()
+
+    def discard(self) -> None:
+        """Closes without publishing."""
+        if not self.closed:
+            self._end()
+
+    def _end(self) -> None:
+        self._spent = True
+        try:
+            self._native.end()
+        finally:
+            super().close()
+
+    def _check(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file")
+
+    def _publish(self, changes: _native.Changes) -> None:
+        self._check()
+        self._spent = True
+        changes.publish(self._native)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is None:
+            self.close()
+        else:
+            self.discard()
+
+    def __del__(self) -> None:
+        # io's own would close, that is, publish half an object.
+        if getattr(self, "_spent", True) or self.closed:
+            return
+        warnings.warn(f"discarded {self!r}: it was not closed", ResourceWarning, source=self)
+        self.discard()

@@ -1,0 +1,224 @@
+"""What this process has open, and the thread that fetches the answers of asynchronous commits.
+
+Before the interpreter ends, everything is closed. A forked child begins with nothing.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import itertools
+import os
+import threading
+import traceback
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any, Hashable
+
+from . import _native
+from ._errors import BusyError, ForkedError, InvalidArgumentError
+
+if TYPE_CHECKING:
+    _Answers = list[tuple[asyncio.Future[int], int | None, Exception | None]]
+
+# Threads per store for asynchronous reads, and for commits that may have to wait.
+_WORKERS = 8
+
+
+class Completions:
+    """Answers of commits, on their way from the engine's threads to event loops.
+
+    One daemon thread for all stores and loops, so that the engine never waits for the GIL.
+    """
+
+    def __init__(self) -> None:
+        self.native = _native.Completions()
+        self._tokens = itertools.count(1)
+        self._waiting: dict[
+            int, tuple[asyncio.AbstractEventLoop, asyncio.Future[int], SharedStore]
+        ] = {}
+        self._thread = threading.Thread(target=self._run, name="hexad-completions", daemon=True)
+        self._thread.start()
+
+    def expect(self, future: asyncio.Future[int], store: SharedStore) -> int:
+        """A token; the store stays open in memory until the answer is there."""
+        token = next(self._tokens)
+        self._waiting[token] = (future.get_loop(), future, store)
+        return token
+
+    def forget(self, token: int) -> None:
+        """Of a commit that never began."""
+        del self._waiting[token]
+
+    def stop(self) -> None:
+        self.native.stop()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while self._deliver(self.native.wait()):
+            pass
+
+    def _deliver(self, batch: list[tuple[int, int | None, Exception | None]]) -> bool:
+        answers: dict[asyncio.AbstractEventLoop, _Answers] = {}
+        for token, lsn, error in batch:
+            loop, future, _ = self._waiting.pop(token)
+            answers.setdefault(loop, []).append((future, lsn, error))
+        for loop, of_loop in answers.items():
+            try:
+                loop.call_soon_threadsafe(_settle, of_loop)
+            except RuntimeError:
+                pass  # the loop is closed, so nobody waits any more
+        return bool(batch)
+
+
+def _settle(answers: _Answers) -> None:
+    for future, lsn, error in answers:
+        if future.done():
+            continue  # cancelled: the commit went on without anybody to tell
+        if error is not None:
+            future.set_exception(error)
+        else:
+            assert lsn is not None
+            future.set_result(lsn)
+
+
+class SharedStore:
+    """An open store with the number of Store objects that use it."""
+
+    def __init__(
+        self, native: _native.Store, key: Hashable, read_only: bool, options: dict[str, Any]
+    ) -> None:
+        self.native = native
+        self.key = key  # None: in memory
+        self.read_only = read_only
+        self.options = options
+        self.users = 1
+        # Bytes of one transaction; None: the engine's default.
+        limit = options.get("max_transaction")
+        self.max_transaction = _native.parse_size(limit) if isinstance(limit, str) else limit
+        self._executor: ThreadPoolExecutor | None = None
+
+    def executor(self) -> ThreadPoolExecutor:
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(_WORKERS, thread_name_prefix="hexad-worker")
+        return self._executor
+
+    def check_not_forked(self) -> None:
+        if self.native.forked:
+            raise ForkedError(
+                "the store was opened before fork(), and this is the child",
+                "Open stores in the process that uses them; let multiprocessing spawn, not fork.",
+            )
+
+    def close(self) -> None:
+        if self._executor is not None and not self.native.forked:
+            self._executor.shutdown(wait=False)
+        self.native.close()
+
+
+class _Process:
+    def __init__(self) -> None:
+        # Held while a store is opened and closed. Finalizers may come in between in this thread.
+        self.lock = threading.RLock()
+        self.by_key: weakref.WeakValueDictionary[Hashable, SharedStore] = (
+            weakref.WeakValueDictionary()
+        )
+        self.stores: weakref.WeakSet[SharedStore] = weakref.WeakSet()
+        self.completions: Completions | None = None
+
+
+_process = _Process()
+
+
+def lock() -> threading.RLock:
+    """Held while stores are opened and closed."""
+    return _process.lock
+
+
+def completions() -> Completions:
+    """This process's; begins with the first asynchronous commit."""
+    with _process.lock:
+        if _process.completions is None:
+            _process.completions = Completions()
+        return _process.completions
+
+
+def _identity(devices: list[str]) -> frozenset[str]:
+    """The devices' real paths."""
+    folders: dict[str, str] = {}
+    paths = set()
+    for device in devices:
+        folder, name = os.path.split(device)
+        if folder not in folders:
+            folders[folder] = os.path.realpath(folder)
+        path = os.path.join(folders[folder], name)
+        paths.add(os.path.realpath(path) if os.path.islink(path) else path)
+    return frozenset(paths)
+
+
+def open_shared(
+    devices: list[str], fast: list[str], read_only: bool, options: dict[str, Any]
+) -> SharedStore:
+    """The store on these devices: the one that is open already, or a new one."""
+    key = _identity(devices)
+    with _process.lock:
+        shared = _process.by_key.get(key)
+        if shared is not None and not shared.native.closed:
+            if shared.read_only and not read_only:
+                raise BusyError(
+                    f"{devices[0]}: the store is open in this process already, for reading only",
+                    "Close it first, or open it for writing first.",
+                )
+            if options and options != shared.options:
+                raise InvalidArgumentError(
+                    f"{devices[0]}: the store is open in this process already, with other options",
+                    "Close it first, or leave the options out.",
+                )
+            shared.users += 1
+            return shared
+        native = _native.open(devices, fast, {**options, "read_only": read_only})
+        return _add(SharedStore(native, key, read_only, options))
+
+
+def add_in_memory(native: _native.Store, options: dict[str, Any]) -> SharedStore:
+    with _process.lock:
+        return _add(SharedStore(native, None, False, options))
+
+
+def _add(shared: SharedStore) -> SharedStore:
+    if shared.key is not None:
+        _process.by_key[shared.key] = shared
+    _process.stores.add(shared)
+    return shared
+
+
+def release(shared: SharedStore) -> None:
+    """One user fewer; the last one closes the store."""
+    if shared.native.forked:
+        return
+    with _process.lock:
+        shared.users -= 1
+        if shared.users == 0:
+            shared.close()
+
+
+def _at_exit() -> None:
+    for shared in list(_process.stores):
+        try:
+            shared.close()
+        except Exception:
+            traceback.print_exc()
+    if _process.completions is not None:
+        _process.completions.stop()
+
+
+def _after_fork() -> None:
+    global _process
+    # Not let go of: what it holds belongs to threads that are not here.
+    _forgotten.append(_process)
+    _process = _Process()
+
+
+_forgotten: list[_Process] = []
+os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)

@@ -1,0 +1,98 @@
+"""Values that go in and out of a store."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Union
+
+from ._errors import InvalidArgumentError
+
+# A str stands for its UTF-8 bytes. Bytes that are no UTF-8 come back as lone surrogates, as
+# os.fsdecode() gives them, and are understood like that.
+Name = Union[str, bytes]
+
+# Anything with the buffer protocol, contiguous: bytes, bytearray, memoryview, numpy arrays, mmap.
+Data = Any
+
+# One of the words, several with commas between, or several in a list.
+Hint = Union[None, str, Iterable[str]]
+
+# Called with how much is done and how much there is, or None where nobody knows.
+Progress = Callable[[int, Optional[int]], None]
+
+DEFAULT_COLLECTION = "default"
+
+HINTS = (
+    "compressible",
+    "incompressible",
+    "sequential-read",
+    "random-read",
+    "sequential-write",
+    "random-write",
+    "append-only",
+    "immutable",
+    "short-lived",
+    "long-lived",
+)
+
+
+def hint_flags(hint: Hint) -> int:
+    """The flags of a hint. InvalidArgumentError: an unknown word."""
+    if hint is None:
+        return 0
+    words = hint.split(",") if isinstance(hint, str) else hint
+    flags = 0
+    for word in words:
+        word = word.strip().replace("_", "-")
+        if not word:
+            continue
+        if word not in HINTS:
+            raise InvalidArgumentError(
+                f"hint {word!r} is not known", f"The hints are: {', '.join(HINTS)}."
+            )
+        flags |= 1 << HINTS.index(word)
+    return flags
+
+
+class Stat(NamedTuple):
+    """What is known about an object without reading it."""
+
+    size: int  #: bytes
+    version: int  #: LSN of the transaction that changed it last; for expect_version()
+    mtime_ns: int  #: nanoseconds since 1970
+    stored: int  #: bytes after compression, before coding
+    extents: int  #: how many
+    hint_flags: int
+    placement: str  #: "none", "inline", "log", "pack", "stripe" or "list"
+
+    @property
+    def mtime(self) -> float:
+        """Seconds since 1970, as os.stat() gives them."""
+        return self.mtime_ns / 1e9
+
+    @property
+    def hints(self) -> frozenset[str]:
+        return frozenset(word for bit, word in enumerate(HINTS) if self.hint_flags >> bit & 1)
+
+
+class Entry(NamedTuple):
+    """An object in a listing."""
+
+    name: str
+    size: int  #: bytes
+    version: int  #: LSN of the transaction that changed it last
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page of a listing, of one state. Iterating it gives the entries."""
+
+    entries: List[Entry]  #: objects, in order
+    prefixes: List[str]  #: common prefixes, in order; only with a delimiter
+    next: Optional[str]  #: `after` of the next page; None: this was the last
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+    def __len__(self) -> int:
+        return len(self.entries)

@@ -1,0 +1,198 @@
+#include "python/native/dicts.h"
+
+#include <string>
+
+#include "python/native/arguments.h"
+
+namespace hexad::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+const char* to_word(Health health) {
+  switch (health) {
+    case Health::kOk:
+      return "ok";
+    case Health::kDegraded:
+      return "degraded";
+    case Health::kUnavailable:
+      return "unavailable";
+  }
+  return "unavailable";
+}
+
+nb::dict to_dict(const DeviceStatus& device) {
+  nb::dict result;
+  result["id"] = device.id;
+  result["path"] = to_text(device.path);
+  result["role"] = to_text(device.role);
+  result["state"] = to_text(device.state);
+  result["detail"] = to_text(device.detail);
+  result["size"] = device.size;
+  result["physical_block"] = device.physical_block;
+  result["direct"] = device.direct;
+  result["holds_log"] = device.holds_log;
+  result["durability"] = to_text(device.durability);
+  result["flush_domain"] = device.flush_domain;
+  result["bytes_read"] = device.bytes_read;
+  result["bytes_written"] = device.bytes_written;
+  nb::dict written_for;
+  for (const auto& [what, bytes] : device.written_for) written_for[to_text(what)] = bytes;
+  result["written_for"] = written_for;
+  result["reads"] = device.reads;
+  result["writes"] = device.writes;
+  result["flushes"] = device.flushes;
+  return result;
+}
+
+}  // namespace
+
+nb::tuple to_tuple(const ObjectStat& stat) {
+  return nb::make_tuple(stat.size, stat.version, stat.mtime, stat.stored, stat.extents,
+                        static_cast<unsigned>(stat.hint), to_text(stat.placement));
+}
+
+nb::dict to_dict(const Attributes& attributes) {
+  nb::dict result;
+  for (const auto& [name, value] : attributes) {
+    result[to_text(name)] = to_bytes(std::string_view(value));
+  }
+  return result;
+}
+
+nb::dict to_dict(const StoreStatus& status) {
+  nb::dict result;
+  result["uuid"] = to_text(to_string(status.uuid));
+  result["health"] = to_word(status.health);
+  result["faults_tolerated"] = status.faults_tolerated;
+  result["epoch"] = status.epoch;
+  result["last_lsn"] = status.last_lsn;
+  result["checkpoint_lsn"] = status.checkpoint_lsn;
+  result["log_used"] = status.log_used;
+  result["log_size"] = status.log_size;
+  result["io_queue"] = to_text(status.io_queue);
+  result["memory_only"] = status.memory_only;
+  result["read_only"] = status.read_only;
+  result["read_only_reason"] = to_text(status.read_only_reason);
+  nb::list devices;
+  for (const DeviceStatus& device : status.devices) devices.append(to_dict(device));
+  result["devices"] = devices;
+  nb::list notes;
+  for (const std::string& note : status.notes) notes.append(to_text(note));
+  result["notes"] = notes;
+  return result;
+}
+
+nb::dict to_dict(const SpaceUsage& space) {
+  nb::dict result;
+  result["capacity"] = space.capacity;
+  result["available"] = space.available;
+  result["internally_reserved"] = space.internally_reserved;
+  result["used"] = space.used;
+  result["stored"] = space.stored;
+  result["allocated"] = space.allocated;
+  result["compressed_original"] = space.compressed_original;
+  result["compressed"] = space.compressed;
+  result["compressed_allocated"] = space.compressed_allocated;
+  result["metadata"] = space.metadata;
+  result["internal_metadata"] = space.internal_metadata;
+  result["objects"] = space.objects;
+  nb::list devices;
+  for (const DeviceSpace& device : space.per_device) {
+    nb::dict one;
+    one["id"] = device.id;
+    one["path"] = to_text(device.path);
+    one["capacity"] = device.capacity;
+    one["used"] = device.used;
+    devices.append(one);
+  }
+  result["per_device"] = devices;
+  return result;
+}
+
+nb::dict to_dict(const CollectionInfo& info) {
+  nb::dict result;
+  result["name"] = to_text(info.name);
+  result["id"] = info.id;
+  result["compression"] = to_text(compression::to_string(info.compression));
+  result["quota_objects"] = info.quota.objects;
+  result["quota_bytes"] = info.quota.bytes;
+  result["objects"] = info.objects;
+  result["bytes"] = info.bytes;
+  return result;
+}
+
+nb::dict to_dict(const CollectionUsage& usage) {
+  nb::dict result;
+  result["objects"] = usage.objects;
+  result["bytes"] = usage.bytes;
+  result["stored"] = usage.stored;
+  result["extents"] = usage.extents;
+  result["omap_entries"] = usage.omap_entries;
+  result["compressed_original"] = usage.compressed_original;
+  result["compressed"] = usage.compressed;
+  return result;
+}
+
+nb::dict to_dict(const FsckReport& report) {
+  nb::dict result;
+  result["errors"] = report.errors();
+  result["objects_checked"] = report.objects_checked;
+  result["stripes_checked"] = report.stripes_checked;
+  result["bytes_checked"] = report.bytes_checked;
+  nb::list findings;
+  for (const Finding& finding : report.findings) {
+    nb::dict one;
+    one["subject"] = to_text(finding.subject);
+    one["problem"] = to_text(finding.problem);
+    one["repaired"] = finding.repaired;
+    findings.append(one);
+  }
+  result["findings"] = findings;
+  return result;
+}
+
+nb::dict to_dict(const std::vector<Counter>& counters) {
+  nb::dict result;
+  for (const Counter& counter : counters) {
+    result[to_text(counter.name)] = nb::make_tuple(counter.total, counter.since_open);
+  }
+  return result;
+}
+
+nb::dict to_dict(const std::vector<EffectiveOption>& options) {
+  nb::dict result;
+  for (const EffectiveOption& option : options) {
+    result[to_text(option.name)] = nb::make_tuple(to_text(option.value), to_text(option.origin));
+  }
+  return result;
+}
+
+nb::tuple to_tuple(const ListPage& page) {
+  nb::list entries;
+  nb::list prefixes;
+  for (const ListEntry& entry : page.entries) {
+    if (entry.common_prefix) {
+      prefixes.append(to_text(entry.name));
+    } else {
+      entries.append(nb::make_tuple(to_text(entry.name), entry.size, entry.version));
+    }
+  }
+  const nb::object next = page.next.has_value() ? to_text(*page.next) : nb::none();
+  return nb::make_tuple(entries, prefixes, next);
+}
+
+nb::tuple to_tuple(const OmapPage& page, bool values) {
+  nb::list entries;
+  for (const OmapEntry& entry : page.entries) {
+    if (values) {
+      entries.append(nb::make_tuple(to_text(entry.key), to_bytes(ByteView(entry.value))));
+    } else {
+      entries.append(nb::make_tuple(to_text(entry.key), entry.size));
+    }
+  }
+  return nb::make_tuple(entries, to_text(page.next));
+}
+
+}  // namespace hexad::python

@@ -1,0 +1,113 @@
+#include "python/native/read.h"
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/native/arguments.h"
+
+namespace hexad::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+// Up to here a copy is cheaper than asking for the size first.
+constexpr std::size_t kSmall = 16 * 1024;
+// How often a reader follows an object that grows while it is read.
+constexpr int kTries = 4;
+
+nb::object new_bytes(std::uint64_t size) {
+  nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
+  if (!bytes.is_valid()) throw nb::python_error();
+  return bytes;
+}
+
+MutByteView memory_of(const nb::object& bytes) {
+  return {reinterpret_cast<std::byte*>(PyBytes_AS_STRING(bytes.ptr())),
+          static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
+}
+
+// Nobody else has seen the object yet.
+void shrink(nb::object& bytes, std::uint64_t size) {
+  if (memory_of(bytes).size() == size) return;
+  PyObject* raw = bytes.release().ptr();
+  if (_PyBytes_Resize(&raw, static_cast<Py_ssize_t>(size)) != 0) throw nb::python_error();
+  bytes = nb::steal(raw);
+}
+
+[[noreturn]] void too_big(std::string_view name, std::uint64_t bytes) {
+  fail(
+      {ErrorCode::kTooBig,
+       "a read of " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(kMaxGetSize),
+       "Read it in ranges, or with open_reader()."},
+      name);
+}
+
+}  // namespace
+
+nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
+                      std::uint64_t offset, std::uint64_t length) {
+  const auto read = [&](MutByteView into) {
+    return take(
+        handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);
+  };
+  // One byte more than would do shows whether that was all.
+  std::array<std::byte, kSmall + 1> small;  // NOLINT: only what is read is looked at
+  const std::uint64_t first = std::min<std::uint64_t>(length, small.size());
+  const std::uint64_t got = read(MutByteView(small).first(first));
+  if (got < first || first == length) {
+    count_copied(got);
+    return to_bytes(ByteView(small).first(got));
+  }
+
+  for (int i = 0; i < kTries; ++i) {
+    const ObjectStat stat =
+        take(handle.run([&](Store& store) { return store.stat(collection, name); }), name);
+    const std::uint64_t there = stat.size > offset ? stat.size - offset : 0;
+    if (std::min(length, there) > kMaxGetSize) too_big(name, std::min(length, there));
+    const std::uint64_t wanted = std::min(length, there + 1);
+    nb::object bytes = new_bytes(wanted);
+    const std::uint64_t count = read(memory_of(bytes));
+    if (count < wanted || wanted == length) {
+      shrink(bytes, count);
+      return bytes;
+    }
+  }
+  const ByteRange range{offset, std::min(length, kMaxObjectSize)};
+  return to_bytes(take(handle.run([&](Store& store) {
+    return store.read_ranges(collection, name, std::span(&range, 1));
+  }),
+                       name));
+}
+
+nb::list read_ranges(StoreHandle& handle, std::string_view collection, std::string_view name,
+                     std::span<const ByteRange> ranges) {
+  std::uint64_t total = 0;
+  for (const ByteRange& range : ranges) {
+    if (add_overflows(total, range.length) || total + range.length > kMaxGetSize) {
+      too_big(name, total + range.length);
+    }
+    total += range.length;
+  }
+  std::vector<nb::object> parts;
+  std::vector<RangeInto> into;
+  parts.reserve(ranges.size());
+  into.reserve(ranges.size());
+  for (const ByteRange& range : ranges) {
+    // Python has but one empty bytes object, so it is not one to write into or to shrink.
+    parts.push_back(new_bytes(range.length));
+    into.push_back({range.offset, memory_of(parts.back()), 0});
+  }
+  check(handle.run([&](Store& store) { return store.read_ranges(collection, name, into); }), name);
+  nb::list result;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    shrink(parts[i], into[i].read);
+    result.append(std::move(parts[i]));
+  }
+  return result;
+}
+
+}  // namespace hexad::python

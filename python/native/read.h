@@ -1,0 +1,24 @@
+// Reading into Python's own bytes objects.
+#pragma once
+
+#include <hexad/hexad.h>
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+#include "python/native/store_handle.h"
+
+namespace hexad::python {
+
+// The object's bytes from `offset` on, `length` of them or what there is, of one state of it, as
+// bytes. Read straight to where they stay, but for small ones. Errors: those of Store::get().
+nanobind::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
+                            std::uint64_t offset, std::uint64_t length);
+
+// One bytes object for each range, of one state of the object; shorter ones at its end.
+nanobind::list read_ranges(StoreHandle& handle, std::string_view collection, std::string_view name,
+                           std::span<const ByteRange> ranges);
+
+}  // namespace hexad::python

@@ -1,0 +1,450 @@
+#include "python/native/store.h"
+
+#include <hexad/hexad.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "python/native/arguments.h"
+#include "python/native/changes.h"
+#include "python/native/completions.h"
+#include "python/native/dicts.h"
+#include "python/native/options.h"
+#include "python/native/read.h"
+#include "python/native/store_handle.h"
+#include "python/native/stream.h"
+
+namespace hexad::python {
+
+namespace nb = nanobind;
+
+namespace {
+
+// What Python holds. Streams share the handle.
+struct StoreObject {
+  std::shared_ptr<StoreHandle> handle;
+};
+
+// What get() of the engine returned, as a buffer without another copy.
+struct View {
+  Bytes bytes;
+};
+
+int get_view_buffer(PyObject* self, Py_buffer* view, int flags) {
+  Bytes& bytes = nb::inst_ptr<View>(self)->bytes;
+  return PyBuffer_FillInfo(view, self, bytes.data(), static_cast<Py_ssize_t>(bytes.size()), 1,
+                           flags);
+}
+
+PyType_Slot kViewSlots[] = {
+    {Py_bf_getbuffer, reinterpret_cast<void*>(&get_view_buffer)},
+    {0, nullptr},
+};
+
+nb::list to_list(const std::vector<std::string>& paths) {
+  nb::list result;
+  for (const std::string& path : paths) result.append(to_text(path));
+  return result;
+}
+
+nb::tuple from_pool(const PoolDescription& pool) {
+  return nb::make_tuple(to_list(pool.devices), to_list(pool.fast_directories));
+}
+
+std::vector<std::string> to_strings(const nb::sequence& paths, const char* what) {
+  std::vector<std::string> result;
+  for (const nb::handle path : paths) result.emplace_back(Text(path, what).view());
+  return result;
+}
+
+PoolDescription to_pool(const nb::sequence& devices, const nb::sequence& fast) {
+  return {to_strings(devices, "device"), to_strings(fast, "fast")};
+}
+
+StoreObject to_object(Result<Store> store) {
+  return {std::make_shared<StoreHandle>(take(std::move(store)))};
+}
+
+void bind_pools(nb::module_& module) {
+  module.def("format", [](const nb::dict& given) {
+    const FormatOptions options = to_format_options(given);
+    Result<PoolDescription> pool = [&] {
+      const nb::gil_scoped_release unlocked;
+      return Store::format(options);
+    }();
+    return from_pool(take(std::move(pool)));
+  });
+  module.def("read_pool", [](nb::handle directory) {
+    return from_pool(take(read_pool(std::string(Text(directory, "path").view()))));
+  });
+  module.def("write_pool", [](nb::handle directory, const nb::sequence& devices,
+                              const nb::sequence& fast) {
+    check(write_pool(std::string(Text(directory, "path").view()), to_pool(devices, fast)));
+  });
+  module.def("inspect", [](const nb::sequence& devices, const nb::sequence& fast) {
+    const PoolDescription pool = to_pool(devices, fast);
+    Result<StoreStatus> status = [&] {
+      const nb::gil_scoped_release unlocked;
+      return inspect(pool);
+    }();
+    return to_dict(take(std::move(status)));
+  });
+  module.def("open",
+             [](const nb::sequence& devices, const nb::sequence& fast, const nb::dict& given) {
+               const PoolDescription pool = to_pool(devices, fast);
+               const RuntimeOptions options = to_runtime_options(given);
+               Result<Store> store = [&] {
+                 const nb::gil_scoped_release unlocked;
+                 return Store::open(pool, options);
+               }();
+               return to_object(std::move(store));
+             });
+  module.def("in_memory", [](const nb::dict& given, const nb::dict& runtime) {
+    const MemoryStoreOptions options = to_memory_options(given);
+    const RuntimeOptions runtime_options = to_runtime_options(runtime);
+    Result<Store> store = [&] {
+      const nb::gil_scoped_release unlocked;
+      return Store::in_memory(options, runtime_options);
+    }();
+    return to_object(std::move(store));
+  });
+  module.def("copied_bytes", &copied_bytes);
+  module.def("parse_size",
+             [](nb::handle text) { return take(parse_size(Text(text, "size").view())); });
+}
+
+nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& names) {
+  const Text in(collection, "collection");
+  std::vector<Text> wanted;
+  for (const nb::handle name : names) wanted.emplace_back(name, "name");
+  std::vector<Result<Bytes>> found;
+  found.reserve(wanted.size());
+  self.handle->run([&](Store& store) {
+    for (const Text& name : wanted) {
+      found.push_back(store.get(in, name));
+      if (!found.back().ok() && found.back().error().code != ErrorCode::kNotFound) return;
+    }
+  });
+  nb::list result;
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    if (found[i].ok()) {
+      count_copied(found[i]->size());
+      result.append(to_bytes(ByteView(*found[i])));
+    } else if (found[i].error().code == ErrorCode::kNotFound) {
+      result.append(nb::none());
+    } else {
+      fail(found[i].error(), wanted[i]);
+    }
+    found[i] = Bytes();  // not all of it in memory twice
+  }
+  return result;
+}
+
+void bind_reads(nb::class_<StoreObject>& bound) {
+  bound
+      .def("get",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             return read_bytes(*self.handle, Text(collection, "collection"), Text(name, "name"), 0,
+                               ~std::uint64_t{0});
+           })
+      .def("get_range",
+           [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle offset,
+              nb::handle length) {
+             return read_bytes(*self.handle, Text(collection, "collection"), Text(name, "name"),
+                               to_number(offset, "offset"), to_number(length, "length"));
+           })
+      .def("get_ranges",
+           [](StoreObject& self, nb::handle collection, nb::handle name,
+              const nb::sequence& ranges) {
+             std::vector<ByteRange> wanted;
+             for (const nb::handle range : ranges) {
+               const nb::object offset = range[0];
+               const nb::object length = range[1];
+               wanted.push_back({to_number(offset, "offset"), to_number(length, "length")});
+             }
+             return read_ranges(*self.handle, Text(collection, "collection"), Text(name, "name"),
+                                wanted);
+           })
+      .def("get_into",
+           [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle offset,
+              nb::handle into) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const std::uint64_t from = to_number(offset, "offset");
+             const Buffer buffer(into, Buffer::Access::kWrite);
+             return take(self.handle->run([&](Store& store) {
+               return store.read(in, of, from, buffer.writable());
+             }),
+                         of);
+           })
+      .def("get_view",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return View{
+                 take(self.handle->run([&](Store& store) { return store.get(in, of); }), of)};
+           })
+      .def("get_many", &get_many)
+      .def("extents",
+           [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle offset,
+              nb::handle length) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const ByteRange range{to_number(offset, "offset"), to_number(length, "length")};
+             nb::list result;
+             for (const ByteRange& one :
+                  take(self.handle->run([&](Store& store) { return store.extents(in, of, range); }),
+                       of)) {
+               result.append(nb::make_tuple(one.offset, one.length));
+             }
+             return result;
+           })
+      .def("checksum", [](StoreObject& self, nb::handle collection, nb::handle name,
+                          nb::handle offset, nb::handle length, nb::handle type) {
+        const Text in(collection, "collection");
+        const Text of(name, "name");
+        const ByteRange range{to_number(offset, "offset"), to_number(length, "length")};
+        const ChecksumType kind = take(parse_checksum_type(Text(type, "type").view()));
+        const RangeChecksum sum = take(
+            self.handle->run([&](Store& store) { return store.checksum(in, of, range, kind); }),
+            of);
+        return nb::make_tuple(sum.value, sum.length);
+      });
+}
+
+void bind_names(nb::class_<StoreObject>& bound) {
+  bound
+      .def("exists",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return take(self.handle->run([&](Store& store) { return store.exists(in, of); }), of);
+           })
+      .def("stat",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return to_tuple(
+                 take(self.handle->run([&](Store& store) { return store.stat(in, of); }), of));
+           })
+      .def("attributes",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return to_dict(take(
+                 self.handle->run([&](Store& store) { return store.attributes(in, of); }), of));
+           })
+      .def("attribute",
+           [](StoreObject& self, nb::handle collection, nb::handle name,
+              nb::handle attribute) -> nb::object {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const Text wanted(attribute, "attribute");
+             const std::optional<std::string> value = take(
+                 self.handle->run([&](Store& store) { return store.attribute(in, of, wanted); }),
+                 of);
+             if (!value.has_value()) return nb::none();
+             return to_bytes(std::string_view(*value));
+           })
+      .def("list",
+           [](StoreObject& self, nb::handle collection, nb::handle prefix, nb::handle after,
+              nb::handle delimiter, nb::handle limit, bool reverse) {
+             const Text in(collection, "collection");
+             ListOptions options;
+             options.prefix = Text(prefix, "prefix").view();
+             options.start_after = Text(after, "after").view();
+             options.delimiter = Text(delimiter, "delimiter").view();
+             options.limit = to_number(limit, "limit");
+             options.reverse = reverse;
+             return to_tuple(
+                 take(self.handle->run([&](Store& store) { return store.list(in, options); }), in));
+           })
+      .def("collections",
+           [](StoreObject& self) {
+             nb::list result;
+             for (const CollectionInfo& info :
+                  take(self.handle->run([](Store& store) { return store.collections(); }))) {
+               result.append(to_dict(info));
+             }
+             return result;
+           })
+      .def("collection",
+           [](StoreObject& self, nb::handle name) {
+             const Text of(name, "collection");
+             return to_dict(
+                 take(self.handle->run([&](Store& store) { return store.collection(of); }), of));
+           })
+      .def("collection_usage", [](StoreObject& self, nb::handle name) {
+        const Text of(name, "collection");
+        return to_dict(
+            take(self.handle->run([&](Store& store) { return store.collection_usage(of); }), of));
+      });
+}
+
+void bind_omap(nb::class_<StoreObject>& bound) {
+  bound
+      .def("omap_get",
+           [](StoreObject& self, nb::handle collection, nb::handle name,
+              nb::handle key) -> nb::object {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const Text wanted(key, "key");
+             const std::optional<Bytes> value = take(self.handle->run([&](Store& store) {
+               return store.omap_get(in, of, wanted.view());
+             }),
+                                                     of);
+             if (!value.has_value()) return nb::none();
+             return to_bytes(ByteView(*value));
+           })
+      .def("omap_get_many",
+           [](StoreObject& self, nb::handle collection, nb::handle name, const nb::sequence& keys) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const std::vector<std::string> wanted = to_strings(keys, "key");
+             nb::dict result;
+             for (const auto& [key, value] : take(self.handle->run([&](Store& store) {
+                    return store.omap_get(in, of, std::span<const std::string>(wanted));
+                  }),
+                                                  of)) {
+               result[to_text(key)] = to_bytes(ByteView(value));
+             }
+             return result;
+           })
+      .def("omap_header",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return to_bytes(ByteView(take(
+                 self.handle->run([&](Store& store) { return store.omap_header(in, of); }), of)));
+           })
+      .def("omap_list", [](StoreObject& self, nb::handle collection, nb::handle name,
+                           nb::handle after, nb::handle end, nb::handle limit, bool values) {
+        const Text in(collection, "collection");
+        const Text of(name, "name");
+        OmapOptions options;
+        options.start_after = Text(after, "after").view();
+        options.end = Text(end, "end").view();
+        options.limit = to_number(limit, "limit");
+        options.values = values;
+        return to_tuple(
+            take(self.handle->run([&](Store& store) { return store.omap_list(in, of, options); }),
+                 of),
+            values);
+      });
+}
+
+CommitOptions to_commit_options(bool durable) {
+  return {durable ? Durability::kDurable : Durability::kBuffered};
+}
+
+void bind_commits(nb::class_<StoreObject>& bound) {
+  bound
+      .def("commit",
+           [](StoreObject& self, Changes& changes, bool durable) {
+             Changes::Taken taken = changes.take();
+             return take(self.handle->run([&](Store& store) {
+               return store.commit(std::move(taken.transaction), to_commit_options(durable));
+             }));
+           })
+      // Answered through `completions`, under the token; when this raises, it is not.
+      .def("submit",
+           [](StoreObject& self, Changes& changes, bool durable,
+              const std::shared_ptr<Completions>& completions, std::uint64_t token) {
+             Changes::Taken taken = changes.take();
+             self.handle->run([&](Store& store) {
+               store.submit(
+                   std::move(taken.transaction),
+                   [completions, token, kept = taken.kept](Result<Lsn> result) {
+                     // What was borrowed leaves with the answer, so that nothing is left here whose
+                     // end would need the GIL.
+                     completions->push({token, std::move(result),
+                                        std::make_shared<Kept>(std::exchange(*kept, {}))});
+                   },
+                   to_commit_options(durable));
+             });
+           })
+      .def("open_writer",
+           [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle hint) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             const auto flags = static_cast<Hint>(to_number(hint, "hint", 0xffff));
+             auto part = open_part<ObjectWriter>(
+                 *self.handle, of, [&](Store& store) { return store.open_writer(in, of, flags); });
+             return WriterStream(self.handle, std::move(part), of);
+           })
+      .def("open_reader", [](StoreObject& self, nb::handle collection, nb::handle name) {
+        const Text in(collection, "collection");
+        const Text of(name, "name");
+        auto part = open_part<ObjectReader>(
+            *self.handle, of, [&](Store& store) { return store.open_reader(in, of); });
+        return ReaderStream(self.handle, std::move(part), of);
+      });
+}
+
+void bind_care(nb::class_<StoreObject>& bound) {
+  bound
+      .def("sync",
+           [](StoreObject& self) {
+             check(self.handle->run([](Store& store) { return store.sync(); }));
+           })
+      .def("checkpoint",
+           [](StoreObject& self) {
+             check(self.handle->run([](Store& store) { return store.checkpoint(); }));
+           })
+      .def("fsck",
+           [](StoreObject& self, bool deep, bool repair) {
+             const FsckOptions options{deep, repair};
+             return to_dict(
+                 take(self.handle->run([&](Store& store) { return store.fsck(options); })));
+           })
+      .def("status",
+           [](StoreObject& self) {
+             return to_dict(self.handle->run([](Store& store) { return store.status(); }));
+           })
+      .def("space",
+           [](StoreObject& self) {
+             return to_dict(take(self.handle->run([](Store& store) { return store.space(); })));
+           })
+      .def("counters",
+           [](StoreObject& self) {
+             return to_dict(self.handle->run([](Store& store) { return store.counters(); }));
+           })
+      .def("effective_options",
+           [](StoreObject& self) {
+             return to_dict(
+                 self.handle->run([](Store& store) { return store.effective_options(); }));
+           })
+      .def("close",
+           [](StoreObject& self) {
+             const Status status = [&] {
+               const nb::gil_scoped_release unlocked;
+               return self.handle->close();
+             }();
+             check(status);
+           })
+      .def_prop_ro("closed", [](StoreObject& self) { return self.handle->closed(); })
+      .def_prop_ro("forked", [](StoreObject& self) { return self.handle->forked(); });
+}
+
+}  // namespace
+
+void bind_store(nb::module_& module) {
+  bind_pools(module);
+  nb::class_<View>(module, "View", nb::type_slots(kViewSlots)).def("__len__", [](const View& self) {
+    return self.bytes.size();
+  });
+  nb::class_<StoreObject> store(module, "Store");
+  bind_reads(store);
+  bind_names(store);
+  bind_omap(store);
+  bind_commits(store);
+  bind_care(store);
+}
+
+}  // namespace hexad::python

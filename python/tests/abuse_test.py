@@ -1,0 +1,409 @@
+"""What nobody should do and somebody will: the process stays whole, the data too."""
+
+import asyncio
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+
+import hexad
+import numpy as np
+import pytest
+
+
+def run_python(script, *arguments):
+    """Output of a script in an interpreter of its own, which has to end by itself and well."""
+    done = subprocess.run(
+        [sys.executable, "-X", "faulthandler", "-c", textwrap.dedent(script), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_the_last_reference_goes_in_the_middle_of_commits():
+    async def main():
+        for _ in range(20):
+            store = hexad.in_memory(capacity="64 MiB")
+            tasks = [asyncio.ensure_future(store.put_async(f"n{i}", b"x")) for i in range(20)]
+            await asyncio.sleep(0)
+            del store
+            gc.collect()
+            await asyncio.gather(*tasks)
+
+    asyncio.run(main())
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+def test_a_store_that_is_dropped_can_be_opened_again(pool):
+    store = hexad.open(pool)
+    store.put("a", b"x")
+    del store
+    gc.collect()
+    with hexad.open(pool) as store:
+        assert store.get("a") == b"x"
+
+
+def test_dropping_an_open_store_warns():
+    store = hexad.in_memory()
+    with pytest.warns(ResourceWarning, match="unclosed"):
+        del store
+        gc.collect()
+
+
+def test_the_interpreter_ends_with_work_pending(pool):
+    script = """
+        import asyncio, sys, threading, hexad
+        store = hexad.open(sys.argv[1])
+        async def main():
+            for i in range(500):
+                asyncio.ensure_future(store.put_async(f"n{i}", b"x" * 1000))
+            await asyncio.sleep(0)
+        asyncio.run(main())
+        def forever():
+            i = 0
+            while True:
+                try:
+                    store.put(f"t{i}", b"y" * 10000)
+                except hexad.ClosedError:
+                    return
+                i += 1
+        for _ in range(4):
+            threading.Thread(target=forever, daemon=True).start()
+        store.put("last", b"z")
+        print("end")
+    """
+    for _ in range(5):
+        out, err = run_python(script, pool)
+        assert out == "end\n" and "Traceback" not in err and "Fatal" not in err
+        with hexad.open(pool) as store:
+            assert store.get("last") == b"z"
+            assert store.fsck(deep=True)["errors"] == 0
+
+
+def test_the_interpreter_ends_with_everything_open(pool):
+    script = """
+        import sys, hexad
+        store = hexad.open(sys.argv[1])
+        store.put("a", b"x")
+        writer = store.open_writer("w"); writer.write(b"x")
+        reader = store.open_reader("a")
+        transaction = store.transaction(); transaction.put("b", b"x")
+        view = store.get_view("a")
+        names = iter(store)
+        sys.keep = [store, writer, reader, transaction, view, names]
+    """
+    out, err = run_python(script, pool)
+    assert "Traceback" not in err
+    with hexad.open(pool) as store:
+        assert list(store) == ["a"]
+
+
+def test_an_exit_by_an_exception(pool):
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys, hexad; s = hexad.open(sys.argv[1]); s.put('a', b'x'); raise SystemExit(7)",
+            str(pool),
+        ],
+        timeout=120,
+    )
+    assert done.returncode == 7
+    with hexad.open(pool) as store:
+        assert store.get("a") == b"x"
+
+
+def in_child(call):
+    """Whether call() is true in a forked child, which ends without Python's farewell."""
+    child = os.fork()
+    if child == 0:
+        try:
+            os._exit(0 if call() else 1)
+        except BaseException:
+            os._exit(2)
+    _, status = os.waitpid(child, 0)
+    return os.waitstatus_to_exitcode(status) == 0
+
+
+def raises_forked(call):
+    try:
+        call()
+    except hexad.ForkedError as error:
+        return isinstance(error, RuntimeError)
+    return False
+
+
+def test_a_forked_child_is_refused(store):
+    store.put("a", b"x")
+    reader, writer = store.open_reader("a"), store.open_writer("w")
+    transaction = store.transaction()
+    transaction.put("b", b"x")
+    calls = [
+        lambda: store.get("a"),
+        lambda: store.put("a", b""),
+        lambda: store.list(),
+        lambda: reader.read(1),
+        lambda: writer.write(b"x"),
+        lambda: transaction.commit(),
+        lambda: asyncio.run(store.put_async("a", b"")),
+        lambda: asyncio.run(store.get_async("a")),
+        lambda: asyncio.run(store.remove_async("a")),
+    ]
+    for call in calls:
+        assert in_child(lambda: raises_forked(call))
+    writer.discard()
+    assert store.get("a") == b"x"
+
+
+def test_a_forked_child_can_close_drop_and_open(pool):
+    store = hexad.open(pool)
+    store.put("a", b"x")
+
+    def close_and_drop():
+        nonlocal store
+        store.close()
+        store = None
+        gc.collect()
+        with hexad.in_memory(capacity="64 MiB") as own:
+            asyncio.run(own.put_async("a", b"y"))
+            return own.get("a") == b"y"
+
+    def open_again():
+        try:
+            hexad.open(pool)
+        except hexad.BusyError:
+            return True
+        return False
+
+    assert in_child(close_and_drop)
+    assert in_child(open_again)
+    assert store.get("a") == b"x"
+    store.close()
+
+
+def test_a_fork_while_other_threads_are_at_work(store):
+    stop = threading.Event()
+
+    def work(number):
+        while not stop.is_set():
+            store.put(f"t{number}", os.urandom(5000))
+            store.get(f"t{number}")
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(3)]
+    for thread in threads:
+        thread.start()
+    try:
+        for _ in range(20):
+            assert in_child(lambda: raises_forked(lambda: store.get("t0")))
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def ordinary_exit(path):
+    return hexad.open(path, read_only=True).get("a")
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_worker_processes_open_the_pool_for_themselves(pool, method):
+    with hexad.open(pool) as store:
+        store.put("a", b"x")
+    with multiprocessing.get_context(method).Pool(2) as workers:
+        assert workers.map(ordinary_exit, [pool] * 8) == [b"x"] * 8
+
+
+def test_threads_at_everything(store):
+    problems = []
+    store.put("shared", b"\0" * 50_000)
+    start = threading.Barrier(8)
+
+    def work(number):
+        try:
+            start.wait()
+            for i in range(60):
+                store.put("shared", bytes([number]) * 50_000)
+                seen = store.get("shared")
+                assert len(seen) == 50_000 and len(set(seen)) == 1
+                first, second = store.get_ranges("shared", [(0, 1), (49_999, 1)])
+                assert first == second
+                store.put(f"{number}/{i}", b"x" * i)
+                assert len(store.list(prefix=f"{number}/", limit=1000)) == i + 1
+                if i % 20 == 0:
+                    store.checkpoint()
+                    store.status(), store.space(), store.counters()
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert store.fsck(deep=True)["errors"] == 0
+
+
+def test_closing_while_others_are_at_work():
+    for _ in range(10):
+        store = hexad.in_memory(capacity="64 MiB")
+        problems = []
+
+        def work(number):
+            try:
+                while True:
+                    store.put(f"t{number}", b"x" * 3000)
+                    with store.open_reader(f"t{number}") as file:
+                        file.read()
+                    list(store)
+            except hexad.ClosedError:
+                pass
+            except BaseException as problem:
+                problems.append(problem)
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        closers = [threading.Thread(target=store.close) for _ in range(3)]
+        for thread in closers:
+            thread.start()
+        for thread in threads + closers:
+            thread.join()
+        assert not problems
+
+
+def test_a_transaction_and_a_stream_between_threads(store):
+    writer = store.open_writer("w")
+    transaction = store.transaction()
+
+    def work(number):
+        for i in range(100):
+            writer.write(b"x" * 100)
+            transaction.put(f"{number}/{i}", b"y")
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    writer.close()
+    transaction.commit()
+    assert store.stat("w").size == 40_000
+    assert len(store.list(limit=1000)) == 401
+
+
+def test_many_opens(pool):
+    for i in range(15):
+        with hexad.open(pool) as store:
+            store.put("a", b"%d" % i)
+    # 10^5 of a pool that is open, many of them at once.
+    with hexad.open(pool):
+        for _ in range(100):
+            many = [hexad.open(pool) for _ in range(1000)]
+            assert many[0].get("a") == many[-1].get("a") == b"14"
+            for store in many:
+                store.close()
+    stores = [hexad.in_memory(capacity="16 MiB") for _ in range(20)]
+    for number, store in enumerate(stores):
+        store.put("a", b"%d" % number)
+    assert [store.get("a") for store in stores] == [b"%d" % number for number in range(20)]
+    for store in stores:
+        store.close()
+
+
+def test_many_readers_and_views(store):
+    """10^5 of each, a thousand at once."""
+    store.put("a", b"x" * 100)
+    for _ in range(100):
+        readers = [store.open_reader("a") for _ in range(1000)]
+        views = [store.get_view("a") for _ in range(1000)]
+        assert readers[0].read() == readers[-1].read() == views[-1] == b"x" * 100
+
+
+def test_opening_from_many_threads(pool):
+    problems = []
+
+    def work(number):
+        try:
+            for i in range(10):
+                with hexad.open(pool) as store:
+                    store.put(f"{number}", b"%d" % i)
+                    assert store.get(f"{number}") == b"%d" % i
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not problems
+
+
+def test_a_progress_callback_that_raises(store):
+    def stop(done, total):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        store.put_many(((f"n{i}", b"") for i in range(3000)), progress=stop)
+    assert len(store.list(limit=5000)) == 1000
+    with pytest.raises(RuntimeError, match="enough"):
+        store.remove_prefix("n", progress=stop)
+    assert list(store) == []
+
+
+@pytest.mark.parametrize("size", [100, 5000, 40_000, 300_000, 3_000_000])
+def test_a_buffer_that_changes_while_it_is_put(store, size):
+    """Whoever does so gets a mixture, but an intact one."""
+    data = np.zeros(size, "u1")
+    stop = threading.Event()
+
+    def change():
+        value = 0
+        while not stop.is_set():
+            value = (value + 1) % 256
+            data[:] = value
+
+    thread = threading.Thread(target=change)
+    thread.start()
+    try:
+        for i in range(60):
+            store.put(f"a{i % 7}", data)
+            store.put_many([(f"b{i % 7}", data), (f"c{i % 7}", data)])
+    finally:
+        stop.set()
+        thread.join()
+    assert store.fsck(deep=True)["errors"] == 0
+    assert all(len(found) == size for found in store.get_many(store))
+
+
+def test_a_buffer_that_changes_its_size_meanwhile(store):
+    data = bytearray(1 << 20)
+    stop = threading.Event()
+
+    def resize():
+        while not stop.is_set():
+            try:
+                data.append(1)
+                data.pop()
+            except BufferError:
+                pass  # exported at this moment
+
+    thread = threading.Thread(target=resize)
+    thread.start()
+    try:
+        for _ in range(50):
+            store.put("a", data)
+            assert store.stat("a").size in (1 << 20, (1 << 20) + 1)
+    finally:
+        stop.set()
+        thread.join()
+    data.append(1)

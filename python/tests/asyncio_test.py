@@ -1,0 +1,146 @@
+"""The asynchronous twins."""
+
+import asyncio
+import os
+import threading
+
+import hexad
+import pytest
+
+
+def test_put_get_and_commit(store):
+    async def main():
+        version = await store.put_async("a", b"one")
+        assert await store.get_async("a") == b"one"
+        assert await store.get_range_async("a", 1, 1) == b"n"
+        async with store.transaction() as t:
+            t.put("b", b"two")
+            t.expect_version("a", version)
+        assert t.version == store.stat("b").version
+        assert await store.get_many_async(["a", "b", "c"], default=None) == [b"one", b"two", None]
+        await store.remove_async("a")
+        with pytest.raises(KeyError):
+            await store.get_async("a")
+        with pytest.raises(hexad.ConflictError):
+            async with store.transaction() as t:
+                t.expect_exists("a")
+                t.put("c", b"")
+        assert "c" not in store
+
+    asyncio.run(main())
+
+
+def test_many_at_once(pool):
+    async def main(store):
+        await asyncio.gather(*(store.put_async(f"n{i}", b"%d" % i) for i in range(2000)))
+        found = await asyncio.gather(*(store.get_async(f"n{i}") for i in range(2000)))
+        assert found == [b"%d" % i for i in range(2000)]
+
+    with hexad.open(pool) as store:
+        asyncio.run(main(store))
+        names = {thread.name for thread in threading.enumerate() if thread.name.startswith("hexad")}
+        assert len(names) <= 10
+
+
+@pytest.mark.parametrize("size", [100, 300_000, 40 << 20])
+def test_a_buffer_may_be_changed_after_the_call(store, size):
+    async def main():
+        data = bytearray(os.urandom(size))
+        before = bytes(data)
+        putting = store.put_async("a", data)
+        data[:] = bytes(size)
+        task = asyncio.ensure_future(putting)
+        await asyncio.sleep(0)
+        data[:] = b"\xff" * size
+        await task
+        assert store.get_view("a") == before
+
+    asyncio.run(main())
+
+
+def test_every_kind_of_commit(store):
+    async def main():
+        for i in range(50):
+            t = store.transaction(durable=bool(i % 2))
+            t.append("log", b"%02d" % i)
+            await store.commit_async(t)
+        t = store.transaction()
+        t.expect_bytes("log", 0, b"000102")
+        t.put("large", bytes(10 << 20))
+        assert await store.commit_async(t) == t.version
+
+    asyncio.run(main())
+    assert store.get("log") == b"".join(b"%02d" % i for i in range(50))
+
+
+def test_a_cancelled_wait_does_not_stop_the_commit(store):
+    async def main():
+        for i in range(100):
+            task = asyncio.create_task(store.put_async(f"n{i}", bytes(1000 if i % 2 else 400_000)))
+            await asyncio.sleep(0)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+        await store.put_async("end", b"")
+
+    asyncio.run(main())
+    store.sync()
+    assert store.fsck(deep=True)["errors"] == 0
+    assert store.get_many(["n1", "n3"]) == [bytes(1000)] * 2
+
+
+def test_a_time_limit_is_a_timeout_error(store):
+    async def main():
+        with pytest.raises(TimeoutError if hasattr(asyncio, "timeout") else asyncio.TimeoutError):
+            await asyncio.wait_for(store.put_async("a", bytes(20 << 20)), 0)
+
+    asyncio.run(main())
+
+
+def test_several_loops_in_several_threads(store):
+    problems = []
+
+    async def main(number):
+        for i in range(100):
+            name = f"t{number}/{i}"
+            await store.put_async(name, name.encode())
+            assert await store.get_async(name) == name.encode()
+
+    def work(number):
+        try:
+            asyncio.run(main(number))
+        except BaseException as problem:
+            problems.append(problem)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
+    for thread in threads:
+        thread.start()
+    for number in range(200):
+        store.put(f"sync/{number}", b"x")
+    for thread in threads:
+        thread.join()
+    assert not problems
+    assert len(store.list(limit=10_000)) == 800
+
+
+def test_the_loop_ends_before_the_answer(store):
+    async def main():
+        for i in range(50):
+            asyncio.ensure_future(store.put_async(f"n{i}", b"x"))
+        await asyncio.sleep(0)
+
+    for _ in range(10):
+        asyncio.run(main())
+    store.sync()
+    assert store.get("n49") == b"x"
+
+
+def test_after_close(store):
+    store.close()
+
+    async def main():
+        for call in (store.put_async("a", b""), store.get_async("a"), store.remove_async("a")):
+            with pytest.raises(hexad.ClosedError):
+                await call
+
+    asyncio.run(main())

@@ -1,0 +1,400 @@
+"""The calls of Store, one by one."""
+
+import os
+import pickle
+
+import hexad
+import numpy as np
+import pytest
+
+
+def test_what_is_put_comes_back(store):
+    version = store.put("a", b"one")
+    assert store.get("a") == b"one"
+    assert store.stat("a").version == version
+    assert store.stat("a").size == 3
+    assert "a" in store and "b" not in store
+
+
+@pytest.mark.parametrize("size", [0, 1, 16383, 16384, 16385, 100_000, 5_000_000])
+def test_sizes_around_the_small_buffer(store, size):
+    data = os.urandom(size)
+    store.put("a", data)
+    assert store.get("a") == data
+    assert store.get_range("a", 0, size) == data
+    assert store.get_range("a", 1, size) == data[1:]
+    assert store.get_range("a", 0, 1 << 60) == data
+    assert store.get_range("a", size, 10) == b""
+    assert bytes(store.get_view("a")) == data
+
+
+def test_a_large_put_is_streamed(store):
+    data = os.urandom(1 << 20) * 40
+    version = store.put("large", data, hint="incompressible")
+    assert store.stat("large").version == version
+    assert store.get_view("large") == data
+
+
+@pytest.mark.parametrize(
+    "buffer",
+    [
+        bytearray(b"abcd"),
+        memoryview(b"abcd"),
+        np.frombuffer(b"abcd", "u2"),
+        np.frombuffer(b"abcd", "u1").reshape(2, 2),
+    ],
+)
+def test_any_contiguous_buffer(store, buffer):
+    store.put("a", buffer)
+    assert store.get("a") == b"abcd"
+
+
+def test_a_view_is_a_read_only_buffer_that_outlives_what_it_shows(store):
+    store.put("w", np.arange(1000, dtype="f4"))
+    view = store.get_view("w")
+    array = np.frombuffer(view, "f4")
+    store.put("w", b"")
+    store.close()
+    assert array[999] == 999
+    assert view.readonly
+    with pytest.raises(TypeError):
+        view[0] = 1
+
+
+def copied(call):
+    """Bytes of users that the package copies in it, besides what the engine does for itself."""
+    before = hexad._native.copied_bytes()
+    call()
+    return hexad._native.copied_bytes() - before
+
+
+@pytest.mark.parametrize("kind", [bytes, bytearray, np.frombuffer])
+def test_nothing_is_copied_on_the_way_in_and_into_views(store, kind):
+    data = kind(os.urandom(1 << 20))
+    assert copied(lambda: store.put("a", data)) == 0
+    assert copied(lambda: store.put_many([("b", data), ("c", data)])) == 0
+    assert copied(lambda: store.put("large", memoryview(data).cast("B"))) == 0
+    assert copied(lambda: store.get_view("a")) == 0
+    assert copied(lambda: store.get("a")) == 0
+    assert copied(lambda: store.get_into("a", bytearray(1 << 20))) == 0
+    assert copied(lambda: store.get_ranges("a", [(0, 1 << 19), (1 << 19, 1 << 19)])) == 0
+    with store.transaction() as t:
+        assert copied(lambda: t.put("d", data, borrow=True)) == 0
+        assert copied(lambda: t.put("e", data)) == (0 if kind is bytes else 1 << 20)
+    assert store.get_many("abcde"[i] for i in range(5)) == [bytes(data)] * 5
+
+
+def test_a_borrowed_buffer_is_held_until_the_commit(store):
+    data = bytearray(1000)
+    with store.transaction() as t:
+        t.put("a", data, borrow=True)
+        with pytest.raises(BufferError):
+            data.append(1)
+    data.append(1)
+    t = store.transaction()
+    t.put("a", data, borrow=True)
+    t.discard()
+    data.append(1)
+    with pytest.raises(hexad.ConflictError):
+        with store.transaction() as t:
+            t.put("a", data, borrow=True)
+            t.expect_absent("a")
+    data.append(1)
+
+
+def test_get_into_fills_a_buffer(store):
+    store.put("a", b"0123456789")
+    buffer = bytearray(4)
+    assert store.get_into("a", buffer, 8) == 2
+    assert buffer == b"89\0\0"
+    array = np.zeros(5, "u1")
+    assert store.get_into("a", array) == 5
+    assert bytes(array) == b"01234"
+    with pytest.raises(TypeError, match="writable"):
+        store.get_into("a", b"1234")
+
+
+def test_ranges(store):
+    data = os.urandom(50_000)
+    store.put("a", data)
+    ranges = [(0, 64), (4096, 64), (10, 0), (49_999, 100), (60_000, 5), (0, 1)]
+    expected = [data[offset : offset + length] for offset, length in ranges]
+    assert store.get_ranges("a", ranges) == expected
+    assert store.get_ranges("a", iter(ranges)) == expected
+    assert store.get_ranges("a", []) == []
+    many = [(i % 50_000, 1) for i in range(100_000)]
+    assert b"".join(store.get_ranges("a", many)) == data * 2
+
+
+def test_put_many_and_get_many(store):
+    items = {f"n{i:05}": os.urandom(i % 300) for i in range(2500)}
+    steps = []
+    assert store.put_many(items, progress=lambda *step: steps.append(step)) == 2500
+    assert steps[-1] == (2500, 2500) and len(steps) > 1
+    assert store.get_many(items) == list(items.values())
+    assert store.get_many(["n00001", "none"], default=None) == [items["n00001"], None]
+    with pytest.raises(hexad.NotFoundError) as caught:
+        store.get_many(["n00001", "none"])
+    assert caught.value.object == "none"
+    assert store.put_many((("p", b"1"), ("q", b"2"))) == 2
+    assert store.put_many([]) == 0
+    assert store.put_many([("big", bytes(20 << 20)), ("small", b"")]) == 2
+    assert store.stat("big").size == 20 << 20
+    buffer = bytearray(1)
+
+    def reused():
+        for i in range(5):
+            buffer[0] = i
+            yield f"r{i}", buffer
+
+    store.put_many(reused())
+    assert store.get_many(f"r{i}" for i in range(5)) == [bytes([i]) for i in range(5)]
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.put_many([("before", b"")] + [("x" * 1025, b"")])
+    with pytest.raises(TypeError):
+        store.put_many([("many", b"")] * 1000 + [("text", "text")])
+    assert "many" in store and "before" not in store
+    with pytest.raises(TypeError):
+        store.get_many("n00001")
+
+
+def test_listing(store):
+    names = ["a", "b/1", "b/2", "b/c/3", "d"]
+    store.put_many((name, name.encode()) for name in names)
+    page = store.list()
+    assert [entry.name for entry in page.entries] == names
+    assert page.next is None and page.prefixes == []
+    assert page.entries[1].size == 3
+    page = store.list(delimiter="/")
+    assert [entry.name for entry in page] == ["a", "d"] and page.prefixes == ["b/"]
+    page = store.list(prefix="b/", delimiter="/")
+    assert [entry.name for entry in page] == ["b/1", "b/2"] and page.prefixes == ["b/c/"]
+    page = store.list(limit=2)
+    assert len(page) == 2 and page.next
+    assert [entry.name for entry in store.list(after=page.next)] == names[2:]
+    assert [entry.name for entry in store.iterate(reverse=True)] == names[::-1]
+    assert list(store) == names
+
+
+def test_names_that_are_no_text_come_back_as_they_are(store):
+    raw = b"\xff\xfe/\x00name"
+    store.put(raw, b"x")
+    (name,) = store
+    assert store.get(name) == b"x" and os.fsencode(name) == raw
+    store.put("ü/\N{SNOWMAN}", b"y")
+    assert store.get("ü/\N{SNOWMAN}".encode()) == b"y"
+
+
+def test_remove_and_remove_prefix(store):
+    store.put_many((f"p/{i}", b"") for i in range(4500))
+    store.put("q", b"")
+    store.remove("p/0")
+    store.remove("p/0")
+    assert store.remove_prefix("p/") == 4499
+    assert list(store) == ["q"]
+
+
+def test_partial_writes_holes_and_checksums(store):
+    store.write("a", 100_000, b"end")
+    store.append("a", b"!")
+    assert store.get_range("a", 99_998, 10) == b"\0\0end!"
+    assert store.extents("a")[-1][0] + store.extents("a")[-1][1] == 100_004
+    value, covered = store.checksum("a", 100_000, 100)
+    assert covered == 4
+    store.put("b", b"123456789")
+    assert store.checksum("b") == (0xE3069283, 9)
+
+
+def test_rename_and_clone(store):
+    store.put("a", b"x")
+    store.clone("a", "b")
+    store.rename("a", "c")
+    assert list(store) == ["b", "c"]
+    with pytest.raises(hexad.AlreadyExistsError):
+        store.rename("b", "c")
+    store.create_collection("other")
+    store.rename("b", "b", to_collection="other")
+    assert store.get("b", collection="other") == b"x"
+
+
+def test_attributes(store):
+    store.put("a", b"")
+    store.set_attr("a", "kind", b"f4")
+    store.set_attrs("a", {"x": b"1", "y": bytearray(b"2")})
+    store.remove_attr("a", "x")
+    assert store.attributes("a") == {"kind": b"f4", "y": b"2"}
+    assert store.attribute("a", "y") == b"2" and store.attribute("a", "x") is None
+    with pytest.raises(KeyError):
+        store.attribute("none", "y")
+    with pytest.raises(KeyError):
+        store.set_attr("none", "kind", b"")
+
+
+def test_omaps(store):
+    store.put("a", b"")
+    entries = {f"k{i:04}": str(i).encode() for i in range(2500)}
+    store.omap_set("a", entries)
+    assert dict(store.omap_items("a")) == entries
+    assert list(store.omap_keys("a", after="k2497")) == ["k2498", "k2499"]
+    assert list(store.omap_keys("a", end="k0002")) == ["k0000", "k0001"]
+    assert store.omap_get("a", "k0007") == b"7"
+    assert store.omap_get("a", "none") is None
+    assert store.omap_get_many("a", ["k0001", "none"]) == {"k0001": b"1"}
+    store.omap_remove("a", "k0001", "none")
+    assert store.omap_get("a", "k0001") is None
+    with store.transaction() as t:
+        t.omap_set_header("a", b"head")
+        t.omap_remove_range("a", "k1000", "")
+    assert store.omap_header("a") == b"head"
+    assert len(list(store.omap_keys("a"))) == 999
+    with store.transaction() as t:
+        t.omap_clear("a")
+    assert store.omap_header("a") == b"" and list(store.omap_items("a")) == []
+
+
+def test_collections_policies_and_quotas(store):
+    store.create_collection("logs", compression="force,zstd")
+    assert store.create_collection("logs", exist_ok=True) is None
+    with pytest.raises(hexad.AlreadyExistsError):
+        store.create_collection("logs")
+    assert "force" in store.collection("logs")["compression"]
+    store.set_quota("logs", objects=1)
+    store.put("a", b"a" * 50_000, collection="logs")
+    with pytest.raises(hexad.NoSpaceError):
+        store.put("b", b"b", collection="logs")
+    assert store.stat("a", collection="logs").stored < 5000
+    assert store.collection_usage("logs")["objects"] == 1
+    assert [c["name"] for c in store.collections()] == ["default", "logs"]
+    assert not store.exists("a") and store.exists("a", collection="logs")
+    with pytest.raises(hexad.NotEmptyError):
+        store.remove_collection("logs")
+    store.remove_collection("logs", recursive=True)
+    assert not store.exists("a", collection="logs")
+    with pytest.raises(hexad.NotFoundError):
+        store.list(collection="logs")
+
+
+def test_hints(store):
+    store.put("a", b"x", hint=["immutable", "incompressible"])
+    assert store.stat("a").hints == {"immutable", "incompressible"}
+    with pytest.raises(ValueError, match="'soft' is not known"):
+        store.put("a", b"x", hint="soft")
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.put("a", b"x", hint="compressible,incompressible")
+
+
+def test_reports_are_plain_dictionaries(store):
+    store.put("a", b"x" * 10_000)
+    status = store.status()
+    assert status["health"] == "ok" and status["memory_only"] and len(status["devices"]) >= 6
+    assert store.space()["objects"] == 1
+    assert any(store.counters().values()) and any(store.counters(since_open=True).values())
+    assert store.effective_options()["cache_size"]
+    store.sync()
+    store.checkpoint()
+    report = store.fsck(deep=True)
+    assert report["errors"] == 0 and report["objects_checked"] == 1
+
+
+def test_mapping(store):
+    store.put("elsewhere", b"")
+    mapping = store.mapping("m/")
+    mapping["a"] = b"1"
+    mapping.update({"b": b"2"}, c=b"3")
+    assert dict(mapping) == {"a": b"1", "b": b"2", "c": b"3"}
+    assert len(mapping) == 3 and "a" in mapping and "x" not in mapping and 7 not in mapping
+    del mapping["a"]
+    for call in (mapping.__getitem__, mapping.__delitem__):
+        with pytest.raises(KeyError):
+            call("a")
+    assert mapping.get("a") is None and mapping.pop("b") == b"2"
+    assert mapping.setdefault("d", b"4") == b"4"
+    mapping.clear()
+    assert list(store) == ["elsewhere"]
+    with pytest.raises(TypeError):
+        mapping[b"a"] = b""
+
+
+def test_a_pool_stays_and_survives_lost_devices(pool):
+    with hexad.open(pool) as store:
+        store.put("a", b"x" * 100_000)
+        assert store.path == str(pool)
+    os.remove(pool / "drive1")
+    os.remove(pool / "drive4")
+    with hexad.open(str(pool), read_only=True) as store:
+        assert store.get("a") == b"x" * 100_000
+        assert store.status()["faults_tolerated"] == 0
+        with pytest.raises(hexad.ReadOnlyError):
+            store.put("b", b"")
+    os.remove(pool / "drive0")
+    with pytest.raises(hexad.UnavailableError):
+        hexad.open(pool)
+    assert hexad.inspect(pool)["health"] == "unavailable"
+
+
+def test_opening_by_devices(pool):
+    devices = [pool / f"drive{i}" for i in range(6)]
+    with hexad.open(devices=devices, fast=[pool / "fast"]) as store:
+        store.put("a", b"x")
+    with pytest.raises(ValueError):
+        hexad.open(pool, devices=devices)
+    with pytest.raises(ValueError):
+        hexad.open()
+
+
+def test_opening_twice_shares_the_store(pool):
+    first = hexad.open(pool)
+    second = hexad.open(os.path.relpath(pool))
+    reader = hexad.open(pool, read_only=True)
+    first.put("a", b"x")
+    assert second.get("a") == b"x" and reader.get("a") == b"x"
+    with pytest.raises(hexad.ReadOnlyError):
+        reader.put("a", b"y")
+    with pytest.raises(ValueError, match="other options"):
+        hexad.open(pool, cache_size=0)
+    first.close()
+    first.close()
+    with pytest.raises(hexad.ClosedError):
+        first.get("a")
+    assert second.get("a") == b"x"
+    second.close()
+    reader.close()
+    with hexad.open(pool, cache_size="1 MiB", read_only=True) as only:
+        assert only.get("a") == b"x"
+        with pytest.raises(hexad.BusyError):
+            hexad.open(pool)
+
+
+def test_a_read_only_store_can_be_pickled(pool):
+    with hexad.open(pool) as store:
+        store.put("a", b"x")
+        with pytest.raises(TypeError):
+            pickle.dumps(store)
+    with hexad.open(pool, read_only=True) as store:
+        copy = pickle.loads(pickle.dumps(store))
+    with copy:
+        assert copy.read_only and copy.get("a") == b"x"
+
+
+def test_format_refuses_what_is_there(pool):
+    with pytest.raises(FileExistsError):
+        hexad.format(pool, devices=6)
+    with pytest.raises(hexad.InvalidArgumentError, match="profile"):
+        hexad.mkfs(pool.parent / "new", devices=6, profile="4-2")
+    assert not (pool.parent / "new").exists()
+    hexad.format(pool, devices=6, size="64 MiB", preset="tiny", force=True)
+    with pytest.raises(hexad.InvalidArgumentError, match="several"):
+        hexad.format(pool.parent / "new", devices="drive")
+
+
+def test_nothing_is_made_by_opening(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        hexad.open(tmp_path / "none")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_unknown_option_names_those_that_there_are(pool):
+    with pytest.raises(ValueError, match="cache_size"):
+        hexad.open(pool, cash_size=1)
+    with pytest.raises(ValueError, match="log_durability"):
+        hexad.in_memory(durability="full")
