@@ -3,11 +3,12 @@
 # because they share the machine. --quick: a moment each, numbers without meaning.
 # run_benchmarks.sh commit-path: the commit path beside fio instead.
 # run_benchmarks.sh metadata: what metadata takes and costs, and reopening after a crash instead.
+# run_benchmarks.sh transactions: small transactions beside LMDB and RocksDB, listings, clones instead.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
 case ${1:-} in
-  commit-path | metadata)
+  commit-path | metadata | transactions)
     program=$(echo "$1" | tr - _)_bench
     shift
     exec tools/testing/run_bench_program.sh "$program" "$@"
@@ -20,7 +21,7 @@ if [ "${1:-}" = --quick ]; then
   shift
 fi
 if [ $# -gt 0 ]; then
-  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path or ./run bench metadata" >&2
+  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path, ./run bench metadata or ./run bench transactions" >&2
   exit 2
 fi
 
