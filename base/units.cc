@@ -1,13 +1,17 @@
 #include "base/units.h"
 
 #include <cctype>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
+#include <string>
+#include <system_error>
 
 namespace hexad {
 
 namespace {
+
+constexpr std::uint64_t kMaxSize = ~std::uint64_t{0} >> 1;
 
 constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
 
@@ -31,16 +35,46 @@ std::string format_size(std::uint64_t bytes) {
   return text;
 }
 
-Result<std::uint64_t> parse_size(std::string_view text) {
-  std::string number(text);
-  if (number.empty() || std::isdigit(static_cast<unsigned char>(number[0])) == 0) {
-    return not_a_size(text);
+namespace {
+
+bool is_digit(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
+
+// Takes the digits that the text begins with off it.
+std::string_view take_digits(std::string_view& text) {
+  std::size_t count = 0;
+  while (count < text.size() && is_digit(text[count])) ++count;
+  const std::string_view digits = text.substr(0, count);
+  text.remove_prefix(count);
+  return digits;
+}
+
+// The part of `unit`, at most 2^60, that decimals stand for, rounded down: from the last one on,
+// each with a tenth of what those behind it give. 10 * 2^60 is below 2^64.
+std::uint64_t part_of(std::uint64_t unit, std::string_view decimals) {
+  std::uint64_t part = 0;
+  for (std::size_t i = decimals.size(); i > 0; --i) {
+    part = (static_cast<std::uint64_t>(decimals[i - 1] - '0') * unit + part) / 10;
   }
-  char* end = nullptr;
-  const double value = std::strtod(number.c_str(), &end);
+  return part;
+}
+
+}  // namespace
+
+// Whole numbers, so that no digit of a large size is lost.
+Result<std::uint64_t> parse_size(std::string_view text) {
+  std::string_view left = text;
+  const std::string_view digits = take_digits(left);
+  std::string_view decimals;
+  if (left.starts_with('.')) {
+    left.remove_prefix(1);
+    decimals = take_digits(left);
+  }
+  std::uint64_t whole = 0;
+  const auto [end, overflow] = std::from_chars(digits.data(), digits.data() + digits.size(), whole);
+  if (digits.empty() || overflow != std::errc()) return not_a_size(text);
   std::string unit;
-  for (; *end != '\0'; ++end) {
-    if (*end != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(*end)));
+  for (const char c : left) {
+    if (c != ' ') unit += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   }
   static constexpr std::string_view kLetters = "bkmgtpe";
   int power = 0;
@@ -52,9 +86,11 @@ Result<std::uint64_t> parse_size(std::string_view text) {
     if (!known) return not_a_size(text);
     power = static_cast<int>(at);
   }
-  const double bytes = std::ldexp(value, 10 * power);
-  if (!(bytes >= 0) || bytes > 9.2e18) return not_a_size(text);
-  return static_cast<std::uint64_t>(bytes);
+  const std::uint64_t bytes_per_unit = std::uint64_t{1} << (10 * power);
+  if (whole > kMaxSize / bytes_per_unit) return not_a_size(text);
+  const std::uint64_t bytes = whole * bytes_per_unit + part_of(bytes_per_unit, decimals);
+  if (bytes > kMaxSize) return not_a_size(text);
+  return bytes;
 }
 
 }  // namespace hexad

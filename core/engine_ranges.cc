@@ -226,6 +226,7 @@ Result<RangeChecksum> Engine::checksum(std::string_view collection, std::string_
   const io::Nanos began = executor().clock().now();
   RangeChecksum result;
   result.length = bytes_there(record->object.size, range.offset, range.length);
+  result.version = record->object.version;
   RunningChecksum sum(type);
   Bytes buffer(std::min(result.length, kSummedAtOnce));
   for (std::uint64_t done = 0; done < result.length;) {

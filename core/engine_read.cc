@@ -304,6 +304,10 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   stat.version = record.version;
   stat.mtime = record.mtime;
   stat.hint = static_cast<Hint>(record.hint);
+  stat.has_omap = record.has_omap();
+  if (const auto type = record.attributes.find(kContentType); type != record.attributes.end()) {
+    stat.content_type = type->second;
+  }
   bool has_inline = false;
   bool has_packed = false;
   bool has_young = false;

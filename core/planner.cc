@@ -661,7 +661,9 @@ class Planner {
     HEXAD_TRY_ASSIGN(Content * content, emptied(op));
     HEXAD_TRY_ASSIGN(const Slot* slot, state_.object(op.collection, op.name));
     content->record.size = staged.size;
-    if (staged.hint != Hint::kNone) content->record.hint = static_cast<std::uint16_t>(staged.hint);
+    if (staged.hint.has_value()) {
+      content->record.hint = static_cast<std::uint16_t>(*staged.hint);
+    }
     HEXAD_TRY(set_attributes(op, *content, staged.attributes));
     // The old pages have other keys: release them now, and take the writer's body over.
     release_pages(*content, state_.owners(), plan_.record);

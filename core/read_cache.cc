@@ -58,7 +58,7 @@ std::uint64_t memory_of(const CachedRecord& record) {
     bytes += kNode + 2 * sizeof(std::string) + heap_of(name) + heap_of(value);
   }
   return bytes + heap_of_extents(record.object.extents) + heap_of_extents(record.page) +
-         heap_of(record.stat.placement);
+         heap_of(record.stat.placement) + heap_of(record.stat.content_type);
 }
 
 }  // namespace

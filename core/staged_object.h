@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,7 +17,7 @@ namespace hexad::core {
 struct StagedObject {
   std::string collection;
   std::string name;
-  Hint hint = Hint::kNone;
+  std::optional<Hint> hint;  // nothing: the object keeps its own
   Attributes attributes;
   std::uint64_t size = 0;  // bytes
   // Names the pages, also those that are not in the metadata yet.

@@ -139,7 +139,8 @@ Result<CollectionUsage> Store::collection_usage(std::string_view name) {
 }
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
-                                                         std::string_view name, Hint hint) {
+                                                         std::string_view name,
+                                                         std::optional<Hint> hint) {
   HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamWriter> writer,
                    core::StreamWriter::open(*engine_, collection, name, hint));
   return std::make_unique<ObjectWriter>(std::move(writer));

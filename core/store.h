@@ -140,9 +140,12 @@ class Store {
   // One pass over the collection's objects, of one state.
   Result<CollectionUsage> collection_usage(std::string_view name);
 
-  // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer).
+  // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer). `hint`:
+  // becomes the object's when it is published, Hint::kNone included; nothing: the object's own
+  // hints stay, and hold for the data.
   Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,
-                                                    std::string_view name, Hint hint = Hint::kNone);
+                                                    std::string_view name,
+                                                    std::optional<Hint> hint = std::nullopt);
   // Reads one version of the object, whatever is written meanwhile.
   Result<std::unique_ptr<ObjectReader>> open_reader(std::string_view collection,
                                                     std::string_view name);

@@ -26,11 +26,12 @@ void give_back(Engine& engine, const StagedObject& staged) {
 
 Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
                                                          std::string_view collection,
-                                                         std::string_view name, Hint hint) {
+                                                         std::string_view name,
+                                                         std::optional<Hint> hint) {
   HEXAD_TRY(engine.writable());
   Transaction check;  // the argument rules are the transaction's
   check.touch(collection, name);
-  check.set_hint(collection, name, hint);
+  check.set_hint(collection, name, hint.value_or(Hint::kNone));
   HEXAD_TRY(check.problem());
   HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
   HEXAD_TRY_ASSIGN(const CollectionRecord record, engine.find_collection(*state.view, collection));
@@ -39,11 +40,11 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   staged->name = name;
   staged->hint = hint;
   staged->body = engine.new_body();
-  if (hint == Hint::kNone) {
+  if (!hint.has_value()) {
     HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
   }
   return std::unique_ptr<StreamWriter>(
-      new StreamWriter(engine, std::move(staged), record.compression, compression_hint(hint)));
+      new StreamWriter(engine, std::move(staged), record.compression, compression_hint(*hint)));
 }
 
 StreamWriter::~StreamWriter() {
@@ -275,7 +276,7 @@ void Transaction::publish(ObjectWriter& writer) {
   std::shared_ptr<core::StagedObject> staged = writer.impl_->take_staged();
   check(staged->problem);  // before the name is looked at: a writer that is spent has none
   TransactionOp& op = add(OpKind::kPublish, staged->collection, staged->name);
-  op.hint = staged->hint;
+  op.hint = staged->hint.value_or(Hint::kNone);
   op.staged = std::move(staged);
 }
 

@@ -10,6 +10,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 
 #include "core/engine.h"
 #include "core/staged_object.h"
@@ -19,7 +20,8 @@ namespace hexad::core {
 class StreamWriter {
  public:
   static Result<std::unique_ptr<StreamWriter>> open(Engine& engine, std::string_view collection,
-                                                    std::string_view name, Hint hint);
+                                                    std::string_view name,
+                                                    std::optional<Hint> hint);
   // Gives back what was not published.
   ~StreamWriter();
 

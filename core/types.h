@@ -27,6 +27,10 @@ inline constexpr const char* kDefaultCollection = "default";
 
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
+// The attribute that says what an object's bytes are, like "image/png". The store shows it with
+// ObjectStat and makes nothing else of it.
+inline constexpr const char* kContentType = "content-type";
+
 // What is known about an object's bytes and how they will be used. Any set of flags, but the two
 // about compression exclude each other, and so do the two about lifetime. Compression heeds the
 // first two (compression/policy.h, Mode); the others are kept and shown, and change nothing yet.
@@ -67,7 +71,9 @@ struct ObjectStat {
   std::uint64_t stored = 0;   // bytes after compression, before coding
   std::uint64_t extents = 0;  // how many
   Hint hint = Hint::kNone;
-  std::string placement;  // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
+  std::string content_type;  // its attribute kContentType; empty: it has none
+  bool has_omap = false;     // it may have no keys any more
+  std::string placement;     // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
 };
 
 // What a page of a collection's names is to hold. Names are compared bytewise; none of the three
@@ -149,6 +155,7 @@ struct RangeInto {
 struct RangeChecksum {
   std::uint64_t value = 0;   // a crc32c in the low 32 bits, or an xxh3-64 (base/checksum.h)
   std::uint64_t length = 0;  // bytes it covers, fewer than wanted at the object's end
+  Lsn version = 0;           // of the object that it was taken from
 };
 
 enum class Health : std::uint8_t { kOk, kDegraded, kUnavailable };

@@ -31,13 +31,30 @@ TEST_CASE("units: sizes are parsed in every accepted spelling") {
   }
   REQUIRE(parse_size("1.5GiB").value() == 1536_MiB);
   REQUIRE(parse_size("0").value() == 0);
+  REQUIRE(parse_size("1.").value() == 1);
+  REQUIRE(parse_size("0.0009765625 MiB").value() == 1_KiB);
   for (std::uint64_t size : {std::uint64_t{1}, 18_KiB, 3_GiB}) {
     REQUIRE(parse_size(format_size(size)).value() == size);
   }
 }
 
+TEST_CASE("units: no digit of a large size is lost") {
+  const std::uint64_t most = ~std::uint64_t{0} >> 1;
+  for (const std::uint64_t size :
+       {(std::uint64_t{1} << 53) + 1, (std::uint64_t{1} << 60) + 1, most - 1, most}) {
+    REQUIRE(parse_size(std::to_string(size)).value() == size);
+  }
+  REQUIRE(parse_size("9007199254740993KiB").error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(parse_size("9007199254740991KiB").value() == 9007199254740991_KiB);
+  REQUIRE(parse_size("7.999999999999999999EiB").value() == most - 1);
+  REQUIRE_FALSE(parse_size("8EiB").ok());
+  REQUIRE_FALSE(parse_size(std::to_string(most + 1)).ok());
+  REQUIRE_FALSE(parse_size("99999999999999999999").ok());
+}
+
 TEST_CASE("units: what is not a size is refused with a hint") {
-  for (const char* text : {"", "k", "-1", "4x", "4 KiBs", "4ib", "99999E", "nan", "4KiB4", " 4"}) {
+  for (const char* text : {"", "k", "-1", "4x", "4 KiBs", "4ib", "99999E", "nan", "1e3", "0x10",
+                           ".5", "1.5.5", "4KiB4", " 4"}) {
     CAPTURE(text);
     const auto parsed = parse_size(text);
     REQUIRE(parsed.error().code == ErrorCode::kInvalidArgument);

@@ -115,5 +115,36 @@ TEST_CASE("hints: compression heeds the object's hint where data brings none") {
   CHECK(code_of(refused) == ErrorCode::kInvalidArgument);
 }
 
+TEST_CASE("hints: a writer keeps the object's hints, replaces them, or takes them away") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  const auto write = [&](std::optional<Hint> hint) {
+    const auto writer = store.open_writer(kBucket, "o", hint).value();
+    REQUIRE(writer->append(as_bytes("data")).ok());
+    REQUIRE(writer->commit().ok());
+    return store.stat(kBucket, "o")->hint;
+  };
+  CHECK(write(std::nullopt) == Hint::kNone);
+  CHECK(write(Hint::kCompressible) == Hint::kCompressible);
+  CHECK(write(std::nullopt) == Hint::kCompressible);
+  CHECK(write(Hint::kNone) == Hint::kNone);
+}
+
+TEST_CASE("stat: shows the content type, and whether there is an omap") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  REQUIRE(put(store, "o", "data").ok());
+  CHECK(store.stat(kBucket, "o")->content_type.empty());
+  CHECK_FALSE(store.stat(kBucket, "o")->has_omap);
+  REQUIRE(commit(store, [](Transaction& t) {
+            t.set_attr(kBucket, "o", kContentType, "image/png");
+            t.omap_set(kBucket, "o", "k", "v");
+          }).ok());
+  const ObjectStat stat = store.stat(kBucket, "o").value();
+  CHECK(stat.content_type == "image/png");
+  CHECK(stat.has_omap);
+  CHECK(store.checksum(kBucket, "o", {0, 4})->version == stat.version);
+}
+
 }  // namespace
 }  // namespace hexad::testing

@@ -228,7 +228,7 @@ TEST_CASE("split: changes of the same transaction count, before it and after it"
   CHECK(text_of(store.get(kBucket, "a/new")) == "another");
   require_totals(store, kOther, 2, 6 + 1000);
   require_totals(store, kBucket, 6, 6 + 7 + 0 + 6 + 2'500'000 + 6000);
-  // To and fro and on in one transaction, with the empty prefix: all.
+  // There and back and on in one transaction, with the empty prefix: all.
   REQUIRE(commit(store, [](Transaction& t) {
             t.create_collection("third");
             t.split_collection(kBucket, "", "third");

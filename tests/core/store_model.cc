@@ -268,7 +268,7 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
       const ModelStream& stream = streams.at(op.staged.get());
       ModelObject& object = writable();
       object.data = stream.data;
-      if (op.hint != Hint::kNone) object.hint = op.hint;
+      if (stream.hint.has_value()) object.hint = *stream.hint;
       for (const auto& [attribute, value] : stream.attributes) object.attributes[attribute] = value;
       break;
     }
@@ -348,6 +348,8 @@ std::string checksum_difference(Store& store, const std::string& collection,
       !why.empty()) {
     return why;
   }
+  const Result<ObjectStat> stat = store.stat(collection, name);
+  if (!stat.ok() || stat->version != sum->version) return "checksum: not of this version";
   return unequal("checksum", sum->value, checksum(type, as_bytes(part)));
 }
 
@@ -414,6 +416,11 @@ std::string stat_difference(Store& store, const std::string& collection, const s
       unequal("hint", static_cast<unsigned>(stat->hint), static_cast<unsigned>(object.hint))};
   for (const std::string& why : differences) {
     if (!why.empty()) return "stat: " + why;
+  }
+  if (object.omap != nullptr && !stat->has_omap) return "stat: does not know of the omap";
+  const auto type = object.attributes.find(kContentType);
+  if (stat->content_type != (type == object.attributes.end() ? "" : type->second)) {
+    return "stat: content type differs";
   }
   return "";
 }

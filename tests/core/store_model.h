@@ -28,6 +28,7 @@ struct ModelObject {
 struct ModelStream {
   std::shared_ptr<const std::string> data = std::make_shared<const std::string>();
   Attributes attributes;
+  std::optional<Hint> hint;
 };
 
 struct Model {

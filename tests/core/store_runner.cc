@@ -62,7 +62,7 @@ void OpMaker::add(Transaction& t, std::uint64_t seed, const Model& model) const 
   io::Rng rng(seed);
   const std::string& collection = kCollections[rng.chance(3, 4) ? 0 : rng.below(3)];
   const std::string& name = name_of(rng);
-  static const std::string kAttributes[] = {"one", "two", "three"};
+  static const std::string kAttributes[] = {"one", "two", kContentType};
   const std::string& attribute = kAttributes[rng.below(3)];
   const std::uint64_t offset = rng.chance(1, 2) ? rng.below(6000) : size(rng);
   const ModelObject* object = model.find(collection, name);
@@ -283,7 +283,8 @@ std::string Runner::step() {
 std::string Runner::begin_stream() {
   const std::string& collection = kCollections[rng_.chance(3, 4) ? 0 : rng_.below(3)];
   const std::string& name = name_of(rng_);
-  const auto hint = static_cast<Hint>(rng_.below(3));
+  std::optional<Hint> hint;
+  if (rng_.chance(1, 2)) hint = static_cast<Hint>(rng_.below(3));
   Result<std::unique_ptr<ObjectWriter>> writer =
       target_.store().open_writer(collection, name, hint);
   if (model_.collections.count(collection) == 0) {
@@ -293,6 +294,7 @@ std::string Runner::begin_stream() {
   if (!writer.ok()) return "open_writer: " + writer.error().to_string();
   std::string data;
   written_ = {};
+  written_.hint = hint;
   for (std::uint64_t pieces = rng_.below(4); pieces > 0; --pieces) {
     const std::string piece = maker_.payload(rng_);
     if (const Status status = (*writer)->append(as_bytes(piece)); !status.ok()) {

@@ -83,7 +83,9 @@ class Put final : public Verb {
       stored.size = count;
     } else {
       HEXAD_TRY(look_first(session, store));
-      HEXAD_TRY_ASSIGN(writer, store.open_writer(session.collection(), name_, hint_));
+      std::optional<Hint> hint;  // without one the object's own hold
+      if (given("--hint")) hint = hint_;
+      HEXAD_TRY_ASSIGN(writer, store.open_writer(session.collection(), name_, hint));
       while (count > 0) {
         HEXAD_TRY(writer->append({piece.data(), count}));
         stored.size += count;
