@@ -1,7 +1,7 @@
 #!/bin/sh
 # Makes .venv, the virtual environment of this tree, where it is missing or of another time, with
-# what building the Python package takes: python_venv.sh [--tests]
-# --tests: with what its tests take, too.
+# what building the Python package takes: python_venv.sh [--tests] [--bench]
+# --tests, --bench: with what its tests take, and what its benchmark compares with.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -26,4 +26,13 @@ install() {
 }
 
 install python/requirements-build.txt
-[ "${1:-}" != --tests ] || install python/requirements-test.txt
+for more in "$@"; do
+  case $more in
+    --tests) install python/requirements-test.txt ;;
+    --bench) install python/requirements-bench.txt ;;
+    *)
+      echo "python_venv.sh: '$more' is not known" >&2
+      exit 2
+      ;;
+  esac
+done

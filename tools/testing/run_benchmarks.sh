@@ -3,6 +3,7 @@
 # because they share the machine. --quick: a moment each, numbers without meaning.
 # run_benchmarks.sh commit-path: the commit path beside fio instead.
 # run_benchmarks.sh metadata: what metadata takes and costs, and reopening after a crash instead.
+# run_benchmarks.sh python: the Python package beside other stores instead.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -12,6 +13,12 @@ case ${1:-} in
     shift
     exec tools/testing/run_bench_program.sh "$program" "$@"
     ;;
+  python)
+    shift
+    tools/setup/python_venv.sh --tests --bench
+    tools/build/python_package.sh
+    exec .venv/bin/python python/benchmarks/compare.py --plots python/.build/plots "$@"
+    ;;
 esac
 
 seconds=1
@@ -20,7 +27,7 @@ if [ "${1:-}" = --quick ]; then
   shift
 fi
 if [ $# -gt 0 ]; then
-  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path or ./run bench metadata" >&2
+  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path, ./run bench metadata or ./run bench python" >&2
   exit 2
 fi
 
