@@ -17,6 +17,7 @@ import sysconfig
 
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+from setuptools.command.build_py import build_py
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent
@@ -45,6 +46,13 @@ EVERYWHERE = re.compile(
 def run(command):
     print(shlex.join(map(str, command)), flush=True)
     subprocess.run([str(word) for word in command], check=True)
+
+
+class BuildPython(build_py):
+    def run(self):
+        # What lies there from an earlier build may have gone from the tree since.
+        shutil.rmtree(self.build_lib, ignore_errors=True)
+        super().run()
 
 
 class BuildNative(build_ext):
@@ -134,5 +142,5 @@ def bundle(module, folder):
 (HERE / ".build").mkdir(exist_ok=True)
 setup(
     ext_modules=[Extension("hexad._native", sources=[])],
-    cmdclass={"build_ext": BuildNative},
+    cmdclass={"build_py": BuildPython, "build_ext": BuildNative},
 )

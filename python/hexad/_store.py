@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import itertools
+import os
+import threading
 import warnings
 from typing import (
     TYPE_CHECKING,
@@ -23,7 +25,7 @@ from typing import (
     Union,
 )
 
-from . import _native, _process
+from . import _native, _process, _texts
 from ._errors import ClosedError, ReadOnlyError
 from ._files import Reader, Writer
 from ._mapping import StoreMapping
@@ -102,6 +104,7 @@ class Store:
             self._native = _OnlyReads(shared.native)
         self._reopen = reopen
         self._in_flight = 0  # bytes of asynchronous commits that were submitted at once
+        self._in_flight_lock = threading.Lock()  # event loops of several threads
         #: The directory of the pool; None: in memory, or opened from its devices.
         self.path = path
         self.read_only = read_only
@@ -720,7 +723,8 @@ class Store:
             except BaseException:
                 completions.forget(token)
                 raise
-            self._in_flight += size
+            with self._in_flight_lock:
+                self._in_flight += size
             future.add_done_callback(lambda _: self._answered(size))
         else:
             await self._submit_in_worker(submit, completions, token)
@@ -747,7 +751,8 @@ class Store:
             raise
 
     def _answered(self, size: int) -> None:
-        self._in_flight -= size
+        with self._in_flight_lock:
+            self._in_flight -= size
 
     # Care
 
@@ -772,6 +777,15 @@ class Store:
         """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[], notes[], ..."""
         status: Dict[str, Any] = self._native.status()
         return status
+
+    def status_text(self) -> str:
+        """status() and space() in a few lines, for people."""
+        return _texts.status_text(self.status(), self.space())
+
+    def explain(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> str:
+        """How an object is stored, and why so, in a few lines, for people. NotFoundError."""
+        stat = self.stat(name, collection=collection)
+        return _texts.explain_text(self, text_of(name), text_of(collection), stat)
 
     def space(self) -> Dict[str, Any]:
         """Bytes: capacity, available, used, stored, allocated, metadata, per_device[], ..."""
@@ -805,6 +819,10 @@ def list_of(items: Iterable[T]) -> Sequence[T]:
     if isinstance(items, (str, bytes)):
         raise TypeError(f"several are wanted, not {type(items).__name__}")
     return list(items)
+
+
+def text_of(name: Name) -> str:
+    return name if isinstance(name, str) else os.fsdecode(name)
 
 
 def size_of(data: Data) -> int:

@@ -296,6 +296,20 @@ def test_reports_are_plain_dictionaries(store):
     assert report["errors"] == 0 and report["objects_checked"] == 1
 
 
+def test_texts_for_people(store, pool):
+    store.put("a", b"x" * 100_000, hint="immutable")
+    assert store.status_text().startswith("ok: survives the loss of 2 more devices\n")
+    text = store.explain("a")
+    assert text.startswith("a: 97.7 KiB, version ") and "hints: immutable" in text
+    assert "4+2" in store.explain(b"a")
+    with pytest.raises(KeyError):
+        store.explain("none")
+    os.remove(pool / "drive1")
+    with hexad.open(pool) as degraded:
+        assert degraded.status_text().startswith("degraded: survives the loss of 1 more device\n")
+        assert "drive1: missing" in degraded.status_text()
+
+
 def test_mapping(store):
     store.put("elsewhere", b"")
     mapping = store.mapping("m/")

@@ -1,7 +1,8 @@
 #!/bin/sh
 # Measures, and writes out/report.html and out/bench.json: run_benchmarks.sh [--quick]
 # run_benchmarks.sh commit-path|metadata|transactions|peers [--quick] [OPTION...]: one of the programs that
-# print tables of their own, with its options; --help lists them.
+# print tables of their own, with its options; --help lists them. run_benchmarks.sh python: the Python
+# package beside other stores.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -15,9 +16,15 @@ case ${1:-} in
     bazel build --config=opt $HEXAD_BAZEL_UI "//benchmarks:$program"
     exec ".bazel/opt/bin/benchmarks/$program" --commit "$commit" "$@"
     ;;
+  python)
+    shift
+    tools/setup/python_venv.sh --tests --bench
+    tools/build/python_package.sh
+    exec .venv/bin/python python/benchmarks/compare.py --plots python/.build/plots "$@"
+    ;;
   "" | --quick) ;;
   *)
-    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions or peers" >&2
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers or python" >&2
     exit 2
     ;;
 esac

@@ -1,0 +1,311 @@
+#!/usr/bin/env python3
+"""hexad beside lmdb, rocksdict, sqlite3, h5py and plain files, on one disk in one run.
+
+    compare.py [--quick] [--folder DIR] [--plots DIR] [--only WORD]
+
+Everything is durable when a call returns, and hexad alone survives the loss of two of its six
+devices. In every table a round goes through all of them, one after the other; a figure is the
+median of the rounds. Those that are not installed are left out.
+"""
+
+import argparse
+import json
+import os
+import platform
+import random
+import shutil
+import statistics
+import sys
+import tempfile
+import time
+
+import contestants
+import hexad
+
+SIZES = {"4 KiB": 4 << 10, "64 KiB": 64 << 10, "4 MiB": 4 << 20}
+
+
+class Bench:
+    def __init__(self, options):
+        self.folder = options.folder
+        self.rounds = 1 if options.quick else 3
+        self.volume = (4 << 20) if options.quick else (128 << 20)  # bytes of one measurement
+        self.most = 64 if options.quick else 2000  # puts of one measurement
+        self.many = 500 if options.quick else 20_000  # objects of one put_many
+        self.results = {}  # table: {row: figure}
+        self.units = {}
+
+    def measure(self, table, unit, row, value):
+        self.units[table] = unit
+        self.results.setdefault(table, {}).setdefault(row, []).append(value)
+
+    def within(self, kind, room):
+        """A fresh contestant in a folder of its own; None where it is not installed."""
+        folder = tempfile.mkdtemp(dir=self.folder)
+        try:
+            return folder, kind(folder, room)
+        except ImportError:
+            shutil.rmtree(folder)
+            return None, None
+
+    def objects(self):
+        """put and get of one at a time, and put_many."""
+        for size_name, size in SIZES.items():
+            count = max(4, min(self.most, self.volume // size))
+            # Incompressible, and other bytes at every place.
+            source = os.urandom(size + count * 64)
+            data = [source[i * 64 : i * 64 + size] for i in range(count)]
+            order = list(range(count)) * 2
+            random.Random(1).shuffle(order)
+            for _ in range(self.rounds):
+                for kind in contestants.ALL:
+                    folder, one = self.within(kind, 3 * size * count)
+                    if one is None:
+                        continue
+                    begin = time.perf_counter()
+                    for i in range(count):
+                        one.put(f"o{i}", data[i])
+                    took = time.perf_counter() - begin
+                    self.measure(f"put {size_name}", "operations/s", kind.name, count / took)
+                    assert one.get("o1") == data[1]
+                    for i in range(count):
+                        one.get(f"o{i}")
+                    begin = time.perf_counter()
+                    for i in order:
+                        one.get(f"o{i}")
+                    took = time.perf_counter() - begin
+                    self.measure(
+                        f"get {size_name}, read before", "operations/s", kind.name,
+                        len(order) / took,
+                    )
+                    one.close()
+                    shutil.rmtree(folder)
+
+    def many_objects(self):
+        size = 4 << 10
+        source = os.urandom(size + self.many)
+        pairs = [(f"o{i:06}", source[i : i + size]) for i in range(self.many)]
+        for _ in range(self.rounds):
+            for kind in contestants.ALL:
+                folder, one = self.within(kind, 4 * size * self.many)
+                if one is None:
+                    continue
+                # The second time on what the first one has laid down.
+                for times in ("first", "again"):
+                    begin = time.perf_counter()
+                    one.put_many(pairs)
+                    took = time.perf_counter() - begin
+                    self.measure(
+                        f"put_many 4 KiB, {times}", "objects/s", kind.name, self.many / took
+                    )
+                assert one.get(pairs[7][0]) == pairs[7][1]
+                one.close()
+                shutil.rmtree(folder)
+
+    def overhead(self):
+        """What one call costs when nothing is to be done but looking it up."""
+        count = 2000 if self.rounds == 1 else 200_000
+        for _ in range(self.rounds):
+            with hexad.in_memory(capacity="64 MiB") as store:
+                store.put("a", b"x" * 100)
+                into = bytearray(100)
+                calls = {
+                    "get of 100 bytes": lambda: store.get("a"),
+                    "get_into of 100 bytes": lambda: store.get_into("a", into),
+                    "get_view of 100 bytes": lambda: store.get_view("a"),
+                    "exists": lambda: store.exists("a"),
+                    "stat": lambda: store.stat("a"),
+                    "get of a missing object": lambda: store.get_many(["b"], default=None),
+                    "an empty Python call": lambda: None,
+                }
+                for name, call in calls.items():
+                    call()
+                    begin = time.perf_counter()
+                    for _ in range(count):
+                        call()
+                    took = time.perf_counter() - begin
+                    self.measure("cached calls", "ns", name, took / count * 1e9)
+
+    def copies(self):
+        """User bytes that the package copies, per byte, beyond what the engine does for itself."""
+        import numpy
+
+        array = numpy.arange(1 << 20, dtype="u1")
+        with hexad.in_memory(capacity="64 MiB") as store:
+            calls = {
+                "put of an array": lambda: store.put("a", array),
+                "put of bytes": lambda: store.put("b", array.tobytes()),
+                "get_view": lambda: store.get_view("a"),
+                "get of 1 MiB": lambda: store.get("a"),
+            }
+            for name, call in calls.items():
+                before = hexad._native.copied_bytes()
+                call()
+                copied = hexad._native.copied_bytes() - before
+                self.measure("copies", "copies", name, copied / array.nbytes)
+
+    def tables(self):
+        """A parquet table by pyarrow: through hexad://, and to a file that is synced."""
+        try:
+            import numpy
+            import pyarrow
+            import pyarrow.parquet
+            from hexad.fsspec import HexadFileSystem
+        except ImportError:
+            return
+        rows = self.volume // 16
+        values = numpy.random.default_rng(1)
+        table = pyarrow.table({c: values.standard_normal(rows) for c in ("a", "b")})
+        for _ in range(self.rounds + 1):
+            folder, one = self.within(contestants.Hexad, 8 * table.nbytes)
+            one.close()
+            pool = os.path.join(folder, "pool")
+            fs = HexadFileSystem(skip_instance_cache=True)
+            fs.exists(pool)
+            for i in range(2):  # the first one of a pool pays for preparing it
+                begin = time.perf_counter()
+                pyarrow.parquet.write_table(table, f"{pool}/t{i}", filesystem=fs)
+                took = time.perf_counter() - begin
+                if i:
+                    self.measure("parquet write", "MiB/s", "hexad", table.nbytes / took / 2**20)
+            begin = time.perf_counter()
+            assert pyarrow.parquet.read_table(f"{pool}/t1", filesystem=fs) == table
+            took = time.perf_counter() - begin
+            self.measure("parquet read", "MiB/s", "hexad", table.nbytes / took / 2**20)
+            fs.close()
+            path = os.path.join(folder, "file")
+            for i in range(2):
+                begin = time.perf_counter()
+                with open(path, "wb") as file:
+                    pyarrow.parquet.write_table(table, file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                took = time.perf_counter() - begin
+            self.measure("parquet write", "MiB/s", "plain files", table.nbytes / took / 2**20)
+            begin = time.perf_counter()
+            with open(path, "rb") as file:
+                assert pyarrow.parquet.read_table(file) == table
+            took = time.perf_counter() - begin
+            self.measure("parquet read", "MiB/s", "plain files", table.nbytes / took / 2**20)
+            shutil.rmtree(folder)
+
+    def arrays(self):
+        """A zarr array in chunks of 1 MiB, not compressed: in a pool, and in files, all synced."""
+        try:
+            import numpy
+            import zarr
+            from hexad.zarr import HexadStore
+        except ImportError:
+            return
+        side = 512
+        data = numpy.random.default_rng(1).integers(
+            0, 2**32, (max(2, self.volume >> 20) * side, side), "u4"
+        )
+
+        def write(store, name):
+            array = zarr.create_array(
+                store, name=name, shape=data.shape, chunks=(side, side), dtype=data.dtype,
+                compressors=None,
+            )
+            array[:] = data
+            return array
+
+        def report(what, begin):
+            took = time.perf_counter() - begin
+            self.measure(f"zarr {what[0]}", "MiB/s", what[1], data.nbytes / took / 2**20)
+
+        for _ in range(self.rounds):
+            folder, one = self.within(contestants.Hexad, 8 * data.nbytes)
+            write(HexadStore(one.store), "before")
+            begin = time.perf_counter()
+            array = write(HexadStore(one.store), "a")
+            report(("write", "hexad"), begin)
+            begin = time.perf_counter()
+            assert (array[:] == data).all()
+            report(("read", "hexad"), begin)
+            one.close()
+            files = os.path.join(folder, "files")
+            write(zarr.storage.LocalStore(files), "before")
+            begin = time.perf_counter()
+            array = write(zarr.storage.LocalStore(files), "a")
+            for top, folders, names in os.walk(os.path.join(files, "a")):
+                for name in [*names, "."]:
+                    descriptor = os.open(os.path.join(top, name), os.O_RDONLY)
+                    os.fsync(descriptor)
+                    os.close(descriptor)
+            report(("write", "plain files"), begin)
+            begin = time.perf_counter()
+            assert (array[:] == data).all()
+            report(("read", "plain files"), begin)
+            shutil.rmtree(folder)
+
+    def medians(self):
+        return {
+            table: {row: statistics.median(values) for row, values in rows.items()}
+            for table, rows in self.results.items()
+        }
+
+
+def shown(number):
+    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+
+
+def print_tables(bench):
+    for table, rows in bench.medians().items():
+        print(f"\n{table} ({bench.units[table]})")
+        reference = rows.get("plain files")
+        for row, value in rows.items():
+            beside = f"   {value / reference:6.2f} of plain files" if reference else ""
+            print(f"  {row:<26} {shown(value):>12}{beside}")
+
+
+def plot(bench, folder):
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, "results.json"), "w", encoding="utf-8") as file:
+        json.dump({"units": bench.units, "rounds": bench.results}, file, indent=1)
+    try:
+        import matplotlib
+    except ImportError:
+        print("no plots: matplotlib is not installed", file=sys.stderr)
+        return
+    matplotlib.use("Agg")
+    import matplotlib.pyplot
+
+    for table, rows in bench.medians().items():
+        figure, axes = matplotlib.pyplot.subplots(figsize=(6, 0.6 + 0.4 * len(rows)))
+        bars = axes.barh(
+            list(rows), list(rows.values()),
+            color=["#c44e52" if row == "hexad" else "#8c9eb5" for row in rows],
+        )
+        axes.bar_label(bars, [shown(value) for value in rows.values()], padding=3)
+        axes.invert_yaxis()
+        axes.margins(x=0.18)
+        axes.set_title(table)
+        axes.set_xlabel(bench.units[table])
+        figure.tight_layout()
+        name = table.replace(",", "").replace(" ", "-")
+        figure.savefig(os.path.join(folder, f"{name}.png"), dpi=120)
+        matplotlib.pyplot.close(figure)
+    print(f"\nplots: {folder}")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="seconds; shows only that it works")
+    parser.add_argument("--folder", help="where the stores are made; default: the temporary one")
+    parser.add_argument("--plots", help="a folder for pictures and results.json")
+    parser.add_argument("--only", help="a word: overhead, copies, many_objects, ...")
+    options = parser.parse_args()
+    bench = Bench(options)
+    print(f"python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]}")
+    parts = ("overhead", "copies", "many_objects", "tables", "arrays", "objects")
+    for part in parts:
+        if options.only in (None, part):
+            getattr(bench, part)()
+    print_tables(bench)
+    if options.plots:
+        plot(bench, options.plots)
+
+
+if __name__ == "__main__":
+    main()

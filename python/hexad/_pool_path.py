@@ -1,0 +1,28 @@
+"""Paths of objects: the directory of a pool, a slash, and the name of an object in it."""
+
+from __future__ import annotations
+
+import errno
+import os
+
+DESCRIPTION = "hexad.pool"
+
+
+def split(path: str) -> tuple[str, str]:
+    """The pool's directory and the object's name, of an absolute path.
+
+    The pool is the shortest leading directory that holds a pool description; the rest, whatever it
+    is, is the name: it may have empty components, "." and "..", and is empty for the pool itself.
+    FileNotFoundError: no leading directory does. Cost: one stat per component up to the pool.
+    """
+    end = 0
+    while end != -1:
+        directory = path[:end] or "/"
+        if os.path.isfile(os.path.join(directory, DESCRIPTION)):
+            return directory, path[end + 1 :]
+        if end == len(path):
+            break
+        end = path.find("/", end + 1)
+        if end == -1:
+            end = len(path)
+    raise FileNotFoundError(errno.ENOENT, f"no leading directory holds a {DESCRIPTION}", path)

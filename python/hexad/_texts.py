@@ -1,0 +1,73 @@
+"""What a store says of itself and of an object, for people."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from ._types import Stat
+
+if TYPE_CHECKING:
+    from ._store import Store
+
+# Where an object's data is (Stat.placement).
+_PLACES = {
+    "none": "there is no data",
+    "inline": "the data is in its metadata, which is coded like all metadata",
+    "log": "the data is in the log, in copies, until a checkpoint packs it",
+    "pack": "the data shares a stripe with other small objects",
+    "stripe": "the data has a stripe of its own",
+    "list": "the data has several stripes",
+}
+
+
+def size_text(bytes: int) -> str:
+    """"1.5 MiB"; below 10 KiB the number itself."""
+    if bytes < 10 << 10:
+        return f"{bytes} bytes"
+    size = float(bytes)
+    for unit in ("KiB", "MiB", "GiB"):
+        size /= 1024
+        if size < 1024:
+            return f"{size:.1f} {unit}"
+    return f"{size / 1024:.1f} TiB"
+
+
+def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
+    """Of Store.status() and Store.space(): health, room, what is wrong with which device."""
+    more = status["faults_tolerated"]
+    lines = [
+        f"{status['health']}: survives the loss of {more} more device{'' if more == 1 else 's'}",
+        f"{size_text(space['stored'])} in {space['objects']} objects; room for "
+        f"{size_text(space['available'])} of {size_text(space['capacity'])}",
+    ]
+    if status["read_only"]:
+        why = status["read_only_reason"]
+        lines.append(f"read-only: {why}" if why else "read-only")
+    for device in status["devices"]:
+        if device["state"] != "ok":
+            detail = f": {device['detail']}" if device["detail"] else ""
+            lines.append(f"device {device['id']} {device['path']}: {device['state']}{detail}")
+    lines += [f"note: {note}" for note in status["notes"]]
+    return "\n".join(lines)
+
+
+def explain_text(store: Store, name: str, collection: str, stat: Stat) -> str:
+    """How an object is stored, and why so."""
+    options = store.effective_options()
+    about = store.collection(collection)
+    lines = [f"{name}: {size_text(stat.size)}, version {stat.version}"]
+    place = _PLACES.get(stat.placement, stat.placement)
+    parts = f", in {stat.extents} extents" if stat.extents > 1 else ""
+    lines.append(f"{place}{parts}")
+    if stat.stored < stat.size:
+        saved = f"{size_text(stat.stored)} of {size_text(stat.size)} are stored"
+        lines.append(f"{saved}: the rest is compressed away, or holes")
+    elif stat.size:
+        lines.append("stored as it is, not compressed")
+    hints = ", ".join(sorted(stat.hints)) or "none"
+    lines.append(f"collection {collection}: compression {about['compression']}; hints: {hints}")
+    lines.append(
+        f"profile {options['profile'][0]}, {options['codec'][0]}; survives the loss of "
+        f"{store.status()['faults_tolerated']} more devices"
+    )
+    return "\n".join(lines)

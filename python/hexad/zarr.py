@@ -1,0 +1,374 @@
+"""HexadStore: zarr arrays and groups in a pool.
+
+    store = hexad.zarr.HexadStore("/data/pool", prefix="run7")
+    group = zarr.open_group(store, mode="a")
+
+A key is the object of that name behind the prefix. Each key is set whole or not at all, and
+set_if_not_exists() is atomic. Keys that end in a slash, such as those of the directories that
+`hexad import` stores, are not shown: zarr has no such keys.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from typing import TYPE_CHECKING, Any, AsyncIterator, Iterable, List, Union
+
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, Store, SuffixByteRequest
+from zarr.core.buffer import Buffer
+from zarr.core.buffer.core import default_buffer_prototype
+
+import hexad
+
+if TYPE_CHECKING:
+    from zarr.abc.store import ByteRequest
+    from zarr.core.buffer import BufferPrototype
+
+__all__ = ["HexadStore"]
+
+AnyStore = Union[hexad.Store, str, "os.PathLike[str]"]
+
+MAX_PUT = 8 << 20  # bytes; more goes through a writer, as a transaction holds what it writes
+
+
+class _Pool:
+    """The pool behind one HexadStore and those made from it by with_read_only().
+
+    One that was given open stays open. One that was given as a path is opened when it is first
+    used, for reading only as long as nobody wants to write, and closed when nobody is left.
+    """
+
+    def __init__(self, store: AnyStore) -> None:
+        self._lock = threading.Lock()
+        self.path: str | None  # None: the store has none
+        self._store: hexad.Store | None
+        if isinstance(store, (str, os.PathLike)):
+            self.borrowed = False
+            self.path = os.path.abspath(store)
+            self._store = None
+        else:
+            self.borrowed = True
+            self.path = None if store.path is None else os.path.abspath(store.path)
+            self._store = store
+        self._writable = False
+
+    def __del__(self) -> None:
+        self.close()
+
+    def identity(self) -> str | int:
+        return self.path or id(self._store)
+
+    def open(self, read_only: bool) -> hexad.Store:
+        """The store. Blocks while it is being opened."""
+        with self._lock:
+            if not (self.borrowed or self._writable or read_only):
+                self._close()  # whoever reads only keeps others from writing, itself included
+            if self._store is None:
+                assert self.path is not None
+                self._store = hexad.open(self.path, read_only=read_only)
+                self._writable = not read_only
+            return self._store
+
+    def close(self) -> None:
+        with self._lock:
+            if not self.borrowed:
+                self._close()
+
+    def _close(self) -> None:
+        store, self._store = self._store, None
+        if store is not None:
+            store.close()
+
+
+class HexadStore(Store):
+    """The objects of a pool whose names begin with `prefix` and a slash.
+
+    store: an open hexad.Store, which stays the caller's to close; or the directory of a pool, which
+    is opened when it is first used, and closed by close().
+    prefix: empty: all objects.
+    read_only: refuses changes. A directory is opened read-only then, so that other processes may do
+    the same at the same time.
+    collection: where in the pool the objects are; None: in the default one.
+
+    Two are equal if pool, prefix, collection and read_only are. Pickling keeps the path of the
+    pool, not the open store: where it is unpickled, the pool is opened again.
+    """
+
+    supports_writes = True
+    supports_deletes = True
+    supports_listing = True
+
+    def __init__(
+        self,
+        store: AnyStore | _Pool,
+        prefix: str = "",
+        *,
+        read_only: bool = False,
+        collection: str | None = None,
+    ) -> None:
+        super().__init__(read_only=read_only)
+        self._pool = store if isinstance(store, _Pool) else _Pool(store)
+        self.prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        self.collection = collection
+        self._where: dict[str, Any] = {} if collection is None else {"collection": collection}
+
+    def with_read_only(self, read_only: bool = False) -> HexadStore:
+        return type(self)(self._pool, self.prefix, read_only=read_only, collection=self.collection)
+
+    def _identity(self) -> tuple[Any, ...]:
+        return self._pool.identity(), self.prefix, self.collection, self.read_only
+
+    def __eq__(self, other: object) -> bool:
+        # pylint: disable=protected-access
+        return isinstance(other, type(self)) and self._identity() == other._identity()
+
+    def __str__(self) -> str:
+        return f"hexad://{self._pool.path or '(no path)'}/{self.prefix}".rstrip("/")
+
+    def __repr__(self) -> str:
+        return f"HexadStore('{self}')"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._pool.path is None:
+            raise TypeError("a store without a path, such as one in memory, cannot be pickled")
+        return _unpickle, (type(self), *self._identity())
+
+    async def _open(self) -> None:
+        await asyncio.to_thread(self._pool.open, self.read_only)
+        await super()._open()
+
+    def close(self) -> None:
+        self._pool.close()
+        super().close()
+
+    def _store(self) -> hexad.Store:
+        store = self._pool.open(self.read_only)
+        self._is_open = True
+        return store
+
+    async def _store_async(self) -> hexad.Store:
+        return await asyncio.to_thread(self._store) if not self._is_open else self._store()
+
+    # Reading
+
+    async def get(
+        self,
+        key: str,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        prototype = prototype or default_buffer_prototype()
+        if byte_range is not None:
+            return await asyncio.to_thread(
+                self.get_sync, key, prototype=prototype, byte_range=byte_range
+            )
+        store = await self._store_async()
+        try:
+            return prototype.buffer.from_bytes(
+                await store.get_async(self.prefix + key, **self._where)
+            )
+        except hexad.Error as error:
+            if error.code != "not found":
+                raise
+            return None
+
+    def get_sync(
+        self,
+        key: str,
+        *,
+        prototype: BufferPrototype | None = None,
+        byte_range: ByteRequest | None = None,
+    ) -> Buffer | None:
+        prototype = prototype or default_buffer_prototype()
+        try:
+            return prototype.buffer.from_bytes(self._read(self.prefix + key, byte_range))
+        except hexad.Error as error:
+            if error.code != "not found":
+                raise
+            return None
+
+    def _read(self, name: str, byte_range: ByteRequest | None) -> bytes:
+        store = self._store()
+        if byte_range is None:
+            return store.get(name, **self._where)
+        if isinstance(byte_range, RangeByteRequest):
+            length = max(0, byte_range.end - byte_range.start)
+            return store.get_range(name, byte_range.start, length, **self._where)
+        if not isinstance(byte_range, (OffsetByteRequest, SuffixByteRequest)):
+            raise ValueError(f"Unexpected byte_range, got {byte_range}.")
+        with store.open_reader(name, **self._where) as reader:  # one version's size and bytes
+            size = reader.seek(0, os.SEEK_END)
+            if isinstance(byte_range, OffsetByteRequest):
+                start = min(byte_range.offset, size)
+            else:
+                start = max(0, size - byte_range.suffix)
+            reader.seek(start)
+            return reader.read(size - start)
+
+    async def get_partial_values(
+        self,
+        prototype: BufferPrototype,
+        key_ranges: Iterable[tuple[str, ByteRequest | None]],
+    ) -> List[Buffer | None]:
+        """The ranges of one key are read together, of one version."""
+        wanted = list(key_ranges)
+        values: List[Buffer | None] = [None] * len(wanted)
+        together: dict[str, List[tuple[int, RangeByteRequest]]] = {}
+        singly: List[int] = []
+        for i, (key, byte_range) in enumerate(wanted):
+            if isinstance(byte_range, RangeByteRequest):
+                together.setdefault(key, []).append((i, byte_range))
+            else:
+                singly.append(i)
+
+        async def fill(key: str, requests: List[tuple[int, RangeByteRequest]]) -> None:
+            ranges = [(r.start, max(0, r.end - r.start)) for _, r in requests]
+            parts = await asyncio.to_thread(self._read_ranges, self.prefix + key, ranges)
+            for (i, _), part in zip(requests, parts or ()):
+                values[i] = prototype.buffer.from_bytes(part)
+
+        async def fill_one(i: int) -> None:
+            values[i] = await self.get(wanted[i][0], prototype, wanted[i][1])
+
+        await asyncio.gather(
+            *(fill(key, requests) for key, requests in together.items()), *map(fill_one, singly)
+        )
+        return values
+
+    def _read_ranges(
+        self, name: str, ranges: Iterable[tuple[int, int]]
+    ) -> List[bytes] | None:
+        try:
+            return self._store().get_ranges(name, ranges, **self._where)
+        except hexad.Error as error:
+            if error.code != "not found":
+                raise
+            return None
+
+    async def exists(self, key: str) -> bool:
+        return await asyncio.to_thread(
+            lambda: self._store().exists(self.prefix + key, **self._where)
+        )
+
+    async def getsize(self, key: str) -> int:
+        try:
+            stat = await asyncio.to_thread(
+                lambda: self._store().stat(self.prefix + key, **self._where)
+            )
+        except hexad.Error as error:
+            if error.code != "not found":
+                raise
+            raise FileNotFoundError(key) from error
+        return stat.size
+
+    async def getsize_prefix(self, prefix: str) -> int:
+        prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        return sum([e.size async for page in self._pages(prefix) for e in page.entries])
+
+    # Listing
+
+    async def _pages(self, prefix: str, delimiter: str = "") -> AsyncIterator[hexad.Page]:
+        after = ""
+        while True:
+            page = await asyncio.to_thread(self._page, prefix, delimiter, after)
+            yield page
+            if not page.next:
+                return
+            after = page.next
+
+    def _page(self, prefix: str, delimiter: str, after: str) -> hexad.Page:
+        return self._store().list(
+            prefix=self.prefix + prefix, after=after, delimiter=delimiter, **self._where
+        )
+
+    async def list(self) -> AsyncIterator[str]:
+        async for key in self.list_prefix(""):
+            yield key
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        async for page in self._pages(prefix):
+            for entry in page.entries:
+                if not entry.name.endswith("/"):
+                    yield entry.name[len(self.prefix) :]
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        start = len(self.prefix) + len(prefix)
+        seen = set[str]()  # a key may have the name of a directory
+        async for page in self._pages(prefix, delimiter="/"):
+            names = [entry.name for entry in page.entries] + list(page.prefixes)
+            for name in names:
+                child = name[start:].rstrip("/")
+                if child and child not in seen:
+                    seen.add(child)
+                    yield child
+
+    # Writing
+
+    async def set(self, key: str, value: Buffer) -> None:
+        data = self._to_write(value)
+        if data.nbytes > MAX_PUT:
+            await asyncio.to_thread(self._write, self.prefix + key, data)
+            return
+        store = await self._store_async()
+        await store.put_async(self.prefix + key, data, **self._where)
+
+    def set_sync(self, key: str, value: Buffer) -> None:
+        self._write(self.prefix + key, self._to_write(value))
+
+    def _to_write(self, value: Buffer) -> memoryview:
+        self._check_writable()
+        if not isinstance(value, Buffer):
+            raise TypeError(f"HexadStore.set(): not a Buffer but {type(value).__name__}")
+        return memoryview(value.as_buffer_like())
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        data = self._to_write(value)
+        await asyncio.to_thread(self._set_if_absent, self.prefix + key, data)
+
+    def _set_if_absent(self, name: str, data: memoryview) -> None:
+        try:
+            self._write(name, data, only_if_absent=True)
+        except hexad.Error as error:
+            if error.code != "conflict":
+                raise
+
+    def _write(self, name: str, data: memoryview, only_if_absent: bool = False) -> None:
+        store = self._store()
+        writer = None
+        try:
+            with store.transaction() as transaction:
+                if only_if_absent:
+                    transaction.expect_absent(name, **self._where)
+                if data.nbytes <= MAX_PUT:
+                    transaction.put(name, data, **self._where)
+                else:
+                    writer = store.open_writer(name, **self._where)
+                    writer.write(data)
+                    transaction.publish(writer)
+        except BaseException:
+            if writer is not None:
+                writer.discard()
+            raise
+
+    async def delete(self, key: str) -> None:
+        await asyncio.to_thread(self.delete_sync, key)
+
+    def delete_sync(self, key: str) -> None:
+        self._check_writable()
+        with self._store().transaction() as transaction:  # which tolerates a missing object
+            transaction.remove(self.prefix + key, **self._where)
+
+    async def delete_dir(self, prefix: str) -> None:
+        self._check_writable()
+        prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        await asyncio.to_thread(
+            lambda: self._store().remove_prefix(self.prefix + prefix, **self._where)
+        )
+
+
+def _unpickle(
+    kind: type[HexadStore], path: str, prefix: str, collection: str | None, read_only: bool
+) -> HexadStore:
+    return kind(path, prefix, read_only=read_only, collection=collection)

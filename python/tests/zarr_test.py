@@ -1,0 +1,250 @@
+"""HexadStore beyond zarr's own tests: arrays, and what hexad alone promises."""
+
+import concurrent.futures
+import gc
+import os
+import pickle
+
+import pytest
+
+zarr = pytest.importorskip("zarr")
+numpy = pytest.importorskip("numpy")
+
+# pylint: disable=wrong-import-position,redefined-outer-name
+import hexad
+from ecosystem_pools import make_pool, temporary_pool
+from hexad.zarr import HexadStore
+from zarr.abc.store import OffsetByteRequest, RangeByteRequest, SuffixByteRequest
+from zarr.core.buffer import cpu
+from zarr.core.buffer.core import default_buffer_prototype
+from zarr.core.sync import _collect_aiterator, sync
+
+PROTOTYPE = default_buffer_prototype()
+
+
+@pytest.fixture(scope="module")
+def pool():
+    with temporary_pool() as path:
+        yield path
+
+
+@pytest.fixture
+def store(pool):
+    with hexad.open(pool) as store:
+        yield store
+        store.remove_prefix("")
+
+
+def values(shape=(300, 200)):
+    return numpy.random.default_rng(1).normal(size=shape).astype("f4")
+
+
+def collected(iterator):
+    return sorted(sync(_collect_aiterator(iterator)))
+
+
+@pytest.mark.parametrize("zarr_format, shards", [(2, None), (3, None), (3, (100, 100))])
+def test_arrays_come_back_as_they_were(zarr_format, shards, store):
+    data = values()
+    array = zarr.create_array(
+        HexadStore(store, "run7"),
+        name="weights",
+        shape=data.shape,
+        dtype=data.dtype,
+        chunks=(50, 50),
+        shards=shards,
+        zarr_format=zarr_format,
+    )
+    array[:] = data
+    array[10:20, 30] = 5
+    data[10:20, 30] = 5
+    found = zarr.open_array(HexadStore(store, "run7", read_only=True), path="weights", mode="r")
+    numpy.testing.assert_array_equal(found[:], data)
+    numpy.testing.assert_array_equal(found[120:130, ::7], data[120:130, ::7])
+    assert all(e.name.startswith("run7/") for e in store.list().entries)
+
+
+@pytest.mark.filterwarnings("ignore:Consolidated metadata")
+def test_groups_have_attributes_members_and_consolidated_metadata(store):
+    root = zarr.open_group(HexadStore(store), mode="w", attributes={"title": "run"})
+    for i in range(5):
+        root.create_group(f"g{i}").create_array("x", data=numpy.arange(i + 1))
+    zarr.consolidate_metadata(root.store)
+    found = zarr.open_consolidated(HexadStore(store, read_only=True), mode="r")
+    assert found.attrs["title"] == "run"
+    assert sorted(found.group_keys()) == [f"g{i}" for i in range(5)]
+    numpy.testing.assert_array_equal(found["g3/x"][:], numpy.arange(4))
+    del root["g3"]
+    assert not store.list(prefix="g3/").entries
+    assert store.list(prefix="g4/").entries
+
+
+def test_stores_behind_two_prefixes_do_not_meet(store):
+    zarr.create_array(HexadStore(store, "a"), data=numpy.arange(3))
+    zarr.create_array(HexadStore(store, "a-b"), data=numpy.arange(4))
+    sync(HexadStore(store, "a").clear())
+    assert collected(HexadStore(store, "a").list()) == []
+    assert zarr.open_array(HexadStore(store, "a-b"))[3] == 3
+
+
+def test_a_store_given_by_path_opens_and_closes_the_pool(pool, store):
+    store.put("before", b"1")
+    by_path = HexadStore(pool)
+    zarr.create_array(by_path, name="x", data=numpy.arange(3))
+    by_path.close()
+    assert store.exists("x/zarr.json")
+    assert zarr.open_array(by_path, path="x")[2] == 2
+    by_path.close()
+
+
+def test_a_store_that_was_given_open_stays_open(pool, store):
+    given = HexadStore(store)
+    given.close()
+    store.put("x", b"1")
+    assert given.get_sync("x").to_bytes() == b"1"
+    assert given == HexadStore(pool)
+    assert given != HexadStore(pool, "prefix")
+    assert given != HexadStore(pool, read_only=True)
+    assert given != HexadStore(pool, collection="other")
+
+
+def test_pickling_keeps_pool_prefix_and_mode(store):
+    for original in (HexadStore(store, "p"), HexadStore(store, "p/", read_only=True)):
+        copy = pickle.loads(pickle.dumps(original))
+        assert copy == original
+        assert str(copy) == str(original)
+        copy.close()
+
+
+def test_a_store_in_memory_holds_arrays_but_is_not_pickled():
+    with hexad.in_memory() as store, hexad.in_memory() as other:
+        zarr.create_array(HexadStore(store), data=numpy.arange(10), chunks=3)
+        numpy.testing.assert_array_equal(zarr.open_array(HexadStore(store))[:], numpy.arange(10))
+        assert HexadStore(store) == HexadStore(store) != HexadStore(other)
+        with pytest.raises(TypeError):
+            pickle.dumps(HexadStore(store))
+
+
+def test_a_store_that_nobody_has_any_more_lets_go_of_the_pool(tmp_path):
+    path = make_pool(str(tmp_path))
+    with hexad.open(path) as store:
+        store.put("k", b"1")
+    assert sync(HexadStore(path, read_only=True).exists("k"))
+    gc.collect()
+    with hexad.open(path) as store:  # which it would not be next to a reader
+        store.put("k", b"2")
+
+
+def test_each_collection_has_keys_of_its_own(store):
+    store.create_collection("other", exist_ok=True)
+    sync(HexadStore(store, collection="other").set("k", cpu.Buffer.from_bytes(b"1")))
+    assert not store.exists("k")
+    assert store.get("k", collection="other") == b"1"
+    view = HexadStore(store, collection="other")
+    assert collected(view.list()) == ["k"]
+    assert sync(view.get("k", PROTOTYPE)).to_bytes() == b"1"
+    sync(view.set_if_not_exists("k", cpu.Buffer.from_bytes(b"22")))
+    assert sync(view.getsize("k")) == 1
+    sync(view.clear())
+    assert collected(view.list()) == []
+
+
+def test_only_one_of_many_sets_a_key_that_does_not_exist(store):
+    writers = 8
+    stores = [HexadStore(store, "race") for _ in range(writers)]
+
+    def write(i):
+        for key in range(20):
+            sync(stores[i].set_if_not_exists(str(key), cpu.Buffer.from_bytes(bytes([i]))))
+            seen.append((key, store.get(f"race/{key}")))
+
+    seen = []
+    with concurrent.futures.ThreadPoolExecutor(writers) as pool:
+        list(pool.map(write, range(writers)))
+    for key in range(20):
+        assert len({value for seen_key, value in seen if seen_key == key}) == 1
+
+
+def test_a_key_may_be_larger_than_a_transaction(store):
+    data = os.urandom(1 << 20) * 70
+    view = HexadStore(store)
+    sync(view.set("k", cpu.Buffer.from_bytes(data)))
+    assert sync(view.get("k", PROTOTYPE)).to_bytes() == data
+    sync(view.set_if_not_exists("k", cpu.Buffer.from_bytes(data[1:])))
+    assert sync(view.getsize("k")) == len(data)
+    sync(view.set_if_not_exists("new", cpu.Buffer.from_bytes(data[1:])))
+    assert sync(view.getsize("new")) == len(data) - 1
+
+
+def test_directories_of_an_import_are_no_keys(store):
+    for name in ("d/", "d/x", "d/e/", "d/e/y", "d", "f/"):
+        store.put(name, b"1")
+    view = HexadStore(store)
+    assert collected(view.list()) == ["d", "d/e/y", "d/x"]
+    assert collected(view.list_dir("")) == ["d", "f"]
+    assert collected(view.list_dir("d")) == ["e", "x"]
+
+
+def test_listings_are_whole_whatever_their_length(store):
+    store.put_many([(f"c/{i}/x", b"12") for i in range(2500)])
+    view = HexadStore(store)
+    assert len(collected(view.list_prefix("c/"))) == 2500
+    assert len(collected(view.list_dir("c"))) == 2500
+    assert sync(view.getsize_prefix("c")) == 5000
+
+
+def test_ranges_end_where_the_key_ends(store):
+    data = os.urandom(100)
+    store.put("k", data)
+    view = HexadStore(store)
+    wanted = [
+        (RangeByteRequest(0, 10), data[:10]),
+        (RangeByteRequest(90, 1000), data[90:]),
+        (RangeByteRequest(200, 300), b""),
+        (RangeByteRequest(5, 5), b""),
+        (OffsetByteRequest(0), data),
+        (OffsetByteRequest(99), data[99:]),
+        (OffsetByteRequest(1000), b""),
+        (SuffixByteRequest(1), data[99:]),
+        (SuffixByteRequest(1000), data),
+        (None, data),
+    ]
+    for request, expected in wanted:
+        assert sync(view.get("k", PROTOTYPE, request)).to_bytes() == expected, request
+        assert sync(view.get("missing", PROTOTYPE, request)) is None
+    requests = [(key, request) for request, _ in wanted for key in ("k", "missing")]
+    found = sync(view.get_partial_values(PROTOTYPE, requests))
+    assert [value.to_bytes() for value in found[::2]] == [expected for _, expected in wanted]
+    assert found[1::2] == [None] * len(wanted)
+
+
+def test_a_read_only_store_refuses_every_change(store):
+    store.put("k", b"1")
+    view = HexadStore(store, read_only=True)
+    value = cpu.Buffer.from_bytes(b"2")
+    changes = [
+        lambda: sync(view.set("k", value)),
+        lambda: sync(view.set_if_not_exists("new", value)),
+        lambda: sync(view.delete("k")),
+        lambda: sync(view.delete_dir("")),
+        lambda: sync(view.clear()),
+        lambda: view.set_sync("k", value),
+        lambda: view.delete_sync("k"),
+    ]
+    for change in changes:
+        with pytest.raises(ValueError, match="read-only"):
+            change()
+    assert store.get("k") == b"1"
+    assert not store.exists("new")
+
+
+def test_zarr_reads_urls_through_fsspec(pool, store):
+    fsspec = pytest.importorskip("fsspec")
+    from hexad.fsspec import HexadFileSystem  # pylint: disable=import-outside-toplevel
+
+    fsspec.register_implementation("hexad", HexadFileSystem, clobber=True)
+    zarr.create_array(HexadStore(store, "run7"), data=numpy.arange(10), chunks=3)
+    found = zarr.open_array(f"hexad://{pool}/run7", mode="r")
+    numpy.testing.assert_array_equal(found[:], numpy.arange(10))
+    zarr.save_array(f"hexad://{pool}/run8", numpy.arange(5))
+    numpy.testing.assert_array_equal(zarr.open_array(HexadStore(store, "run8"))[:], numpy.arange(5))
