@@ -216,6 +216,8 @@ class Engine : public PlanSource {
   // The object in the newest state, pending commits included; nothing: there is none.
   Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
                                                       std::string_view name);
+  // Until commits up to `lsn` can be read, or the store cannot be written any more.
+  Status wait_until_read(Lsn lsn);
   // For an expect_bytes. May wait until commits in flight can be read.
   Result<ComparedBytes> compare_bytes(const TransactionOp& op);
 

@@ -18,6 +18,15 @@ constexpr std::uint64_t kCompareAtOnce = 4 << 20;  // bytes read for one guard a
 
 using ReadAt = std::function<Status(std::uint64_t offset, MutByteView out)>;
 
+// Where the name of the op's object is, by its collection's record; nothing: there is none.
+Result<std::optional<CollectionId>> space_of(const TransactionOp& op,
+                                             const Result<std::optional<std::string>>& value) {
+  HEXAD_TRY(value.status());
+  if (!value->has_value()) return std::optional<CollectionId>();
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(**value));
+  return std::optional<CollectionId>(record.space_of(op.name));
+}
+
 }  // namespace
 
 Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view collection,
@@ -58,21 +67,34 @@ Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view n
   return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
 }
 
+Status Engine::wait_until_read(Lsn lsn) {
+  const Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
+  HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
+  return readable;
+}
+
 Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   ComparedBytes compared;
   HEXAD_TRY_ASSIGN(const auto newest, newest_summary(op.collection, op.name));
   if (!newest.has_value()) return compared;
   if (newest->version > lane_->visible()) {
     // An older version would be compared in vain.
-    const Status readable = lane_->wait_durable(newest->version, LsnWaiters::Until::kAnswered);
-    HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
-    HEXAD_TRY(readable);
+    HEXAD_TRY(wait_until_read(newest->version));
   }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  const Result<CollectionRecord> collection = find_collection(*state.view, op.collection);
-  if (!collection.ok() && collection.error().code == ErrorCode::kNotFound) return compared;
-  HEXAD_TRY(collection.status());
-  compared.space = collection->space_of(op.name);
+  HEXAD_TRY_ASSIGN(const std::optional<CollectionId> newest_space,
+                   space_of(op, parts_.metadata->get_latest(collection_key(op.collection))));
+  HEXAD_TRY_ASSIGN(std::optional<CollectionId> space,
+                   space_of(op, state.view->get(collection_key(op.collection))));
+  if (space != newest_space) {
+    // So would be a state from before a split or merge that gives the name to another object.
+    state = {};
+    HEXAD_TRY(wait_until_read(lane_->next_lsn() - 1));
+    HEXAD_TRY_ASSIGN(state, read_state());
+    HEXAD_TRY_ASSIGN(space, space_of(op, state.view->get(collection_key(op.collection))));
+  }
+  if (!space.has_value()) return compared;
+  compared.space = *space;
   const auto found = find_cached(*state.view, op.collection, op.name);
   if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
   HEXAD_TRY(found.status());

@@ -187,14 +187,16 @@ class Planner {
                        printable(*taken) + ", which begins with the prefix " + quoted_prefix(op),
                    "Split into a collection that has no object with the prefix."};
     }
-    bool any = false;
-    for (const NameRange& range : ranges_of(from_parts, op.name, end)) {
-      HEXAD_TRY_ASSIGN(const std::optional<std::string> first, state_.first_name(range));
-      if (!first.has_value()) continue;
-      any = true;
+    const std::vector<NameRange> going = ranges_of(from_parts, op.name, end);
+    HEXAD_TRY_ASSIGN(const bool any, has_object(going));
+    if (!any) return {};
+    // Both ways: what this transaction has removed is counted where its name is now.
+    for (const NameRange& range : going) {
       HEXAD_TRY(state_.move_names(range, from->current->id, to->current->id));
     }
-    if (!any) return {};
+    for (const NameRange& range : ranges_of(to_parts, op.name, end)) {
+      HEXAD_TRY(state_.move_names(range, to->current->id, from->current->id));
+    }
     NameParts left = with_range_of(from_parts, to_parts, op.name, end);
     NameParts grown = with_range_of(to_parts, from_parts, op.name, end);
     HEXAD_TRY(check_parts(op.collection, left.size()));
@@ -202,6 +204,14 @@ class Planner {
     from->current->set_parts(std::move(left));
     to->current->set_parts(std::move(grown));
     return {};
+  }
+
+  Result<bool> has_object(const std::vector<NameRange>& ranges) {
+    for (const NameRange& range : ranges) {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> name, state_.first_name(range));
+      if (name.has_value()) return true;
+    }
+    return false;
   }
 
   static std::string quoted_prefix(const TransactionOp& op) {

@@ -228,6 +228,27 @@ TEST_CASE("split: changes of the same transaction count, before it and after it"
   CHECK(text_of(store.get(kBucket, "a/new")) == "another");
   require_totals(store, kOther, 2, 6 + 1000);
   require_totals(store, kBucket, 6, 6 + 7 + 0 + 6 + 2'500'000 + 6000);
+  // What was there under a name before it changed hands is gone from whom it was taken.
+  REQUIRE(commit(store, [](Transaction& t) {
+            t.remove(kOther, "a/new");
+            t.remove(kOther, "a/stripe");
+            t.rename(kBucket, "a/new", kBucket, "b/new");
+            t.split_collection(kBucket, "a/", kOther);
+            t.put(kBucket, "a/new", "123456789");
+            t.put(kOther, "a/new", "0");
+          }).ok());
+  CHECK(names(store, kOther) == "a/new a/pack");
+  CHECK(names(store, kBucket) == "a a/new a0 b/new pages z");
+  require_totals(store, kOther, 2, 1);
+  require_totals(store, kBucket, 6, 6 + 9 + 6 + 7 + 2'500'000 + 6000);
+  REQUIRE(deep_findings(store) == "");
+  REQUIRE(commit(store, [](Transaction& t) {
+            t.remove(kOther, "a/new");
+            t.remove(kOther, "a/pack");
+            t.rename(kBucket, "b/new", kOther, "a/new");
+            t.put(kOther, "a/stripe", noise(1000, 1));
+            t.create(kBucket, "a/pack");
+          }).ok());
   // There and back and on in one transaction, with the empty prefix: all.
   REQUIRE(commit(store, [](Transaction& t) {
             t.create_collection("third");
@@ -240,7 +261,7 @@ TEST_CASE("split: changes of the same transaction count, before it and after it"
   CHECK(names(store, "third") == "a a/new a/pack a0 pages");
   CHECK(names(store, kBucket) == "z");
   CHECK(names(store, kOther) == "a/new a/stripe only");
-  require_totals(store, kOther, 3, 6 + 1000 + 1);
+  require_totals(store, kOther, 3, 7 + 1000 + 1);
   require_totals(store, kBucket, 1, 6000);
   REQUIRE(deep_findings(store) == "");
 }
