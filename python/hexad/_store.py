@@ -484,6 +484,25 @@ class Store:
         """An object like it, sharing what is stored until one of them changes. Replaces `to`."""
         return self._alone(collection, lambda t: t.clone(name, to, to_collection=to_collection))
 
+    def clone_range(
+        self,
+        name: Name,
+        offset: int,
+        length: int,
+        to: Name,
+        to_offset: int,
+        *,
+        collection: Name = DEFAULT_COLLECTION,
+        to_collection: Name | None = None,
+    ) -> int:
+        """Transaction.clone_range() alone."""
+        return self._alone(
+            collection,
+            lambda t: t.clone_range(
+                name, offset, length, to, to_offset, to_collection=to_collection
+            ),
+        )
+
     def set_attr(
         self, name: Name, attribute: Name, value: Data, *, collection: Name = DEFAULT_COLLECTION
     ) -> int:

@@ -200,7 +200,12 @@ class Transaction:
         collection: Name | None = None,
         to_collection: Name | None = None,
     ) -> None:
-        """Makes `to` an object like `name` in all its parts, sharing what is stored. Replaces."""
+        """Makes `to` an object like `name`: data, attributes, hints, omap; replaces what was there.
+        Nothing is copied: both share what is stored until one of them changes.
+
+        NotFoundError; InvalidArgumentError: onto itself; TooBigError: more than 64 GiB that hold
+        data, take clone_range() then.
+        """
         inside = self._in(collection)
         self._native.clone(inside, name, inside if to_collection is None else to_collection, to)
 
@@ -215,7 +220,11 @@ class Transaction:
         collection: Name | None = None,
         to_collection: Name | None = None,
     ) -> None:
-        """The same for `length` bytes of the data; the rest of `to` stays."""
+        """The same for `length` bytes of the data from `offset` on, holes included: `to` shows them
+        from `to_offset` on, and its other parts stay. Creates `to`, extends it.
+
+        NotFoundError; InvalidArgumentError: the range ends behind the object, or overlaps itself.
+        """
         self._reads = True
         inside = self._in(collection)
         target = inside if to_collection is None else to_collection

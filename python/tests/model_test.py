@@ -123,6 +123,32 @@ class Model(RuleBasedStateMachine):
             self.data[to] = self.data[name]
             self.attributes[to] = dict(self.attributes[name])
 
+    @rule(name=NAMES, to=NAMES, offset=OFFSETS, length=OFFSETS, to_offset=OFFSETS)
+    def clone_range(self, name, to, offset, length, to_offset):
+        overlap = name == to and abs(offset - to_offset) < length
+        try:
+            self.store.clone_range(name, offset, length, to, to_offset)
+        except hexad.NotFoundError:
+            assert name not in self.data
+        except hexad.InvalidArgumentError:
+            assert overlap or offset + length > len(self.data[name])
+        else:
+            piece = self.data[name][offset : offset + length]
+            assert len(piece) == length and not overlap
+            old = self.make(to)
+            if length:
+                old = old.ljust(to_offset, b"\0")
+                self.data[to] = old[:to_offset] + piece + old[to_offset + length :]
+
+    @rule(name=NAMES, offset=OFFSETS, length=OFFSETS)
+    def zero(self, name, offset, length):
+        with self.store.transaction() as t:
+            t.zero(name, offset, length)
+        old = self.make(name)
+        if length:
+            old = old.ljust(offset + length, b"\0")
+            self.data[name] = old[:offset] + bytes(length) + old[offset + length :]
+
     @rule(names=st.lists(NAMES, min_size=1, max_size=3), guard=NAMES, data=DATA)
     def guarded(self, names, guard, data):
         try:
@@ -194,12 +220,14 @@ class ModelOnFiles(Model):
         self.store = hexad.open(self.directory)
 
 
-CHECKS = [HealthCheck.too_slow, HealthCheck.data_too_large]
+# The same examples every time.
+COMMON = settings(
+    derandomize=True,
+    database=None,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
 TestModel = Model.TestCase
-TestModel.settings = settings(
-    max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=CHECKS
-)
+TestModel.settings = settings(COMMON, max_examples=60, stateful_step_count=40)
 TestModelOnFiles = ModelOnFiles.TestCase
-TestModelOnFiles.settings = settings(
-    max_examples=6, stateful_step_count=30, deadline=None, suppress_health_check=CHECKS
-)
+TestModelOnFiles.settings = settings(COMMON, max_examples=6, stateful_step_count=30)

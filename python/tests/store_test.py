@@ -212,6 +212,11 @@ def test_rename_and_clone(store):
     assert list(store) == ["b", "c"]
     with pytest.raises(hexad.AlreadyExistsError):
         store.rename("b", "c")
+    store.clone_range("c", 0, 1, "d", 2)
+    assert store.get("d") == b"\0\0x"
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.clone_range("c", 0, 2, "d", 0)
+    store.remove("d")
     store.create_collection("other")
     store.rename("b", "b", to_collection="other")
     assert store.get("b", collection="other") == b"x"

@@ -13,7 +13,8 @@ report=python/.build/pytest.xml
 rm -f $report
 status=0
 # Not `pytest`: the package that counts is the installed one, not the folder here.
-PYTHONDONTWRITEBYTECODE=1 .venv/bin/python -P -m pytest --quiet -p no:cacheprovider \
+export PYTHONDONTWRITEBYTECODE=1 HYPOTHESIS_STORAGE_DIRECTORY="$PWD/python/.build/hypothesis"
+.venv/bin/python -P -m pytest --quiet -p no:cacheprovider \
   --rootdir python -c python/pyproject.toml --junitxml=$report "$@" python/tests || status=$?
 [ -z "${HEXAD_PART_RESULT:-}" ] || [ ! -f $report ] || python3 - $report >"$HEXAD_PART_RESULT" <<'END'
 import sys
