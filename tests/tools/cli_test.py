@@ -2,6 +2,7 @@
 """The command line from outside: every verb, its JSON, its exit codes, bad input."""
 
 import base64
+import json
 import os
 import signal
 import subprocess
@@ -531,7 +532,7 @@ class Usage(PoolTest):
                 (["get", self.pool, "a", "b", "c"], "unexpected"),
                 (["ls", self.pool, "--limit", "many"], "--help"),
                 (["cat", self.pool, "x", "--offset", "far"], "4KiB"),
-                (["bench", "run", self.pool, "--rw", "sideways"], "put, get"),
+                (["bench", "run", self.pool, "--rw", "sideways"], "put, get, write"),
                 (["bench", "run", self.pool, "--log-durability", "maybe"], "full, fast, data-first"),
                 ([], "--help"), (["--frobnicate"], "--help")):
             answer = self.fails(2, *words)
@@ -544,21 +545,22 @@ class Usage(PoolTest):
 class Bench(PoolTest):
     KEYS = {"p50", "p95", "p99", "p999"}
 
-    def test_bench_measures_puts_and_gets(self):
+    def test_bench_measures_whole_objects(self):
         for workload in ("put", "get"):
             result = self.ok("bench", "run", self.pool, "--rw", workload, "--bs", "8KiB", "--objects",
-                             "50", "--threads", "2", "--iodepth", "4", "--runtime", "1", "--json").json
+                             "50", "--threads", "2", "--iodepth", "4", "--runtime", "0.5", "--json").json
             self.assertGreater(result["ops_per_s"], 0)
             self.assertAlmostEqual(result["bytes_per_s"], result["ops_per_s"] * 8192, delta=1)
             self.assertEqual(set(result["latency_us"]), self.KEYS)
             self.assertGreater(result["latency_us"]["p50"], 0)
             self.assertLessEqual(result["latency_us"]["p50"], result["latency_us"]["p999"])
             self.assertGreater(result["cpu_us_per_op"], 0)
-            self.assertGreaterEqual(result["seconds"], 0.9)  # a run never ends early
+            self.assertGreaterEqual(result["seconds"], 0.4)  # a run never ends early
             self.assertEqual(len(result["devices"]), 7)  # six for data, one log
             for device in result["devices"]:
                 self.assertEqual(
-                    set(device), {"id", "role", "path", "written", "written_for", "read", "flushes"})
+                    set(device), {"id", "role", "path", "written", "written_for", "read", "writes",
+                                  "reads", "flushes"})
                 self.assertEqual(sum(device["written_for"].values()), device["written"])
             if workload == "put":
                 written = sum(device["written"] for device in result["devices"])
@@ -570,9 +572,55 @@ class Bench(PoolTest):
         self.assertIn("per second", fast)
         self.assertIn("log durability fast", fast)
 
+    def test_bench_measures_ranges_and_what_has_none(self):
+        moment = ["--objects", "20", "--runtime", "0.2", "--collection", "ranges", "--json"]
+        for workload in ("write", "read", "randwrite", "randread", "randrw"):
+            result = self.ok("bench", "run", self.pool, "--rw", workload, "--size", "64KiB", "--zipf",
+                             "0.9", "--threads", "2", "--iodepth", "2", "--seed", "3", *moment).json
+            self.assertGreater(result["operations"], 0, workload)
+            self.assertEqual((result["bs"], result["size"]), (4096, 65536))
+            sides = {"read", "write"} if workload == "randrw" else set()
+            self.assertEqual({"read", "write"} & set(result), sides)
+            if sides:
+                self.assertEqual(result["read"]["operations"] + result["write"]["operations"],
+                                 result["operations"])
+        for workload in ("stat", "list"):
+            result = self.ok("bench", "run", self.pool, "--rw", workload, *moment).json
+            self.assertGreater(result["operations"], 0, workload)
+            self.assertEqual(result["bytes_per_s"], 0)
+            self.assertEqual("entries_per_s" in result, workload == "list")
+        deleted = self.ok("bench", "run", self.pool, "--rw", "delete", "--durability", "buffered",
+                          "--objects", "30", "--runtime", "60", "--collection", "ranges",
+                          "--json").json
+        self.assertEqual(deleted["operations"], 30)  # each once, then it is over
+        self.assertLess(deleted["seconds"], 50)
+        left = self.ok("ls", self.pool, "--collection", "ranges", "--json").json["entries"]
+        self.assertEqual(left, [])
+
+    def test_bench_runs_the_jobs_of_a_file(self):
+        jobs = self.write("jobs", b"[global]\nobjects=10\nruntime=0.1\n"
+                          b"[puts]\nrw=put\n[stats]\nrw=stat\n")
+        lines = self.ok("bench", "run", self.pool, "--jobs", jobs, "--json").text.splitlines()
+        self.assertEqual([json.loads(line)["job"] for line in lines], ["puts", "stats"])
+        table = self.ok("bench", "run", self.pool, "--jobs", jobs).text.splitlines()
+        self.assertEqual([line.split()[0] for line in table], ["job", "puts", "stats"])
+        self.fails(1, "bench", "run", self.pool, "--jobs", self.path("none"))
+        broken = self.write("broken", b"[a]\nrw=sideways\n")
+        self.assertIn("[a]", self.fails(2, "bench", "run", self.pool, "--jobs", broken).error)
+
+    def test_the_eight_patterns_are_jobs(self):
+        patterns = os.path.join("benchmarks", "jobs", "eight_patterns.job")
+        lines = self.ok("bench", "run", self.pool, "--jobs", patterns, "--json", "--cache-size", "0",
+                        "--objects", "4", "--runtime", "0.05").text.splitlines()
+        figures = [json.loads(line) for line in lines]
+        self.assertEqual(len({line["job"] for line in figures}), 8)
+        for line in figures:
+            self.assertGreater(line["operations"], 0, line["job"])
+
     def test_bench_refuses_nonsense(self):
         for words in (["--bs", "0"], ["--objects", "0"], ["--threads", "0"], ["--iodepth", "100000"],
-                      ["--runtime", "-1"], ["--compressible", "101"]):
+                      ["--runtime", "-1"], ["--compressible", "101"], ["--zipf", "-1"],
+                      ["--rw", "read", "--size", "1KiB"], ["--durability", "never"]):
             self.fails(2, "bench", "run", self.pool, *words)
         self.fails(6, "bench", "run", self.pool, "--bs", "16MiB", "--objects", "100000")
 

@@ -159,6 +159,16 @@ TEST_CASE("file: an output replaces a file with its mode, and follows a link to 
   REQUIRE((info.st_mode & 0777) == 0640);
 }
 
+TEST_CASE("file: a small file is read whole, and one over the limit is refused") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("small");
+  std::ofstream(path) << "0123456789";
+  CHECK(read_whole_file(path, 10).value() == "0123456789");
+  CHECK(read_whole_file(path, 9).error().code == ErrorCode::kTooBig);
+  CHECK(read_whole_file(directory.path("none"), 10).error().code == ErrorCode::kNotFound);
+  CHECK(read_whole_file("/dev/null", 0).value().empty());
+}
+
 TEST_CASE("file: what is no regular file is written in place") {
   OutputFile file = OutputFile::create("/dev/null").value();
   REQUIRE(file.write(as_bytes("nobody reads this")).ok());

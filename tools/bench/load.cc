@@ -12,6 +12,9 @@ LoadShared::LoadShared(Store& store, io::Executor& executor, LoadOptions options
       executor_(executor),
       options_(std::move(options)),
       deadline_(deadline),
+      places_(options_.objects, options_.blocks_per_object(),
+              is_in_order(options_.workload) ? Places::Order::kInOrder : Places::Order::kRandom,
+              options_.zipf),
       mutex_(executor) {}
 
 void LoadShared::fail(const Error& error) {
@@ -20,15 +23,9 @@ void LoadShared::fail(const Error& error) {
   if (first_error_.ok()) first_error_ = error;
 }
 
-std::string LoadShared::next_name() {
-  return bench_object_name(next_object_.fetch_add(1, std::memory_order_relaxed) % options_.objects);
-}
-
 void LoadShared::merge(const LoadResult& part) {
   const io::Lock lock(mutex_);
-  result_.operations += part.operations;
-  result_.latency.merge(part.latency);
-  result_.space_waits += part.space_waits;
+  result_.merge(part);
 }
 
 Result<LoadResult> LoadShared::result() {
@@ -38,5 +35,9 @@ Result<LoadResult> LoadShared::result() {
 }
 
 std::string bench_object_name(std::uint64_t index) { return fmt::format("object-{:010}", index); }
+
+LoadThreads start_load(LoadShared& shared) {
+  return is_submitted(shared.options().workload) ? start_submitters(shared) : start_callers(shared);
+}
 
 }  // namespace hexad::tools

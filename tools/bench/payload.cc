@@ -14,7 +14,7 @@ constexpr unsigned char kPattern[4] = {0xde, 0xad, 0xfa, 0xce};
 }  // namespace
 
 PayloadGenerator::PayloadGenerator(std::uint64_t seed, std::uint32_t compressible_percent)
-    : random_bytes_(kBlockBytes * (100 - std::min(compressible_percent, 100u)) / 100) {
+    : random_percent_(100 - std::min(compressible_percent, 100u)) {
   io::Rng rng(seed);
   state_[0] = rng.next() | 1;  // not all zero
   state_[1] = rng.next();
@@ -34,13 +34,13 @@ std::uint64_t PayloadGenerator::next() {
 void PayloadGenerator::fill(MutByteView payload) {
   while (!payload.empty()) {
     const MutByteView block = payload.first(std::min(payload.size(), kBlockBytes));
-    const std::size_t random = std::min(random_bytes_, block.size());
+    const std::size_t random = block.size() * random_percent_ / 100;  // of a short block, too
     for (std::size_t at = 0; at < random; at += sizeof(std::uint64_t)) {
       const std::uint64_t word = next();
       std::memcpy(block.data() + at, &word, std::min(sizeof word, random - at));
     }
     for (std::size_t at = random; at < block.size(); ++at) {
-      block[at] = static_cast<std::byte>(kPattern[at % sizeof kPattern]);
+      block[at] = static_cast<std::byte>(kPattern[(at - random) % sizeof kPattern]);
     }
     payload = payload.subspan(block.size());
   }

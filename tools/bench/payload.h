@@ -7,12 +7,13 @@
 
 namespace hexad::tools {
 
-// As fio's buffer_compress_percentage with a pattern: of every 4 KiB block the first
-// (100 - percent) % are random, the rest repeats the bytes de ad fa ce. 0 is all random. One
-// thread at a time. Cost: about 0.2 ns per random byte.
+// As fio with refill_buffers, buffer_compress_percentage and buffer_pattern=0xdeadface: of every
+// 512 bytes, which is fio's default, the first (100 - percent) % are random, and the rest begins
+// the bytes de ad fa ce anew. 0 is all random. One thread at a time. Cost: about 0.2 ns per random
+// byte.
 class PayloadGenerator {
  public:
-  static constexpr std::size_t kBlockBytes = 4096;
+  static constexpr std::size_t kBlockBytes = 512;
 
   PayloadGenerator(std::uint64_t seed, std::uint32_t compressible_percent);
   void fill(MutByteView payload);
@@ -21,7 +22,7 @@ class PayloadGenerator {
   std::uint64_t next();
 
   std::uint64_t state_[2];
-  std::size_t random_bytes_;  // of each block
+  std::size_t random_percent_;  // of each block
 };
 
 }  // namespace hexad::tools

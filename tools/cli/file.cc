@@ -10,6 +10,7 @@
 
 #include <filesystem>
 
+#include "base/units.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 
@@ -98,6 +99,18 @@ Result<std::uint64_t> read_full(int fd, MutByteView into, std::string_view subje
     done += static_cast<std::uint64_t>(count);
   }
   return done;
+}
+
+Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit) {
+  HEXAD_TRY_ASSIGN(const Fd file, open_input(path));
+  std::string text(limit + 1, '\0');
+  const MutByteView into(reinterpret_cast<std::byte*>(text.data()), text.size());
+  HEXAD_TRY_ASSIGN(const std::uint64_t size, read_full(file.get(), into, display_name(path)));
+  if (size > limit) {
+    return Error{ErrorCode::kTooBig, display_name(path) + ": more than " + format_size(limit), ""};
+  }
+  text.resize(size);
+  return text;
 }
 
 Status write_all(int fd, ByteView bytes, std::string_view subject) {

@@ -43,6 +43,9 @@ Result<Fd> open_input(const std::string& path);
 // when a signal asks for it. Errors: kIo.
 Result<std::uint64_t> read_full(int fd, MutByteView into, std::string_view subject);
 
+// All of it. Errors: those of open_input() and read_full(); kTooBig (over `limit` bytes).
+Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit);
+
 // Errors: kNoSpace, kClosed (the reader of a pipe has gone), kIo.
 Status write_all(int fd, ByteView bytes, std::string_view subject);
 

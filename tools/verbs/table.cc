@@ -61,7 +61,7 @@ constexpr std::array kVerbs = {
               "hexad fsck /pool --deep", make_fsck},
     VerbEntry{"perf dump", PoolUse::kRequired, "All counters as JSON",
               "hexad perf dump /pool | jq .counters", make_perf_dump},
-    VerbEntry{"bench run", PoolUse::kRequired, "Measure puts or gets on this pool",
+    VerbEntry{"bench run", PoolUse::kRequired, "Measure this pool: puts, gets, reads, writes, lists and so on",
               "hexad bench run /pool --rw put --bs 64KiB --threads 2 --iodepth 32 --runtime 10",
               make_bench_run},
     VerbEntry{"ec encode", PoolUse::kNone, "Cut a file into k data files and m parity files",
