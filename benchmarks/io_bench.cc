@@ -13,16 +13,16 @@
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
-#include "benchmarks/cpu_time.h"
 #include "io/rng.h"
 #include "io/system.h"
 #include "tests/io/temporary.h"
+#include "tools/bench/cpu_time.h"
 
 namespace {
 
 using namespace hexad;
 using namespace hexad::io;
-using bench::cpu_us;
+using tools::cpu_us;
 
 constexpr std::uint64_t kFileSize = 64_MiB;
 

@@ -25,20 +25,20 @@
 #include <vector>
 
 #include "base/aligned_buffer.h"
-#include "benchmarks/cpu_time.h"
 #include "benchmarks/must.h"
 #include "benchmarks/noise.h"
 #include "core/hexad.h"
 #include "io/rng.h"
 #include "io/system.h"
 #include "tests/io/temporary.h"
+#include "tools/bench/cpu_time.h"
 
 namespace {
 
 using namespace hexad;
-using bench::cpu_us;
 using bench::must;
 using bench::noise;
+using tools::cpu_us;
 
 class TemporaryPool {
  public:

@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "benchmarks/commit_path/bench_state.h"
 #include "benchmarks/commit_path/must.h"
-#include "benchmarks/cpu_time.h"
 #include "io/rng.h"
+#include "tools/bench/cpu_time.h"
 
 namespace hexad::bench {
 
@@ -92,7 +92,7 @@ void delete_collection(Bench& bench, BenchPool& pool) {
                          });
               must(pool.store().checkpoint());
               Sample sample;
-              const double cpu_before = cpu_us();
+              const double cpu_before = tools::cpu_us();
               const Clock::time_point began = Clock::now();
               commit([&](Transaction& t) {
                 t.remove_collection(kAlbum, Contents::kRemoved);
@@ -100,7 +100,7 @@ void delete_collection(Bench& bench, BenchPool& pool) {
                 t.create(kAlbum, "new");
               });
               sample.value = ms_since(began);
-              sample.cpu_us = cpu_us() - cpu_before;
+              sample.cpu_us = tools::cpu_us() - cpu_before;
               const Clock::time_point listed = Clock::now();
               const Result<ListPage> page = pool.store().list(kAlbum);
               must(page.status());

@@ -48,6 +48,17 @@ std::optional<std::string> fio_version() {
   return output.text;
 }
 
+std::optional<std::string> find_fio(const std::string& program) {
+  std::optional<std::string> version = fio_version();
+  if (!version.has_value()) {
+    std::fprintf(stderr,
+                 "%s: *** there is no fio: NO RATIO IS MEASURED ***\n"
+                 "%s: *** it is a Debian package: apt-get install fio ***\n",
+                 program.c_str(), program.c_str());
+  }
+  return version;
+}
+
 FioResult run_fio(const std::vector<std::string>& files, double seconds,
                   const std::vector<std::string>& arguments) {
   std::string names;

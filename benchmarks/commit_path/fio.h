@@ -15,6 +15,9 @@ struct FioResult {
 
 // "fio-3.33", or nothing when there is none on the PATH.
 std::optional<std::string> fio_version();
+// The same; without one `program` says loudly on standard error what is missing: a table without
+// ratios looks complete.
+std::optional<std::string> find_fio(const std::string& program);
 // Runs fio with one job of direct I/O for `seconds`. `files` exist and are written in full;
 // `arguments` as on fio's command line.
 FioResult run_fio(const std::vector<std::string>& files, double seconds,

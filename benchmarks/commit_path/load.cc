@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "benchmarks/commit_path/must.h"
-#include "benchmarks/cpu_time.h"
+#include "tools/bench/cpu_time.h"
 
 namespace hexad::bench {
 
@@ -28,7 +28,7 @@ struct Shared {
       : store(on),
         load(what),
         before(counts(on)),
-        cpu_before(cpu_us()),
+        cpu_before(tools::cpu_us()),
         start(Clock::now()),
         deadline(start + std::chrono::duration_cast<Clock::duration>(
                              std::chrono::duration<double>(what.seconds))) {}
@@ -42,7 +42,7 @@ struct Shared {
   // All threads have ended and nothing is in flight.
   void finish() {
     result.seconds = static_cast<double>(nanoseconds(Clock::now() - start)) / 1e9;
-    result.cpu_us = cpu_us() - cpu_before;
+    result.cpu_us = tools::cpu_us() - cpu_before;
     result.counts = counts(store) - before;
     if (result.transactions == 0) die("a load got nothing done");
   }

@@ -13,10 +13,10 @@
 
 #include "base/units.h"
 #include "benchmarks/commit_path/must.h"
-#include "benchmarks/cpu_time.h"
 #include "benchmarks/noise.h"
 #include "core/hexad.h"
 #include "io/rng.h"
+#include "tools/bench/cpu_time.h"
 #include "tools/bench/histogram.h"
 
 namespace hexad::bench {
@@ -88,7 +88,7 @@ void fill_and_die(const ManyObjects& what) {
   if (!what.index) bar_index(what);
   Store store = must(Store::open(pool));
   const Bytes data = noise(1_MiB);
-  const double cpu_before = cpu_us();
+  const double cpu_before = tools::cpu_us();
   const Clock::time_point start = Clock::now();
   std::counting_semaphore<kInFlight> free(kInFlight);
   const auto submit = [&](std::uint64_t from) {
@@ -115,7 +115,7 @@ void fill_and_die(const ManyObjects& what) {
   const double parity = 1.5;
   const nlohmann::json took = {
       {"seconds", seconds_since(start)},
-      {"cpu_us", cpu_us() - cpu_before},
+      {"cpu_us", tools::cpu_us() - cpu_before},
       {"index_bytes", count("index_bytes")},
       {"run_bytes",
        parity * static_cast<double>(count("device_run_bytes") + count("device_merge_bytes"))}};

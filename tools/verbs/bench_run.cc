@@ -1,11 +1,11 @@
 // hexad bench run: operations per second on this pool, with latencies, CPU time and device traffic.
 #include <fmt/format.h>
-#include <sys/resource.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/bench/cpu_time.h"
 #include "tools/bench/figures.h"
 #include "tools/bench/job.h"
 #include "tools/bench/load.h"
@@ -22,16 +22,6 @@ namespace {
 
 constexpr io::Nanos kTick = 50'000'000;
 constexpr std::uint64_t kMaxJobFile = 1_MiB;
-
-// Of the whole process, microseconds.
-double cpu_time_us() {
-  rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  const auto us = [](const timeval& t) {
-    return static_cast<double>(t.tv_sec) * 1e6 + static_cast<double>(t.tv_usec);
-  };
-  return us(usage.ru_utime) + us(usage.ru_stime);
-}
 
 double seconds(io::Nanos duration) { return static_cast<double>(duration) / 1e9; }
 
@@ -90,19 +80,19 @@ class JobRun {
 
   Result<Measured> measure() {
     const Traffic traffic_before = Traffic::of(store_);
-    const double cpu_before = cpu_time_us();
+    const double cpu_before = cpu_us();
     const io::Nanos started = session_.clock().now();
     LoadShared shared(store_, session_.executor(), options_, started + job_.runtime());
     LoadThreads threads = start_load(shared);
     watch(shared);
     Measured measured;
-    measured.cpu_us = cpu_time_us() - cpu_before;
+    measured.cpu_us = cpu_us() - cpu_before;
     io::Nanos ended = session_.clock().now();
     for (const std::unique_ptr<io::Thread>& thread : threads) thread->join();
     // When there was nothing left to do, the last of it counts.
     if (shared.used_up()) {
       ended = session_.clock().now();
-      measured.cpu_us = cpu_time_us() - cpu_before;
+      measured.cpu_us = cpu_us() - cpu_before;
     }
     measured.seconds = seconds(std::min(job_.runtime(), ended - started));
     measured.traffic = Traffic::of(store_).since(traffic_before);

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-namespace hexad::bench {
+namespace hexad::tools {
 
 // Of the whole process, user and system, so far: microseconds.
 inline double cpu_us() {
@@ -15,4 +15,4 @@ inline double cpu_us() {
   return us(usage.ru_utime) + us(usage.ru_stime);
 }
 
-}  // namespace hexad::bench
+}  // namespace hexad::tools
