@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "benchmarks/commit_path/cost.h"
+
 namespace hexad::bench {
 
 Bench::Bench(const Plan& plan) : plan_(plan), fio_file_((plan.directory / "fio").string()) {
@@ -36,17 +38,8 @@ double thousands_per_second(const Measured& measured, double operations_per_tran
 }
 
 Sample sample_of(const Measured& measured, const Operations& operations) {
-  Sample sample;
   const double count = static_cast<double>(measured.transactions) * operations.per_transaction;
-  sample.cpu_us = measured.cpu_us / count;
-  if (measured.latency.count() > 0) {
-    const auto us = [&](std::uint64_t percent) {
-      return static_cast<double>(measured.latency.percentile(percent, 100)) / 1000;
-    };
-    sample.p50_us = us(50);
-    sample.p95_us = us(95);
-    sample.p99_us = us(99);
-  }
+  Sample sample = cost_of(measured, count);
   const Counts& counted = measured.counts;
   const auto commits = static_cast<double>(counted.of("txc_count"));
   if (commits > 0) {

@@ -92,8 +92,13 @@ std::optional<FioResult> parse_fio(const std::string& output) {
     FioResult result;
     result.operations_per_second = side.value("iops", 0.0);
     result.bytes_per_second = side.value("bw_bytes", 0.0);
-    const nlohmann::json::json_pointer p50("/clat_ns/percentile/50.000000");
-    if (side.contains(p50)) result.p50_us = side[p50].get<double>() / 1000;
+    const auto us = [&](const char* percent) {
+      const nlohmann::json::json_pointer at(std::string("/clat_ns/percentile/") + percent);
+      return side.contains(at) ? side[at].get<double>() / 1000 : 0;
+    };
+    result.p50_us = us("50.000000");
+    result.p95_us = us("95.000000");
+    result.p99_us = us("99.000000");
     return result;
   }
   return std::nullopt;

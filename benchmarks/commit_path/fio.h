@@ -11,6 +11,8 @@ struct FioResult {
   double operations_per_second = 0;
   double bytes_per_second = 0;
   double p50_us = 0;  // of completion, the durable part of a dsync write included
+  double p95_us = 0;
+  double p99_us = 0;
 };
 
 // "fio-3.33", or nothing when there is none on the PATH.

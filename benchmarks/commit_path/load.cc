@@ -24,10 +24,11 @@ std::uint64_t nanoseconds(Clock::duration duration) {
 
 // What the threads of one load share.
 struct Shared {
-  Shared(Store& on, const Load& what)
+  // `on` null: there is nothing that counts.
+  Shared(Store* on, const Load& what)
       : store(on),
         load(what),
-        before(counts(on)),
+        before(on != nullptr ? counts(*on) : Counts()),
         cpu_before(tools::cpu_us()),
         start(Clock::now()),
         deadline(start + std::chrono::duration_cast<Clock::duration>(
@@ -43,7 +44,7 @@ struct Shared {
   void finish() {
     result.seconds = static_cast<double>(nanoseconds(Clock::now() - start)) / 1e9;
     result.cpu_us = tools::cpu_us() - cpu_before;
-    result.counts = counts(store) - before;
+    if (store != nullptr) result.counts = counts(*store) - before;
     if (result.transactions == 0) die("a load got nothing done");
   }
   void merge(const tools::Histogram& latency, std::uint64_t transactions) {
@@ -52,7 +53,7 @@ struct Shared {
     result.transactions += transactions;
   }
 
-  Store& store;
+  Store* store;
   const Load& load;
   const Counts before;
   const double cpu_before;
@@ -84,7 +85,7 @@ class Submitter {
       Transaction transaction;
       fill(transaction, index);
       const Clock::time_point started = Clock::now();
-      shared_.store.submit(std::move(transaction), [this, started](const Result<Lsn>& lsn) {
+      shared_.store->submit(std::move(transaction), [this, started](const Result<Lsn>& lsn) {
         must(lsn.status());
         completed(Clock::now() - started);
       });
@@ -120,7 +121,7 @@ class Submitter {
 }  // namespace
 
 Measured submit_for(Store& store, const Load& load, const FillTransaction& fill) {
-  Shared shared(store, load);
+  Shared shared(&store, load);
   std::vector<std::unique_ptr<Submitter>> submitters;
   for (unsigned i = 0; i < load.threads; ++i) {
     submitters.push_back(std::make_unique<Submitter>(shared, load.in_flight / load.threads));
@@ -130,7 +131,9 @@ Measured submit_for(Store& store, const Load& load, const FillTransaction& fill)
   return std::move(shared.result);
 }
 
-Measured call_for(Store& store, const Load& load, const Operation& operation, Latency latency) {
+namespace {
+
+Measured call_on(Store* store, const Load& load, const Operation& operation, Latency latency) {
   Shared shared(store, load);
   // Looked at the clock once in so many operations.
   const std::uint64_t batch = latency == Latency::kMeasured ? 1 : 256;
@@ -152,6 +155,16 @@ Measured call_for(Store& store, const Load& load, const Operation& operation, La
   });
   shared.finish();
   return std::move(shared.result);
+}
+
+}  // namespace
+
+Measured call_for(Store& store, const Load& load, const Operation& operation, Latency latency) {
+  return call_on(&store, load, operation, latency);
+}
+
+Measured call_for(const Load& load, const Operation& operation) {
+  return call_on(nullptr, load, operation, Latency::kMeasured);
 }
 
 Measured commit_for(Store& store, const Load& load, const FillTransaction& fill) {

@@ -43,6 +43,8 @@ enum class Latency : std::uint8_t {
 // load.threads threads, one operation at a time each.
 Measured call_for(Store& store, const Load& load, const Operation& operation,
                   Latency latency = Latency::kMeasured);
+// The same of what is no store: nothing is counted.
+Measured call_for(const Load& load, const Operation& operation);
 // Store::commit() from load.threads threads.
 Measured commit_for(Store& store, const Load& load, const FillTransaction& fill);
 

@@ -7,7 +7,7 @@ set -eu
 cd -- "$(dirname -- "$0")/../.."
 
 case ${1:-} in
-  commit-path | metadata)
+  commit-path | metadata | peers)
     program=$(echo "$1" | tr - _)_bench
     shift
     exec tools/testing/run_bench_program.sh "$program" "$@"
