@@ -608,6 +608,23 @@ class Bench(PoolTest):
         broken = self.write("broken", b"[a]\nrw=sideways\n")
         self.assertIn("[a]", self.fails(2, "bench", "run", self.pool, "--jobs", broken).error)
 
+    def test_two_sets_of_figures_are_compared(self):
+        def figures(name, *rates):
+            rows = [{"id": "a", "unit": "k/s", "values": list(rates)},
+                    {"id": "b", "unit": "us", "values": [7, 7, 7]}]
+            return self.write(name, json.dumps({"rows": rows}).encode())
+        before = figures("before", 10, 11, 12)
+        slower = figures("slower", 5, 5.5, 6)
+        worse = self.expect(1, "bench", "compare", before, slower, "--json").json
+        self.assertEqual((worse["better"], worse["worse"], worse["same"]), (0, 1, 1))
+        self.assertEqual(worse["figures"][0]["ratio"], 0.5)
+        better = self.ok("bench", "compare", slower, before).text
+        self.assertIn("1 better, 0 worse, 1 the same", better)
+        self.assertNotIn(" b\n", better)
+        self.assertIn(" b\n", self.ok("bench", "compare", slower, before, "--all").text)
+        self.fails(2, "bench", "compare", before, self.write("nothing", b"{}"))
+        self.fails(1, "bench", "compare", before, self.path("none"))
+
     def test_the_eight_patterns_are_jobs(self):
         patterns = os.path.join("benchmarks", "jobs", "eight_patterns.job")
         lines = self.ok("bench", "run", self.pool, "--jobs", patterns, "--json", "--cache-size", "0",

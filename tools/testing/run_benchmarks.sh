@@ -1,43 +1,26 @@
 #!/bin/sh
-# Runs every benchmark program (the Bazel tests tagged `bench`), one at a time
-# because they share the machine. --quick: a moment each, numbers without meaning.
-# run_benchmarks.sh commit-path: the commit path beside fio instead.
-# run_benchmarks.sh metadata: what metadata takes and costs, and reopening after a crash instead.
+# Measures, and writes out/report.html and out/bench.json: run_benchmarks.sh [--quick]
+# run_benchmarks.sh commit-path|metadata|peers [--quick] [OPTION...]: one of the programs that print
+# tables of their own, with its options; --help lists them.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
+
+commit=$(git rev-parse --short=12 HEAD 2>/dev/null || echo "not in git")
+[ -z "$(git status --porcelain --untracked-files=no 2>/dev/null)" ] || commit="$commit and changes"
 
 case ${1:-} in
   commit-path | metadata | peers)
     program=$(echo "$1" | tr - _)_bench
     shift
-    exec tools/testing/run_bench_program.sh "$program" "$@"
+    bazel build --config=opt $HEXAD_BAZEL_UI "//benchmarks:$program"
+    exec ".bazel/opt/bin/benchmarks/$program" --commit "$commit" "$@"
+    ;;
+  "" | --quick) ;;
+  *)
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata or peers" >&2
+    exit 2
     ;;
 esac
 
-seconds=1
-if [ "${1:-}" = --quick ]; then
-  seconds=0.001
-  shift
-fi
-if [ $# -gt 0 ]; then
-  echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, ./run bench commit-path or ./run bench metadata" >&2
-  exit 2
-fi
-
-programs=$(bazel query --noshow_progress --ui_event_filters=-info 'kind(cc_test, attr(tags, "\bbench\b", tests(//...)))')
-if [ -z "$programs" ]; then
-  echo "./run bench: no test has the tag 'bench'" >&2
-  exit 1
-fi
-bazel build --config=opt $HEXAD_BAZEL_UI $programs
-
-failed=0
-for program in $programs; do
-  path=.bazel/opt/bin/$(echo "$program" | sed 's|^//||; s|:|/|; s|^/||')
-  echo "=== $program"
-  "$path" --benchmark_min_time="$seconds" </dev/null || {
-    echo "$program: ended with an error" >&2
-    failed=1
-  }
-done
-exit "$failed"
+bazel build --config=opt $HEXAD_BAZEL_UI //benchmarks/suite:programs
+exec python3 -B benchmarks/suite/suite.py --programs .bazel/opt/bin --out out --commit "$commit" "$@"

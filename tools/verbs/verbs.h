@@ -34,6 +34,7 @@ std::unique_ptr<Verb> make_df();
 std::unique_ptr<Verb> make_fsck();
 std::unique_ptr<Verb> make_perf_dump();
 std::unique_ptr<Verb> make_bench_run();
+std::unique_ptr<Verb> make_bench_compare();
 std::unique_ptr<Verb> make_ec_encode();
 std::unique_ptr<Verb> make_ec_decode();
 

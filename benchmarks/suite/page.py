@@ -1,0 +1,234 @@
+"""The report as one page: bench.json in, HTML out. Nothing on it comes from elsewhere."""
+
+import html
+
+import charts
+
+STYLE = """
+body { font-family: sans-serif; max-width: 60em; margin: 2em auto; line-height: 1.4; color: black; }
+table { border-collapse: collapse; margin: 1em 0; font-size: 90%; }
+th, td { border: 1px solid black; padding: 0.2em 0.5em; text-align: left; }
+td.number { text-align: right; white-space: nowrap; }
+p.note { font-size: 85%; margin-top: 0; }
+figure { margin: 1.5em 0; }
+@media print { figure { page-break-inside: avoid; } }
+"""
+
+WHAT = {
+    "put_4k_1": "Durable put of 4 KiB, one at a time",
+    "put_4k_64": "Durable put of 4 KiB, 64 callers",
+    "put_64k_1": "Durable put of 64 KiB, one at a time",
+    "put_64k_64": "Durable put of 64 KiB, 64 callers",
+    "get_4k": "Get of 4 KiB, 16 callers",
+    "get_64k": "Get of 64 KiB, 16 callers",
+    "delete_4k": "Durable delete of 4 KiB objects, 64 callers",
+    "delete_64k": "Durable delete of 64 KiB objects, 64 callers",
+}
+
+SOURCES = [
+    "S3: the comparison of Ceph, LINSTOR, Mayastor and Vitastor in Kubernetes, whose eight fio "
+    "patterns the section on load repeats on ranges of objects.",
+    "fio 3, its manual: buffer_compress_percentage, buffer_pattern, sync=dsync.",
+    "RocksDB: its wiki on BlobDB, and the guide to its set-up. LMDB: the documentation in lmdb.h. "
+    "SQLite: its pages on WAL, on PRAGMA synchronous and on internal against external blobs.",
+    "W. Hörmann and G. Derflinger, Rejection-inversion to generate variates from monotone discrete "
+    "distributions, 1996: how places are drawn by Zipf's law.",
+]
+
+
+def spread(row):
+    values = row["values"]
+    return charts.number(row["value"]) + (
+        f" ({charts.number(min(values))}..{charts.number(max(values))})" if len(values) > 1 else "")
+
+
+def noise(row):
+    """Half of the spread, in percent of the median; None with one run."""
+    values = row["values"]
+    if len(values) < 2 or row["value"] == 0:
+        return None
+    return 50 * (max(values) - min(values)) / abs(row["value"])
+
+
+def kind_of(name):
+    if name.startswith("hexad"):
+        return "ours"
+    return "ceiling" if name in ("fio", "memcpy") else "other"
+
+
+class Page:
+    def __init__(self, bench):
+        self.settings = bench["settings"]
+        self.rows = bench["rows"]
+        self.parts = []
+
+    def add(self, *parts):
+        self.parts.extend(parts)
+
+    def under(self, prefix):
+        """(rest of the id, row) of a family of rows, in order."""
+        return [(row["id"][len(prefix):], row) for row in self.rows if row["id"].startswith(prefix)]
+
+    def caption(self):
+        said = self.settings
+        return (f"{said['machine']}; commit {said['commit']}; seed {said['seed']}; {said['time']} time"
+                + ("; a quick run" if said["quick"] else ""))
+
+    def figure(self, chart, note=""):
+        self.add("<figure>", chart, f'<figcaption><p class="note">{html.escape(note)} '
+                 f"[{html.escape(self.caption())}]</p></figcaption></figure>")
+
+    def table(self, headings, lines):
+        head = "".join(f"<th>{html.escape(heading)}</th>" for heading in headings)
+        self.add(f"<table><tr>{head}</tr>")
+        for line in lines:
+            first, *rest = line
+            cells = "".join(f'<td class="number">{html.escape(str(cell))}</td>' for cell in rest)
+            self.add(f"<tr><td>{html.escape(str(first))}</td>{cells}</tr>")
+        self.add("</table>")
+
+    def table_of_rows(self, rows):
+        lines = []
+        for name, row in rows:
+            percent = noise(row)
+            lines.append((
+                name, spread(row), row["unit"], "" if percent is None else f"{percent:.0f} %",
+                charts.number(row["cpu_us"]) if row.get("cpu_us") else "",
+                " / ".join(charts.number(row[key]) for key in ("p50_us", "p95_us", "p99_us", "p999_us")
+                           if row.get(key)),
+                ", ".join(f"{key} {charts.number(value)}" for key, value in
+                          row.get("counted", {}).items())))
+        self.table(["", "median (least..most)", "unit", "noise", "CPU per op, us",
+                    "p50 / p95 / p99 (/ p99.9), us", "counted"], lines)
+
+    def peers(self):
+        rows = self.under("peers/")
+        if not rows:
+            return
+        self.add("<h2>Beside what one would use instead</h2>",
+                 "<p>Every put and delete is durable when it returns: no crash takes it back. hexad "
+                 "and the last kind of files also survive the loss of two of six devices, the "
+                 "others of none. All run by turns on one disk. fio writes to, or reads from, one "
+                 "file that is there already: what the disk does without names.</p>")
+        workloads = dict.fromkeys(name.split("/")[0] for name, _ in rows)
+        for workload in workloads:
+            here = [(name.split("/")[1], row) for name, row in rows
+                    if name.split("/")[0] == workload]
+            title = WHAT.get(workload, workload)
+            label = {name: row["what"].split(": ", 1)[-1].split(",  ")[0] for name, row in here}
+            label["fio"] = "fio: the ceiling"
+            self.figure(charts.bars(title + ": thousands per second", "k/s", [
+                (label[name], row["value"], min(row["values"]), max(row["values"]), kind_of(name))
+                for name, row in here]), "Black: hexad. Hatched: the others. Dotted: the ceiling. "
+                "The line in a bar goes from the least to the most of the runs.")
+            self.figure(charts.latencies(title + ": latency", [
+                (label[name], {key: row[key] for key, _, _ in charts.PERCENTILES if row.get(key)})
+                for name, row in here if row.get("p50_us")]))
+            self.table_of_rows([(label[name], row) for name, row in here])
+        self.add("<h3>How each was set up</h3>")
+        self.table(["", "settings"], list(self.settings["peers"].items()))
+
+    def load(self):
+        rows = self.under("load/")
+        if not rows:
+            return
+        self.add("<h2>A pool under load</h2>",
+                 "<p>hexad bench run, jobs of benchmarks/jobs. The eight patterns are those of S3, on "
+                 "ranges of objects of 4 MiB, nothing kept in memory of what was read; the others "
+                 "move whole objects of 4 KiB, or none.</p>")
+        for title, wanted in (("4 KiB and smaller", lambda name: "_4m_" not in name),
+                              ("4 MiB", lambda name: "_4m_" in name)):
+            some = [(name, row) for name, row in rows if wanted(name)]
+            if not some:
+                continue
+            self.figure(charts.bars(f"{title}: thousands per second", "k/s", [
+                (name, row["value"], min(row["values"]), max(row["values"]), "ours")
+                for name, row in some]))
+        self.figure(charts.latencies("Latency", [
+            (name, {key: row[key] for key, _, _ in charts.PERCENTILES if row.get(key)})
+            for name, row in rows]))
+        self.table_of_rows(rows)
+
+    def commit_path(self):
+        rows = self.under("commit_path/")
+        if not rows:
+            return
+        self.add("<h2>The commit path beside fio</h2>",
+                 "<p>doc/benchmarks.md says what stands beside what; a ratio is taken within a pair "
+                 "of runs.</p>")
+        self.table(["", "median (least..most)", "unit", "ratio to fio", "bar", ""], [
+            (row["what"], spread(row), row["unit"],
+             charts.number(row["ratio"]) if "ratio" in row else "", row.get("bar", ""),
+             row.get("judgement", "")) for _, row in rows])
+
+    def micro(self):
+        rows = self.under("micro/")
+        if not rows:
+            return
+        self.add("<h2>Parts on their own</h2>",
+                 "<p>One thread unless the name says otherwise, data in memory. bytes per second "
+                 "count user bytes.</p>")
+        coding = self.series(rows, "ec_bench/encode/4+2/", "cell:")
+        copies = self.series(rows, "ec_bench/memcpy/4_cells", "cell:")
+        if coding:
+            self.figure(charts.lines("Coding 4+2", "bytes of a cell", "GiB/s of user data",
+                                     coding + [("memcpy" + name, points) for name, points in copies]),
+                        "The ceiling copies the same bytes once.")
+        sums = (self.series(rows, "checksum_bench/checksum_of/", "")
+                + [("memcpy", points) for _, points in
+                   self.series(rows, "checksum_bench/ceiling_memcpy", "")])
+        if sums:
+            self.figure(charts.lines("Checksums", "bytes", "GiB/s", sums))
+        fills = self.series(rows, "alloc_bench/churn", "percent_full:", unit="ns")
+        if fills:
+            self.figure(charts.lines("Allocating and freeing", "percent full", "ns per operation",
+                                     fills, scale=float))
+        self.add("<details><summary>All figures of parts</summary>")
+        self.table(["", "median (least..most)", "unit", "noise"], [
+            (name, spread(row), row["unit"],
+             "" if noise(row) is None else f"{noise(row):.0f} %") for name, row in rows])
+        self.add("</details>")
+
+    @staticmethod
+    def series(rows, prefix, argument, unit="GiB/s"):
+        """Lines of names PREFIX NAME / ARGUMENT NUMBER ..., by NAME and what stands behind."""
+        found = {}
+        for name, row in rows:
+            if not name.startswith(prefix) or row["unit"] != unit:
+                continue
+            *words, last = name[len(prefix):].split("/")
+            words.append(last)
+            numbers = [word for word in words if word.startswith(argument)
+                       and word[len(argument):].isdigit()]
+            if not numbers:
+                continue
+            label = "/".join(word for word in words if word not in ("", numbers[0]))
+            found.setdefault(label, []).append((int(numbers[0][len(argument):]), row["value"]))
+        return [(label, sorted(points)) for label, points in found.items()]
+
+    def render(self):
+        said = self.settings
+        self.add("<h1>hexad: what it does on this machine</h1>")
+        if said["quick"]:
+            self.add("<p><b>A quick run:</b> short runs, so noisy figures; ./run bench takes longer "
+                     "and says more.</p>")
+        shown = {key: value for key, value in said.items() if key not in ("peers", "quick")}
+        self.table(["", ""], list(shown.items()))
+        self.add("<p>Figures are medians of runs by turns, least and most in brackets; noise is half "
+                 "of that spread in percent of the median. All time is that of this host's clock; "
+                 "nothing is modelled. Two such reports are compared by hexad bench compare, on the "
+                 "bench.json beside this page.</p>")
+        self.peers()
+        self.load()
+        self.commit_path()
+        self.micro()
+        self.add("<h2>Sources</h2><ul>",
+                 *(f"<li>{html.escape(source)}</li>" for source in SOURCES), "</ul>")
+        body = "\n".join(self.parts)
+        return (f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+                f"<title>hexad: benchmarks</title><style>{STYLE}</style></head>"
+                f"<body>\n{body}\n</body></html>\n")
+
+
+def render(bench):
+    return Page(bench).render()

@@ -1,0 +1,225 @@
+#!/usr/bin/env python3
+"""Runs all benchmarks of hexad on this machine and writes a report.
+
+    suite.py --programs FOLDER --out FOLDER [--quick] [--moment] [--commit TEXT] [--dir FOLDER]
+
+FOLDER of --programs is the one that holds benchmarks/ and tools/ as they were built. Writes
+bench.json, for programs, and report.html, for people. --moment shows that everything runs and
+measures nothing.
+"""
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+import page
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SEED = 1
+
+# How long, by pace.
+PACES = {
+    "full": {"repetitions": 5, "peers_s": 5, "load_s": 10, "micro_s": 0.5, "device_mib": 2048,
+             "commit_path": True, "objects": 20000, "ranges": 64},
+    "quick": {"repetitions": 3, "peers_s": 0.7, "load_s": 1, "micro_s": 0.03, "device_mib": 512,
+              "commit_path": False, "objects": 5000, "ranges": 32},
+    "moment": {"repetitions": 1, "peers_s": 0.02, "load_s": 0.02, "micro_s": 0.001,
+               "device_mib": 64, "commit_path": False, "objects": 64, "ranges": 4},
+}
+
+# What of each program is part of the suite; each prints ceilings beside its figures.
+MICRO = {
+    "ec_bench": "4_cells|/4[+]2/",
+    "checksum_bench": ".",
+    "alloc_bench": ".",
+    "kv_bench": ".",
+    "compression_bench": "/32KiB|probe",
+    "list_bench": "objects:10000",
+    "store_bench": "memory|cached",
+}
+MICRO_MOMENT = {"checksum_bench": "."}
+
+
+def say(words):
+    print(words, file=sys.stderr, flush=True)
+
+
+def run(words, **more):
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+                          check=False, **more)
+    if done.returncode != 0:
+        sys.exit(f"suite: {' '.join(words)}: ended with status {done.returncode}\n{done.stdout}")
+    return done.stdout
+
+
+def make_row(name, what, unit, values, better, **more):
+    return {"id": name, "what": what, "unit": unit, "better": better,
+            "value": statistics.median(values), "values": values,
+            **{key: value for key, value in more.items() if value}}
+
+
+def processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as info:
+        for line in info:
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+class Suite:
+    def __init__(self, arguments):
+        self.arguments = arguments
+        self.pace = PACES["moment" if arguments.moment else "quick" if arguments.quick else "full"]
+        self.rows = []
+        self.settings = {}
+
+    def program(self, *words):
+        return os.path.join(self.arguments.programs, *words)
+
+    def table_program(self, name, prefix, *options):
+        """Rows of a program of //benchmarks that writes JSON of its own, and its settings."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "figures.json")
+            run([self.program("benchmarks", name), "--json", path, "--dir", self.arguments.dir,
+                 "--commit", self.arguments.commit, *options])
+            with open(path, encoding="utf-8") as figures:
+                figures = json.load(figures)
+        for row in figures["rows"]:
+            row["id"] = prefix + row["id"]
+            row["better"] = "less" if row["unit"].split(",")[0] in ("us", "ns", "ms", "s") else "more"
+        self.rows += figures["rows"]
+        return figures["settings"]
+
+    def peers(self):
+        say("peers")
+        pace = self.pace
+        options = [f"--seconds={pace['peers_s']}", f"--repetitions={pace['repetitions']}",
+                   f"--device-mib={pace['device_mib']}", f"--objects={pace['objects']}"]
+        settings = self.table_program("peers_bench", "peers/", *options,
+                                      *(["--quick", "--only=lmdb"] if self.arguments.moment else []))
+        for key in ("kernel", "disk", "processors", "load average at the start", "fio",
+                    "caches before gets"):
+            self.settings[key] = settings.pop(key)
+        self.settings["peers"] = {key: value for key, value in settings.items()
+                                  if key not in ("commit", "a quick run")}
+
+    def commit_path(self):
+        if self.pace["commit_path"]:
+            say("commit path")
+            self.table_program("commit_path_bench", "commit_path/")
+
+    def load(self):
+        say("load")
+        hexad = self.program("tools", "hexad")
+        with tempfile.TemporaryDirectory(dir=self.arguments.dir, prefix="hexad-suite-") as folder:
+            pool = os.path.join(folder, "pool")
+            devices = [os.path.join(folder, f"device{i}") for i in range(6)]
+            run([hexad, "mkfs", pool, "--size", f"{self.pace['device_mib']}MiB", "--device", *devices])
+            lines = []
+            for _ in range(self.pace["repetitions"]):
+                for jobs, options in (("eight_patterns", ["--objects", self.pace["ranges"],
+                                                          "--cache-size", "0"]),
+                                      ("whole_objects", ["--objects", self.pace["objects"]])):
+                    text = run([hexad, "bench", "run", pool, "--json", "--seed", str(SEED),
+                                "--collection", jobs, "--runtime", str(self.pace["load_s"]), "--jobs",
+                                os.path.join(HERE, "..", "jobs", jobs + ".job"),
+                                *map(str, options)])
+                    lines += [json.loads(line) for line in text.splitlines()]
+        for job in dict.fromkeys(line["job"] for line in lines):
+            self.rows.append(load_row(job, [line for line in lines if line["job"] == job]))
+
+    def micro(self):
+        for name, pattern in (MICRO_MOMENT if self.arguments.moment else MICRO).items():
+            say(name)
+            output = json.loads(run(
+                [self.program("benchmarks", name), "--benchmark_format=json",
+                 f"--benchmark_filter={pattern}", f"--benchmark_min_time={self.pace['micro_s']}",
+                 f"--benchmark_repetitions={self.pace['repetitions']}"],
+                stderr=subprocess.DEVNULL))
+            self.rows += micro_rows(name, output["benchmarks"])
+
+    def run(self):
+        began = time.monotonic()
+        self.settings = {
+            "machine": f"{platform.node()}, {processor()}, {os.cpu_count()} processors",
+            "commit": self.arguments.commit,
+            "seed": SEED,
+            "time": "host",
+            "date": time.strftime("%Y-%m-%d %H:%M"),
+            "quick": self.arguments.quick or self.arguments.moment,
+        }
+        self.peers()
+        self.load()
+        self.commit_path()
+        self.micro()
+        self.settings["took"] = f"{time.monotonic() - began:.0f} s"
+        return {"settings": self.settings, "rows": self.rows}
+
+
+def load_row(job, lines):
+    """The runs of one job as a row: rates, latencies, and device traffic for each operation."""
+    def median(pick):
+        return statistics.median(pick(line) for line in lines)
+    def per_op(key):
+        return median(lambda line: sum(device[key] for device in line["devices"])
+                      / max(1, line["operations"]))
+    first = lines[0]
+    row = make_row(
+        "load/" + job, f"{first['rw']}, {first['threads']} x {first['iodepth']} in flight", "k/s",
+        [line["ops_per_s"] / 1000 for line in lines], "more",
+        cpu_us=median(lambda line: line["cpu_us_per_op"]))
+    for key in ("p50", "p95", "p99", "p999"):
+        row[key + "_us"] = median(lambda line, key=key: line["latency_us"][key])
+    row["counted"] = {"bytes written/op": per_op("written"), "bytes read/op": per_op("read"),
+                      "writes/op": per_op("writes"), "reads/op": per_op("reads"),
+                      "flushes/op": per_op("flushes")}
+    return row
+
+
+def micro_rows(program, benchmarks):
+    """Rows of Google Benchmark's JSON, its repetitions together."""
+    runs = {}
+    for run_of in benchmarks:
+        if run_of.get("run_type", "iteration") == "iteration" and not run_of.get("error_occurred"):
+            runs.setdefault(run_of["run_name"], []).append(run_of)
+    rows = []
+    for name, some in runs.items():
+        if "bytes_per_second" in some[0]:
+            values = [one["bytes_per_second"] / 2**30 for one in some]
+            rows.append(make_row(f"micro/{program}/{name}", name, "GiB/s", values, "more"))
+        else:
+            factor = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[some[0]["time_unit"]]
+            clock = "real_time" if name.endswith("/real_time") else "cpu_time"
+            values = [one[clock] * factor for one in some]
+            rows.append(make_row(f"micro/{program}/{name}", name, "ns", values, "less"))
+    return rows
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Runs all benchmarks and writes a report.")
+    parser.add_argument("--programs", required=True)
+    parser.add_argument("--out", required=True)
+    parser.add_argument("--dir", default="/var/tmp", help="directory on the disk to be measured")
+    parser.add_argument("--commit", default="not given")
+    parser.add_argument("--quick", action="store_true", help="less than ten minutes, noisier")
+    parser.add_argument("--moment", action="store_true", help="shows that it works")
+    arguments = parser.parse_args()
+    os.makedirs(arguments.out, exist_ok=True)
+    bench = Suite(arguments).run()
+    with open(os.path.join(arguments.out, "bench.json"), "w", encoding="utf-8") as out:
+        json.dump(bench, out, indent=1)
+        out.write("\n")
+    with open(os.path.join(arguments.out, "report.html"), "w", encoding="utf-8") as out:
+        out.write(page.render(bench))
+    print(f"{arguments.out}/report.html and {arguments.out}/bench.json: "
+          f"{len(bench['rows'])} figures, {bench['settings']['took']}")
+
+
+if __name__ == "__main__":
+    main()

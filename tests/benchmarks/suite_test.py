@@ -1,0 +1,52 @@
+#!/usr/bin/env python3
+"""The whole suite runs for a moment and writes a page and figures that can be compared.
+
+    suite_test.py SUITE PROGRAMS
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SUITE = PROGRAMS = None
+
+
+class SuiteTest(unittest.TestCase):
+    def test_everything_is_measured_drawn_and_comparable(self):
+        with tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR", "/var/tmp")) as folder:
+            out = os.path.join(folder, "out")
+            work = os.path.join(folder, "work")
+            os.mkdir(work)
+            done = subprocess.run(
+                [sys.executable, "-B", SUITE, "--programs", PROGRAMS, "--out", out, "--dir", work,
+                 "--moment", "--commit", "0123abc"],
+                capture_output=True, text=True, timeout=280, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(os.listdir(work), [])
+            path = os.path.join(out, "bench.json")
+            with open(path, encoding="utf-8") as figures:
+                bench = json.load(figures)
+            self.assertEqual(bench["settings"]["commit"], "0123abc")
+            families = {row["id"].split("/")[0] for row in bench["rows"]}
+            self.assertEqual(families, {"peers", "load", "micro"})
+            self.assertEqual(len({row["id"] for row in bench["rows"]}), len(bench["rows"]))
+            for row in bench["rows"]:
+                self.assertGreater(row["value"], 0, row["id"])
+                self.assertIn(row["better"], ("more", "less"))
+            with open(os.path.join(out, "report.html"), encoding="utf-8") as page:
+                text = page.read()
+            for section in ("Beside what one would use", "A pool under load", "Parts on their own"):
+                self.assertIn(section, text)
+            compared = subprocess.run(
+                [os.path.join(PROGRAMS, "tools", "hexad"), "bench", "compare", path, path, "--json"],
+                capture_output=True, text=True, check=True)
+            self.assertEqual(json.loads(compared.stdout)["not_judged"], len(bench["rows"]))
+
+
+if __name__ == "__main__":
+    PROGRAMS = os.path.abspath(sys.argv.pop(2))
+    SUITE = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
