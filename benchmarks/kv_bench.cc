@@ -142,6 +142,21 @@ void log_prepare(benchmark::State& state) {
   state.SetBytesProcessed(state.iterations() * state.range(0));
 }
 
+// The same, and its three copies written: what is left of an append when a device is memory.
+void log_append(benchmark::State& state) {
+  Log log(state.range(0));
+  for (auto _ : state) {
+    Result<PreparedBlock> block = log.prepare();
+    if (!block.ok()) std::abort();
+    for (const io::IoRequest& request : block->requests) {
+      if (!request.device->write(request.offset, {request.data, request.length}).ok()) std::abort();
+    }
+    log.writer->trim(block->point());
+  }
+  state.SetItemsProcessed(state.iterations());
+  state.SetBytesProcessed(state.iterations() * state.range(0));
+}
+
 // Finding the blocks of three full copies of 64 MiB; bytes read.
 void log_scan_copies(benchmark::State& state) {
   Log log(state.range(0));
@@ -192,6 +207,27 @@ void index_apply(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
+// What a checkpoint hands to an index of 100 k keys: so many of them anew, in order, with the
+// syncs.
+void index_checkpoint(benchmark::State& state) {
+  constexpr std::uint64_t kKeys = 100'000;
+  IndexWorld world;
+  world.load(kKeys);
+  io::Rng rng(1);
+  for (auto _ : state) {
+    state.PauseTiming();
+    std::map<std::string, std::string> sorted;
+    while (sorted.size() < static_cast<std::size_t>(state.range(0))) {
+      sorted[key_of(rng.below(kKeys))] = kValue;
+    }
+    std::vector<IndexChange> changes;
+    for (const auto& [key, value] : sorted) changes.push_back({key, value});
+    state.ResumeTiming();
+    if (!world.index->apply(world.index->applied_lsn() + 1, 1, changes).ok()) std::abort();
+  }
+  state.SetItemsProcessed(state.iterations() * state.range(0));
+}
+
 // One snapshot and one get each, as a read of one object does.
 void index_get(benchmark::State& state) {
   IndexWorld world;
@@ -229,8 +265,15 @@ BENCHMARK(memtable_walk)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(map_apply)->Arg(10'000)->Arg(1'000'000)->Unit(benchmark::kMillisecond);
 BENCHMARK(map_get)->Arg(10'000)->Arg(1'000'000);
 BENCHMARK(log_prepare)->Arg(200)->Arg(4'096)->Arg(65'536)->Arg(1'048'576);
+BENCHMARK(log_append)->Arg(200)->Arg(4'096)->Arg(65'536)->Arg(1'048'576);
 BENCHMARK(log_scan_copies)->Arg(200)->Arg(65'536)->Unit(benchmark::kMillisecond);
 BENCHMARK(index_apply)->Arg(100'000)->Unit(benchmark::kMillisecond);
+BENCHMARK(index_checkpoint)
+    ->Arg(100)
+    ->Arg(1'000)
+    ->Arg(10'000)
+    ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
 BENCHMARK(index_get)->Arg(100'000);
 BENCHMARK(index_walk)->Arg(100'000)->Unit(benchmark::kMillisecond);
 

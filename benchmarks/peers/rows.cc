@@ -50,6 +50,11 @@ void drop_caches() {
   if (!file.flush()) die(std::string("cannot write ") + kDropCaches);
 }
 
+bool is_peer(const std::string& id) {
+  const std::vector<PeerKind> all = all_peers();
+  return std::any_of(all.begin(), all.end(), [&](const PeerKind& kind) { return kind.id == id; });
+}
+
 // Who takes part, and what they have shown.
 class Contest {
  public:
@@ -67,7 +72,7 @@ class Contest {
   std::vector<Row> take_rows() { return std::move(rows_); }
 
   void puts(const Workload& workload, const std::vector<std::string>& names) {
-    if (!wants_workload(workload.id)) return;
+    if (!wants(workload.id)) return;
     const Bytes data = noise(workload.size);
     const std::size_t first = rows_.size();
     for (unsigned i = 0; i < plan_.repetitions; ++i) {
@@ -90,7 +95,7 @@ class Contest {
 
   // Each object once at most, in an order that has nothing to do with that of the puts.
   void gets(const Workload& workload, const std::vector<std::string>& names) {
-    if (!wants_workload(workload.id)) return;
+    if (!wants(workload.id)) return;
     const tools::Scatter scatter(names.size());
     const std::size_t first = rows_.size();
     for (unsigned i = 0; i < plan_.repetitions; ++i) {
@@ -113,7 +118,7 @@ class Contest {
 
   // All of them, a part in each repetition.
   void removes(const Workload& workload, const std::vector<std::string>& names) {
-    if (!wants_workload(workload.id)) return;
+    if (!wants(workload.id)) return;
     const std::size_t first = rows_.size();
     const std::size_t part = names.size() / plan_.repetitions;
     for (unsigned i = 0; i < plan_.repetitions; ++i) {
@@ -132,7 +137,8 @@ class Contest {
     for (Entry& entry : peers_) entry.peer->fill(names, data);
   }
 
-  bool wants_workload(const std::string& id) const {
+  // Whether the workload is to be measured.
+  bool wants(const std::string& id) const {
     return plan_.only.empty() || plan_.only == id || is_peer(plan_.only);
   }
 
@@ -147,10 +153,6 @@ class Contest {
     std::uint64_t written = 0;  // bytes, to disks
   };
 
-  static bool is_peer(const std::string& id) {
-    const std::vector<PeerKind> all = all_peers();
-    return std::any_of(all.begin(), all.end(), [&](const PeerKind& kind) { return kind.id == id; });
-  }
   bool wants_peer(const std::string& id) const { return !is_peer(plan_.only) || plan_.only == id; }
 
   template <typename Operation>
@@ -218,6 +220,40 @@ std::vector<std::string> names_of(const std::string& family, std::uint64_t count
   return names;
 }
 
+// What is asked of objects of one size.
+struct Workloads {
+  Workload put_alone;
+  Workload put_together;
+  Workload get;
+  Workload remove;
+
+  bool has(const std::string& id) const {
+    return id == put_alone.id || id == put_together.id || id == get.id || id == remove.id;
+  }
+};
+
+Workloads workloads_of(std::uint64_t size, const PeersPlan& plan) {
+  const std::string word = fmt::format("{}k", size / 1_KiB);
+  const std::string kib = fmt::format("{} KiB", size / 1_KiB);
+  const char* cold = plan.drop_caches ? "cold" : "from whatever cache";
+  return {{"put_" + word + "_1", "durable " + kib + " put, one at a time", size, 1},
+          {"put_" + word + "_64", "durable " + kib + " put, 64 callers", size, kWriters},
+          {"get_" + word, fmt::format("{} get, {}, 16 callers", kib, cold), size, kReaders},
+          {"delete_" + word, "durable delete of " + kib + ", 64 callers", size, kWriters}};
+}
+
+void measure_size(Contest& contest, const Workloads& workloads, std::uint64_t count) {
+  const std::uint64_t size = workloads.get.size;
+  const std::vector<std::string> names = names_of(workloads.put_alone.id, count);
+  contest.puts(workloads.put_alone, names);
+  contest.puts(workloads.put_together, names);
+  if (!contest.wants(workloads.get.id) && !contest.wants(workloads.remove.id)) return;
+  const std::vector<std::string> filled = names_of(workloads.get.id, count);
+  contest.fill(filled, size);
+  contest.gets(workloads.get, filled);
+  contest.removes(workloads.remove, filled);
+}
+
 }  // namespace
 
 Settings peer_settings() {
@@ -229,27 +265,13 @@ Settings peer_settings() {
 bool may_drop_caches() { return access(kDropCaches, W_OK) == 0; }
 
 std::vector<Row> measure_peers(const PeersPlan& plan) {
+  const Workloads small = workloads_of(4_KiB, plan);
+  const Workloads large = workloads_of(64_KiB, plan);
+  const std::string& only = plan.only;
+  if (!only.empty() && !is_peer(only) && !small.has(only) && !large.has(only)) return {};
   Contest contest(plan);
-  const std::string cold = plan.drop_caches ? "cold" : "from whatever cache";
-  for (const std::uint64_t size : {4_KiB, 64_KiB}) {
-    const std::string word = fmt::format("{}k", size / 1_KiB);
-    const std::uint64_t count = size == 4_KiB ? plan.small_objects : plan.large_objects;
-    const std::string put = fmt::format("durable {} KiB put, ", size / 1_KiB);
-    const std::vector<std::string> names = names_of("object" + word, count);
-    contest.puts({"put_" + word + "_1", put + "one at a time", size, 1}, names);
-    contest.puts({"put_" + word + "_64", put + "64 callers", size, kWriters}, names);
-    const std::vector<std::string> filled = names_of("filled" + word, count);
-    const Workload gets{"get_" + word,
-                        fmt::format("{} KiB get, {}, 16 callers", size / 1_KiB, cold), size,
-                        kReaders};
-    const Workload removes{"delete_" + word,
-                           fmt::format("durable delete of {} KiB, 64 callers", size / 1_KiB), size,
-                           kWriters};
-    if (!contest.wants_workload(gets.id) && !contest.wants_workload(removes.id)) continue;
-    contest.fill(filled, size);
-    contest.gets(gets, filled);
-    contest.removes(removes, filled);
-  }
+  measure_size(contest, small, plan.small_objects);
+  measure_size(contest, large, plan.large_objects);
   return contest.take_rows();
 }
 

@@ -115,7 +115,7 @@ class Page:
             here = [(name.split("/")[1], row) for name, row in rows
                     if name.split("/")[0] == workload]
             title = WHAT.get(workload, workload)
-            label = {name: row["what"].split(": ", 1)[-1].split(",  ")[0] for name, row in here}
+            label = {name: row["what"].split(": ", 1)[-1] for name, row in here}
             label["fio"] = "fio: the ceiling"
             self.figure(charts.bars(title + ": thousands per second", "k/s", [
                 (label[name], row["value"], min(row["values"]), max(row["values"]), kind_of(name))
@@ -174,6 +174,14 @@ class Page:
             self.figure(charts.lines("Coding 4+2", "bytes of a cell", "GiB/s of user data",
                                      coding + [("memcpy" + name, points) for name, points in copies]),
                         "The ceiling copies the same bytes once.")
+        making = [line for part in ("prepare/own_stripe", "copy_crc_code", "ceiling_memcpy",
+                                    "ceiling_crc", "ceiling_code")
+                  for line in self.series(rows, "prepare_bench/" + part, "bytes:", name=part)]
+        if making:
+            self.figure(charts.lines("Making a payload ready: copied, checksummed, coded", "bytes",
+                                     "GiB/s of user data", making),
+                        "What a put costs the processor before anything is written, and what it "
+                        "cannot cost less than.")
         sums = (self.series(rows, "checksum_bench/checksum_of/", "")
                 + [("memcpy", points) for _, points in
                    self.series(rows, "checksum_bench/ceiling_memcpy", "")])
@@ -190,20 +198,20 @@ class Page:
         self.add("</details>")
 
     @staticmethod
-    def series(rows, prefix, argument, unit="GiB/s"):
-        """Lines of names PREFIX NAME / ARGUMENT NUMBER ..., by NAME and what stands behind."""
+    def series(rows, prefix, argument, unit="GiB/s", name=""):
+        """Lines of names PREFIX LABEL / ARGUMENT NUMBER ..., by LABEL and what stands behind, or by
+        `name`."""
         found = {}
-        for name, row in rows:
-            if not name.startswith(prefix) or row["unit"] != unit:
+        for label, row in rows:
+            if not label.startswith(prefix) or row["unit"] != unit:
                 continue
-            *words, last = name[len(prefix):].split("/")
-            words.append(last)
+            words = label[len(prefix):].split("/")
             numbers = [word for word in words if word.startswith(argument)
                        and word[len(argument):].isdigit()]
             if not numbers:
                 continue
-            label = "/".join(word for word in words if word not in ("", numbers[0]))
-            found.setdefault(label, []).append((int(numbers[0][len(argument):]), row["value"]))
+            rest = "/".join(word for word in words if word not in ("", numbers[0]))
+            found.setdefault(name or rest, []).append((int(numbers[0][len(argument):]), row["value"]))
         return [(label, sorted(points)) for label, points in found.items()]
 
     def render(self):

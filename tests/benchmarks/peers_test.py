@@ -62,15 +62,15 @@ class Peers(unittest.TestCase):
         for peer in here:
             self.assertGreater(rows["put_64k_1/" + peer]["counted"]["bytes written/op"], 65536)
 
-    def test_one_workload_or_one_peer_can_be_asked_for(self):
-        for only, expected in (("put_4k_1", {"put_4k_1"}), ("lmdb", WORKLOADS)):
-            result = self.run_quickly("--only", only, "--json", self.json)
-            self.assertEqual(result.returncode, 0, result.stderr)
-            with open(self.json, encoding="utf-8") as figures:
-                rows = [row["id"] for row in json.load(figures)["rows"]]
-            self.assertEqual({row.split("/")[0] for row in rows}, expected)
-            if only == "lmdb":
-                self.assertLessEqual({row.split("/")[1] for row in rows}, {"lmdb", "fio"})
+    def test_one_peer_can_be_asked_for(self):
+        result = self.run_quickly("--only=lmdb", "--json", self.json)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(self.json, encoding="utf-8") as figures:
+            rows = [row["id"] for row in json.load(figures)["rows"]]
+        self.assertEqual({row.split("/")[0] for row in rows}, WORKLOADS)
+        self.assertLessEqual({row.split("/")[1] for row in rows}, {"lmdb", "fio"})
+
+    def test_what_is_neither_workload_nor_peer_is_refused(self):
         result = self.run_quickly("--only=no_such_row")
         self.assertEqual(result.returncode, 1)
         self.assertIn("no row 'no_such_row'", result.stderr)

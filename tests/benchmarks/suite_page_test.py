@@ -36,6 +36,9 @@ EVERYTHING = bench(
     row("micro/ec_bench/encode/4+2/isa:cauchy/cell:65536", [24.0], unit="GiB/s"),
     row("micro/ec_bench/memcpy/4_cells/cell:4096", [60.0], unit="GiB/s"),
     row("micro/ec_bench/memcpy/4_cells/cell:65536", [50.0], unit="GiB/s"),
+    row("micro/prepare_bench/prepare/own_stripe/bytes:4096", [2.0], unit="GiB/s"),
+    row("micro/prepare_bench/prepare/own_stripe/bytes:65536", [5.0], unit="GiB/s"),
+    row("micro/prepare_bench/ceiling_memcpy/bytes:65536", [40.0], unit="GiB/s"),
     row("micro/checksum_bench/checksum_of/crc32c/4096", [43.0], unit="GiB/s"),
     row("micro/alloc_bench/churn/percent_full:50/zone_units:16384", [340.0], unit="ns"),
     row("micro/alloc_bench/churn/percent_full:99/zone_units:16384", [480.0], unit="ns"),
@@ -85,6 +88,11 @@ class PageTest(unittest.TestCase):
             colours = set(re.findall(r'(?:fill|stroke)="([^"]*)"', chart))
             self.assertLessEqual(colours, {"black", "white", "none", "url(#hatch)", "url(#dots)"})
 
+    def test_lines_bear_the_names_of_what_they_show(self):
+        text = page.render(EVERYTHING)
+        for name in ("prepare/own_stripe", "ceiling_memcpy", "isa:cauchy", "memcpy", "zone_units:16384"):
+            self.assertRegex(text, f">{name}</text>")
+
     def test_every_figure_names_machine_commit_seed_and_kind_of_time(self):
         text = page.render(EVERYTHING)
         figures = re.findall(r"<figure>.*?</figure>", text, re.S)
@@ -104,7 +112,7 @@ class PageTest(unittest.TestCase):
     def test_what_was_not_measured_leaves_its_section_out(self):
         text = page.render(bench(row("load/stat_16", [700.0], **LATENCIES)))
         self.assertIn("A pool under load", text)
-        for absent in ("Beside what one would use", "Parts on their own", "The commit path"):
+        for absent in ("Making a payload", "Beside what one would use", "Parts on their own", "The commit path"):
             self.assertNotIn(absent, text)
         self.assertIn("<h1>", page.render(bench()))
 

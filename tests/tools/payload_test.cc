@@ -32,7 +32,7 @@ std::size_t deflated_bytes(ByteView bytes) {
   return size;
 }
 
-// What fio writes with these percent, or nothing when there is no fio.
+// What fio writes with these percent, or nothing when there is none.
 Bytes written_by_fio(std::uint32_t percent, std::size_t size) {
   const io::testing::TemporaryDirectory directory;
   const std::string path = directory.path("payload");
@@ -66,13 +66,14 @@ TEST_CASE("payload: the last part of each 512 bytes repeats a pattern, the rest 
 
 TEST_CASE("payload: it compresses as what fio writes does") {
   constexpr std::size_t kSize = 1 << 20;
-  if (written_by_fio(0, 4096).empty()) {
-    WARN("there is no fio: nothing is compared");
-    return;
-  }
-  for (const std::uint32_t percent : {0u, 10u, 33u, 50u, 80u, 99u, 100u}) {
+  // For fio, 0 with a pattern is nothing but the pattern.
+  for (const std::uint32_t percent : {10u, 33u, 50u, 80u, 99u, 100u}) {
     CAPTURE(percent);
     const Bytes theirs = written_by_fio(percent, kSize);
+    if (theirs.empty()) {
+      WARN("there is no fio: nothing is compared");
+      return;
+    }
     REQUIRE(theirs.size() == kSize);
     PayloadGenerator generator(7, percent);
     Bytes ours(kSize);

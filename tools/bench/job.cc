@@ -78,8 +78,8 @@ Result<std::vector<Section>> read_sections(const std::string& text) {
 
 void Job::declare(Arguments& arguments) {
   std::string all;
-  for (const std::string_view name : workload_names()) {
-    all += (all.empty() ? "" : ", ") + std::string(name);
+  for (const std::string_view word : workload_names()) {
+    all += (all.empty() ? "" : ", ") + std::string(word);
   }
   arguments.option("--rw", workload, all + " [put]");
   arguments.size("--bs", block, "Bytes of each operation [4KiB]");
