@@ -98,6 +98,7 @@ def hexad_benchmark(name, deps = [], copts = [], size = "small", tags = [], **kw
     It is a test as well, tagged `bench`: there it runs every benchmark just
     long enough to see that it works. `./run bench` measures.
     """
+    kwargs.setdefault("visibility", ["//visibility:public"])
     native.cc_test(
         name = name,
         size = size,
