@@ -218,6 +218,10 @@ class Engine : public PlanSource {
                                                       std::string_view name);
   // Until commits up to `lsn` can be read, or the store cannot be written any more.
   Status wait_until_read(Lsn lsn);
+  // For a split_collection.
+  Result<std::shared_ptr<CountedNames>> count_names(const TransactionOp& op);
+  // Of a transaction that is about to be applied; under the sequencer's lock.
+  void tell_counting(const std::vector<PostImage>& images);
   // For an expect_bytes. May wait until commits in flight can be read.
   Result<ComparedBytes> compare_bytes(const TransactionOp& op);
 
@@ -378,6 +382,7 @@ class Engine : public PlanSource {
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
   io::Mutex sequencer_;
+  std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
   alloc::Root root_;
   Lsn checkpoint_lsn_ = 0;
   std::atomic<std::uint32_t> body_counter_{0};

@@ -106,6 +106,9 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   Policies policies;
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
+    if (op.kind == OpKind::kSplitCollection) {
+      HEXAD_TRY_ASSIGN(prepared[i].counted, count_names(op));
+    }
     if (!needs_preparing(op)) continue;
     std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
     if (op.kind == OpKind::kAppend) {
@@ -283,6 +286,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   }
 
   // From here on nothing fails.
+  if (!counting_.empty()) tell_counting(plan.record.images);
   for (const PostImage& image : plan.record.images) {
     parts_.metadata->apply(
         submission.lsn, image.key,

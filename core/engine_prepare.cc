@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <memory>
 #include <utility>
+#include <vector>
 
 #include "core/engine.h"
 #include "core/keys.h"
@@ -65,6 +67,58 @@ Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view n
   if (!heeded) return Hint::kNone;
   HEXAD_TRY_ASSIGN(const auto summary, newest_summary(collection, name));
   return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
+}
+
+// One state, the newest there is; what comes later tell_counting() adds.
+Result<std::shared_ptr<CountedNames>> Engine::count_names(const TransactionOp& op) {
+  auto counted = std::make_shared<CountedNames>();
+  const ReadPins::Pin pin = pin_visible();  // and what is newer
+  std::unique_ptr<MetaView> view;
+  {
+    const io::Lock lock(sequencer_);
+    HEXAD_TRY_ASSIGN(const auto value, get(collection_key(op.collection)));
+    if (!value.has_value()) return std::shared_ptr<CountedNames>();
+    HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+    counted->ranges = ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or(""));
+    for (const NameRange& range : counted->ranges) {
+      counted->keys.push_back({range.first_key(), range.end_key()});
+    }
+    HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
+    std::erase_if(counting_, [](const auto& other) { return other.expired(); });
+    counting_.push_back(counted);
+  }
+  for (const CountedNames::Keys& keys : counted->keys) {
+    HEXAD_TRY_ASSIGN(MetaView::Cursor objects, view->cursor({keys.first, keys.end}));
+    HEXAD_TRY(objects.seek(keys.first));
+    while (objects.valid()) {
+      HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(objects.value()));
+      add_to(counted->there, object.size);
+      HEXAD_TRY(objects.next());
+    }
+  }
+  return counted;
+}
+
+void Engine::tell_counting(const std::vector<PostImage>& images) {
+  std::erase_if(counting_, [](const auto& other) { return other.expired(); });
+  for (const std::weak_ptr<CountedNames>& other : counting_) {
+    const std::shared_ptr<CountedNames> counted = other.lock();
+    if (counted == nullptr) continue;
+    for (const PostImage& image : images) {
+      if (!counted->has(image.key)) continue;
+      const auto add = [&](const std::optional<std::string>& value,
+                           CollectionTotals& to) -> Status {
+        if (!value.has_value()) return {};
+        HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(*value));
+        add_to(to, object.size);
+        return {};
+      };
+      const Result<std::optional<std::string>> before = get(image.key);
+      const bool told =
+          before.ok() && add(*before, counted->gone).ok() && add(image.value, counted->come).ok();
+      if (!told) counted->lost = true;
+    }
+  }
 }
 
 Status Engine::wait_until_read(Lsn lsn) {

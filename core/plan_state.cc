@@ -1,6 +1,5 @@
 #include "core/plan_state.h"
 
-#include <algorithm>
 #include <utility>
 
 #include "core/keys.h"
@@ -190,25 +189,33 @@ Status PlanState::move_totals(const CollectionTotals& moved, CollectionId from, 
   return {};
 }
 
-// What the metadata has is counted, whatever ops have done to it: their differences go to whoever
-// has the object in the end (core/plan_totals.h).
-Status PlanState::move_names(const NameRange& range, CollectionId from, CollectionId to) {
-  const std::string first = range.first_key();
-  const std::string end = range.end_key();
-  CollectionTotals moved;
-  const PlanSource::Visit count = [&](std::string_view key,
+Result<CollectionTotals> PlanState::count(const std::vector<NameRange>& ranges) {
+  CollectionTotals counted;
+  for (const NameRange& range : ranges) {
+    const std::string end = range.end_key();
+    const PlanSource::Visit add = [&](std::string_view key,
                                       std::string_view value) -> Result<bool> {
-    if (key >= end) return false;
-    HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(value));
-    ++moved.objects;
-    moved.bytes = std::min(moved.bytes + object.size, 2 * kMaxCollectionBytes);
-    return true;
-  };
-  HEXAD_TRY(source_.scan_from(object_prefix(range.space), first, count));
-  for (auto it = objects_.lower_bound(first); it != objects_.end() && it->first < end; ++it) {
-    it->second.collection = to;
+      if (key >= end) return false;
+      HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(value));
+      add_to(counted, object.size);
+      return true;
+    };
+    HEXAD_TRY(source_.scan_from(object_prefix(range.space), range.first_key(), add));
   }
-  return move_totals(moved, from, to);
+  return counted;
+}
+
+// What ops make of the objects goes to whoever has them in the end (core/plan_totals.h).
+Status PlanState::move_names(const std::vector<NameRange>& ranges, const CollectionTotals& counted,
+                             CollectionId from, CollectionId to) {
+  for (const NameRange& range : ranges) {
+    const std::string end = range.end_key();
+    for (auto it = objects_.lower_bound(range.first_key()); it != objects_.end() && it->first < end;
+         ++it) {
+      it->second.collection = to;
+    }
+  }
+  return move_totals(counted, from, to);
 }
 
 Status PlanState::move_all(CollectionId from, CollectionId to) {

@@ -78,10 +78,12 @@ class PlanState {
                                    std::string_view to, std::uint64_t limit);
   // The first name in the range that an object has after the ops so far; nothing: none has.
   Result<std::optional<std::string>> first_name(const NameRange& range);
-  // The objects of the range go from one collection to the other, by their count: the caller
-  // changes the records. Cost: with the objects that the metadata has in the range. Errors also:
-  // kTooBig (kMaxCollectionBytes).
-  Status move_names(const NameRange& range, CollectionId from, CollectionId to);
+  // The objects that the metadata has in the ranges, whatever ops have done to them.
+  Result<CollectionTotals> count(const std::vector<NameRange>& ranges);
+  // The objects of the ranges go from one collection to the other, which is told what count() says:
+  // the caller changes the records. Errors also: kTooBig (kMaxCollectionBytes).
+  Status move_names(const std::vector<NameRange>& ranges, const CollectionTotals& counted,
+                    CollectionId from, CollectionId to);
   // The same for all objects of a collection, at the cost of those that ops have touched.
   Status move_all(CollectionId from, CollectionId to);
   // The totals of a collection that the metadata has, and what moves so far have made of them.

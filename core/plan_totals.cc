@@ -1,6 +1,5 @@
 #include "core/plan_totals.h"
 
-#include <algorithm>
 #include <map>
 
 #include "core/keys.h"
@@ -14,12 +13,6 @@ struct Change {
   CollectionTotals gone;  // objects that were there before and have changed, as they were
   CollectionTotals come;  // the same ones and new ones, as they are
 };
-
-void add(CollectionTotals& totals, std::uint64_t size) {
-  ++totals.objects;
-  // Saturates where no total can be any more.
-  totals.bytes = std::min(totals.bytes + size, 2 * kMaxCollectionBytes);
-}
 
 // Collections that the transaction removes have no name any more.
 struct Named {
@@ -56,8 +49,8 @@ Status plan_totals(PlanState& state, Plan& plan) {
     const std::uint64_t size = is ? slot.current->record.size : 0;
     if (was == is && slot.original_size == size) continue;
     Change& change = changes[slot.collection];
-    if (was) add(change.gone, slot.original_size);
-    if (is) add(change.come, size);
+    if (was) add_to(change.gone, slot.original_size);
+    if (is) add_to(change.come, size);
   }
   for (const auto& [id, totals] : state.known_totals()) changes[id];
   for (const CollectionId id : plan.removed_whole) {

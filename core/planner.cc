@@ -62,7 +62,7 @@ class Planner {
       case OpKind::kSetQuota:
         return set_collection(op);
       case OpKind::kSplitCollection:
-        return split_collection(op);
+        return split_collection(op, prepared_[index]);
       case OpKind::kMergeCollection:
         return merge_collection(op);
       case OpKind::kTouch:
@@ -173,7 +173,7 @@ class Planner {
   }
 
   // The range of names changes hands with all objects in it; what comes back for it is empty (P2).
-  Status split_collection(const TransactionOp& op) {
+  Status split_collection(const TransactionOp& op, const PreparedOp& prepared) {
     HEXAD_TRY_ASSIGN(CollectionSlot * from, state_.existing_collection(op.collection));
     HEXAD_TRY_ASSIGN(CollectionSlot * to, state_.existing_collection(op.other_collection));
     const std::string end = prefix_end(op.name).value_or("");
@@ -191,12 +191,11 @@ class Planner {
     HEXAD_TRY_ASSIGN(const bool any, has_object(going));
     if (!any) return {};
     // Both ways: what this transaction has removed is counted where its name is now.
-    for (const NameRange& range : going) {
-      HEXAD_TRY(state_.move_names(range, from->current->id, to->current->id));
-    }
-    for (const NameRange& range : ranges_of(to_parts, op.name, end)) {
-      HEXAD_TRY(state_.move_names(range, to->current->id, from->current->id));
-    }
+    HEXAD_TRY_ASSIGN(const CollectionTotals gone, count_of(going, prepared));
+    HEXAD_TRY(state_.move_names(going, gone, from->current->id, to->current->id));
+    const std::vector<NameRange> coming = ranges_of(to_parts, op.name, end);
+    HEXAD_TRY_ASSIGN(const CollectionTotals come, state_.count(coming));
+    HEXAD_TRY(state_.move_names(coming, come, to->current->id, from->current->id));
     NameParts left = with_range_of(from_parts, to_parts, op.name, end);
     NameParts grown = with_range_of(to_parts, from_parts, op.name, end);
     HEXAD_TRY(check_parts(op.collection, left.size()));
@@ -204,6 +203,17 @@ class Planner {
     from->current->set_parts(std::move(left));
     to->current->set_parts(std::move(grown));
     return {};
+  }
+
+  // As it was counted beside the commits, if that was of these names.
+  Result<CollectionTotals> count_of(const std::vector<NameRange>& ranges,
+                                    const PreparedOp& prepared) {
+    const CountedNames* counted = prepared.counted.get();
+    if (counted == nullptr || counted->lost || counted->ranges != ranges) {
+      return state_.count(ranges);
+    }
+    return CollectionTotals{counted->there.objects + counted->come.objects - counted->gone.objects,
+                            counted->there.bytes + counted->come.bytes - counted->gone.bytes};
   }
 
   Result<bool> has_object(const std::vector<NameRange>& ranges) {

@@ -10,6 +10,11 @@ compression::Hint compression_hint(Hint hint) {
   return compression::Hint::kNone;
 }
 
+bool CountedNames::has(std::string_view key) const {
+  return std::any_of(keys.begin(), keys.end(),
+                     [key](const Keys& range) { return key >= range.first && key < range.end; });
+}
+
 bool needs_preparing(const TransactionOp& op) {
   if (op.payload.empty()) return false;
   switch (op.kind) {

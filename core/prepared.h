@@ -3,7 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -33,10 +36,29 @@ struct ComparedBytes {
   CollectionId space = 0;
 };
 
+// How many objects go with a split_collection, counted beside the commits: first what was there,
+// then what those that have come meanwhile have changed. Ranges and keys stay as they are; `come`,
+// `gone` and `lost` belong to whoever holds the sequencer's lock.
+struct CountedNames {
+  std::vector<NameRange> ranges;
+  struct Keys {
+    std::string first;
+    std::string end;  // exclusive
+  };
+  std::vector<Keys> keys;  // of the ranges
+  CollectionTotals there;
+  CollectionTotals come;
+  CollectionTotals gone;
+  bool lost = false;  // a change could not be looked at: it has to be counted anew
+
+  bool has(std::string_view key) const;
+};
+
 struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
   std::vector<PayloadPiece> pieces;
-  ComparedBytes compared;  // of an expect_bytes or expect_omap
+  ComparedBytes compared;                 // of an expect_bytes or expect_omap
+  std::shared_ptr<CountedNames> counted;  // of a split_collection; null: nobody has counted
   // What a set_hint() before it in the transaction says about the object.
   std::optional<Hint> told;
 };

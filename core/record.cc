@@ -287,6 +287,11 @@ Result<NameRange> decode_doomed(std::string_view key, std::string_view value) {
   return range;
 }
 
+void add_to(CollectionTotals& totals, std::uint64_t size) {
+  ++totals.objects;
+  totals.bytes = std::min(totals.bytes + size, 2 * kMaxCollectionBytes);
+}
+
 std::string encode_totals(const CollectionTotals& totals) {
   HEXAD_ASSERT(totals.objects > 0 && totals.bytes <= kMaxCollectionBytes);
   std::string value;

@@ -154,6 +154,9 @@ struct CollectionTotals {
   bool operator==(const CollectionTotals&) const = default;
 };
 
+// One more object; ends where no total can be any more.
+void add_to(CollectionTotals& totals, std::uint64_t size);
+
 // How many cells and what checksum: the context that records leave out because the label has it.
 struct RecordShape {
   std::uint32_t k = 4;

@@ -124,12 +124,12 @@ class Transaction {
   // object with the prefix. Objects that earlier ops of this transaction have made or removed count
   // as they are then. Policies stay with the collections: what is stored stays as it is. The totals
   // of both are right at once, and a quota of `to` holds. No object has the prefix: changes
-  // nothing. Cost: the records of the objects that go are read once, to count them, while other
-  // commits wait; what is written is small, whatever their number. kNotFound: a collection is
-  // missing; kNotEmpty: `to` has an object with the prefix; kInvalidArgument: into itself, or a
-  // prefix of more than 1024 bytes; kNoSpace: a quota of `to`; kTooBig: kMaxCollectionBytes, or the
-  // names of a collection would be in more than 256 ranges that have come from different
-  // collections in turn.
+  // nothing. Cost: the records of the objects that go are read once, to count them, on the caller's
+  // thread, by submit() too, before the transaction has its place: nobody waits for that. What is
+  // written is small, whatever their number. kNotFound: a collection is missing; kNotEmpty: `to`
+  // has an object with the prefix; kInvalidArgument: into itself, or a prefix of more than 1024
+  // bytes; kNoSpace: a quota of `to`; kTooBig: kMaxCollectionBytes, or the names of a collection
+  // would be in more than 256 ranges that have come from different collections in turn.
   void split_collection(std::string_view collection, std::string_view prefix, std::string_view to);
   // The reverse: every object of the collection is in `into`, and the collection is gone, with its
   // policy and its quota. Objects as with a split. No name may be in both. Cost: a search per range

@@ -1,6 +1,8 @@
 // Objects that go from one collection to another without being written: splits and merges.
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <thread>
+#include <vector>
 
 #include "core/name_parts.h"
 #include "tests/core/store_fixture.h"
@@ -342,6 +344,46 @@ TEST_CASE("merge: names that take turns merge, up to a limit, and are listed in 
   REQUIRE(
       commit(store, [](Transaction& t) { t.remove_collection("even", Contents::kRemoved); }).ok());
   wait_for_objects(store, 0);
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("split: totals are right with writers at work while it counts") {
+  StoreFixture fixture;
+  Store store = fixture.open(Access::kReadWrite, busy_runtime());
+  fill(store);
+  std::atomic<bool> stop{false};
+  std::atomic<int> failed{0};
+  std::vector<std::thread> writers;
+  for (int writer = 0; writer < 2; ++writer) {
+    writers.emplace_back([&, writer] {
+      for (int i = 0; !stop; ++i) {
+        Transaction t;
+        const std::string name = "a/" + std::to_string(writer) + std::to_string(i % 50);
+        if (i % 3 == 2) {
+          t.remove(kBucket, name);
+        } else {
+          t.put(kBucket, name, noise(static_cast<std::size_t>(i % 400), 1));
+        }
+        if (!store.commit(std::move(t)).ok()) ++failed;
+      }
+    });
+  }
+  std::string why;
+  for (int round = 0; round < 30 && why.empty(); ++round) {
+    const Result<Lsn> split =
+        commit(store, [](Transaction& t) { t.split_collection(kBucket, "a/", kOther); });
+    if (!split.ok()) why = split.error().to_string();
+    const Result<Lsn> merged = commit(store, [](Transaction& t) {
+      t.remove_range(kBucket, "a/", "a0");
+      t.merge_collection(kOther, kBucket);
+      t.create_collection(kOther);
+    });
+    if (!merged.ok()) why = merged.error().to_string();
+  }
+  stop = true;
+  for (std::thread& writer : writers) writer.join();
+  REQUIRE(why == "");
+  REQUIRE(failed == 0);
   REQUIRE(deep_findings(store) == "");
 }
 
