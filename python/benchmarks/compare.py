@@ -30,8 +30,8 @@ class Bench:
         self.folder = options.folder
         self.rounds = 1 if options.quick else 3
         self.volume = (4 << 20) if options.quick else (128 << 20)  # bytes of one measurement
-        self.most = 64 if options.quick else 2000  # puts of one measurement
-        self.many = 500 if options.quick else 20_000  # objects of one put_many
+        self.most = 16 if options.quick else 2000  # puts of one measurement
+        self.many = 100 if options.quick else 20_000  # objects of one put_many
         self.results = {}  # table: {row: figure}
         self.units = {}
 

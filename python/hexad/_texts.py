@@ -20,10 +20,14 @@ _PLACES = {
 }
 
 
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
 def size_text(bytes: int) -> str:
     """"1.5 MiB"; below 10 KiB the number itself."""
     if bytes < 10 << 10:
-        return f"{bytes} bytes"
+        return _count(bytes, "byte")
     size = float(bytes)
     for unit in ("KiB", "MiB", "GiB"):
         size /= 1024
@@ -36,8 +40,8 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
     """Of Store.status() and Store.space(): health, room, what is wrong with which device."""
     more = status["faults_tolerated"]
     lines = [
-        f"{status['health']}: survives the loss of {more} more device{'' if more == 1 else 's'}",
-        f"{size_text(space['stored'])} in {space['objects']} objects; room for "
+        f"{status['health']}: survives the loss of {_count(more, 'more device')}",
+        f"{size_text(space['stored'])} in {_count(space['objects'], 'object')}; room for "
         f"{size_text(space['available'])} of {size_text(space['capacity'])}",
     ]
     if status["read_only"]:
@@ -68,6 +72,6 @@ def explain_text(store: Store, name: str, collection: str, stat: Stat) -> str:
     lines.append(f"collection {collection}: compression {about['compression']}; hints: {hints}")
     lines.append(
         f"profile {options['profile'][0]}, {options['codec'][0]}; survives the loss of "
-        f"{store.status()['faults_tolerated']} more devices"
+        f"{_count(store.status()['faults_tolerated'], 'more device')}"
     )
     return "\n".join(lines)
