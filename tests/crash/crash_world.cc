@@ -70,6 +70,8 @@ Transaction CrashWorld::transaction(std::size_t index) const {
   const std::string moved = "moved" + lane;
   const std::string copy = "copy" + lane;
   const std::string album = "album" + lane;
+  const std::string shelf = "shelf" + lane;
+  const std::string small = "small" + lane;
   const std::uint64_t seed = options_.seed * 1000 + index;
   switch (round % 8) {
     case 0:
@@ -86,19 +88,22 @@ Transaction CrashWorld::transaction(std::size_t index) const {
       t.put(kDefaultCollection, b, bytes_of(seed, 6000));
       t.append(kDefaultCollection, a, as_bytes(bytes_of(seed, 40)));
       t.create_collection(album);
-      t.put(album, "small", bytes_of(seed, 100));
+      t.create_collection(shelf);
+      t.put(album, small, bytes_of(seed, 100));
       t.put(album, "large", bytes_of(seed, 7000));
       break;
     case 3:
       t.remove(kDefaultCollection, moved);
       t.rename(kDefaultCollection, a, kDefaultCollection, moved);
       t.clone(kDefaultCollection, moved, kDefaultCollection, copy);
+      t.split_collection(album, "s", shelf);
       break;
     case 4:
       t.put(kOther, a, bytes_of(seed, 9000));
       t.clone_range(kDefaultCollection, moved, 100, 1500, kOther, a, 3000);
       t.truncate(kDefaultCollection, b, 1000);
       t.zero(kDefaultCollection, b, 100, 200);
+      t.put(album, "since", bytes_of(seed, 300));  // where the shelf's names were
       break;
     case 5:
       t.remove(kDefaultCollection, b);
@@ -110,6 +115,8 @@ Transaction CrashWorld::transaction(std::size_t index) const {
       t.put(kDefaultCollection, b, bytes_of(seed, 4096));
       t.remove_attr(kDefaultCollection, moved, "kept");
       t.rename(kOther, a, kDefaultCollection, a);
+      t.remove(kOther, small);
+      t.merge_collection(shelf, kOther);
       break;
     default:
       t.put(kDefaultCollection, a, bytes_of(seed, 257));
