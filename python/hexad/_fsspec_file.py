@@ -79,6 +79,20 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             self._reader.seek(start)
             return self._reader.read(end - start) or b""
 
+    def write(self, data: Any) -> int:
+        writing = self._writer is not None and not (self.closed or self.forced)
+        if writing and not self.buffer.tell():
+            with memoryview(data) as view:
+                large = view.nbytes >= self.blocksize
+            if large:  # not through the buffer
+                assert self._writer is not None
+                count = self._writer.write(data)
+                self.loc += count
+                self.offset += count
+                return count
+        written: int = super().write(data)
+        return written
+
     def _initiate_upload(self) -> None:
         largest = self.DEFAULT_BLOCK_SIZE if self.autocommit else self.SMALL
         more = not self.forced or self.buffer.tell() > largest

@@ -36,7 +36,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]')
 
 def sources():
     for top in sorted(MAY_INCLUDE):
-        for folder, _, names in os.walk(top):
+        for folder, folders, names in os.walk(top):
+            folders[:] = [one for one in folders if not one.startswith(".")]  # built files
             for name in sorted(names):
                 if name.endswith((".h", ".cc")):
                     yield top, os.path.join(folder, name)
