@@ -79,7 +79,7 @@ TEST_CASE("payload: it compresses as what fio writes does") {
     Bytes ours(kSize);
     generator.fill(ours);
     const auto expected = static_cast<double>(deflated_bytes(theirs));
-    CHECK(static_cast<double>(deflated_bytes(ours)) == Approx(expected).epsilon(0.02));
+    CHECK(static_cast<double>(deflated_bytes(ours)) == Approx(expected).epsilon(0.05));
   }
 }
 
