@@ -89,14 +89,17 @@ TEST_CASE("store: the runner repeats a run from its seed, and stops at the first
   REQUIRE(lines[0] == lines[1]);
   REQUIRE(lines[0].ends_with(" differences=0"));
 
-  const auto target = make_target(TargetKind::kMemory, 5).value();
+  // Ops may remove the object before anything looks at it: enough of them that one looks.
+  options.ops = 10'000;
+  options.seed = 6;
+  const auto target = make_target(TargetKind::kMemory, 6).value();
   Transaction t;
   t.put(kDefaultCollection, "a", "which the model does not know of");
   REQUIRE(target->store().commit(std::move(t)).ok());
   const RunnerTally tally = run_store(*target, options);
-  REQUIRE(tally.difference.starts_with("seed 5, transaction "));
-  REQUIRE(tally.line(5).ends_with(" differences=1"));
-  REQUIRE(tally.ops <= options.ops + 21);
+  REQUIRE(tally.difference.starts_with("seed 6, transaction "));
+  REQUIRE(tally.line(6).ends_with(" differences=1"));
+  REQUIRE(tally.ops < options.ops);
 }
 
 }  // namespace
