@@ -192,9 +192,9 @@ Failure fail_flush(const std::vector<int>& domains, std::size_t size = 65536) {
   world.system().set_hook(nullptr);
   REQUIRE(after == result.committed);
   result.problem = world.with_store([&](Store& store) {
-    const auto holds = [&](const char* name, std::size_t size, std::uint64_t seed) {
+    const auto holds = [&](const char* name, std::size_t bytes, std::uint64_t seed) {
       const Result<Bytes> found = store.get(kDefaultCollection, name);
-      return found.ok() && as_text(*found) == noise(size, seed);
+      return found.ok() && as_text(*found) == noise(bytes, seed);
     };
     if (!holds("before", 4096, 1)) result.problem = "before is lost";
     REQUIRE(holds("before", 4096, 1));
