@@ -859,7 +859,7 @@ def pieces_of(data: Data, step: int) -> Iterator[Data]:
     with memoryview(data) as view:
         try:
             flat = view.cast("B")
-        except (TypeError, ValueError, NotImplementedError):
+        except (TypeError, ValueError):
             yield data
             return
         with flat:
