@@ -42,6 +42,7 @@ T = TypeVar("T")
 Ranges = Iterable[Tuple[int, int]]
 
 _STREAM_FROM = 32 << 20  # bytes; put() writes larger objects piece by piece
+_PIECE = 16 << 20  # bytes of such a put between two calls of its progress
 _BATCH_BYTES = 8 << 20  # of one transaction of put_many()
 _BATCH_OBJECTS = 1000
 _REMOVE_AT_ONCE = 2000  # objects; a transaction takes 4096
@@ -355,19 +356,28 @@ class Store:
         hint: Hint = None,
         collection: Name = DEFAULT_COLLECTION,
         durable: bool = True,
+        progress: Progress | None = None,
     ) -> int:
         """Replaces the object's data; creates it. Of any size: above 32 MiB piece by piece, visible
         at the end as a whole all the same. The data is not copied before the engine codes it: other
         threads leave it alone until this returns.
+
+        progress: counts bytes.
         """
-        if size_of(data) > self._stream_from():
+        size = size_of(data)
+        if size > self._stream_from():
             with self.open_writer(name, hint=hint, collection=collection) as writer:
-                writer.write(data)
+                for piece in pieces_of(data, size if progress is None else _PIECE):
+                    writer.write(piece)
+                    if progress is not None:
+                        progress(writer.tell(), size)
             assert writer.version is not None
             return writer.version
         changes = _native.Changes()
         changes.put(collection, name, data, hint_flags(hint), True)
         lsn: int = self._native.commit(changes, durable)
+        if progress is not None:
+            progress(size, size)
         return lsn
 
     def put_many(
@@ -674,7 +684,7 @@ class Store:
         """
         size = size_of(data)
         if size > self._stream_from():
-            whole = data if type(data) is bytes else bytes(memoryview(data).cast("B"))
+            whole = data if type(data) is bytes else memoryview(data).tobytes()
             return self._in_worker(
                 lambda: self.put(name, whole, hint=hint, collection=collection, durable=durable)
             )
@@ -842,6 +852,19 @@ def list_of(items: Iterable[T]) -> Sequence[T]:
 
 def text_of(name: Name) -> str:
     return name if isinstance(name, str) else os.fsdecode(name)
+
+
+def pieces_of(data: Data, step: int) -> Iterator[Data]:
+    """`step` bytes each; one for all of a buffer whose items memoryview cannot take apart."""
+    with memoryview(data) as view:
+        try:
+            flat = view.cast("B")
+        except (TypeError, ValueError):
+            yield data
+            return
+        with flat:
+            for start in range(0, flat.nbytes, step):
+                yield flat[start : start + step]
 
 
 def size_of(data: Data) -> int:

@@ -1,5 +1,6 @@
 """The calls of Store, one by one."""
 
+import asyncio
 import os
 import pickle
 
@@ -30,7 +31,11 @@ def test_sizes_around_the_small_buffer(store, size):
 
 def test_a_large_put_is_streamed(store):
     data = os.urandom(1 << 20) * 40
-    version = store.put("large", data, hint="incompressible")
+    steps = []
+    version = store.put(
+        "large", data, hint="incompressible", progress=lambda *step: steps.append(step)
+    )
+    assert [done >> 20 for done, _ in steps] == [16, 32, 40] and steps[0][1] == 40 << 20
     assert store.stat("large").version == version
     assert store.get_view("large") == data
 
@@ -47,6 +52,20 @@ def test_a_large_put_is_streamed(store):
 def test_any_contiguous_buffer(store, buffer):
     store.put("a", buffer)
     assert store.get("a") == b"abcd"
+
+
+@pytest.mark.parametrize("dtype", ["c8", ">f4", "f2", "?", [("a", "i4"), ("b", ">u2")]])
+@pytest.mark.parametrize("size", [100, 40_000_000])
+def test_arrays_of_any_type(store, dtype, size):
+    array = np.zeros(size // np.dtype(dtype).itemsize, dtype)
+    array[1:2].view("u1")[:] = 1
+    store.put("a", array)
+    assert store.get_view("a") == array.tobytes()
+    store.put("b", array, progress=lambda done, total: None)
+    asyncio.run(store.put_async("c", array))
+    store.put_many({"d": array})
+    for name in "bcd":
+        assert store.checksum(name) == store.checksum("a")
 
 
 def test_a_view_is_a_read_only_buffer_that_outlives_what_it_shows(store):
