@@ -33,7 +33,8 @@ std::string names(Store& store, const std::string& collection, bool reverse = fa
   ListOptions options;
   options.reverse = reverse;
   std::string all;
-  for (const ListEntry& entry : store.list(collection, options)->entries) {
+  const ListPage page = store.list(collection, options).value();
+  for (const ListEntry& entry : page.entries) {
     all += (all.empty() ? "" : " ") + entry.name;
   }
   return all;
