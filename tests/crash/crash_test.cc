@@ -83,7 +83,7 @@ TEST_CASE("crash: blocks of 4 KiB, torn whole", "[one]") {
 // Here one flush makes a group durable, and whatever of several groups it does not cover may be
 // lost or kept: many writes are pending at few moments, so each moment gets many samples.
 TEST_CASE("crash: all disks behind one cache") {
-  REQUIRE(record_and_crash("crash-one-cache", {.seed = 3, .flush_domain = 0}, {8, 140, 2}) >=
+  REQUIRE(record_and_crash("crash-one-cache", {.seed = 3, .flush_domain = 0}, {8, 100, 2}) >=
           20'000);
 }
 
