@@ -208,7 +208,7 @@ def main():
     parser.add_argument("--out", required=True)
     parser.add_argument("--dir", default="/var/tmp", help="directory on the disk to be measured")
     parser.add_argument("--commit", default="not given")
-    parser.add_argument("--quick", action="store_true", help="less than ten minutes, noisier")
+    parser.add_argument("--quick", action="store_true", help="shorter runs, noisier")
     parser.add_argument("--moment", action="store_true", help="shows that it works")
     arguments = parser.parse_args()
     os.makedirs(arguments.out, exist_ok=True)
