@@ -30,6 +30,7 @@ WITHOUT = {
     "tools/erasure/chunk_files.h": "tests/tools/ec_test.py",
     "tools/import_export/exporter.h": "tests/tools/tree_test.py",
     "tools/import_export/importer.h": "tests/tools/tree_test.py",
+    "tools/verbs/from_to.h": "tests/tools/object_test.py",
     "tools/verbs/verbs.h": "tests/tools/cli_test.py",
 }
 
