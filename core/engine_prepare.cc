@@ -122,7 +122,7 @@ void Engine::tell_counting(const std::vector<PostImage>& images) {
 }
 
 Status Engine::wait_until_read(Lsn lsn) {
-  const Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
+  Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
   HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
   return readable;
 }
