@@ -70,7 +70,8 @@ struct alignas(128) ReadCache::Shard {
   void count_collections() {
     std::uint64_t bytes = sizeof(Shard);
     for (const auto& [name, known] : collections) {
-      bytes += kNode + sizeof(name) + sizeof(known) + heap_of(name) + heap_of(known.parts);
+      bytes +=
+          kNode + sizeof(std::string) + sizeof(Collection) + heap_of(name) + heap_of(known.parts);
       for (const NamePart& part : known.parts) bytes += heap_of(part.from);
     }
     entries.set_outside(bytes);
