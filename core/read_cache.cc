@@ -68,10 +68,10 @@ struct alignas(128) ReadCache::Shard {
     count_collections();
   }
   void count_collections() {
+    constexpr std::uint64_t kEntry = sizeof(decltype(collections)::value_type);
     std::uint64_t bytes = sizeof(Shard);
     for (const auto& [name, known] : collections) {
-      bytes +=
-          kNode + sizeof(std::string) + sizeof(Collection) + heap_of(name) + heap_of(known.parts);
+      bytes += kNode + kEntry + heap_of(name) + heap_of(known.parts);
       for (const NamePart& part : known.parts) bytes += heap_of(part.from);
     }
     entries.set_outside(bytes);

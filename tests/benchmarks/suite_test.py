@@ -44,7 +44,10 @@ class SuiteTest(unittest.TestCase):
             compared = subprocess.run(
                 [os.path.join(PROGRAMS, "tools", "hexad"), "bench", "compare", path, path, "--json"],
                 capture_output=True, text=True, check=True)
-            self.assertEqual(json.loads(compared.stdout)["not_judged"], len(bench["rows"]))
+            verdicts = json.loads(compared.stdout)
+            # Of one run each, and of what was not measured at all, nothing can be said.
+            self.assertGreater(verdicts["not_judged"], 0)
+            self.assertEqual((verdicts["better"], verdicts["worse"]), (0, 0))
 
 
 if __name__ == "__main__":

@@ -178,7 +178,8 @@ TEST_CASE("read_cache: with writers and readers at once no one finds what was ou
   const auto name_of = [](std::uint64_t key) { return "object" + std::to_string(key); };
   std::thread writer([&] {
     io::Rng rng(1);
-    for (Lsn lsn = 1; lsn < 30'000; ++lsn) {
+    // And on until the readers have had their turn, however late they start.
+    for (Lsn lsn = 1; lsn < 30'000 || (hits.load() == 0 && lsn < 100'000'000); ++lsn) {
       const std::uint64_t key = rng.below(kKeys);
       truth[key].applied.store(lsn);
       cache.invalidate(object_key(7, name_of(key)));

@@ -66,7 +66,7 @@ Result<std::vector<Series>> series_of_rows(const Json& rows) {
 
 // The job's name, or what makes two runs the same.
 std::string id_of_run(const Json& run) {
-  const std::string job = text_of(run, "job");
+  std::string job = text_of(run, "job");
   if (!job.empty()) return job;
   return fmt::format("{} bs={} size={} objects={} {}x{}", text_of(run, "rw"), number_of(run, "bs"),
                      number_of(run, "size"), number_of(run, "objects"), number_of(run, "threads"),
