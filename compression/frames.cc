@@ -49,8 +49,10 @@ Result<std::optional<FrameSet>> compress_frames(const Policy& policy, ByteView p
   set.frame_bytes = policy.max_blob_size;
   set.raw_length = payload.size();
   set.stored_lengths.reserve(divide_up(payload.size(), set.frame_bytes));
+  Bytes copy(std::min<std::uint64_t>(set.frame_bytes, payload.size()));
   for (std::uint64_t at = 0; at < payload.size(); at += set.frame_bytes) {
-    const ByteView frame = payload.subspan(at, set.raw_length_of(at / set.frame_bytes));
+    const MutByteView frame = MutByteView(copy).first(set.raw_length_of(at / set.frame_bytes));
+    copy_bytes(frame, payload.subspan(at, frame.size()));
     // One byte less than the frame, so that what fits has shrunk (F3); and no more than is left of
     // the limit, so that the compressor may stop as soon as the whole cannot succeed.
     const std::uint64_t room = std::min<std::uint64_t>(frame.size() - 1, limit - set.stored_bytes);

@@ -37,8 +37,10 @@ struct FrameSet {
 // Compresses `payload` into the start of `out`, which has at least payload.size() bytes; no more
 // are ever written. Nothing is returned, and `out` is undefined, when the result misses the
 // policy's required ratio: store the payload as it is then, without a frame table. Gives up as soon
-// as the frames so far are over the limit. Errors: kInvalidArgument (`out` too short, policy
-// invalid), kTooBig (payload over 2^44 bytes).
+// as the frames so far are over the limit. Reads every byte of the payload once, into a copy of a
+// frame: compressors look at theirs again and again, and a payload that somebody changes meanwhile
+// becomes a mixture that decompresses. Errors: kInvalidArgument (`out` too short, policy invalid),
+// kTooBig (payload over 2^44 bytes).
 Result<std::optional<FrameSet>> compress_frames(const Policy& policy, ByteView payload,
                                                 MutByteView out);
 

@@ -158,7 +158,8 @@ class Transaction {
            Hint hint = Hint::kNone);
   void put(std::string_view collection, std::string_view name, std::string_view data,
            Hint hint = Hint::kNone);
-  // As put, without a copy: `data` stays valid and unchanged until the commit has completed.
+  // As put, without a copy: `data` stays valid and unchanged until the commit has completed. What
+  // is changed all the same is stored as it was or as it is, byte by byte: the object stays intact.
   void put_borrowed(std::string_view collection, std::string_view name, ByteView data,
                     Hint hint = Hint::kNone);
   // Writes at an offset; creates; a gap behind the old end reads as zeros. No data: creates the
