@@ -103,6 +103,6 @@ def main():
 if __name__ == "__main__":
     try:
         main()
-    except hexad.Error as error:
+    except (hexad.Error, OSError) as error:
         # The message says what failed, the hint what to do next.
         sys.exit(f"training: {error}")
