@@ -248,7 +248,9 @@ def test_info_has_version_and_time(pool, fs):
     fs.pipe(path, b"2")
     assert fs.info(path)["version"] > first["version"]
     assert fs.ukey(path) != key
-    assert fs.modified(path).timestamp() == pytest.approx(fs.info(path)["mtime"])
+    assert fs.modified(path).timestamp() == pytest.approx(
+        fs.info(path)["mtime"], rel=0, abs=1e-3
+    )
     assert fs.modified(path).year >= 2020
     with pytest.raises(IsADirectoryError):
         fs.modified(pool)
@@ -507,4 +509,4 @@ def test_closing_lets_others_in_and_the_next_use_opens_again(pool, fs):
 
 def test_importing_hexad_needs_no_fsspec():
     program = "import hexad, sys; assert not {'fsspec', 'zarr', 'numpy'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", program], check=True)
