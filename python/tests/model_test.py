@@ -211,8 +211,10 @@ class ModelOnFiles(Model):
         self.store = hexad.open(self.directory)
 
     def teardown(self):
-        super().teardown()
-        shutil.rmtree(self.directory)
+        try:
+            super().teardown()
+        finally:
+            shutil.rmtree(self.directory)
 
     @rule()
     def reopen(self):
