@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 from ._types import Stat
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
     from . import _native
     from ._types import Data, Name
 
@@ -135,12 +133,7 @@ class Writer(io.BufferedIOBase):
         self._spent = True
         changes.publish(self._native)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is None:
             self.close()
         else:

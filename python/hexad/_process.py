@@ -96,7 +96,14 @@ class SharedStore:
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
         self.max_transaction = _native.parse_size(limit) if isinstance(limit, str) else limit
+        # Bytes of asynchronous commits that were submitted at once and not answered yet.
+        self.in_flight = 0
+        self._in_flight_lock = threading.Lock()  # event loops of several threads
         self._executor: ThreadPoolExecutor | None = None
+
+    def add_in_flight(self, size: int) -> None:
+        with self._in_flight_lock:
+            self.in_flight += size
 
     def executor(self) -> ThreadPoolExecutor:
         if self._executor is None:

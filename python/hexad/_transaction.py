@@ -10,9 +10,7 @@ from ._files import Writer
 from ._types import hint_flags
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from ._store import Store
+    from ._commits import Commits
     from ._types import Data, Hint, Name
 
 
@@ -28,14 +26,15 @@ class Transaction:
     everything. `async with` commits without blocking the event loop. Or call store.commit(t).
 
     What is passed as `bytes` is not copied; every other buffer is, at the call, so it may be changed
-    at once, unless put() is told to borrow it. All of it stays in memory until the commit: at most max_transaction (64 MiB by
-    default), else TooBigError; larger objects come with Store.open_writer() and publish().
+    at once, unless put() is told to borrow it. All of it stays in memory until the commit: at most
+    max_transaction (64 MiB by default), else TooBigError; larger objects come with
+    Store.open_writer() and publish().
 
     Bad arguments such as names of more than 1024 bytes, or offsets of 2^44 and more, are reported by
     the commit (InvalidArgumentError), numbers below zero at once. One thread at a time.
     """
 
-    def __init__(self, store: Store, collection: Name, durable: bool) -> None:
+    def __init__(self, store: Commits, collection: Name, durable: bool) -> None:
         self._store = store
         self._collection = collection
         self._durable = durable
@@ -70,12 +69,7 @@ class Transaction:
     def __enter__(self) -> Transaction:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self.discard()
         elif not self._native.spent:
@@ -84,12 +78,7 @@ class Transaction:
     async def __aenter__(self) -> Transaction:
         return self
 
-    async def __aexit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self.discard()
         elif not self._native.spent:
