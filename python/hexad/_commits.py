@@ -70,7 +70,11 @@ class Commits(Handle):
         token = completions.expect(future, self._shared)
 
         def submit() -> None:
-            self._native.submit(changes, transaction._durable, completions.native, token)
+            try:
+                self._native.submit(changes, transaction._durable, completions.native, token)
+            except BaseException:
+                completions.forget(token)
+                raise
 
         at_once = (
             not transaction._reads
@@ -78,11 +82,7 @@ class Commits(Handle):
             and self._shared.in_flight + size <= _SUBMIT_IN_FLIGHT
         )
         if at_once:
-            try:
-                submit()
-            except BaseException:
-                completions.forget(token)
-                raise
+            submit()
             self._shared.add_in_flight(size)
             future.add_done_callback(lambda _: self._shared.add_in_flight(-size))
         else:
@@ -104,7 +104,4 @@ class Commits(Handle):
         except asyncio.CancelledError:
             if submitted.cancelled():
                 completions.forget(token)  # it will not begin any more
-            raise
-        except Exception:
-            completions.forget(token)
             raise
