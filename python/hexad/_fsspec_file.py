@@ -191,9 +191,7 @@ def commit_together(files: list[HexadFile]) -> None:
         with files[0].store.transaction() as transaction:
             for file in files:
                 file.add_to(transaction)
-    except hexad.Error as error:
-        if error.code != "conflict":
-            raise
+    except hexad.ConflictError as error:
         there = [file.path for file in files if file.mode == "xb" and file.fs.isfile(file.path)]
         raise already_there(there[0] if there else files[0].path) from error
     for file in files:

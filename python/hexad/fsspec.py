@@ -123,9 +123,8 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
         if name:
             try:
                 stat = store.stat(name, **self.where)
-            except hexad.Error as error:
-                if error.code != "not found":
-                    raise
+            except hexad.NotFoundError:
+                pass
             else:
                 return {
                     "name": path,
@@ -248,9 +247,7 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
             raise is_directory(path)
         try:
             return call(name, *arguments, **self.where)
-        except hexad.Error as error:
-            if error.code != "not found":
-                raise
+        except hexad.NotFoundError as error:
             if self.isdir(path):
                 raise is_directory(path) from error
             raise not_found(path) from error
@@ -445,11 +442,9 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
             try:
                 with source.transaction() as transaction:
                     transaction.clone(name1, name2, **self.where)
-            except hexad.Error as error:
-                if error.code == "not found":
-                    raise not_found(path1) from error
-                if error.code != "too big":
-                    raise
+            except hexad.NotFoundError as error:
+                raise not_found(path1) from error
+            except hexad.TooBigError:
                 self._copy_bytes(path1, path2)
 
     def _copy_bytes(self, path1: str, path2: str) -> None:

@@ -168,9 +168,7 @@ class HexadStore(Store):
             return prototype.buffer.from_bytes(
                 await store.get_async(self.prefix + key, **self._where)
             )
-        except hexad.Error as error:
-            if error.code != "not found":
-                raise
+        except hexad.NotFoundError:
             return None
 
     def get_sync(
@@ -183,9 +181,7 @@ class HexadStore(Store):
         prototype = prototype or default_buffer_prototype()
         try:
             return prototype.buffer.from_bytes(self._read(self.prefix + key, byte_range))
-        except hexad.Error as error:
-            if error.code != "not found":
-                raise
+        except hexad.NotFoundError:
             return None
 
     def _read(self, name: str, byte_range: ByteRequest | None) -> bytes:
@@ -241,9 +237,7 @@ class HexadStore(Store):
     ) -> List[bytes] | None:
         try:
             return self._store().get_ranges(name, ranges, **self._where)
-        except hexad.Error as error:
-            if error.code != "not found":
-                raise
+        except hexad.NotFoundError:
             return None
 
     async def exists(self, key: str) -> bool:
@@ -256,9 +250,7 @@ class HexadStore(Store):
             stat = await asyncio.to_thread(
                 lambda: self._store().stat(self.prefix + key, **self._where)
             )
-        except hexad.Error as error:
-            if error.code != "not found":
-                raise
+        except hexad.NotFoundError as error:
             raise FileNotFoundError(key) from error
         return stat.size
 
@@ -330,9 +322,8 @@ class HexadStore(Store):
     def _set_if_absent(self, name: str, data: memoryview) -> None:
         try:
             self._write(name, data, only_if_absent=True)
-        except hexad.Error as error:
-            if error.code != "conflict":
-                raise
+        except hexad.ConflictError:
+            pass
 
     def _write(self, name: str, data: memoryview, only_if_absent: bool = False) -> None:
         store = self._store()
