@@ -116,7 +116,8 @@ def format(
     force: overwrites an existing pool, or other data on the devices.
 
     Errors: AlreadyExistsError (a pool or foreign data), InvalidArgumentError (all that is wrong, one
-    per line), BusyError, NoSpaceError, IoError. No device is changed then unless it was IoError.
+    per line), BusyError, NoSpaceError, IoError; OSError: the directory cannot be made. No device is
+    changed then unless it was IoError.
     """
     directory = os.path.abspath(os.fsdecode(path))
     description = os.path.join(directory, _DESCRIPTION)
