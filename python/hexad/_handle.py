@@ -66,10 +66,11 @@ class Handle:
 
         Errors: IoError (buffered commits may be lost; the message names them).
         """
-        if isinstance(self._native, _Closed):
-            return
-        self._native = _Closed()
-        _process.release(self._shared)
+        with _process.lock():  # of several threads that close it, one does
+            if isinstance(self._native, _Closed):
+                return
+            self._native = _Closed()
+            _process.release(self._shared)
 
     @property
     def closed(self) -> bool:
