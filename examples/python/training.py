@@ -71,7 +71,7 @@ def load(store):
 
 
 def as_tensors(state):
-    """The same memory for PyTorch, where it is installed."""
+    """For PyTorch, where it is installed; copies, as tensors may be written to."""
     try:
         import torch
     except ImportError:
