@@ -1,6 +1,7 @@
 """What nobody should do and somebody will: the process stays whole, the data too."""
 
 import asyncio
+import concurrent.futures
 import gc
 import multiprocessing
 import os
@@ -23,6 +24,12 @@ def run_python(script, *arguments):
     )
     assert done.returncode == 0, done.stderr
     return done.stdout, done.stderr
+
+
+def on_threads(count, work):
+    """work(0), work(1), ... at the same time; what one of them raises is raised here."""
+    with concurrent.futures.ThreadPoolExecutor(count) as threads:
+        list(threads.map(work, range(count)))
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning")
@@ -219,33 +226,24 @@ def test_worker_processes_open_the_pool_for_themselves(pool, method):
 
 
 def test_threads_at_everything(store):
-    problems = []
     store.put("shared", b"\0" * 50_000)
     start = threading.Barrier(8)
 
     def work(number):
-        try:
-            start.wait()
-            for i in range(60):
-                store.put("shared", bytes([number]) * 50_000)
-                seen = store.get("shared")
-                assert len(seen) == 50_000 and len(set(seen)) == 1
-                first, second = store.get_ranges("shared", [(0, 1), (49_999, 1)])
-                assert first == second
-                store.put(f"{number}/{i}", b"x" * i)
-                assert len(store.list(prefix=f"{number}/", limit=1000)) == i + 1
-                if i % 20 == 0:
-                    store.checkpoint()
-                    store.status(), store.space(), store.counters()
-        except BaseException as problem:
-            problems.append(problem)
+        start.wait()
+        for i in range(60):
+            store.put("shared", bytes([number]) * 50_000)
+            seen = store.get("shared")
+            assert len(seen) == 50_000 and len(set(seen)) == 1
+            first, second = store.get_ranges("shared", [(0, 1), (49_999, 1)])
+            assert first == second
+            store.put(f"{number}/{i}", b"x" * i)
+            assert len(store.list(prefix=f"{number}/", limit=1000)) == i + 1
+            if i % 20 == 0:
+                store.checkpoint()
+                store.status(), store.space(), store.counters()
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not problems
+    on_threads(8, work)
     assert store.fsck(deep=True)["errors"] == 0
 
 
@@ -277,6 +275,21 @@ def test_closing_while_others_are_at_work():
         assert not problems
 
 
+def test_several_threads_that_close_a_store_close_it_once(pool):
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with hexad.open(pool) as another:
+            for _ in range(300):
+                store = hexad.open(pool)
+                start = threading.Barrier(4)
+                on_threads(4, lambda _: (start.wait(), store.close()))
+            another.put("a", b"x")
+            assert another.get("a") == b"x"
+    finally:
+        sys.setswitchinterval(interval)
+
+
 def test_a_transaction_and_a_stream_between_threads(store):
     writer = store.open_writer("w")
     transaction = store.transaction()
@@ -286,11 +299,7 @@ def test_a_transaction_and_a_stream_between_threads(store):
             writer.write(b"x" * 100)
             transaction.put(f"{number}/{i}", b"y")
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    on_threads(4, work)
     writer.close()
     transaction.commit()
     assert store.stat("w").size == 40_000
@@ -326,23 +335,13 @@ def test_many_readers_and_views(store):
 
 
 def test_opening_from_many_threads(pool):
-    problems = []
-
     def work(number):
-        try:
-            for i in range(10):
-                with hexad.open(pool) as store:
-                    store.put(f"{number}", b"%d" % i)
-                    assert store.get(f"{number}") == b"%d" % i
-        except BaseException as problem:
-            problems.append(problem)
+        for i in range(10):
+            with hexad.open(pool) as store:
+                store.put(f"{number}", b"%d" % i)
+                assert store.get(f"{number}") == b"%d" % i
 
-    threads = [threading.Thread(target=work, args=(number,)) for number in range(6)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert not problems
+    on_threads(6, work)
 
 
 def test_a_progress_callback_that_raises(store):

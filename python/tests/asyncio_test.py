@@ -89,6 +89,36 @@ def test_a_cancelled_wait_does_not_stop_the_commit(store):
     assert store.get_many(["n1", "n3"]) == [bytes(1000)] * 2
 
 
+def test_a_commit_that_is_cancelled_and_then_refused_is_forgotten(store, monkeypatch):
+    begun, refuse = threading.Event(), threading.Event()
+
+    class Native:
+        closed = forked = False
+
+        def submit(self, *_):
+            begun.set()
+            refuse.wait()
+            raise hexad.ClosedError("the store has been closed")
+
+    async def main():
+        transaction = store.transaction()
+        transaction.append("a", b"x")  # which a worker thread submits
+        task = asyncio.create_task(store.commit_async(transaction))
+        await asyncio.to_thread(begun.wait)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        refuse.set()
+
+    waiting = hexad._process.completions()._waiting
+    before = set(waiting)
+    with monkeypatch.context() as patch:
+        patch.setattr(store, "_native", Native())
+        asyncio.run(main())
+    store._shared.executor().shutdown()
+    assert set(waiting) <= before
+
+
 def test_a_time_limit_is_a_timeout_error(store):
     async def main():
         with pytest.raises(TimeoutError if hasattr(asyncio, "timeout") else asyncio.TimeoutError):
