@@ -3,6 +3,7 @@
 import asyncio
 import concurrent.futures
 import gc
+import itertools
 import multiprocessing
 import os
 import subprocess
@@ -356,29 +357,66 @@ def test_a_progress_callback_that_raises(store):
     assert list(store) == []
 
 
-@pytest.mark.parametrize("size", [100, 5000, 40_000, 300_000, 3_000_000])
-def test_a_buffer_that_changes_while_it_is_put(store, size):
-    """Whoever does so gets a mixture, but an intact one."""
-    data = np.zeros(size, "u1")
+def put_while_it_changes(store, data, change, *, collection="default"):
+    """Puts the buffer `data` again and again while change(i) is called in another thread; what is
+    stored is then a mixture, but an intact one.
+    """
     stop = threading.Event()
 
-    def change():
-        value = 0
-        while not stop.is_set():
-            value = (value + 1) % 256
-            data[:] = value
+    def work():
+        for i in itertools.takewhile(lambda _: not stop.is_set(), itertools.count()):
+            change(i)
 
-    thread = threading.Thread(target=change)
+    thread = threading.Thread(target=work)
     thread.start()
     try:
         for i in range(60):
-            store.put(f"a{i % 7}", data)
-            store.put_many([(f"b{i % 7}", data), (f"c{i % 7}", data)])
+            store.put(f"a{i % 7}", data, collection=collection)
+            pairs = [(f"b{i % 7}", data), (f"c{i % 7}", data)]
+            store.put_many(pairs, collection=collection)
     finally:
         stop.set()
         thread.join()
+    for entry in store.iterate(collection=collection):
+        assert len(store.get(entry.name, collection=collection)) == len(data)
     assert store.fsck(deep=True)["errors"] == 0
-    assert all(len(found) == size for found in store.get_many(store))
+
+
+@pytest.mark.parametrize("size", [100, 5000, 40_000, 300_000, 3_000_000])
+def test_a_buffer_that_changes_while_it_is_put(store, size):
+    data = np.zeros(size, "u1")
+
+    def change(i):
+        data[:] = i % 256
+
+    put_while_it_changes(store, data, change)
+
+
+@pytest.mark.parametrize("size", [5000, 40_000, 300_000, 3_000_000])
+@pytest.mark.parametrize("algorithm", ["lz4", "snappy", "zstd"])
+@pytest.mark.parametrize("mode", ["aggressive", "force"])
+def test_a_buffer_that_changes_while_it_is_compressed(store, mode, algorithm, size):
+    """Every byte is an old or a new one of its place, not one that a compressor took from elsewhere."""
+    store.create_collection("c", compression=f"{mode},{algorithm}")
+    random = np.random.default_rng(1)
+    states = []
+    for period in (300, 700):  # a pattern, and noise here and there
+        state = np.resize(random.integers(0, 256, period, "u1"), size)
+        for begin in random.integers(0, size, size // 2000):
+            some = state[begin : begin + 500]
+            some[:] = random.integers(0, 256, len(some), "u1")
+        states.append(state)
+    data = states[0].copy()
+
+    def change(i):
+        data[:] = states[i % 2]
+
+    put_while_it_changes(store, data, change, collection="c")
+    for entry in store.iterate(collection="c"):
+        found = np.frombuffer(store.get_view(entry.name, collection="c"), "u1")
+        assert np.all((found == states[0]) | (found == states[1])), entry.name
+    usage = store.collection_usage("c")
+    assert 0 < usage["compressed"] < usage["compressed_original"]
 
 
 def test_a_buffer_that_changes_its_size_meanwhile(store):
