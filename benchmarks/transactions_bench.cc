@@ -36,13 +36,13 @@ int main(int argc, char** argv) {
   plan.seconds = options.seconds;
   plan.repetitions = options.repetitions;
   plan.only = options.only;
-  const bench::Settings settings = bench::head_of_table(
+  bench::Settings settings = bench::head_of_table(
       options, plan.directory,
       {{"pool", fmt::format("4+2 over six files of {} MiB, one fast directory, copies of the log "
                             "as by default",
                             options.device_mib)},
-       {"LMDB, RocksDB", "one file or directory on the same disk, every commit synced; one copy"},
-       {"RocksDB", bench::rocksdb_setting()}});
+       {"key-value stores", "one directory each on the same disk, one copy of all"}});
+  for (auto& line : bench::key_value_settings()) settings.push_back(std::move(line));
   bench::print_rows(options, settings, bench::measure_transactions(plan));
   return 0;
 }

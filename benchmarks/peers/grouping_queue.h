@@ -7,19 +7,12 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
-#include <string>
 #include <utility>
 #include <vector>
 
-#include "base/bytes.h"
+#include "benchmarks/peers/change.h"
 
 namespace hexad::bench {
-
-struct Change {
-  const std::string* name = nullptr;
-  ByteView data;
-  bool removes = false;
-};
 
 // Any thread.
 class GroupingQueue {

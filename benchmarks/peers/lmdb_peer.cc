@@ -3,7 +3,7 @@
 
 #include "benchmarks/commit_path/must.h"
 #include "benchmarks/peers/grouping_queue.h"
-#include "benchmarks/peers/peer.h"
+#include "benchmarks/peers/key_value_peer.h"
 
 namespace hexad::bench {
 
@@ -22,7 +22,7 @@ void check(int result) {
 
 MDB_val value_of(const void* data, std::size_t size) { return {size, const_cast<void*>(data)}; }
 
-class LmdbPeer : public Peer {
+class LmdbPeer : public KeyValuePeer {
  public:
   explicit LmdbPeer(const PeerPlace& place) : place_(place) {
     std::filesystem::create_directories(place.directory);
@@ -30,8 +30,6 @@ class LmdbPeer : public Peer {
   }
   ~LmdbPeer() override { mdb_env_close(env_); }
 
-  void put(const std::string& name, ByteView data) override { commit({{&name, data, false}}); }
-  void remove(const std::string& name) override { commit({{&name, {}, true}}); }
   Bytes get(const std::string& name) override {
     MDB_txn* txn = nullptr;
     check(mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn));
@@ -57,8 +55,7 @@ class LmdbPeer : public Peer {
     open();
   }
 
- protected:
-  void commit(const std::vector<Change>& changes) {
+  void commit(const std::vector<Change>& changes) override {
     MDB_txn* txn = nullptr;
     check(mdb_txn_begin(env_, nullptr, 0, &txn));
     for (const Change& change : changes) {
@@ -99,10 +96,11 @@ class LmdbGroupedPeer final : public LmdbPeer {
 
 }  // namespace
 
-PeerKind lmdb_peer() {
-  return {"lmdb", "LMDB", kSettings,
-          [](const PeerPlace& place) { return std::make_unique<LmdbPeer>(place); }};
+std::unique_ptr<KeyValuePeer> open_lmdb(const PeerPlace& place) {
+  return std::make_unique<LmdbPeer>(place);
 }
+
+PeerKind lmdb_peer() { return {"lmdb", "LMDB", kSettings, open_lmdb}; }
 
 PeerKind lmdb_grouped_peer() {
   return {"lmdb_grouped", "LMDB, grouped",

@@ -9,11 +9,12 @@
 #include <memory>
 #include <thread>
 
+#include "base/bytes.h"
 #include "base/units.h"
 #include "benchmarks/commit_path/load.h"
 #include "benchmarks/commit_path/must.h"
 #include "benchmarks/commit_path/pool.h"
-#include "benchmarks/transactions/rival.h"
+#include "benchmarks/peers/key_value_peer.h"
 #include "io/rng.h"
 
 namespace hexad::bench {
@@ -24,8 +25,8 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint64_t kTogether = 100;      // operations of a batch
 constexpr std::uint64_t kBefore = 100'000;    // objects that get attributes and keys of omaps
-constexpr std::uint64_t kRecordBytes = 40;    // as long as the record of an empty object
 constexpr std::uint64_t kPageEntries = 1000;  // of a listing
+const std::string kRecord(40, 'r');           // as long as the record of an empty object
 constexpr const char* kSmall = "small";
 constexpr const char* kMoved = "moved";
 
@@ -53,6 +54,11 @@ struct Shape {
   unsigned threads = 1;        // blocking callers
 };
 
+// The key of an object's record in a key-value store.
+std::string record_key(const char* family, std::uint64_t index) {
+  return "o" + object_name(family, index);
+}
+
 std::string value_of(std::uint64_t index) { return fmt::format("{:0100}", index); }
 
 // A new object, an attribute of 100 bytes, or a key of an omap with such a value. Each operation of
@@ -70,24 +76,37 @@ void add_operation(Transaction& t, Kind kind, std::uint64_t index) {
   }
 }
 
+struct Record {
+  std::string key;
+  std::string value;
+};
+
 // What an object store on top of keys and values has to write for it at the least: the object's
 // record, which it has read before where the object is there, and the key.
-void add_changes(std::vector<KeyChange>& changes, Rival& rival, Kind kind, std::uint64_t index) {
-  const std::string existing = "o" + object_name("there", index * 7919 % kBefore);
+void add_records(std::vector<Record>& records, Peer& peer, Kind kind, std::uint64_t index) {
+  const std::string existing = record_key("there", index * 7919 % kBefore);
   switch (kind) {
     case Kind::kCreate:
-      changes.push_back({"o" + object_name("new", index), std::string(kRecordBytes, 'r')});
+      records.push_back({record_key("new", index), kRecord});
       return;
     case Kind::kSetAttr:
-      if (!rival.get(existing).has_value()) die("an object that was put is not there");
-      changes.push_back({existing, std::string(kRecordBytes, 'r') + value_of(index)});
+      peer.get(existing);
+      records.push_back({existing, kRecord + value_of(index)});
       return;
     case Kind::kOmap:
-      if (!rival.get(existing).has_value()) die("an object that was put is not there");
-      changes.push_back({existing, std::string(kRecordBytes, 'r')});
-      changes.push_back({"p" + existing + fmt::format("{:016}", index), value_of(index)});
+      peer.get(existing);
+      records.push_back({existing, kRecord});
+      records.push_back({"p" + existing + fmt::format("{:016}", index), value_of(index)});
       return;
   }
+}
+
+void commit(KeyValuePeer& peer, const std::vector<Record>& records) {
+  std::vector<Change> changes;
+  for (const Record& record : records) {
+    changes.push_back({&record.key, as_bytes(record.value), false});
+  }
+  peer.commit(changes);
 }
 
 // Operations per second of `threads` callers, each with one transaction at a time.
@@ -108,24 +127,24 @@ class Contest {
  public:
   explicit Contest(const TransactionsPlan& plan)
       : plan_(plan), pool_(plan.directory / "contest", plan.device_size, Age::kWarm) {
-    std::vector<KeyChange> records;
+    std::vector<std::string> keys;
     for (std::uint64_t at = 0; at < kBefore; at += kTogether) {
       must_commit(pool_.store(), [&](Transaction& t) {
         for (std::uint64_t i = at; i < at + kTogether; ++i) {
           t.create(kDefaultCollection, object_name("there", i));
-          records.push_back({"o" + object_name("there", i), std::string(kRecordBytes, 'r')});
+          keys.push_back(record_key("there", i));
         }
       });
     }
     must(pool_.store().checkpoint());
-    rivals_.emplace_back("LMDB", open_lmdb_rival(plan.directory / "lmdb"));
-    if (auto rocksdb = open_rocksdb_rival(plan.directory / "rocksdb")) {
-      rivals_.emplace_back("RocksDB", std::move(rocksdb));
+    peers_.emplace_back("LMDB", open_lmdb({plan.directory / "lmdb", plan.device_size}));
+    if (auto rocksdb = open_rocksdb({plan.directory / "rocksdb", plan.device_size})) {
+      peers_.emplace_back("RocksDB", std::move(rocksdb));
     }
-    for (auto& [name, rival] : rivals_) rival->commit(records);
+    for (auto& [name, peer] : peers_) peer->fill(keys, as_bytes(kRecord));
   }
   ~Contest() {
-    rivals_.clear();
+    peers_.clear();
     std::filesystem::remove_all(plan_.directory / "lmdb");
     std::filesystem::remove_all(plan_.directory / "rocksdb");
   }
@@ -145,14 +164,14 @@ class Contest {
           }
         });
       });
-      for (auto& [name, rival] : rivals_) {
-        Rival& store = *rival;
+      for (auto& [name, peer] : peers_) {
+        KeyValuePeer& store = *peer;
         const double rate = rate_of(plan_.seconds, shape, [&](std::uint64_t index) {
-          std::vector<KeyChange> changes;
+          std::vector<Record> records;
           for (std::uint64_t j = 0; j < shape.together; ++j) {
-            add_changes(changes, store, shape.kind, base + index * shape.together + j);
+            add_records(records, store, shape.kind, base + index * shape.together + j);
           }
-          store.commit(changes);
+          commit(store, records);
         });
         sample.counted.emplace_back(name + " operations/s", rate);
         sample.counted.emplace_back("ratio to " + name, sample.value / rate);
@@ -165,7 +184,7 @@ class Contest {
  private:
   const TransactionsPlan& plan_;
   BenchPool pool_;
-  std::vector<std::pair<std::string, std::unique_ptr<Rival>>> rivals_;
+  std::vector<std::pair<std::string, std::unique_ptr<KeyValuePeer>>> peers_;
   std::uint64_t runs_ = 0;
 };
 
@@ -332,8 +351,12 @@ void measure_clone(const TransactionsPlan& plan, Store& store, std::vector<Row>&
 
 }  // namespace
 
-std::string rocksdb_setting() {
-  return has_rocksdb() ? "measured beside it" : "not on this machine, left out (librocksdb7.8)";
+Settings key_value_settings() {
+  Settings settings;
+  for (const PeerKind& kind : {lmdb_peer(), rocksdb_peer()}) {
+    settings.emplace_back(kind.what, kind.settings);
+  }
+  return settings;
 }
 
 std::vector<Row> measure_transactions(const TransactionsPlan& plan) {

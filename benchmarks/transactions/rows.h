@@ -22,8 +22,8 @@ struct TransactionsPlan {
   std::string only;  // a row; empty: all
 };
 
-// RocksDB, or why it is left out, for the table's head.
-std::string rocksdb_setting();
+// What the key-value stores run with, and who is missing.
+Settings key_value_settings();
 
 std::vector<Row> measure_transactions(const TransactionsPlan& plan);
 
