@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/kv/cursor_turns.h"
 #include "tests/kv/run_model.h"
 
 namespace hexad::kv {
@@ -23,39 +24,8 @@ TEST_CASE("run_merge_cursor: it turns round anywhere and shows the newest entry 
       runs.insert(runs.begin(), write_run(layer, i, i + 1).open());
     }
     RunMergeCursor cursor(runs);
-    auto at = model.end();
-    const auto before = [&](RunModel::iterator it) {
-      return it == model.begin() ? model.end() : std::prev(it);
-    };
-    for (int step = 0; step < 5000; ++step) {
-      const std::string probe = random_probe(rng, model);
-      Status status;
-      const std::uint64_t choice = rng.below(at == model.end() ? 4 : 12);
-      if (choice == 0) {
-        at = model.lower_bound(probe);
-        status = cursor.seek(probe);
-      } else if (choice == 1) {
-        at = before(model.lower_bound(probe));
-        status = cursor.seek_before(probe);
-      } else if (choice == 2) {
-        at = model.begin();
-        status = cursor.seek_to_first();
-      } else if (choice == 3) {
-        at = before(model.end());
-        status = cursor.seek_to_last();
-      } else if (choice < 8) {
-        ++at;
-        status = cursor.next();
-      } else {
-        at = before(at);
-        status = cursor.prev();
-      }
-      REQUIRE(status.ok());
-      REQUIRE(cursor.valid() == (at != model.end()));
-      if (!cursor.valid()) continue;
-      REQUIRE(cursor.key() == at->first);
-      REQUIRE(cursor.value() == at->second);
-    }
+    require_turns(
+        cursor, model, rng, [&] { return random_probe(rng, model); }, 5000);
   }
 }
 
