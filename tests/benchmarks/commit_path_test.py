@@ -4,14 +4,13 @@
     commit_path_test.py PROGRAM
 """
 
-import json
 import os
 import subprocess
 import sys
-import tempfile
-import unittest
 
-PROGRAM = None
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from bench_testing import ProgramTest, main  # pylint: disable=wrong-import-position
 
 # Rows, and whether fio stands beside them.
 ROWS = {
@@ -43,64 +42,31 @@ ROWS = {
     "space_1k": False,
 }
 
-MOMENT = ["--quick", "--device-mib=128", "--seconds=0.02", "--long-seconds=0.05", "--repetitions=1"]
 
-
-def run(directory, *arguments):
-    return subprocess.run(
-        [PROGRAM, "--dir", directory, *MOMENT, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=280,
-        check=False,
-    )
-
-
-class CommitPath(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory(dir=os.environ.get("TEST_TMPDIR", "/var/tmp"))
-        self.addCleanup(folder.cleanup)
-        self.work = os.path.join(folder.name, "work")
-        self.json = os.path.join(folder.name, "figures.json")
-        os.mkdir(self.work)
+class CommitPath(ProgramTest):
+    QUICKLY = ("--device-mib=128", "--seconds=0.02", "--long-seconds=0.05", "--repetitions=1")
 
     def test_every_row_is_measured_and_nothing_stays(self):
-        result = run(self.work, "--json", self.json, "--commit", "0123abc")
-        self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertEqual(os.listdir(self.work), [])
-        with open(self.json, encoding="utf-8") as figures:
-            figures = json.load(figures)
-        self.assertEqual(figures["settings"]["commit"], "0123abc")
-        with_fio = figures["settings"]["fio"] != "missing"
-        self.assertEqual({row["id"] for row in figures["rows"]}, set(ROWS))
-        for row in figures["rows"]:
-            with self.subTest(row["id"]):
-                self.assertGreater(row["value"], 0)
+        _, settings, rows = self.measure()
+        with_fio = settings["fio"] != "missing"
+        self.assertEqual(set(rows), set(ROWS))
+        for name, row in rows.items():
+            with self.subTest(name):
                 self.assertGreater(row["cpu_us"], 0)
-                self.assertEqual("fio" in row, ROWS[row["id"]])
-                self.assertEqual("ratio" in row, ROWS[row["id"]] and with_fio)
-                self.assertIn("| " + row["what"] + " |", result.stdout)
+                self.assertEqual("fio" in row, ROWS[name])
+                self.assertEqual("ratio" in row, ROWS[name] and with_fio)
 
     def test_without_fio_it_says_so_loudly_and_measures_the_rest(self):
         # A PATH without fio: the program needs no other one.
-        result = subprocess.run(
-            [PROGRAM, "--dir", self.work, *MOMENT, "--only=put_4k_1", "--json", self.json],
-            env={**os.environ, "PATH": "/nonexistent"},
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
-        self.assertEqual(result.returncode, 0, result.stderr)
+        result, _, rows = self.measure("--only=put_4k_1",
+                                       env={**os.environ, "PATH": "/nonexistent"})
         self.assertIn("NO RATIO IS MEASURED", result.stderr)
         self.assertIn("| no fio |", result.stdout)
-        with open(self.json, encoding="utf-8") as figures:
-            row = json.load(figures)["rows"][0]
-        self.assertEqual(row["judgement"], "not judged")
+        self.assertEqual(rows["put_4k_1"]["judgement"], "not judged")
 
     def test_an_interruption_leaves_nothing(self):
         with subprocess.Popen(
-            [PROGRAM, "--dir", self.work, "--quick", "--no-fio", "--only=put_4k_64_callback"]
+            [self.PROGRAM, "--dir", self.work, "--quick", "--no-fio", "--only=put_4k_64_callback"]
             + ["--device-mib=128", "--seconds=60"],
             stderr=subprocess.PIPE,
             text=True,
@@ -113,11 +79,8 @@ class CommitPath(unittest.TestCase):
         self.assertEqual(os.listdir(self.work), [])
 
     def test_a_row_that_is_not_there_is_refused(self):
-        result = run(self.work, "--no-fio", "--only=no_such_row")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("no row 'no_such_row'", result.stderr)
+        self.refuse_a_row_that_is_not_there()
 
 
 if __name__ == "__main__":
-    PROGRAM = os.path.abspath(sys.argv.pop(1))
-    unittest.main(verbosity=2)
+    main()
