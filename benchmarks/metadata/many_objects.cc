@@ -21,6 +21,11 @@
 
 namespace hexad::bench {
 
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Filled, seconds, cpu_us, index_bytes, run_bytes)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Reopened, open_seconds, first_get_us, get_p50_us, get_p99_us,
+                                   index_seconds, index_made, objects, replayed_log, most_resident,
+                                   anonymous_memory, index_bytes, run_bytes)
+
 namespace {
 
 using Clock = std::chrono::steady_clock;
@@ -76,6 +81,13 @@ void must_hold(Store& store, const Bytes& data, std::uint64_t index) {
   }
 }
 
+template <typename T>
+T from_json_text(const std::string& text, const char* failed) {
+  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  if (!json.is_object()) die(failed);
+  return json.get<T>();
+}
+
 }  // namespace
 
 void fill_and_die(const ManyObjects& what) {
@@ -113,13 +125,11 @@ void fill_and_die(const ManyObjects& what) {
     die("the store has no counter " + name);
   };
   const double parity = 1.5;
-  const nlohmann::json took = {
-      {"seconds", seconds_since(start)},
-      {"cpu_us", tools::cpu_us() - cpu_before},
-      {"index_bytes", count("index_bytes")},
-      {"run_bytes",
-       parity * static_cast<double>(count("device_run_bytes") + count("device_merge_bytes"))}};
-  std::printf("%s", took.dump().c_str());
+  const double run_bytes =
+      parity * static_cast<double>(count("device_run_bytes") + count("device_merge_bytes"));
+  const Filled took{seconds_since(start), tools::cpu_us() - cpu_before, count("index_bytes"),
+                    static_cast<std::uint64_t>(run_bytes)};
+  std::printf("%s", nlohmann::json(took).dump().c_str());
   if (std::fflush(stdout) != 0) die("cannot say what it took");
   // All that was asked for is durable; these are cut off somewhere.
   for (std::ptrdiff_t i = 0; i < kInFlight; ++i, next += kTogether) submit(next);
@@ -174,49 +184,13 @@ Reopened open_again(const ManyObjects& what) {
 }
 
 Filled filled_from_json(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) die("the process that fills the pool failed");
-  Filled result;
-  json.at("seconds").get_to(result.seconds);
-  json.at("cpu_us").get_to(result.cpu_us);
-  json.at("index_bytes").get_to(result.index_bytes);
-  result.run_bytes = static_cast<std::uint64_t>(json.at("run_bytes").get<double>());
-  return result;
+  return from_json_text<Filled>(text, "the process that fills the pool failed");
 }
 
-std::string to_json(const Reopened& reopened) {
-  return nlohmann::json{{"open_seconds", reopened.open_seconds},
-                        {"first_get_us", reopened.first_get_us},
-                        {"get_p50_us", reopened.get_p50_us},
-                        {"get_p99_us", reopened.get_p99_us},
-                        {"index_seconds", reopened.index_seconds},
-                        {"index_made", reopened.index_made},
-                        {"objects", reopened.objects},
-                        {"replayed_log", reopened.replayed_log},
-                        {"most_resident", reopened.most_resident},
-                        {"anonymous_memory", reopened.anonymous_memory},
-                        {"index_bytes", reopened.index_bytes},
-                        {"run_bytes", reopened.run_bytes}}
-      .dump();
-}
+std::string to_json(const Reopened& reopened) { return nlohmann::json(reopened).dump(); }
 
 Reopened reopened_from_json(const std::string& text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) die("a process of the benchmark failed");
-  Reopened result;
-  json.at("open_seconds").get_to(result.open_seconds);
-  json.at("first_get_us").get_to(result.first_get_us);
-  json.at("get_p50_us").get_to(result.get_p50_us);
-  json.at("get_p99_us").get_to(result.get_p99_us);
-  json.at("index_seconds").get_to(result.index_seconds);
-  json.at("index_made").get_to(result.index_made);
-  json.at("objects").get_to(result.objects);
-  json.at("replayed_log").get_to(result.replayed_log);
-  json.at("most_resident").get_to(result.most_resident);
-  json.at("anonymous_memory").get_to(result.anonymous_memory);
-  json.at("index_bytes").get_to(result.index_bytes);
-  json.at("run_bytes").get_to(result.run_bytes);
-  return result;
+  return from_json_text<Reopened>(text, "a process of the benchmark failed");
 }
 
 }  // namespace hexad::bench
