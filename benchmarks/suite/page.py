@@ -60,6 +60,7 @@ class Page:
     def __init__(self, bench):
         self.settings = bench["settings"]
         self.rows = bench["rows"]
+        self.not_measured = bench["not_measured"]
         self.parts = []
 
     def add(self, *parts):
@@ -148,6 +149,19 @@ class Page:
             (name, {key: row[key] for key, _, _ in charts.PERCENTILES if row.get(key)})
             for name, row in rows]))
         self.table_of_rows(rows)
+        self.devices(rows)
+
+    def devices(self, rows):
+        """What each device moved for an operation, and what it was written for."""
+        lines = [(name, device) for name, row in rows for device in row.get("devices", [])]
+        counted = list(dict.fromkeys(key for _, device in lines for key in device
+                                     if key not in ("id", "role")))
+        self.add("<details><summary>Each device</summary>")
+        self.table(["", "device", *counted], [
+            (name, f"{device['id']} {device['role']}",
+             *(charts.number(device[key]) if device.get(key) else "" for key in counted))
+            for name, device in lines])
+        self.add("</details>")
 
     def commit_path(self):
         rows = self.under("commit_path/")
@@ -230,6 +244,9 @@ class Page:
         self.load()
         self.commit_path()
         self.micro()
+        if self.not_measured:
+            self.add("<h2>Not measured</h2>")
+            self.table(["", "why"], [(row["id"], row["why"]) for row in self.not_measured])
         self.add("<h2>Sources</h2><ul>",
                  *(f"<li>{html.escape(source)}</li>" for source in SOURCES), "</ul>")
         body = "\n".join(self.parts)

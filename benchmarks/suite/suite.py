@@ -4,7 +4,8 @@
     suite.py --programs FOLDER --out FOLDER [--quick] [--moment] [--commit TEXT] [--dir FOLDER]
 
 FOLDER of --programs is the one that holds benchmarks/ and tools/ as they were built. Writes
-bench.json, for programs, and report.html, for people. --moment shows that everything runs and
+bench.json, for programs, and report.html, for people. A figure with a run that counted nothing is
+none: it stands under "not_measured", with the reason. --moment shows that everything runs and
 measures nothing.
 """
 
@@ -78,10 +79,21 @@ class Suite:
         self.arguments = arguments
         self.pace = PACES["moment" if arguments.moment else "quick" if arguments.quick else "full"]
         self.rows = []
+        self.not_measured = []
         self.settings = {}
 
     def program(self, *words):
         return os.path.join(self.arguments.programs, *words)
+
+    def keep(self, rows, nothing):
+        """Keeps rows; `nothing` is why a run may have counted nothing."""
+        for row in rows:
+            empty = sum(1 for value in row["values"] if not (value or 0) > 0)
+            if row["values"] and not empty:
+                self.rows.append(row)
+                continue
+            why = row.get("error") or f"{nothing}, in {empty} of {len(row['values'])} runs"
+            self.not_measured.append({"id": row["id"], "why": why})
 
     def table_program(self, name, prefix, *options):
         """Rows of a program of //benchmarks that writes JSON of its own, and its settings."""
@@ -94,7 +106,7 @@ class Suite:
         for row in figures["rows"]:
             row["id"] = prefix + row["id"]
             row["better"] = "less" if row["unit"].split(",")[0] in ("us", "ns", "ms", "s") else "more"
-        self.rows += figures["rows"]
+        self.keep(figures["rows"], "nothing was counted")
         return figures["settings"]
 
     def peers(self):
@@ -132,8 +144,9 @@ class Suite:
                                 os.path.join(HERE, "..", "jobs", jobs + ".job"),
                                 *map(str, options)])
                     lines += [json.loads(line) for line in text.splitlines()]
-        for job in dict.fromkeys(line["job"] for line in lines):
-            self.rows.append(load_row(job, [line for line in lines if line["job"] == job]))
+        jobs = dict.fromkeys(line["job"] for line in lines)
+        self.keep([load_row(job, [line for line in lines if line["job"] == job]) for job in jobs],
+                  f"no operation came to its end within {self.pace['load_s']} s")
 
     def micro(self):
         for name, pattern in (MICRO_MOMENT if self.arguments.moment else MICRO).items():
@@ -143,7 +156,7 @@ class Suite:
                  f"--benchmark_filter={pattern}", f"--benchmark_min_time={self.pace['micro_s']}",
                  f"--benchmark_repetitions={self.pace['repetitions']}"],
                 stderr=subprocess.DEVNULL))
-            self.rows += micro_rows(name, output["benchmarks"])
+            self.keep(micro_rows(name, output["benchmarks"]), "it took no time")
 
     def run(self):
         began = time.monotonic()
@@ -160,16 +173,13 @@ class Suite:
         self.commit_path()
         self.micro()
         self.settings["took"] = f"{time.monotonic() - began:.0f} s"
-        return {"settings": self.settings, "rows": self.rows}
+        return {"settings": self.settings, "rows": self.rows, "not_measured": self.not_measured}
 
 
 def load_row(job, lines):
     """The runs of one job as a row: rates, latencies, and device traffic for each operation."""
     def median(pick):
         return statistics.median(pick(line) for line in lines)
-    def per_op(key):
-        return median(lambda line: sum(device[key] for device in line["devices"])
-                      / max(1, line["operations"]))
     first = lines[0]
     row = make_row(
         "load/" + job, f"{first['rw']}, {first['threads']} x {first['iodepth']} in flight", "k/s",
@@ -177,28 +187,52 @@ def load_row(job, lines):
         cpu_us=median(lambda line: line["cpu_us_per_op"]))
     for key in ("p50", "p95", "p99", "p999"):
         row[key + "_us"] = median(lambda line, key=key: line["latency_us"][key])
-    row["counted"] = {"bytes written/op": per_op("written"), "bytes read/op": per_op("read"),
-                      "writes/op": per_op("writes"), "reads/op": per_op("reads"),
-                      "flushes/op": per_op("flushes")}
+    row["counted"] = traffic(lines, lambda line: line["devices"])
+    row["counted"]["index bytes/op"] = median(
+        lambda line: line["counters"].get("index_bytes", 0) / max(1, line["operations"]))
+    row["devices"] = [{"id": device["id"], "role": device["role"],
+                       **traffic(lines, lambda line, i=i: [line["devices"][i]])}
+                      for i, device in enumerate(first["devices"])]
     return row
 
 
+def traffic(lines, devices_of):
+    """What was moved for each operation, over some devices, and the bytes by what they were for."""
+    def per_op(count):
+        return statistics.median(sum(map(count, devices_of(line))) / max(1, line["operations"])
+                                 for line in lines)
+    moved = {name: per_op(lambda device, key=key: device[key])
+             for name, key in (("bytes written/op", "written"), ("bytes read/op", "read"),
+                               ("writes/op", "writes"), ("reads/op", "reads"),
+                               ("flushes/op", "flushes"))}
+    causes = dict.fromkeys(cause for line in lines for device in devices_of(line)
+                           for cause in device["written_for"])
+    for cause in causes:
+        moved[f"{cause} bytes/op"] = per_op(lambda device, cause=cause: device["written_for"].get(cause, 0))
+    return moved
+
+
 def micro_rows(program, benchmarks):
-    """Rows of Google Benchmark's JSON, its repetitions together."""
+    """Rows of Google Benchmark's JSON, its repetitions together; without values and with an `error`
+    where it has one."""
     runs = {}
     for run_of in benchmarks:
-        if run_of.get("run_type", "iteration") == "iteration" and not run_of.get("error_occurred"):
+        if run_of.get("run_type", "iteration") == "iteration":
             runs.setdefault(run_of["run_name"], []).append(run_of)
     rows = []
     for name, some in runs.items():
-        if "bytes_per_second" in some[0]:
+        row_id = f"micro/{program}/{name}"
+        errors = [one["error_message"] for one in some if one.get("error_occurred")]
+        if errors:
+            rows.append({"id": row_id, "values": [], "error": errors[0]})
+        elif "bytes_per_second" in some[0]:
             values = [one["bytes_per_second"] / 2**30 for one in some]
-            rows.append(make_row(f"micro/{program}/{name}", name, "GiB/s", values, "more"))
+            rows.append(make_row(row_id, name, "GiB/s", values, "more"))
         else:
             factor = {"ns": 1, "us": 1e3, "ms": 1e6, "s": 1e9}[some[0]["time_unit"]]
             clock = "real_time" if "/real_time" in name else "cpu_time"
             values = [one[clock] * factor for one in some]
-            rows.append(make_row(f"micro/{program}/{name}", name, "ns", values, "less"))
+            rows.append(make_row(row_id, name, "ns", values, "less"))
     return rows
 
 
@@ -219,7 +253,8 @@ def main():
     with open(os.path.join(arguments.out, "report.html"), "w", encoding="utf-8") as out:
         out.write(page.render(bench))
     print(f"{arguments.out}/report.html and {arguments.out}/bench.json: "
-          f"{len(bench['rows'])} figures, {bench['settings']['took']}")
+          f"{len(bench['rows'])} figures, {len(bench['not_measured'])} not measured, "
+          f"{bench['settings']['took']}")
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@
     suite_page_test.py FOLDER    the one with page.py
 """
 
+import argparse
 import re
 import sys
 import unittest
@@ -19,7 +20,7 @@ def row(name, values, unit="k/s", what="a row: of somebody", **more):
 def bench(*rows):
     return {"settings": {"machine": "a machine", "commit": "0123abc", "seed": 1, "time": "host",
                          "quick": True, "peers": {"hexad, 4+2": "defaults"}},
-            "rows": list(rows)}
+            "rows": list(rows), "not_measured": []}
 
 
 LATENCIES = {"p50_us": 100.0, "p95_us": 250.0, "p99_us": 1200.0}
@@ -130,23 +131,50 @@ class PageTest(unittest.TestCase):
         runs += [{"run_name": "a/1", "run_type": "aggregate", "bytes_per_second": 7}]
         runs += [{"run_name": "b/real_time", "real_time": 2.0, "cpu_time": 1.0, "time_unit": "us"}]
         runs += [{"run_name": "c", "real_time": 2.0, "cpu_time": 1.0, "time_unit": "ns"}]
-        runs += [{"run_name": "d", "error_occurred": True}]
-        rows = suite.micro_rows("p", runs)
+        runs += [{"run_name": "d", "error_occurred": True, "error_message": "no such codec"}]
+        *rows, failed = suite.micro_rows("p", runs)
         self.assertEqual([(one["id"], one["unit"], one["value"]) for one in rows],
                          [("micro/p/a/1", "GiB/s", 2.0), ("micro/p/b/real_time", "ns", 2000.0),
                           ("micro/p/c", "ns", 1.0)])
+        self.assertEqual(failed, {"id": "micro/p/d", "values": [], "error": "no such codec"})
+
+    def test_what_counted_nothing_is_no_figure_and_says_why(self):
+        some = suite.Suite(argparse.Namespace(moment=True, quick=False))
+        some.keep([row("load/a", [1.0, 2.0]), row("load/b", [0.0, 2.0]), row("load/c", [None]),
+                   {"id": "micro/d", "values": [], "error": "no such codec"}], "too slow")
+        self.assertEqual([one["id"] for one in some.rows], ["load/a"])
+        self.assertEqual(some.not_measured,
+                         [{"id": "load/b", "why": "too slow, in 1 of 2 runs"},
+                          {"id": "load/c", "why": "too slow, in 1 of 1 runs"},
+                          {"id": "micro/d", "why": "no such codec"}])
+        text = page.render({**bench(), "not_measured": some.not_measured})
+        self.assertIn("Not measured", text)
+        self.assertIn("no such codec", text)
+        self.assertNotIn("Not measured", page.render(EVERYTHING))
 
     def test_runs_of_a_job_become_a_row(self):
         line = {"job": "j", "rw": "put", "threads": 2, "iodepth": 4, "ops_per_s": 5000.0,
                 "operations": 100, "cpu_us_per_op": 9.0,
                 "latency_us": {"p50": 1.0, "p95": 2.0, "p99": 3.0, "p999": 4.0},
-                "devices": [{"written": 1000, "read": 0, "writes": 50, "reads": 0, "flushes": 10}] * 2}
+                "devices": [{"id": 0, "role": "data", "written": 1000, "read": 0, "writes": 50,
+                             "reads": 0, "flushes": 10, "written_for": {"user": 800, "parity": 200}},
+                            {"id": 1, "role": "log", "written": 500, "read": 0, "writes": 10,
+                             "reads": 0, "flushes": 10, "written_for": {"log": 500}}],
+                "counters": {"index_bytes": 300}}
         made = suite.load_row("j", [line, {**line, "ops_per_s": 7000.0}, line])
         self.assertEqual(made["values"], [5.0, 7.0, 5.0])
         self.assertEqual(made["value"], 5.0)
         self.assertEqual(made["p999_us"], 4.0)
-        self.assertEqual(made["counted"]["bytes written/op"], 20.0)
-        self.assertEqual(made["counted"]["flushes/op"], 0.2)
+        self.assertEqual(made["counted"], {
+            "bytes written/op": 15.0, "bytes read/op": 0.0, "writes/op": 0.6, "reads/op": 0.0,
+            "flushes/op": 0.2, "user bytes/op": 8.0, "parity bytes/op": 2.0, "log bytes/op": 5.0,
+            "index bytes/op": 3.0})
+        self.assertEqual([(device["id"], device["role"], device["writes/op"], device["flushes/op"])
+                          for device in made["devices"]], [(0, "data", 0.5, 0.1), (1, "log", 0.1, 0.1)])
+        self.assertEqual(made["devices"][1]["log bytes/op"], 5.0)
+        text = page.render(bench(made))
+        self.assertIn("Each device", text)
+        self.assertIn("1 log", text)
 
 
 if __name__ == "__main__":

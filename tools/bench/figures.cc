@@ -81,6 +81,16 @@ Json counters_json(const Traffic& traffic) {
   return counters;
 }
 
+// " (user 4 MiB, log 1 MiB)": what the bytes were written for.
+std::string causes_text(const DeviceStatus& device) {
+  std::string text;
+  for (const auto& [cause, bytes] : device.written_for) {
+    if (bytes == 0) continue;
+    text += fmt::format("{}{} {}", text.empty() ? " (" : ", ", cause, format_size(bytes));
+  }
+  return text.empty() ? text : text + ")";
+}
+
 std::string size_text(double bytes) { return format_size(static_cast<std::uint64_t>(bytes)); }
 
 }  // namespace
@@ -171,8 +181,8 @@ std::string figures_text(const Job& job, const LoadOptions& options, const Opene
     text += fmt::format("  latency us  {}\n", latency_text(all.latency));
   }
   for (const DeviceStatus& device : measured.traffic.devices) {
-    text += fmt::format("  device {}: {} in {} writes, {} in {} reads, {} flushes\n", device.id,
-                        format_size(device.bytes_written), device.writes,
+    text += fmt::format("  device {}: {} in {} writes{}, {} in {} reads, {} flushes\n", device.id,
+                        format_size(device.bytes_written), device.writes, causes_text(device),
                         format_size(device.bytes_read), device.reads, device.flushes);
   }
   text += fmt::format("  CPU {:.1f} us per operation, payload included\n",
