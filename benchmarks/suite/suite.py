@@ -60,6 +60,20 @@ def run(words, **more):
     return done.stdout
 
 
+def failure(words, **more):
+    """Runs what may be impossible on this machine; why it was, or nothing."""
+    try:
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, timeout=300,
+                              stderr=subprocess.STDOUT, text=True, check=False, **more)
+    except FileNotFoundError:
+        return f"{words[0]} is not on this machine"
+    except subprocess.TimeoutExpired:
+        return f"{' '.join(words)}: not done after 300 s"
+    if done.returncode == 0:
+        return ""
+    return f"{' '.join(words[:2])}: {(done.stdout.strip().splitlines() or ['no word'])[-1]}"
+
+
 def make_row(name, what, unit, values, better, **more):
     return {"id": name, "what": what, "unit": unit, "better": better,
             "value": statistics.median(values), "values": values,
@@ -157,6 +171,25 @@ class Suite:
                  f"--benchmark_repetitions={self.pace['repetitions']}"],
                 stderr=subprocess.DEVNULL))
             self.keep(micro_rows(name, output["benchmarks"]), "it took no time")
+        if not self.arguments.moment:
+            self.coding_in_go()
+
+    def coding_in_go(self):
+        """klauspost/reedsolomon, in the chart of our codecs, where Go and that module can be had."""
+        name = "encode/4+2/klauspost:reedsolomon"
+        say(name)
+        rows = []
+        with tempfile.TemporaryDirectory() as folder:
+            program = os.path.join(folder, "coding")
+            why = failure(["go", "build", "-o", program, "."], cwd=os.path.join(HERE, "../peers/go"))
+            if why:
+                say(f"{name}: left out: {why}")
+                rows.append({"id": f"micro/ec_bench/{name}", "values": [], "error": why})
+            else:
+                output = run([program, f"-seconds={self.pace['micro_s']}",
+                              f"-repetitions={self.pace['repetitions']}"])
+                rows += micro_rows("ec_bench", json.loads(output)["benchmarks"])
+        self.keep(rows, "it took no time")
 
     def run(self):
         began = time.monotonic()

@@ -5,9 +5,11 @@
 """
 
 import argparse
+import os
 import re
 import sys
 import unittest
+import unittest.mock
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 
@@ -109,6 +111,16 @@ class PageTest(unittest.TestCase):
         self.assertIn("100 / 250 / 1200 / 4000", text)
         self.assertIn("missed", text)
         self.assertIn("&lt;= 1.50 x", text)
+
+    def test_without_go_its_coding_is_left_out_and_says_why(self):
+        some = suite.Suite(argparse.Namespace(moment=False, quick=True))
+        with unittest.mock.patch.dict(os.environ, {"PATH": "/nonexistent"}):
+            some.coding_in_go()
+        self.assertEqual(some.rows, [])
+        self.assertEqual(some.not_measured, [{"id": "micro/ec_bench/encode/4+2/klauspost:reedsolomon",
+                                              "why": "go is not on this machine"}])
+        self.assertEqual(suite.failure(["false"]), "false: no word")
+        self.assertEqual(suite.failure(["true"]), "")
 
     def test_what_was_not_measured_leaves_its_section_out(self):
         text = page.render(bench(row("load/stat_16", [700.0], **LATENCIES)))
