@@ -39,7 +39,7 @@ void measure_and_print(const bench::ProgramOptions& options, double long_seconds
       options, plan.directory,
       {{"fio", fio.value_or("missing")},
        {"pool", fmt::format("4+2 over six files of {} MiB, block and unit 4 KiB, one fast "
-                            "directory, log on three devices, all other options default",
+                            "directory, log there and on three devices, all other options default",
                             options.device_mib)},
        {"data", "incompressible"},
        {"runs", fmt::format("medians of {} in turn with fio, {:g} s each (least..most)",

@@ -49,8 +49,8 @@ class HexadPeer final : public Peer {
 
 PeerKind hexad_peer() {
   return {"hexad", "hexad, 4+2",
-          "all options at their defaults, six files and one fast directory, log on three devices, "
-          "slabs used before",
+          "all options at their defaults, six files and one fast directory, log there and on three "
+          "devices, slabs used before",
           [](const PeerPlace& place) { return std::make_unique<HexadPeer>(place); }};
 }
 

@@ -34,7 +34,7 @@ PACES = {
                "device_mib": 64, "commit_path": False, "objects": 64, "ranges": 4},
 }
 
-# What of each program is part of the suite; each prints ceilings beside its figures.
+# What of each program is part of the suite.
 MICRO = {
     "ec_bench": "4_cells|/4[+]2/",
     "prepare_bench": ".",
