@@ -32,9 +32,10 @@ class Peers(ProgramTest):
                 expected.add("fio")
             found = {row.split("/")[1] for row in rows if row.split("/")[0] == workload}
             self.assertEqual(found, expected, workload)
-        # Durable objects have been written to the disk by whoever put them.
+        # Durable objects have been written to the disk by whoever put them; what a file system writes
+        # of its own is not counted.
         for peer in here:
-            self.assertGreater(rows["put_64k_1/" + peer]["counted"]["bytes written/op"], 65536)
+            self.assertGreaterEqual(rows["put_64k_1/" + peer]["counted"]["bytes written/op"], 65536)
 
     def test_one_peer_can_be_asked_for(self):
         _, _, rows = self.measure("--only=lmdb")
