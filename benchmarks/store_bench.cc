@@ -1,7 +1,7 @@
 // What do a durable put and a get cost, through the whole store, on files of this machine? Time per
 // operation at 4 KiB, 64 KiB and 4 MiB, one at a time and with 64 in flight; incompressible data;
-// 4+2 over six files of one disk, a log on three of them and in the fast directory. Beside it stands
-// the ceiling: one durable write of 4 KiB to a pre-written file of the same disk.
+// 4+2 over six files of one disk, a log on three of them and in the fast directory. Beside it
+// stands the ceiling: one durable write of 4 KiB to a pre-written file of the same disk.
 //
 // memory_*: the same through a store in memory, the ceiling of the CPU path: what a put and a get
 // cost when devices and index answer at once.
