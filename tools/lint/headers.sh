@@ -1,7 +1,7 @@
 #!/bin/sh
 # Every header compiles alone, and twice in a row, so that a reader may include
 # any of them first and none of them silently leans on its neighbours. Those of
-# python/ need headers that are there only while the package is built.
+# python/ and examples/ need headers that are there only while those are built.
 set -eu
 jobs=$(nproc)
 
@@ -16,5 +16,5 @@ check() {
 if [ $# -gt 0 ]; then
   for header in "$@"; do check "$header"; done
 else
-  tools/lint/sources.sh '*.h' | grep -v '^python/' | xargs -r -n 4 -P "$jobs" "$0"
+  tools/lint/sources.sh '*.h' | grep -vE '^(python|examples)/' | xargs -r -n 4 -P "$jobs" "$0"
 fi
