@@ -1,8 +1,8 @@
 #!/bin/sh
 # Measures, and writes out/report.html and out/bench.json: run_benchmarks.sh [--quick]
 # run_benchmarks.sh commit-path|metadata|transactions|peers [--quick] [OPTION...]: one of the programs that
-# print tables of their own, with its options; --help lists them. run_benchmarks.sh python: the Python
-# package beside other stores.
+# print tables of their own, with its options; --help lists them. run_benchmarks.sh nbd: fio on an object
+# as a disk. run_benchmarks.sh python: the Python package beside other stores.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -16,6 +16,12 @@ case ${1:-} in
     bazel build --config=opt $HEXAD_BAZEL_UI "//benchmarks:$program"
     exec ".bazel/opt/bin/benchmarks/$program" --commit "$commit" "$@"
     ;;
+  nbd)
+    shift
+    bazel build --config=opt $HEXAD_BAZEL_UI //examples/nbd:hexad_nbd.so //tools:hexad
+    exec /usr/bin/python3 -B benchmarks/nbd/compare.py --hexad .bazel/opt/bin/tools/hexad \
+      --plugin .bazel/opt/bin/examples/nbd/hexad_nbd.so --commit "$commit" "$@"
+    ;;
   python)
     shift
     tools/setup/python_venv.sh --tests --bench
@@ -24,7 +30,7 @@ case ${1:-} in
     ;;
   "" | --quick) ;;
   *)
-    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers or python" >&2
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, nbd or python" >&2
     exit 2
     ;;
 esac
