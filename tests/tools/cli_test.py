@@ -629,12 +629,16 @@ class Bench(PoolTest):
 
     def test_the_eight_patterns_are_jobs(self):
         patterns = os.path.join("benchmarks", "jobs", "eight_patterns.job")
-        lines = self.ok("bench", "run", self.pool, "--jobs", patterns, "--json", "--cache-size", "0",
-                        "--objects", "4", "--runtime", "0.05").text.splitlines()
-        figures = [json.loads(line) for line in lines]
-        self.assertEqual(len({line["job"] for line in figures}), 8)
-        for line in figures:
-            self.assertGreater(line["operations"], 0, line["job"])
+        # A busy disk may complete nothing in a short time.
+        for runtime in ("0.05", "1", "10"):
+            lines = self.ok("bench", "run", self.pool, "--jobs", patterns, "--json", "--cache-size",
+                            "0", "--objects", "4", "--runtime", runtime).text.splitlines()
+            figures = [json.loads(line) for line in lines]
+            self.assertEqual(len({line["job"] for line in figures}), 8)
+            idle = [line["job"] for line in figures if line["operations"] == 0]
+            if not idle:
+                break
+        self.assertEqual(idle, [])
 
     def test_bench_refuses_nonsense(self):
         for words in (["--bs", "0"], ["--objects", "0"], ["--threads", "0"], ["--iodepth", "100000"],
