@@ -85,8 +85,9 @@ StoreStatus Engine::status() {
       device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
       device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
       for (std::size_t cause = 0; cause < io::kIoCauses; ++cause) {
-        device.written_for[io::to_string(static_cast<io::IoCause>(cause))] =
-            traffic.written_for[cause].load(std::memory_order_relaxed);
+        const std::string name = io::to_string(static_cast<io::IoCause>(cause));
+        device.written_for[name] = traffic.written_for[cause].load(std::memory_order_relaxed);
+        device.writes_for[name] = traffic.writes_for[cause].load(std::memory_order_relaxed);
       }
       device.reads = traffic.reads.load(std::memory_order_relaxed);
       device.writes = traffic.writes.load(std::memory_order_relaxed);

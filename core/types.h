@@ -183,6 +183,7 @@ struct DeviceStatus {
   std::map<std::string, std::uint64_t> written_for;
   std::uint64_t reads = 0;
   std::uint64_t writes = 0;
+  std::map<std::string, std::uint64_t> writes_for;  // the writes, by the same causes
   std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves
 };
 

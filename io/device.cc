@@ -96,6 +96,7 @@ void IoQueue::count(const IoRequest& request) {
       add(traffic.writes, 1);
       add(traffic.bytes_written, request.length);
       add(traffic.written_for[static_cast<std::size_t>(request.cause)], request.length);
+      add(traffic.writes_for[static_cast<std::size_t>(request.cause)], 1);
       if (request.mode == WriteMode::kDurable) add(traffic.durable_writes, 1);
       break;
     case IoOp::kFlush:

@@ -230,7 +230,7 @@ def load_row(job, lines):
 
 
 def traffic(lines, devices_of):
-    """What was moved for each operation, over some devices, and the bytes by what they were for."""
+    """What was moved for each operation, over some devices, bytes and writes also by what they were for."""
     def per_op(count):
         return statistics.median(sum(map(count, devices_of(line))) / max(1, line["operations"])
                                  for line in lines)
@@ -242,6 +242,7 @@ def traffic(lines, devices_of):
                            for cause in device["written_for"])
     for cause in causes:
         moved[f"{cause} bytes/op"] = per_op(lambda device, cause=cause: device["written_for"].get(cause, 0))
+        moved[f"{cause} writes/op"] = per_op(lambda device, cause=cause: device["writes_for"].get(cause, 0))
     return moved
 
 

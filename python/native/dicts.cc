@@ -1,5 +1,6 @@
 #include "python/native/dicts.h"
 
+#include <map>
 #include <string>
 
 #include "python/native/arguments.h"
@@ -22,6 +23,12 @@ const char* to_word(Health health) {
   return "unavailable";
 }
 
+nb::dict by_cause(const std::map<std::string, std::uint64_t>& counts) {
+  nb::dict result;
+  for (const auto& [cause, count] : counts) result[to_text(cause)] = count;
+  return result;
+}
+
 nb::dict to_dict(const DeviceStatus& device) {
   nb::dict result;
   result["id"] = device.id;
@@ -37,11 +44,10 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["flush_domain"] = device.flush_domain;
   result["bytes_read"] = device.bytes_read;
   result["bytes_written"] = device.bytes_written;
-  nb::dict written_for;
-  for (const auto& [what, bytes] : device.written_for) written_for[to_text(what)] = bytes;
-  result["written_for"] = written_for;
+  result["written_for"] = by_cause(device.written_for);
   result["reads"] = device.reads;
   result["writes"] = device.writes;
+  result["writes_for"] = by_cause(device.writes_for);
   result["flushes"] = device.flushes;
   return result;
 }

@@ -169,9 +169,11 @@ class PageTest(unittest.TestCase):
                 "operations": 100, "cpu_us_per_op": 9.0,
                 "latency_us": {"p50": 1.0, "p95": 2.0, "p99": 3.0, "p999": 4.0},
                 "devices": [{"id": 0, "role": "data", "written": 1000, "read": 0, "writes": 50,
-                             "reads": 0, "flushes": 10, "written_for": {"user": 800, "parity": 200}},
+                             "reads": 0, "flushes": 10, "written_for": {"user": 800, "parity": 200},
+                             "writes_for": {"user": 8, "parity": 2}},
                             {"id": 1, "role": "log", "written": 500, "read": 0, "writes": 10,
-                             "reads": 0, "flushes": 10, "written_for": {"log": 500}}],
+                             "reads": 0, "flushes": 10, "written_for": {"log": 500},
+                             "writes_for": {"log": 5}}],
                 "counters": {"index_bytes": 300}}
         made = suite.load_row("j", [line, {**line, "ops_per_s": 7000.0}, line])
         self.assertEqual(made["values"], [5.0, 7.0, 5.0])
@@ -180,6 +182,7 @@ class PageTest(unittest.TestCase):
         self.assertEqual(made["counted"], {
             "bytes written/op": 15.0, "bytes read/op": 0.0, "writes/op": 0.6, "reads/op": 0.0,
             "flushes/op": 0.2, "user bytes/op": 8.0, "parity bytes/op": 2.0, "log bytes/op": 5.0,
+            "user writes/op": 0.08, "parity writes/op": 0.02, "log writes/op": 0.05,
             "index bytes/op": 3.0})
         self.assertEqual([(device["id"], device["role"], device["writes/op"], device["flushes/op"])
                           for device in made["devices"]], [(0, "data", 0.5, 0.1), (1, "log", 0.1, 0.1)])

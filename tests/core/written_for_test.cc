@@ -1,4 +1,5 @@
-// Bytes on each device by what they were for: none without a cause, and as many as arithmetic says.
+// Bytes and writes on each device by what they were for: none without a cause, and as many as
+// arithmetic says.
 #include <catch2/catch.hpp>
 
 #include "tests/core/cells_on_media.h"
@@ -19,6 +20,12 @@ Causes causes_of(Store& store, Causes* log = nullptr) {
       (device.role == "log" && log != nullptr ? *log : all)[cause] += bytes;
     }
     REQUIRE(sum == device.bytes_written);
+    std::uint64_t writes = 0;
+    for (const auto& [cause, count] : device.writes_for) {
+      writes += count;
+      REQUIRE((count == 0) == (device.written_for.at(cause) == 0));
+    }
+    REQUIRE(writes == device.writes);
     REQUIRE(device.written_for.at("other") == 0);
   }
   return all;

@@ -178,6 +178,8 @@ TEST_CASE("device: traffic is counted for each device, failed requests too") {
   REQUIRE(traffic.bytes_written == 8192 + 2 * 4096);
   REQUIRE(traffic.written_for[static_cast<std::size_t>(IoCause::kOther)] == 8192 + 4096);
   REQUIRE(traffic.written_for[static_cast<std::size_t>(IoCause::kLog)] == 4096);
+  REQUIRE(traffic.writes_for[static_cast<std::size_t>(IoCause::kOther)] == 2);
+  REQUIRE(traffic.writes_for[static_cast<std::size_t>(IoCause::kLog)] == 1);
   REQUIRE(device.discard(0, 4096).ok());
   IoBatch batch;
   for (int i = 0; i < 2; ++i) batch.requests.push_back(IoRequest::flush(device));

@@ -562,8 +562,9 @@ class Bench(PoolTest):
             for device in result["devices"]:
                 self.assertEqual(
                     set(device), {"id", "role", "path", "written", "written_for", "read", "writes",
-                                  "reads", "flushes"})
+                                  "writes_for", "reads", "flushes"})
                 self.assertEqual(sum(device["written_for"].values()), device["written"])
+                self.assertEqual(sum(device["writes_for"].values()), device["writes"])
             if workload == "put":
                 written = sum(device["written"] for device in result["devices"])
                 self.assertGreater(written, result["operations"] * 8192)

@@ -19,6 +19,7 @@ Measured two_seconds() {
   device.bytes_written = 5000;
   device.written_for = {{"user", 4096}, {"log", 904}};
   device.writes = 7;
+  device.writes_for = {{"user", 5}, {"log", 2}};
   measured.traffic.devices = {device};
   measured.traffic.counters = {{"txc_count", 20}, {"reads", 0}};
   return measured;
@@ -56,6 +57,7 @@ TEST_CASE("figures: the JSON has each device's bytes by cause, its I/Os, and wha
   REQUIRE(json["devices"].size() == 1);
   CHECK(json["devices"][0]["writes"] == 7);
   CHECK(json["devices"][0]["written_for"]["user"] == 4096);
+  CHECK(json["devices"][0]["writes_for"]["user"] == 5);
   CHECK(json["counters"]["txc_count"] == 20);
   CHECK_FALSE(json["counters"].contains("reads"));
 }
@@ -90,6 +92,7 @@ TEST_CASE("figures: traffic is what came on top, by device, cause and counter") 
   after.devices[0].written_for["log"] += 4;
   after.devices[0].written_for["run"] = 6;  // a cause that was not there before
   after.devices[0].writes += 2;
+  after.devices[0].writes_for["log"] += 2;
   after.devices[0].reads += 3;
   after.devices[0].flushes += 1;
   after.counters["txc_count"] += 5;
@@ -98,6 +101,8 @@ TEST_CASE("figures: traffic is what came on top, by device, cause and counter") 
   CHECK(since.devices[0].written_for ==
         std::map<std::string, std::uint64_t>{{"user", 0}, {"log", 4}, {"run", 6}});
   CHECK(since.devices[0].writes == 2);
+  CHECK(since.devices[0].writes_for ==
+        std::map<std::string, std::uint64_t>{{"user", 0}, {"log", 2}});
   CHECK(since.devices[0].reads == 3);
   CHECK(since.devices[0].flushes == 1);
   CHECK(since.counters.at("txc_count") == 5);

@@ -67,6 +67,7 @@ Json devices_json(const Traffic& traffic) {
                        {"written_for", device.written_for},
                        {"read", device.bytes_read},
                        {"writes", device.writes},
+                       {"writes_for", device.writes_for},
                        {"reads", device.reads},
                        {"flushes", device.flushes}});
   }
@@ -81,12 +82,15 @@ Json counters_json(const Traffic& traffic) {
   return counters;
 }
 
-// " (user 4 MiB, log 1 MiB)": what the bytes were written for.
+// " (user 4 MiB in 80 writes, log 1 MiB in 20)": what was written for what.
 std::string causes_text(const DeviceStatus& device) {
   std::string text;
   for (const auto& [cause, bytes] : device.written_for) {
     if (bytes == 0) continue;
-    text += fmt::format("{}{} {}", text.empty() ? " (" : ", ", cause, format_size(bytes));
+    const auto writes = device.writes_for.find(cause);
+    text += fmt::format("{}{} {} in {}{}", text.empty() ? " (" : ", ", cause, format_size(bytes),
+                        writes == device.writes_for.end() ? 0 : writes->second,
+                        text.empty() ? " writes" : "");
   }
   return text.empty() ? text : text + ")";
 }
@@ -115,6 +119,7 @@ Traffic Traffic::since(const Traffic& before) const {
     device.reads -= earlier.reads;
     device.flushes -= earlier.flushes;
     subtract(device.written_for, earlier.written_for);
+    subtract(device.writes_for, earlier.writes_for);
   }
   subtract(result.counters, before.counters);
   return result;
