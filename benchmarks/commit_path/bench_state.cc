@@ -25,7 +25,7 @@ void Bench::add(Row row, unsigned repetitions, const std::function<Sample()>& he
     Sample sample = hexad();
     if (fio && plan_.fio) sample.fio = fio();
     std::fprintf(stderr, "%-24s %u of %u: %.4g %s, %.3g us CPU", row.id.c_str(), i + 1, repetitions,
-                 sample.value, row.unit.c_str(), sample.cpu_us);
+                 sample.value, row.unit.c_str(), sample.cpu_us.value_or(0));
     if (sample.fio.has_value()) std::fprintf(stderr, "; fio %.4g", *sample.fio);
     std::fprintf(stderr, "\n");
     row.samples.push_back(std::move(sample));

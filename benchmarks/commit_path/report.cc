@@ -67,12 +67,6 @@ std::vector<std::pair<std::string, double>> counted_of(const Row& row) {
   return result;
 }
 
-double median_cpu(const Row& row) {
-  std::vector<double> values;
-  for (const Sample& sample : row.samples) values.push_back(sample.cpu_us);
-  return median(std::move(values));
-}
-
 std::string figures(const std::vector<Row>& rows) {
   std::string text =
       "| | hexad | unit | fio beside it | ratio | bar | |\n|---|---|---|---|---|---|---|\n";
@@ -106,8 +100,9 @@ std::string costs(const std::vector<Row>& rows) {
     for (const auto& [name, value] : counted_of(row)) {
       counted += (counted.empty() ? "" : ", ") + name + " " + number(value);
     }
+    const auto cpu = median_of(row, &Sample::cpu_us);
     text +=
-        fmt::format("| {} | {} | {} | {} |\n", row.what, number(median_cpu(row)), latency, counted);
+        fmt::format("| {} | {} | {} | {} |\n", row.what, cpu ? number(*cpu) : "", latency, counted);
   }
   return text;
 }
@@ -174,7 +169,7 @@ std::string to_json(const Settings& settings, const std::vector<Row>& rows) {
       out["bar"] = bar_text(row.bar);
       out["judgement"] = judge(row);
     }
-    out["cpu_us"] = median_cpu(row);
+    if (const auto cpu = median_of(row, &Sample::cpu_us)) out["cpu_us"] = *cpu;
     if (const auto p50 = median_of(row, &Sample::p50_us)) {
       out["p50_us"] = *p50;
       out["p95_us"] = *median_of(row, &Sample::p95_us);

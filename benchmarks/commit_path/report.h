@@ -14,7 +14,7 @@ namespace hexad::bench {
 struct Sample {
   double value = 0;              // in the row's unit
   std::optional<double> fio;     // of the same minute, in the row's unit
-  double cpu_us = 0;             // processor time of the process, per operation
+  std::optional<double> cpu_us;  // processor time of the process, per operation
   std::optional<double> p50_us;  // latencies of transactions
   std::optional<double> p95_us;
   std::optional<double> p99_us;
