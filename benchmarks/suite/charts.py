@@ -75,8 +75,8 @@ def bars(title, unit, entries):
     for step in steps:
         x = left + step * scale
         parts.append(line(x, 24, x, bottom, 'stroke="black" stroke-width="0.3"'))
-        parts.append(text(x, bottom + 14, f"{step:g}", "middle"))
-    parts.append(text(right + 10, bottom + 14, unit))
+        last = f" {unit}" if step == steps[-1] else ""
+        parts.append(text(x, bottom + 14, f"{step:g}{last}", "middle"))
     for i, (label, median, least, most, kind) in enumerate(entries):
         y = 28 + ROW * i
         middle = y + 8
@@ -119,8 +119,8 @@ def latencies(title, entries):
     for step in steps:
         x = x_of(step)
         parts.append(line(x, 24, x, bottom, 'stroke="black" stroke-width="0.3"'))
-        parts.append(text(x, bottom + 14, f"{step:g}", "middle"))
-    parts.append(text(right + 10, bottom + 14, "us"))
+        last = " us" if step == steps[-1] else ""
+        parts.append(text(x, bottom + 14, (f"{step:,.0f}" if step >= 1 else f"{step:g}") + last, "middle"))
     x = left
     for _, word, shape in PERCENTILES:
         parts += [mark(shape, x + 4, bottom + 30), text(x + 14, bottom + 34, word)]
@@ -139,7 +139,7 @@ def lines(title, x_label, y_label, series, scale=math.log2):
     """`series`: (label, [(x, y)]); `scale` of the x axis. Each line bears its name at its end."""
     xs = sorted({x for _, points in series for x, _ in points})
     steps = nice_steps(max(y for _, points in series for _, y in points))
-    left, right, top, bottom = 60, WIDTH - 190, 30, 290
+    left, right, top, bottom = 60, WIDTH - 190, 48, 290
     span = scale(xs[-1]) - scale(xs[0]) or 1
     def x_of(value):
         return left + (right - left) * (scale(value) - scale(xs[0])) / span
@@ -156,7 +156,7 @@ def lines(title, x_label, y_label, series, scale=math.log2):
             parts.append(text(x_of(x), bottom + 16, short(x), "middle"))
             shown = x_of(x)
     parts.append(text((left + right) / 2, bottom + 32, x_label, "middle"))
-    parts.append(text(4, top - 2, y_label))
+    parts.append(text(4, top - 18, y_label))
     # Names are moved apart where lines end close to each other.
     ends = sorted((y_of(points[-1][1]), i) for i, (_, points) in enumerate(series))
     place = {}
