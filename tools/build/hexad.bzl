@@ -9,7 +9,7 @@ Includes are written from the top of the tree: #include "base/result.h".
 The language version, optimisation and sanitizers come from .bazelrc.
 """
 
-_WARNINGS = [
+WARNINGS = [
     "-Werror",
     "-Wall",
     "-Wextra",
@@ -32,7 +32,7 @@ _WARNINGS = [
 
 # A number cut short is how a store loses data, so libraries may not narrow
 # silently. Tests and tools may: they are full of small literals.
-_LIBRARY_WARNINGS = _WARNINGS + [
+_LIBRARY_WARNINGS = WARNINGS + [
     "-Wconversion",
     "-Wno-sign-conversion",
 ]
@@ -40,20 +40,44 @@ _LIBRARY_WARNINGS = _WARNINGS + [
 # Test programs are half of what the sanitizers compile, and instrumenting the checks themselves for
 # undefined behaviour would double that; what they link is instrumented. Catch's macros compile
 # faster when they do not catch what an expression throws: it fails the case all the same.
-_TEST_COPTS = _WARNINGS + [
+TEST_COPTS = WARNINGS + [
     "-fno-sanitize=undefined",
     "-DCATCH_CONFIG_FAST_COMPILE",
 ]
 
 # What a test program links is optimised as the configuration says; its own code is run once.
-_TEST_OPTIMISATION = ["-O1"]
+TEST_OPTIMISATION = select({
+    "//tools/build:sanitizer": ["-O0"],
+    "//conditions:default": ["-O1"],
+})
 
-def hexad_library(name, copts = [], **kwargs):
+# Line numbers are four fifths of a test program, and hundreds of those are written to disk at a time
+# when tests wait for it. Sanitizers print them.
+_TEST_LINKOPTS = select({
+    "//tools/build:sanitizer": [],
+    "//conditions:default": ["-Wl,--strip-debug"],
+})
+
+# Half the time of compiling a file went into the same few headers: precompiled.bzl.
+def _precompiled(name):
+    return struct(
+        copts = ["-Winvalid-pch", "-include", "tools/build/precompiled_%s.h" % name],
+        deps = ["//tools/build:precompiled_" + name],
+    )
+
+_PRECOMPILED_TEST = _precompiled("test")
+
+def _precompiled_for(deps):
+    return _precompiled("program" if "//third_party:json" in deps else "library")
+
+def hexad_library(name, deps = [], copts = [], **kwargs):
     """A cc_library with our warnings."""
     kwargs.setdefault("visibility", ["//visibility:public"])
+    precompiled = _precompiled_for(deps)
     native.cc_library(
         name = name,
-        copts = _LIBRARY_WARNINGS + copts,
+        copts = _LIBRARY_WARNINGS + precompiled.copts + copts,
+        deps = deps + precompiled.deps,
         **kwargs
     )
 
@@ -63,11 +87,11 @@ def hexad_test_library(name, copts = [], **kwargs):
     native.cc_library(
         name = name,
         testonly = True,
-        copts = _TEST_COPTS + copts,
+        copts = TEST_COPTS + copts,
         **kwargs
     )
 
-def hexad_test(name, deps = [], copts = [], size = "small", **kwargs):
+def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", **kwargs):
     """A Catch2 test program; main() is Catch2's.
 
     Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
@@ -78,17 +102,20 @@ def hexad_test(name, deps = [], copts = [], size = "small", **kwargs):
     native.cc_test(
         name = name,
         size = size,
-        copts = _TEST_COPTS + _TEST_OPTIMISATION + copts,
-        deps = deps + ["//third_party:catch2_main"],
+        copts = TEST_COPTS + TEST_OPTIMISATION + _PRECOMPILED_TEST.copts + copts,
+        linkopts = _TEST_LINKOPTS + linkopts,
+        deps = deps + _PRECOMPILED_TEST.deps + ["//third_party:catch2_main"],
         **kwargs
     )
 
-def hexad_binary(name, copts = [], **kwargs):
+def hexad_binary(name, deps = [], copts = [], **kwargs):
     """A cc_binary with our warnings."""
     kwargs.setdefault("visibility", ["//visibility:public"])
+    precompiled = _precompiled_for(deps)
     native.cc_binary(
         name = name,
-        copts = _WARNINGS + copts,
+        copts = WARNINGS + precompiled.copts + copts,
+        deps = deps + precompiled.deps,
         **kwargs
     )
 
@@ -99,13 +126,14 @@ def hexad_benchmark(name, deps = [], copts = [], size = "small", tags = [], **kw
     long enough to see that it works. `./run bench` measures.
     """
     kwargs.setdefault("visibility", ["//visibility:public"])
+    precompiled = _precompiled_for(deps)
     native.cc_test(
         name = name,
         size = size,
-        copts = _WARNINGS + copts,
+        copts = WARNINGS + precompiled.copts + copts,
         args = ["--benchmark_min_time=0.001"],
         tags = tags + ["bench"],
-        deps = deps + ["//third_party:benchmark_main"],
+        deps = deps + precompiled.deps + ["//third_party:benchmark_main"],
         **kwargs
     )
 
@@ -119,7 +147,7 @@ def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], size = "medium", t
     native.cc_test(
         name = name,
         size = size,
-        copts = _WARNINGS + copts,
+        copts = WARNINGS + copts,
         args = select({
             "//tools/build:libfuzzer": ["-runs=10000"],
             "//conditions:default": [],

@@ -41,8 +41,12 @@ def _header_files_impl(ctx):
         for dep in ctx.attr.deps
     ])
 
-    # Headers of system packages are installed by those.
-    ours = [header for header in headers.to_list() if not header.short_path.startswith("../")]
+    # Headers of system packages are installed by those; what is no source serves our own build.
+    ours = [
+        header
+        for header in headers.to_list()
+        if header.is_source and not header.short_path.startswith("../")
+    ]
     files = depset(ours)
     return [DefaultInfo(files = files, runfiles = ctx.runfiles(files = ours))]
 
