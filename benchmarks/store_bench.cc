@@ -18,6 +18,7 @@
 #include <condition_variable>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -58,6 +59,12 @@ class TemporaryPool {
   PoolDescription pool_;
 };
 
+// For all rows that use devices, one after the other: to make one takes longer than most of them.
+const PoolDescription& shared_pool() {
+  static const TemporaryPool pool(512_MiB);
+  return pool.pool();
+}
+
 std::uint64_t written(Store& store) {
   std::uint64_t bytes = 0;
   for (const DeviceStatus& device : store.status().devices) bytes += device.bytes_written;
@@ -66,7 +73,8 @@ std::uint64_t written(Store& store) {
 
 // Names cycle, so that space comes back: enough of them to write over 64 MiB before a repeat.
 std::string name_of(std::uint64_t i, std::uint64_t size) {
-  return "object" + std::to_string(i % std::max<std::uint64_t>(64, (64_MiB) / size));
+  return "object" + std::to_string(size) + "-" +
+         std::to_string(i % std::max<std::uint64_t>(64, (64_MiB) / size));
 }
 
 Transaction put_of(std::uint64_t i, const Bytes& data) {
@@ -75,8 +83,9 @@ Transaction put_of(std::uint64_t i, const Bytes& data) {
   return t;
 }
 
-// Objects [0, count), until the index has them.
+// Objects [0, count), until the index has them. Not again if they are there.
 void put_all(Store& store, std::uint64_t count, const Bytes& data) {
+  if (store.stat(kDefaultCollection, name_of(count - 1, data.size())).ok()) return;
   for (std::uint64_t i = 0; i < count; ++i) {
     store.submit(put_of(i, data), [](Result<Lsn> lsn) { must(std::move(lsn)); });
   }
@@ -103,8 +112,7 @@ void put_one_by_one(benchmark::State& state, Store& store) {
 }
 
 void durable_put(benchmark::State& state) {
-  TemporaryPool pool(512_MiB);
-  Store store = must(Store::open(pool.pool()));
+  Store store = must(Store::open(shared_pool()));
   put_one_by_one(state, store);
 }
 
@@ -141,8 +149,7 @@ void put_64_in_flight(benchmark::State& state, Store& store) {
 }
 
 void durable_put_64_in_flight(benchmark::State& state) {
-  TemporaryPool pool(512_MiB);
-  Store store = must(Store::open(pool.pool()));
+  Store store = must(Store::open(shared_pool()));
   put_64_in_flight(state, store);
 }
 
@@ -198,8 +205,7 @@ RuntimeOptions without_cache() {
 }
 
 void get(benchmark::State& state) {
-  TemporaryPool pool(512_MiB);
-  Store store = must(Store::open(pool.pool(), without_cache()));
+  Store store = must(Store::open(shared_pool(), without_cache()));
   get_from_devices(state, store);
 }
 
@@ -211,12 +217,10 @@ void memory_get(benchmark::State& state) {
 // Objects that were read before, 16 MiB of them: what a get and a stat cost when neither the index
 // nor a device is asked. One store, all threads.
 constexpr std::uint64_t kCachedBytes = 16_MiB;
-std::unique_ptr<TemporaryPool> shared_pool;
 std::optional<Store> shared_store;
 
 void open_shared(const benchmark::State& state) {
-  shared_pool = std::make_unique<TemporaryPool>(512_MiB);
-  shared_store.emplace(must(Store::open(shared_pool->pool())));
+  shared_store.emplace(must(Store::open(shared_pool())));
   const auto size = static_cast<std::uint64_t>(state.range(0));
   const Bytes data = noise(size);
   put_all(*shared_store, kCachedBytes / size, data);
@@ -235,7 +239,6 @@ std::uint64_t counted(std::string_view name) {
 void close_shared(benchmark::State& state) {
   state.counters["served_by_cache"] = static_cast<double>(counted("cache_reads"));
   shared_store.reset();
-  shared_pool.reset();
 }
 
 std::vector<std::string> names_of(const benchmark::State& state) {
@@ -272,9 +275,8 @@ void cached_stat(benchmark::State& state) {
 }
 
 void ceiling_one_durable_write(benchmark::State& state) {
-  TemporaryPool pool(64_MiB);
   const auto system = must(io::make_real_system());
-  const std::string path = pool.pool().devices[0] + ".ceiling";
+  const std::string path = shared_pool().devices[0] + ".ceiling";
   const auto device = must(system->create_device(path, 64_MiB));
   const AlignedBuffer block = AlignedBuffer::zeroed(static_cast<std::size_t>(state.range(0)));
   for (std::uint64_t at = 0; at < 64_MiB; at += block.size()) {
@@ -286,6 +288,7 @@ void ceiling_one_durable_write(benchmark::State& state) {
     const std::uint64_t at = rng.below(64_MiB / block.size()) * block.size();
     if (!device->write(at, block, io::WriteMode::kDurable).ok()) std::abort();
   }
+  std::filesystem::remove(path);
 }
 
 BENCHMARK(ceiling_one_durable_write)->Arg(4 << 10)->Arg(64 << 10)->UseRealTime();
