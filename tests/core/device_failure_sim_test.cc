@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 
+#include "tests/base/thinned.h"
 #include "tests/core/noise.h"
 #include "tests/core/sim_pool.h"
 
@@ -142,14 +143,14 @@ Run run(Origin& origin, std::uint64_t seed, std::optional<std::uint64_t> nth, Fa
   return result;
 }
 
-void sweep(FaultKind kind, SimSystem::Stickiness stickiness, std::uint64_t step) {
+void sweep(FaultKind kind, SimSystem::Stickiness stickiness) {
   Origin origin;
   const Run clean = run(origin, 1, std::nullopt, kind, stickiness);
   REQUIRE(clean.problem == "");
   REQUIRE(clean.lost == 0);
   REQUIRE(clean.requests > 100);
   std::uint64_t lossy = 0;
-  for (std::uint64_t n = 0; n < clean.requests; n += step) {
+  for (std::uint64_t n = 0; n < clean.requests; n += kThinned) {
     CAPTURE(n);
     const Run result = run(origin, 1 + n, n, kind, stickiness);
     REQUIRE(result.problem == "");
@@ -161,14 +162,14 @@ void sweep(FaultKind kind, SimSystem::Stickiness stickiness, std::uint64_t step)
 }
 
 TEST_CASE("store: a disk dies at any request") {
-  sweep(FaultKind::kDeviceError, SimSystem::Stickiness::kDevice, 1);
+  sweep(FaultKind::kDeviceError, SimSystem::Stickiness::kDevice);
 }
 
 TEST_CASE("store: a disk fails one write, without, with half, and with all of its effect") {
   for (const FaultKind kind :
        {FaultKind::kWriteErrorBefore, FaultKind::kWriteErrorPartly, FaultKind::kWriteErrorAfter}) {
     CAPTURE(static_cast<int>(kind));
-    sweep(kind, SimSystem::Stickiness::kOnce, 1);
+    sweep(kind, SimSystem::Stickiness::kOnce);
   }
 }
 
@@ -176,7 +177,7 @@ TEST_CASE("store: a disk loses one write, or tears it, and says nothing") {
   // Found by checksums, and read around: fsck names the cell, so it is not asked here.
   Origin origin;
   for (const FaultKind kind : {FaultKind::kWriteLost, FaultKind::kWriteTorn}) {
-    for (std::uint64_t n = 0; n < 120; ++n) {
+    for (std::uint64_t n = 0; n < 120; n += kThinned) {
       CAPTURE(static_cast<int>(kind), n);
       const std::unique_ptr<SimSystem> system = origin.start(n);
       Ledger ledger;

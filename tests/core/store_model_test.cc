@@ -3,6 +3,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/base/thinned.h"
 #include "tests/core/store_runner.h"
 
 namespace hexad::testing {
@@ -22,11 +23,11 @@ void run(TargetKind kind, std::uint64_t seed, std::uint64_t ops) {
 }
 
 TEST_CASE("store: random transactions leave what plain maps say, after every kind of reopening") {
-  for (std::uint64_t seed = 1; seed <= 30; ++seed) run(TargetKind::kDevice, seed, 1000);
+  for (std::uint64_t seed = 1; seed <= 30; seed += kThinned) run(TargetKind::kDevice, seed, 1000);
 }
 
 TEST_CASE("store: random transactions in memory alone leave what plain maps say") {
-  for (std::uint64_t seed = 1; seed <= 10; ++seed) run(TargetKind::kMemory, seed, 2000);
+  for (std::uint64_t seed = 1; seed <= 10; seed += kThinned) run(TargetKind::kMemory, seed, 2000);
 }
 
 // A store that answers and stores all it is told, but for one thing that it forgot.
