@@ -55,9 +55,10 @@ class Store {
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  // Lets go without a checkpoint; the next opening recovers. Call close().
+  // Waits for callbacks. Lets go without a checkpoint; the next opening recovers. Call close().
   ~Store();
-  // Waits for commits in flight, writes a checkpoint, marks the store clean. Idempotent.
+  // Waits for commits in flight, writes a checkpoint, marks the store clean. Idempotent. Callbacks
+  // of submit() may still be running when it returns; ~Store() waits for those.
   Status close();
 
   // Blocks until durable; with Durability::kBuffered, until it has its LSN and everybody reads it.
