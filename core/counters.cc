@@ -42,6 +42,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "heal_failures",
     "degraded_reads",
     "devices_lost",
+    "log_patches",
     "recovered_transactions",
     "recovery_tail_kept",
     "recovery_tail_cut",

@@ -47,6 +47,7 @@ enum class CounterId : std::uint16_t {
   kHealFailures,  // cells that a device did not take back
   kDegradedReads,
   kDevicesLost,  // left the membership while open
+  kLogPatches,   // values that the log got as changes of what it had
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices

@@ -203,6 +203,7 @@ class Engine : public PlanSource {
   enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);
+  void shorten(std::vector<PostImage>& images);
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);

@@ -199,6 +199,15 @@ bool only_frees(const Transaction& transaction) {
                      });
 }
 
+// Values that have changed little become patches of what the log holds already.
+void Engine::shorten(std::vector<PostImage>& images) {
+  for (PostImage& image : images) {
+    if (!image.value.has_value() || image.value->size() < kSmallestPatched) continue;
+    const std::optional<std::string> base = parts_.metadata->patch_base(image.key);
+    if (base.has_value()) image.patch = make_patch(*base, *image.value);
+  }
+}
+
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
 Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
                             Submission& submission, Attempt& attempt) {
@@ -278,6 +287,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     return attempt.space_error;
   }
   submission.lsn = context.lsn;
+  shorten(plan.record.images);
   submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
   if (!reserved) {
@@ -288,6 +298,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   // From here on nothing fails.
   if (!counting_.empty()) tell_counting(plan.record.images);
   for (const PostImage& image : plan.record.images) {
+    if (image.patch.has_value()) parts_.counters->add(CounterId::kLogPatches);
     parts_.metadata->apply(
         submission.lsn, image.key,
         image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);

@@ -14,6 +14,7 @@ namespace hexad::core {
 namespace {
 
 constexpr std::uint8_t kLogRecordKind = 0x04;
+constexpr std::uint8_t kWithPatchesKind = 0x0c;  // some values are given as changes
 
 constexpr std::uint32_t kSector = 512;  // unit of cell_bytes
 constexpr std::uint32_t kMaxCellSectors = kMaxCellBytes / kSector;
@@ -23,20 +24,70 @@ constexpr std::uint8_t kIsPack = 0x04;
 constexpr std::uint8_t kUnusedFlags = 0xf8;
 constexpr std::uint64_t kMax32 = 0xffffffff;
 
-void encode_image(Encoder& out, const PostImage& image) {
+// A count, then the items; each takes at least `item_size` bytes. Stops at the first broken one.
+template <typename T, typename DecodeItem>
+std::vector<T> decode_list(Decoder& in, std::uint64_t item_size, DecodeItem decode_item) {
+  std::vector<T> items;
+  const std::uint64_t count = in.count(item_size);
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) items.push_back(decode_item());
+  return items;
+}
+
+// In the place of a value's length: there is none, or a patch.
+constexpr std::uint64_t kGone = 0;
+constexpr std::uint64_t kPatch = 1;  // where the record has any
+
+void encode_patch(Encoder& out, const ImagePatch& patch) {
+  out.le32(patch.base_crc);
+  out.varint(patch.pieces.size());
+  for (const PatchPiece& piece : patch.pieces) {
+    out.varint(piece.keep);
+    out.varint(piece.drop);
+    out.bytes(piece.insert);
+  }
+}
+
+ImagePatch decode_patch(Decoder& in) {
+  ImagePatch patch;
+  patch.base_crc = in.le32();
+  patch.pieces = decode_list<PatchPiece>(in, 3, [&] {
+    PatchPiece piece;
+    piece.keep = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    piece.drop = static_cast<std::uint32_t>(in.varint_up_to(kMax32));
+    piece.insert = in.bytes();
+    return piece;
+  });
+  return patch;
+}
+
+bool has_patch(const PostImage& image) { return image.patch.has_value(); }
+
+void encode_image(Encoder& out, const PostImage& image, bool with_patches) {
   HEXAD_ASSERT(!image.key.empty() && image.key.size() <= kMaxKeySize);
   out.bytes(image.key);
-  out.varint(image.value.has_value() ? image.value->size() + 1 : 0);
+  if (image.patch.has_value()) {
+    out.varint(kPatch);
+    encode_patch(out, *image.patch);
+    return;
+  }
+  out.varint(image.value.has_value() ? image.value->size() + (with_patches ? 2 : 1) : kGone);
   if (image.value.has_value()) out.raw(*image.value);
 }
 
-PostImage decode_image(Decoder& in) {
+PostImage decode_image(Decoder& in, bool with_patches) {
   PostImage image;
   const std::string_view key = in.bytes();
   if (key.empty() || key.size() > kMaxKeySize) in.fail();
   image.key = key;
   const std::uint64_t size = in.varint();
-  if (size > 0) image.value = in.raw(size - 1);
+  if (size == kGone) return image;
+  if (!with_patches) {
+    image.value = in.raw(size - 1);
+  } else if (size != kPatch) {
+    image.value = in.raw(size - 2);
+  } else {
+    image.patch = decode_patch(in);
+  }
   return image;
 }
 
@@ -237,15 +288,6 @@ bool is_consistent(const GroupPart& group) {
   return at == places.end();
 }
 
-// A count, then the items; each takes at least `item_size` bytes. Stops at the first broken one.
-template <typename T, typename DecodeItem>
-std::vector<T> decode_list(Decoder& in, std::uint64_t item_size, DecodeItem decode_item) {
-  std::vector<T> items;
-  const std::uint64_t count = in.count(item_size);
-  for (std::uint64_t i = 0; i < count && in.ok(); ++i) items.push_back(decode_item());
-  return items;
-}
-
 }  // namespace
 
 void add_death(LogRecord& record, const Blob& blob) {
@@ -265,10 +307,11 @@ void add_death(LogRecord& record, const Blob& blob) {
 std::string encode_own_part(const LogRecord& record, const RecordShape& shape) {
   std::string bytes;
   Encoder out(bytes);
-  out.u8(kLogRecordKind);
+  const bool with_patches = std::any_of(record.images.begin(), record.images.end(), has_patch);
+  out.u8(with_patches ? kWithPatchesKind : kLogRecordKind);
   out.le64(static_cast<std::uint64_t>(record.time));
   out.varint(record.images.size());
-  for (const PostImage& image : record.images) encode_image(out, image);
+  for (const PostImage& image : record.images) encode_image(out, image, with_patches);
   out.varint(record.allocated.size());
   for (const StripeProof& proof : record.allocated) encode_proof(out, proof, shape);
   out.varint(record.freed.size());
@@ -316,9 +359,13 @@ std::uint64_t group_part_bound(std::uint64_t stored, const RecordShape& shape) {
 Result<LogRecord> decode_log_record(std::string_view bytes, const RecordShape& shape) {
   Decoder in(bytes);
   LogRecord record;
-  if (in.u8() != kLogRecordKind) in.fail();
+  const std::uint8_t kind = in.u8();
+  const bool with_patches = kind == kWithPatchesKind;
+  if (kind != kLogRecordKind && !with_patches) in.fail();
   record.time = static_cast<std::int64_t>(in.le64());
-  record.images = decode_list<PostImage>(in, 3, [&] { return decode_image(in); });
+  record.images = decode_list<PostImage>(in, 3, [&] { return decode_image(in, with_patches); });
+  if (with_patches && std::none_of(record.images.begin(), record.images.end(), has_patch))
+    in.fail();
   record.allocated = decode_list<StripeProof>(in, 5, [&] { return decode_proof(in, shape); });
   record.freed = decode_list<alloc::Extent>(in, 3, [&] { return alloc::decode_extent(in); });
   record.packed_deaths = decode_list<PackedDeath>(in, 3, [&] {

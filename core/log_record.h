@@ -1,5 +1,6 @@
 // What one transaction leaves in the log: the metadata after it (post-images) and what it did to
-// space. Replaying records in LSN order over a checkpoint gives the state; nothing has to be read.
+// space. Replaying records in LSN order over a checkpoint gives the state; nothing has to be read,
+// for what a patch changes was written since the checkpoint, too.
 // doc/format.md#log-record describes the bytes.
 #pragma once
 
@@ -11,6 +12,7 @@
 
 #include "alloc/zone.h"
 #include "base/error.h"
+#include "core/image_patch.h"
 #include "core/record.h"
 
 namespace hexad::core {
@@ -18,6 +20,8 @@ namespace hexad::core {
 struct PostImage {
   std::string key;
   std::optional<std::string> value;  // nothing: the key is gone
+  // What the log has in the value's place. Decoding leaves `value` empty where there is one.
+  std::optional<ImagePatch> patch = {};
   bool operator==(const PostImage&) const = default;
 };
 

@@ -60,6 +60,14 @@ Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
   return value;
 }
 
+std::optional<std::string> Metadata::patch_base(std::string_view key) {
+  const io::Lock lock(mutex_);
+  const auto found = active_->get(key);
+  // unfreeze() leaves older ones among the active.
+  if (!found.has_value() || !found->value.has_value() || found->lsn <= frozen_lsn_) return {};
+  return std::string(*found->value);
+}
+
 Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
   // The index's snapshot is taken without the lock: it may have to wait until the index has grown,
   // which waits for the readers there are, and those need the lock. So it is tried until no

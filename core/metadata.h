@@ -134,6 +134,9 @@ class Metadata {
   // Cost: a look-up in the memtables, and in the index if they do not have the key; collections are
   // remembered.
   Result<std::optional<std::string>> get_latest(std::string_view key);
+  // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
+  // later change of the key does: what a patch may change (core/image_patch.h). Else nothing.
+  std::optional<std::string> patch_base(std::string_view key);
   // At `at`, or at the LSN of the last freeze() where that is later. May wait for the index to
   // grow.
   Result<std::unique_ptr<MetaView>> view(Lsn at);

@@ -63,15 +63,27 @@ Status Recovery::drop_zones(const kv::LoadedLogBlock& block) {
   return {};
 }
 
+// The value that a patch makes of what the log has said of the key before.
+Status Recovery::patch_image(PostImage& image, Lsn lsn) {
+  const std::optional<std::string> base = metadata_.patch_base(image.key);
+  Result<std::string> value = apply_patch(base.value_or(""), *image.patch);
+  if (!value.ok()) return value.error().with_context("LSN " + std::to_string(lsn));
+  image.value = std::move(value).value();
+  return {};
+}
+
 Status Recovery::replay(const kv::LoadedLogBlock& block, Lsn above) {
   for (const kv::LogRecord& entry : block.block.records) {
     if (entry.lsn <= above) continue;  // R6: the index has it
-    HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
+    HEXAD_TRY_ASSIGN(LogRecord record, decode_log_record(entry.bytes, shape_.record));
     HEXAD_TRY(space_.replay(entry.lsn, record));
     for (const alloc::RootDevice& row : root_.devices) {
       if (row.state == alloc::MemberState::kLeft && entry.lsn > row.left_lsn) {
         HEXAD_TRY(space_.replay_missing(record, row.id));
       }
+    }
+    for (PostImage& image : record.images) {
+      if (image.patch.has_value()) HEXAD_TRY(patch_image(image, entry.lsn));
     }
     for (const PostImage& image : record.images) {
       metadata_.apply(

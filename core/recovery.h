@@ -61,6 +61,7 @@ class Recovery {
   Status load_zones();
   Result<bool> prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded);
   Status drop_zones(const kv::LoadedLogBlock& block);
+  Status patch_image(PostImage& image, Lsn lsn);
   Status replay(const kv::LoadedLogBlock& block, Lsn above);
 
   const StoreShape& shape_;

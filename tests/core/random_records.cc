@@ -282,6 +282,15 @@ LogRecord random_log_record(io::Rng& rng, const RecordShape& shape) {
     PostImage& image = record.images.emplace_back();
     image.key = random_bytes(rng, between(rng, 1, rng.chance(1, 8) ? kMaxKeySize : 40));
     if (rng.chance(3, 4)) image.value = random_bytes(rng, rng.below(200));
+    if (!rng.chance(1, 6)) continue;
+    image.value.reset();
+    ImagePatch& patch = image.patch.emplace();
+    patch.base_crc = static_cast<std::uint32_t>(rng.next());
+    for (std::uint64_t pieces = rng.below(4); pieces > 0; --pieces) {
+      patch.pieces.push_back({static_cast<std::uint32_t>(any_up_to(rng, 0xffffffff)),
+                              static_cast<std::uint32_t>(any_up_to(rng, 0xffffffff)),
+                              random_bytes(rng, rng.below(50))});
+    }
   }
   for (std::uint64_t i = rng.below(3); i > 0; --i) {
     record.allocated.push_back(

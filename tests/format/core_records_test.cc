@@ -299,6 +299,21 @@ TEST_CASE("format: the example of the log record") {
   REQUIRE(decode_log_record(from_hex(golden), kShape).value() == example_log_record());
 }
 
+TEST_CASE("format: the example of a patch") {
+  const std::string golden =
+      "0c 00 00 2a 36 fe 9c 97 17 01 06 6f 00 00 00 01 61 01 88 bf fa cb 01 64 "
+      "01 02 79 7a 00 00 00 00 00 00 00 00";
+  const std::string before(300, 'x');
+  const std::string after = std::string(before).replace(100, 1, "yz");
+  LogRecord record;
+  record.time = 1'700'000'000'000'000'000;
+  record.images.push_back({object_key(1, "a"), after, make_patch(before, after)});
+  require_golden(encode_log_record(record, kShape), golden);
+  const LogRecord back = decode_log_record(from_hex(golden), kShape).value();
+  REQUIRE_FALSE(back.images.at(0).value.has_value());
+  REQUIRE(apply_patch(before, back.images[0].patch.value()).value() == after);
+}
+
 TEST_CASE("format: the examples of keys") {
   REQUIRE(to_hex(collection_key("default")) == "63 64 65 66 61 75 6c 74");
   REQUIRE(to_hex(object_key(258, "ab")) == "6f 00 00 01 02 61 62");
