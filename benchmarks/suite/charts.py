@@ -65,15 +65,28 @@ def decades(least, most):
     return [10.0**i for i in range(first, last + 1)]
 
 
+# Bars that differ by more than this factor stand on a logarithmic axis, which the title says.
+FAR_APART = 50
+
+
 def bars(title, unit, entries):
     """`entries`: (label, median, least, most, kind) with a kind of FILLS. A whisker shows the spread."""
-    steps = nice_steps(max(entry[3] for entry in entries))
+    most_of_all = max(entry[3] for entry in entries)
+    least_of_all = min(entry[2] for entry in entries)
     left, right = LABELS, WIDTH - 90
-    scale = (right - left) / steps[-1]
+    if least_of_all > 0 and most_of_all > FAR_APART * least_of_all:
+        title += " (logarithmic axis)"
+        steps = decades(least_of_all, most_of_all)
+        def width_of(value):
+            return (right - left) * math.log10(value / steps[0]) / math.log10(steps[-1] / steps[0])
+    else:
+        steps = nice_steps(most_of_all)
+        def width_of(value):
+            return (right - left) * value / steps[-1]
     bottom = 34 + ROW * len(entries)
     parts = [text(0, 14, title, weight="bold")]
     for step in steps:
-        x = left + step * scale
+        x = left + width_of(step)
         parts.append(line(x, 24, x, bottom, 'stroke="black" stroke-width="0.3"'))
         last = f" {unit}" if step == steps[-1] else ""
         parts.append(text(x, bottom + 14, f"{step:g}{last}", "middle"))
@@ -81,13 +94,13 @@ def bars(title, unit, entries):
         y = 28 + ROW * i
         middle = y + 8
         parts.append(text(left - 8, y + 12, label, "end", "bold" if kind == "ours" else "normal"))
-        parts.append(f'<rect x="{left}" y="{y}" width="{max(median * scale, 0.5):.1f}" height="16" '
+        parts.append(f'<rect x="{left}" y="{y}" width="{max(width_of(median), 0.5):.1f}" height="16" '
                      f'fill="{FILLS[kind]}" stroke="black"/>')
         # White below the whisker, so that it shows on a black bar.
-        ends = (left + least * scale, middle, left + most * scale, middle)
+        ends = (left + width_of(least), middle, left + width_of(most), middle)
         parts.append(line(*ends, 'stroke="white" stroke-width="4"'))
         parts.append(line(*ends, 'stroke="black" stroke-width="1.5"'))
-        x = left + max(median, most) * scale + 6
+        x = left + width_of(max(median, most)) + 6
         parts.append(text(x, y + 12, number(median)))
     return svg(bottom + 24, title, parts)
 

@@ -5,6 +5,7 @@
 """
 
 import argparse
+import json
 import os
 import re
 import sys
@@ -136,6 +137,35 @@ class PageTest(unittest.TestCase):
         self.assertEqual(charts.nice_steps(0), [0, 1])
         self.assertEqual(charts.decades(30, 30), [10, 100])
         self.assertEqual(charts.decades(0.9, 101), [0.1, 1, 10, 100, 1000])
+
+    def test_bars_that_are_far_apart_stand_on_a_logarithmic_axis(self):
+        def widths(*values):
+            chart = charts.bars("title", "k/s", [(str(v), v, v, v, "ours") for v in values])
+            return ("logarithmic" in chart,
+                    [float(w) for w in re.findall(r'width="([0-9.]+)" height="16"', chart)])
+        logarithmic, (short, long) = widths(1.0, 40.0)
+        self.assertFalse(logarithmic)
+        self.assertAlmostEqual(long / short, 40, delta=1)
+        logarithmic, (short, middle, long) = widths(2.0, 20.0, 200.0)
+        self.assertTrue(logarithmic)
+        self.assertAlmostEqual(middle - short, long - middle, delta=0.2)
+        self.assertGreater(short, 1)
+        self.assertFalse(widths(0.0, 200.0)[0])  # which has no logarithm
+
+    def test_parts_run_in_rounds(self):
+        some = suite.Suite(argparse.Namespace(moment=False, quick=True, programs="/p"))
+        called = []
+        def run(words, **_):
+            called.append(os.path.basename(words[0]))
+            value = len(called)
+            return json.dumps({"benchmarks": [{"run_name": "a", "cpu_time": value, "time_unit": "ns"}]})
+        with unittest.mock.patch.object(suite, "run", run), \
+                unittest.mock.patch.object(some, "coding_in_go"), \
+                unittest.mock.patch.object(suite, "MICRO", {"x": ".", "y": "."}):
+            some.micro()
+        self.assertEqual(called, ["x", "y"] * 5)
+        self.assertEqual([(one["id"], one["values"]) for one in some.rows],
+                         [("micro/x/a", [1, 3, 5, 7, 9]), ("micro/y/a", [2, 4, 6, 8, 10])])
 
     def test_rows_of_parts_take_repetitions_together(self):
         runs = [{"run_name": "a/1", "run_type": "iteration", "bytes_per_second": 2**30 * n}

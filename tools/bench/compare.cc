@@ -118,8 +118,12 @@ Comparison compare_one(const Series& before, const Series& after) {
   result.ratio = median(ratios);
   result.noise = std::max(noise_of(before.values), noise_of(after.values));
   if (ratios.size() < 2) return result;
-  const bool all_more = std::all_of(ratios.begin(), ratios.end(), [](double r) { return r > 1; });
-  const bool all_less = std::all_of(ratios.begin(), ratios.end(), [](double r) { return r < 1; });
+  const auto [least_before, most_before] =
+      std::minmax_element(before.values.begin(), before.values.end());
+  const auto [least_after, most_after] =
+      std::minmax_element(after.values.begin(), after.values.end());
+  const bool all_more = *least_after > *most_before;
+  const bool all_less = *most_after < *least_before;
   result.verdict = Verdict::kSame;
   if ((all_more || all_less) && std::fabs(result.ratio - 1) > result.noise) {
     result.verdict =

@@ -45,8 +45,8 @@ struct Comparison {
 };
 
 // Of figures that both have, in the order of `before`; the n-th run of one is paired with that of
-// the other. A change is beyond the noise when the ratios of all pairs lie on one side of 1, and
-// their median further from it than the noise.
+// the other. A change is beyond the noise when all runs of one set lie beyond all of the other, and
+// the median of the pairs' ratios is further from 1 than the noise.
 std::vector<Comparison> compare(const std::vector<Series>& before,
                                 const std::vector<Series>& after);
 
