@@ -67,7 +67,12 @@ class Commits(Handle):
         self._shared.check_not_forked()
         completions = _process.completions()
         future = asyncio.get_running_loop().create_future()
-        token = completions.expect(future, self._shared)
+        at_once = (
+            not transaction._reads
+            and size <= _SUBMIT_AT_ONCE
+            and self._shared.in_flight + size <= _SUBMIT_IN_FLIGHT
+        )
+        token = completions.expect(future, self._shared, size if at_once else 0)
 
         def submit() -> None:
             try:
@@ -76,15 +81,8 @@ class Commits(Handle):
                 completions.forget(token)
                 raise
 
-        at_once = (
-            not transaction._reads
-            and size <= _SUBMIT_AT_ONCE
-            and self._shared.in_flight + size <= _SUBMIT_IN_FLIGHT
-        )
         if at_once:
             submit()
-            self._shared.add_in_flight(size)
-            future.add_done_callback(lambda _: self._shared.add_in_flight(-size))
         else:
             await self._submit_in_worker(submit, completions, token)
         lsn: int = await future

@@ -35,20 +35,29 @@ class Completions:
         self.native = _native.Completions()
         self._tokens = itertools.count(1)
         self._waiting: dict[
-            int, tuple[asyncio.AbstractEventLoop, asyncio.Future[int], SharedStore]
+            int, tuple[asyncio.AbstractEventLoop, asyncio.Future[int], SharedStore, int]
         ] = {}
         self._thread = threading.Thread(target=self._run, name="hexad-completions", daemon=True)
         self._thread.start()
 
-    def expect(self, future: asyncio.Future[int], store: SharedStore) -> int:
-        """A token; the store stays open in memory until the answer is there."""
+    def expect(self, future: asyncio.Future[int], store: SharedStore, in_flight: int) -> int:
+        """A token; the store stays open in memory until the answer is there.
+
+        in_flight: bytes that count as the store's until then, whatever becomes of the event loop.
+        """
         token = next(self._tokens)
-        self._waiting[token] = (future.get_loop(), future, store)
+        store.add_in_flight(in_flight)
+        self._waiting[token] = (future.get_loop(), future, store, in_flight)
         return token
 
     def forget(self, token: int) -> None:
         """Of a commit that never began."""
-        del self._waiting[token]
+        self._take(token)
+
+    def _take(self, token: int) -> tuple[asyncio.AbstractEventLoop, asyncio.Future[int]]:
+        loop, future, store, in_flight = self._waiting.pop(token)
+        store.add_in_flight(-in_flight)
+        return loop, future
 
     def stop(self) -> None:
         self.native.stop()
@@ -61,7 +70,7 @@ class Completions:
     def _deliver(self, batch: list[tuple[int, int | None, Exception | None]]) -> bool:
         answers: dict[asyncio.AbstractEventLoop, _Answers] = {}
         for token, lsn, error in batch:
-            loop, future, _ = self._waiting.pop(token)
+            loop, future = self._take(token)
             answers.setdefault(loop, []).append((future, lsn, error))
         for loop, of_loop in answers.items():
             try:

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 
 import hexad
 import pytest
@@ -163,6 +164,11 @@ def test_the_loop_ends_before_the_answer(store):
         asyncio.run(main())
     store.sync()
     assert store.get("n49") == b"x"
+    # Nothing counts as in flight for ever: that would send all later commits through a worker.
+    deadline = time.monotonic() + 30
+    while store._shared.in_flight > 0 and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert store._shared.in_flight == 0
 
 
 def test_after_close(store):
