@@ -237,8 +237,8 @@ class Page:
         shown = {key: value for key, value in said.items() if key not in ("peers", "quick")}
         self.table(["", ""], list(shown.items()))
         self.add("<p>Figures are medians of runs, least and most in brackets; noise is half of that "
-                 "spread in percent of the median. Peers take turns, and so do jobs. All time is that of this host's clock; "
-                 "nothing is modelled. Two such reports are compared by hexad bench compare, on the "
+                 "spread in percent of the median. Peers take turns, jobs too, and the parts run in "
+                 "rounds over all of them. All time is that of this host's clock; nothing is modelled. Two such reports are compared by hexad bench compare, on the "
                  "bench.json beside this page.</p>")
         self.peers()
         self.load()

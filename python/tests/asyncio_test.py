@@ -164,11 +164,24 @@ def test_the_loop_ends_before_the_answer(store):
         asyncio.run(main())
     store.sync()
     assert store.get("n49") == b"x"
-    # Nothing counts as in flight for ever: that would send all later commits through a worker.
+
+
+def test_what_a_closed_loop_never_hears_of_is_not_in_flight_for_ever(store):
+    async def main():
+        for i in range(50):
+            asyncio.ensure_future(store.put_async(f"n{i}", b"x" * 1000))
+        await asyncio.sleep(0)
+
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda *_: None)  # tasks that end unfinished
+    loop.run_until_complete(main())
+    loop.close()  # unlike asyncio.run() it cancels nothing
+    # What counted for ever would send all later commits through a worker.
     deadline = time.monotonic() + 30
     while store._shared.in_flight > 0 and time.monotonic() < deadline:
         time.sleep(0.001)
     assert store._shared.in_flight == 0
+    assert store.get("n49") == b"x" * 1000
 
 
 def test_after_close(store):
