@@ -1,6 +1,7 @@
 #include "core/image_patch.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 #include "base/checksum.h"
@@ -44,19 +45,36 @@ struct Difference {
   std::size_t insert = 0;
 };
 
+// Of the bytes that alike() begins with, for a table of places.
+std::size_t slot_of(std::string_view text) {
+  std::uint64_t bytes = 0;
+  std::memcpy(&bytes, text.data(), sizeof(bytes));
+  return (bytes * 0x9e3779b97f4a7c15) >> 54;
+}
+
 bool alike(std::string_view a, std::string_view b) {
   return a.size() >= kAlike && b.size() >= kAlike && std::memcmp(a.data(), b.data(), kAlike) == 0;
 }
 
-// What goes and what comes at the beginning of both; all of both where nothing near is alike.
+// What goes and what comes at the beginning of both; all of both where nothing near is alike. Looks
+// at each place once: places of the base are found by what they begin with.
 Difference first_difference(std::string_view base, std::string_view value) {
-  const std::size_t most_inserted = std::min(value.size(), kFar);
-  const std::size_t most_dropped = std::min(base.size(), kFar);
-  for (std::size_t both = 1; both <= most_inserted + most_dropped; ++both) {
-    const std::size_t first = both > most_dropped ? both - most_dropped : 0;
-    for (std::size_t insert = first; insert <= std::min(both, most_inserted); ++insert) {
-      if (alike(base.substr(both - insert), value.substr(insert))) return {both - insert, insert};
+  std::array<std::uint8_t, 1024> places{};  // 1 + the first place with that slot
+  static_assert(kFar + 1 <= 255 && kAlike >= sizeof(std::uint64_t));
+  for (std::size_t drop = 0; drop <= kFar && drop + kAlike <= base.size(); ++drop) {
+    std::uint8_t& place = places[slot_of(base.substr(drop))];
+    if (place == 0) place = static_cast<std::uint8_t>(drop + 1);
+  }
+  for (std::size_t insert = 0; insert <= kFar && insert + kAlike <= value.size(); ++insert) {
+    std::size_t drop = places[slot_of(value.substr(insert))];
+    if (drop == 0 || !alike(base.substr(--drop), value.substr(insert))) continue;
+    // Its own place may have had a slot that was taken.
+    Difference found{drop, insert};
+    while (found.drop > 0 && found.insert > 0 && base[found.drop - 1] == value[found.insert - 1]) {
+      --found.drop;
+      --found.insert;
     }
+    return found;
   }
   return {base.size(), value.size()};
 }
@@ -88,15 +106,17 @@ std::optional<ImagePatch> make_patch(std::string_view base, std::string_view val
 }
 
 Result<std::string> apply_patch(std::string_view base, const ImagePatch& patch) {
-  const Error wrong{
-      ErrorCode::kCorruption,
-      "a change of a value of " + std::to_string(base.size()) + " bytes was made for another value",
-      "The log does not fit what it is replayed on; run hexad fsck."};
-  if (crc32c(as_bytes(base)) != patch.base_crc) return wrong;
+  const auto wrong = [size = base.size()] {
+    return Error{
+        ErrorCode::kCorruption,
+        "a change of a value of " + std::to_string(size) + " bytes was made for another value",
+        "The log is damaged or lacks what was before; open with other devices of the pool."};
+  };
+  if (crc32c(as_bytes(base)) != patch.base_crc) return wrong();
   std::string value;
   value.reserve(base.size() + 256);
   for (const PatchPiece& piece : patch.pieces) {
-    if (std::uint64_t{piece.keep} + piece.drop > base.size()) return wrong;
+    if (std::uint64_t{piece.keep} + piece.drop > base.size()) return wrong();
     value.append(base.substr(0, piece.keep));
     value.append(piece.insert);
     base.remove_prefix(std::size_t{piece.keep} + piece.drop);

@@ -33,7 +33,7 @@ struct ImagePatch {
 constexpr std::size_t kSmallestPatched = 256;
 
 // From `base` to `value`; nothing where that takes more than half of what `value` does. Not the
-// shortest one. Cost: one pass over both, and up to some microseconds per piece.
+// shortest one. Cost: one pass over both, and up to a microsecond per piece.
 std::optional<ImagePatch> make_patch(std::string_view base, std::string_view value);
 // The value again. Errors: kCorruption (`base` is not what the patch was made for).
 Result<std::string> apply_patch(std::string_view base, const ImagePatch& patch);

@@ -19,7 +19,7 @@ Status Recovery::load_zones() {
       return Error{
           ErrorCode::kCorruption,
           "zone " + std::to_string(zone) + ": its image names zone " + std::to_string(image.zone),
-          "The index is damaged; run hexad fsck."};
+          "The index is wrong: remove its directory, and opening makes it again from the runs."};
     }
     HEXAD_TRY(space_.load_zone(image));
     HEXAD_TRY(cursor->next());
