@@ -44,8 +44,8 @@ void measure_and_print(const bench::ProgramOptions& options, std::uint64_t objec
       {{"fio", fio.value_or("missing")},
        {"objects", fmt::format("{} names of 4 KiB, {} of 64 KiB, incompressible",
                                plan.small_objects, plan.large_objects)},
-       {"runs", fmt::format("medians of {} by turns, {:g} s each (least..most)", plan.repetitions,
-                            plan.seconds)},
+       {"runs", fmt::format("medians of {} rounds of all, {:g} s each (least..most)",
+                            plan.repetitions, plan.seconds)},
        {"caches before gets", plan.drop_caches ? "dropped, hexad's own too" : "not dropped"}});
   for (auto& line : bench::peer_settings()) settings.push_back(std::move(line));
   bench::print_rows(options, settings, bench::measure_peers(plan));

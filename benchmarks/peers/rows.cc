@@ -71,69 +71,58 @@ class Contest {
 
   std::vector<Row> take_rows() { return std::move(rows_); }
 
+  // One run of each, all by turns.
   void puts(const Workload& workload, const std::vector<std::string>& names) {
     if (!wants(workload.id)) return;
     const Bytes data = noise(workload.size);
-    const std::size_t first = rows_.size();
-    for (unsigned i = 0; i < plan_.repetitions; ++i) {
-      std::size_t row = first;
-      for (Entry& entry : peers_) {
-        add(row++, workload, entry, call(workload, entry, [&](std::uint64_t index) {
-              entry.peer->put(names[index % names.size()], data);
-            }));
-        if (entry.peer->store() != nullptr && workload.threads > 1) {
-          add(row++, workload, {entry.id + "_callbacks", entry.what + ", callbacks", nullptr},
-              submit(workload, *entry.peer->store(), names, data));
-        }
+    for (Entry& entry : peers_) {
+      add(workload, entry.id, entry.what, call(workload, [&](std::uint64_t index) {
+            entry.peer->put(names[index % names.size()], data);
+          }));
+      if (entry.peer->store() != nullptr && workload.threads > 1) {
+        add(workload, entry.id + "_callbacks", entry.what + ", callbacks",
+            submit(workload, *entry.peer->store(), names, data));
       }
-      if (!plan_.fio) continue;
-      add_fio(row, workload, "dsync writes",
-              {"ioengine=psync", "sync=dsync", "rw=randwrite", "group_reporting",
-               fmt::format("numjobs={}", workload.threads)});
     }
+    if (!plan_.fio) return;
+    add_fio(workload, "dsync writes",
+            {"ioengine=psync", "sync=dsync", "rw=randwrite", "group_reporting",
+             fmt::format("numjobs={}", workload.threads)});
   }
 
   // Each object once at most, in an order that has nothing to do with that of the puts.
   void gets(const Workload& workload, const std::vector<std::string>& names) {
     if (!wants(workload.id)) return;
     const tools::Scatter scatter(names.size());
-    const std::size_t first = rows_.size();
-    for (unsigned i = 0; i < plan_.repetitions; ++i) {
-      std::size_t row = first;
-      for (Entry& entry : peers_) {
-        entry.peer->reopen();
-        if (plan_.drop_caches) drop_caches();
-        const auto get = [&](std::uint64_t index) {
-          const std::string& name = names[scatter(index)];
-          if (entry.peer->get(name).size() != workload.size) die(name + " has another size");
-        };
-        add(row++, workload, entry, call(workload, entry, get, names.size()));
-      }
-      if (!plan_.fio) continue;
-      add_fio(row, workload, "random reads",
-              {"ioengine=io_uring", "rw=randread", "readonly",
-               fmt::format("iodepth={}", workload.threads)});
+    for (Entry& entry : peers_) {
+      entry.peer->reopen();
+      if (plan_.drop_caches) drop_caches();
+      const auto get = [&](std::uint64_t index) {
+        const std::string& name = names[scatter(index)];
+        if (entry.peer->get(name).size() != workload.size) die(name + " has another size");
+      };
+      add(workload, entry.id, entry.what, call(workload, get, names.size()));
     }
+    if (!plan_.fio) return;
+    add_fio(workload, "random reads",
+            {"ioengine=io_uring", "rw=randread", "readonly",
+             fmt::format("iodepth={}", workload.threads)});
   }
 
-  // All of them, a part in each repetition.
+  // All of them, which nobody has put yet.
   void removes(const Workload& workload, const std::vector<std::string>& names) {
     if (!wants(workload.id)) return;
-    const std::size_t first = rows_.size();
-    const std::size_t part = names.size() / plan_.repetitions;
-    for (unsigned i = 0; i < plan_.repetitions; ++i) {
-      std::size_t row = first;
-      for (Entry& entry : peers_) {
-        const auto remove = [&](std::uint64_t index) {
-          entry.peer->remove(names[i * part + index]);
-        };
-        add(row++, workload, entry, call(workload, entry, remove, part));
-      }
+    const Bytes data = noise(workload.size);
+    for (Entry& entry : peers_) {
+      entry.peer->fill(names, data);
+      const auto remove = [&](std::uint64_t index) { entry.peer->remove(names[index]); };
+      add(workload, entry.id, entry.what, call(workload, remove, names.size()));
     }
   }
 
-  void fill(const std::vector<std::string>& names, std::uint64_t size) {
-    const Bytes data = noise(size);
+  void fill(const Workload& workload, const std::vector<std::string>& names) {
+    if (!wants(workload.id)) return;
+    const Bytes data = noise(workload.size);
     for (Entry& entry : peers_) entry.peer->fill(names, data);
   }
 
@@ -156,7 +145,7 @@ class Contest {
   bool wants_peer(const std::string& id) const { return !is_peer(plan_.only) || plan_.only == id; }
 
   template <typename Operation>
-  Took call(const Workload& workload, const Entry&, const Operation& operation,
+  Took call(const Workload& workload, const Operation& operation,
             std::uint64_t limit = ~std::uint64_t{0}) {
     const std::uint64_t before = bytes_written();
     Took took;
@@ -179,15 +168,16 @@ class Contest {
     return took;
   }
 
-  void add(std::size_t row, const Workload& workload, const Entry& entry, const Took& took) {
+  void add(const Workload& workload, const std::string& id, const std::string& what,
+           const Took& took) {
     const auto operations = static_cast<double>(took.measured.transactions);
     Sample sample = cost_of(took.measured, operations);
     sample.value = took.measured.per_second() / 1000;
     sample.counted.emplace_back("bytes written/op", static_cast<double>(took.written) / operations);
-    keep(row, workload, entry.id, entry.what, std::move(sample));
+    keep(workload, id, what, std::move(sample));
   }
 
-  void add_fio(std::size_t row, const Workload& workload, const std::string& what,
+  void add_fio(const Workload& workload, const std::string& what,
                std::vector<std::string> arguments) {
     arguments.push_back(fmt::format("bs={}", workload.size));
     const FioResult result = run_fio({fio_file_}, plan_.seconds, arguments);
@@ -196,16 +186,19 @@ class Contest {
     sample.p50_us = result.p50_us;
     sample.p95_us = result.p95_us;
     sample.p99_us = result.p99_us;
-    keep(row, workload, "fio", "fio, " + what + " of one file: the ceiling", std::move(sample));
+    keep(workload, "fio", "fio, " + what + " of one file: the ceiling", std::move(sample));
   }
 
-  void keep(std::size_t row, const Workload& workload, const std::string& id,
-            const std::string& what, Sample sample) {
-    if (row == rows_.size()) {
-      rows_.push_back({workload.id + "/" + id, workload.what + ": " + what, "k/s", Bar::none()});
+  void keep(const Workload& workload, const std::string& peer, const std::string& what,
+            Sample sample) {
+    const std::string id = workload.id + "/" + peer;
+    std::fprintf(stderr, "%-32s %.4g k/s\n", id.c_str(), sample.value);
+    auto row =
+        std::find_if(rows_.begin(), rows_.end(), [&](const Row& known) { return known.id == id; });
+    if (row == rows_.end()) {
+      row = rows_.insert(row, {id, workload.what + ": " + what, "k/s", Bar::none()});
     }
-    std::fprintf(stderr, "%-32s %.4g k/s\n", rows_.at(row).id.c_str(), sample.value);
-    rows_[row].samples.push_back(std::move(sample));
+    row->samples.push_back(std::move(sample));
   }
 
   const PeersPlan& plan_;
@@ -226,32 +219,35 @@ struct Workloads {
   Workload put_together;
   Workload get;
   Workload remove;
+  std::vector<std::string> put_names;
+  std::vector<std::string> get_names;
+  std::vector<std::string> remove_names;  // of one round
 
   bool has(const std::string& id) const {
     return id == put_alone.id || id == put_together.id || id == get.id || id == remove.id;
   }
 };
 
-Workloads workloads_of(std::uint64_t size, const PeersPlan& plan) {
+Workloads workloads_of(std::uint64_t size, std::uint64_t count, const PeersPlan& plan) {
   const std::string word = fmt::format("{}k", size / 1_KiB);
   const std::string kib = fmt::format("{} KiB", size / 1_KiB);
   const char* cold = plan.drop_caches ? "cold" : "from whatever cache";
-  return {{"put_" + word + "_1", "durable " + kib + " put, one at a time", size, 1},
-          {"put_" + word + "_64", "durable " + kib + " put, 64 callers", size, kWriters},
-          {"get_" + word, fmt::format("{} get, {}, 16 callers", kib, cold), size, kReaders},
-          {"delete_" + word, "durable delete of " + kib + ", 64 callers", size, kWriters}};
+  Workloads all;
+  all.put_alone = {"put_" + word + "_1", "durable " + kib + " put, one at a time", size, 1};
+  all.put_together = {"put_" + word + "_64", "durable " + kib + " put, 64 callers", size, kWriters};
+  all.get = {"get_" + word, fmt::format("{} get, {}, 16 callers", kib, cold), size, kReaders};
+  all.remove = {"delete_" + word, "durable delete of " + kib + ", 64 callers", size, kWriters};
+  all.put_names = names_of(all.put_alone.id, count);
+  all.get_names = names_of(all.get.id, count);
+  all.remove_names = names_of(all.remove.id, count / plan.repetitions);
+  return all;
 }
 
-void measure_size(Contest& contest, const Workloads& workloads, std::uint64_t count) {
-  const std::uint64_t size = workloads.get.size;
-  const std::vector<std::string> names = names_of(workloads.put_alone.id, count);
-  contest.puts(workloads.put_alone, names);
-  contest.puts(workloads.put_together, names);
-  if (!contest.wants(workloads.get.id) && !contest.wants(workloads.remove.id)) return;
-  const std::vector<std::string> filled = names_of(workloads.get.id, count);
-  contest.fill(filled, size);
-  contest.gets(workloads.get, filled);
-  contest.removes(workloads.remove, filled);
+void measure_once(Contest& contest, const Workloads& of) {
+  contest.puts(of.put_alone, of.put_names);
+  contest.puts(of.put_together, of.put_names);
+  contest.gets(of.get, of.get_names);
+  contest.removes(of.remove, of.remove_names);
 }
 
 }  // namespace
@@ -265,13 +261,17 @@ Settings peer_settings() {
 bool may_drop_caches() { return access(kDropCaches, W_OK) == 0; }
 
 std::vector<Row> measure_peers(const PeersPlan& plan) {
-  const Workloads small = workloads_of(4_KiB, plan);
-  const Workloads large = workloads_of(64_KiB, plan);
+  const Workloads small = workloads_of(4_KiB, plan.small_objects, plan);
+  const Workloads large = workloads_of(64_KiB, plan.large_objects, plan);
   const std::string& only = plan.only;
   if (!only.empty() && !is_peer(only) && !small.has(only) && !large.has(only)) return {};
   Contest contest(plan);
-  measure_size(contest, small, plan.small_objects);
-  measure_size(contest, large, plan.large_objects);
+  for (const Workloads* of : {&small, &large}) contest.fill(of->get, of->get_names);
+  // Rounds of everything: what one minute of the machine differs by from another is then within
+  // the spread of each row, and not between rows or between two reports.
+  for (unsigned round = 0; round < plan.repetitions; ++round) {
+    for (const Workloads* of : {&small, &large}) measure_once(contest, *of);
+  }
   return contest.take_rows();
 }
 

@@ -16,7 +16,7 @@ struct PeersPlan {
   std::uint64_t small_objects = 0;  // of 4 KiB, names of a lap
   std::uint64_t large_objects = 0;  // of 64 KiB
   double seconds = 0;               // of each timed run
-  unsigned repetitions = 3;         // of each row, by turns with the other peers
+  unsigned repetitions = 3;         // rounds of all rows
   bool fio = true;                  // whether there is one
   bool drop_caches = true;          // the kernel's, before gets
   std::string only;                 // a workload or a peer; empty: all

@@ -109,7 +109,7 @@ class Page:
         self.add("<h2>Beside what one would use instead</h2>",
                  "<p>Every put and delete is durable when it returns: no crash takes it back. hexad "
                  "and the last kind of files also survive the loss of two of six devices, the "
-                 "others of none. All run by turns on one disk. fio writes to, or reads from, one "
+                 "others of none. All run by turns on one disk, in rounds. fio writes to, or reads from, one "
                  "file that is there already: what the disk does without names.</p>")
         workloads = dict.fromkeys(name.split("/")[0] for name, _ in rows)
         for workload in workloads:
