@@ -5,19 +5,15 @@
 
 #include <catch2/catch.hpp>
 #include <fstream>
-#include <iterator>
 
 #include "base/checksum.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 
 namespace hexad::testing {
 namespace {
 
-std::string read_file(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
-}
 void write_file(const std::string& path, std::string_view bytes) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
@@ -28,9 +24,9 @@ void overwrite(const std::string& path, std::uint64_t offset, std::string_view b
   file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
 }
 void flip_bit(const std::string& path, std::uint64_t offset) {
-  std::string byte = read_file(path).substr(offset, 1);
-  byte[0] = static_cast<char>(byte[0] ^ 4);
-  overwrite(path, offset, byte);
+  std::ifstream file(path, std::ios::binary);
+  file.seekg(static_cast<std::streamoff>(offset));
+  overwrite(path, offset, std::string(1, static_cast<char>(file.get() ^ 4)));
 }
 
 // A pool of files with one large and some small objects, closed.
@@ -64,7 +60,7 @@ class Files {
     for (const auto& entry : std::filesystem::recursive_directory_iterator(directory_.path(""))) {
       if (!entry.is_regular_file()) continue;
       sums[entry.path().string()] =
-          checksum(ChecksumType::kXxh3, as_bytes(read_file(entry.path().string())));
+          checksum(ChecksumType::kXxh3, as_bytes(io::testing::file_bytes(entry.path().string())));
     }
     return sums;
   }
@@ -134,7 +130,7 @@ TEST_CASE("files: a device that was cut short is told by its label, and lost") {
   Files files;
   for (const std::uint64_t size : {std::uint64_t{4_MiB}, std::uint64_t{65536 + 4096}}) {
     CAPTURE(size);
-    const std::string whole = read_file(files.path("dev3"));
+    const std::string whole = io::testing::file_bytes(files.path("dev3"));
     std::filesystem::resize_file(files.path("dev3"), size);
     files.require_degraded(files.path("dev3"), "unreadable");
     {
@@ -158,12 +154,12 @@ TEST_CASE("files: a device that was cut short is told by its label, and lost") {
 
 TEST_CASE("files: empty, zeroed, random and foreign files are never written to") {
   Files files;
-  const std::uint64_t size = read_file(files.path("dev0")).size();
+  const std::uint64_t size = std::filesystem::file_size(files.path("dev0"));
   std::string ext4(size, '\0');
   ext4.replace(1024 + 56, 2, "\x53\xef");
   const std::vector<std::string> contents = {"", std::string(100, 'x'), std::string(size, '\0'),
                                              noise(size, 1), ext4};
-  const std::string whole = read_file(files.path("dev0"));
+  const std::string whole = io::testing::file_bytes(files.path("dev0"));
   for (std::size_t i = 0; i < contents.size(); ++i) {
     CAPTURE(i);
     write_file(files.path("dev0"), contents[i]);
@@ -185,7 +181,7 @@ TEST_CASE("files: empty, zeroed, random and foreign files are never written to")
     REQUIRE(put(store, "more", noise(50'000, 9)).ok());
     REQUIRE(store.close().ok());
   }
-  REQUIRE((read_file(files.path("dev0")) == ext4));
+  REQUIRE((io::testing::file_bytes(files.path("dev0")) == ext4));
   // Too many of them.
   Files others;
   for (const char* name : {"dev0", "dev1", "dev2"}) write_file(others.path(name), ext4);
@@ -340,7 +336,7 @@ TEST_CASE("files: devices that are in use, or not there, are named when a pool i
   other.fast_directories = {files.path("newfast")};
   write_file(other.devices[4], ext4);
   REQUIRE(code_of(Store::format(other)) == ErrorCode::kAlreadyExists);
-  REQUIRE((read_file(other.devices[4]) == ext4));
+  REQUIRE((io::testing::file_bytes(other.devices[4]) == ext4));
   REQUIRE_FALSE(std::filesystem::exists(other.devices[0]));
   {
     Store open_store = files.open();

@@ -7,7 +7,6 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <optional>
 #include <thread>
 #include <vector>
@@ -15,6 +14,7 @@
 #include "io/rng.h"
 #include "tests/core/plain_content.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/file_bytes.h"
 
 namespace hexad::testing {
 namespace {
@@ -22,11 +22,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPage = 4096;  // of LMDB, bytes
-
-std::string read_all(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 void write_all(const fs::path& path, std::string_view bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
@@ -50,7 +45,7 @@ class World {
     for (int i = 0; i < 60; ++i) {
       content.put(store, i);
       if (i % 20 == 19) REQUIRE(message_of(store.checkpoint()) == "");
-      if (i == 39) older_ = read_all(file());
+      if (i == 39) older_ = io::testing::file_bytes(file());
     }
     for (int i = 0; i < 60; i += 7) content.remove(store, i);
     REQUIRE(message_of(store.checkpoint()) == "");
@@ -124,7 +119,7 @@ class World {
 
 TEST_CASE("damaged index: a file of any length") {
   World world;
-  const std::string whole = read_all(world.file());
+  const std::string whole = io::testing::file_bytes(world.file());
   const std::uint64_t used = (written_pages(whole).back() + 1) * kPage;
   REQUIRE(used < whole.size() / 2);
   // Both meta pages, and nothing behind them, is too little for any index that holds something.
@@ -149,7 +144,7 @@ TEST_CASE("damaged index: bits that flip in pages that hold something") {
   io::Rng rng(seed);
   int made_again = 0;
   for (int round = 0; round < 24; ++round) {
-    std::string image = read_all(world.file());
+    std::string image = io::testing::file_bytes(world.file());
     const std::vector<std::uint64_t> pages = written_pages(image);
     // The meta pages, the heads of pages, where their structure is, and anywhere.
     const std::uint64_t page =
@@ -174,7 +169,7 @@ TEST_CASE("damaged index: an older file, another store's, noise") {
   SECTION("as of an earlier checkpoint, again and again") {
     for (int round = 0; round < 5; ++round) {
       CAPTURE(round);
-      const std::string before = read_all(world.file());
+      const std::string before = io::testing::file_bytes(world.file());
       {
         Store store = world.fixture.open();
         for (int i = 0; i <= round; ++i) {
@@ -188,11 +183,11 @@ TEST_CASE("damaged index: an older file, another store's, noise") {
   }
   SECTION("another store's") {
     const World other;
-    write_all(world.file(), read_all(other.file()));
+    write_all(world.file(), io::testing::file_bytes(other.file()));
     REQUIRE(world.require_whole());
   }
   SECTION("noise behind the meta pages") {
-    std::string image = read_all(world.file());
+    std::string image = io::testing::file_bytes(world.file());
     image.replace(2 * kPage, 50 * kPage, noise(50 * kPage, 1));
     write_all(world.file(), image);
     REQUIRE(world.require_whole());
@@ -212,9 +207,9 @@ TEST_CASE("damaged index: a link or a pipe in the place of the file makes way fo
     const fs::path elsewhere = world.fixture.directory / "elsewhere";
     fs::rename(world.file(), elsewhere);
     fs::create_symlink(elsewhere, world.file());
-    const std::string before = read_all(elsewhere);
+    const std::string before = io::testing::file_bytes(elsewhere);
     REQUIRE(world.require_whole());
-    REQUIRE((read_all(elsewhere) == before));
+    REQUIRE((io::testing::file_bytes(elsewhere) == before));
   }
   SECTION("a pipe that nobody writes to") {
     fs::remove(world.file());
@@ -273,7 +268,7 @@ TEST_CASE("damaged index: a directory in the place of a file is told, until it i
 TEST_CASE(
     "damaged index: one that is too large to be verified at the opening is not asked before") {
   World world;
-  std::string image = read_all(world.file());
+  std::string image = io::testing::file_bytes(world.file());
   std::optional<std::uint64_t> made;  // the older one: where the runs have been merged since
   SECTION("a sound one") { made = 0; }
   SECTION("an older one") { image = world.older(); }
@@ -317,7 +312,7 @@ TEST_CASE(
 // LMDB goes by the kind of a page before it looks at anything else in it.
 TEST_CASE("damaged index: pages of another kind than they should be") {
   World world;
-  const std::string whole = read_all(world.file());
+  const std::string whole = io::testing::file_bytes(world.file());
   constexpr std::uint64_t kFlags = 10;  // in the head of a page: branch, leaf, overflow, leaf2
   for (const int flag : {0x01, 0x02, 0x04, 0x20}) {
     for (const std::uint64_t page : written_pages(whole)) {
@@ -365,7 +360,7 @@ TEST_CASE("damaged index: trees with other flags than they should have") {
   for (const char* tree : {"free pages", "tables", "hexad", "keys", "segments"}) {
     for (const int flag : {0x02, 0x04, 0x08, 0x10, 0x20, 0x40}) {
       CAPTURE(tree, flag);
-      std::string image = read_all(world.file());
+      std::string image = io::testing::file_bytes(world.file());
       const std::vector<std::uint64_t> places = flags_of(image, tree);
       REQUIRE_FALSE(places.empty());
       for (const std::uint64_t at : places) image[at] = static_cast<char>(image[at] ^ flag);
@@ -384,7 +379,7 @@ TEST_CASE("damaged index: that of a store with everything in its log") {
     for (int i = 0; i < 10; ++i) content.put(store, i);
   }
   // The root of the table of keys, in which next to nothing is, is now somewhere.
-  std::string image = read_all(file);
+  std::string image = io::testing::file_bytes(file);
   for (const std::uint64_t at : flags_of(image, "keys")) {
     image[at + 36 + 7] = static_cast<char>(image[at + 36 + 7] ^ 0x80);
   }

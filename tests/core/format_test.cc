@@ -5,12 +5,12 @@
 
 #include <fstream>
 #include <functional>
-#include <iterator>
 
 #include "core/device_survey.h"
 #include "core/pool_options.h"
 #include "io/sim_system.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 
 namespace hexad::core {
@@ -187,8 +187,7 @@ std::map<std::string, std::string> tree_of(const std::string& directory) {
     REQUIRE(lstat(entry.path().c_str(), &status) == 0);
     what = std::to_string(status.st_mode);
     if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
+    const std::string bytes = io::testing::file_bytes(entry.path());
     what += " " + std::to_string(bytes.size()) + " " +
             std::to_string(checksum(ChecksumType::kXxh3, as_bytes(bytes)));
   }

@@ -4,11 +4,11 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
-#include <iterator>
 #include <thread>
 
 #include "io/rng.h"
 #include "tests/core/store_fixture.h"
+#include "tests/io/file_bytes.h"
 
 namespace hexad::testing {
 namespace {
@@ -102,11 +102,6 @@ class World {
   std::map<std::string, std::string> values;
 };
 
-std::string read_all(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 void flip(const fs::path& path, std::uint64_t at, char mask) {
   std::fstream file(path, std::ios::binary | std::ios::in | std::ios::out);
   file.seekg(static_cast<std::streamoff>(at));
@@ -154,7 +149,7 @@ TEST_CASE(
 
 TEST_CASE("lost index: an older copy gets what it lacks from the runs, or is made again") {
   World world;
-  const std::string old = read_all(world.file());
+  const std::string old = io::testing::file_bytes(world.file());
   const int checkpoints = GENERATE(1, 2, 30);
   CAPTURE(checkpoints);
   {
@@ -183,7 +178,7 @@ TEST_CASE("lost index: an older copy gets what it lacks from the runs, or is mad
 
 TEST_CASE("lost index: a bit that flips anywhere in the file loses nothing, and harms no process") {
   World world;
-  const std::string whole = read_all(world.file());
+  const std::string whole = io::testing::file_bytes(world.file());
   io::Rng rng(1);
   for (int i = 0; i < 60; ++i) {
     CAPTURE(i);

@@ -2,10 +2,9 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 
 #include "base/checksum.h"
+#include "tests/io/file_bytes.h"
 
 namespace hexad::testing {
 
@@ -84,9 +83,7 @@ std::map<std::string, std::uint64_t> StoreFixture::fingerprint(
   }
   for (const auto& entry : std::filesystem::recursive_directory_iterator(directory)) {
     if (!entry.is_regular_file()) continue;
-    std::ifstream file(entry.path(), std::ios::binary);
-    const std::string bytes((std::istreambuf_iterator<char>(file)), {});
-    sums[entry.path().string()] = sum_of(as_bytes(bytes));
+    sums[entry.path().string()] = sum_of(as_bytes(io::testing::file_bytes(entry.path())));
   }
   return sums;
 }

@@ -5,11 +5,11 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <map>
 
 #include "base/codec.h"
 #include "kv/long_key.h"
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 #include "tests/kv/lmdb_env.h"
 #include "tests/kv/map_store.h"
@@ -65,10 +65,7 @@ class Fixture {
     write(tables);
     return check();
   }
-  std::string image() const {
-    std::ifstream file(dir_ + "/data.mdb", std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string image() const { return io::testing::file_bytes(dir_ + "/data.mdb"); }
   std::string check_image(const std::string& bytes) {
     std::ofstream(dir_ + "/data.mdb", std::ios::binary | std::ios::trunc) << bytes;
     return check();

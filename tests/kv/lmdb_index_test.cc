@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/io/file_bytes.h"
 #include "tests/io/mount.h"
 #include "tests/io/temporary.h"
 #include "tests/kv/index_contract.h"
@@ -210,10 +211,6 @@ TEST_CASE("lmdb_index: another store's index, a second writer, a stale lock file
   REQUIRE(remove_lmdb_index(fixture.options.dir).ok());
 }
 
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 void spill(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
 }
@@ -235,7 +232,7 @@ Model build_sample(Fixture& fixture) {
 TEST_CASE("lmdb_index: every truncation is refused before the file is mapped", "[one-thread]") {
   Fixture fixture;
   build_sample(fixture);
-  const std::string image = slurp(fixture.data());
+  const std::string image = io::testing::file_bytes(fixture.data());
   // The file is longer than its pages in use; find where truncation begins to matter.
   std::size_t accepted = 0;
   for (std::size_t length = 0; length <= image.size(); length += 1024) {
@@ -257,7 +254,7 @@ TEST_CASE("lmdb_index: every truncation is refused before the file is mapped", "
 TEST_CASE("lmdb_index: flipped bits are found by the check, or change nothing", "[one-thread]") {
   Fixture fixture;
   const Model model = build_sample(fixture);
-  const std::string image = slurp(fixture.data());
+  const std::string image = io::testing::file_bytes(fixture.data());
   const std::size_t used = image.find_last_not_of('\0');
   const std::uint64_t seed = 11;
   CAPTURE(seed);
@@ -287,7 +284,7 @@ TEST_CASE("lmdb_index: flipped bits are found by the check, or change nothing", 
 TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a walk") {
   Fixture fixture;
   REQUIRE(apply(*fixture.open(), 1, {{"key", "MARKED VALUE"}, {"other", "fine"}}).ok());
-  std::string image = slurp(fixture.data());
+  std::string image = io::testing::file_bytes(fixture.data());
   for (std::size_t at = image.find("MARKED"); at != std::string::npos;
        at = image.find("MARKED", at + 1)) {
     image[at] ^= 1;
@@ -305,7 +302,7 @@ TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a w
 TEST_CASE("lmdb_index: an older copy says that it is older") {
   Fixture fixture;
   REQUIRE(apply(*fixture.open(), 5, {{"a", "1"}}).ok());
-  const std::string older = slurp(fixture.data());
+  const std::string older = io::testing::file_bytes(fixture.data());
   REQUIRE(apply(*fixture.open(), 6, {{"a", "2"}}).ok());
   spill(fixture.data(), older);
   REQUIRE(fixture.open()->applied_lsn() == 5);

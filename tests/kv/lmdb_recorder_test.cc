@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "io/rng.h"
 #include "kv/lmdb_index.h"
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 #include "tests/kv/adversarial_keys.h"
 
@@ -25,11 +26,6 @@ struct History {
   std::vector<Model> states;              // [lsn]
   std::string file;                       // at the end
 };
-
-std::string slurp(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 struct World {
   io::testing::TemporaryDirectory temporary;
@@ -79,7 +75,7 @@ History record(World& world, std::uint64_t seed, int checkpoints, std::uint32_t 
     }
   }
   testing::stop_recording();
-  history.file = slurp(options.dir + "/data.mdb");
+  history.file = io::testing::file_bytes(options.dir + "/data.mdb");
   return history;
 }
 

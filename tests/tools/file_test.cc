@@ -9,9 +9,9 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <thread>
 
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 #include "tools/cli/interrupt.h"
 
@@ -21,10 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 using io::testing::TemporaryDirectory;
 
-std::string content(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return std::string((std::istreambuf_iterator<char>(file)), {});
-}
+std::string content(const std::string& path) { return io::testing::file_bytes(path); }
 
 // The names in a directory.
 std::vector<std::string> names_in(const std::string& path) {

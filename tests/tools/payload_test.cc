@@ -4,11 +4,10 @@
 
 #include <catch2/catch.hpp>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <string>
 
+#include "tests/io/file_bytes.h"
 #include "tests/io/temporary.h"
 
 namespace hexad::tools {
@@ -42,8 +41,7 @@ Bytes written_by_fio(std::uint32_t percent, std::size_t size) {
       std::to_string(percent) + " --size=" + std::to_string(size) + " --filename=" + path + " >" +
       directory.path("output") + " 2>&1";
   if (std::system(command.c_str()) != 0) return {};
-  std::ifstream file(path, std::ios::binary);
-  const std::string text((std::istreambuf_iterator<char>(file)), {});
+  const std::string text = io::testing::file_bytes(path);
   const ByteView bytes = as_bytes(text);
   return Bytes(bytes.begin(), bytes.end());
 }
