@@ -110,7 +110,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   std::optional<MetaView::Cursor> cursor(std::move(opened));
   HEXAD_TRY(cursor->seek(""));
   while (cursor->valid()) {
-    const std::string& key = cursor->key();
+    const std::string_view key = cursor->key();
     const std::string subject = "metadata key " + printable(key, 64);
     switch (key.empty() ? '\0' : key[0]) {
       case 'c': {
@@ -120,7 +120,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           break;
         }
         for (const NameRange& names : ranges_of(record->all_parts())) {
-          check.claim_names(names, {record->id, key.substr(1), false});
+          check.claim_names(names, {record->id, std::string(key.substr(1)), false});
         }
         break;
       }

@@ -27,7 +27,7 @@ Result<std::uint64_t> count_entries(MetaView& view, OmapId layer, std::uint64_t 
 }
 
 // About what the record of the copies has to say of an entry with this value.
-Result<std::uint64_t> bytes_to_copy(const std::string& value) {
+Result<std::uint64_t> bytes_to_copy(std::string_view value) {
   constexpr std::uint64_t kPageBytes = 1024;
   if (is_hidden_entry(value)) return value.size();
   HEXAD_TRY_ASSIGN(const ObjectSummary entry, decode_summary(value));

@@ -68,7 +68,7 @@ std::string meta_key(std::string_view what) {
 }
 
 std::string object_key(CollectionId space, std::string_view name) {
-  std::string key = tagged(kObjectTag, 4 + name.size());
+  std::string key = tagged(kObjectTag, kObjectPrefixSize - 1 + name.size());
   append_be32(key, space);
   key.append(name);
   return key;

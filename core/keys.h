@@ -63,6 +63,7 @@ std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId space, std::string_view name);
 std::string object_prefix(CollectionId space);
+inline constexpr std::size_t kObjectPrefixSize = 5;  // bytes of a key before the name
 std::string omap_key(OmapId omap, std::string_view key);
 std::string omap_prefix(OmapId omap);
 std::string share_key(ShareId share);

@@ -57,10 +57,8 @@ class Names {
     return settle();
   }
   bool valid() const { return cursor_.has_value() && cursor_->valid(); }
-  std::string_view name() const {
-    return std::string_view(cursor_->key()).substr(object_prefix(0).size());
-  }
-  const std::string& value() const { return cursor_->value(); }
+  std::string_view name() const { return cursor_->key().substr(kObjectPrefixSize); }
+  std::string_view value() const { return cursor_->value(); }
   // Of all cursors; ends the walk.
   CursorMoves finish() {
     add_moves();
@@ -145,12 +143,13 @@ Result<ListPage> list_page(MetaView& view, const CollectionRecord& collection,
   if (limit == 0) return page;
   Names names(view, collection, options.prefix, options.reverse);
   HEXAD_TRY(seek_to_start(names, options));
+  if (names.valid()) page.entries.reserve(std::min<std::uint64_t>(limit, 1000));
   while (names.valid()) {
     if (page.entries.size() == limit) {
       page.next = page.entries.back().name;
       break;
     }
-    ListEntry entry;
+    ListEntry& entry = page.entries.emplace_back();
     if (const auto common = common_prefix_of(names.name(), options)) {
       entry.name = *common;
       entry.common_prefix = true;
@@ -162,7 +161,6 @@ Result<ListPage> list_page(MetaView& view, const CollectionRecord& collection,
       entry.version = summary.version;
       HEXAD_TRY(names.next());
     }
-    page.entries.push_back(std::move(entry));
   }
   if (moves != nullptr) *moves = names.finish();
   return page;

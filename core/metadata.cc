@@ -176,10 +176,16 @@ void MetaView::Cursor::begin(std::string_view from) {
   valid_ = false;
   index_on_key_ = false;
   from_.assign(from);
-  passed_ = false;
-  placed_ = false;
-  young_ = Young::kUnknown;
+  passed_.reset();
+  forget_young();
   ++moves_.seeks;
+}
+
+void MetaView::Cursor::forget_young() {
+  placed_ = false;
+  young_.clear();
+  young_at_ = 0;
+  young_ends_ = false;
 }
 
 Status MetaView::Cursor::seek(std::string_view key) {
@@ -200,7 +206,7 @@ Status MetaView::Cursor::seek_before(std::string_view key) {
 
 Status MetaView::Cursor::next() {
   HEXAD_ASSERT(valid_);
-  return forward_ ? step() : seek(key_ + '\0');
+  return forward_ ? step() : seek(std::string(key_) + '\0');
 }
 
 Status MetaView::Cursor::prev() {
@@ -223,29 +229,26 @@ Status MetaView::Cursor::step_index() { return forward_ ? index_->next() : index
 // has one that exists.
 Status MetaView::Cursor::settle() {
   for (;;) {
-    const bool index_there = index_->valid() && inside(index_->key());
     // After versions were dropped what was read ahead may be one of them.
-    if (young_ == Young::kUnknown || generation_ != view_.metadata_.erase_generation_) {
-      load_young(index_there ? std::optional(index_->key()) : std::nullopt);
-      if (young_ == Young::kUnknown) continue;
-    }
-    const bool young_there = young_ == Young::kThere;
+    if (placed_ && generation_ != view_.metadata_.erase_generation_) forget_young();
+    if (young_at_ == young_.size() && !young_ends_) load_young();
+    const bool young_there = young_at_ < young_.size();
+    const bool index_there = index_->valid() && inside(index_->key());
     if (!young_there && !index_there) return {};
     ++moves_.steps;
-    if (!young_there || (index_there && before(index_->key(), young_key_))) {
-      key_.assign(index_->key());
-      value_.assign(index_->value());
+    if (!young_there || (index_there && before(index_->key(), young_[young_at_].key))) {
+      key_ = index_->key();
+      value_ = index_->value();
       index_on_key_ = true;
       valid_ = true;
       return {};
     }
-    const bool both = index_there && index_->key() == young_key_;
-    from_.assign(young_key_);
-    passed_ = true;
-    young_ = Young::kUnknown;
-    if (young_value_.has_value()) {
-      key_.swap(young_key_);
-      value_.swap(*young_value_);
+    const Young& young = young_[young_at_++];
+    passed_ = young.key;
+    const bool both = index_there && index_->key() == young.key;
+    if (young.value.has_value()) {
+      key_ = young.key;
+      value_ = *young.value;
       index_on_key_ = both;
       valid_ = true;
       return {};
@@ -255,57 +258,53 @@ Status MetaView::Cursor::settle() {
   }
 }
 
-// Finds the nearest key of the memtables and copies it, for the lock is not held while the index
-// steps. A tombstone of a key that the index does not have is passed here; after a number of them
-// nothing is known yet, so that others get the lock.
-void MetaView::Cursor::load_young(std::optional<std::string_view> index_key) {
-  constexpr int kPassedAtOnce = 256;
-  young_ = Young::kUnknown;
+// Reads ahead in the memtables, for one lock: more each time, so that the first key comes soon.
+void MetaView::Cursor::load_young() {
+  constexpr std::size_t kFirst = 4;
+  constexpr std::size_t kMost = 64;
+  const std::size_t wanted = std::clamp(2 * young_.size(), kFirst, kMost);
+  young_.clear();
+  young_at_ = 0;
   const io::Lock lock(view_.metadata_.mutex_);
-  if (!placed_ || generation_ != view_.metadata_.erase_generation_) {
-    placed_ = true;
-    generation_ = view_.metadata_.erase_generation_;
-    for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
-      if (it == nullptr) continue;
-      if (forward_) {
-        it->seek(from_);
-      } else {
-        it->seek_before(from_);
-      }
-    }
-  }
-  for (int i = 0; i < kPassedAtOnce; ++i) {
-    if (passed_) leave_passed();
+  if (!placed_ || generation_ != view_.metadata_.erase_generation_) place_iterators();
+  while (young_.size() < wanted) {
     const kv::Memtable::Iterator* const nearest = nearest_young();
     if (nearest == nullptr || !inside(nearest->key())) {
-      young_ = Young::kNone;
+      young_ends_ = true;
       return;
     }
-    const std::optional<std::string_view> value = nearest->value();
-    if (value.has_value() || (index_key.has_value() && !before(nearest->key(), *index_key))) {
-      young_key_.assign(nearest->key());
-      young_value_ = value;
-      young_ = Young::kThere;
-      return;
-    }
-    from_.assign(nearest->key());
-    passed_ = true;
-    ++moves_.steps;
-    ++moves_.deleted;
+    young_.push_back({nearest->key(), nearest->value()});
+    leave(young_.back().key);
   }
 }
 
+void MetaView::Cursor::place_iterators() {
+  placed_ = true;
+  generation_ = view_.metadata_.erase_generation_;
+  const std::string_view from = passed_.value_or(from_);
+  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
+    if (it == nullptr) continue;
+    if (forward_) {
+      it->seek(from);
+    } else {
+      it->seek_before(from);
+    }
+  }
+  if (passed_.has_value()) leave(*passed_);
+}
+
 // The iterator with the nearest key, of two with the same key the newer; null at the end of both.
-kv::Memtable::Iterator* MetaView::Cursor::nearest_young() {
-  kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
+const kv::Memtable::Iterator* MetaView::Cursor::nearest_young() const {
+  const kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
   if (!frozen_.has_value() || !frozen_->valid()) return active;
   if (active == nullptr || before(frozen_->key(), active->key())) return &*frozen_;
   return active;
 }
 
-void MetaView::Cursor::leave_passed() {
+// Steps off the key, where the iterators stand on it.
+void MetaView::Cursor::leave(std::string_view key) {
   for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
-    if (it == nullptr || !it->valid() || it->key() != from_) continue;
+    if (it == nullptr || !it->valid() || it->key() != key) continue;
     if (forward_) {
       it->next();
     } else {

@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -61,23 +62,28 @@ class MetaView {
     Status prev();                             // precondition: valid()
     bool valid() const { return valid_; }
     // Until the next step.
-    const std::string& key() const { return key_; }
-    const std::string& value() const { return value_; }
+    std::string_view key() const { return key_; }
+    std::string_view value() const { return value_; }
     const CursorMoves& moves() const { return moves_; }
 
    private:
     friend class MetaView;
-    // What is known of the nearest key of the memtables.
-    enum class Young : std::uint8_t { kUnknown, kNone, kThere };
+    // An entry of the memtables, which keep these bytes for as long as the view has them.
+    struct Young {
+      std::string_view key;
+      std::optional<std::string_view> value;  // nothing: deleted
+    };
 
     Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index);
     void begin(std::string_view from);
     Status step();
     Status step_index();
     Status settle();
-    void load_young(std::optional<std::string_view> index_key);
-    kv::Memtable::Iterator* nearest_young();
-    void leave_passed();
+    void forget_young();
+    void load_young();
+    void place_iterators();
+    const kv::Memtable::Iterator* nearest_young() const;
+    void leave(std::string_view key);
     // Of the direction of travel.
     bool before(std::string_view a, std::string_view b) const { return forward_ ? a < b : b < a; }
     bool inside(std::string_view key) const;
@@ -90,15 +96,16 @@ class MetaView {
     std::uint64_t generation_ = 0;  // of Metadata::erase_generation_ when the iterators were set
     bool forward_ = true;
     bool valid_ = false;
-    bool index_on_key_ = false;  // the index stands on key_, else on the next one
-    bool placed_ = false;        // the iterators have been set since the last seek
-    bool passed_ = false;        // from_ itself has been passed
-    std::string from_;           // where the keys of the memtables go on
-    Young young_ = Young::kUnknown;
-    std::string young_key_;
-    std::optional<std::string> young_value_;  // nothing: deleted
-    std::string key_;
-    std::string value_;
+    bool index_on_key_ = false;               // the index stands on key_, else on the next one
+    bool placed_ = false;                     // the iterators have been set since the last seek
+    std::string from_;                        // where the last seek began
+    std::optional<std::string_view> passed_;  // the last key of the memtables since that was left
+    // The next keys of the memtables, read ahead.
+    std::vector<Young> young_;
+    std::size_t young_at_ = 0;
+    bool young_ends_ = false;  // the range has no more behind them
+    std::string_view key_;
+    std::string_view value_;
     CursorMoves moves_;
   };
   // Over the keys of `range`; not positioned, seek first.

@@ -15,7 +15,7 @@ std::vector<OmapId> omap_layers(const ObjectRecord& object) {
 
 // Behind the letter and the id of the omap.
 std::string_view OmapCursor::key_of(const MetaView::Cursor& cursor) {
-  return std::string_view(cursor.key()).substr(omap_prefix(0).size());
+  return cursor.key().substr(omap_prefix(0).size());
 }
 
 Result<OmapCursor> OmapCursor::open(MetaView& view, const std::vector<OmapId>& layers,

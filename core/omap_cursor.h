@@ -28,7 +28,7 @@ class OmapCursor {
   bool valid() const { return at_ < cursors_.size(); }
   // Until the next step. Precondition: valid().
   std::string_view key() const { return key_of(cursors_[at_]); }
-  const std::string& value() const { return cursors_[at_].value(); }
+  std::string_view value() const { return cursors_[at_].value(); }
   std::size_t layer() const { return at_; }  // which one the entry stands in
   Status next();
 

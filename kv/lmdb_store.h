@@ -32,7 +32,7 @@ class LmdbBounds {
   bool plausible(std::string_view value) const;
 
  private:
-  std::uint64_t page_size_ = 0;  // bytes; 0: not checked
+  std::uint64_t page_size_ = 0;  // bytes, a power of two; 0: not checked
   std::uint64_t file_size_ = 0;  // bytes
 };
 

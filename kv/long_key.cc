@@ -190,10 +190,16 @@ Status LongCursor::settle(bool forward) {
       continue;
     }
     const std::string_view rest = level.cursor->key().substr(level.prefix.size());
-    key_.resize(level.depth);
-    key_.append(rest);
-    if (rest.size() <= kInlineKey) {
-      HEXAD_TRY_ASSIGN(value_, decode_long_value(key_, level.cursor->value()));
+    const bool inline_key = rest.size() <= kInlineKey;
+    if (inline_key && levels_.size() == 1) {
+      whole_ = rest;
+    } else {
+      key_.resize(level.depth);
+      key_.append(rest);
+      whole_ = key_;
+    }
+    if (inline_key) {
+      HEXAD_TRY_ASSIGN(value_, decode_long_value(whole_, level.cursor->value()));
       valid_ = true;
       return {};
     }
@@ -217,7 +223,7 @@ Status LongCursor::settle(bool forward) {
 
 Status LongCursor::seek(std::string_view wanted) {
   valid_ = false;
-  const std::string key(wanted);  // it may be a view of key_
+  const std::string key(wanted);  // it may be a view of what this cursor stands on
   if (levels_.empty()) HEXAD_TRY(push(0, 0));
   levels_.resize(1);
   for (;;) {

@@ -34,9 +34,16 @@ class ShortCursor {
   virtual Status seek_to_last() = 0;
   virtual Status next() = 0;
   virtual Status prev() = 0;  // from past the end: to the last
-  virtual bool valid() const = 0;
-  virtual std::string_view key() const = 0;
-  virtual std::string_view value() const = 0;
+  bool valid() const { return valid_; }
+  // Until the next step.
+  std::string_view key() const { return key_; }
+  std::string_view value() const { return value_; }
+
+ protected:
+  // Where it stands now.
+  bool valid_ = false;
+  std::string_view key_;
+  std::string_view value_;
 };
 
 class ShortKeyStore {
@@ -74,7 +81,7 @@ class LongCursor {
   Status next();
   Status prev();
   bool valid() const { return valid_; }
-  std::string_view key() const { return key_; }
+  std::string_view key() const { return whole_; }
   std::string_view value() const { return value_; }
 
  private:
@@ -91,6 +98,7 @@ class LongCursor {
   ShortKeyStore& store_;
   std::vector<Level> levels_;  // [0] is the top table
   std::string key_;            // the heads of all open levels, then the rest
+  std::string_view whole_;     // the key: in the top table, as it stands there; else of key_
   std::string_view value_;
   bool valid_ = false;
 };

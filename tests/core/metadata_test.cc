@@ -67,7 +67,7 @@ struct Fixture {
     REQUIRE(cursor.ok());
     REQUIRE(cursor->seek("").ok());
     while (cursor->valid()) {
-      found[cursor->key()] = cursor->value();
+      found[std::string(cursor->key())] = cursor->value();
       const auto value = (*view)->get(cursor->key());
       REQUIRE(value.ok());
       REQUIRE(*value == cursor->value());
@@ -77,7 +77,7 @@ struct Fixture {
     REQUIRE(cursor->seek_before("\xff\xff").ok());
     while (cursor->valid()) {
       REQUIRE((backwards.empty() || cursor->key() < backwards.begin()->first));
-      backwards[cursor->key()] = cursor->value();
+      backwards[std::string(cursor->key())] = cursor->value();
       REQUIRE(cursor->prev().ok());
     }
     REQUIRE(backwards == found);
@@ -283,7 +283,7 @@ TEST_CASE("metadata: a cursor above what is cut goes on without it, what it has 
     MetaView::Cursor cursor = std::move(view->cursor()).value();
     const auto step = [&]() -> std::string {
       REQUIRE((reverse ? cursor.prev() : cursor.next()).ok());
-      return cursor.valid() ? cursor.key() + cursor.value() : "end";
+      return cursor.valid() ? std::string(cursor.key()) + std::string(cursor.value()) : "end";
     };
     REQUIRE((reverse ? cursor.seek_before("z") : cursor.seek("")).ok());
     REQUIRE(cursor.key() == (reverse ? "e" : "a"));  // of the index; the memtable's next is known
@@ -346,7 +346,7 @@ TEST_CASE("metadata: a cursor over a prefix stands on its first key and ends wit
   std::vector<std::string> found;
   MetaView::Cursor cursor = std::move(view->cursor_over("b")).value();
   while (cursor.valid()) {
-    found.push_back(cursor.key());
+    found.emplace_back(cursor.key());
     REQUIRE(cursor.next().ok());
   }
   REQUIRE(found == std::vector<std::string>{"b", "ba", "b\xff"});

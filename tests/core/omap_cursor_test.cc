@@ -30,7 +30,7 @@ struct World {
     OmapCursor cursor = OmapCursor::open(*view, layers, first, end, hidden).value();
     while (cursor.valid()) {
       found += std::string(cursor.key()) + "=" + std::to_string(cursor.layer()) + ":" +
-               (is_hidden_entry(cursor.value()) ? "-" : cursor.value()) + " ";
+               (is_hidden_entry(cursor.value()) ? "-" : std::string(cursor.value())) + " ";
       REQUIRE(cursor.next().ok());
     }
     return found;

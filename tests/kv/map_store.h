@@ -53,23 +53,23 @@ class MapStore final : public ShortKeyStore {
     Status next() override { return to(std::next(at_)); }
     Status prev() override {
       if (at_ != table_.begin()) return to(std::prev(at_));
-      before_ = true;
+      valid_ = false;
       return {};
     }
-    bool valid() const override { return !before_ && at_ != table_.end(); }
-    std::string_view key() const override { return at_->first; }
-    std::string_view value() const override { return at_->second; }
 
    private:
     Status to(Table::const_iterator at) {
       ++steps_;
       at_ = at;
-      before_ = false;
+      valid_ = at != table_.end();
+      if (valid_) {
+        key_ = at->first;
+        value_ = at->second;
+      }
       return {};
     }
     const Table& table_;
     Table::const_iterator at_;
-    bool before_ = false;
     std::uint64_t& steps_;
   };
 };
