@@ -32,9 +32,7 @@ class LmdbShortCursor final : public ShortCursor {
   Status seek_to_last() override { return move(MDB_LAST); }
   Status next() override {
     past_end_ = true;
-    // A page is filled from its end: what was put in order lies one before the other.
-    const char* const here = key_.data();
-    for (int back = 256; back <= 448; back += 64) __builtin_prefetch(here - back);
+    bounds_.prefetch_behind(key_);
     return move(MDB_NEXT);
   }
   Status prev() override {
@@ -107,6 +105,23 @@ bool LmdbBounds::plausible(std::string_view value) const {
   if (at + value.size() <= page_size_) return true;
   return at == kPageHeader && value.size() <= kMaxIndexValue + kMaxIndexKey &&
          value.size() < file_size_;
+}
+
+void LmdbBounds::prefetch_behind(std::string_view key) const {
+  constexpr std::uint64_t kLine = 64;
+  constexpr std::uint64_t kNear = 1024;
+  const char* const here = key.data();
+  for (std::uint64_t back = 4 * kLine; back < 8 * kLine; back += kLine) {
+    __builtin_prefetch(here - back);
+  }
+  if (page_size_ == 0) return;
+  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(here) & (page_size_ - 1);
+  if (at >= kNear) return;
+  const char* const next = here - at + page_size_;
+  __builtin_prefetch(next);
+  for (std::uint64_t back = kLine; back <= 4 * kLine; back += kLine) {
+    __builtin_prefetch(next + page_size_ - back);
+  }
 }
 
 Result<std::optional<std::string_view>> lmdb_get(MDB_txn* txn, unsigned database,

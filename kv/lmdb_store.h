@@ -30,6 +30,9 @@ class LmdbBounds {
   LmdbBounds(std::uint64_t page_size, std::uint64_t file_size)
       : page_size_(page_size), file_size_(file_size) {}
   bool plausible(std::string_view value) const;
+  // What a step forward from the key will read, if things were put in order: a page is filled from
+  // its end, and the next one follows it. Only a hint to the processor.
+  void prefetch_behind(std::string_view key) const;
 
  private:
   std::uint64_t page_size_ = 0;  // bytes, a power of two; 0: not checked
