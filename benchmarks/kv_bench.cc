@@ -2,13 +2,16 @@
 // keys are "obj/" and a number behind a prefix of 24 bytes, in random order, values 100 bytes.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/units.h"
@@ -228,6 +231,46 @@ void index_checkpoint(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * state.range(0));
 }
 
+// What a checkpoint of 100 k of a million keys costs when the index is cut by ranges of keys into
+// so many environments, written by so many threads (doc/decisions/019-one-environment.md).
+void index_shards(benchmark::State& state) {
+  constexpr std::uint64_t kKeys = 1'000'000;
+  constexpr std::uint64_t kChanged = 100'000;
+  const auto shards = static_cast<std::size_t>(state.range(0));
+  const auto threads = static_cast<std::size_t>(state.range(1));
+  std::vector<std::string> all = keys(kKeys);
+  std::sort(all.begin(), all.end());
+  std::vector<IndexWorld> worlds(shards);
+  // Changes of the keys whose numbers are in `which`, ascending, by the shards that have them.
+  const auto apply = [&](const std::vector<std::uint64_t>& which) {
+    std::vector<std::vector<IndexChange>> changes(shards);
+    for (const std::uint64_t i : which) changes[i * shards / kKeys].push_back({all[i], kValue});
+    const auto work = [&](std::size_t first) {
+      for (std::size_t i = first; i < shards; i += threads) {
+        Index& index = *worlds[i].index;
+        if (!index.apply(index.applied_lsn() + 1, 1, changes[i]).ok()) std::abort();
+      }
+    };
+    std::vector<std::thread> others;
+    for (std::size_t t = 1; t < threads; ++t) others.emplace_back(work, t);
+    work(0);
+    for (std::thread& other : others) other.join();
+  };
+  std::vector<std::uint64_t> every(kKeys);
+  for (std::uint64_t i = 0; i < kKeys; ++i) every[i] = i;
+  apply(every);
+  io::Rng rng(1);
+  for (auto _ : state) {
+    state.PauseTiming();
+    std::set<std::uint64_t> some;
+    while (some.size() < kChanged) some.insert(rng.below(kKeys));
+    const std::vector<std::uint64_t> which(some.begin(), some.end());
+    state.ResumeTiming();
+    apply(which);
+  }
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * kChanged));
+}
+
 // One snapshot and one get each, as a read of one object does.
 void index_get(benchmark::State& state) {
   IndexWorld world;
@@ -273,6 +316,14 @@ BENCHMARK(index_checkpoint)
     ->Arg(1'000)
     ->Arg(10'000)
     ->Unit(benchmark::kMillisecond)
+    ->UseRealTime();
+BENCHMARK(index_shards)
+    ->Args({1, 1})
+    ->Args({4, 1})
+    ->Args({4, 2})
+    ->Args({16, 2})
+    ->Unit(benchmark::kMillisecond)
+    ->MeasureProcessCPUTime()
     ->UseRealTime();
 BENCHMARK(index_get)->Arg(100'000);
 BENCHMARK(index_walk)->Arg(100'000)->Unit(benchmark::kMillisecond);

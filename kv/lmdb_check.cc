@@ -217,8 +217,12 @@ class Meaning {
     if (state_->uuid != uuid_) return corrupt("it belongs to store " + to_string(state_->uuid));
     return {};
   }
-  Status key_entry(std::string_view key, std::string_view data) { return entry("", key, data); }
+  Status key_entry(std::string_view key, std::string_view data) {
+    prints_ += lmdb_print(LmdbTable::kKeys, key, data);
+    return entry("", key, data);
+  }
   Status segment_entry(std::string_view key, std::string_view data) {
+    prints_ += lmdb_print(LmdbTable::kSegments, key, data);
     if (key.size() <= 8) return corrupt("a segment entry without a key");
     const std::uint64_t segment = read_be64(key);
     // Segments are made outside in, so a marker's segment has a higher id than the one it is in.
@@ -236,6 +240,9 @@ class Meaning {
     if (filled_.size() != heads_.size()) return corrupt("a marker without a segment");  // K2
     if (!heads_.empty() && heads_.rbegin()->first >= state_->next_segment) {
       return corrupt("a segment id that was never given out");
+    }
+    if (prints_ != state_->prints) {
+      return corrupt("its entries are not all of one state: writes of some pages were lost");
     }
     return {};
   }
@@ -264,6 +271,7 @@ class Meaning {
   std::optional<LmdbState> state_;
   std::map<std::uint64_t, std::string> heads_;  // segment -> the key bytes above it
   std::set<std::uint64_t> filled_;
+  std::uint64_t prints_ = 0;  // of the entries so far
 };
 
 }  // namespace

@@ -9,8 +9,9 @@
 namespace hexad::kv {
 
 // Page structure, key order, separators, free pages, every entry's checksum, markers and segments,
-// the LSN marker and its uuid. Nobody may write meanwhile. Cost: reads every page in use once;
-// memory: one bit per page and the heads of long keys. Errors: kCorruption, kIo.
+// the LSN marker and its uuid, and that the entries together are what was written, which finds
+// pages that a lost write has left as they were. Nobody may write meanwhile. Cost: reads every page
+// in use once; memory: one bit per page and the heads of long keys. Errors: kCorruption, kIo.
 Status check_lmdb_file(const LmdbFile& file, const Uuid& uuid);
 
 // The part of that which LMDB steps into when it opens the file and the LSN marker is read: meta

@@ -1,5 +1,5 @@
-// The record in which an index says whose it is and how far it has come (doc/format.md, "LMDB
-// index"), and the names of the tables.
+// The record in which an index says whose it is, how far it has come and what it holds
+// (doc/format.md, "LMDB index"), and the names of the tables.
 #pragma once
 
 #include <cstdint>
@@ -21,9 +21,16 @@ struct LmdbState {
   Lsn lsn = 0;                     // all changes up to it are in the index
   Epoch epoch = 0;                 // of that LSN
   std::uint64_t next_segment = 1;  // segment ids from here on were never used
+  std::uint64_t prints = 0;        // of all entries, added up modulo 2^64: lmdb_print()
 
   bool operator==(const LmdbState&) const = default;
 };
+
+// What an entry adds to the prints of its index: hashes of its key, with its table, and of what is
+// stored, multiplied. Pages have no checksums of their own. Where a write of one was lost, the page
+// shows what was there before, in good order and with good checksums, but not with this sum.
+enum class LmdbTable : std::uint8_t { kKeys = 0, kSegments = 1 };
+std::uint64_t lmdb_print(LmdbTable table, std::string_view key, std::string_view stored);
 
 std::string encode_lmdb_state(const LmdbState& state);
 // Errors: kCorruption.

@@ -155,19 +155,58 @@ Result<std::unique_ptr<ShortCursor>> LmdbStore::cursor(ShortTable table) {
   return std::unique_ptr<ShortCursor>(std::make_unique<LmdbShortCursor>(cursor, bounds_));
 }
 
+LmdbStore::~LmdbStore() {
+  for (MDB_cursor* const cursor : writers_) {
+    if (cursor != nullptr) ::mdb_cursor_close(cursor);
+  }
+}
+
+int LmdbStore::writer(ShortTable table, MDB_cursor*& cursor) {
+  MDB_cursor*& kept = writers_[table == ShortTable::kTop ? 0 : 1];
+  const int code = kept != nullptr ? 0 : ::mdb_cursor_open(txn_, handle(table), &kept);
+  cursor = kept;
+  return code;
+}
+
+// One search, also where there is something to be replaced, which has to leave the prints.
 Status LmdbStore::put(ShortTable table, std::string_view key, std::string_view value) {
-  return noted(lmdb_put(txn_, handle(table), key, value));
+  HEXAD_ASSERT(state_ != nullptr);
+  MDB_cursor* cursor = nullptr;
+  int code = writer(table, cursor);
+  if (code != 0) return noted(code);
+  MDB_val where = to_val(key);
+  MDB_val what = to_val(value);
+  code = ::mdb_cursor_put(cursor, &where, &what, MDB_NOOVERWRITE);
+  if (code == MDB_KEYEXIST) {
+    const std::uint64_t old = print(table, key, to_view(what));
+    where = to_val(key);
+    what = to_val(value);
+    code = ::mdb_cursor_put(cursor, &where, &what, MDB_CURRENT);
+    if (code == 0) state_->prints -= old;
+  }
+  if (code == 0) state_->prints += print(table, key, value);
+  return noted(code);
 }
 
 Status LmdbStore::erase(ShortTable table, std::string_view key) {
+  HEXAD_ASSERT(state_ != nullptr);
+  MDB_cursor* cursor = nullptr;
+  int code = writer(table, cursor);
+  if (code != 0) return noted(code);
   MDB_val where = to_val(key);
-  const int code = ::mdb_del(txn_, handle(table), &where, nullptr);
-  return code == MDB_NOTFOUND ? Status() : noted(code);
+  MDB_val what{};
+  code = ::mdb_cursor_get(cursor, &where, &what, MDB_SET);
+  if (code == MDB_NOTFOUND) return {};
+  if (code != 0) return noted(code);
+  const std::uint64_t old = print(table, key, to_view(what));
+  code = ::mdb_cursor_del(cursor, 0);
+  if (code == 0) state_->prints -= old;
+  return noted(code);
 }
 
 Result<std::uint64_t> LmdbStore::new_segment() {
-  HEXAD_ASSERT(next_segment_ != nullptr);
-  return (*next_segment_)++;
+  HEXAD_ASSERT(state_ != nullptr);
+  return state_->next_segment++;
 }
 
 Status LmdbStore::noted(int code) {

@@ -8,8 +8,10 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "kv/lmdb_state.h"
 #include "kv/long_key.h"
 
+struct MDB_cursor;
 struct MDB_txn;
 
 namespace hexad::kv {
@@ -49,12 +51,17 @@ Result<std::optional<std::string_view>> lmdb_get(MDB_txn* txn, unsigned database
 // LMDB's return code.
 int lmdb_put(MDB_txn* txn, unsigned database, std::string_view key, std::string_view value);
 
+// Ends before its transaction does.
 class LmdbStore final : public ShortKeyStore {
  public:
-  // Borrows everything. `next_segment`: counted up by new_segment(); null when only reading.
+  // Borrows everything. `state`: its segments and prints follow what is written; null when only
+  // reading.
   LmdbStore(MDB_txn* transaction, const LmdbTables& tables, const LmdbBounds& bounds,
-            std::uint64_t* next_segment)
-      : txn_(transaction), tables_(tables), bounds_(bounds), next_segment_(next_segment) {}
+            LmdbState* state)
+      : txn_(transaction), tables_(tables), bounds_(bounds), state_(state) {}
+  ~LmdbStore() override;
+  LmdbStore(const LmdbStore&) = delete;
+  LmdbStore& operator=(const LmdbStore&) = delete;
 
   Result<std::optional<std::string_view>> get(ShortTable table, std::string_view key) override;
   Result<std::unique_ptr<ShortCursor>> cursor(ShortTable table) override;
@@ -70,11 +77,18 @@ class LmdbStore final : public ShortKeyStore {
     return table == ShortTable::kTop ? tables_.keys : tables_.segments;
   }
   Status noted(int code);
+  // One for each table, opened by its first write: it finds its way from where it stands.
+  int writer(ShortTable table, MDB_cursor*& cursor);
+  std::uint64_t print(ShortTable table, std::string_view key, std::string_view stored) const {
+    return lmdb_print(table == ShortTable::kTop ? LmdbTable::kKeys : LmdbTable::kSegments, key,
+                      stored);
+  }
 
   MDB_txn* txn_;
   const LmdbTables& tables_;
   const LmdbBounds& bounds_;
-  std::uint64_t* next_segment_;
+  LmdbState* state_;
+  MDB_cursor* writers_[2] = {};
   int write_code_ = 0;
 };
 

@@ -51,7 +51,7 @@ TEST_CASE("kv_format: the golden fence is written and read") {
 TEST_CASE(
     "kv_format: the golden LSN marker is written and read, every truncation and bit refused") {
   std::string golden = testing::golden("lmdb_state");
-  const LmdbState state{golden_header().uuid, 41, 2, 7};
+  const LmdbState state{golden_header().uuid, 41, 2, 7, 0x1122334455667788};
   REQUIRE(encode_lmdb_state(state) == golden);
   REQUIRE(decode_lmdb_state(golden).value() == state);
   for (std::size_t cut = 0; cut < golden.size(); ++cut) {

@@ -27,13 +27,32 @@ constexpr std::uint64_t kPage = 4096;
 struct Tables {
   MapStore keys;
   std::map<std::string, std::string> state;
+  std::uint64_t lost_prints = 0;  // added to those of the entries
 
-  Tables() { set_state({kStore, 5, 1, 100}); }
+  Tables() { set_state({kStore, 5, 1, 100, 0}); }
   void set_state(const LmdbState& marker) {
     state = {{std::string(kLmdbStateKey), encode_lmdb_state(marker)}};
   }
   void put(const std::string& key, const std::string& value) {
     REQUIRE(long_put(keys, key, value).ok());
+  }
+  // The state with the prints of what is there; one that is broken stays so.
+  std::map<std::string, std::string> state_with_prints() const {
+    std::map<std::string, std::string> result = state;
+    const auto marker = result.find(std::string(kLmdbStateKey));
+    if (marker == result.end()) return result;
+    const Result<LmdbState> decoded = decode_lmdb_state(marker->second);
+    if (!decoded.ok()) return result;
+    LmdbState with = *decoded;
+    with.prints = lost_prints;
+    for (const auto& [key, stored] : keys.top) {
+      with.prints += lmdb_print(LmdbTable::kKeys, key, stored);
+    }
+    for (const auto& [key, stored] : keys.segments) {
+      with.prints += lmdb_print(LmdbTable::kSegments, key, stored);
+    }
+    marker->second = encode_lmdb_state(with);
+    return result;
   }
 };
 
@@ -48,7 +67,7 @@ class Fixture {
           LmdbEnv::must(lmdb_put(txn, table, key, value));
         }
       };
-      fill(env.tables.state, tables.state);
+      fill(env.tables.state, tables.state_with_prints());
       fill(env.tables.keys, tables.keys.top);
       fill(env.tables.segments, tables.keys.segments);
     });
@@ -185,7 +204,7 @@ TEST_CASE("lmdb_check: K2 markers and segments belong together, one to one") {
     Tables tables;
     for (int i = 0; i < 3; ++i) tables.put(std::string(480, static_cast<char>('a' + i)) + "x", "v");
     for (std::uint64_t next = 1; next <= 5; ++next) {
-      tables.set_state({kStore, 5, 1, next});
+      tables.set_state({kStore, 5, 1, next, 0});
       REQUIRE((fixture.check(tables) == "") == (next > 3));
     }
   }
@@ -197,6 +216,18 @@ TEST_CASE("lmdb_check: K2 markers and segments belong together, one to one") {
     tables.keys.segments[prefix] = "v";
     REQUIRE(contains(fixture.check(tables), "a segment entry without a key"));
   }
+}
+
+TEST_CASE("lmdb_check: entries that are sound and not all that was written do not pass") {
+  Fixture fixture;
+  Tables tables = sample();
+  REQUIRE(fixture.check(tables) == "");
+  tables.lost_prints = 1;
+  REQUIRE(contains(fixture.check(tables), "writes of some pages were lost"));
+  tables = sample();
+  // As if it had been erased, and the page had stayed.
+  tables.lost_prints = 0 - lmdb_print(LmdbTable::kKeys, "key7", tables.keys.top.at("key7"));
+  REQUIRE(contains(fixture.check(tables), "writes of some pages were lost"));
 }
 
 TEST_CASE("lmdb_check: K1 a key between inline and marker is neither") {

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cerrno>
+#include <functional>
 #include <map>
 
 #include "io/rng.h"
@@ -66,10 +67,11 @@ TEST_CASE("lmdb_store: two tables agree with two maps, while written and when re
     const io::testing::TemporaryDirectory temporary;
     LmdbEnv env(temporary.path("index"));
     Model models[2];
+    LmdbState state;
     for (int round = 0; round < 6; ++round) {
       env.write([&](MDB_txn* txn) {
         const LmdbBounds everything;
-        LmdbStore store(txn, env.tables, everything, nullptr);
+        LmdbStore store(txn, env.tables, everything, &state);
         for (int step = 0; step < 150; ++step) {
           const std::uint64_t side = rng.below(2);
           const ShortTable table = side == 0 ? ShortTable::kTop : ShortTable::kSegments;
@@ -86,6 +88,14 @@ TEST_CASE("lmdb_store: two tables agree with two maps, while written and when re
         }
         walk(store, ShortTable::kTop, models[0], rng);
         REQUIRE(store.write_code() == 0);
+        std::uint64_t prints = 0;
+        for (const auto& [key, value] : models[0]) {
+          prints += lmdb_print(LmdbTable::kKeys, key, value);
+        }
+        for (const auto& [key, value] : models[1]) {
+          prints += lmdb_print(LmdbTable::kSegments, key, value);
+        }
+        REQUIRE(state.prints == prints);
       });
       MDB_txn* const txn = env.begin(MDB_RDONLY);
       const LmdbBounds bounds(4096, 8u << 20);
@@ -112,11 +122,12 @@ TEST_CASE("lmdb_store: segments count up from where they were told") {
   LmdbEnv env(temporary.path("index"));
   env.write([&](MDB_txn* txn) {
     const LmdbBounds everything;
-    std::uint64_t next = 41;
-    LmdbStore store(txn, env.tables, everything, &next);
+    LmdbState state;
+    state.next_segment = 41;
+    LmdbStore store(txn, env.tables, everything, &state);
     REQUIRE(store.new_segment().value() == 41);
     REQUIRE(store.new_segment().value() == 42);
-    REQUIRE(next == 43);
+    REQUIRE(state.next_segment == 43);
   });
 }
 
@@ -124,29 +135,45 @@ TEST_CASE("lmdb_store: a write that fails leaves LMDB's own code with the store"
   const io::testing::TemporaryDirectory temporary;
   LmdbEnv env(temporary.path("index"), 256u << 10);
   const LmdbBounds everything;
+  LmdbState state;
+  env.write([&](MDB_txn* txn) {
+    LmdbStore store(txn, env.tables, everything, &state);
+    REQUIRE(store.put(ShortTable::kTop, "there", "v").ok());
+  });
+  const std::uint64_t prints = state.prints;
+  unsigned flags = 0;
+  std::function<void(LmdbStore&)> act;
   SECTION("the map is full") {
-    MDB_txn* const txn = env.begin(0);
-    LmdbStore store(txn, env.tables, everything, nullptr);
-    const Status full = store.put(ShortTable::kTop, "key", std::string(300u << 10, 'x'));
-    REQUIRE(full.error().code == ErrorCode::kNoSpace);
-    REQUIRE(store.write_code() == MDB_MAP_FULL);
-    ::mdb_txn_abort(txn);
+    act = [](LmdbStore& store) {
+      const Status full = store.put(ShortTable::kTop, "key", std::string(300u << 10, 'x'));
+      REQUIRE(full.error().code == ErrorCode::kNoSpace);
+      REQUIRE(store.write_code() == MDB_MAP_FULL);
+    };
   }
   SECTION("the key is longer than LMDB's") {
-    MDB_txn* const txn = env.begin(0);
-    LmdbStore store(txn, env.tables, everything, nullptr);
-    REQUIRE(store.put(ShortTable::kTop, std::string(512, 'k'), "v").error().code == ErrorCode::kIo);
-    REQUIRE(store.write_code() == MDB_BAD_VALSIZE);
-    ::mdb_txn_abort(txn);
+    act = [](LmdbStore& store) {
+      const Status refused = store.put(ShortTable::kTop, std::string(512, 'k'), "v");
+      REQUIRE(refused.error().code == ErrorCode::kIo);
+      REQUIRE(store.write_code() == MDB_BAD_VALSIZE);
+    };
   }
   SECTION("the transaction only reads") {
-    MDB_txn* const txn = env.begin(MDB_RDONLY);
-    LmdbStore store(txn, env.tables, everything, nullptr);
-    REQUIRE(store.put(ShortTable::kTop, "key", "v").error().code == ErrorCode::kReadOnly);
-    REQUIRE(store.erase(ShortTable::kTop, "key").error().code == ErrorCode::kReadOnly);
-    REQUIRE(store.write_code() == EACCES);
-    ::mdb_txn_abort(txn);
+    flags = MDB_RDONLY;
+    act = [](LmdbStore& store) {
+      for (const char* key : {"key", "there"}) {
+        REQUIRE(store.put(ShortTable::kTop, key, "v").error().code == ErrorCode::kReadOnly);
+      }
+      REQUIRE(store.erase(ShortTable::kTop, "there").error().code == ErrorCode::kReadOnly);
+      REQUIRE(store.write_code() == EACCES);
+    };
   }
+  MDB_txn* const txn = env.begin(flags);
+  {
+    LmdbStore store(txn, env.tables, everything, &state);
+    act(store);
+    REQUIRE(state.prints == prints);
+  }
+  ::mdb_txn_abort(txn);
 }
 
 TEST_CASE("lmdb_store: a value is plausible inside one page or right behind an overflow header") {
@@ -175,7 +202,8 @@ TEST_CASE("lmdb_store: an entry outside its page is damage, for a get and for a 
   LmdbEnv env(temporary.path("index"));
   env.write([&](MDB_txn* txn) {
     const LmdbBounds everything;
-    LmdbStore store(txn, env.tables, everything, nullptr);
+    LmdbState state;
+    LmdbStore store(txn, env.tables, everything, &state);
     REQUIRE(store.put(ShortTable::kTop, "key", std::string(600, 'v')).ok());
   });
   MDB_txn* const txn = env.begin(MDB_RDONLY);
