@@ -27,13 +27,15 @@ Json latency_json(const Histogram& latency) {
   return {{"p50", microseconds(latency, 500)},
           {"p95", microseconds(latency, 950)},
           {"p99", microseconds(latency, 990)},
-          {"p999", microseconds(latency, 999)}};
+          {"p999", microseconds(latency, 999)},
+          {"max", microseconds(latency, 1000)}};
 }
 
 std::string latency_text(const Histogram& latency) {
-  return fmt::format("p50 {:.0f}  p95 {:.0f}  p99 {:.0f}  p99.9 {:.0f}", microseconds(latency, 500),
-                     microseconds(latency, 950), microseconds(latency, 990),
-                     microseconds(latency, 999));
+  return fmt::format("p50 {:.0f}  p95 {:.0f}  p99 {:.0f}  p99.9 {:.0f}  worst {:.0f}",
+                     microseconds(latency, 500), microseconds(latency, 950),
+                     microseconds(latency, 990), microseconds(latency, 999),
+                     microseconds(latency, 1000));
 }
 
 double per_second(std::uint64_t count, const Measured& measured) {
