@@ -68,7 +68,7 @@ CodedFileWriter::~CodedFileWriter() {
     flight->batch.requests.front().device->queue().wait(flight->batch);
   }
   if (handed_out_) return;
-  for (const Extent& piece : file_.pieces) world_.space.abandon(piece.blob.where);
+  for (const Extent& piece : file_.pieces) world_.space.abandon_internal(piece.blob.where);
 }
 
 Status CodedFileWriter::fail(const Error& error) {

@@ -41,12 +41,15 @@ Engine::Engine(EngineParts parts)
                                      repair_wake_.notify_all();
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
+    merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
+                                          [this](const Status& merged) { on_merged(merged); });
   }
 }
 
 Engine::~Engine() {
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
+  if (merger_ != nullptr) merger_->stop();
   {
     const io::Lock lock(seal_mutex_);
     seal_stopping_ = true;
@@ -83,8 +86,9 @@ Status Engine::start() {
 Status Engine::close() {
   if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
   if (lane_ == nullptr) return {};
-  if (lane_->stopped().has_value()) return lost_buffered();
-  return run_checkpoint(true);
+  Status closed = lane_->stopped().has_value() ? lost_buffered() : run_checkpoint(true);
+  merger_->stop();
+  return closed;
 }
 
 }  // namespace hexad::core

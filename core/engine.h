@@ -36,6 +36,7 @@
 #include "core/read_gather.h"
 #include "core/read_pins.h"
 #include "core/run_catalogue.h"
+#include "core/run_merger.h"
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/store.h"
@@ -253,6 +254,11 @@ class Engine : public PlanSource {
   // `needless`: asked under the checkpoint's lock.
   Status run_checkpoint(bool clean_close, const std::function<bool()>& needless = {});
   Status checkpoint_locked(bool clean_close);
+  void merge_into(RunDraft& draft, bool clean_close);
+  void merge_beside();
+  bool room_beside(const RunMerge& plan);
+  void on_merged(const Status& merged);
+  std::optional<io::Nanos> background_wait();
   Result<Frozen> freeze(const RunDraft& draft);
   Status gather_changes(const Frozen& frozen, Changes& changes);
   Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
@@ -372,7 +378,8 @@ class Engine : public PlanSource {
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
   InFlightCells in_flight_cells_;
-  std::unique_ptr<Lane> lane_;  // null when read-only
+  std::unique_ptr<Lane> lane_;         // null when read-only
+  std::unique_ptr<RunMerger> merger_;  // as the lane
   ReadPins pins_;
 
   io::Mutex zone_mutex_;  // while a zone is made ahead of need
@@ -408,6 +415,7 @@ class Engine : public PlanSource {
   Doomed doomed_;
   io::Nanos doomed_pause_ = 0;      // before the next try, when the last one has failed; else 0
   io::Nanos doomed_retry_at_ = 0;   // none before
+  io::Nanos install_at_ = 0;        // what was merged, if nobody else does before; 0: nothing
   bool checkpoint_wanted_ = false;  // whether or not one is due
   bool checkpoint_due_ = false;     // one was, at some moment since this was last looked at
   bool zone_wanted_ = false;

@@ -4,7 +4,8 @@
 // Order (R4), and why a crash between the steps loses nothing:
 //   0  pack       what rides in the log gets a place in a stripe, by records of the engine's own; a
 //                 crash here leaves it in the log and, perhaps, in a stripe, whichever the log says
-//   1  merge      where there are many runs, some become one; nothing names it yet
+//   1  merge      where some runs have become one beside the checkpoints (core/run_merger.h), it is
+//                 taken in; nothing names it yet. Merges in here are those that cannot wait
 //   2  freeze     everything assigned is durable and published; LSN c is the last of it
 //   3  run        the changes up to c and zone images as of c; nothing names it yet, and its
 //                 stripes are free in every state that a crash leaves
@@ -31,6 +32,12 @@ namespace hexad::core {
 
 namespace {
 
+// Beside a merge that is under way there are at most so many; without one kv/run_merge.h has its
+// own bound.
+constexpr std::size_t kMostRuns = 16;
+// A merge that is finished waits so long for a checkpoint to take it in, then there is one for it.
+constexpr io::Nanos kInstallAfter = 10'000'000'000;
+
 class PayloadPause {
  public:
   explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.allow_payloads(false); }
@@ -46,7 +53,31 @@ class PayloadPause {
 
 Status Engine::checkpoint() {
   HEXAD_TRY(writable());
+  if (merger_->finished()) {
+    // What it gives up is said by zone images, and these by a run, which has to hold an LSN.
+    HEXAD_TRY(commit_internal([](LogRecord&) { return Status(); }).status());
+  }
   return run_checkpoint(false);
+}
+
+// On the merger's thread.
+void Engine::on_merged(const Status& merged) {
+  note_background("merging runs", merged);
+  if (!merged.ok()) return;
+  const io::Lock lock(state_mutex_);
+  install_at_ = executor().clock().now() + kInstallAfter;
+  background_wake_.notify_all();
+}
+
+// Under state_mutex_: how long the background has nothing to do that nobody asks for. Nothing:
+// ever.
+std::optional<io::Nanos> Engine::background_wait() {
+  std::optional<io::Nanos> wait = doomed_wait();
+  if (install_at_ != 0) {
+    const io::Nanos left = std::max<io::Nanos>(0, install_at_ - executor().clock().now());
+    wait = std::min(wait.value_or(left), left);
+  }
+  return wait;
 }
 
 // A run needs space. Where no zone has any more, one is made in between, for that takes locks that
@@ -60,10 +91,9 @@ Status Engine::run_checkpoint(bool clean_close, const std::function<bool()>& nee
       if (needless && needless()) return {};
       status = checkpoint_locked(clean_close);
     }
-    if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones ||
-        !parts_.space->slabs_left()) {
-      return status;
-    }
+    if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones) return status;
+    if (merger_->give_up()) continue;
+    if (!parts_.space->slabs_left()) return status;
     HEXAD_TRY(make_zone(ZoneFor::kCheckpoint));
   }
 }
@@ -101,9 +131,8 @@ Result<Engine::Frozen> Engine::freeze(const RunDraft& draft) {
 Status Engine::checkpoint_locked(bool clean_close) {
   HEXAD_TRY(parts_.runs->release());
   RunDraft draft = parts_.runs->begin();
-  if (lane_->next_lsn() - 1 > checkpoint_lsn_) {
-    // Where it fails there is one run more, and the next checkpoint tries again.
-    note_background("merging runs", parts_.runs->merge(draft, *preparer_));
+  if (lane_->next_lsn() - 1 > checkpoint_lsn_ && !parts_.memory_only) {
+    merge_into(draft, clean_close);
   }
   Result<Frozen> frozen = freeze(draft);
   if (!frozen.ok() || frozen->table == nullptr) {
@@ -139,8 +168,41 @@ Status Engine::checkpoint_locked(bool clean_close) {
   HEXAD_TRY(parts_.runs->release());
   set_reserve();
   reclaim();
+  if (with_run && !clean_close) merge_beside();
   if (!parts_.index->has_fast()) want_index();
   return {};
+}
+
+// What has been merged since the last checkpoint, and what cannot go on beside this one: because
+// the reserve, which is for a merge of all runs, is wanted for that now; because the store is
+// closed; because runs have become too many, since checkpoints are faster than merges. Then commits
+// wait when the log is full, and that is as it should be.
+void Engine::merge_into(RunDraft& draft, bool clean_close) {
+  const bool behind = draft.manifest.runs.size() > kMostRuns;
+  if (!parts_.space->reserve_whole()) merger_->give_up();
+  if (clean_close || behind) merger_->finish();
+  // A draft has one merge: what it brings is live only when a root names it.
+  if (merger_->install(draft) || merger_->busy()) return;
+  const std::optional<RunMerge> plan = parts_.runs->plan_merge(draft);
+  if (!plan.has_value()) return;
+  if (!clean_close && draft.manifest.runs.size() <= kMostRuns && room_beside(*plan)) return;
+  Result<MergedRun> merged = parts_.runs->merge(*plan, *preparer_, draft.failed);
+  // Where it fails there is one run more, and the next checkpoint tries again.
+  note_background("merging runs", merged.status());
+  if (merged.ok() && !parts_.runs->install(draft, *merged)) parts_.runs->drop(*merged);
+}
+
+void Engine::merge_beside() {
+  if (merger_->busy()) return;
+  std::optional<RunMerge> plan = parts_.runs->plan_merge(parts_.runs->begin());
+  if (plan.has_value() && room_beside(*plan)) merger_->start(*std::move(plan));
+}
+
+// Whether what it writes leaves the reserve to others, for as long as it takes.
+bool Engine::room_beside(const RunMerge& plan) {
+  const Space::Room room = parts_.space->room();
+  return room.zones_to_come > 0 ||
+         room.units.free >= room.reserved + room.reserve + units_of(plan.inputs);
 }
 
 // Run and manifest, durable on all devices that count.
@@ -343,14 +405,15 @@ void Engine::background() {
     bool due_now = false;
     bool zone_now = false;
     bool index_now = false;
+    bool install_now = false;
     {
       io::Lock lock(state_mutex_);
       while (!stopping_ &&
              !(checkpoint_wanted_ || checkpoint_due_ || zone_wanted_ || index_wanted_)) {
-        const std::optional<io::Nanos> doomed = doomed_wait();
-        if (doomed == io::Nanos{0}) break;
-        if (doomed.has_value()) {
-          background_wake_.wait_for(lock, *doomed);
+        const std::optional<io::Nanos> idle = background_wait();
+        if (idle == io::Nanos{0}) break;
+        if (idle.has_value()) {
+          background_wake_.wait_for(lock, *idle);
         } else {
           background_wake_.wait(lock);
         }
@@ -361,6 +424,8 @@ void Engine::background() {
       due_now = std::exchange(checkpoint_due_, false);
       zone_now = std::exchange(zone_wanted_, false);
       index_now = std::exchange(index_wanted_, false);
+      install_now = install_at_ != 0 && executor().clock().now() >= install_at_;
+      if (install_now) install_at_ = 0;
     }
     // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
     // either makes it itself and gets the error. Until then status() tells. What was due is looked
@@ -374,6 +439,8 @@ void Engine::background() {
     if (const Result<bool> dropped = drop_doomed(); !dropped.ok() || *dropped) {
       note_background("taking back the space of a removed object", dropped.status());
     }
+    // A store that nobody writes to has no other checkpoint that would take it in.
+    checkpoint_now = checkpoint_now || (install_now && merger_->finished());
     if (checkpoint_now || (due_now && checkpoint_due())) {
       const Status made = checkpoint();
       note_background("the last checkpoint", made);

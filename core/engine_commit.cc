@@ -344,6 +344,8 @@ Status Engine::make_room(const Attempt& attempt) {
   // Pages of removed objects, and payloads in the log, which take more room alone than packed.
   // What cannot be taken back is the background's affair: there may be space without it.
   if (const Result<bool> dropped = drop_doomed(); dropped.ok() && *dropped) return {};
+  // A merge that goes on beside is a luxury, and has taken some.
+  if (merger_->give_up()) return {};
   const std::uint64_t reserved = parts_.space->reserved();
   // Somebody who was in the way has gone meanwhile, or there is a new zone.
   if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};

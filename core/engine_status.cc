@@ -206,7 +206,7 @@ Result<SpaceUsage> Engine::space_usage() {
   const std::uint64_t left = room.units.free + room.units.deferred + to_come;
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
-  usage.internal_metadata = parts_.runs->units() * user_unit;
+  usage.internal_metadata = room.internal * user_unit;
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;

@@ -114,7 +114,7 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
     }
   }
   if (good < shape_.k()) {
-    space.abandon(*where);
+    space.abandon_internal(*where);
     const std::string subject = "manifest: " + std::to_string(good) + " of " +
                                 std::to_string(shape_.cells()) + " cells could be written, " +
                                 std::to_string(shape_.k()) + " are needed";

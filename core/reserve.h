@@ -27,6 +27,10 @@
 //      each checkpoint; the merge of all runs that has to follow it drops them, and finds its
 //      room: the last reserve has as much as the runs had then, and one run more than this
 //      checkpoint has used.
+//   6  A merge that goes on beside checkpoints (core/run_merger.h) begins only where all that it
+//      will write can be spared. Should users fill the rest meanwhile, it goes on into the last
+//      term, which is for a merge. A checkpoint that finds the reserve not whole, or finds no
+//      space, and a transaction that finds none, have it given up, and go on with what it had.
 // So the caller computes the reserve again after every checkpoint and merge, and where it is not
 // whole then, merges all runs before the next checkpoint.
 #pragma once

@@ -55,6 +55,12 @@ std::string name_of(const ManifestRun& run) {
 
 }  // namespace
 
+std::uint64_t units_of(const std::vector<ManifestRun>& runs) {
+  std::uint64_t units = 0;
+  for (const ManifestRun& run : runs) units += units_of(stripes_of(run.file));
+  return units;
+}
+
 RunCatalogue::RunCatalogue(io::Executor& executor, const StoreShape& shape, const ec::Codec& codec,
                            const BlobReader& reader, Members& members, Space& space,
                            Counters& counters)
@@ -108,7 +114,6 @@ Status RunCatalogue::mark_used() {
   std::vector<alloc::Extent> stripes = stripes_of(manifest_);
   stripes.push_back(address_.extent);
   for (const alloc::Extent& stripe : stripes) HEXAD_TRY(space_.mark_used(stripe));
-  units_ += units_of(stripes);
   return {};
 }
 
@@ -131,23 +136,20 @@ RunDraft RunCatalogue::begin() const {
   return draft;
 }
 
-// A run as `fill` writes it. On an error all its space is given back; devices that failed are in
-// the draft either way.
-Result<ManifestRun> RunCatalogue::write(RunDraft& draft, const BlobPreparer& preparer, Lsn first,
-                                        Lsn last, CounterId cause,
+// A run as `fill` writes it, without an id. On an error all its space is given back.
+Result<ManifestRun> RunCatalogue::write(const Writing& writing,
                                         const std::function<Status(kv::RunWriter&)>& fill) const {
-  const bool merge = cause == CounterId::kDeviceBytesMerge;
-  CodedFileWriter file({shape_, preparer, space_, members_, counters_, cause,
+  const bool merge = writing.cause == CounterId::kDeviceBytesMerge;
+  CodedFileWriter file({shape_, writing.preparer, space_, members_, counters_, writing.cause,
                         merge ? io::IoCause::kMerge : io::IoCause::kRun});
   CodedRunSink sink(file);
-  kv::RunWriter writer(sink, shape_.uuid, first, last);
+  kv::RunWriter writer(sink, shape_.uuid, writing.first, writing.last);
   const auto write_all = [&]() -> Result<ManifestRun> {
     HEXAD_TRY(fill(writer));
     HEXAD_TRY_ASSIGN(const kv::RunInfo info, writer.finish());
     ManifestRun run;
-    run.id = draft.manifest.next_run++;
-    run.first_lsn = first;
-    run.last_lsn = last;
+    run.first_lsn = writing.first;
+    run.last_lsn = writing.last;
     run.entries = info.entries;
     run.tombstones = info.tombstones;
     run.footer_crc = info.footer_crc;
@@ -155,51 +157,70 @@ Result<ManifestRun> RunCatalogue::write(RunDraft& draft, const BlobPreparer& pre
     return run;
   };
   Result<ManifestRun> run = write_all();
-  draft.failed.insert(file.failed().begin(), file.failed().end());
-  if (run.ok()) {
-    const std::vector<alloc::Extent> stripes = stripes_of(run->file);
-    draft.fresh.insert(draft.fresh.end(), stripes.begin(), stripes.end());
-  }
+  writing.failed.insert(file.failed().begin(), file.failed().end());
   return run;
 }
 
-Status RunCatalogue::merge(RunDraft& draft, const BlobPreparer& preparer) const {
+std::optional<RunMerge> RunCatalogue::plan_merge(const RunDraft& draft) const {
+  const std::vector<ManifestRun>& runs = draft.manifest.runs;
   std::vector<std::uint64_t> sizes;
-  for (const ManifestRun& run : draft.manifest.runs) sizes.push_back(run.file.bytes);
+  for (const ManifestRun& run : runs) sizes.push_back(run.file.bytes);
   std::optional<kv::RunMergePlan> plan = kv::plan_run_merge(sizes, {});
   if (!space_.reserve_whole() && sizes.size() > 1) plan = {0, sizes.size()};
   if (!plan.has_value()) return {};
-  std::vector<ManifestRun>& runs = draft.manifest.runs;
   const auto first = static_cast<std::ptrdiff_t>(plan->first);
   const auto end = first + static_cast<std::ptrdiff_t>(plan->count);
-  // Tombstones are for older runs.
-  const bool oldest = plan->first + plan->count == runs.size();
-  const ManifestRun& oldest_input = runs[plan->first + plan->count - 1];
-  const ManifestRun& newest_input = runs[plan->first];
-  HEXAD_TRY_ASSIGN(const ManifestRun merged,
-                   write(draft, preparer, oldest_input.first_lsn, newest_input.last_lsn,
-                         CounterId::kDeviceBytesMerge, [&](kv::RunWriter& into) {
-                           return kv::merge_runs(
-                               std::span(draft.readers).subspan(plan->first, plan->count), oldest,
-                               into);
-                         }));
-  Result<std::shared_ptr<kv::RunReader>> reader = open(merged);
+  RunMerge merge;
+  merge.inputs.assign(runs.begin() + first, runs.begin() + end);
+  merge.readers.assign(draft.readers.begin() + first, draft.readers.begin() + end);
+  merge.oldest = plan->first + plan->count == runs.size();
+  return merge;
+}
+
+Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& preparer,
+                                      std::set<DeviceId>& failed,
+                                      const std::function<Status()>& between) const {
+  MergedRun merged;
+  for (const ManifestRun& run : plan.inputs) merged.inputs.push_back(run.id);
+  const Writing writing{preparer, plan.inputs.back().first_lsn, plan.inputs.front().last_lsn,
+                        CounterId::kDeviceBytesMerge, failed};
+  HEXAD_TRY_ASSIGN(merged.run, write(writing, [&](kv::RunWriter& into) {
+                     // Tombstones are for older runs.
+                     return kv::merge_runs(plan.readers, plan.oldest, into, between);
+                   }));
+  Result<std::shared_ptr<kv::RunReader>> reader = open(merged.run);
   if (!reader.ok()) {
-    for (const alloc::Extent& stripe : stripes_of(merged.file)) {
-      space_.abandon(stripe);
-      draft.fresh.pop_back();
-    }
-    return reader.status();
+    drop(merged);
+    return reader.error();
   }
-  for (std::size_t i = plan->first; i < plan->first + plan->count; ++i) {
+  merged.reader = *std::move(reader);
+  return merged;
+}
+
+void RunCatalogue::drop(const MergedRun& merged) const {
+  for (const alloc::Extent& stripe : stripes_of(merged.run.file)) space_.abandon_internal(stripe);
+}
+
+bool RunCatalogue::install(RunDraft& draft, MergedRun& merged) const {
+  std::vector<ManifestRun>& runs = draft.manifest.runs;
+  const auto at =
+      std::search(runs.begin(), runs.end(), merged.inputs.begin(), merged.inputs.end(),
+                  [](const ManifestRun& run, std::uint64_t id) { return run.id == id; });
+  if (at == runs.end()) return false;
+  const auto first = at - runs.begin();
+  const auto end = first + static_cast<std::ptrdiff_t>(merged.inputs.size());
+  for (auto i = first; i < end; ++i) {
     draft.replaced.push_back({stripes_of(runs[i].file), draft.readers[i]});
   }
+  const std::vector<alloc::Extent> stripes = stripes_of(merged.run.file);
+  draft.fresh.insert(draft.fresh.end(), stripes.begin(), stripes.end());
+  merged.run.id = draft.manifest.next_run++;
   runs.erase(runs.begin() + first + 1, runs.begin() + end);
-  runs[plan->first] = merged;
+  runs[first] = std::move(merged.run);
   draft.readers.erase(draft.readers.begin() + first + 1, draft.readers.begin() + end);
-  draft.readers[plan->first] = *std::move(reader);
-  counters_.add(CounterId::kRunsMerged, plan->count);
-  return {};
+  draft.readers[first] = std::move(merged.reader);
+  counters_.add(CounterId::kRunsMerged, merged.inputs.size());
+  return true;
 }
 
 std::vector<alloc::Extent> RunCatalogue::deferred_in_images(const RunDraft& draft) const {
@@ -216,14 +237,17 @@ std::vector<alloc::Extent> RunCatalogue::deferred_in_images(const RunDraft& draf
 Status RunCatalogue::add_run(RunDraft& draft, const BlobPreparer& preparer, Lsn lsn, Epoch epoch,
                              const EachChange& changes) const {
   const Lsn after = draft.manifest.runs.empty() ? 0 : draft.manifest.runs.front().last_lsn;
+  const Writing writing{preparer, after, lsn, CounterId::kDeviceBytesRun, draft.failed};
   HEXAD_TRY_ASSIGN(
-      ManifestRun run,
-      write(draft, preparer, after, lsn, CounterId::kDeviceBytesRun, [&](kv::RunWriter& into) {
+      ManifestRun run, write(writing, [&](kv::RunWriter& into) {
         return changes([&](std::string_view key, std::optional<std::string_view> value) {
           // There is nothing older that it could hide.
           return after == 0 && !value.has_value() ? Status() : into.add(key, value);
         });
       }));
+  run.id = draft.manifest.next_run++;
+  const std::vector<alloc::Extent> stripes = stripes_of(run.file);
+  draft.fresh.insert(draft.fresh.end(), stripes.begin(), stripes.end());
   HEXAD_TRY_ASSIGN(std::shared_ptr<kv::RunReader> reader, open(run));
   draft.manifest.runs.insert(draft.manifest.runs.begin(), std::move(run));
   draft.readers.insert(draft.readers.begin(), std::move(reader));
@@ -251,7 +275,6 @@ Status RunCatalogue::write_manifest(RunDraft& draft) const {
 void RunCatalogue::adopt(RunDraft&& draft) {
   const Lsn lsn = draft.manifest.lsn;
   space_.publish_internal(draft.fresh, lsn);
-  units_ += units_of(draft.fresh);
   for (RunDraft::GivenUp& given : draft.replaced) {
     // The manifest has no reader: a pointer that was never set counts as expired.
     waiting_.push_back({std::move(given.stripes), given.reader, lsn});
@@ -266,7 +289,7 @@ void RunCatalogue::adopt(RunDraft&& draft) {
 }
 
 void RunCatalogue::discard(RunDraft& draft) const {
-  for (const alloc::Extent& stripe : draft.fresh) space_.abandon(stripe);
+  for (const alloc::Extent& stripe : draft.fresh) space_.abandon_internal(stripe);
   draft.fresh.clear();
 }
 
@@ -279,7 +302,6 @@ Status RunCatalogue::release() {
       continue;
     }
     const Status freed = space_.free_internal(waiting.stripes, waiting.lsn);
-    units_ -= units_of(waiting.stripes);
     if (status.ok()) status = freed;
   }
   waiting_ = std::move(left);

@@ -15,7 +15,6 @@
 // One thread at a time (the checkpoint's), but for set() and what it returns.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -57,6 +56,23 @@ struct RunDraft {
   std::set<DeviceId> failed;  // devices that did not take what was written
 };
 
+// Neighbouring runs that are to become one.
+struct RunMerge {
+  std::vector<ManifestRun> inputs;                      // the newest first
+  std::vector<std::shared_ptr<kv::RunReader>> readers;  // of these
+  bool oldest = false;                                  // there is no run before them
+};
+
+// The run that they became: durable, in flight, named by nothing.
+struct MergedRun {
+  std::vector<std::uint64_t> inputs;  // ids
+  ManifestRun run;                    // without an id
+  std::shared_ptr<kv::RunReader> reader;
+};
+
+// Units of the stripes that the runs lie in.
+std::uint64_t units_of(const std::vector<ManifestRun>& runs);
+
 class RunCatalogue {
  public:
   // All outlive it and the run sets that it hands out.
@@ -75,15 +91,12 @@ class RunCatalogue {
   std::shared_ptr<const kv::RunSet> set() const;
   const Manifest& manifest() const { return manifest_; }
   std::uint64_t bytes() const;  // of all runs together
-  // Taken by runs and manifests, those given up included. Any thread.
-  std::uint64_t units() const { return units_.load(std::memory_order_relaxed); }
 
   // --- a checkpoint, in this order ---
   RunDraft begin() const;
-  // Puts neighbouring runs together where there are too many of about one size; all of them when
-  // the reserve is not whole (core/reserve.h, 5). Errors leave the draft as it was: kNoSpace,
-  // kUnavailable, kCorruption.
-  Status merge(RunDraft& draft, const BlobPreparer& preparer) const;
+  // The draft names it and not its inputs. False, and nothing has happened: they are not neighbours
+  // in it any more.
+  bool install(RunDraft& draft, MergedRun& merged) const;
   // What zone images of this checkpoint have to show as deferred.
   std::vector<alloc::Extent> deferred_in_images(const RunDraft& draft) const;
   // The newest run: what changed since the last one, up to `lsn`. `epoch`: of the writer.
@@ -101,6 +114,19 @@ class RunCatalogue {
   // Frees what was given up and is not read any more.
   Status release();
 
+  // --- merging, beside checkpoints or in one ---
+  // Neighbours in the draft that should be merged, since there are too many of about one size; all
+  // of them when the reserve is not whole (core/reserve.h, 5). Nothing: all is well.
+  std::optional<RunMerge> plan_merge(const RunDraft& draft) const;
+  // Any thread. `failed` gets the devices that did not take what was written, whatever the outcome;
+  // they leave before a root names it (R13). `between` as in kv::merge_runs().
+  // Errors, and no space is taken: that of `between`, kNoSpace, kUnavailable, kCorruption.
+  Result<MergedRun> merge(const RunMerge& plan, const BlobPreparer& preparer,
+                          std::set<DeviceId>& failed,
+                          const std::function<Status()>& between = {}) const;
+  // Any thread. Gives its space back. Precondition: it is in no draft.
+  void drop(const MergedRun& merged) const;
+
   // Every stripe that is live and belongs to runs and manifests, with whose it is: for fsck.
   struct Owned {
     std::string owner;
@@ -111,8 +137,14 @@ class RunCatalogue {
 
  private:
   Result<std::shared_ptr<kv::RunReader>> open(const ManifestRun& run) const;
-  Result<ManifestRun> write(RunDraft& draft, const BlobPreparer& preparer, Lsn first, Lsn last,
-                            CounterId cause,
+  struct Writing {
+    const BlobPreparer& preparer;
+    Lsn first = 0;
+    Lsn last = 0;
+    CounterId cause = CounterId::kDeviceBytesRun;
+    std::set<DeviceId>& failed;
+  };
+  Result<ManifestRun> write(const Writing& writing,
                             const std::function<Status(kv::RunWriter&)>& fill) const;
 
   io::Executor& executor_;
@@ -134,7 +166,6 @@ class RunCatalogue {
   };
   std::vector<Waiting> waiting_;
 
-  std::atomic<std::uint64_t> units_{0};
   mutable io::Mutex mutex_;  // set_
   std::shared_ptr<const kv::RunSet> set_;
 };

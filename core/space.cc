@@ -91,6 +91,7 @@ Status Space::mark_used(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
   HEXAD_TRY(zones_.mark_used(extent));
   note_missing(extent);
+  internal_units_ += extent.units;
   return {};
 }
 
@@ -301,7 +302,10 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
     for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                        zones_.allocate(units, alloc::Purpose::kInternal, fit));
-      if (!spoils_runs(before, reserved_, run)) return extent;
+      if (!spoils_runs(before, reserved_, run)) {
+        internal_units_ += units;
+        return extent;
+      }
       zones_.abandon(extent);
     }
   }
@@ -334,7 +338,10 @@ Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
                    "Run hexad fsck."};
     }
   }
-  for (const alloc::Extent& extent : sorted) HEXAD_TRY(zones_.publish_free(extent, lsn));
+  for (const alloc::Extent& extent : sorted) {
+    HEXAD_TRY(zones_.publish_free(extent, lsn));
+    internal_units_ -= extent.units;
+  }
   return {};
 }
 
@@ -345,6 +352,12 @@ void Space::note_missing(const alloc::Extent& extent) {
     if (members_.usable(slots[slot].device)) continue;
     HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
   }
+}
+
+void Space::abandon_internal(const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  zones_.abandon(extent);
+  internal_units_ -= extent.units;
 }
 
 void Space::abandon(const alloc::Extent& extent) {
@@ -567,7 +580,7 @@ void Space::images_written() {
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
   return {zones_.counters(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
-          reserved_, zones_.reserve_units()};
+          reserved_, zones_.reserve_units(), internal_units_};
 }
 
 alloc::SpaceCounters Space::counters() {

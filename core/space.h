@@ -48,8 +48,8 @@ class Space : public StripeMap {
   std::uint32_t slab_units() const { return slab_units_; }  // of every zone; does not change
   // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
   // and all records replayed, since those may free the units for an owner before. Cells on devices
-  // that are not usable count as missing, as publish_internal() had it. Idempotent.
-  // Errors: kCorruption (no such units, or somebody else's).
+  // that are not usable count as missing, as publish_internal() had it. Once for each, whatever the
+  // images say of it. Errors: kCorruption (no such units, or somebody else's).
   Status mark_used(const alloc::Extent& extent);
   // Zones, allocations and frees of one record; nothing that the zone's image already has.
   // Errors: kCorruption.
@@ -96,6 +96,9 @@ class Space : public StripeMap {
   // Live -> deferred: a root is committed, as of `lsn`, that does not name them. Errors, without
   // effect: kCorruption (not live).
   Status free_internal(std::span<const alloc::Extent> extents, Lsn lsn);
+  // In flight -> free: of allocate_internal().
+  void abandon_internal(const alloc::Extent& extent);
+  // The same for all other allocations.
   void abandon(const alloc::Extent& extent);
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's.
@@ -135,6 +138,7 @@ class Space : public StripeMap {
     std::uint64_t zones_to_come = 0;  // as zones_to_come()
     std::uint64_t reserved = 0;       // units, as reserved()
     std::uint64_t reserve = 0;        // units, as reserve_units()
+    std::uint64_t internal = 0;       // units of runs and manifests, those being written included
   };
   Room room();
   alloc::SpaceCounters counters();
@@ -184,6 +188,7 @@ class Space : public StripeMap {
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   std::uint64_t reserved_ = 0;                 // units that belong to young blobs
   std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
+  std::uint64_t internal_units_ = 0;           // as Room::internal
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
   std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
   std::set<alloc::ZoneId> known_;              // named by the manifest that was opened

@@ -215,8 +215,9 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
 std::optional<Fault> SimQueue::pick_fault(const Op& op) {
   const IoRequest& request = op.request;
   if (hook_) {
-    const std::optional<FaultKind> kind = hook_(
-        SimOp{op.number, op.disk.name(), request.op, request.mode, request.offset, request.length});
+    const std::optional<FaultKind> kind =
+        hook_(SimOp{op.number, op.disk.name(), request.op, request.mode, request.offset,
+                    request.length, request.cause});
     if (kind.has_value() && strikes(*kind, request.op)) {
       op.disk.faults_.count(*kind);
       Fault fault;

@@ -51,6 +51,7 @@ struct SimOp {
   WriteMode mode;
   std::uint64_t offset;  // bytes
   std::uint64_t length;
+  IoCause cause;  // of a write
 };
 // The fault to strike the request with, if any (one that strikes() its kind).
 using SimHook = std::function<std::optional<FaultKind>(const SimOp&)>;

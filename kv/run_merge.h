@@ -18,6 +18,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -47,9 +48,10 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
                                            const RunMergeRules& rules);
 
 // Adds to `into` what the runs together say; finish() is the caller's. `drop_tombstones`: only when
-// there is no older run that they hide something of. Memory: that of a cursor for each run and of
-// the writer. Errors: those of reading and writing; `into` is of no use then.
+// there is no older run that they hide something of. `between` is called every some hundred
+// entries, and may take its time; its error ends the merge. Memory: that of a cursor for each run
+// and of the writer. Errors: that, and those of reading and writing; `into` is of no use then.
 Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
-                  RunWriter& into);
+                  RunWriter& into, const std::function<Status()>& between = {});
 
 }  // namespace hexad::kv

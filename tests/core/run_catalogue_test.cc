@@ -1,103 +1,22 @@
 #include "core/run_catalogue.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
 
-#include "kv/index.h"
-#include "tests/core/table_world.h"
+#include "tests/core/catalogue_world.h"
 
 namespace hexad::core {
 namespace {
 
 using testing::problem_of;
-using testing::TableWorld;
-
-using Change = std::map<std::string, std::optional<std::string>>;
-
-struct Fixture : TableWorld {
-  Fixture() {
-    zone = add_zone();
-    catalogue = make();
-  }
-  std::unique_ptr<RunCatalogue> make() {
-    return std::make_unique<RunCatalogue>(*executor, shape, *codec, *reader, *members, *space,
-                                          counters);
-  }
-  // One of `count` changes, different for each LSN.
-  Change change(Lsn lsn, int count = 40) {
-    Change changes;
-    for (int i = 0; i < count; ++i) {
-      const std::string key = "key" + std::to_string(rng.below(400));
-      changes[key] = i % 5 == 4 ? std::nullopt
-                                : std::optional<std::string>(key + " at " + std::to_string(lsn));
-    }
-    return changes;
-  }
-  Status try_write(RunDraft& draft, const Change& changes, Lsn lsn) {
-    const RunCatalogue::EachChange each = [&](const RunCatalogue::AddChange& add) -> Status {
-      for (const auto& [key, value] : changes) {
-        HEXAD_TRY(
-            add(key, value.has_value() ? std::optional<std::string_view>(*value) : std::nullopt));
-      }
-      return {};
-    };
-    HEXAD_TRY(catalogue->merge(draft, preparer));
-    HEXAD_TRY(catalogue->add_run(draft, preparer, lsn, 3, each));
-    return catalogue->write_manifest(draft);
-  }
-  // A checkpoint whose root is committed.
-  void checkpoint(const Change& changes, Lsn lsn) {
-    RunDraft draft = catalogue->begin();
-    REQUIRE(problem_of(try_write(draft, changes, lsn)) == "");
-    const auto dirty = space->dirty_images(lsn, catalogue->deferred_in_images(draft));
-    REQUIRE(problem_of(dirty.status()) == "");
-    for (const alloc::ZoneImage& image : *dirty) images[image.zone] = image;
-    address = draft.address;
-    catalogue->adopt(std::move(draft));
-    space->images_written();
-    REQUIRE(problem_of(catalogue->release()) == "");
-    space->reclaim(lsn);
-    for (const auto& [key, value] : changes) {
-      if (value.has_value()) {
-        expected[key] = *value;
-      } else {
-        expected.erase(key);
-      }
-    }
-  }
-  std::string difference(const RunCatalogue& of) {
-    const std::shared_ptr<const kv::RunSet> set = of.set();
-    const std::unique_ptr<kv::IndexReader> reading = set->snapshot(set);
-    const auto cursor = reading->cursor();
-    if (!cursor.ok()) return cursor.error().to_string();
-    Status status = (*cursor)->seek_to_first();
-    for (const auto& [key, value] : expected) {
-      if (!status.ok()) return status.error().to_string();
-      if (!(*cursor)->valid()) return "ends before " + key;
-      if ((*cursor)->key() != key || (*cursor)->value() != value) {
-        return std::string((*cursor)->key()) + " instead of " + key;
-      }
-      status = (*cursor)->next();
-    }
-    return (*cursor)->valid() ? "more than there should be" : "";
-  }
-  // Units that live in the space and belong to nobody, or the other way round.
-  std::uint64_t live() { return space->counters().live; }
-
-  ZoneCreation zone;
-  BlobPreparer preparer{shape, *codec, compressor};
-  std::unique_ptr<RunCatalogue> catalogue;
-  alloc::ManifestAddress address;
-  std::map<alloc::ZoneId, alloc::ZoneImage> images;  // as the runs have them
-  std::map<std::string, std::string> expected;
-};
+using Fixture = testing::CatalogueWorld;
 
 TEST_CASE("run catalogue: what a manifest names is found again through its address alone") {
   Fixture f;
   for (Lsn lsn = 10; lsn <= 60; lsn += 10) f.checkpoint(f.change(lsn), lsn);
   CHECK(f.difference(*f.catalogue) == "");
-  CHECK(f.live() == f.catalogue->units());
-  const std::uint64_t units = f.catalogue->units();
+  CHECK(f.live() == f.internal());
+  const std::uint64_t units = f.internal();
 
   f.catalogue.reset();
   f.reopen();
@@ -106,11 +25,11 @@ TEST_CASE("run catalogue: what a manifest names is found again through its addre
   CHECK(f.difference(*f.catalogue) == "");
   REQUIRE(problem_of(f.catalogue->mark_used()) == "");
   CHECK(f.live() == units);
-  CHECK(f.catalogue->units() == units);
+  CHECK(f.internal() == units);
   // And it goes on.
   f.checkpoint(f.change(70), 70);
   CHECK(f.difference(*f.catalogue) == "");
-  CHECK(f.live() == f.catalogue->units());
+  CHECK(f.live() == f.internal());
 }
 
 TEST_CASE(
@@ -140,8 +59,10 @@ TEST_CASE("run catalogue: a draft that is discarded has taken nothing, and named
     RunDraft draft = f.catalogue->begin();
     REQUIRE(problem_of(f.try_write(draft, f.change(20), 20)) == "");
     CHECK(f.space->counters().free < free);
+    CHECK(f.internal() > live);
     f.catalogue->discard(draft);
   }
+  CHECK(f.internal() == live);
   CHECK(f.live() == live);
   CHECK(f.space->counters().free == free);
   CHECK(f.difference(*f.catalogue) == "");
@@ -159,7 +80,7 @@ TEST_CASE("run catalogue: runs are merged, and their stripes wait for whoever re
   for (Lsn lsn = 50; lsn <= 400; lsn += 10) {
     f.checkpoint(f.change(lsn), lsn);
     most = std::max(most, f.catalogue->manifest().runs.size());
-    REQUIRE(f.live() == f.catalogue->units());
+    REQUIRE(f.live() == f.internal());
   }
   CHECK(most <= 9);
   CHECK(f.counters.since_open(CounterId::kRunsMerged) > 0);
@@ -181,16 +102,86 @@ TEST_CASE("run catalogue: runs are merged, and their stripes wait for whoever re
   CHECK(owned == f.live());
 }
 
+TEST_CASE(
+    "run catalogue: a merge goes on while checkpoints add runs, and comes in with a later one") {
+  Fixture f;
+  f.merges = false;
+  for (Lsn lsn = 10; lsn <= 90; lsn += 10) f.checkpoint(f.change(lsn), lsn);
+  const std::optional<RunMerge> plan = f.catalogue->plan_merge(f.catalogue->begin());
+  REQUIRE(plan.has_value());
+  const std::size_t inputs = plan->inputs.size();
+  Lsn lsn = 100;
+  std::set<DeviceId> failed;
+  Result<MergedRun> merged = f.catalogue->merge(*plan, f.preparer, failed, [&]() -> Status {
+    f.checkpoint(f.change(lsn), lsn);
+    lsn += 10;
+    return {};
+  });
+  REQUIRE(problem_of(merged.status()) == "");
+  REQUIRE(lsn > 100);
+  const std::size_t runs = f.catalogue->manifest().runs.size();
+  REQUIRE(f.internal() == f.live() + units_of({merged->run}));
+  const std::string before = f.difference(*f.catalogue);
+  CHECK(before == "");
+
+  RunDraft draft = f.catalogue->begin();
+  REQUIRE(f.catalogue->install(draft, *merged));
+  f.checkpoint(f.change(lsn), lsn, std::move(draft));
+  CHECK(f.catalogue->manifest().runs.size() == runs - inputs + 1 + 1);
+  CHECK(f.difference(*f.catalogue) == "");
+  CHECK(f.live() == f.internal());
+  CHECK(f.counters.since_open(CounterId::kRunsMerged) == inputs);
+}
+
+TEST_CASE(
+    "run catalogue: a merge whose inputs are gone is not installed, and gives its space back") {
+  Fixture f;
+  f.merges = false;
+  for (Lsn lsn = 10; lsn <= 90; lsn += 10) f.checkpoint(f.change(lsn), lsn);
+  const std::optional<RunMerge> plan = f.catalogue->plan_merge(f.catalogue->begin());
+  std::set<DeviceId> failed;
+  MergedRun merged = f.catalogue->merge(*plan, f.preparer, failed).value();
+  f.merges = true;
+  f.checkpoint(f.change(100), 100);  // has merged them itself
+  const std::uint64_t free = f.space->counters().free;
+  RunDraft draft = f.catalogue->begin();
+  REQUIRE_FALSE(f.catalogue->install(draft, merged));
+  f.catalogue->drop(merged);
+  CHECK(f.space->counters().free == free + units_of({merged.run}));
+  f.checkpoint(f.change(110), 110, std::move(draft));
+  CHECK(f.difference(*f.catalogue) == "");
+  CHECK(f.live() == f.internal());
+}
+
+TEST_CASE("run catalogue: a merge that is ended between two steps leaves nothing behind") {
+  Fixture f;
+  f.merges = false;
+  for (Lsn lsn = 10; lsn <= 90; lsn += 10) f.checkpoint(f.change(lsn, 400), lsn);
+  const std::optional<RunMerge> plan = f.catalogue->plan_merge(f.catalogue->begin());
+  const std::uint64_t free = f.space->counters().free;
+  std::set<DeviceId> failed;
+  int steps = 0;
+  const Result<MergedRun> merged = f.catalogue->merge(*plan, f.preparer, failed, [&]() -> Status {
+    return ++steps < 2 ? Status() : Status(Error{ErrorCode::kBusy, "enough", ""});
+  });
+  CHECK(merged.error().message == "enough");
+  CHECK(f.space->counters().free == free);
+  CHECK(f.internal() == f.live());
+  f.merges = true;
+  f.checkpoint(f.change(100), 100);
+  CHECK(f.difference(*f.catalogue) == "");
+}
+
 TEST_CASE("run catalogue: stripes of runs that nobody reads any more are free again") {
   Fixture f;
   f.checkpoint(f.change(10), 10);
   std::shared_ptr<const kv::RunSet> old = f.catalogue->set();
   for (Lsn lsn = 20; lsn <= 100; lsn += 10) f.checkpoint(f.change(lsn), lsn);
-  const std::uint64_t kept = f.catalogue->units();
+  const std::uint64_t kept = f.internal();
   old.reset();
   REQUIRE(f.catalogue->release().ok());
-  CHECK(f.catalogue->units() < kept);
-  CHECK(f.live() == f.catalogue->units());
+  CHECK(f.internal() < kept);
+  CHECK(f.live() == f.internal());
 }
 
 TEST_CASE("run catalogue: after a crash what the manifest names is live, and nothing else is") {
@@ -207,7 +198,7 @@ TEST_CASE("run catalogue: after a crash what the manifest names is live, and not
   REQUIRE(problem_of(f.catalogue->load(f.address, 100)) == "");
   for (const auto& [zone, image] : f.images) REQUIRE(problem_of(f.space->load_zone(image)) == "");
   REQUIRE(problem_of(f.catalogue->mark_used()) == "");
-  CHECK(f.live() == f.catalogue->units());
+  CHECK(f.live() == f.internal());
   f.space->reclaim(100);
   CHECK(f.space->counters().deferred == 0);
   CHECK(problem_of(f.space->check_invariants()) == "");
