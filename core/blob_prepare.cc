@@ -7,8 +7,7 @@
 
 namespace hexad::core {
 
-void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block,
-                       std::vector<std::uint64_t>& sums) {
+void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, SumList& sums) {
   for (std::size_t at = 0; at < bytes.size(); at += block) {
     sums.push_back(
         checksum(type, bytes.subspan(at, std::min<std::size_t>(block, bytes.size() - at))));

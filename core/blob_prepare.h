@@ -58,7 +58,6 @@ class BlobPreparer {
 };
 
 // Sums over consecutive blocks of `block` bytes, the last one short where need be.
-void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block,
-                       std::vector<std::uint64_t>& sums);
+void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, SumList& sums);
 
 }  // namespace hexad::core

@@ -307,8 +307,7 @@ std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
 }
 
 Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
-                                                 std::uint32_t cell_bytes,
-                                                 const std::vector<std::uint64_t>& cell_sums,
+                                                 std::uint32_t cell_bytes, const SumList& cell_sums,
                                                  ec::ShardSet wanted) const {
   HEXAD_ASSERT(cell_sums.size() == shape_.cells());
   Cells cells;
@@ -348,7 +347,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
   return cells;
 }
 
-Status BlobReader::rebuild(const alloc::Extent& where, const std::vector<std::uint64_t>& cell_sums,
+Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
                            Cells& cells) const {
   const ec::ShardSet lost = ec::ShardSet::first(shape_.cells()) - cells.good;
   if (lost.empty()) return {};

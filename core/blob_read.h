@@ -72,11 +72,10 @@ class BlobReader {
     }
   };
   Result<Cells> read_cells(const alloc::Extent& where, std::uint32_t cell_bytes,
-                           const std::vector<std::uint64_t>& cell_sums, ec::ShardSet wanted) const;
+                           const SumList& cell_sums, ec::ShardSet wanted) const;
   // Rebuilds every cell that is not good, checks it against its sum, and offers it to the map for
   // healing. Errors: kUnavailable (fewer than k good).
-  Status rebuild(const alloc::Extent& where, const std::vector<std::uint64_t>& cell_sums,
-                 Cells& cells) const;
+  Status rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells) const;
 
  private:
   struct Job;

@@ -320,7 +320,7 @@ Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
 void FsckCheck::check_block_sums(const std::string& owner, const Blob& blob,
                                  BlobReader::Cells& cells) {
   if (blob.block_sums.empty()) return;
-  std::vector<std::uint64_t> sums;
+  SumList sums;
   for (std::uint32_t role = 0; role < shape_.k(); ++role) {
     append_block_sums(shape_.record.checksum, cells.cell(role), shape_.record.checksum_block, sums);
   }

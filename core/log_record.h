@@ -31,8 +31,8 @@ struct StripeProof {
   alloc::Extent where;
   std::uint32_t cell_bytes = 0;
   bool durable_before = false;
-  std::vector<std::uint64_t> cell_sums;  // k+m, of the store's checksum type
-  std::uint64_t live = 0;                // of a pack stripe: bytes alive in it; else 0
+  SumList cell_sums;       // k+m, of the store's checksum type
+  std::uint64_t live = 0;  // of a pack stripe: bytes alive in it; else 0
   bool operator==(const StripeProof&) const = default;
 };
 
@@ -60,8 +60,8 @@ struct YoungPlace {
   std::uint32_t cell = 0;
   std::uint32_t cell_offset = 0;
   std::uint32_t cell_bytes = 0;
-  std::vector<std::uint64_t> cell_sums;   // private only
-  std::vector<std::uint64_t> block_sums;  // private only
+  SumList cell_sums;   // private only
+  SumList block_sums;  // private only
   bool operator==(const YoungPlace&) const = default;
 };
 

@@ -31,7 +31,7 @@ struct PackEntry {
 struct PackFooter {
   std::vector<PackEntry> entries;  // by cell and offset
   // Of the k data cells, of the last one up to the footer.
-  std::vector<std::uint64_t> cell_sums;
+  SumList cell_sums;
   std::uint32_t length = 0;  // bytes of the footer; filled in by the decoder
 };
 

@@ -35,6 +35,10 @@ template <typename T>
 std::uint64_t heap_of(const std::vector<T>& list) {
   return list.capacity() == 0 ? 0 : list.capacity() * sizeof(T) + S3Fifo::kAllocation;
 }
+std::uint64_t heap_of(const SumList& sums) {
+  if (sums.capacity() == SumList::kInside) return 0;
+  return sums.capacity() * sizeof(std::uint64_t) + S3Fifo::kAllocation;
+}
 
 std::uint64_t heap_of_extents(const ExtentList& extents) {
   std::uint64_t bytes = heap_of(extents);

@@ -27,6 +27,7 @@
 #include "compression/policy.h"
 #include "core/keys.h"
 #include "core/name_parts.h"
+#include "core/sum_list.h"
 #include "core/types.h"
 
 namespace hexad::core {
@@ -83,11 +84,11 @@ struct Blob {
   std::uint32_t stored = 0;       // bytes after compression
   compression::FrameSet frames;   // empty: stored raw
   // Private: one per cell, k+m of them, over cell_bytes. Else: one, over `stored` bytes.
-  std::vector<std::uint64_t> cell_sums;
+  SumList cell_sums;
   // Private, where cell_bytes is more than the store's checksum block: the sums of the blocks of
   // the k data cells, cell by cell (the last block of a cell may be short). Else, where `stored`
   // is more: of its blocks.
-  std::vector<std::uint64_t> block_sums;
+  SumList block_sums;
 
   BlobId id() const { return {where.zone, where.unit, cell, cell_offset, log}; }
   bool is_compressed() const { return frames.algorithm != compression::Algorithm::kNone; }

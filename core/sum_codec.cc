@@ -4,7 +4,7 @@
 
 namespace hexad::core {
 
-void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumType type) {
+void encode_sums(Encoder& out, const SumList& sums, ChecksumType type) {
   for (const std::uint64_t sum : sums) {
     if (checksum_size(type) == 4) {
       HEXAD_ASSERT(sum <= 0xffffffff);
@@ -15,8 +15,8 @@ void encode_sums(Encoder& out, const std::vector<std::uint64_t>& sums, ChecksumT
   }
 }
 
-std::vector<std::uint64_t> decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
-  std::vector<std::uint64_t> sums;
+SumList decode_sums(Decoder& in, std::uint64_t count, ChecksumType type) {
+  SumList sums;
   if (count > in.remaining() / checksum_size(type)) in.fail();
   if (!in.ok()) return sums;
   sums.reserve(count);

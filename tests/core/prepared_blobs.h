@@ -67,11 +67,11 @@ inline void check_cells(const PreparedBlob& prepared, std::string_view stored, P
   REQUIRE((prepared.units - 1) * f.shape.unit < blob.cell_bytes);
   std::string data;
   std::vector<ByteView> cells;
-  std::vector<std::uint64_t> block_sums;
+  SumList block_sums;
   for (std::uint32_t role = 0; role < f.shape.cells(); ++role) {
     cells.push_back(prepared.cell(role));
     REQUIRE(cells.back().size() == blob.cell_bytes);
-    REQUIRE(checksum(f.shape.record.checksum, cells.back()) == blob.cell_sums.at(role));
+    REQUIRE(checksum(f.shape.record.checksum, cells.back()) == blob.cell_sums[role]);
     if (role >= f.shape.k()) continue;
     data += as_text(cells.back());
     if (blob.cell_bytes > f.shape.record.checksum_block) {
@@ -92,9 +92,8 @@ inline void check_young(const PreparedBlob& prepared, std::string_view stored, P
   REQUIRE(*prepared.stored == stored);
   REQUIRE(prepared.cells.empty());
   REQUIRE(blob.stored == stored.size());
-  REQUIRE(blob.cell_sums ==
-          std::vector<std::uint64_t>{checksum(f.shape.record.checksum, as_bytes(stored))});
-  std::vector<std::uint64_t> block_sums;
+  REQUIRE(blob.cell_sums == SumList{checksum(f.shape.record.checksum, as_bytes(stored))});
+  SumList block_sums;
   if (stored.size() > f.shape.record.checksum_block) {
     append_block_sums(f.shape.record.checksum, as_bytes(stored), f.shape.record.checksum_block,
                       block_sums);

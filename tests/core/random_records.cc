@@ -31,8 +31,8 @@ LogPlace random_log_place(io::Rng& rng) {
   return {1 + any_up_to(rng, kMaxLsn - 1), static_cast<std::uint32_t>(any_up_to(rng, 0xffffffff))};
 }
 
-std::vector<std::uint64_t> random_sums(io::Rng& rng, std::uint64_t count, ChecksumType type) {
-  std::vector<std::uint64_t> sums(count);
+SumList random_sums(io::Rng& rng, std::uint64_t count, ChecksumType type) {
+  SumList sums(count);
   for (std::uint64_t& sum : sums) sum = rng.next() >> (type == ChecksumType::kCrc32c ? 32 : 0);
   return sums;
 }

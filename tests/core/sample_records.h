@@ -60,7 +60,7 @@ inline YoungPlace packed_place(LogPlace from, std::uint32_t stored, alloc::Exten
 }
 // Cells of `cell_bytes` in a stripe of the blob's own, one sum for each.
 inline YoungPlace private_place(LogPlace from, std::uint32_t stored, alloc::Extent stripe,
-                                std::uint32_t cell_bytes, std::vector<std::uint64_t> cell_sums) {
+                                std::uint32_t cell_bytes, SumList cell_sums) {
   YoungPlace place;
   place.from = from;
   place.placement = Placement::kPrivate;

@@ -5,11 +5,11 @@
 namespace hexad::core {
 namespace {
 
-const std::vector<std::uint64_t> kSums = {0, 1, 0xffffffff, 0x12345678};
+const SumList kSums = {0, 1, 0xffffffff, 0x12345678};
 
 TEST_CASE("sum_codec: sums come back, in as many bytes as their type has") {
   const ChecksumType type = GENERATE(ChecksumType::kCrc32c, ChecksumType::kXxh3);
-  std::vector<std::uint64_t> sums = kSums;
+  SumList sums = kSums;
   if (checksum_size(type) == 8) sums.push_back(0xffff'ffff'ffff'fffe);
   std::string bytes;
   Encoder out(bytes);
