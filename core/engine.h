@@ -30,6 +30,7 @@
 #include "core/metadata.h"
 #include "core/options.h"
 #include "core/owners.h"
+#include "core/page_memory.h"
 #include "core/planner.h"
 #include "core/prepared.h"
 #include "core/read_cache.h"
@@ -84,6 +85,9 @@ struct ReadState {
   ReadPins::Pin pin;
   std::unique_ptr<MetaView> view;
 };
+
+// Of pages of extents, 16 MiB of memory.
+inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
 class Engine : public PlanSource {
  public:
@@ -192,6 +196,7 @@ class Engine : public PlanSource {
   Result<std::optional<std::string>> get(std::string_view key) override;
   Status scan(std::string_view prefix, const Visit& visit) override;
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override;
 
  private:
   // engine_commit.cc
@@ -205,6 +210,8 @@ class Engine : public PlanSource {
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);
   void shorten(std::vector<PostImage>& images);
+  // Into the memtable, and out of what is remembered of pages.
+  void apply(Lsn lsn, const std::vector<PostImage>& images);
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
@@ -391,6 +398,7 @@ class Engine : public PlanSource {
   io::Mutex membership_mutex_;  // root_
   io::Mutex sequencer_;
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
+  PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
   alloc::Root root_;
   Lsn checkpoint_lsn_ = 0;
   std::atomic<std::uint32_t> body_counter_{0};

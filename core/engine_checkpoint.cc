@@ -163,6 +163,10 @@ Status Engine::checkpoint_locked(bool clean_close) {
   }
   HEXAD_TRY(apply_to_index(frozen->lsn, epoch, changes));
   parts_.metadata->drop_frozen();
+  {
+    const io::Lock lock(sequencer_);
+    pages_.clear();  // C10
+  }
   parts_.log_blobs->retire(frozen->lsn, lane_->visible());
   parts_.space->images_written();
   HEXAD_TRY(parts_.runs->release());

@@ -208,6 +208,19 @@ void Engine::shorten(std::vector<PostImage>& images) {
   }
 }
 
+void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
+  for (const PostImage& image : images) {
+    if (image.patch.has_value()) parts_.counters->add(CounterId::kLogPatches);
+    parts_.metadata->apply(
+        lsn, image.key,
+        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
+    if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
+    if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
+      pages_.forget(page->body, page->page);  // C9
+    }
+  }
+}
+
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
 Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
                             Submission& submission, Attempt& attempt) {
@@ -297,12 +310,8 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
 
   // From here on nothing fails.
   if (!counting_.empty()) tell_counting(plan.record.images);
-  for (const PostImage& image : plan.record.images) {
-    if (image.patch.has_value()) parts_.counters->add(CounterId::kLogPatches);
-    parts_.metadata->apply(
-        submission.lsn, image.key,
-        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
-  }
+  apply(submission.lsn, plan.record.images);
+  for (DecodedPage& page : plan.pages) pages_.put(page.body, page.page, std::move(page.extents));
   attempt.allocated.clear();
   for (const YoungBlob& blob : submission.young) attempt.reserved -= blob.units;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
@@ -444,12 +453,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
                        lane_->try_reserve(submission, room == LogRoom::kPacking));
       if (reserved) {
         lsn = submission.lsn;
-        for (const PostImage& image : submission.record.images) {
-          parts_.metadata->apply(lsn, image.key,
-                                 image.value.has_value()
-                                     ? std::optional<std::string_view>(*image.value)
-                                     : std::nullopt);
-        }
+        apply(lsn, submission.record.images);
         for (const LogPlace& death : submission.record.young_deaths) {
           parts_.space->give_back(parts_.log_blobs->kill(death));
         }
@@ -476,6 +480,10 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
 
 Result<std::optional<std::string>> Engine::get(std::string_view key) {
   return parts_.metadata->get_latest(key);
+}
+
+std::shared_ptr<ExtentList> Engine::known_page(BodyId body, std::uint32_t page) {
+  return pages_.find(body, page);
 }
 
 Status Engine::scan(std::string_view prefix, const Visit& visit) {

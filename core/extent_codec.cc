@@ -36,7 +36,7 @@ std::uint64_t cell_sum_count(const Blob& blob, const RecordShape& shape) {
   return blob.placement == Placement::kPrivate ? shape.cells() : 1;
 }
 
-bool sums_fit(const std::vector<std::uint64_t>& sums, ChecksumType type) {
+bool sums_fit(const SumList& sums, ChecksumType type) {
   if (checksum_size(type) == 8) return true;
   for (const std::uint64_t sum : sums) {
     if (sum >> 32 != 0) return false;
@@ -220,13 +220,19 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
 
 void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
                     const RecordShape& shape) {
-  HEXAD_ASSERT(check_extents(extents, page_start, shape).ok());
-  BlobNumbers blobs;
+  // What check_extents() does, in the same pass over the blobs.
+  HEXAD_ASSERT(extents.size() <= kMaxPageExtents);  // E6
+  BlobNumbers numbers;
+  std::vector<const Blob*> blobs;  // by number
   std::uint64_t previous_end = page_start;
+  std::uint64_t inline_bytes = 0;
   out.varint(extents.size());
   for (const Extent& extent : extents) {
+    HEXAD_ASSERT(extent_problem(extent, previous_end, page_start, shape) == nullptr);
     const std::uint64_t gap = extent.offset - previous_end;
     previous_end = extent.end();
+    inline_bytes += extent.bytes.size();
+    HEXAD_ASSERT(inline_bytes <= kPageInlineLimit);  // E3
     std::uint8_t head = gap != 0 ? kAfterGap : 0;
     if (extent.is_inline()) {
       out.u8(head | static_cast<std::uint8_t>(Source::kInline));
@@ -236,7 +242,12 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
       continue;
     }
     const Blob& blob = extent.blob;
-    const auto [number, is_new] = blobs.of(blob.id());
+    const auto [number, is_new] = numbers.of(blob.id());
+    if (is_new) {
+      blobs.push_back(&blob);
+    } else {
+      HEXAD_ASSERT(*blobs[number] == blob);  // E5
+    }
     const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
     if (is_part) head |= kPart;
     if (is_new) {

@@ -93,15 +93,19 @@ Blob LogBlobs::resolve(Blob blob) const {
 }
 
 ExtentList LogBlobs::resolve(ExtentList extents) const {
+  resolve_all(extents);
+  return extents;
+}
+
+void LogBlobs::resolve_all(ExtentList& extents) const {
   const bool any_young = std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
     return !extent.is_inline() && extent.blob.placement == Placement::kLog;
   });
-  if (!any_young) return extents;
+  if (!any_young) return;
   const io::Lock lock(mutex_);
   for (Extent& extent : extents) {
     if (!extent.is_inline()) resolve_one(extent.blob);
   }
-  return extents;
 }
 
 std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_t record_bytes) {

@@ -65,6 +65,7 @@ class LogBlobs {
   // The blob with its place in it when that is known (and as long as the blob), else as it is.
   Blob resolve(Blob blob) const;
   ExtentList resolve(ExtentList extents) const;
+  void resolve_all(ExtentList& extents) const;
 
   // Payloads without a place, the oldest first: until `bytes` of them, or until what a record says
   // of their places may be longer than `record_bytes`; always one when there is any. Units that are

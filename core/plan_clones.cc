@@ -155,7 +155,7 @@ Status CloneOps::check_inline(const TransactionOp& op, Content& target, Content&
 
 void CloneOps::note_inline(const Content& content, std::uint32_t index) {
   const auto page = content.pages.find(index);
-  if (page == content.pages.end() || inline_bytes(page->second.before) == 0) return;
+  if (page == content.pages.end() || inline_bytes(page->second.before()) == 0) return;
   note_crowded(state_, content, index, plan_);
 }
 

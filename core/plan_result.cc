@@ -29,7 +29,7 @@ Status release_object(PlanState& state, Content& content, const RecordShape& sha
     for (const auto& [index, at] : content.pages) {
       if (!at.newly_shared) continue;
       plan.record.images.push_back(
-          {page_key(content.stored_body, index), encode_page(at.before, shape)});
+          {page_key(content.stored_body, index), encode_page(at.before(), shape)});
     }
     return {};
   }
@@ -79,13 +79,16 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
                   [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
   if (record.body == 0 && beyond_first) record.body = context.new_body();
   for (auto& [index, at] : content.pages) {
-    owners.change(at.before, at.now, plan.record);
+    owners.change(at.before(), at.now, plan.record);
     if (record.body == 0) continue;
     // Page 0 moves to a key of its own together with the object's first later page.
     const bool moved = content.stored_body == 0 && !at.now.empty();
     if (!at.dirty && !moved) continue;
     std::optional<std::string> value;
-    if (!at.now.empty()) value = encode_page(at.now, context.shape);
+    if (!at.now.empty()) {
+      value = encode_page(at.now, context.shape);
+      at.written = true;
+    }
     plan.record.images.push_back({page_key(record.body, index), std::move(value)});
   }
   if (record.body == 0) {
@@ -149,6 +152,18 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
   }
 }
 
+// Last: nobody looks at the pages after it.
+void hand_over_pages(PlanState& state, Plan& plan) {
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (auto& [index, at] : slot.current->pages) {
+      if (at.written) {
+        plan.pages.push_back({slot.current->record.body, index, std::move(at.now)});
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::optional<std::string> collection_before(const PlanState& state, std::string_view key) {
@@ -177,7 +192,7 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
     if (slot.current == nullptr) continue;
     for (const auto& [index, at] : slot.current->pages) {
       if (!at.dirty || at.now.size() <= kCrowdedExtents) continue;
-      const bool helps = at.before.size() > kCrowdedExtents / 2;
+      const bool helps = at.before().size() > kCrowdedExtents / 2;
       if (helps && !context.accept_crowded) {
         note_crowded(state, *slot.current, index, plan);
       } else if (at.now.size() > kMaxPageExtents) {
@@ -195,11 +210,11 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
 
 void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
   for (auto& [index, at] : content.pages) {
-    owners.change(at.before, {}, record);
-    if (content.stored_body != 0 && !at.before.empty()) {
+    owners.change(at.before(), {}, record);
+    if (content.stored_body != 0 && !at.before().empty()) {
       record.images.push_back({page_key(content.stored_body, index), std::nullopt});
     }
-    at.before.clear();
+    at.was.reset();
   }
 }
 
@@ -239,6 +254,7 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   HEXAD_TRY(state.owners().finish(source, plan.record));
   plan.record.time = context.time;
   note_references(state, prepared, context, plan);
+  hand_over_pages(state, plan);
   return {};
 }
 

@@ -47,8 +47,9 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
   auto content = std::make_shared<Content>();
   content->stored_body = record.body;
   if (record.body == 0) {
-    const ExtentList extents = resolved(std::move(record.extents));
-    content->pages[0] = Page{extents, extents, false};
+    auto was = std::make_shared<const ExtentList>(resolved(std::move(record.extents)));
+    ExtentList now = *was;
+    content->pages[0] = Page{std::move(was), std::move(now)};
     content->all_pages = true;
   }
   record.extents.clear();
@@ -301,15 +302,22 @@ Content* PlanState::writable(Slot& slot) {
   return slot.current.get();
 }
 
+Result<std::shared_ptr<const ExtentList>> PlanState::stored_page(BodyId body, std::uint32_t index) {
+  if (const std::shared_ptr<ExtentList> known = source_.known_page(body, index)) {
+    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(*known);
+    return std::shared_ptr<const ExtentList>(known);
+  }
+  HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(body, index)));
+  if (!value.has_value()) return std::shared_ptr<const ExtentList>();
+  HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, index, context_.shape));
+  return std::make_shared<const ExtentList>(resolved(std::move(extents)));
+}
+
 Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
   const auto [it, fresh] = content.pages.try_emplace(index);
   if (fresh && content.stored_body != 0 && !content.all_pages) {
-    HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(content.stored_body, index)));
-    if (value.has_value()) {
-      HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, index, context_.shape));
-      it->second.before = resolved(std::move(extents));
-      it->second.now = it->second.before;
-    }
+    HEXAD_TRY_ASSIGN(it->second.was, stored_page(content.stored_body, index));
+    it->second.now = it->second.before();
   }
   return &it->second;
 }
@@ -321,8 +329,9 @@ Status PlanState::load_pages(Content& content, std::uint32_t from, std::uint32_t
     if (parsed.page >= end) return false;
     if (content.pages.count(parsed.page) > 0) return true;
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, parsed.page, context_.shape));
-    extents = resolved(std::move(extents));
-    content.pages[parsed.page] = Page{extents, extents, false};
+    auto was = std::make_shared<const ExtentList>(resolved(std::move(extents)));
+    ExtentList now = *was;
+    content.pages[parsed.page] = Page{std::move(was), std::move(now)};
     return true;
   };
   HEXAD_TRY(source_.scan_from(page_prefix(content.stored_body), page_key(content.stored_body, from),
@@ -352,10 +361,14 @@ void PlanState::share(Content& content, Page& page, std::uint64_t offset, std::u
   };
   if (!fresh.empty()) {
     if (mark(page.now)) page.dirty = true;
-    if (mark(page.before)) page.newly_shared = true;
+    ExtentList before = page.before();
+    if (mark(before)) {
+      page.was = std::make_shared<const ExtentList>(std::move(before));
+      page.newly_shared = true;
+    }
     content.rewritten = true;
   }
-  owners_.note(page.before);
+  owners_.note(page.before());
 }
 
 }  // namespace hexad::core

@@ -18,10 +18,16 @@ namespace hexad::core {
 
 // One page of an object's extents, before and after.
 struct Page {
-  ExtentList before;
+  std::shared_ptr<const ExtentList> was;  // before; null: nothing
   ExtentList now;
   bool dirty = false;
-  bool newly_shared = false;  // blobs in `before` have share ids that the metadata does not have
+  bool newly_shared = false;  // blobs in `was` have share ids that the metadata does not have
+  bool written = false;       // the plan has an image of `now` under a key of the page's own
+
+  const ExtentList& before() const {
+    static const ExtentList nothing;
+    return was == nullptr ? nothing : *was;
+  }
 };
 
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
@@ -125,6 +131,8 @@ class PlanState {
 
  private:
   ExtentList resolved(ExtentList extents) const;
+  // Null: there is none.
+  Result<std::shared_ptr<const ExtentList>> stored_page(BodyId body, std::uint32_t index);
   // Those that are there, and entries that are hidden.
   Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
                                            const std::string& end, CollectionId collection,

@@ -392,6 +392,10 @@ class Planner {
 
 }  // namespace
 
+std::shared_ptr<ExtentList> PlanSource::known_page(BodyId /*body*/, std::uint32_t /*page*/) {
+  return nullptr;
+}
+
 Status PlanSource::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   return scan(prefix, [&](std::string_view key, std::string_view value) -> Result<bool> {
     if (key < from) return true;

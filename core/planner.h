@@ -36,6 +36,9 @@ class PlanSource {
   // The same for those at or behind `from`. This one skips what is before; a source that can seek
   // does better.
   virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
+  // What the newest value of the page's key decodes to, where that is known; null: read it. Young
+  // blobs in it may get their places, by the one who asks.
+  virtual std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page);
 };
 
 struct PlanContext {
@@ -80,6 +83,13 @@ struct Doomed {
   bool empty() const { return bodies.empty() && names.empty(); }
 };
 
+// What the image of a page decodes to.
+struct DecodedPage {
+  BodyId body = 0;
+  std::uint32_t page = 0;
+  ExtentList extents;
+};
+
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
@@ -95,6 +105,8 @@ struct Plan {
   std::set<BlobId> referenced;
   std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
   Doomed doomed;
+  // Of all images of pages that are there afterwards.
+  std::vector<DecodedPage> pages;
   // Removed with objects that nobody has looked at, which their totals count.
   std::vector<CollectionId> removed_whole;
 };

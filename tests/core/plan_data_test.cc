@@ -89,7 +89,7 @@ TEST_CASE("plan_data: a small object is emptied page by page, a large one is giv
   Content* small = emptied(state, op_on("small")).value();
   CHECK(small == state.object("c", "small").value()->original.get());
   CHECK(held(*small).empty());
-  CHECK(small->pages.at(0).before.size() == 1);  // what dies
+  CHECK(small->pages.at(0).before().size() == 1);  // what dies
 
   Content* large = emptied(state, op_on("large")).value();
   const Slot* slot = state.object("c", "large").value();

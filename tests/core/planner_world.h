@@ -16,6 +16,7 @@
 #include "core/keys.h"
 #include "core/object_extents.h"
 #include "core/owners.h"
+#include "core/page_memory.h"
 #include "core/planner.h"
 #include "ec/codec.h"
 #include "io/memory_system.h"
@@ -38,8 +39,12 @@ class MapSource : public PlanSource {
     }
     return {};
   }
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+    return fails ? nullptr : pages.find(body, page);
+  }
 
   std::map<std::string, std::string> map;
+  PageMemory pages{100'000};
   bool fails = false;
 };
 
@@ -124,6 +129,10 @@ struct PlannerWorld {
       }
     }
     apply(plan.record);
+    for (const DecodedPage& page : plan.pages) {
+      source.pages.put(page.body, page.page, page.extents);
+    }
+    check_pages();
     for (const PostImage& image : plan.totals) {
       source.map.erase(image.key);
       if (image.value.has_value()) source.map[image.key] = *image.value;
@@ -139,10 +148,24 @@ struct PlannerWorld {
     std::set<std::string> keys;
     for (const PostImage& image : record.images) {
       REQUIRE(keys.insert(image.key).second);  // one image for each key
+      if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
+        source.pages.forget(page->body, page->page);
+      }
       if (image.value.has_value()) {
         source.map[image.key] = *image.value;
       } else {
         source.map.erase(image.key);
+      }
+    }
+  }
+  // C9 of core/page_memory.h.
+  void check_pages() {
+    for (const auto& [key, value] : source.map) {
+      const Result<PageKey> page = parse_page_key(key);
+      if (!page.ok()) continue;
+      const auto known = source.pages.find(page->body, page->page);
+      if (known != nullptr) {
+        REQUIRE(*known == decode_page(value, page->page, shape.record).value());
       }
     }
   }
