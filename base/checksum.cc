@@ -66,6 +66,29 @@ std::uint32_t crc32c(ByteView bytes, std::uint32_t previous) {
   return ~state;
 }
 
+void crc32c_three(const std::array<ByteView, 3>& bytes, std::uint32_t (&sums)[3]) {
+  const std::size_t longest = std::max({bytes[0].size(), bytes[1].size(), bytes[2].size()});
+  if (longest >= kShort) {
+    for (std::size_t i = 0; i < 3; ++i) sums[i] = crc32c(bytes[i], sums[i]);
+    return;
+  }
+  const std::size_t together =
+      std::min({bytes[0].size(), bytes[1].size(), bytes[2].size()}) / 8 * 8;
+  std::uint64_t a = static_cast<std::uint32_t>(~sums[0]);
+  std::uint64_t b = static_cast<std::uint32_t>(~sums[1]);
+  std::uint64_t c = static_cast<std::uint32_t>(~sums[2]);
+  for (std::size_t at = 0; at < together; at += 8) {
+    a = _mm_crc32_u64(a, load<std::uint64_t>(bytes[0].data() + at));
+    b = _mm_crc32_u64(b, load<std::uint64_t>(bytes[1].data() + at));
+    c = _mm_crc32_u64(c, load<std::uint64_t>(bytes[2].data() + at));
+  }
+  const std::uint64_t states[3] = {a, b, c};
+  for (std::size_t i = 0; i < 3; ++i) {
+    sums[i] = ~short_crc32c(bytes[i].data() + together, bytes[i].size() - together,
+                            static_cast<std::uint32_t>(states[i]));
+  }
+}
+
 std::uint64_t xxh3_64(ByteView bytes) { return XXH3_64bits(bytes.data(), bytes.size()); }
 
 std::uint64_t checksum(ChecksumType type, ByteView bytes) {

@@ -3,6 +3,7 @@
 // 64-bit XXH3 with seed 0, by libxxhash.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <string_view>
@@ -25,6 +26,10 @@ Result<ChecksumType> parse_checksum_type(std::string_view text);  // kInvalidArg
 
 // Continues from `previous`, the crc32c of the bytes before; 0 to start.
 std::uint32_t crc32c(ByteView bytes, std::uint32_t previous = 0);
+// Continues each of three sums by bytes of its own. Of short ones, as keys and records are, three
+// take little longer than one: a step of the sum has to wait for the one before it, not for those
+// of the others.
+void crc32c_three(const std::array<ByteView, 3>& bytes, std::uint32_t (&sums)[3]);
 std::uint64_t xxh3_64(ByteView bytes);
 
 // Either kind, widened to 64 bits.

@@ -29,6 +29,24 @@ TEST_CASE("checksum: crc32c agrees with the bitwise definition at every length")
   }
 }
 
+TEST_CASE("checksum: three sums at once are those of each, whatever their lengths") {
+  Bytes bytes(300);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i * 37 + 11);
+  const auto piece = [&](std::size_t size) { return ByteView(bytes).last(size); };
+  for (const std::size_t a : {0, 1, 7, 8, 29, 145, 255, 256}) {
+    for (const std::size_t b : {0, 3, 16, 23, 130, 255, 300}) {
+      for (const std::size_t c : {0, 8, 15, 145, 260}) {
+        CAPTURE(a, b, c);
+        std::uint32_t sums[3] = {0, 1, 0xffffffff};
+        crc32c_three({piece(a), piece(b), piece(c)}, sums);
+        REQUIRE(sums[0] == crc32c(piece(a), 0));
+        REQUIRE(sums[1] == crc32c(piece(b), 1));
+        REQUIRE(sums[2] == crc32c(piece(c), 0xffffffff));
+      }
+    }
+  }
+}
+
 TEST_CASE("checksum: crc32c continues from the bytes before at every cut") {
   const std::string text = "the quick brown fox jumps over the lazy dog";
   const std::uint32_t whole = crc32c(as_bytes(text));
