@@ -16,6 +16,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "io/system.h"
+#include "kv/walk.h"
 
 namespace hexad::kv {
 
@@ -50,6 +51,18 @@ class IndexCursor {
   // Precondition: valid().
   virtual Status next() = 0;
   virtual Status prev() = 0;
+  // Steps on that way at least once and at most into.size() times, notes every entry that it steps
+  // on, and stands on the last of these; returns how many. 0: there is no more that way, and it is
+  // not valid. May stop early. An entry that cannot be read is an error when it is the first, else
+  // it stops before that. What is noted stays valid like other views: until the next step, of any
+  // kind. For long walks it is several times as fast as single steps.
+  // Preconditions: valid(), room in `into`.
+  virtual Result<std::size_t> advance(Way way, std::span<KeyValue> into) {
+    HEXAD_TRY(way == Way::kForward ? next() : prev());
+    if (!valid()) return std::size_t{0};
+    into[0] = {key(), value()};
+    return std::size_t{1};
+  }
   virtual bool valid() const = 0;
   virtual std::string_view key() const = 0;
   virtual std::string_view value() const = 0;

@@ -12,6 +12,7 @@ namespace hexad::kv {
 namespace {
 
 constexpr std::size_t kPageHeader = 16;  // bytes before the data of an overflow page
+constexpr std::size_t kNodeHeader = 8;   // bytes before the key of an entry
 
 MDB_val to_val(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
 
@@ -32,7 +33,7 @@ class LmdbShortCursor final : public ShortCursor {
   Status seek_to_last() override { return move(MDB_LAST); }
   Status next() override {
     past_end_ = true;
-    bounds_.prefetch_behind(key_);
+    bounds_.prefetch_from({key_, value_}, Way::kForward);
     return move(MDB_NEXT);
   }
   Status prev() override {
@@ -41,6 +42,25 @@ class LmdbShortCursor final : public ShortCursor {
       return move(MDB_PREV);
     }
     return past_end_ ? move(MDB_LAST) : Status();
+  }
+  Result<std::size_t> advance(Way way, std::span<KeyValue> into) override {
+    const bool forward = way == Way::kForward;
+    past_end_ = forward;
+    std::size_t count = 0;
+    Status status;
+    while (count < into.size()) {
+      status = move(forward ? MDB_NEXT : MDB_PREV);
+      if (!valid_) break;
+      into[count] = {key_, value_};
+      bounds_.prefetch_from(into[count], way);
+      ++count;
+      if (key_.size() > kInlineKey) break;
+    }
+    if (valid_) return count;
+    if (count == 0 && !status.ok()) return status.error();
+    // The end, or damage, is for the next call to find.
+    if (count > 0) HEXAD_TRY(seek(into[count - 1].key));
+    return count;
   }
 
  private:
@@ -99,28 +119,24 @@ Error lmdb_damage(std::string what) {
                "the index is a copy: drop its directory and let it be built again"};
 }
 
-bool LmdbBounds::plausible(std::string_view value) const {
-  if (page_size_ == 0) return true;
-  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(value.data()) & (page_size_ - 1);
-  if (at + value.size() <= page_size_) return true;
-  return at == kPageHeader && value.size() <= kMaxIndexValue + kMaxIndexKey &&
-         value.size() < file_size_;
+bool LmdbBounds::fits_overflow(std::uint64_t at, std::uint64_t size) const {
+  return at == kPageHeader && size <= kMaxIndexValue + kMaxIndexKey && size < file_size_;
 }
 
-void LmdbBounds::prefetch_behind(std::string_view key) const {
+// The page's header and its table of entries are not among this: entry by entry they are read from
+// one end to the other, which the processor notices by itself.
+void LmdbBounds::prefetch_from(const KeyValue& entry, Way way) const {
   constexpr std::uint64_t kLine = 64;
-  constexpr std::uint64_t kNear = 1024;
-  const char* const here = key.data();
-  for (std::uint64_t back = 4 * kLine; back < 8 * kLine; back += kLine) {
-    __builtin_prefetch(here - back);
-  }
   if (page_size_ == 0) return;
-  const std::uint64_t at = reinterpret_cast<std::uintptr_t>(here) & (page_size_ - 1);
-  if (at >= kNear) return;
-  const char* const next = here - at + page_size_;
-  __builtin_prefetch(next);
-  for (std::uint64_t back = kLine; back <= 4 * kLine; back += kLine) {
-    __builtin_prefetch(next + page_size_ - back);
+  const auto key = reinterpret_cast<std::uintptr_t>(entry.key.data());
+  const auto value_end = reinterpret_cast<std::uintptr_t>(entry.value.data()) + entry.value.size();
+  // Behind its key, unless it lies in overflow pages.
+  const bool beside = value_end - key < page_size_;
+  const std::uintptr_t end = beside ? value_end : key + entry.key.size();
+  const std::uintptr_t from = (key - kNodeHeader) & ~(kLine - 1);
+  const std::uintptr_t by = way == Way::kForward ? page_size_ : -page_size_;
+  for (std::uintptr_t at = from; at < end; at += kLine) {
+    __builtin_prefetch(reinterpret_cast<const char*>(at + by));
   }
 }
 

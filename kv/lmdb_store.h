@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "kv/lmdb_state.h"
 #include "kv/long_key.h"
+#include "kv/walk.h"
 
 struct MDB_cursor;
 struct MDB_txn;
@@ -31,12 +32,17 @@ class LmdbBounds {
   LmdbBounds() = default;  // for writers: everything is plausible
   LmdbBounds(std::uint64_t page_size, std::uint64_t file_size)
       : page_size_(page_size), file_size_(file_size) {}
-  bool plausible(std::string_view value) const;
-  // What a step forward from the key will read, if things were put in order: a page is filled from
-  // its end, and the next one follows it. Only a hint to the processor.
-  void prefetch_behind(std::string_view key) const;
+  bool plausible(std::string_view value) const {
+    const std::uint64_t at = reinterpret_cast<std::uintptr_t>(value.data()) & (page_size_ - 1);
+    return at + value.size() <= page_size_ || page_size_ == 0 || fits_overflow(at, value.size());
+  }
+  // What a walk will read one page from here, if things were put in order: pages then follow each
+  // other, and are alike. Only a hint to the processor.
+  void prefetch_from(const KeyValue& entry, Way way) const;
 
  private:
+  bool fits_overflow(std::uint64_t at, std::uint64_t size) const;
+
   std::uint64_t page_size_ = 0;  // bytes, a power of two; 0: not checked
   std::uint64_t file_size_ = 0;  // bytes
 };

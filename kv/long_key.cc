@@ -52,6 +52,14 @@ Result<Stored> decode_stored(std::string_view key, std::string_view stored) {
   return result;
 }
 
+// As far as can be told without its checksum.
+bool may_be_value(const KeyValue& entry) {
+  return entry.key.size() <= kInlineKey && entry.value.size() >= kStoredHeader &&
+         static_cast<StoredKind>(entry.value[4]) == StoredKind::kValue;
+}
+
+std::uint32_t crc_of(const KeyValue& entry) { return Decoder(entry.value.substr(0, 4)).le32(); }
+
 std::string segment_prefix(std::uint64_t segment) {
   std::string prefix;
   append_be64(prefix, segment);
@@ -99,6 +107,31 @@ Result<std::string_view> decode_long_value(std::string_view key, std::string_vie
   HEXAD_TRY_ASSIGN(const Stored value, decode_stored(key, stored));
   if (value.kind != StoredKind::kValue) return corrupt(key, "a marker where a value belongs");
   return value.bytes;
+}
+
+std::size_t decode_long_values(std::span<KeyValue> entries) {
+  std::size_t at = 0;
+  // The checksums of three entries take little longer than that of one.
+  for (; entries.size() - at >= 3; at += 3) {
+    KeyValue* const three = &entries[at];
+    if (!may_be_value(three[0]) || !may_be_value(three[1]) || !may_be_value(three[2])) break;
+    std::uint32_t crcs[3] = {};
+    crc32c_three({as_bytes(three[0].key), as_bytes(three[1].key), as_bytes(three[2].key)}, crcs);
+    crc32c_three({as_bytes(three[0].value.substr(4)), as_bytes(three[1].value.substr(4)),
+                  as_bytes(three[2].value.substr(4))},
+                 crcs);
+    if (crcs[0] != crc_of(three[0]) || crcs[1] != crc_of(three[1]) || crcs[2] != crc_of(three[2])) {
+      break;
+    }
+    for (std::size_t i = 0; i < 3; ++i) three[i].value.remove_prefix(kStoredHeader);
+  }
+  for (; at < entries.size(); ++at) {
+    KeyValue& entry = entries[at];
+    if (!may_be_value(entry)) break;
+    if (crc_of(entry) != stored_crc(entry.key, entry.value.substr(4))) break;
+    entry.value.remove_prefix(kStoredHeader);
+  }
+  return at;
 }
 
 Result<std::uint64_t> decode_long_marker(std::string_view key, std::string_view stored) {
@@ -269,6 +302,32 @@ Status LongCursor::prev() {
   HEXAD_ASSERT(valid_);
   HEXAD_TRY(levels_.back().cursor->prev());
   return settle(false);
+}
+
+// Many at once where no segment is open, as nearly everywhere; a marker, damage and the end are
+// left to what a single step does about them.
+Result<std::size_t> LongCursor::advance(Way way, std::span<KeyValue> into) {
+  HEXAD_ASSERT(valid_ && !into.empty());
+  const bool forward = way == Way::kForward;
+  if (levels_.size() > 1) {
+    HEXAD_TRY(forward ? next() : prev());
+  } else {
+    valid_ = false;
+    ShortCursor& top = *levels_.back().cursor;
+    HEXAD_TRY_ASSIGN(const std::size_t passed, top.advance(way, into));
+    if (const std::size_t sound = decode_long_values(into.first(passed)); sound > 0) {
+      whole_ = into[sound - 1].key;
+      value_ = into[sound - 1].value;
+      if (sound < passed) HEXAD_TRY(top.seek(whole_));
+      valid_ = true;
+      return sound;
+    }
+    if (passed > 1) HEXAD_TRY(top.seek(into[0].key));
+    HEXAD_TRY(settle(forward));
+  }
+  if (!valid_) return std::size_t{0};
+  into[0] = {key(), value()};
+  return std::size_t{1};
 }
 
 }  // namespace hexad::kv

@@ -14,11 +14,13 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/error.h"
+#include "kv/walk.h"
 
 namespace hexad::kv {
 
@@ -34,6 +36,13 @@ class ShortCursor {
   virtual Status seek_to_last() = 0;
   virtual Status next() = 0;
   virtual Status prev() = 0;  // from past the end: to the last
+  // As IndexCursor::advance() (kv/index.h). Stops on a key that is longer than kInlineKey.
+  virtual Result<std::size_t> advance(Way way, std::span<KeyValue> into) {
+    HEXAD_TRY(way == Way::kForward ? next() : prev());
+    if (!valid_) return std::size_t{0};
+    into[0] = {key_, value_};
+    return std::size_t{1};
+  }
   bool valid() const { return valid_; }
   // Until the next step.
   std::string_view key() const { return key_; }
@@ -63,6 +72,9 @@ class ShortKeyStore {
 
 // `key` is the whole logical key.
 Result<std::string_view> decode_long_value(std::string_view key, std::string_view stored);
+// Of entries with inline keys, stored values as the table has them: makes values of these, as many
+// from the first on as are sound, and returns how many.
+std::size_t decode_long_values(std::span<KeyValue> entries);
 // The segment id; `name` is the whole head and the byte \0.
 Result<std::uint64_t> decode_long_marker(std::string_view name, std::string_view stored);
 
@@ -80,6 +92,7 @@ class LongCursor {
   Status seek_to_last();
   Status next();
   Status prev();
+  Result<std::size_t> advance(Way way, std::span<KeyValue> into);  // as kv/index.h has it
   bool valid() const { return valid_; }
   std::string_view key() const { return whole_; }
   std::string_view value() const { return value_; }

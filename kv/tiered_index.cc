@@ -79,8 +79,7 @@ class TieredCursor final : public IndexCursor {
     Status status = cursor_->next();
     if (!is_damage(status) || !reader_.may_fall_back()) return status;
     HEXAD_TRY(fall_back());
-    HEXAD_TRY(cursor_->seek(from_));
-    return cursor_->valid() && cursor_->key() == from_ ? cursor_->next() : Status();
+    return seek_behind(from_);
   }
   Status prev() override {
     if (fallen_back_) return cursor_->prev();
@@ -89,6 +88,17 @@ class TieredCursor final : public IndexCursor {
     if (!is_damage(status) || !reader_.may_fall_back()) return status;
     HEXAD_TRY(fall_back());
     return cursor_->seek_before(from_);
+  }
+  Result<std::size_t> advance(Way way, std::span<KeyValue> into) override {
+    if (fallen_back_) return cursor_->advance(way, into);
+    from_.assign(cursor_->key());
+    Result<std::size_t> passed = cursor_->advance(way, into);
+    if (!is_damage(passed.status()) || !reader_.may_fall_back()) return passed;
+    HEXAD_TRY(fall_back());
+    HEXAD_TRY(way == Way::kForward ? seek_behind(from_) : cursor_->seek_before(from_));
+    if (!cursor_->valid()) return std::size_t{0};
+    into[0] = {cursor_->key(), cursor_->value()};
+    return std::size_t{1};
   }
   bool valid() const override { return cursor_->valid(); }
   std::string_view key() const override { return cursor_->key(); }
@@ -101,6 +111,10 @@ class TieredCursor final : public IndexCursor {
     if (fallen_back_ || !is_damage(status) || !reader_.may_fall_back()) return status;
     HEXAD_TRY(fall_back());
     return seek(*cursor_);
+  }
+  Status seek_behind(std::string_view key) {
+    HEXAD_TRY(cursor_->seek(key));
+    return cursor_->valid() && cursor_->key() == key ? cursor_->next() : Status();
   }
   Status fall_back() {
     HEXAD_TRY_ASSIGN(cursor_, reader_.slow().cursor());

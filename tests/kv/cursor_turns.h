@@ -1,13 +1,17 @@
 // A cursor is sent anywhere and turned round, beside a map that holds the same.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <iterator>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 #include "io/rng.h"
+#include "kv/walk.h"
 
 namespace hexad::kv::testing {
 
@@ -23,6 +27,24 @@ void require_turns(Cursor& cursor, const Model& model, io::Rng& rng,
     const std::string key = probe();
     Status status;
     const std::uint64_t choice = rng.below(at == model.end() ? 4 : 16);
+    if constexpr (requires { cursor.advance(Way::kForward, std::span<KeyValue>()); }) {
+      if (choice >= 14) {  // many at a time
+        const Way way = choice == 14 ? Way::kForward : Way::kBackward;
+        std::vector<KeyValue> entries(1 + rng.below(70));
+        const Result<std::size_t> passed = cursor.advance(way, entries);
+        REQUIRE(passed.ok());
+        for (std::size_t i = 0; i < std::max<std::size_t>(*passed, 1); ++i) {
+          at = way == Way::kForward ? std::next(at) : before(at);
+          REQUIRE((at != model.end()) == (*passed > 0));
+          if (at == model.end()) break;
+          REQUIRE(entries[i].key == at->first);
+          REQUIRE(entries[i].value == at->second);
+        }
+      }
+    } else if (choice >= 14) {
+      at = before(at);
+      status = cursor.prev();
+    }
     if (choice == 0) {
       at = model.lower_bound(key);
       status = cursor.seek(key);
@@ -35,10 +57,10 @@ void require_turns(Cursor& cursor, const Model& model, io::Rng& rng,
     } else if (choice == 3) {
       at = before(model.end());
       status = cursor.seek_to_last();
-    } else if (choice < 10) {
+    } else if (choice < 9) {
       ++at;
       status = cursor.next();
-    } else {
+    } else if (choice < 14) {
       at = before(at);
       status = cursor.prev();
     }

@@ -366,6 +366,50 @@ TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a w
   REQUIRE(index->verify().error().code == ErrorCode::kCorruption);
 }
 
+TEST_CASE("lmdb_index: damage behind others is met by the step that comes to it, either way") {
+  constexpr int kKeys = 30;
+  constexpr int kBad = 17;
+  Fixture fixture;
+  const auto key_of = [](int i) { return "key" + std::to_string(100 + i); };
+  Batch batch;
+  for (int i = 0; i < kKeys; ++i) batch[key_of(i)] = i == kBad ? "MARKED VALUE" : "fine";
+  REQUIRE(apply(*fixture.open(), 1, batch).ok());
+  std::string image = io::testing::file_bytes(fixture.data());
+  for (std::size_t at = image.find("MARKED"); at != std::string::npos;
+       at = image.find("MARKED", at + 1)) {
+    image[at] ^= 1;
+  }
+  spill(fixture.data(), image);
+  const std::unique_ptr<Index> index = fixture.open();
+  const std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
+  for (int start = 0; start < kKeys; ++start) {
+    if (start == kBad) continue;
+    for (const std::size_t at_once : {1, 2, 3, 50}) {
+      CAPTURE(start, at_once);
+      const Way way = start < kBad ? Way::kForward : Way::kBackward;
+      const std::unique_ptr<IndexCursor> cursor = std::move(*reader->cursor());
+      REQUIRE(cursor->seek(key_of(start)).ok());
+      std::vector<KeyValue> entries(at_once);
+      for (int at = start; at != kBad;) {
+        REQUIRE(cursor->valid());
+        REQUIRE(cursor->key() == key_of(at));
+        const Result<std::size_t> passed = cursor->advance(way, entries);
+        if (at + (start < kBad ? 1 : -1) == kBad) {
+          REQUIRE(passed.error().code == ErrorCode::kCorruption);
+          REQUIRE_FALSE(cursor->valid());
+          break;
+        }
+        REQUIRE(*passed > 0);
+        for (std::size_t i = 0; i < *passed; ++i) {
+          at += start < kBad ? 1 : -1;
+          REQUIRE(entries[i].key == key_of(at));
+          REQUIRE(entries[i].value == "fine");
+        }
+      }
+    }
+  }
+}
+
 TEST_CASE("lmdb_index: an older copy says that it is older") {
   Fixture fixture;
   REQUIRE(apply(*fixture.open(), 5, {{"a", "1"}}).ok());

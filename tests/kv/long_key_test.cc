@@ -135,6 +135,41 @@ TEST_CASE("long_key: damaged entries are found, in values, markers and segments"
   }
 }
 
+TEST_CASE("long_key: many values are decoded as far as they are sound") {
+  constexpr std::size_t kCount = 10;
+  MapStore store;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    REQUIRE(long_put(store, "key" + std::to_string(i), std::string(i * 40, 'v')).ok());
+  }
+  // In order, until one is unlike the others: at `bad`, if there is such a place.
+  const auto require_sound = [&](std::size_t bad) {
+    CAPTURE(bad);
+    std::vector<KeyValue> entries;
+    for (const auto& [key, stored] : store.top) entries.push_back({key, stored});
+    const std::size_t sound = decode_long_values(entries);
+    REQUIRE(sound == std::min(bad, entries.size()));
+    for (std::size_t i = 0; i < sound; ++i) {
+      REQUIRE(entries[i].value == std::string(i * 40, 'v'));
+    }
+  };
+  require_sound(kCount);
+  for (std::size_t bad = 0; bad < kCount; ++bad) {
+    const auto place = std::next(store.top.begin(), static_cast<std::ptrdiff_t>(bad));
+    const std::string whole = place->second;
+    for (const std::size_t at : {std::size_t{0}, std::size_t{4}, whole.size() - 1}) {
+      place->second[at] ^= 1;
+      require_sound(bad);
+      place->second = whole;
+    }
+    place->second.resize(4);
+    require_sound(bad);
+    place->second = whole;
+  }
+  // The marker of a long key.
+  REQUIRE(long_put(store, std::string(500, 'k'), "v").ok());
+  require_sound(kCount);
+}
+
 TEST_CASE("long_key: a marker without its segment is damage for walkers") {
   MapStore store;
   REQUIRE(long_put(store, std::string(481, 'k'), "v").ok());

@@ -180,8 +180,25 @@ TEST_CASE("tiered index: whoever meets damage goes on in the runs, from where it
       }
       REQUIRE_FALSE(cursor->valid());
     }
-    TieredIndex index(run_executor(), f.runs, broken_after(steps));
-    REQUIRE(difference(index, f.values) == "");
+    {
+      TieredIndex index(run_executor(), f.runs, broken_after(steps));
+      REQUIRE(difference(index, f.values) == "");
+    }
+    for (const Way way : {Way::kForward, Way::kBackward}) {
+      const bool forward = way == Way::kForward;
+      TieredIndex index(run_executor(), f.runs, broken_after(steps));
+      const std::unique_ptr<IndexReader> reader = index.snapshot().value();
+      const std::unique_ptr<IndexCursor> cursor = reader->cursor().value();
+      REQUIRE((forward ? cursor->seek_to_first() : cursor->seek_to_last()).ok());
+      IndexModel walked;
+      std::array<KeyValue, 7> entries{{{cursor->key(), cursor->value()}}};
+      for (std::size_t passed = 1; passed > 0;) {
+        for (std::size_t i = 0; i < passed; ++i) walked.emplace(entries[i].key, entries[i].value);
+        passed = cursor->advance(way, entries).value();
+      }
+      REQUIRE_FALSE(cursor->valid());
+      REQUIRE(walked == f.values);
+    }
   }
 }
 
