@@ -164,7 +164,8 @@ MetaView::Cursor::Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::Ind
     : view_(view),
       range_(std::move(range)),
       active_(view.active_->iterate(view.lsn_)),
-      index_(std::move(index)) {
+      index_(std::move(index)),
+      erasures_(view.metadata_.erase_generation_) {
   if (view.frozen_ != nullptr) frozen_ = view.frozen_->iterate(view.lsn_);
 }
 
@@ -173,89 +174,115 @@ bool MetaView::Cursor::inside(std::string_view key) const {
 }
 
 void MetaView::Cursor::begin(std::string_view from) {
-  valid_ = false;
-  index_on_key_ = false;
-  from_.assign(from);
+  from_.assign(from);  // first: it may be a view of the key that the cursor stands on
+  ready_ = {};
+  at_ = 0;
   passed_.reset();
-  forget_young();
-  ++moves_.seeks;
-}
-
-void MetaView::Cursor::forget_young() {
   placed_ = false;
   young_.clear();
   young_at_ = 0;
   young_ends_ = false;
+  old_.clear();
+  old_at_ = 0;
+  old_ends_ = true;
+  ++moves_.seeks;
 }
 
 Status MetaView::Cursor::seek(std::string_view key) {
   forward_ = true;
   begin(std::max(key, std::string_view(range_.first)));
   if (!inside(from_)) return {};
-  HEXAD_TRY(index_->seek(from_));
-  return settle();
+  return begin_index(index_->seek(from_));
 }
 
 Status MetaView::Cursor::seek_before(std::string_view key) {
   forward_ = false;
   begin(range_.end.has_value() ? std::min(key, std::string_view(*range_.end)) : key);
   if (from_ <= range_.first) return {};
-  HEXAD_TRY(index_->seek_before(from_));
-  return settle();
+  return begin_index(index_->seek_before(from_));
 }
 
-Status MetaView::Cursor::next() {
-  HEXAD_ASSERT(valid_);
-  return forward_ ? step() : seek(std::string(key_) + '\0');
+// The first entry alone: many a walk ends there.
+Status MetaView::Cursor::begin_index(Status sought) {
+  HEXAD_TRY(std::move(sought));
+  old_ends_ = !index_->valid();
+  if (!old_ends_) old_.push_back({index_->key(), index_->value()});
+  keep_inside();
+  return fill();
 }
 
-Status MetaView::Cursor::prev() {
-  HEXAD_ASSERT(valid_);
-  return forward_ ? seek_before(key_) : step();
+// Where nothing is ready behind the key, or no more to be relied on.
+Status MetaView::Cursor::step_on() {
+  if (!stale()) return fill();
+  return forward_ ? seek(std::string(key()) + '\0') : seek_before(key());
 }
 
-Status MetaView::Cursor::step() {
-  valid_ = false;
-  if (index_on_key_) {
-    index_on_key_ = false;
-    HEXAD_TRY(step_index());
-  }
-  return settle();
-}
-
-Status MetaView::Cursor::step_index() { return forward_ ? index_->next() : index_->prev(); }
-
-// Merges: takes the nearest key of the memtables and of the index, the memtables winning, until it
-// has one that exists.
-Status MetaView::Cursor::settle() {
-  for (;;) {
-    // After versions were dropped what was read ahead may be one of them.
-    if (placed_ && generation_ != view_.metadata_.erase_generation_) forget_young();
+// Makes the next keys ready, at least one if there is one.
+Status MetaView::Cursor::fill() {
+  ready_ = {};
+  at_ = 0;
+  merged_.clear();
+  while (merged_.empty()) {
     if (young_at_ == young_.size() && !young_ends_) load_young();
-    const bool young_there = young_at_ < young_.size();
-    const bool index_there = index_->valid() && inside(index_->key());
-    if (!young_there && !index_there) return {};
-    ++moves_.steps;
-    if (!young_there || (index_there && before(index_->key(), young_[young_at_].key))) {
-      key_ = index_->key();
-      value_ = index_->value();
-      index_on_key_ = true;
-      valid_ = true;
+    if (old_at_ == old_.size() && !old_ends_) HEXAD_TRY(load_old());
+    if (young_at_ == young_.size()) {
+      ready_ = std::span<const kv::KeyValue>(old_).subspan(old_at_);
+      old_at_ = old_.size();
+      moves_.steps += ready_.empty() ? 0 : 1;
       return {};
     }
-    const Young& young = young_[young_at_++];
-    passed_ = young.key;
-    const bool both = index_there && index_->key() == young.key;
-    if (young.value.has_value()) {
-      key_ = young.key;
-      value_ = *young.value;
-      index_on_key_ = both;
-      valid_ = true;
-      return {};
-    }
-    ++moves_.deleted;
-    if (both) HEXAD_TRY(step_index());
+    merge();
   }
+  ready_ = merged_;
+  ++moves_.steps;
+  return {};
+}
+
+// Takes the nearest key of the memtables and of the index, the memtables winning, until either has
+// to be read on. Ends before a tombstone if it can: those that the walk has passed are counted.
+void MetaView::Cursor::merge() {
+  for (; young_at_ < young_.size(); ++young_at_) {
+    const Young& young = young_[young_at_];
+    int index_order = 1;
+    while (old_at_ < old_.size()) {
+      index_order = order(old_[old_at_].key, young.key);
+      if (index_order >= 0) break;
+      merged_.push_back(old_[old_at_++]);
+    }
+    if (old_at_ == old_.size() && !old_ends_) return;
+    if (young.value.has_value()) {
+      merged_.push_back({young.key, *young.value});
+    } else {
+      if (!merged_.empty()) return;
+      ++moves_.steps;
+      ++moves_.deleted;
+    }
+    passed_ = young.key;
+    if (old_at_ < old_.size() && index_order == 0) ++old_at_;  // hidden
+  }
+}
+
+// Reads ahead in the index: twice as much each time, so that what a short walk does not want is
+// not read.
+Status MetaView::Cursor::load_old() {
+  constexpr std::size_t kMost = 64;
+  const std::size_t wanted = std::clamp<std::size_t>(2 * old_.size(), 1, kMost);
+  old_.resize(wanted);
+  old_at_ = 0;
+  Result<std::size_t> found = index_->advance(way(), old_);
+  old_.resize(found.ok() ? *found : 0);
+  old_ends_ = old_.empty();
+  keep_inside();
+  return found.status();
+}
+
+// Of what was read of the index, what lies in the range.
+void MetaView::Cursor::keep_inside() {
+  if (old_.empty() || inside(old_.back().key)) return;
+  const auto outside = std::partition_point(
+      old_.begin(), old_.end(), [this](const kv::KeyValue& entry) { return inside(entry.key); });
+  old_.erase(outside, old_.end());
+  old_ends_ = true;
 }
 
 // Reads ahead in the memtables, for one lock: more each time, so that the first key comes soon.
@@ -266,7 +293,7 @@ void MetaView::Cursor::load_young() {
   young_.clear();
   young_at_ = 0;
   const io::Lock lock(view_.metadata_.mutex_);
-  if (!placed_ || generation_ != view_.metadata_.erase_generation_) place_iterators();
+  if (!placed_ || generation_ != erasures_) place_iterators();
   while (young_.size() < wanted) {
     const kv::Memtable::Iterator* const nearest = nearest_young();
     if (nearest == nullptr || !inside(nearest->key())) {
@@ -280,7 +307,7 @@ void MetaView::Cursor::load_young() {
 
 void MetaView::Cursor::place_iterators() {
   placed_ = true;
-  generation_ = view_.metadata_.erase_generation_;
+  generation_ = erasures_;
   const std::string_view from = passed_.value_or(from_);
   for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
     if (it == nullptr) continue;
@@ -297,7 +324,7 @@ void MetaView::Cursor::place_iterators() {
 const kv::Memtable::Iterator* MetaView::Cursor::nearest_young() const {
   const kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
   if (!frozen_.has_value() || !frozen_->valid()) return active;
-  if (active == nullptr || before(frozen_->key(), active->key())) return &*frozen_;
+  if (active == nullptr || order(frozen_->key(), active->key()) < 0) return &*frozen_;
   return active;
 }
 

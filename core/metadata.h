@@ -10,16 +10,19 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "core/read_cache.h"
 #include "io/executor.h"
 #include "kv/index.h"
 #include "kv/memtable.h"
+#include "kv/walk.h"
 
 namespace hexad::core {
 
@@ -49,21 +52,23 @@ class MetaView {
   // Walks the keys of a range that exist, both ways. After an error it is not valid.
   //
   // Cost: a seek is a descent of each layer, and so is turning round; a step is a step of the
-  // layers that stand on the key. What is deleted and still has a tombstone in a memtable is
-  // stepped over one by one, together with what the tombstone hides in the index: nothing else is
-  // there to say where the next key that exists lies. That is bounded by what was deleted since the
-  // last checkpoint inside the range; a checkpoint takes both away. Keys outside of the range are
-  // never stepped over.
+  // layers that stand on the key. A walk reads ahead, at most as many keys as it has passed since
+  // it was last sought, and 64 of each layer; so short walks are short. What is deleted and still
+  // has a tombstone in a memtable is stepped over one by one, together with what the tombstone
+  // hides in the index: nothing else is there to say where the next key that exists lies. That is
+  // bounded by what was deleted since the last checkpoint inside the range; a checkpoint takes both
+  // away. Keys outside of the range are never stepped over.
   class Cursor {
    public:
     Status seek(std::string_view key);         // the first key >= `key`
     Status seek_before(std::string_view key);  // the last key < `key`
-    Status next();                             // precondition: valid()
-    Status prev();                             // precondition: valid()
-    bool valid() const { return valid_; }
-    // Until the next step.
-    std::string_view key() const { return key_; }
-    std::string_view value() const { return value_; }
+    // Precondition: valid().
+    Status next() { return forward_ ? step() : seek(std::string(key()) + '\0'); }
+    Status prev() { return forward_ ? seek_before(key()) : step(); }
+    bool valid() const { return at_ < ready_.size(); }
+    // Until the next step. Precondition: valid().
+    std::string_view key() const { return ready_[at_].key; }
+    std::string_view value() const { return ready_[at_].value; }
     const CursorMoves& moves() const { return moves_; }
 
    private:
@@ -76,16 +81,30 @@ class MetaView {
 
     Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index);
     void begin(std::string_view from);
-    Status step();
-    Status step_index();
-    Status settle();
-    void forget_young();
+    Status begin_index(Status sought);
+    Status step() {
+      HEXAD_ASSERT(valid());
+      if (at_ + 1 == ready_.size() || stale()) return step_on();
+      ++at_;
+      ++moves_.steps;
+      return {};
+    }
+    Status step_on();
+    Status fill();
+    void merge();
+    // Versions were dropped: what was read ahead may be one of them.
+    bool stale() const { return placed_ && generation_ != erasures_; }
+    Status load_old();
+    void keep_inside();
     void load_young();
     void place_iterators();
     const kv::Memtable::Iterator* nearest_young() const;
     void leave(std::string_view key);
-    // Of the direction of travel.
-    bool before(std::string_view a, std::string_view b) const { return forward_ ? a < b : b < a; }
+    // In the direction of travel: below zero if `a` comes first.
+    int order(std::string_view a, std::string_view b) const {
+      return forward_ ? a.compare(b) : b.compare(a);
+    }
+    kv::Way way() const { return forward_ ? kv::Way::kForward : kv::Way::kBackward; }
     bool inside(std::string_view key) const;
 
     MetaView& view_;
@@ -93,10 +112,9 @@ class MetaView {
     kv::Memtable::Iterator active_;
     std::optional<kv::Memtable::Iterator> frozen_;
     std::unique_ptr<kv::IndexCursor> index_;
-    std::uint64_t generation_ = 0;  // of Metadata::erase_generation_ when the iterators were set
+    const std::atomic<std::uint64_t>& erasures_;  // Metadata::erase_generation_
+    std::uint64_t generation_ = 0;                // of that, when the iterators were set
     bool forward_ = true;
-    bool valid_ = false;
-    bool index_on_key_ = false;               // the index stands on key_, else on the next one
     bool placed_ = false;                     // the iterators have been set since the last seek
     std::string from_;                        // where the last seek began
     std::optional<std::string_view> passed_;  // the last key of the memtables since that was left
@@ -104,8 +122,14 @@ class MetaView {
     std::vector<Young> young_;
     std::size_t young_at_ = 0;
     bool young_ends_ = false;  // the range has no more behind them
-    std::string_view key_;
-    std::string_view value_;
+    // The next entries of the index, likewise. It stands on the last one, or behind the range.
+    std::vector<kv::KeyValue> old_;
+    std::size_t old_at_ = 0;
+    bool old_ends_ = false;
+    // The next keys that exist, of the two lists; of old_ itself where the memtables have no more.
+    std::vector<kv::KeyValue> merged_;
+    std::span<const kv::KeyValue> ready_;
+    std::size_t at_ = 0;  // where the cursor stands
     CursorMoves moves_;
   };
   // Over the keys of `range`; not positioned, seek first.

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <memory>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/bytes.h"
@@ -56,6 +58,11 @@ class CountingCursor final : public kv::IndexCursor {
   Status prev() override {
     ++moves_.steps;
     return inner_->prev();
+  }
+  Result<std::size_t> advance(kv::Way way, std::span<kv::KeyValue> into) override {
+    Result<std::size_t> passed = inner_->advance(way, into);
+    moves_.steps += passed.ok() && *passed > 0 ? *passed : 1;
+    return passed;
   }
   bool valid() const override { return inner_->valid(); }
   std::string_view key() const override { return inner_->key(); }
@@ -310,9 +317,9 @@ TEST_CASE("list_page: names deleted before a checkpoint cost nothing") {
       REQUIRE(page.entries.size() == 10);
       REQUIRE(world.moves.deleted == 0);
       REQUIRE(world.moves.steps == 11);
-      REQUIRE(world.index->moves.all() == 11);
+      REQUIRE(world.index->moves.all() <= 2 * 11);  // it reads ahead
       REQUIRE(world.page({"b", "", "", 100, reverse}).entries.size() == 50);
-      REQUIRE(world.index->moves.all() == 51);
+      REQUIRE(world.index->moves.all() <= 2 * 51);
     }
   }
 }
@@ -329,8 +336,8 @@ TEST_CASE("list_page: tombstones cost a step each where the page passes, and not
     REQUIRE(world.page({"", "", "", 10, reverse}).entries.size() == 3);
     REQUIRE(world.moves.deleted == 2 * kDeleted);
     REQUIRE(world.moves.steps == 2 * kDeleted + 3);
-    // The index has half of them.
-    REQUIRE(world.index->moves.all() == kDeleted + 4);
+    // The index has half of them, and names of other collections, which are read ahead.
+    REQUIRE(world.index->moves.all() <= kDeleted + 4 + 3);
 
     // Behind the end of what is asked for nothing is looked at.
     for (const char* name : {"early", "late", "zero"}) {
