@@ -4,6 +4,7 @@
 // fields and checks once, with finish() or ok(), before it uses them.
 #pragma once
 
+#include <algorithm>
 #include <concepts>
 #include <cstdint>
 #include <cstring>
@@ -67,13 +68,16 @@ class Decoder {
   std::uint32_t le32() { return little_endian<std::uint32_t>(); }
   std::uint64_t le64() { return little_endian<std::uint64_t>(); }
   std::uint64_t varint() {
+    constexpr std::size_t kLongest = 10;  // bytes of 64 bits
     std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64; shift += 7) {
-      const std::uint8_t byte = u8();
-      if (shift == 63 && byte > 1) break;  // more than 64 bits
-      value |= static_cast<std::uint64_t>(byte & 0x7f) << shift;
-      if (byte == 0 && shift > 0) break;  // not the shortest form: one value has one encoding
-      if (byte < 0x80) return ok_ ? value : 0;
+    for (std::size_t i = 0; i < std::min(input_.size(), kLongest); ++i) {
+      const auto byte = static_cast<std::uint8_t>(input_[i]);
+      if (i + 1 == kLongest && byte > 1) break;  // more than 64 bits
+      value |= static_cast<std::uint64_t>(byte & 0x7f) << (7 * i);
+      if (byte >= 0x80) continue;
+      if (byte == 0 && i > 0) break;  // not the shortest form: one value has one encoding
+      input_.remove_prefix(i + 1);
+      return ok_ ? value : 0;
     }
     ok_ = false;
     return 0;
