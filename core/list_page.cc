@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/page_text.h"
+
 namespace hexad::core {
 namespace {
 
@@ -119,6 +121,12 @@ class Names {
   CursorMoves moves_;  // of the cursors before
 };
 
+// For a usual page, and then for the longest that it may be: growing bit by bit would move all of a
+// long page several times.
+void make_room(std::vector<ListEntry>& entries, std::uint64_t limit) {
+  entries.reserve(entries.empty() ? std::min<std::uint64_t>(limit, 1000) : limit);
+}
+
 Status seek_to_start(Names& names, const ListOptions& options) {
   const std::string_view after = options.start_after;
   if (after.empty()) return names.seek_to_first();
@@ -139,29 +147,32 @@ Status check_list_options(const ListOptions& options) {
 Result<ListPage> list_page(MetaView& view, const CollectionRecord& collection,
                            const ListOptions& options, CursorMoves* moves) {
   ListPage page;
+  PageText text;
   const std::uint64_t limit = std::min(options.limit, kMaxListPage);
   if (limit == 0) return page;
   Names names(view, collection, options.prefix, options.reverse);
   HEXAD_TRY(seek_to_start(names, options));
-  if (names.valid()) page.entries.reserve(std::min<std::uint64_t>(limit, 1000));
   while (names.valid()) {
     if (page.entries.size() == limit) {
       page.next = page.entries.back().name;
       break;
     }
+    if (page.entries.size() == page.entries.capacity()) make_room(page.entries, limit);
     ListEntry& entry = page.entries.emplace_back();
     if (const auto common = common_prefix_of(names.name(), options)) {
-      entry.name = *common;
+      entry.name = text.add(*common);
       entry.common_prefix = true;
       HEXAD_TRY(names.seek_behind_all(entry.name));
     } else {
-      HEXAD_TRY_ASSIGN(const ObjectSummary summary, decode_summary(names.value()));
-      entry.name = names.name();
-      entry.size = summary.size;
-      entry.version = summary.version;
+      const Result<ObjectSummary> summary = decode_summary(names.value());
+      if (!summary.ok()) return summary.error();
+      entry.name = text.add(names.name());
+      entry.size = summary->size;
+      entry.version = summary->version;
       HEXAD_TRY(names.next());
     }
   }
+  page.text = text.take();
   if (moves != nullptr) *moves = names.finish();
   return page;
 }

@@ -4,8 +4,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -95,7 +97,9 @@ struct ListOptions {
 inline constexpr std::uint64_t kMaxListPage = 100'000;  // entries
 
 struct ListEntry {
-  std::string name;
+  // Into memory of the page that the entry came with: valid while that page, or one copied or moved
+  // from it, is there. Make a std::string of it to keep it longer.
+  std::string_view name;
   std::uint64_t size = 0;  // bytes
   Lsn version = 0;
   bool common_prefix = false;  // then only `name` counts
@@ -106,6 +110,8 @@ struct ListPage {
   // What to pass as start_after for the next page, which has an entry unless names are removed
   // meanwhile; empty when this was the last.
   std::optional<std::string> next;
+  // Where the names are. Copies of a page share it, since nobody changes it.
+  std::shared_ptr<const void> text;
 };
 
 // The most that a collection may hold; 0: as much as fits.

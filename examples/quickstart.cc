@@ -39,7 +39,7 @@ hexad::Status run(const std::string& directory) {
   under_run7.prefix = "run7/";
   HEXAD_TRY_ASSIGN(const hexad::ListPage page, store.list("default", under_run7));
   for (const hexad::ListEntry& entry : page.entries) {
-    std::printf("  %s, %llu bytes\n", entry.name.c_str(),
+    std::printf("  %.*s, %llu bytes\n", static_cast<int>(entry.name.size()), entry.name.data(),
                 static_cast<unsigned long long>(entry.size));
   }
   HEXAD_TRY_ASSIGN(const hexad::Bytes back, store.get("default", "run7/weights"));

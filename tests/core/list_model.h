@@ -2,8 +2,12 @@
 #pragma once
 
 #include <algorithm>
+#include <cstdint>
+#include <deque>
 #include <map>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/types.h"
@@ -11,17 +15,22 @@
 
 namespace hexad::testing {
 
-using ListedNames = std::map<std::string, ListEntry>;
+struct ListedObject {
+  std::uint64_t size = 0;
+  Lsn version = 0;
+};
+using ListedNames = std::map<std::string, ListedObject>;
 
 inline ListPage naive_page(const ListedNames& names, const ListOptions& options) {
+  const auto text = std::make_shared<std::deque<std::string>>();
   std::vector<ListEntry> all;
-  for (const auto& [name, entry] : names) {
+  for (const auto& [name, object] : names) {
     if (!name.starts_with(options.prefix)) continue;
-    ListEntry listed = entry;
+    ListEntry listed = {text->emplace_back(name), object.size, object.version, false};
     if (!options.delimiter.empty()) {
       const std::size_t cut = name.find(options.delimiter, options.prefix.size());
       if (cut != std::string::npos) {
-        listed = {name.substr(0, cut + options.delimiter.size()), 0, 0, true};
+        listed = {listed.name.substr(0, cut + options.delimiter.size()), 0, 0, true};
       }
     }
     if (!options.start_after.empty()) {
@@ -39,6 +48,7 @@ inline ListPage naive_page(const ListedNames& names, const ListOptions& options)
     page.next = all.back().name;
   }
   page.entries = std::move(all);
+  page.text = text;
   return page;
 }
 

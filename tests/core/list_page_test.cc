@@ -127,7 +127,7 @@ class World {
 
   void put(const std::string& name, std::uint64_t size = 0) {
     ++lsn_;
-    names[name] = {name, size, lsn_, false};
+    names[name] = {size, lsn_};
     metadata->apply(lsn_, collection.key_of(name), encoded(size));
   }
   void remove(const std::string& name) {
@@ -253,7 +253,7 @@ TEST_CASE("list_page: a common prefix counts as one entry and continues the list
     std::vector<std::string> found;
     for (;;) {
       const ListPage page = world.page(options);
-      for (const ListEntry& entry : page.entries) found.push_back(entry.name);
+      for (const ListEntry& entry : page.entries) found.emplace_back(entry.name);
       if (!page.next.has_value()) return found;
       options.start_after = *page.next;
     }
@@ -355,6 +355,28 @@ TEST_CASE("list_page: tombstones cost a step each where the page passes, and not
   world.checkpoint();
   REQUIRE(world.page({"", "", "", 10}).entries.size() == 4);
   REQUIRE(world.moves.deleted == 0);
+}
+
+TEST_CASE("list_page: copies of a page keep its names, whichever of them goes first") {
+  World world;
+  // More than the first pieces of memory hold, among them one longer than such a piece.
+  for (int i = 0; i < 400; ++i) world.put(number(i) + std::string(i % 7 * 100, 'n'));
+  world.put("z" + std::string(kMaxNameSize - 1, 'z'));
+  const ListOptions options{"", "", "", 1000};
+  const ListPage expected = naive_page(world.names, options);
+  std::optional<ListPage> page = world.page(options);
+  ListPage copy = *page;
+  REQUIRE(difference(copy, expected) == "");
+  page.reset();
+  REQUIRE(difference(copy, expected) == "");
+  ListPage moved = std::move(copy);
+  REQUIRE(difference(moved, expected) == "");
+  copy = world.page({"", "", "", 1});
+  REQUIRE(copy.entries.size() == 1);
+  REQUIRE(difference(moved, expected) == "");
+  copy = moved;
+  moved = ListPage();
+  REQUIRE(difference(copy, expected) == "");
 }
 
 TEST_CASE("list_page: limits at either end of what there is") {

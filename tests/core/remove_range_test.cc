@@ -14,7 +14,7 @@ Names names_in(Store& store, const std::string& collection = kBucket) {
   options.limit = 100'000;
   const ListPage page = store.list(collection, options).value();
   Names names;
-  for (const ListEntry& entry : page.entries) names.push_back(entry.name);
+  for (const ListEntry& entry : page.entries) names.emplace_back(entry.name);
   return names;
 }
 

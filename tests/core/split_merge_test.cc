@@ -35,7 +35,8 @@ std::string names(Store& store, const std::string& collection, bool reverse = fa
   std::string all;
   const ListPage page = store.list(collection, options).value();
   for (const ListEntry& entry : page.entries) {
-    all += (all.empty() ? "" : " ") + entry.name;
+    if (!all.empty()) all += ' ';
+    all += entry.name;
   }
   return all;
 }

@@ -52,7 +52,7 @@ TEST_CASE(
       const Lsn lsn = commit(*store, std::move(t));
       for (const auto& [name, size] : changes) {
         names.erase(name);
-        if (size.has_value()) names[name] = {name, *size, lsn, false};
+        if (size.has_value()) names[name] = {*size, lsn};
       }
       switch (rng.below(6)) {
         case 0:

@@ -281,7 +281,7 @@ std::optional<ErrorCode> Model::apply_op(const TransactionOp& op) {
 ListPage list_of(const Model::Objects& objects, const ListOptions& options) {
   ListedNames names;
   for (const auto& [name, object] : objects) {
-    names[name] = {name, object.data->size(), object.version, false};
+    names[name] = {object.data->size(), object.version};
   }
   return naive_page(names, options);
 }

@@ -118,7 +118,7 @@ Result<std::set<std::string>> list_names(Store& store) {
   ListOptions options;
   for (bool more = true; more;) {
     HEXAD_TRY_ASSIGN(const ListPage page, store.list(kLedgerCollection, options));
-    for (const ListEntry& entry : page.entries) names.insert(entry.name);
+    for (const ListEntry& entry : page.entries) names.emplace(entry.name);
     more = page.next.has_value();
     if (more) options.start_after = *page.next;
   }

@@ -88,8 +88,9 @@ Status Exporter::run(const std::string& prefix) {
     HEXAD_TRY_ASSIGN(const ListPage page, store_.list(session_.collection(), options));
     for (const ListEntry& entry : page.entries) {
       if (interrupted()) return interrupted_error();
-      finish_directories(entry.name);
-      HEXAD_TRY(judge(entry.name, export_object(entry.name)));
+      const std::string name(entry.name);
+      finish_directories(name);
+      HEXAD_TRY(judge(name, export_object(name)));
     }
     more = page.next.has_value();
     if (more) options.start_after = *page.next;

@@ -87,7 +87,7 @@ class Ls final : public Verb {
       return;
     }
     if (null_) {
-      out.write(entry.name + '\0');
+      out.write(std::string(entry.name) + '\0');
       return;
     }
     std::string line;
