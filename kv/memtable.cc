@@ -107,6 +107,40 @@ void Memtable::Iterator::settle(const MemtableEntry* entry, bool forward) {
 void Memtable::Iterator::next() { settle(entry_->next, true); }
 void Memtable::Iterator::prev() { settle(entry_->previous, false); }
 
+std::size_t Memtable::Iterator::take(Way way, std::span<Seen> into) {
+  HEXAD_ASSERT(valid() && !into.empty());
+  constexpr std::size_t kFew = 16;  // a descent takes longer
+  const bool forward = way == Way::kForward;
+  std::size_t count = 0;
+  if (into.size() < kFew) {
+    while (count < into.size() && valid()) {
+      into[count++] = {key(), value()};
+      settle(forward ? entry_->next : entry_->previous, forward);
+    }
+    return count;
+  }
+  // The entries that stand in one leaf, without a look at one to find the next.
+  const std::span<MemtableEntry* const> run = table_->tree_->run_from(*entry_, way, into.size());
+  const auto nth = [&](std::size_t i) { return forward ? run[i] : run[run.size() - 1 - i]; };
+  for (const MemtableEntry* const entry : run) {
+    // Its key and first version are behind it in the arena.
+    const char* const lines = reinterpret_cast<const char*>(entry);
+    __builtin_prefetch(lines);
+    __builtin_prefetch(lines + 64);
+    __builtin_prefetch(lines + 128);
+  }
+  for (std::size_t i = 0; i < run.size(); ++i) {
+    const MemtableEntry& entry = *nth(i);
+    const MemtableVersion* const version = newest_at(entry, at_);
+    if (version == nullptr) continue;
+    __builtin_prefetch(version->data);
+    into[count++] = {entry.key(), version->value()};
+  }
+  const MemtableEntry& last = *nth(run.size() - 1);
+  settle(forward ? last.next : last.previous, forward);
+  return count;
+}
+
 bool Memtable::Iterator::older() {
   if (version_->older == nullptr) return false;
   version_ = version_->older;

@@ -13,10 +13,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
 #include "base/ids.h"
+#include "kv/walk.h"
 
 namespace hexad::kv {
 
@@ -44,6 +46,12 @@ class Memtable {
   // The newest version at or below `at`; nothing when the memtable knows none.
   std::optional<Found> get(std::string_view key, Lsn at = kMaxLsn) const;
 
+  // A key and its version.
+  struct Seen {
+    std::string_view key;
+    std::optional<std::string_view> value;  // nothing: deleted
+  };
+
   // Walks the keys in bytewise order, each with its newest version at or below the iterator's LSN,
   // tombstones included; keys without such a version are skipped. Insertions by others do not
   // disturb it; erase_after() ends it. Cost: a seek is one descent, a step one entry of the list in
@@ -57,6 +65,10 @@ class Memtable {
     std::optional<std::string_view> value() const;
     void next();
     void prev();
+    // Notes this key and the ones behind it that way, at least one and at most into.size(), and
+    // stands on the one behind them; returns how many. May stop early. Does what so many steps do,
+    // but a step waits for the memory of one entry, and here that of many is fetched at once.
+    std::size_t take(Way way, std::span<Seen> into);
     // Steps to the next older version of the same key; false, and no step, when there is none.
     bool older();
 

@@ -171,6 +171,17 @@ MemtableEntry* MemtableTree::at_or_after(std::string_view key) const {
   return descend(key, nullptr);
 }
 
+std::span<MemtableEntry* const> MemtableTree::run_from(const MemtableEntry& entry, Way way,
+                                                       std::size_t most) const {
+  Path path;
+  HEXAD_ASSERT(descend(entry.key(), &path) == &entry);
+  const auto [leaf, at] = path.steps[path.depth - 1];
+  const std::span<MemtableEntry* const> all(leaf->entries, leaf->count);
+  if (way == Way::kForward) return all.subspan(at, std::min(most, all.size() - at));
+  const std::size_t count = std::min(most, at + 1);
+  return all.subspan(at + 1 - count, count);
+}
+
 MemtableEntry* MemtableTree::find(std::string_view key) const {
   MemtableEntry* const entry = at_or_after(key);
   return entry != nullptr && entry->key() == key ? entry : nullptr;

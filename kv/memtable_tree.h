@@ -15,10 +15,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <vector>
 
 #include "base/ids.h"
+#include "kv/walk.h"
 
 namespace hexad::kv {
 
@@ -68,6 +70,11 @@ class MemtableTree {
   MemtableEntry* find(std::string_view key) const;
   // The first entry with a key >= `key`, or null.
   MemtableEntry* at_or_after(std::string_view key) const;
+  // This entry, which is in the tree, and those behind it that way, at most `most` of them, as far
+  // as one leaf has them; in ascending order either way. Valid until the tree changes. Cost: one
+  // descent.
+  std::span<MemtableEntry* const> run_from(const MemtableEntry& entry, Way way,
+                                           std::size_t most) const;
   // The entry for `key`, made when missing; `created` says so. Without versions at first.
   MemtableEntry* find_or_add(std::string_view key, bool* created);
   MemtableEntry* first() const { return first_; }

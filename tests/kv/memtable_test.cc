@@ -1,7 +1,11 @@
 #include "kv/memtable.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
+#include <span>
+#include <utility>
+#include <vector>
 
 #include "io/rng.h"
 
@@ -48,9 +52,27 @@ void compare(const Memtable& table, const Model& model, Lsn at, io::Rng& rng) {
     it.prev();
   }
   REQUIRE_FALSE(it.valid());
+  for (const bool forward : {true, false}) {  // many at a time, and now and then one
+    std::vector<Memtable::Seen> seen(1 + rng.below(90));
+    std::size_t passed = 0;
+    for (forward ? it.seek_to_first() : it.seek_to_last(); it.valid();) {
+      const std::size_t count = rng.chance(1, 9) ? 1 : 1 + rng.below(seen.size());
+      const std::size_t noted =
+          it.take(forward ? Way::kForward : Way::kBackward, std::span(seen).first(count));
+      REQUIRE((noted > 0 && noted <= count && passed + noted <= expected.size()));
+      for (std::size_t i = 0; i < noted; ++i, ++passed) {
+        const auto& [key, version] = expected[forward ? passed : expected.size() - 1 - passed];
+        REQUIRE(seen[i].key == key);
+        REQUIRE(owned(seen[i].value) == version.second);
+      }
+      if (!it.valid()) break;
+      REQUIRE(it.key() == expected[forward ? passed : expected.size() - 1 - passed].first);
+    }
+    REQUIRE(passed == expected.size());
+  }
   for (int i = 0; i < 50; ++i) {
     std::string probe = expected.empty() ? "x" : expected[rng.below(expected.size())].first;
-    if (rng.chance(1, 2)) probe.back() = static_cast<char>(rng.next());
+    if (!probe.empty() && rng.chance(1, 2)) probe.back() = static_cast<char>(rng.next());
     const auto after = std::find_if(expected.begin(), expected.end(),
                                     [&](const auto& entry) { return entry.first >= probe; });
     it.seek(probe);
