@@ -1,6 +1,7 @@
 // What does a page of names cost? Time per page of 1000 entries, of a collection of 10 k or 1 M
 // objects with names of 24 bytes, 1000 to a directory; from the memtable, where everything is that
-// was committed since the last checkpoint, or from the index. One thread, everything in memory.
+// was committed since the last checkpoint, put in order (0) or shuffled (2), or from the index (1).
+// One thread, everything in memory.
 //
 //   page          names from somewhere in the middle on, up or down
 //   directories   the same with a delimiter: 1000 common prefixes (10 of the small collection),
@@ -12,12 +13,15 @@
 // Items are entries per second.
 #include <benchmark/benchmark.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <numeric>
+#include <random>
 #include <string>
 #include <vector>
 
@@ -39,7 +43,8 @@ constexpr CollectionId kCollection = 1;
 constexpr std::uint64_t kPageEntries = 1000;
 constexpr std::uint64_t kPerDirectory = 1000;
 
-enum From : std::int64_t { kMemtable, kIndex };
+// Shuffled: a memtable whose names were put in no order.
+enum From : std::int64_t { kMemtable, kIndex, kShuffled };
 enum Order : std::int64_t { kUp, kDown };
 
 std::string name_of(std::uint64_t number) {
@@ -65,7 +70,7 @@ std::string record_of(std::uint64_t size) {
 
 class World {
  public:
-  explicit World(std::uint64_t objects) : objects_(objects) {
+  explicit World(std::uint64_t objects, bool shuffled = false) : objects_(objects) {
     const char* base = std::getenv("TEST_TMPDIR");
     directory_ = std::string(base != nullptr ? base : "/tmp") + "/hexad-list-bench-XXXXXX";
     if (::mkdtemp(directory_.data()) == nullptr) std::abort();
@@ -74,8 +79,11 @@ class World {
     index_ = must(kv::open_lmdb_index(options, *executor_));
     metadata_ = std::make_unique<Metadata>(*executor_, *index_);
     const std::string record = record_of(100);
-    for (std::uint64_t i = 0; i < objects_; ++i) {
-      metadata_->apply(++lsn_, object_key(kCollection, name_of(i)), record);
+    std::vector<std::uint64_t> numbers(objects_);
+    std::iota(numbers.begin(), numbers.end(), 0);
+    if (shuffled) std::shuffle(numbers.begin(), numbers.end(), std::mt19937_64(1));
+    for (const std::uint64_t number : numbers) {
+      metadata_->apply(++lsn_, object_key(kCollection, name_of(number)), record);
     }
   }
   ~World() {
@@ -122,7 +130,7 @@ World& world(std::int64_t from, std::int64_t objects) {
   if (kept == nullptr || kept_from != from ||
       kept->objects() != static_cast<std::uint64_t>(objects)) {
     kept.reset();
-    kept = std::make_unique<World>(static_cast<std::uint64_t>(objects));
+    kept = std::make_unique<World>(static_cast<std::uint64_t>(objects), from == kShuffled);
     kept_from = from;
     if (from == kIndex) kept->checkpoint();
   }
@@ -208,6 +216,8 @@ BENCHMARK(page)
     ->ArgNames({"index", "objects", "down"})
     ->Args({kMemtable, 1'000'000, kUp})
     ->Args({kMemtable, 1'000'000, kDown})
+    ->Args({kShuffled, 1'000'000, kUp})
+    ->Args({kShuffled, 1'000'000, kDown})
     ->Unit(benchmark::kMicrosecond);
 BENCHMARK(directories)
     ->ArgNames({"index", "objects", "down"})

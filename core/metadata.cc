@@ -10,6 +10,7 @@ namespace hexad::core {
 namespace {
 
 constexpr std::size_t kMostSettled = 1024;  // keys
+constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
 
 }  // namespace
 
@@ -181,9 +182,11 @@ void MetaView::Cursor::begin(std::string_view from) {
   placed_ = false;
   young_.clear();
   young_at_ = 0;
+  young_ahead_ = 0;
   young_ends_ = false;
   old_.clear();
   old_at_ = 0;
+  old_ahead_ = 0;
   old_ends_ = true;
   ++moves_.seeks;
 }
@@ -242,7 +245,7 @@ Status MetaView::Cursor::fill() {
 // to be read on. Ends before a tombstone if it can: those that the walk has passed are counted.
 void MetaView::Cursor::merge() {
   for (; young_at_ < young_.size(); ++young_at_) {
-    const Young& young = young_[young_at_];
+    const kv::Memtable::Seen& young = young_[young_at_];
     int index_order = 1;
     while (old_at_ < old_.size()) {
       index_order = order(old_[old_at_].key, young.key);
@@ -265,9 +268,8 @@ void MetaView::Cursor::merge() {
 // Reads ahead in the index: twice as much each time, so that what a short walk does not want is
 // not read.
 Status MetaView::Cursor::load_old() {
-  constexpr std::size_t kMost = 64;
-  const std::size_t wanted = std::clamp<std::size_t>(2 * old_.size(), 1, kMost);
-  old_.resize(wanted);
+  old_ahead_ = std::clamp<std::size_t>(2 * old_ahead_, 1, kMostAhead);
+  old_.resize(old_ahead_);
   old_at_ = 0;
   Result<std::size_t> found = index_->advance(way(), old_);
   old_.resize(found.ok() ? *found : 0);
@@ -279,22 +281,27 @@ Status MetaView::Cursor::load_old() {
 // Of what was read of the index, what lies in the range.
 void MetaView::Cursor::keep_inside() {
   if (old_.empty() || inside(old_.back().key)) return;
-  const auto outside = std::partition_point(
-      old_.begin(), old_.end(), [this](const kv::KeyValue& entry) { return inside(entry.key); });
-  old_.erase(outside, old_.end());
+  old_.erase(first_outside(old_), old_.end());
   old_ends_ = true;
 }
 
 // Reads ahead in the memtables, for one lock: more each time, so that the first key comes soon.
 void MetaView::Cursor::load_young() {
   constexpr std::size_t kFirst = 4;
-  constexpr std::size_t kMost = 64;
-  const std::size_t wanted = std::clamp(2 * young_.size(), kFirst, kMost);
+  young_ahead_ = std::clamp(2 * young_ahead_, kFirst, kMostAhead);
   young_.clear();
   young_at_ = 0;
   const io::Lock lock(view_.metadata_.mutex_);
   if (!placed_ || generation_ != erasures_) place_iterators();
-  while (young_.size() < wanted) {
+  if (kv::Memtable::Iterator* const only = only_one()) {
+    young_.resize(young_ahead_);
+    young_.resize(only->take(way(), young_));
+    if (inside(young_.back().key)) return;
+    young_.erase(first_outside(young_), young_.end());
+    young_ends_ = true;
+    return;
+  }
+  while (young_.size() < young_ahead_) {
     const kv::Memtable::Iterator* const nearest = nearest_young();
     if (nearest == nullptr || !inside(nearest->key())) {
       young_ends_ = true;
@@ -318,6 +325,13 @@ void MetaView::Cursor::place_iterators() {
     }
   }
   if (passed_.has_value()) leave(*passed_);
+}
+
+// The iterator that has more keys, where the other one has none.
+kv::Memtable::Iterator* MetaView::Cursor::only_one() {
+  const bool frozen = frozen_.has_value() && frozen_->valid();
+  if (active_.valid() == frozen) return nullptr;
+  return frozen ? &*frozen_ : &active_;
 }
 
 // The iterator with the nearest key, of two with the same key the newer; null at the end of both.

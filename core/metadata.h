@@ -5,6 +5,7 @@
 // one; a view at that does not see them, the sequencer (get_latest) does.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -73,11 +74,6 @@ class MetaView {
 
    private:
     friend class MetaView;
-    // An entry of the memtables, which keep these bytes for as long as the view has them.
-    struct Young {
-      std::string_view key;
-      std::optional<std::string_view> value;  // nothing: deleted
-    };
 
     Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index);
     void begin(std::string_view from);
@@ -97,12 +93,19 @@ class MetaView {
     Status load_old();
     void keep_inside();
     void load_young();
+    kv::Memtable::Iterator* only_one();
     void place_iterators();
     const kv::Memtable::Iterator* nearest_young() const;
     void leave(std::string_view key);
     // In the direction of travel: below zero if `a` comes first.
     int order(std::string_view a, std::string_view b) const {
       return forward_ ? a.compare(b) : b.compare(a);
+    }
+    // Of keys in the order of travel, where those begin that are not inside.
+    template <typename List>
+    auto first_outside(List& keys) const {
+      return std::partition_point(keys.begin(), keys.end(),
+                                  [this](const auto& entry) { return inside(entry.key); });
     }
     kv::Way way() const { return forward_ ? kv::Way::kForward : kv::Way::kBackward; }
     bool inside(std::string_view key) const;
@@ -118,13 +121,16 @@ class MetaView {
     bool placed_ = false;                     // the iterators have been set since the last seek
     std::string from_;                        // where the last seek began
     std::optional<std::string_view> passed_;  // the last key of the memtables since that was left
-    // The next keys of the memtables, read ahead.
-    std::vector<Young> young_;
+    // The next keys of the memtables, read ahead. These keep the bytes for as long as the view has
+    // them.
+    std::vector<kv::Memtable::Seen> young_;
     std::size_t young_at_ = 0;
-    bool young_ends_ = false;  // the range has no more behind them
+    std::size_t young_ahead_ = 0;  // how many were asked for
+    bool young_ends_ = false;      // the range has no more behind them
     // The next entries of the index, likewise. It stands on the last one, or behind the range.
     std::vector<kv::KeyValue> old_;
     std::size_t old_at_ = 0;
+    std::size_t old_ahead_ = 0;
     bool old_ends_ = false;
     // The next keys that exist, of the two lists; of old_ itself where the memtables have no more.
     std::vector<kv::KeyValue> merged_;
