@@ -56,7 +56,7 @@ class Names {
   }
   Status next() {
     HEXAD_TRY(reverse_ ? cursor_->prev() : cursor_->next());
-    return settle();
+    return cursor_->valid() ? Status() : settle();
   }
   bool valid() const { return cursor_.has_value() && cursor_->valid(); }
   std::string_view name() const { return cursor_->key().substr(kObjectPrefixSize); }

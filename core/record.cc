@@ -357,7 +357,7 @@ Result<CollectionRecord> decode_collection(std::string_view value) {
 Result<ObjectSummary> decode_summary(std::string_view value) {
   Decoder in(value);
   const Head head = decode_head(in);
-  HEXAD_TRY(in.check("object record"));
+  if (!in.ok()) return in.check("object record").error();
   return head.summary;
 }
 
