@@ -180,20 +180,32 @@ class CheckedCursor {
       at_ = state_.lower_bound(probe);
       at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
       REQUIRE(cursor_.seek_before(probe).ok());
-    } else if (choice < 6) {
+    } else {
+      // Some walks are long enough to read far ahead.
+      const std::uint64_t steps = rng.chance(1, 10) ? 1 + rng.below(80) : 1;
+      for (std::uint64_t i = 0; i < steps && at_ != state_.end(); ++i) step(choice < 6);
+    }
+    check();
+  }
+
+ private:
+  void step(bool forward) {
+    check();
+    if (forward) {
       ++at_;
       REQUIRE(cursor_.next().ok());
     } else {
       at_ = at_ == state_.begin() ? state_.end() : std::prev(at_);
       REQUIRE(cursor_.prev().ok());
     }
+  }
+  void check() {
     REQUIRE(cursor_.valid() == (at_ != state_.end()));
     if (!cursor_.valid()) return;
     REQUIRE(cursor_.key() == at_->first);
     REQUIRE(cursor_.value() == at_->second);
   }
 
- private:
   MetaView::Cursor cursor_;
   State state_;
   State::const_iterator at_;
