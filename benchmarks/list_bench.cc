@@ -4,6 +4,7 @@
 // One thread, everything in memory.
 //
 //   page          names from somewhere in the middle on, up or down
+//   all           all names, in pages as long as there are
 //   directories   the same with a delimiter: 1000 common prefixes (10 of the small collection),
 //                 each with 1000 names below it
 //   deleted       the first 1000 names behind 100 k that were deleted since the last checkpoint, so
@@ -154,6 +155,24 @@ void page(benchmark::State& state) {
   state.SetItemsProcessed(state.iterations() * static_cast<std::int64_t>(kPageEntries));
 }
 
+void all(benchmark::State& state) {
+  World& names = world(state.range(0), state.range(1));
+  std::uint64_t listed = 0;
+  for (auto _ : state) {
+    ListOptions options;
+    options.limit = kMaxListPage;
+    for (;;) {
+      const ListPage found = names.page(options);
+      listed += found.entries.size();
+      if (!found.next.has_value()) break;
+      options.start_after = *found.next;
+    }
+  }
+  const auto expected = state.iterations() * static_cast<std::int64_t>(names.objects());
+  if (listed != static_cast<std::uint64_t>(expected)) std::abort();
+  state.SetItemsProcessed(expected);
+}
+
 void directories(benchmark::State& state) {
   World& names = world(state.range(0), state.range(1));
   ListOptions options;
@@ -229,6 +248,10 @@ BENCHMARK(page)
     ->Args({kIndex, 1'000'000, kUp})
     ->Args({kIndex, 1'000'000, kDown})
     ->Unit(benchmark::kMicrosecond);
+BENCHMARK(all)
+    ->ArgNames({"index", "objects"})
+    ->Args({kIndex, 1'000'000})
+    ->Unit(benchmark::kMillisecond);
 BENCHMARK(directories)
     ->ArgNames({"index", "objects", "down"})
     ->Args({kIndex, 1'000'000, kUp})
