@@ -312,6 +312,10 @@ class Engine : public PlanSource {
                                                         std::uint32_t page);
   Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
                             MutByteView out);
+  // Of an object whose record is_small(): all of it is read, and left with the record.
+  Status read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out);
+  // Counts a read that the cache alone could not answer.
+  void note_read(io::Nanos began, std::uint64_t bytes);
   // One object of one state, read range by range: the page that was looked up last is kept.
   struct RangeReader {
     MetaView& view;

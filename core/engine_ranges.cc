@@ -121,6 +121,15 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
   const io::Nanos began = executor().clock().now();
   std::sort(wanted.begin(), wanted.end(),
             [](const WantedRange& a, const WantedRange& b) { return a.offset < b.offset; });
+  if (record.is_small() && !record.dropped()) {
+    Bytes whole(record.object.size);
+    HEXAD_TRY(read_small(record, 0, whole));
+    for (const WantedRange& range : wanted) {
+      copy_bytes(range.out, ByteView(whole).subspan(range.offset, range.out.size()));
+    }
+    note_read(began, total);
+    return {};
+  }
   RangeReader reader{view, record, cache_->enabled() && total <= ReadCache::kLargestRead};
   for (std::span<WantedRange> left = wanted; !left.empty();) {
     const std::span<WantedRange> some = left.first(first_round(left));
@@ -135,9 +144,7 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
       HEXAD_TRY(gather.finish());
     }
   }
-  parts_.counters->add(CounterId::kReads);
-  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
-  parts_.counters->add(CounterId::kBytesRead, total);
+  note_read(began, total);
   return {};
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <functional>
+#include <memory>
 #include <utility>
 
 #include "base/assert.h"
@@ -24,6 +25,9 @@ constexpr std::size_t kMaxCollections = 64;
 constexpr std::size_t kMaxPartsKept = 8;
 // Blocks of a record that is replaced are dropped up to so many; others age.
 constexpr std::uint64_t kBlocksDropped = 64;
+// Cache lines of an object's bytes that are asked for ahead. From there on the processor sees by
+// itself where a copy is going.
+constexpr std::size_t kFetchedAhead = 8;
 constexpr std::uint64_t kNode = 48;  // of a std::map, beside what it holds; bytes
 
 std::uint64_t hash_text(std::string_view text) { return std::hash<std::string_view>()(text); }
@@ -54,6 +58,13 @@ void tell(ReadCache::Count count, bool hit, std::uint64_t* hits, std::uint64_t* 
       count == (hit ? ReadCache::Count::kHits : ReadCache::Count::kMisses)) {
     ++*(hit ? hits : misses);
   }
+}
+
+// All bytes of the object are what its only extent shows.
+bool is_one_extent(const CachedRecord& record) {
+  const ObjectRecord& object = record.object;
+  return record.exists && object.body == 0 && object.extents.size() == 1 &&
+         object.extents[0].offset == 0 && object.extents[0].length == object.size;
 }
 
 std::uint64_t memory_of(const CachedRecord& record) {
@@ -87,6 +98,7 @@ struct alignas(128) ReadCache::Shard {
   std::uint64_t evictions_told = 0;
   S3Fifo entries;
   std::map<std::string, Collection, std::less<>> collections;
+  // note_served(); what find_bytes() serves is in the tally.
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> bytes_read{0};
 };
@@ -122,6 +134,21 @@ ReadCache::Place ReadCache::block_place(const BlockKey& key) const {
   return {{kBlockKind, key.serial, sub, {}}, hash, shard_of(hash)};
 }
 
+// Under the shard's lock.
+void ReadCache::look_up(Shard& shard, std::string_view collection, std::string_view name,
+                        std::uint64_t text_hash, Lsn at, Found* found) {
+  found->ticket.generation = shard.generation;
+  const auto known = shard.collections.find(collection);
+  if (known == shard.collections.end() || known->second.as_of > at) return;
+  const Collection& in = known->second;
+  const CollectionId space = in.parts.empty() ? in.id : space_of(in.parts, name);
+  found->space = space;
+  const CacheKey key{kObject, space, 0, name};
+  found->record = std::static_pointer_cast<const CachedRecord>(
+      shard.entries.get(key, mix_bits(text_hash + space)));
+  if (found->record != nullptr && found->record->as_of > at) found->record = nullptr;
+}
+
 ReadCache::Found ReadCache::find_object(std::string_view collection, std::string_view name, Lsn at,
                                         Count count) {
   Found found;
@@ -130,18 +157,38 @@ ReadCache::Found ReadCache::find_object(std::string_view collection, std::string
   found.ticket.shard = shard_of(text);
   Shard& shard = *shards_[found.ticket.shard];
   const io::Lock lock(shard.mutex);
-  found.ticket.generation = shard.generation;
-  if (const auto known = shard.collections.find(collection);
-      known != shard.collections.end() && known->second.as_of <= at) {
-    const Collection& in = known->second;
-    const CollectionId space = in.parts.empty() ? in.id : space_of(in.parts, name);
-    found.space = space;
-    const CacheKey key{kObject, space, 0, name};
-    found.record = std::static_pointer_cast<const CachedRecord>(
-        shard.entries.get(key, mix_bits(text + space)));
-    if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
-  }
+  look_up(shard, collection, name, text, at, &found);
   tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
+  return found;
+}
+
+ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_view name,
+                                       const ByteRange& range, Count count) {
+  Found found;
+  if (!enabled()) return found;
+  const std::uint64_t text = mix_bits(hash_text(name));
+  found.ticket.shard = shard_of(text);
+  Shard& shard = *shards_[found.ticket.shard];
+  const io::Lock lock(shard.mutex);
+  look_up(shard, collection, name, text, kMaxLsn, &found);
+  const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
+  if (whole == nullptr) {
+    if (count != Count::kHits) {
+      tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
+    }
+    return found;
+  }
+  // On their way while the lock is let go and the caller finds memory.
+  for (std::size_t line = 0; line < kFetchedAhead; ++line) __builtin_prefetch(whole + line * 64);
+  const ByteView all(whole, found.record->object.size);
+  const ByteView behind = all.subspan(std::min<std::uint64_t>(range.offset, all.size()));
+  found.bytes = behind.first(std::min<std::uint64_t>(range.length, behind.size()));
+  if (count == Count::kHits || count == Count::kBoth) {
+    ++shard.tally.record_hits;
+    if (found.record->small_) ++shard.tally.block_hits;
+    ++shard.tally.reads;
+    shard.tally.bytes_read += found.bytes->size();
+  }
   return found;
 }
 
@@ -173,8 +220,10 @@ void ReadCache::insert_collection(const Ticket& ticket, std::string_view collect
 }
 
 void ReadCache::insert(const Ticket& ticket, const Place& place,
-                       std::shared_ptr<const CachedRecord> record) {
+                       std::shared_ptr<CachedRecord> record) {
   HEXAD_ASSERT(ticket.shard == place.shard);
+  record->shard_ = place.shard;
+  record->hash_ = place.hash;
   const std::uint64_t charge = memory_of(*record);
   Shard& shard = *shards_[place.shard];
   const io::Lock lock(shard.mutex);
@@ -186,12 +235,37 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
 }
 
 void ReadCache::insert_object(const Ticket& ticket, CollectionId space, std::string_view name,
-                              std::shared_ptr<const CachedRecord> record) {
-  if (enabled()) insert(ticket, object_place(space, name), std::move(record));
+                              std::shared_ptr<CachedRecord> record) {
+  if (!enabled()) return;
+  if (is_one_extent(*record)) {
+    const Extent& extent = record->object.extents[0];
+    if (extent.is_inline()) {
+      record->whole_.store(as_bytes(extent.bytes).data(), std::memory_order_relaxed);
+    } else {
+      record->small_ = extent.length <= std::min(block_, kLargestRead);
+    }
+  }
+  insert(ticket, object_place(space, name), std::move(record));
+}
+
+void ReadCache::insert_bytes(const CachedRecord& record, ByteView bytes) {
+  HEXAD_ASSERT(record.is_small() && bytes.size() == record.object.size);
+  auto copy = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
+  copy_bytes({copy.get(), bytes.size()}, bytes);
+  Shard& shard = *shards_[record.shard_];
+  const io::Lock lock(shard.mutex);
+  ++shard.tally.block_misses;
+  if (record.owned_ != nullptr) return;
+  if (!shard.entries.add_charge(record.hash_, record, bytes.size() + S3Fifo::kAllocation,
+                                kBlockKind)) {
+    return;
+  }
+  record.owned_ = std::move(copy);
+  record.whole_.store(record.owned_.get(), std::memory_order_release);
 }
 
 void ReadCache::insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
-                            std::shared_ptr<const CachedRecord> record) {
+                            std::shared_ptr<CachedRecord> record) {
   if (enabled()) insert(ticket, page_place(body, page), std::move(record));
 }
 
@@ -230,6 +304,7 @@ void ReadCache::invalidate(const Place& place) {
 }
 
 void ReadCache::drop_blocks(const CachedRecord& record) {
+  if (record.small_) return;  // they went with it
   std::uint64_t dropped = 0;
   const ExtentList& extents = record.extents();
   for (std::uint32_t i = 0; i < extents.size(); ++i) {
@@ -282,11 +357,12 @@ ReadCache::Tally ReadCache::take_tally() {
     sum.record_misses += shard->tally.record_misses;
     sum.block_hits += shard->tally.block_hits;
     sum.block_misses += shard->tally.block_misses;
+    sum.reads += shard->tally.reads + shard->reads.exchange(0, std::memory_order_relaxed);
+    sum.bytes_read +=
+        shard->tally.bytes_read + shard->bytes_read.exchange(0, std::memory_order_relaxed);
     shard->tally = {};
     const std::uint64_t evictions = shard->entries.evictions();
     sum.evictions += evictions - std::exchange(shard->evictions_told, evictions);
-    sum.reads += shard->reads.exchange(0, std::memory_order_relaxed);
-    sum.bytes_read += shard->bytes_read.exchange(0, std::memory_order_relaxed);
   }
   return sum;
 }

@@ -19,10 +19,15 @@
 //   N5  A value that the cache has let go of says dropped(). Whoever puts several entries together
 //       looks them up one by one and then asks all of them: if none is dropped, all of them were
 //       current at the time of the last look-up.
-//   N6  Bytes are found through the record they were read for: their key is the serial of that
-//       record, which no other one ever gets. So it does not matter when the space of a blob is
-//       used again: whoever finds the record finds its bytes, and no one finds bytes whose record
-//       is gone. They were verified when they were read, at a state that was pinned.
+//   N6  Bytes are found through the record they were read for: they lie with it, or their key is
+//   the
+//       serial of that record, which no other one ever gets. So it does not matter when the space
+//       of a blob is used again: whoever finds the record finds its bytes, and no one finds bytes
+//       whose record is gone. They were verified when they were read, at a state that was pinned.
+//
+// An object whose bytes are one piece of at most a block has them with its record, in one entry: a
+// read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
+// entries of their own.
 //
 // Any thread. Lock order: the mutexes of the shards are leaves, one at a time.
 #pragma once
@@ -46,18 +51,32 @@
 
 namespace hexad::core {
 
-// Of an object or of a page; never changes once it is shared. One that could not be inserted says
-// dropped() like one that had to go: blocks for it would never be found.
+// Of an object or of a page; but for whole() it never changes once it is shared. One that could not
+// be inserted says dropped() like one that had to go: blocks for it would never be found.
 struct CachedRecord : CacheValue {
-  std::uint64_t serial = 0;  // N6; set by ReadCache::new_serial()
-  Lsn as_of = 0;             // N3
   bool exists = false;       // false: the key has no value
   ObjectRecord object;       // of an object
+  std::uint64_t serial = 0;  // N6; set by ReadCache::new_serial()
+  Lsn as_of = 0;             // N3
   ObjectStat stat;           // of an object without pages
   ExtentList page;           // of a page
 
   // The extents of page 0 of an object without pages, or of a page.
   const ExtentList& extents() const { return page.empty() ? object.extents : page; }
+  // All `object.size` bytes of the object, for as long as this lives: from the beginning when they
+  // are inline, from insert_bytes() on when is_small(). Null: not, or not yet. Any thread.
+  const std::byte* whole() const { return whole_.load(std::memory_order_acquire); }
+  // The object's bytes are a piece of one blob, no longer than a block: the cache keeps them here.
+  // Of a record that was given to ReadCache::insert_object().
+  bool is_small() const { return small_; }
+
+ private:
+  friend class ReadCache;
+  mutable std::atomic<const std::byte*> whole_{nullptr};
+  bool small_ = false;
+  std::uint32_t shard_ = 0;
+  std::uint64_t hash_ = 0;                              // of its key
+  mutable std::unique_ptr<const std::byte[]> owned_{};  // behind whole_; guarded by the shard
 };
 
 // A piece of a blob's user bytes.
@@ -90,20 +109,28 @@ class ReadCache {
   struct Found {
     std::optional<CollectionId> space;           // of the name; nothing: collection not here
     std::shared_ptr<const CachedRecord> record;  // null: not here
+    std::optional<ByteView> bytes;               // find_bytes() alone; valid as long as the record
     Ticket ticket;
   };
   // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
   // kMaxLsn is the state of now.
   Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
+  // find_object() of now, for a read of `range`. When the record has whole(), `bytes` is what there
+  // is of the range, and the read counts as served. With kHits nothing is counted otherwise.
+  Found find_bytes(std::string_view collection, std::string_view name, const ByteRange& range,
+                   Count count);
   Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
   // Under N2; silently not when (a) fails. The caller answers for (b).
   // `collection` is its name; one with many parts is not kept.
   void insert_collection(const Ticket& ticket, std::string_view collection,
                          const CollectionRecord& record, Lsn as_of);
   void insert_object(const Ticket& ticket, CollectionId space, std::string_view name,
-                     std::shared_ptr<const CachedRecord> record);
+                     std::shared_ptr<CachedRecord> record);
+  // Copies all bytes of an object whose record is_small() to where whole() finds them. Not when the
+  // record has been dropped. Counts as a miss of a block.
+  void insert_bytes(const CachedRecord& record, ByteView bytes);
   void insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
-                   std::shared_ptr<const CachedRecord> record);
+                   std::shared_ptr<CachedRecord> record);
   std::uint64_t new_serial() { return next_serial_.fetch_add(1, std::memory_order_relaxed); }
 
   // The key has a new version that is not visible yet (N1). Takes the blocks of a small record
@@ -123,7 +150,8 @@ class ReadCache {
 
   // --- counting ---
 
-  // A read of so many bytes was answered from here; `ticket` spreads the counting.
+  // A read of so many bytes was answered from here; `ticket` spreads the counting. find_bytes()
+  // does that itself.
   void note_served(const Ticket& ticket, std::uint64_t bytes);
   struct Tally {
     std::uint64_t record_hits = 0;
@@ -131,8 +159,8 @@ class ReadCache {
     std::uint64_t block_hits = 0;
     std::uint64_t block_misses = 0;
     std::uint64_t evictions = 0;
-    std::uint64_t reads = 0;       // note_served()
-    std::uint64_t bytes_read = 0;  // note_served()
+    std::uint64_t reads = 0;       // served from here
+    std::uint64_t bytes_read = 0;  // by them
   };
   // What was counted since the last call.
   Tally take_tally();
@@ -165,7 +193,9 @@ class ReadCache {
   Place object_place(CollectionId space, std::string_view name) const;
   Place page_place(BodyId body, std::uint32_t page) const;
   Place block_place(const BlockKey& key) const;
-  void insert(const Ticket& ticket, const Place& place, std::shared_ptr<const CachedRecord> record);
+  void look_up(Shard& shard, std::string_view collection, std::string_view name,
+               std::uint64_t text_hash, Lsn at, Found* found);
+  void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
   void invalidate(const Place& place);
   void drop_blocks(const CachedRecord& record);
 

@@ -1,6 +1,7 @@
 #include "core/s3_fifo.h"
 
 #include <algorithm>
+#include <new>
 #include <set>
 #include <tuple>
 #include <utility>
@@ -17,22 +18,42 @@ constexpr std::uint8_t kAskedForMain = 2;
 
 }  // namespace
 
+// What a look-up touches stands first. The key's text lies behind the entry, in the same
+// allocation: each place in memory more is one more that a hit waits for.
 struct S3Fifo::Entry {
   Entry* chain = nullptr;  // next in the bucket
-  Entry* newer = nullptr;
-  Entry* older = nullptr;
   std::uint64_t hash = 0;
-  std::uint64_t charge = 0;
   std::uint64_t id = 0;
   std::uint64_t sub = 0;
   std::uint32_t kind = 0;
-  bool in_main = false;
-  std::uint8_t asked = 0;  // times since it came or was last at the tail, at most kMaxAsked
-  std::string text;
+  std::uint32_t text_size = 0;
   std::shared_ptr<const CacheValue> value;
+  std::uint8_t asked = 0;  // times since it came or was last at the tail, at most kMaxAsked
+  bool in_main = false;
+  std::uint32_t added_kind = 0;  // of `added`
+  Entry* newer = nullptr;
+  Entry* older = nullptr;
+  std::uint64_t charge = 0;
+  std::uint64_t added = 0;  // of the charge, by add_charge()
 
+  static Entry* make(const CacheKey& key, std::uint64_t hash) {
+    // Freed by destroy().
+    auto* const entry = new (::operator new(sizeof(Entry) + key.text.size())) Entry;
+    entry->hash = hash;
+    entry->id = key.id;
+    entry->sub = key.sub;
+    entry->kind = key.kind;
+    entry->text_size = static_cast<std::uint32_t>(key.text.size());
+    key.text.copy(reinterpret_cast<char*>(entry + 1), key.text.size());
+    return entry;
+  }
+  static void destroy(Entry* entry) {
+    entry->~Entry();
+    ::operator delete(entry);
+  }
+  std::string_view text() const { return {reinterpret_cast<const char*>(this + 1), text_size}; }
   bool is(const CacheKey& key) const {
-    return id == key.id && sub == key.sub && kind == key.kind && text == key.text;
+    return id == key.id && sub == key.sub && kind == key.kind && text() == key.text;
   }
 };
 
@@ -44,7 +65,7 @@ S3Fifo::~S3Fifo() {
     while (bucket != nullptr) {
       Entry* const entry = std::exchange(bucket, bucket->chain);
       entry->value->drop();
-      delete entry;
+      Entry::destroy(entry);
     }
   }
 }
@@ -86,18 +107,13 @@ bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const 
                  std::uint64_t charge) {
   HEXAD_ASSERT(key.kind < kKinds && value != nullptr);
   if (Entry** const place = find(key, hash); *place != nullptr) remove(place);
-  const std::uint64_t total = charge + sizeof(Entry) + key.text.size() + 2 * kAllocation;
+  const std::uint64_t total = charge + sizeof(Entry) + key.text.size() + kAllocation;
   if (total > capacity_ / 8) {
     value->drop();  // S4
     return false;
   }
-  auto* const entry = new Entry;
-  entry->hash = hash;
+  Entry* const entry = Entry::make(key, hash);
   entry->charge = total;
-  entry->id = key.id;
-  entry->sub = key.sub;
-  entry->kind = key.kind;
-  entry->text = key.text;
   entry->value = std::move(value);
   if (entries_ >= buckets_.size()) grow();
   Entry*& bucket = buckets_[hash & (buckets_.size() - 1)];
@@ -106,6 +122,22 @@ bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const 
   push(take_ghost(hash) ? main_ : small_, entry);
   ++entries_;
   by_kind_[key.kind] += total;
+  shrink_to_capacity();
+  return true;
+}
+
+bool S3Fifo::add_charge(std::uint64_t hash, const CacheValue& value, std::uint64_t bytes,
+                        std::uint32_t kind) {
+  HEXAD_ASSERT(kind < kKinds);
+  Entry* entry = buckets_[hash & (buckets_.size() - 1)];
+  while (entry != nullptr && entry->value.get() != &value) entry = entry->chain;
+  if (entry == nullptr || entry->charge + bytes > capacity_ / 8) return false;
+  HEXAD_ASSERT(entry->added == 0 || entry->added_kind == kind);
+  entry->charge += bytes;
+  entry->added += bytes;
+  entry->added_kind = kind;
+  (entry->in_main ? main_ : small_).bytes += bytes;
+  by_kind_[kind] += bytes;
   shrink_to_capacity();
   return true;
 }
@@ -143,9 +175,10 @@ void S3Fifo::remove(Entry** place) {
   *place = entry->chain;
   unlink(entry->in_main ? main_ : small_, entry);
   --entries_;
-  by_kind_[entry->kind] -= entry->charge;
+  by_kind_[entry->kind] -= entry->charge - entry->added;
+  by_kind_[entry->added_kind] -= entry->added;
   entry->value->drop();
-  delete entry;
+  Entry::destroy(entry);
 }
 
 void S3Fifo::evict(Entry* entry) {
@@ -207,7 +240,8 @@ void S3Fifo::check_invariants() const {
       HEXAD_ASSERT(entry->newer == newer && entry->in_main == (queue == &main_));  // S1
       newer = entry;
       bytes += entry->charge;
-      by_kind[entry->kind] += entry->charge;
+      by_kind[entry->kind] += entry->charge - entry->added;
+      by_kind[entry->added_kind] += entry->added;
       ++in_queue;
       HEXAD_ASSERT(!entry->value->dropped());  // S4
     }
@@ -219,8 +253,8 @@ void S3Fifo::check_invariants() const {
   std::set<std::tuple<std::uint32_t, std::uint64_t, std::uint64_t, std::string_view>> keys;
   for (std::size_t i = 0; i < buckets_.size(); ++i) {
     for (const Entry* entry = buckets_[i]; entry != nullptr; entry = entry->chain) {
-      HEXAD_ASSERT((entry->hash & (buckets_.size() - 1)) == i);                            // S1
-      HEXAD_ASSERT(keys.emplace(entry->kind, entry->id, entry->sub, entry->text).second);  // S1
+      HEXAD_ASSERT((entry->hash & (buckets_.size() - 1)) == i);                              // S1
+      HEXAD_ASSERT(keys.emplace(entry->kind, entry->id, entry->sub, entry->text()).second);  // S1
     }
   }
   HEXAD_ASSERT(keys.size() == entries_);                // S1

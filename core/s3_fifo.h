@@ -15,7 +15,9 @@
 //
 // Invariants, checked by check_invariants()
 //   S1  every entry is in exactly one queue and in the bucket of its hash; no key twice
-//   S2  the bytes of a queue, and those of a kind, are the sums of their entries' charges
+//   S2  the bytes of a queue are the sum of its entries' charges; those of a kind too, what was
+//   added
+//       to a charge as another kind apart
 //   S3  bytes() <= capacity, unless there are no entries
 //   S4  dropped() of a value is false as long as it is an entry's, and true from then on
 //
@@ -26,7 +28,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <vector>
 
@@ -82,6 +83,11 @@ class S3Fifo {
   // entry with this key, when that is more than an eighth of the capacity.
   bool put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
            std::uint64_t charge);
+  // The value of an entry, found by the hash that it was put with, holds `bytes` more, which count
+  // as a thing of `kind` from now on; they go with the entry. False, and the entry is as it was,
+  // when no entry has the value, or when it would be more than an eighth of the capacity.
+  bool add_charge(std::uint64_t hash, const CacheValue& value, std::uint64_t bytes,
+                  std::uint32_t kind);
   // Takes the entry out and returns its value; null: there was none.
   std::shared_ptr<const CacheValue> erase(const CacheKey& key, std::uint64_t hash);
 
@@ -91,7 +97,7 @@ class S3Fifo {
   std::uint64_t bytes() const { return small_.bytes + main_.bytes + tables() + outside_; }
   std::uint64_t entries() const { return entries_; }
   std::uint64_t capacity() const { return capacity_; }
-  // Bytes of the entries of one kind, and what was let go of because of the capacity alone.
+  // Bytes of one kind, and what was let go of because of the capacity alone.
   std::uint64_t bytes_of(std::uint32_t kind) const { return by_kind_[kind]; }
   std::uint64_t evictions() const { return evictions_; }
 

@@ -306,6 +306,29 @@ TEST_CASE("cached reads: hits and misses are counted, large reads leave nothing"
   REQUIRE(counter(store, "cache_block_hits") == 5);
 }
 
+TEST_CASE("cached reads: a part of a small object leaves all of it in the cache") {
+  StoreFixture fixture;
+  const std::string data = noise(9000, 1);
+  Store store = fixture.open();
+  REQUIRE(put(store, "a", data).ok());
+  REQUIRE(put(store, "b", data).ok());
+  REQUIRE(store.checkpoint().ok());
+  Bytes part(100);
+  REQUIRE(*store.read(kBucket, "a", 8000, part) == part.size());
+  REQUIRE(as_text(part) == data.substr(8000, 100));
+  const std::uint64_t read = counter(store, "device_read_bytes");
+  REQUIRE(get(store, "a") == data);
+  REQUIRE(counter(store, "device_read_bytes") == read);
+  // Ranges too.
+  const std::vector<ByteRange> ranges = {{8990, 100}, {0, 10}, {0, 10}, {9000, 5}};
+  const std::string wanted = data.substr(8990) + data.substr(0, 10) + data.substr(0, 10);
+  REQUIRE(text_of(store.read_ranges(kBucket, "b", ranges)) == wanted);
+  const std::uint64_t both = counter(store, "device_read_bytes");
+  REQUIRE(text_of(store.read_ranges(kBucket, "b", ranges)) == wanted);
+  REQUIRE(get(store, "b") == data);
+  REQUIRE(counter(store, "device_read_bytes") == both);
+}
+
 // Every value says when it was written; nobody may see one older than what was acknowledged when he
 // began to look, nor parts of two.
 TEST_CASE(

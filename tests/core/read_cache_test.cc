@@ -120,6 +120,115 @@ TEST_CASE("read_cache: bytes are found through their record alone, and go with i
   REQUIRE(cache.take_tally().block_hits == 0);
 }
 
+// Of an object with one blob, from byte 100 of it on.
+std::shared_ptr<CachedRecord> small_record(ReadCache& cache, std::uint64_t size) {
+  auto record = record_of(cache, 1, 1);
+  record->object.size = size;
+  Extent extent;
+  extent.length = size;
+  extent.blob_offset = 100;
+  extent.blob.raw = static_cast<std::uint32_t>(size + 100);
+  record->object.extents.push_back(extent);
+  return record;
+}
+
+TEST_CASE("read_cache: bytes of a small object lie with its record") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+  const auto record = small_record(cache, 4096);
+  cache.insert_collection(ticket, "c", {7, {}}, 1);
+  cache.insert_object(ticket, 7, "a", record);
+  REQUIRE(record->is_small());
+  REQUIRE(record->whole() == nullptr);
+  const ByteRange all{0, 10'000};
+  REQUIRE(cache.find_bytes("c", "a", all, Count::kBoth).record == record);
+  REQUIRE_FALSE(cache.find_bytes("c", "a", all, Count::kBoth).bytes.has_value());
+
+  Bytes bytes(4096);
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::byte>(i % 251);
+  cache.insert_bytes(*record, bytes);
+  const std::byte* const whole = record->whole();
+  REQUIRE(whole != nullptr);
+  REQUIRE(cache.usage().blocks > 4096);
+  cache.insert_bytes(*record, bytes);  // of somebody who read it at the same time
+  REQUIRE(record->whole() == whole);
+  cache.check_invariants();
+  const auto found = [&](std::uint64_t offset, std::uint64_t length) {
+    const auto answer = cache.find_bytes("c", "a", {offset, length}, Count::kBoth);
+    REQUIRE(answer.bytes.has_value());
+    return Bytes(answer.bytes->begin(), answer.bytes->end());
+  };
+  REQUIRE(found(0, 10'000) == bytes);
+  REQUIRE(found(4000, 96) == Bytes(bytes.begin() + 4000, bytes.end()));
+  REQUIRE(found(4000, ~std::uint64_t{0}) == Bytes(bytes.begin() + 4000, bytes.end()));
+  REQUIRE(found(4096, 1).empty());
+  REQUIRE(found(~std::uint64_t{0}, 1).empty());
+  const ReadCache::Tally tally = cache.take_tally();
+  REQUIRE(tally.record_hits == 7);
+  REQUIRE(tally.block_hits == 5);
+  REQUIRE(tally.block_misses == 2);
+  REQUIRE(tally.reads == 5);
+  REQUIRE(tally.bytes_read == 4096 + 2 * 96);
+
+  // They go with it, but for whoever holds the record.
+  cache.invalidate(object_key(7, "a"));
+  REQUIRE(cache.usage().blocks == 0);
+  REQUIRE_FALSE(cache.find_bytes("c", "a", all, Count::kBoth).bytes.has_value());
+  REQUIRE(std::equal(bytes.begin(), bytes.end(), record->whole()));
+  cache.check_invariants();
+}
+
+TEST_CASE("read_cache: which objects have their bytes with the record") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
+    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+    cache.insert_collection(ticket, "c", {7, {}}, 1);
+    cache.insert_object(ticket, 7, "a", record);
+    return record->is_small();
+  };
+  const std::uint64_t block = cache.block_size();
+  REQUIRE(insert(small_record(cache, 1)));
+  REQUIRE(insert(small_record(cache, block)));
+  REQUIRE_FALSE(insert(small_record(cache, block + 1)));
+  auto with_hole = small_record(cache, 500);
+  with_hole->object.size = 501;
+  REQUIRE_FALSE(insert(with_hole));
+  auto late = small_record(cache, 500);
+  late->object.extents[0].offset = 1;
+  REQUIRE_FALSE(insert(late));
+  auto pieces = small_record(cache, 500);
+  pieces->object.extents.push_back(pieces->object.extents[0]);
+  REQUIRE_FALSE(insert(pieces));
+  auto missing = small_record(cache, 500);
+  missing->exists = false;
+  REQUIRE_FALSE(insert(missing));
+  // Inline bytes are there from the beginning.
+  auto inlined = record_of(cache, 1, 1);
+  inlined->object.size = 3;
+  inlined->object.extents.resize(1);
+  inlined->object.extents[0].length = 3;
+  inlined->object.extents[0].bytes = "abc";
+  REQUIRE_FALSE(insert(inlined));
+  const auto found = cache.find_bytes("c", "a", {1, 10}, Count::kNothing);
+  REQUIRE(found.bytes.has_value());
+  REQUIRE(as_text(*found.bytes) == "bc");
+}
+
+TEST_CASE("read_cache: bytes of a record that is gone are not kept") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+  const auto record = small_record(cache, 4096);
+  cache.insert_collection(ticket, "c", {7, {}}, 1);
+  cache.insert_object(ticket, 7, "a", record);
+  cache.invalidate(object_key(7, "a"));
+  cache.insert_bytes(*record, Bytes(4096));
+  REQUIRE(record->whole() == nullptr);
+  REQUIRE(cache.usage().blocks == 0);
+}
+
 TEST_CASE("read_cache: memory stays within the budget, names of collections included") {
   const auto executor = io::make_thread_executor(1);
   for (const std::uint64_t capacity : {1_MiB, 3_MiB, 20_MiB}) {
@@ -201,12 +310,23 @@ TEST_CASE("read_cache: with writers and readers at once no one finds what was ou
         if (found.record != nullptr) {
           hits.fetch_add(1);
           if (found.record->object.version < least) wrong.fetch_add(1);
+          const auto version = static_cast<std::byte>(found.record->object.version);
+          const auto again = cache.find_bytes("c", name, {0, 100}, Count::kBoth);
+          if (again.bytes.has_value()) {
+            const auto newer = static_cast<std::byte>(again.record->object.version);
+            if (again.bytes->back() != newer) wrong.fetch_add(1);
+          } else {
+            cache.insert_bytes(*found.record, Bytes(100, version));
+          }
           continue;
         }
         const Lsn at = truth[key].durable.load();
         if (truth[key].applied.load() > at) continue;  // N2 (b)
         cache.insert_collection(found.ticket, "c", {7, {}}, 0);
-        cache.insert_object(found.ticket, 7, name, record_of(cache, at, 0));
+        const auto record = small_record(cache, 100);
+        record->object.version = at;
+        record->as_of = 0;
+        cache.insert_object(found.ticket, 7, name, record);
       }
     });
   }

@@ -121,7 +121,7 @@ TEST_CASE(
     // A poor hash now and then: chains have to work, too.
     const std::uint64_t hash = seed % 4 == 0 ? hash_of(key) & 7 : hash_of(key);
     const ModelKey model_key{key.kind, key.id, key.sub, text};
-    switch (rng.below(8)) {
+    switch (rng.below(9)) {
       case 0: {
         const auto erased = cache.erase(key, hash);
         const auto before = last.find(model_key);
@@ -139,6 +139,14 @@ TEST_CASE(
         } else {
           last.erase(model_key);
         }
+        break;
+      }
+      case 3: {
+        const auto model = last.find(model_key);
+        if (model == last.end()) break;
+        const bool there = !model->second->dropped();
+        const bool grew = cache.add_charge(hash, *model->second, rng.below(500), 1);
+        REQUIRE((there || !grew));
         break;
       }
       default: {
@@ -168,6 +176,36 @@ TEST_CASE(
     }
   }
   REQUIRE(found > 100);
+}
+
+TEST_CASE("s3_fifo: a charge that grows counts as its kind, and goes with the entry") {
+  S3Fifo cache(100'000);
+  const CacheKey key{0, 1, 0, {}};
+  const auto value = put(cache, 1, 100);
+  const std::uint64_t before = cache.bytes();
+  const std::uint64_t of_kind = cache.bytes_of(0);
+  REQUIRE(cache.add_charge(hash_of(key), *value, 3000, 2));
+  REQUIRE(cache.bytes() == before + 3000);
+  REQUIRE(cache.bytes_of(0) == of_kind);
+  REQUIRE(cache.bytes_of(2) == 3000);
+  cache.check_invariants();
+  // Too much for an entry; a value that is none's.
+  REQUIRE_FALSE(cache.add_charge(hash_of(key), *value, 12'500 - 3000, 2));
+  REQUIRE_FALSE(cache.add_charge(hash_of(key), Number(1), 10, 2));
+  REQUIRE(cache.bytes() == before + 3000);
+  // The memory of others is what it takes.
+  for (std::uint64_t id = 2; id < 200; ++id) put(cache, id, 500);
+  REQUIRE(has(cache, 199));
+  const CacheKey last{0, 199, 0, {}};
+  const auto kept = std::static_pointer_cast<const Number>(cache.get(last, hash_of(last)));
+  const std::uint64_t evicted = cache.evictions();
+  REQUIRE(cache.add_charge(hash_of(last), *kept, 9000, 1));
+  REQUIRE(cache.evictions() > evicted);
+  REQUIRE(cache.bytes() <= cache.capacity());
+  cache.check_invariants();
+  cache.erase(last, hash_of(last));
+  REQUIRE(cache.bytes_of(1) == 0);
+  cache.check_invariants();
 }
 
 // Order of eviction against the paper's pseudo code, without a ghost: keys never come back.
