@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -129,6 +130,7 @@ class Engine : public PlanSource {
                                                           std::string_view collection,
                                                           std::string_view name);
   Result<Bytes> get(std::string_view collection, std::string_view name);
+  std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
   // (engine_ranges.cc)
@@ -146,6 +148,7 @@ class Engine : public PlanSource {
   Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
                                  const ByteRange& range, ChecksumType type);
   Result<bool> exists(std::string_view collection, std::string_view name);
+  std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);

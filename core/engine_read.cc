@@ -287,6 +287,13 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
   return bytes;
 }
 
+std::optional<PinnedBytes> Engine::cached(std::string_view collection, std::string_view name) {
+  ReadCache::Found found =
+      cache_->find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kHits);
+  if (!found.bytes.has_value()) return std::nullopt;
+  return PinnedBytes(*found.bytes, std::move(found.record));
+}
+
 Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view name,
                                    std::uint64_t offset, MutByteView into) {
   const auto length_of = [&](const CachedRecord& record) {
@@ -385,6 +392,15 @@ Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view na
                    find_cached(*state.view, collection, name));
   if (record->object.body == 0) return record->stat;
   return stat_of(*state.view, record->object);
+}
+
+std::optional<ObjectStat> Engine::cached_stat(std::string_view collection, std::string_view name) {
+  const ReadCache::Found found =
+      cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
+  if (found.record == nullptr || !found.record->exists || found.record->object.body != 0) {
+    return std::nullopt;
+  }
+  return found.record->stat;
 }
 
 Result<Attributes> Engine::attributes(std::string_view collection, std::string_view name) {

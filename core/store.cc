@@ -74,6 +74,9 @@ Status Store::sync() { return engine_->sync(); }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
   return engine_->get(collection, name);
 }
+std::optional<PinnedBytes> Store::cached(std::string_view collection, std::string_view name) {
+  return engine_->cached(collection, name);
+}
 Result<std::uint64_t> Store::read(std::string_view collection, std::string_view name,
                                   std::uint64_t offset, MutByteView into) {
   return engine_->read(collection, name, offset, into);
@@ -118,6 +121,9 @@ Result<bool> Store::exists(std::string_view collection, std::string_view name) {
 }
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
   return engine_->stat(collection, name);
+}
+std::optional<ObjectStat> Store::cached_stat(std::string_view collection, std::string_view name) {
+  return engine_->cached_stat(collection, name);
 }
 Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
   return engine_->attributes(collection, name);

@@ -17,6 +17,7 @@
 #include "core/commit_callback.h"
 #include "core/commit_options.h"
 #include "core/options.h"
+#include "core/pinned_bytes.h"
 #include "core/pool.h"
 #include "core/stream.h"
 #include "core/transaction.h"
@@ -83,6 +84,9 @@ class Store {
   // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
   // the object), kIo; of this one also kTooBig (over kMaxGetSize).
   Result<Bytes> get(std::string_view collection, std::string_view name);
+  // The whole object without a copy, when the read cache has it in one piece: small ones that were
+  // read before. Never waits for a device. Nothing: ask get(); it says why, too.
+  std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
   // Up to into.size() bytes from `offset`; fewer at the end of the object, 0 behind it.
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
@@ -107,6 +111,8 @@ class Store {
   // False also when the collection does not exist, and for names that no object can have.
   Result<bool> exists(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
+  // The same, when the read cache knows it. Never waits. Nothing: ask stat().
+  std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
   // One of them; nothing: the object has none of that name. kNotFound: there is no such object.
   Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,

@@ -306,6 +306,45 @@ TEST_CASE("cached reads: hits and misses are counted, large reads leave nothing"
   REQUIRE(counter(store, "cache_block_hits") == 5);
 }
 
+TEST_CASE("cached reads: what the cache has in one piece is lent, and stays as it is") {
+  StoreFixture fixture;
+  const std::string small = noise(9000, 1);
+  std::optional<PinnedBytes> lent;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "inline", "short").ok());
+    REQUIRE(put(store, "small", small).ok());
+    REQUIRE(put(store, "large", noise(100'000, 2)).ok());
+    REQUIRE(put(store, "empty", "").ok());
+    REQUIRE(store.checkpoint().ok());
+    for (const char* name : {"inline", "small", "large", "empty", "missing", ""}) {
+      CAPTURE(name);
+      REQUIRE_FALSE(store.cached(kBucket, name).has_value());
+      REQUIRE_FALSE(store.cached_stat(kBucket, name).has_value());
+    }
+    REQUIRE(counter(store, "cache_record_misses") == 0);  // only what is answered counts
+    for (const char* name : {"inline", "small", "large", "empty"}) get(store, name);
+    REQUIRE(as_text(store.cached(kBucket, "inline")->bytes()) == "short");
+    const std::uint64_t served = counter(store, "cache_reads");
+    lent = store.cached(kBucket, "small");
+    REQUIRE(as_text(lent->bytes()) == small);
+    REQUIRE(counter(store, "cache_reads") == served + 1);
+    REQUIRE(counter(store, "reads") == 4 + 2);
+    REQUIRE_FALSE(store.cached(kBucket, "large").has_value());
+    REQUIRE(store.cached_stat(kBucket, "large")->size == 100'000);
+    REQUIRE(store.cached_stat(kBucket, "empty")->size == 0);
+    // A change is seen at once, and leaves what was lent alone.
+    REQUIRE(put(store, "small", "x").ok());
+    const auto now = store.cached(kBucket, "small");
+    REQUIRE((!now.has_value() || as_text(now->bytes()) == "x"));
+    REQUIRE(remove(store, "small").ok());
+    REQUIRE_FALSE(store.cached(kBucket, "small").has_value());
+    REQUIRE_FALSE(store.cached_stat(kBucket, "small").has_value());
+    REQUIRE(store.close().ok());
+  }
+  REQUIRE(as_text(lent->bytes()) == small);
+}
+
 TEST_CASE("cached reads: a part of a small object leaves all of it in the cache") {
   StoreFixture fixture;
   const std::string data = noise(9000, 1);

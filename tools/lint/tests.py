@@ -18,6 +18,7 @@ WITHOUT = {
     "core/commit_options.h": "an aggregate",
     "core/engine.h": "all that Store does; every test of a store is one of it",
     "core/hexad.h": "includes the public headers",
+    "core/pinned_bytes.h": "a value; cached_read_test.cc",
     "core/stripe_map.h": "an interface; core/space.h implements it",
     "core/types.h": "aggregates",
     "io/clock.h": "an interface; executors implement it",
