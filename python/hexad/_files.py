@@ -6,11 +6,9 @@ import io
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from ._types import Stat
-
 if TYPE_CHECKING:
     from . import _native
-    from ._types import Data, Name
+    from ._types import Data, Name, Stat
 
 
 class Reader(io.RawIOBase):
@@ -21,7 +19,7 @@ class Reader(io.RawIOBase):
     def __init__(self, native: _native.Reader) -> None:
         self._native = native
         self._position = 0
-        self.stat = Stat(*native.stat())
+        self.stat: Stat = native.stat()
 
     def readable(self) -> bool:
         return True

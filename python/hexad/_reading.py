@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, TypeV
 
 from ._files import Reader
 from ._handle import Handle
-from ._types import DEFAULT_COLLECTION, Entry, Page, Stat
+from ._types import DEFAULT_COLLECTION, Entry, Page
 
 if TYPE_CHECKING:
-    from ._types import Data, Name, Progress
+    from ._types import Data, Name, Progress, Stat
 
 T = TypeVar("T")
 Ranges = Iterable[tuple[int, int]]
@@ -60,10 +60,12 @@ class Reading(Handle):
         return count
 
     def get_view(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> memoryview:
-        """The whole object as a read-only buffer: what the engine has read, not copied again. It
-        lives as long as somebody looks at it; what is written later does not show in it.
+        """The whole object as a read-only buffer: what the engine has read or keeps in its cache, not
+        copied again. It lives as long as somebody looks at it; what is written later does not show
+        in it.
         """
-        return memoryview(self._native.get_view(collection, name))
+        view: memoryview = self._native.get_view(collection, name)
+        return view
 
     def get_many(
         self,
@@ -101,7 +103,8 @@ class Reading(Handle):
 
     def stat(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> Stat:
         """Size, version, times. NotFoundError."""
-        return Stat(*self._native.stat(collection, name))
+        stat: Stat = self._native.stat(collection, name)
+        return stat
 
     def extents(
         self,

@@ -9,7 +9,8 @@
 namespace hexad::python {
 
 // (size, version, mtime in ns, stored, extents, hint flags, placement)
-nanobind::tuple to_tuple(const ObjectStat& stat);
+// hexad.Stat.
+nanobind::object to_stat(const ObjectStat& stat);
 nanobind::dict to_dict(const Attributes& attributes);
 nanobind::dict to_dict(const StoreStatus& status);
 nanobind::dict to_dict(const SpaceUsage& space);

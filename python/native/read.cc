@@ -48,8 +48,20 @@ void shrink(nb::object& bytes, std::uint64_t size) {
 
 }  // namespace
 
+ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length) {
+  const ByteView behind = bytes.subspan(std::min<std::uint64_t>(offset, bytes.size()));
+  return behind.first(std::min<std::uint64_t>(length, behind.size()));
+}
+
 nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
                       std::uint64_t offset, std::uint64_t length) {
+  if (const auto cached =
+          handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
+      cached.has_value()) {
+    const ByteView part = part_of(cached->bytes(), offset, length);
+    count_copied(part.size());
+    return to_bytes(part);
+  }
   const auto read = [&](MutByteView into) {
     return take(
         handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);

@@ -12,6 +12,9 @@
 
 namespace hexad::python {
 
+// `length` bytes from `offset` on, or what there is.
+ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length);
+
 // The object's bytes from `offset` on, `length` of them or what there is, of one state of it, as
 // bytes. Read straight to where they stay, but for small ones. Errors: those of Store::get().
 nanobind::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,

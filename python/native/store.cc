@@ -31,15 +31,31 @@ struct StoreObject {
   std::shared_ptr<StoreHandle> handle;
 };
 
-// What get() of the engine returned, as a buffer without another copy.
-struct View {
-  Bytes bytes;
+// An object's bytes without another copy: what the read cache has, or what get() of the engine
+// returned.
+class View {
+ public:
+  explicit View(PinnedBytes pinned) : pinned_(std::move(pinned)) {}
+  explicit View(Bytes bytes) : read_(std::move(bytes)) {}
+  ByteView bytes() const { return pinned_.has_value() ? pinned_->bytes() : ByteView(read_); }
+
+ private:
+  std::optional<PinnedBytes> pinned_;
+  Bytes read_;
 };
 
 int get_view_buffer(PyObject* self, Py_buffer* view, int flags) {
-  Bytes& bytes = nb::inst_ptr<View>(self)->bytes;
-  return PyBuffer_FillInfo(view, self, bytes.data(), static_cast<Py_ssize_t>(bytes.size()), 1,
-                           flags);
+  const ByteView bytes = nb::inst_ptr<View>(self)->bytes();
+  // Read-only, so nobody writes through the pointer.
+  return PyBuffer_FillInfo(view, self, const_cast<std::byte*>(bytes.data()),
+                           static_cast<Py_ssize_t>(bytes.size()), 1, flags);
+}
+
+nb::object to_memoryview(View view) {
+  const nb::object owner = nb::cast(std::move(view));
+  nb::object result = nb::steal(PyMemoryView_FromObject(owner.ptr()));
+  if (!result.is_valid()) throw nb::python_error();
+  return result;
 }
 
 PyType_Slot kViewSlots[] = {
@@ -119,29 +135,38 @@ void bind_pools(nb::module_& module) {
              [](nb::handle text) { return take(parse_size(Text(text, "size").view())); });
 }
 
+Result<View> view_of(Store& store, std::string_view collection, std::string_view name) {
+  if (auto cached = store.cached(collection, name); cached.has_value()) {
+    return View(*std::move(cached));
+  }
+  HEXAD_TRY_ASSIGN(Bytes bytes, store.get(collection, name));
+  return View(std::move(bytes));
+}
+
 nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& names) {
   const Text in(collection, "collection");
   std::vector<Text> wanted;
+  wanted.reserve(nb::len(names));
   for (const nb::handle name : names) wanted.emplace_back(name, "name");
-  std::vector<Result<Bytes>> found;
+  std::vector<Result<View>> found;
   found.reserve(wanted.size());
   self.handle->run([&](Store& store) {
     for (const Text& name : wanted) {
-      found.push_back(store.get(in, name));
+      found.push_back(view_of(store, in, name));
       if (!found.back().ok() && found.back().error().code != ErrorCode::kNotFound) return;
     }
   });
   nb::list result;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i].ok()) {
-      count_copied(found[i]->size());
-      result.append(to_bytes(ByteView(*found[i])));
+      count_copied(found[i]->bytes().size());
+      result.append(to_bytes(found[i]->bytes()));
     } else if (found[i].error().code == ErrorCode::kNotFound) {
       result.append(nb::none());
     } else {
       fail(found[i].error(), wanted[i]);
     }
-    found[i] = Bytes();  // not all of it in memory twice
+    found[i] = View(Bytes());  // not all of it in memory twice
   }
   return result;
 }
@@ -178,6 +203,13 @@ void bind_reads(nb::class_<StoreObject>& bound) {
              const Text of(name, "name");
              const std::uint64_t from = to_number(offset, "offset");
              const Buffer buffer(into, Buffer::Access::kWrite);
+             if (const auto cached =
+                     self.handle->run_at_once([&](Store& store) { return store.cached(in, of); });
+                 cached.has_value()) {
+               const ByteView part = part_of(cached->bytes(), from, buffer.writable().size());
+               copy_bytes(buffer.writable(), part);
+               return std::uint64_t{part.size()};
+             }
              return take(self.handle->run([&](Store& store) {
                return store.read(in, of, from, buffer.writable());
              }),
@@ -187,8 +219,13 @@ void bind_reads(nb::class_<StoreObject>& bound) {
            [](StoreObject& self, nb::handle collection, nb::handle name) {
              const Text in(collection, "collection");
              const Text of(name, "name");
-             return View{
-                 take(self.handle->run([&](Store& store) { return store.get(in, of); }), of)};
+             if (auto cached =
+                     self.handle->run_at_once([&](Store& store) { return store.cached(in, of); });
+                 cached.has_value()) {
+               return to_memoryview(View(*std::move(cached)));
+             }
+             return to_memoryview(
+                 View(take(self.handle->run([&](Store& store) { return store.get(in, of); }), of)));
            })
       .def("get_many", &get_many)
       .def("extents",
@@ -218,19 +255,29 @@ void bind_reads(nb::class_<StoreObject>& bound) {
       });
 }
 
+std::optional<ObjectStat> stat_at_once(StoreObject& self, std::string_view collection,
+                                       std::string_view name) {
+  return self.handle->run_at_once(
+      [&](Store& store) { return store.cached_stat(collection, name); });
+}
+
 void bind_names(nb::class_<StoreObject>& bound) {
   bound
       .def("exists",
            [](StoreObject& self, nb::handle collection, nb::handle name) {
              const Text in(collection, "collection");
              const Text of(name, "name");
+             if (stat_at_once(self, in, of).has_value()) return true;
              return take(self.handle->run([&](Store& store) { return store.exists(in, of); }), of);
            })
       .def("stat",
            [](StoreObject& self, nb::handle collection, nb::handle name) {
              const Text in(collection, "collection");
              const Text of(name, "name");
-             return to_tuple(
+             if (const auto cached = stat_at_once(self, in, of); cached.has_value()) {
+               return to_stat(*cached);
+             }
+             return to_stat(
                  take(self.handle->run([&](Store& store) { return store.stat(in, of); }), of));
            })
       .def("attributes",
@@ -437,7 +484,7 @@ void bind_care(nb::class_<StoreObject>& bound) {
 void bind_store(nb::module_& module) {
   bind_pools(module);
   nb::class_<View>(module, "View", nb::type_slots(kViewSlots)).def("__len__", [](const View& self) {
-    return self.bytes.size();
+    return self.bytes().size();
   });
   nb::class_<StoreObject> store(module, "Store");
   bind_reads(store);

@@ -35,22 +35,25 @@ StoreHandle::Call::Call(StoreHandle& handle) : handle_(handle) {
     fail({ErrorCode::kForked, "the store was opened before fork(), and this is the child",
           "Open stores in the process that uses them; let multiprocessing spawn, not fork."});
   }
-  const std::lock_guard lock(handle.mutex_);
-  if (handle.closing_ || handle.closed_) {
+  handle.calls_.fetch_add(1);
+  if (handle.closing_.load()) {
+    end();
     fail({ErrorCode::kClosed, "the store has been closed", "Open it again."});
   }
-  ++handle.calls_;
 }
 
-StoreHandle::Call::~Call() {
+StoreHandle::Call::~Call() { end(); }
+
+void StoreHandle::Call::end() {
+  if (handle_.calls_.fetch_sub(1) > 1 || !handle_.closing_.load()) return;
   const std::lock_guard lock(handle_.mutex_);
-  if (--handle_.calls_ == 0) handle_.changed_->notify_all();
+  handle_.changed_->notify_all();
 }
 
 Status StoreHandle::close() {
   if (forked()) return {};  // nothing of it is ours
   std::unique_lock lock(mutex_);
-  if (closing_ || closed_) {
+  if (closing_) {
     changed_->wait(lock, [this] { return closed_.load(); });
     return {};
   }

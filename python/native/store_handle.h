@@ -53,6 +53,14 @@ class StoreHandle {
     return std::forward<Body>(body)(*store_);
   }
 
+  // The same with the GIL, for what never waits: giving it away and taking it back costs more than
+  // such a call, and lets a thread that computes in Python have it for milliseconds.
+  template <typename Body>
+  auto run_at_once(Body&& body) {
+    const Call call(*this);
+    return std::forward<Body>(body)(*store_);
+  }
+
   // From now on run() refuses. The first one waits for what has begun, closes and lets go of the
   // devices; others wait for it. Without the GIL.
   Status close();
@@ -71,6 +79,8 @@ class StoreHandle {
     Call& operator=(const Call&) = delete;
 
    private:
+    void end();
+
     StoreHandle& handle_;
   };
 
@@ -79,8 +89,10 @@ class StoreHandle {
   std::mutex mutex_;
   // By pointer, to be left lying, too: destroying one that has waiters waits for them.
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
-  std::uint64_t calls_ = 0;
-  bool closing_ = false;
+  // A call counts itself and looks whether the store is closing, close() the other way round: one
+  // of the two sees the other.
+  std::atomic<std::uint64_t> calls_ = 0;
+  std::atomic<bool> closing_ = false;
   std::atomic<bool> closed_ = false;
   std::vector<std::weak_ptr<Stream>> streams_;
 };

@@ -68,7 +68,7 @@ void bind_streams(nb::module_& module) {
            })
       .def("stat",
            [](ReaderStream& self) {
-             return to_tuple(take(
+             return to_stat(take(
                  self.run([](ObjectReader& reader) -> Result<ObjectStat> { return reader.stat(); }),
                  self.name()));
            })

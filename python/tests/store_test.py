@@ -3,6 +3,9 @@
 import asyncio
 import os
 import pickle
+import sys
+import threading
+import time
 
 import hexad
 import numpy as np
@@ -80,6 +83,67 @@ def test_a_view_is_a_read_only_buffer_that_outlives_what_it_shows(store):
         view[0] = 1
 
 
+@pytest.mark.parametrize("size", [0, 1, 100, 4096, 16384, 16385, 300_000])
+def test_what_the_cache_answers_is_what_a_device_has(store, size):
+    data = os.urandom(size)
+    store.put("a", data)
+    store.checkpoint()
+    for _ in range(3):  # the first one fills the cache
+        assert store.get("a") == data
+        assert store.get_many(["a", "a"]) == [data, data]
+        assert store.get_range("a", 1, 2**63) == data[1:]
+        assert store.get_range("a", size + 1, 5) == b""
+        into = bytearray(b"-" * 50)
+        count = min(50, max(size - 10, 0))
+        assert store.get_into("a", into, 10) == count
+        assert into == data[10:60] + b"-" * (50 - count)
+        stat = store.stat("a")
+        assert type(stat) is hexad.Stat and stat.size == size and stat.mtime_ns > 0
+        assert stat == hexad.Stat(*stat) and stat._replace(size=1).size == 1
+    view = store.get_view("a")
+    assert view.readonly and view.nbytes == size
+    store.put("a", b"other")
+    assert store.get("a") == b"other"
+    store.remove("a")
+    assert not store.exists("a")
+    store.close()
+    assert view == data
+
+
+def test_what_the_cache_answers_does_not_wait_for_other_threads(store):
+    store.put("a", b"x" * 4096)
+    store.checkpoint()
+    store.get("a")
+    into = bytearray(10)
+    calls = [
+        lambda: store.get("a"),
+        lambda: store.get_view("a"),
+        lambda: store.get_into("a", into),
+        lambda: store.stat("a"),
+        lambda: store.exists("a"),
+    ]
+    stop = threading.Event()
+
+    def compute():
+        while not stop.is_set():
+            sum(range(100))
+
+    busy = threading.Thread(target=compute)
+    before = sys.getswitchinterval()
+    busy.start()
+    sys.setswitchinterval(1)  # a thread that gives the lock away has it again so much later
+    try:
+        began = time.monotonic()
+        for _ in range(20):
+            for call in calls:
+                call()
+        assert time.monotonic() - began < 50
+    finally:
+        sys.setswitchinterval(before)
+        stop.set()
+        busy.join()
+
+
 def copied(call):
     """Bytes of users that the package copies in it, besides what the engine does for itself."""
     before = hexad._native.copied_bytes()
@@ -95,6 +159,10 @@ def test_nothing_is_copied_on_the_way_in_and_into_views(store, kind):
     assert copied(lambda: store.put("large", memoryview(data).cast("B"))) == 0
     assert copied(lambda: store.get_view("a")) == 0
     assert copied(lambda: store.get("a")) == 0
+    store.put("small", data[:4096])
+    store.checkpoint()
+    for _ in range(3):
+        assert copied(lambda: store.get_view("small")) == 0
     assert copied(lambda: store.get_into("a", bytearray(1 << 20))) == 0
     assert copied(lambda: store.get_ranges("a", [(0, 1 << 19), (1 << 19, 1 << 19)])) == 0
     with store.transaction() as t:
