@@ -37,6 +37,18 @@ class Reader(io.RawIOBase):
         self._position += count
         return count
 
+    def read(self, size: int | None = -1) -> bytes:
+        """`size` bytes, or what is left; at once to where they stay."""
+        self._check()
+        left = max(self.stat.size - self._position, 0)
+        wanted = left if size is None or size < 0 else min(size, left)
+        data = self._native.read(wanted)
+        self._position += len(data)
+        return data
+
+    def readall(self) -> bytes:
+        return self.read()
+
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
         self._check()
         if whence == io.SEEK_CUR:

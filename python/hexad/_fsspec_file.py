@@ -12,6 +12,7 @@ import threading
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import fsspec.caching
 import fsspec.spec
 import fsspec.transaction
 
@@ -78,6 +79,18 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         with self._reading:  # some caches read ahead on a thread of their own
             self._reader.seek(start)
             return self._reader.read(end - start) or b""
+
+    def read(self, length: int | None = -1) -> bytes:
+        left = max((self.size or 0) - self.loc, 0)
+        wanted = left if length is None or length < 0 else min(length, left)
+        if self.closed or self.mode != "rb" or wanted < self.blocksize:
+            return bytes(super().read(length))
+        if not isinstance(self.cache, fsspec.caching.ReadAheadCache):
+            return bytes(super().read(wanted))
+        # What is read in large pieces is not read ahead, nor copied through the cache.
+        data = self._fetch_range(self.loc, self.loc + wanted)
+        self.loc += len(data)
+        return data
 
     def write(self, data: Any) -> int:
         writing = self._writer is not None and not (self.closed or self.forced)

@@ -1,7 +1,6 @@
 #include "python/native/read.h"
 
 #include <algorithm>
-#include <array>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,10 +13,20 @@ namespace nb = nanobind;
 
 namespace {
 
-// Up to here a copy is cheaper than asking for the size first.
-constexpr std::size_t kSmall = 16 * 1024;
+// Memory for so much is taken without asking how much there is: what is not written costs nothing.
+constexpr std::uint64_t kAtOnce = 16 << 20;
 // How often a reader follows an object that grows while it is read.
 constexpr int kTries = 4;
+
+[[noreturn]] void too_big(std::string_view name, std::uint64_t bytes) {
+  fail(
+      {ErrorCode::kTooBig,
+       "a read of " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(kMaxGetSize),
+       "Read it in ranges, or with open_reader()."},
+      name);
+}
+
+}  // namespace
 
 nb::object new_bytes(std::uint64_t size) {
   nb::object bytes = nb::steal(PyBytes_FromStringAndSize(nullptr, static_cast<Py_ssize_t>(size)));
@@ -30,23 +39,12 @@ MutByteView memory_of(const nb::object& bytes) {
           static_cast<std::size_t>(PyBytes_GET_SIZE(bytes.ptr()))};
 }
 
-// Nobody else has seen the object yet.
 void shrink(nb::object& bytes, std::uint64_t size) {
   if (memory_of(bytes).size() == size) return;
   PyObject* raw = bytes.release().ptr();
   if (_PyBytes_Resize(&raw, static_cast<Py_ssize_t>(size)) != 0) throw nb::python_error();
   bytes = nb::steal(raw);
 }
-
-[[noreturn]] void too_big(std::string_view name, std::uint64_t bytes) {
-  fail(
-      {ErrorCode::kTooBig,
-       "a read of " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(kMaxGetSize),
-       "Read it in ranges, or with open_reader()."},
-      name);
-}
-
-}  // namespace
 
 ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length) {
   const ByteView behind = bytes.subspan(std::min<std::uint64_t>(offset, bytes.size()));
@@ -66,21 +64,24 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
     return take(
         handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);
   };
-  // One byte more than would do shows whether that was all.
-  std::array<std::byte, kSmall + 1> small;  // NOLINT: only what is read is looked at
-  const std::uint64_t first = std::min<std::uint64_t>(length, small.size());
-  const std::uint64_t got = read(MutByteView(small).first(first));
-  if (got < first || first == length) {
-    count_copied(got);
-    return to_bytes(ByteView(small).first(got));
-  }
-
+  // How much there is to read. Knowing it makes the record known, too, which the read takes then.
+  const auto size = [&] {
+    if (const auto cached =
+            handle.run_at_once([&](Store& store) { return store.cached_stat(collection, name); });
+        cached.has_value()) {
+      return cached->size;
+    }
+    return take(handle.run([&](Store& store) { return store.stat(collection, name); }), name).size;
+  };
   for (int i = 0; i < kTries; ++i) {
-    const ObjectStat stat =
-        take(handle.run([&](Store& store) { return store.stat(collection, name); }), name);
-    const std::uint64_t there = stat.size > offset ? stat.size - offset : 0;
-    if (std::min(length, there) > kMaxGetSize) too_big(name, std::min(length, there));
-    const std::uint64_t wanted = std::min(length, there + 1);
+    std::uint64_t wanted = length;
+    if (length > kAtOnce) {
+      const std::uint64_t whole = size();
+      const std::uint64_t there = whole > offset ? whole - offset : 0;
+      if (std::min(length, there) > kMaxGetSize) too_big(name, std::min(length, there));
+      // One byte more than would do shows whether that was all.
+      wanted = std::min(length, there + 1);
+    }
     nb::object bytes = new_bytes(wanted);
     const std::uint64_t count = read(memory_of(bytes));
     if (count < wanted || wanted == length) {
@@ -109,7 +110,6 @@ nb::list read_ranges(StoreHandle& handle, std::string_view collection, std::stri
   parts.reserve(ranges.size());
   into.reserve(ranges.size());
   for (const ByteRange& range : ranges) {
-    // Python has but one empty bytes object, so it is not one to write into or to shrink.
     parts.push_back(new_bytes(range.length));
     into.push_back({range.offset, memory_of(parts.back()), 0});
   }

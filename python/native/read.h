@@ -12,6 +12,12 @@
 
 namespace hexad::python {
 
+// A bytes object that nobody else has seen, to be filled and then shrunk to what there was. Python
+// has but one empty bytes object, so a new one is not for writing when it is empty.
+nanobind::object new_bytes(std::uint64_t size);
+MutByteView memory_of(const nanobind::object& bytes);
+void shrink(nanobind::object& bytes, std::uint64_t size);
+
 // `length` bytes from `offset` on, or what there is.
 ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length);
 

@@ -3,6 +3,7 @@
 #include "python/native/arguments.h"
 #include "python/native/changes.h"
 #include "python/native/dicts.h"
+#include "python/native/read.h"
 
 namespace hexad::python {
 
@@ -56,6 +57,15 @@ void bind_streams(nb::module_& module) {
              return take(
                  self.run([&](ObjectReader& reader) { return reader.read(bytes.writable()); }),
                  self.name());
+           })
+      .def("read",
+           [](ReaderStream& self, std::uint64_t size) {
+             nb::object bytes = new_bytes(size);
+             const MutByteView into = memory_of(bytes);
+             const std::uint64_t count = take(
+                 self.run([&](ObjectReader& reader) { return reader.read(into); }), self.name());
+             shrink(bytes, count);
+             return bytes;
            })
       .def("seek",
            [](ReaderStream& self, nb::handle offset) {

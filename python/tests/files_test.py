@@ -27,8 +27,15 @@ def test_reading(store):
             file.raw.seek(0, 7)
         assert file.raw.stat.size == 3_000_000 and file.raw.attributes() == {"k": b"v"}
         assert file.readable() and file.seekable() and not file.writable()
+        raw = file.raw
+        assert raw.seek(10) == 10 and raw.read(7) == data[10:17] and raw.tell() == 17
+        assert raw.read(0) == b"" and raw.read(10**18) == data[17:] and raw.read(5) == b""
+        raw.seek(2_000_000)
+        assert raw.read() == data[2_000_000:] and raw.readall() == b"" and raw.read(None) == b""
     with pytest.raises(ValueError):
         file.read()
+    with pytest.raises(ValueError):
+        raw.read(1)
     with pytest.raises(FileNotFoundError):
         store.open_reader("none")
 

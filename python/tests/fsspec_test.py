@@ -40,6 +40,28 @@ def store(pool, fs):  # the file system has it open, and lets go later
         yield store
 
 
+# Reading
+
+
+@pytest.mark.parametrize("cache", ["readahead", "none", "bytes", "all"])
+def test_pieces_small_and_large_read_in_any_order(pool, fs, cache):
+    fs.pipe_file(f"{pool}/large", LARGE)
+    block = HexadFile.DEFAULT_BLOCK_SIZE
+    with fs.open(f"{pool}/large", "rb", cache_type=cache) as file:
+        for start in (0, 5, block - 1, 2 * block, len(LARGE) - 3, len(LARGE), len(LARGE) + 9):
+            for length in (0, 1, block - 1, block, block + 1, 2 * block, 10 * block, -1):
+                assert file.seek(start) == start
+                wanted = LARGE[start:] if length < 0 else LARGE[start : start + length]
+                assert file.read(length) == wanted
+                assert file.tell() == start + len(wanted)
+                after = start + len(wanted)
+                assert file.read(3) == LARGE[after : after + 3]
+        file.seek(7)
+        assert file.read(None) == LARGE[7:]
+    with pytest.raises(ValueError):
+        file.read(block)
+
+
 # Paths
 
 
