@@ -123,12 +123,13 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
             [](const WantedRange& a, const WantedRange& b) { return a.offset < b.offset; });
   if (record.is_small() && !record.dropped()) {
     Bytes whole(record.object.size);
-    HEXAD_TRY(read_small(record, 0, whole));
-    for (const WantedRange& range : wanted) {
-      copy_bytes(range.out, ByteView(whole).subspan(range.offset, range.out.size()));
+    if (read_small(record, 0, whole).ok()) {
+      for (const WantedRange& range : wanted) {
+        copy_bytes(range.out, ByteView(whole).subspan(range.offset, range.out.size()));
+      }
+      note_read(began, total);
+      return {};
     }
-    note_read(began, total);
-    return {};
   }
   RangeReader reader{view, record, cache_->enabled() && total <= ReadCache::kLargestRead};
   for (std::span<WantedRange> left = wanted; !left.empty();) {

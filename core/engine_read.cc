@@ -200,9 +200,16 @@ Status Engine::read_small(const CachedRecord& record, std::uint64_t offset, MutB
   AlignedBuffer buffer;
   if (out.size() != size) buffer = AlignedBuffer(size);
   const MutByteView all = out.size() == size ? out : buffer.bytes();
-  ReadGather gather(*reader_, *cache_);
-  HEXAD_TRY(gather.add(record.object.extents, 0, nullptr, 0, all));
-  HEXAD_TRY(gather.finish());
+  const auto read = [&](std::uint64_t from, MutByteView into) {
+    ReadGather gather(*reader_, *cache_);
+    Status status = gather.add(record.object.extents, 0, nullptr, from, into);
+    return status.ok() ? gather.finish() : status;
+  };
+  const Status status = read(0, all);
+  if (!status.ok()) {
+    // What is lost may not be what was asked for.
+    return buffer.empty() ? status : read(offset, out);
+  }
   cache_->insert_bytes(record, all);
   if (!buffer.empty()) copy_bytes(out, ByteView(all).subspan(offset, out.size()));
   return {};

@@ -166,6 +166,10 @@ TEST_CASE("read_ranges: what is lost beside a range does not matter to it", "[on
   {
     Store store = fixture.open();
     REQUIRE(put(store, "victim", data).ok());
+    // Small enough for the read cache to want all of it at once.
+    Transaction t;
+    t.clone_range(kBucket, "victim", 10'000, 12'000, kBucket, "part", 0);
+    REQUIRE(store.commit(std::move(t)).ok());
     REQUIRE(store.close().ok());
   }
   const StripeOnMedia cells = find_private(fixture, data);
@@ -181,6 +185,15 @@ TEST_CASE("read_ranges: what is lost beside a range does not matter to it", "[on
   REQUIRE(code_of(store.checksum(kBucket, "victim", {0, data.size()})) == ErrorCode::kUnavailable);
   REQUIRE(store.checksum(kBucket, "victim", {262'144, 100'000})->value ==
           crc32c(as_bytes(data).subspan(262'144, 100'000)));
+  for (int i = 0; i < 2; ++i) {
+    Bytes head(6000);
+    REQUIRE(*store.read(kBucket, "part", 0, head) == head.size());
+    REQUIRE(as_text(head) == data.substr(10'000, head.size()));
+    require_ranges(store, "part", data.substr(10'000, 12'000), {{100, 10}, {6374, 10}, {0, 10}});
+    REQUIRE(code_of(store.get(kBucket, "part")) == ErrorCode::kUnavailable);
+    Bytes tail(6000);
+    REQUIRE(code_of(store.read(kBucket, "part", 6000, tail)) == ErrorCode::kUnavailable);
+  }
 }
 
 TEST_CASE("extents: what holds data, and nothing else") {
