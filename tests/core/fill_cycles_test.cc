@@ -135,7 +135,7 @@ class World {
       for (const OmapEntry& entry : omap->entries) entries[entry.key] = as_text(entry.value);
       if (entries != item.omap_of()) return "other omap of " + name;
     }
-    return listed == page->entries.end() ? "" : listed->name + " is listed";
+    return listed == page->entries.end() ? "" : std::string(listed->name) + " is listed";
   }
   void remove_first() {
     const std::string name = there_.begin()->first;

@@ -48,7 +48,7 @@ class PlainContent {
       if (!attributes.ok()) return "attributes of " + name + ": " + attributes.error().to_string();
       if (*attributes != object.attributes) return "other attributes of " + name;
     }
-    return listed == page->entries.end() ? "" : listed->name + " is listed";
+    return listed == page->entries.end() ? "" : std::string(listed->name) + " is listed";
   }
 
  private:
