@@ -15,9 +15,8 @@
 //
 // Invariants, checked by check_invariants()
 //   S1  every entry is in exactly one queue and in the bucket of its hash; no key twice
-//   S2  the bytes of a queue are the sum of its entries' charges; those of a kind too, what was
-//   added
-//       to a charge as another kind apart
+//   S2  the bytes of a queue are the sum of its entries' charges; so are those of a kind, but that
+//       what was added to a charge counts as the kind it was added as
 //   S3  bytes() <= capacity, unless there are no entries
 //   S4  dropped() of a value is false as long as it is an entry's, and true from then on
 //
