@@ -136,6 +136,7 @@ void LmdbBounds::prefetch_from(const KeyValue& entry, Way way) const {
   const std::uintptr_t from = (key - kNodeHeader) & ~(kLine - 1);
   const std::uintptr_t by = way == Way::kForward ? page_size_ : -page_size_;
   for (std::uintptr_t at = from; at < end; at += kLine) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): a hint; it may lie outside of the map
     __builtin_prefetch(reinterpret_cast<const char*>(at + by));
   }
 }
