@@ -186,6 +186,42 @@ Error broken(std::size_t index, std::uint64_t offset, std::string_view problem) 
                                            std::to_string(offset) + ": " + std::string(problem)};
 }
 
+// What is asked of the extents of one page, each after the one before it.
+class PageCheck {
+ public:
+  PageCheck(std::uint64_t page_start, const RecordShape& shape)
+      : shape_(shape), page_start_(page_start), free_from_(page_start) {}
+
+  // nullptr, or what is wrong with the next one, which stays where it is.
+  const char* next(const Extent& extent) {
+    if (const char* problem = extent_problem(extent, free_from_, page_start_, shape_)) {
+      return problem;
+    }
+    free_from_ = extent.end();
+    inline_bytes_ += extent.bytes.size();
+    if (inline_bytes_ > kPageInlineLimit) return kTooMuchInline;  // E3
+    if (extent.is_inline()) return nullptr;
+    number_ = numbers_.of(extent.blob.id());
+    if (number_.is_new) {
+      blobs_.push_back(&extent.blob);
+    } else if (*blobs_[number_.number] != extent.blob) {  // E5
+      return "its blob contradicts an earlier one at the same place";
+    }
+    return nullptr;
+  }
+  // Of the blob of the last one. Precondition: it has one.
+  BlobNumbers::Number number() const { return number_; }
+
+ private:
+  const RecordShape& shape_;
+  const std::uint64_t page_start_;
+  std::uint64_t free_from_;
+  std::uint64_t inline_bytes_ = 0;
+  BlobNumbers numbers_;
+  std::vector<const Blob*> blobs_;  // by number
+  BlobNumbers::Number number_;
+};
+
 }  // namespace
 
 Status check_extents(const ExtentList& extents, std::uint64_t page_start,
@@ -195,24 +231,10 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
                                              " extents in one page, more than " +
                                              std::to_string(kMaxPageExtents)};
   }
-  BlobNumbers numbers;
-  std::vector<const Blob*> blobs;  // by number
-  std::uint64_t free_from = page_start;
-  std::uint64_t inline_bytes = 0;
+  PageCheck check(page_start, shape);
   for (std::size_t i = 0; i < extents.size(); ++i) {
-    const Extent& extent = extents[i];
-    if (const char* problem = extent_problem(extent, free_from, page_start, shape)) {
-      return broken(i, extent.offset, problem);
-    }
-    free_from = extent.end();
-    inline_bytes += extent.bytes.size();
-    if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);  // E3
-    if (extent.is_inline()) continue;
-    const auto [number, is_new] = numbers.of(extent.blob.id());
-    if (is_new) {
-      blobs.push_back(&extent.blob);
-    } else if (*blobs[number] != extent.blob) {  // E5
-      return broken(i, extent.offset, "its blob contradicts an earlier one at the same place");
+    if (const char* problem = check.next(extents[i])) {
+      return broken(i, extents[i].offset, problem);
     }
   }
   return ok_status();
@@ -220,19 +242,15 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
 
 void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
                     const RecordShape& shape) {
-  // What check_extents() does, in the same pass over the blobs.
   HEXAD_ASSERT(extents.size() <= kMaxPageExtents);  // E6
-  BlobNumbers numbers;
-  std::vector<const Blob*> blobs;  // by number
+  PageCheck check(page_start, shape);
   std::uint64_t previous_end = page_start;
-  std::uint64_t inline_bytes = 0;
   out.varint(extents.size());
   for (const Extent& extent : extents) {
-    HEXAD_ASSERT(extent_problem(extent, previous_end, page_start, shape) == nullptr);
+    const char* const problem = check.next(extent);
+    HEXAD_ASSERT(problem == nullptr);
     const std::uint64_t gap = extent.offset - previous_end;
     previous_end = extent.end();
-    inline_bytes += extent.bytes.size();
-    HEXAD_ASSERT(inline_bytes <= kPageInlineLimit);  // E3
     std::uint8_t head = gap != 0 ? kAfterGap : 0;
     if (extent.is_inline()) {
       out.u8(head | static_cast<std::uint8_t>(Source::kInline));
@@ -242,12 +260,7 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
       continue;
     }
     const Blob& blob = extent.blob;
-    const auto [number, is_new] = numbers.of(blob.id());
-    if (is_new) {
-      blobs.push_back(&blob);
-    } else {
-      HEXAD_ASSERT(*blobs[number] == blob);  // E5
-    }
+    const auto [number, is_new] = check.number();
     const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
     if (is_part) head |= kPart;
     if (is_new) {
