@@ -134,62 +134,58 @@ ReadCache::Place ReadCache::block_place(const BlockKey& key) const {
   return {{kBlockKind, key.serial, sub, {}}, hash, shard_of(hash)};
 }
 
-// Under the shard's lock.
-void ReadCache::look_up(Shard& shard, std::string_view collection, std::string_view name,
-                        std::uint64_t text_hash, Lsn at, Found* found) {
-  found->ticket.generation = shard.generation;
+template <typename Use>
+ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_view name, Lsn at,
+                                    const Use& use) {
+  Found found;
+  if (!enabled()) return found;
+  const std::uint64_t text = mix_bits(hash_text(name));
+  found.ticket.shard = shard_of(text);
+  Shard& shard = *shards_[found.ticket.shard];
+  const io::Lock lock(shard.mutex);
+  found.ticket.generation = shard.generation;
   const auto known = shard.collections.find(collection);
-  if (known == shard.collections.end() || known->second.as_of > at) return;
-  const Collection& in = known->second;
-  const CollectionId space = in.parts.empty() ? in.id : space_of(in.parts, name);
-  found->space = space;
-  const CacheKey key{kObject, space, 0, name};
-  found->record = std::static_pointer_cast<const CachedRecord>(
-      shard.entries.get(key, mix_bits(text_hash + space)));
-  if (found->record != nullptr && found->record->as_of > at) found->record = nullptr;
+  if (known != shard.collections.end() && known->second.as_of <= at) {
+    const Collection& in = known->second;
+    const CollectionId space = in.parts.empty() ? in.id : space_of(in.parts, name);
+    found.space = space;
+    const CacheKey key{kObject, space, 0, name};
+    found.record = std::static_pointer_cast<const CachedRecord>(
+        shard.entries.get(key, mix_bits(text + space)));
+    if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
+  }
+  use(shard, found);
+  return found;
 }
 
 ReadCache::Found ReadCache::find_object(std::string_view collection, std::string_view name, Lsn at,
                                         Count count) {
-  Found found;
-  if (!enabled()) return found;
-  const std::uint64_t text = mix_bits(hash_text(name));
-  found.ticket.shard = shard_of(text);
-  Shard& shard = *shards_[found.ticket.shard];
-  const io::Lock lock(shard.mutex);
-  look_up(shard, collection, name, text, at, &found);
-  tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
-  return found;
+  return look_up(collection, name, at, [count](Shard& shard, const Found& found) {
+    tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
+  });
 }
 
 ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_view name,
                                        const ByteRange& range, Count count) {
-  Found found;
-  if (!enabled()) return found;
-  const std::uint64_t text = mix_bits(hash_text(name));
-  found.ticket.shard = shard_of(text);
-  Shard& shard = *shards_[found.ticket.shard];
-  const io::Lock lock(shard.mutex);
-  look_up(shard, collection, name, text, kMaxLsn, &found);
-  const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
-  if (whole == nullptr) {
-    if (count != Count::kHits) {
+  return look_up(collection, name, kMaxLsn, [&](Shard& shard, Found& found) {
+    const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
+    if (whole == nullptr) {
+      if (count == Count::kHits) return;
       tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
+      return;
     }
-    return found;
-  }
-  // On their way while the lock is let go and the caller finds memory.
-  for (std::size_t line = 0; line < kFetchedAhead; ++line) __builtin_prefetch(whole + line * 64);
-  const ByteView all(whole, found.record->object.size);
-  const ByteView behind = all.subspan(std::min<std::uint64_t>(range.offset, all.size()));
-  found.bytes = behind.first(std::min<std::uint64_t>(range.length, behind.size()));
-  if (count == Count::kHits || count == Count::kBoth) {
-    ++shard.tally.record_hits;
-    if (found.record->small_) ++shard.tally.block_hits;
-    ++shard.tally.reads;
-    shard.tally.bytes_read += found.bytes->size();
-  }
-  return found;
+    // On their way while the lock is let go and the caller finds memory.
+    for (std::size_t line = 0; line < kFetchedAhead; ++line) __builtin_prefetch(whole + line * 64);
+    const ByteView all(whole, found.record->object.size);
+    const ByteView behind = all.subspan(std::min<std::uint64_t>(range.offset, all.size()));
+    found.bytes = behind.first(std::min<std::uint64_t>(range.length, behind.size()));
+    if (count == Count::kHits || count == Count::kBoth) {
+      ++shard.tally.record_hits;
+      if (found.record->small_) ++shard.tally.block_hits;
+      ++shard.tally.reads;
+      shard.tally.bytes_read += found.bytes->size();
+    }
+  });
 }
 
 ReadCache::Found ReadCache::find_page(BodyId body, std::uint32_t page, Lsn at, Count count) {

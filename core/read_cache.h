@@ -19,9 +19,8 @@
 //   N5  A value that the cache has let go of says dropped(). Whoever puts several entries together
 //       looks them up one by one and then asks all of them: if none is dropped, all of them were
 //       current at the time of the last look-up.
-//   N6  Bytes are found through the record they were read for: they lie with it, or their key is
-//   the
-//       serial of that record, which no other one ever gets. So it does not matter when the space
+//   N6  Bytes are found through the record they were read for: they lie with it, or have its
+//       serial, which no other one ever gets, for their key. So it does not matter when the space
 //       of a blob is used again: whoever finds the record finds its bytes, and no one finds bytes
 //       whose record is gone. They were verified when they were read, at a state that was pinned.
 //
@@ -193,8 +192,9 @@ class ReadCache {
   Place object_place(CollectionId space, std::string_view name) const;
   Place page_place(BodyId body, std::uint32_t page) const;
   Place block_place(const BlockKey& key) const;
-  void look_up(Shard& shard, std::string_view collection, std::string_view name,
-               std::uint64_t text_hash, Lsn at, Found* found);
+  // Collection and object as find_object() has them, then use(shard, found) under the same lock.
+  template <typename Use>
+  Found look_up(std::string_view collection, std::string_view name, Lsn at, const Use& use);
   void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
   void invalidate(const Place& place);
   void drop_blocks(const CachedRecord& record);

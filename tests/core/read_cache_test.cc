@@ -132,13 +132,19 @@ std::shared_ptr<CachedRecord> small_record(ReadCache& cache, std::uint64_t size)
   return record;
 }
 
+// "a" of the collection "c", in the space 7: 4096 bytes.
+std::shared_ptr<CachedRecord> insert_small(ReadCache& cache) {
+  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+  auto record = small_record(cache, 4096);
+  cache.insert_collection(ticket, "c", {7, {}}, 1);
+  cache.insert_object(ticket, 7, "a", record);
+  return record;
+}
+
 TEST_CASE("read_cache: bytes of a small object lie with its record") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-  const auto record = small_record(cache, 4096);
-  cache.insert_collection(ticket, "c", {7, {}}, 1);
-  cache.insert_object(ticket, 7, "a", record);
+  const auto record = insert_small(cache);
   REQUIRE(record->is_small());
   REQUIRE(record->whole() == nullptr);
   const ByteRange all{0, 10'000};
@@ -219,10 +225,7 @@ TEST_CASE("read_cache: which objects have their bytes with the record") {
 TEST_CASE("read_cache: bytes of a record that is gone are not kept") {
   Fixture fixture;
   ReadCache& cache = fixture.cache;
-  const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
-  const auto record = small_record(cache, 4096);
-  cache.insert_collection(ticket, "c", {7, {}}, 1);
-  cache.insert_object(ticket, 7, "a", record);
+  const auto record = insert_small(cache);
   cache.invalidate(object_key(7, "a"));
   cache.insert_bytes(*record, Bytes(4096));
   REQUIRE(record->whole() == nullptr);

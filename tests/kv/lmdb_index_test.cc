@@ -348,15 +348,20 @@ TEST_CASE("lmdb_index: new keys in a row, with others behind them, fill their pa
   REQUIRE(stats.bytes_used * 85 / 100 < entries);
 }
 
-TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a walk") {
-  Fixture fixture;
-  REQUIRE(apply(*fixture.open(), 1, {{"key", "MARKED VALUE"}, {"other", "fine"}}).ok());
+// Flips a bit of every "MARKED" in the file.
+void damage_marked(const Fixture& fixture) {
   std::string image = io::testing::file_bytes(fixture.data());
   for (std::size_t at = image.find("MARKED"); at != std::string::npos;
        at = image.find("MARKED", at + 1)) {
     image[at] ^= 1;
   }
   spill(fixture.data(), image);
+}
+
+TEST_CASE("lmdb_index: a flipped bit in a value is kCorruption for a get and a walk") {
+  Fixture fixture;
+  REQUIRE(apply(*fixture.open(), 1, {{"key", "MARKED VALUE"}, {"other", "fine"}}).ok());
+  damage_marked(fixture);
   const std::unique_ptr<Index> index = fixture.open();
   const std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
   REQUIRE(reader->get("key").error().code == ErrorCode::kCorruption);
@@ -374,12 +379,7 @@ TEST_CASE("lmdb_index: damage behind others is met by the step that comes to it,
   Batch batch;
   for (int i = 0; i < kKeys; ++i) batch[key_of(i)] = i == kBad ? "MARKED VALUE" : "fine";
   REQUIRE(apply(*fixture.open(), 1, batch).ok());
-  std::string image = io::testing::file_bytes(fixture.data());
-  for (std::size_t at = image.find("MARKED"); at != std::string::npos;
-       at = image.find("MARKED", at + 1)) {
-    image[at] ^= 1;
-  }
-  spill(fixture.data(), image);
+  damage_marked(fixture);
   const std::unique_ptr<Index> index = fixture.open();
   const std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
   for (int start = 0; start < kKeys; ++start) {
