@@ -219,6 +219,11 @@ Root next_epoch_root(const Root& current) {
   return next;
 }
 
+Root next_attempt(Root next, std::uint64_t& sent) {
+  sent = next.sequence = std::max(next.sequence, sent + 1);
+  return next;
+}
+
 void mark_left(Root& root, DeviceId id, Lsn last_lsn) {
   RootDevice* row = root.find(id);
   HEXAD_ASSERT(row != nullptr);

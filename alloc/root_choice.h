@@ -16,6 +16,9 @@
 //       written is listed as left in the next root instead.
 //   P5  confirmed_epoch of a row is raised only to the epoch of a root that was read from, or
 //       durably written to, that device (record_written()).
+//   P6  A root that is sent out has a sequence of its own (next_attempt()). One that was not
+//       committed may be on some devices for good, with another device table; what the writer
+//       sends instead is newer.
 //
 // Why the newest root may be adopted, wherever it is found
 //   * No two writers own one epoch: before its first root of epoch e a writer had promised e on a
@@ -25,6 +28,7 @@
 //     its opening it met r or something newer. Either way s descends from r: nothing acknowledged
 //     is lost by taking s. Without the promise a root that a crash left on one device, which then
 //     vanishes, could come back with a higher epoch than what was acknowledged without it.
+//   * In the same way an attempt that was given up for r is older than r (P6).
 //   * s itself may be on one device only, after a crash: then nothing was acknowledged under it,
 //     and all it refers to is durable (P4).
 //
@@ -109,6 +113,8 @@ Root promise_root(const RootChoice& choice);
 // The successor in the epoch that `current` promised, promising the next. The caller edits the
 // table (mark_left()) and the fence. Precondition: the promise is durable (P2).
 Root next_epoch_root(const Root& current);
+// P6: `next` with a sequence above `sent`, that of the last root which was sent out since opening.
+Root next_attempt(Root next, std::uint64_t& sent);
 // Notes that `id` left with this root. No effect on a row that has left already.
 // Precondition: the table has it.
 void mark_left(Root& root, DeviceId id, Lsn last_lsn);

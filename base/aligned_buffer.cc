@@ -3,12 +3,15 @@
 #include <cstdlib>
 #include <new>
 
+#include "base/buffer_shelf.h"
+
 namespace hexad {
 
 AlignedBuffer::AlignedBuffer(std::size_t size) : size_(size) {
   if (size == 0) return;
-  const std::size_t whole = (size + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, whole));
+  data_ = BufferShelf::process().take(size);
+  if (data_ != nullptr) return;
+  data_ = static_cast<std::byte*>(std::aligned_alloc(kAlignment, BufferShelf::capacity_for(size)));
   if (data_ == nullptr) throw std::bad_alloc();
 }
 
@@ -24,6 +27,6 @@ AlignedBuffer AlignedBuffer::copy_of(ByteView bytes) {
   return buffer;
 }
 
-AlignedBuffer::~AlignedBuffer() { std::free(data_); }
+AlignedBuffer::~AlignedBuffer() { BufferShelf::process().put(data_, size_); }
 
 }  // namespace hexad

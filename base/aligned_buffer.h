@@ -1,4 +1,5 @@
-// Memory for direct I/O: an owned run of bytes whose start lies on a 4 KiB boundary.
+// Memory for direct I/O: an owned run of bytes whose start lies on a 4 KiB boundary. Large ones are
+// used again (base/buffer_shelf.h).
 #pragma once
 
 #include <cstddef>

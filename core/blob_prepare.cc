@@ -15,7 +15,8 @@ void append_block_sums(ChecksumType type, ByteView bytes, std::uint32_t block, S
 }
 
 Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
-                                           const compression::Policy& policy, Form form) const {
+                                           const compression::Policy& policy, Form form,
+                                           SharedCopies* copies) const {
   HEXAD_ASSERT(!raw.empty() && raw.size() <= kPageSpan);
   compression::FrameSet kept;
   AlignedBuffer compressed;
@@ -39,8 +40,8 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
     blob.stored = static_cast<std::uint32_t>(stored.size());
     // The sums are those of the copy, so that a caller who changes a borrowed payload meanwhile
     // gets a mixture that is intact.
-    prepared.stored = std::make_shared<const std::string>(as_text(stored));
-    const ByteView copy = as_bytes(*prepared.stored);
+    prepared.stored = copies == nullptr ? SharedBytes::copy_of(stored) : copies->copy(stored);
+    const ByteView copy = prepared.stored.bytes();
     blob.cell_sums.push_back(checksum(record.checksum, copy));
     if (record.packed_block_sums(blob.stored) > 0) {
       append_block_sums(record.checksum, copy, record.checksum_block, blob.block_sums);

@@ -62,13 +62,13 @@ bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const Record
 // One range on its way through read().
 struct BlobReader::Job {
   Range range;
-  Blob placed;                                // a young blob's, when its place is known
-  const Blob* blob = nullptr;                 // range.blob, or `placed`
-  std::shared_ptr<const std::string> stored;  // a young blob's bytes that are still in memory
-  compression::FrameRange frames;             // compressed blobs only
-  AlignedBuffer packed;                       // of those: the stored bytes of the frames
-  std::uint64_t offset = 0;                   // in the stored bytes, where `target` begins
-  MutByteView target;                         // the stored bytes wanted: `packed`, or the caller's
+  Blob placed;                     // a young blob's, when its place is known
+  const Blob* blob = nullptr;      // range.blob, or `placed`
+  SharedBytes stored;              // a young blob's bytes that are still in memory
+  compression::FrameRange frames;  // compressed blobs only
+  AlignedBuffer packed;            // of those: the stored bytes of the frames
+  std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
+  MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
   std::vector<Fetch> fetches;
   std::size_t first_request = 0;  // of the fetches, in order, in the batch
   bool degraded = false;
@@ -105,7 +105,7 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     }
     job.stored = found->stored;
     const std::uint64_t stored =
-        found->place.has_value() ? found->place->stored : found->stored->size();
+        found->place.has_value() ? found->place->stored : found->stored.size();
     if (stored != job.blob->stored) {
       return Error{ErrorCode::kCorruption,
                    "blob " + std::to_string(job.blob->log.index) + " of LSN " +
@@ -182,7 +182,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   if (job.range.out.empty()) return {};
   const Blob& blob = *job.blob;
   if (blob.placement == Placement::kLog) {
-    copy_bytes(job.target, as_bytes(*job.stored).subspan(job.offset, job.target.size()));
+    copy_bytes(job.target, job.stored.bytes().subspan(job.offset, job.target.size()));
   }
   for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
     if (!batch.requests[job.first_request + i].status.ok()) {

@@ -44,7 +44,10 @@ enum class CounterId : std::uint16_t {
   kReadErrors,      // requests a device failed
   kCellsReconstructed,
   kCellsHealed,
-  kHealFailures,  // cells that a device did not take back
+  kHealFailures,   // cells that a device did not take back
+  kScrubStripes,   // that scrubs looked at
+  kScrubBytes,     // ... which read so many from devices
+  kScrubFindings,  // ... repaired or not
   kDegradedReads,
   kDevicesLost,  // left the membership while open
   kLogPatches,   // values that the log got as changes of what it had

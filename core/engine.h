@@ -169,6 +169,7 @@ class Engine : public PlanSource {
   Result<SpaceUsage> space_usage();
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
+  Result<ScrubReport> scrub(const ScrubOptions& options);  // engine_scrub.cc
   std::vector<EffectiveOption> effective_options() const;
 
   // --- for streams ---
@@ -205,10 +206,9 @@ class Engine : public PlanSource {
   // engine_commit.cc
   struct Attempt;
   Result<PreparedOps> prepare(const Transaction& transaction);
-  // Of the collections of one transaction, as they are met.
-  using Policies = std::map<std::string_view, compression::Policy>;
+  struct Preparing;
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                    bool never_inline, Policies& policies, PreparedOps& prepared);
+                    bool never_inline, Preparing& preparing, PreparedOps& prepared);
   enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);
@@ -218,6 +218,8 @@ class Engine : public PlanSource {
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
+  Status make_way(const Attempt& attempt);
+  Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
   Status rewrite_page(const CrowdedPage& crowded);
   void reclaim();
@@ -272,6 +274,8 @@ class Engine : public PlanSource {
   Result<Frozen> freeze(const RunDraft& draft);
   Status gather_changes(const Frozen& frozen, Changes& changes);
   Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
+  Status lose_failed(RunDraft& draft);
+  Status discard(RunDraft& draft);
   Status each_with_index(const std::vector<kv::IndexChange>& list,
                          const RunCatalogue::AddChange& add);
   Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
@@ -296,14 +300,19 @@ class Engine : public PlanSource {
 
   // engine_membership.cc
   void repair();
+  Status leave_behind(std::set<DeviceId> failed);
   Status change_membership(std::set<DeviceId> failed);
   // Composes, writes and adopts a root. `failed` gets the devices that did not take it.
-  Status write_root(const alloc::Root& next, std::set<DeviceId>& failed);
-  void turn_read_only(const Error& why);
+  Status write_root(alloc::Root next, std::set<DeviceId>& failed);
+  // Returns what all are told who wait for a commit, kUnknown: of whoever was first.
+  Error turn_read_only(const Error& why);
 
   // engine_fsck.cc
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
   Status check_runs(FsckCheck& check, bool deep);
+
+  // engine_scrub.cc
+  class ScrubPass;
 
   // engine_status.cc
   void fold_counters();
@@ -407,6 +416,7 @@ class Engine : public PlanSource {
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
   PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
   alloc::Root root_;
+  std::uint64_t sent_root_ = 0;  // sequence of the last one that was written, committed or not
   Lsn checkpoint_lsn_ = 0;
   std::atomic<std::uint32_t> body_counter_{0};
   std::atomic<bool> closed_{false};

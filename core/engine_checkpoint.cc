@@ -136,7 +136,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
   }
   Result<Frozen> frozen = freeze(draft);
   if (!frozen.ok() || frozen->table == nullptr) {
-    parts_.runs->discard(draft);
+    HEXAD_TRY(discard(draft));
     if (!frozen.ok() || !clean_close) return frozen.status();
     return commit_root(*frozen, nullptr, true);
   }
@@ -147,15 +147,14 @@ Status Engine::checkpoint_locked(bool clean_close) {
   const bool with_run = !parts_.memory_only;
   if (written.ok() && with_run) written = write_run(draft, *frozen, epoch, changes);
   if (!written.ok()) {
-    parts_.runs->discard(draft);
     parts_.metadata->unfreeze();
+    HEXAD_TRY(discard(draft));
     return written.error().with_context("checkpoint at LSN " + std::to_string(frozen->lsn));
   }
   if (Status status = commit_root(*frozen, with_run ? &draft.address : nullptr, clean_close);
       !status.ok()) {
     // Whether a root names the draft is not known, so nothing of it may be used for anything else.
-    turn_read_only(status.error());
-    return status;
+    return turn_read_only(status.error());
   }
   if (with_run) {
     parts_.runs->adopt(std::move(draft));
@@ -222,11 +221,21 @@ Status Engine::write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch,
   };
   HEXAD_TRY(parts_.runs->add_run(draft, *preparer_, frozen.lsn, epoch, each));
   HEXAD_TRY(parts_.runs->write_manifest(draft));
-  if (draft.failed.empty()) return {};
   // R13: they leave before anything rests on what was written.
-  std::set<DeviceId> failed;
-  std::swap(failed, draft.failed);
-  return lose_devices(failed);
+  return lose_failed(draft);
+}
+
+Status Engine::lose_failed(RunDraft& draft) {
+  const std::set<DeviceId> failed = std::exchange(draft.failed, {});
+  return failed.empty() ? Status() : lose_devices(failed);
+}
+
+// Nothing rests on what it has written, but devices that did not take it have failed all the same:
+// who keeps that to itself meets them again at the next attempt, and commits that wait for it never
+// learn why. Errors: those of lose_devices().
+Status Engine::discard(RunDraft& draft) {
+  parts_.runs->discard(draft);
+  return lose_failed(draft);
 }
 
 // What the index holds, and the changes on top.
@@ -257,6 +266,7 @@ Status Engine::commit_root(const Frozen& frozen, const alloc::ManifestAddress* m
     std::set<DeviceId> failed;
     {
       const io::Lock lock(membership_mutex_);
+      if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
       alloc::Root next = alloc::next_root(root_);
       next.checkpoint_lsn = frozen.lsn;
       next.recorded_watermark = frozen.lsn;
@@ -340,7 +350,7 @@ Status Engine::gather_changes(const Frozen& frozen, Changes& changes) {
 // Without runs its changes stay in memory, and so does the store.
 Status Engine::apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes) {
   Status applied = parts_.index->apply(lsn, epoch, changes.list);
-  if (!applied.ok() && parts_.memory_only) turn_read_only(applied.error());
+  if (!applied.ok() && parts_.memory_only) return turn_read_only(applied.error());
   if (parts_.memory_only) return applied;
   if (!applied.ok()) parts_.index->detach();
   note_background("writing the index on the fast tier, which is made again from the runs", applied);
@@ -388,7 +398,15 @@ void Engine::on_progress() {
 // when the store is closed for everybody else.
 Status Engine::make_zone(ZoneFor whom) {
   const io::Lock lock(zone_mutex_);
-  HEXAD_TRY_ASSIGN(const ZoneCreation creation, parts_.space->prepare_zone(Space::Zeroing::kAhead));
+  std::set<DeviceId> failed;
+  const Result<ZoneCreation> prepared = parts_.space->prepare_zone(Space::Zeroing::kAhead, &failed);
+  // Whoever has failed is told to have, whatever it was that failed.
+  if (!failed.empty()) {
+    const Status left = lose_devices(failed);
+    if (!left.ok() && prepared.ok()) parts_.space->release_zone(*prepared);
+    HEXAD_TRY(left);
+  }
+  HEXAD_TRY_ASSIGN(const ZoneCreation creation, prepared);
   bool placed = false;
   const FillRecord fill = [&](LogRecord& record) -> Status {
     if (whom == ZoneFor::kCommits) HEXAD_TRY(writable());

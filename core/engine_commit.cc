@@ -32,8 +32,15 @@ struct Engine::Attempt {
   Error space_error;
   std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
+  std::set<DeviceId> failed;           // not empty: a zone has failed, by these
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
+
+  // Something can be done about what it lacked; then it is worth another one.
+  bool can_be_helped() const {
+    return redo || record_bytes > 0 || no_space || !crowded.empty() || !layered.empty() ||
+           !failed.empty();
+  }
 
   // What there is for it, with what it has taken or reserved itself given back.
   void note_room(Space& space) {
@@ -50,6 +57,12 @@ struct Engine::Attempt {
            code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
            code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
   }
+};
+
+// What the ops of one transaction have in common while they are prepared.
+struct Engine::Preparing {
+  std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
+  SharedCopies copies;
 };
 
 Status Engine::writable() const {
@@ -75,16 +88,16 @@ Result<compression::Policy> Engine::policy_of(std::string_view collection) {
 }
 
 Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                          bool never_inline, Policies& policies, PreparedOps& prepared) {
+                          bool never_inline, Preparing& preparing, PreparedOps& prepared) {
   const TransactionOp& op = transaction.ops()[index];
   if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
     HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
     return {};
   }
-  auto known = policies.find(op.collection);
-  if (known == policies.end()) {
+  auto known = preparing.policies.find(op.collection);
+  if (known == preparing.policies.end()) {
     HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
-    known = policies.emplace(op.collection, looked_up).first;
+    known = preparing.policies.emplace(op.collection, looked_up).first;
   }
   const compression::Policy& policy = known->second;
   const std::optional<Hint> told = prepared[index].told;
@@ -94,8 +107,8 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
   } else if (hint == Hint::kNone) {
     HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
   }
-  HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline));
+  HEXAD_TRY_ASSIGN(prepared[index], prepare_payload(*preparer_, op.payload, hint, policy, base,
+                                                    never_inline, &preparing.copies));
   prepared[index].told = told;
   return {};
 }
@@ -103,7 +116,7 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
 Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   PreparedOps prepared(transaction.ops().size());
   tell_hints(transaction, prepared);
-  Policies policies;
+  Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
   for (std::size_t i = 0; i < prepared.size(); ++i) {
     const TransactionOp& op = transaction.ops()[i];
     if (op.kind == OpKind::kSplitCollection) {
@@ -116,7 +129,7 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
       HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
       if (summary.has_value()) base = summary->size;
     }
-    HEXAD_TRY(prepare_op(transaction, i, base, false, policies, prepared));
+    HEXAD_TRY(prepare_op(transaction, i, base, false, preparing, prepared));
   }
   return prepared;
 }
@@ -136,7 +149,10 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
     extent = space.allocate(units);
   }
   if (is_full(extent) && space.slabs_left()) {
-    HEXAD_TRY_ASSIGN(const ZoneCreation creation, space.prepare_zone(Space::Zeroing::kNone));
+    HEXAD_TRY_ASSIGN(const ZoneCreation creation,
+                     space.prepare_zone(Space::Zeroing::kNone, &attempt.failed));
+    // Who did not take a header of a zone that exists meets us again at the first cell.
+    attempt.failed.clear();
     Submission submission;
     submission.lsn = lane_->next_lsn();
     submission.record.time = parts_.system->clock().wall_time();
@@ -277,14 +293,14 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
     const Blob& blob = prepared_blob.blob;
-    if (plan.referenced.count(blob.id()) == 0) continue;
+    if (!plan.refers_to(blob.id())) continue;
     if (!prepared_blob.is_young()) {
       plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0});
       continue;
     }
-    const BlobOwner& owner = plan.owners.at(blob.log.index);
+    BlobOwner& owner = *plan.owners[blob.log.index];
     const bool placed = places[i].units > 0;
-    submission.young.push_back({blob.log, prepared_blob.stored, owner.key, owner.offset,
+    submission.young.push_back({blob.log, prepared_blob.stored, std::move(owner.key), owner.offset,
                                 placed ? 0 : prepared_blob.units, places[i]});
   }
   for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
@@ -316,7 +332,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   for (const YoungBlob& blob : submission.young) attempt.reserved -= blob.units;
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     PreparedBlob& prepared_blob = blobs[i]->prepared;
-    if (plan.referenced.count(prepared_blob.blob.id()) == 0) {
+    if (!plan.refers_to(prepared_blob.blob.id())) {
       if (places[i].units > 0) parts_.space->abandon(places[i]);
     } else if (!prepared_blob.is_young()) {
       submission.stripes.push_back({places[i], std::move(prepared_blob)});
@@ -334,7 +350,22 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   return {};
 }
 
-// What an attempt lacked: room in the log, or space that is freed but not yet reusable.
+// For what has no LSN, so that nothing of it has happened. When the store has stopped, that is what
+// it says, and not what those are told whose outcome is unknown: the commits and the checkpoint
+// that it waited for.
+Status Engine::unplaced(const Status& why) const {
+  const bool unknown = !why.ok() && why.error().code == ErrorCode::kUnknown;
+  return unknown && lane_->stopped().has_value() ? writable() : why;
+}
+
+// What an attempt lacked, or met.
+Status Engine::make_way(const Attempt& attempt) {
+  if (!attempt.failed.empty()) return lose_devices(attempt.failed);
+  for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
+  return attempt.layered.empty() ? make_room(attempt) : Status();
+}
+
+// Room in the log, or space that is freed but not yet reusable.
 Status Engine::make_room(const Attempt& attempt) {
   if (attempt.record_bytes > 0) {
     const Lsn before = parts_.index->applied_lsn();
@@ -406,9 +437,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         *rests_on = lane_->next_lsn() - 1;
       }
     }
-    const bool again = attempt.redo || attempt.record_bytes > 0 || attempt.no_space ||
-                       !attempt.crowded.empty() || !attempt.layered.empty();
-    if (!again) return status;
+    if (!attempt.can_be_helped()) return unplaced(status);
     if (!attempt.crowded.empty()) {
       ++rewrites;
       for (const CrowdedPage& page : attempt.crowded) {
@@ -416,16 +445,14 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         // for as long as its pieces can be counted.
         if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
       }
-    } else if (!attempt.layered.empty()) {
-      for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
     } else if (attempt.redo) {
-      Policies policies;
+      Preparing preparing{{}, SharedCopies(0)};
       for (const Redo& redo : attempt.redo_ops) {
         HEXAD_TRY(
-            prepare_op(transaction, redo.op, redo.base, redo.never_inline, policies, prepared));
+            prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
       }
     } else {
-      HEXAD_TRY(make_room(attempt));
+      HEXAD_TRY(unplaced(make_way(attempt)));
     }
   }
   return Error{ErrorCode::kConflict,
@@ -471,7 +498,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
     if (wanted > 0) {
       Attempt attempt;
       attempt.record_bytes = wanted;
-      HEXAD_TRY(make_room(attempt));
+      HEXAD_TRY(make_way(attempt));
     }
   }
   HEXAD_TRY(lane_->wait_durable(lsn));
@@ -515,8 +542,8 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
       return allocate_locked(units, attempt);
     }();
     if (extent.ok()) return extent;
-    if (!attempt.no_space && attempt.record_bytes == 0) return extent;
-    HEXAD_TRY(make_room(attempt));
+    if (!attempt.can_be_helped()) return extent;
+    HEXAD_TRY(unplaced(make_way(attempt)));
   }
   return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};
 }

@@ -18,9 +18,10 @@
 
 namespace hexad::core {
 
-void Engine::turn_read_only(const Error& why) {
+Error Engine::turn_read_only(const Error& why) {
   // Whatever it was: those who wait for a commit learn that its outcome is not known.
   lane_->stop(Error{ErrorCode::kUnknown, why.message, why.hint});
+  return *lane_->stopped();
 }
 
 void Engine::repairs() {
@@ -36,27 +37,30 @@ void Engine::repairs() {
 }
 
 void Engine::repair() {
-  lane_->wait_quiet();
-  const Status status = change_membership(lane_->failed_devices());
-  if (status.ok()) {
-    lane_->repaired();
-  } else {
-    turn_read_only(status.error());
-  }
+  if (leave_behind({}).ok()) lane_->repaired();
 }
 
 Status Engine::lose_devices(const std::set<DeviceId>& failed) {
   lane_->pause();
-  Status status = change_membership(failed);
-  if (!status.ok()) {
-    turn_read_only(status.error());
-    return status;
-  }
+  HEXAD_TRY(leave_behind(failed));
   lane_->resume();
   return {};
 }
 
-Status Engine::write_root(const alloc::Root& next, std::set<DeviceId>& failed) {
+// Steps 1 to 5 for these devices and all that failed a request of what is in flight: the fence of 5
+// comes behind that, too, and so says that all of it is durable on what counts. For the same reason
+// nobody gets here who comes after somebody who gave up.
+Status Engine::leave_behind(std::set<DeviceId> failed) {
+  const io::Lock lock(membership_mutex_);
+  lane_->wait_quiet();
+  if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
+  failed.merge(lane_->failed_devices());
+  const Status changed = change_membership(std::move(failed));
+  return changed.ok() ? changed : turn_read_only(changed.error());
+}
+
+Status Engine::write_root(alloc::Root next, std::set<DeviceId>& failed) {
+  next = alloc::next_attempt(std::move(next), sent_root_);
   const std::vector<DeviceId> ids = parts_.members->usable_ids();
   const std::vector<Status> written = alloc::write_root(parts_.members->usable_devices(), next);
   std::vector<DeviceId> good;
@@ -82,9 +86,8 @@ Status Engine::write_root(const alloc::Root& next, std::set<DeviceId>& failed) {
   return {};
 }
 
+// Under membership_mutex_.
 Status Engine::change_membership(std::set<DeviceId> failed) {
-  const io::Lock lock(membership_mutex_);
-  lane_->wait_quiet();
   for (;;) {
     failed.merge(parts_.members->poisoned());  // R11
     std::uint32_t lost = parts_.members->lost_data_devices();

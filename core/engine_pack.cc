@@ -40,8 +40,11 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   };
   std::set<DeviceId> failed;
   Status written = write_stripes(placed.stripes, failed);
-  // R13: they leave before anything rests on these cells.
-  if (written.ok() && !failed.empty()) written = lose_devices(failed);
+  // R13: they leave before anything rests on these cells, and when nothing will, too.
+  if (!failed.empty()) {
+    const Status lost = lose_devices(failed);
+    if (!lost.ok()) written = lost;
+  }
   if (!written.ok()) {
     take_back();
     return written;
@@ -76,9 +79,7 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   bool entered = false;
   const auto set_places = [&] {
     entered = true;
-    for (const YoungPlace& place : kept) {
-      HEXAD_ASSERT(parts_.log_blobs->set_place(place) == 0);
-    }
+    HEXAD_ASSERT(parts_.log_blobs->set_places(kept) == 0);
   };
   const Result<Lsn> committed = commit_internal(fill, set_places, LogRoom::kPacking);
   if (!entered) {

@@ -141,7 +141,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   if (status.ok()) {
     if (buffered) {
       parts_.counters->add(CounterId::kTransactionsBuffered);
-      lane_->pump();
+      lane_->pump_beside();
       seal_soon();
     }
     parts_.counters->add(CounterId::kBytesWritten, transaction.written_bytes());
@@ -201,7 +201,7 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   if (buffered && status.ok()) {
     parts_.counters->add(CounterId::kTransactionsBuffered);
     lane_->post([finish, lsn = submission.lsn] { finish(lsn); });
-    lane_->pump();
+    lane_->pump_beside();
     seal_soon();
   } else if (status.ok()) {
     lane_->pump();

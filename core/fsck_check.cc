@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iterator>
 
-#include "core/blob_prepare.h"
 #include "core/object_extents.h"
 
 namespace hexad::core {
@@ -21,8 +20,8 @@ FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const 
                      Space& space)
     : options_(options),
       shape_(shape),
-      codec_(codec),
       reader_(reader),
+      stripe_check_(shape, codec, reader),
       pack_checker_(packs),
       log_blobs_(log_blobs),
       space_(space) {
@@ -272,61 +271,10 @@ void FsckCheck::check_leaks() {
 
 // F6.
 Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
-  Result<BlobReader::Cells> read = reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
-                                                      ec::ShardSet::first(shape_.cells()));
-  if (!read.ok()) {
-    find(owner, read.error().message);
-    return {};
-  }
-  BlobReader::Cells cells = std::move(read).value();
-  report.bytes_checked += std::uint64_t{blob.cell_bytes} * cells.good.size();
-  ec::ShardSet absent;
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    if (!cells.places[role].readable) absent.add(role);
-  }
-  const ec::ShardSet bad = ec::ShardSet::first(shape_.cells()) - cells.good - absent;
-  if (cells.good.size() < shape_.k()) {
-    find(owner, alloc::to_string(blob.where) + ": only " + std::to_string(cells.good.size()) +
-                    " good cells, " + std::to_string(shape_.k()) + " are needed");
-    return {};
-  }
-  if (!bad.empty()) {
-    std::string problems;
-    for (const std::string& problem : cells.problems) {
-      problems += (problems.empty() ? "" : "; ") + problem;
-    }
-    bool repaired = false;
-    if (options_.repair) {
-      // rebuild() offers every cell to the map, which writes it back.
-      HEXAD_TRY(reader_.rebuild(blob.where, blob.cell_sums, cells));
-      HEXAD_TRY_ASSIGN(const BlobReader::Cells again,
-                       reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, bad));
-      repaired = again.good == bad;
-    }
-    find(owner, problems, repaired);
-    return {};
-  }
-  if (!absent.empty()) return {};
-  std::vector<ByteView> shards;
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));
-  HEXAD_TRY_ASSIGN(const bool consistent, codec_.verify(shards));
-  if (!consistent) {
-    find(owner, alloc::to_string(blob.where) + ": parity is not the code of the data");
-  }
-  check_block_sums(owner, blob, cells);
+  HEXAD_TRY_ASSIGN(const CheckedStripe checked, stripe_check_.check(blob, options_.repair));
+  report.bytes_checked += checked.checked;
+  for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
   return {};
-}
-
-void FsckCheck::check_block_sums(const std::string& owner, const Blob& blob,
-                                 BlobReader::Cells& cells) {
-  if (blob.block_sums.empty()) return;
-  SumList sums;
-  for (std::uint32_t role = 0; role < shape_.k(); ++role) {
-    append_block_sums(shape_.record.checksum, cells.cell(role), shape_.record.checksum_block, sums);
-  }
-  if (sums != blob.block_sums) {
-    find(owner, alloc::to_string(blob.where) + ": block checksums contradict the cell checksums");
-  }
 }
 
 }  // namespace hexad::core

@@ -33,6 +33,7 @@
 #include "core/record.h"
 #include "core/shape.h"
 #include "core/space.h"
+#include "core/stripe_check.h"
 #include "core/types.h"
 #include "ec/codec.h"
 
@@ -109,15 +110,14 @@ class FsckCheck {
   Status check_blob(const std::string& owner, const Blob& blob);
   void check_packed(const std::string& owner, const Blob& blob);
   Status check_cells(const std::string& owner, const Blob& blob);
-  void check_block_sums(const std::string& owner, const Blob& blob, BlobReader::Cells& cells);
   void check_pack_cells(const alloc::Extent& where, const Pack& pack);
   void check_footer(const PackFooter& footer, const Pack& pack);
   void check_tenants(const alloc::Extent& where, const Pack& pack);
 
   const FsckOptions options_;
   const StoreShape& shape_;
-  const ec::Codec& codec_;
   const BlobReader& reader_;
+  const StripeCheck stripe_check_;
   const PackChecker& pack_checker_;
   const LogBlobs& log_blobs_;
   Space& space_;

@@ -19,13 +19,11 @@ constexpr std::uint64_t kGroupFraming = 32;
 constexpr std::uint64_t kPayloadShare = 4;
 // A record that packs payloads takes at most this part of what a record may take.
 constexpr std::uint64_t kPackingShare = 2;
-// Buffered commits of so many bytes are worth a round of I/O of their own.
-constexpr std::uint64_t kBufferedBytes = 1 << 20;
 
 // What sealing the submission sends to devices, without parity of blobs that have no place yet.
 std::uint64_t bytes_to_write(const Submission& submission) {
   std::uint64_t bytes = submission.encoded.size() + kRecordFraming;
-  for (const YoungBlob& blob : submission.young) bytes += blob.stored->size();
+  for (const YoungBlob& blob : submission.young) bytes += blob.stored.size();
   for (const StripeWrite& stripe : submission.stripes) bytes += stripe.prepared.cells.size();
   return bytes;
 }
@@ -120,7 +118,7 @@ Result<bool> Lane::try_reserve(Submission& submission, bool packing) {
 std::uint64_t Lane::record_bound(const Submission& submission) const {
   std::uint64_t bytes = submission.encoded.size() + kGroupFraming;
   for (const YoungBlob& blob : submission.young) {
-    bytes += group_part_bound(blob.stored->size(), shape_.record);
+    bytes += group_part_bound(blob.stored.size(), shape_.record);
   }
   const GroupPart& group = submission.record.group;
   if (!group.empty()) bytes += encode_group_part(group, shape_.record).size();
@@ -166,7 +164,7 @@ void Lane::enqueue(Submission submission) {
 
 bool Lane::may_seal() const {
   if (open_.empty()) return false;
-  const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kBufferedBytes;
+  const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kLargeGroup;
   return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot();
 }
 
@@ -176,7 +174,7 @@ std::vector<Submission> Lane::take_members() {
   std::size_t count = 0;
   for (; count < open_.size(); ++count) {
     bytes += open_[count].encoded.size() + kRecordFraming;
-    for (const YoungBlob& blob : open_[count].young) bytes += blob.stored->size();
+    for (const YoungBlob& blob : open_[count].young) bytes += blob.stored.size();
     if (count > 0 && bytes > kMaxGroupBytes) break;
   }
   std::vector<Submission> members;
@@ -203,8 +201,8 @@ Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members
   for (const Submission& member : members) {
     for (const YoungBlob& blob : member.young) {
       keys += blob.owner.size();
-      stored += blob.stored->size();
-      places += group_part_bound(blob.stored->size(), shape_.record);
+      stored += blob.stored.size();
+      places += group_part_bound(blob.stored.size(), shape_.record);
     }
   }
   // With half of the log used, a checkpoint is due, and what comes now should not be in its way.
@@ -233,7 +231,7 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
   for (const StripeWrite& stripe : placed.stripes) {
     in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
   }
-  for (const YoungPlace& place : placed.part.placed) log_blobs_.set_place(place);
+  log_blobs_.set_places(placed.part.placed);
   for (YoungBlob& blob : placed.in_log) {
     const std::uint32_t units = blob.units;
     counters_.add(CounterId::kLogFirstBlobs);
@@ -360,6 +358,21 @@ std::optional<Lane::Lost> Lane::lost_buffered() {
 
 void Lane::pump() {
   while (CommitGroup* group = seal()) run(group, Waiting::kCallback);
+}
+
+void Lane::pump_beside() {
+  {
+    const io::Lock lock(mutex_);
+    if (pump_posted_ || !may_seal()) return;
+    pump_posted_ = true;
+  }
+  post([this] {
+    {
+      const io::Lock lock(mutex_);
+      pump_posted_ = false;
+    }
+    pump();
+  });
 }
 
 Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {

@@ -71,6 +71,8 @@ namespace hexad::core {
 
 // Payload of one packing record, bytes: bounds its cells in memory.
 inline constexpr std::uint64_t kPackBytes = 16 << 20;
+// Commits that write so many bytes are worth a round of I/O of their own, though nobody waits.
+inline constexpr std::uint64_t kLargeGroup = 1 << 20;
 
 // A transaction with its place in the order.
 struct Submission {
@@ -146,6 +148,9 @@ class Lane {
   // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
   // another group.
   void pump();
+  // The same on a pool thread, for whoever has something better to do meanwhile: to prepare the
+  // next commit. Coding a group of many small objects takes about as long as preparing it.
+  void pump_beside();
   // Somebody wants everything durable that has an LSN.
   void want_all();
   // Everything up to `lsn` may be read from now on, as after a buffered commit with that LSN.
@@ -290,7 +295,8 @@ class Lane {
   Lsn wanted_ = 0;               // somebody waits until this is durable
   std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
-  bool sealing_ = false;  // somebody is between taking a group's members and admitting it
+  bool sealing_ = false;      // somebody is between taking a group's members and admitting it
+  bool pump_posted_ = false;  // of pump_beside(): its task has not begun yet
   bool payloads_allowed_ = true;
   bool repair_pending_ = false;   // one of the pauses is repair()'s
   std::uint64_t posted_ = 0;      // tasks that have not run yet

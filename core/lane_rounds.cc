@@ -8,8 +8,11 @@ namespace hexad::core {
 
 namespace {
 
-// More groups in flight hide latency, fewer make them larger.
+// More groups in flight hide latency, fewer make them larger. Where as much waits as makes a group
+// large by itself, there may be more of them, for as long as their cells may go out with their log
+// blocks (C7): a disk with much to do finishes it at a higher rate.
 constexpr std::size_t kMaxGroupsInFlight = 4;
+constexpr std::size_t kMaxLargeGroupsInFlight = 8;
 // With LogDurability::kFast: groups that are answered and not on all copies yet, and how long one
 // may be so before the next commit waits. It bounds what the loss of the fast device can take.
 constexpr std::size_t kMaxGroupsBehind = 16;
@@ -124,10 +127,12 @@ void Lane::note_times(const CommitGroup& group) {
 
 // Whether one more group may be in flight.
 bool Lane::has_slot() const {
-  if (log_durability_ != LogDurability::kFast) return in_flight_.size() < kMaxGroupsInFlight;
+  const bool large = open_bytes_ >= kLargeGroup && unproven_ + open_bytes_ <= kMaxUnproven;
+  const std::size_t most = large ? kMaxLargeGroupsInFlight : kMaxGroupsInFlight;
+  if (log_durability_ != LogDurability::kFast) return in_flight_.size() < most;
   std::size_t answered = 0;
   while (answered < in_flight_.size() && in_flight_[answered]->answered) ++answered;
-  if (in_flight_.size() - answered >= kMaxGroupsInFlight) return false;
+  if (in_flight_.size() - answered >= most) return false;
   if (answered == 0) return true;
   const io::Nanos waiting = executor_.clock().now() - in_flight_.front()->answered_at;
   return answered < kMaxGroupsBehind && waiting < kLossWindow;

@@ -20,69 +20,138 @@ Blob placed_blob(const Blob& young, const YoungPlace& place) {
   return blob;
 }
 
+YoungBlob* LogBlobs::Entry::payload() {
+  auto* const own = std::get_if<std::unique_ptr<YoungBlob>>(&state);
+  return own == nullptr ? nullptr : own->get();
+}
+
+// Blobs of a transaction come in the order of their indexes, but for those of a log that lies.
+LogBlobs::Entry& LogBlobs::entry_in(Entries& entries, std::uint32_t index) {
+  auto at = entries.end();
+  if (!entries.empty() && entries.back().index >= index) {
+    at = std::lower_bound(entries.begin(), entries.end(), index,
+                          [](const Entry& entry, std::uint32_t i) { return entry.index < i; });
+    if (at->index == index) return *at;
+  }
+  return *entries.insert(at, Entry{index, false, {}});
+}
+
+// Under the lock.
+const LogBlobs::Entry* LogBlobs::find_entry(const LogPlace& place) const {
+  const auto transaction = transactions_.find(place.lsn);
+  if (transaction == transactions_.end()) return nullptr;
+  const Entries& entries = transaction->second;
+  const auto at =
+      std::lower_bound(entries.begin(), entries.end(), place.index,
+                       [](const Entry& entry, std::uint32_t i) { return entry.index < i; });
+  return at == entries.end() || at->index != place.index ? nullptr : &*at;
+}
+
+std::optional<YoungPlace> LogBlobs::place_of(const LogPlace& place, const Entry& entry) {
+  if (const auto* own = std::get_if<std::unique_ptr<YoungPlace>>(&entry.state)) return **own;
+  const auto* const packed = std::get_if<PackedAt>(&entry.state);
+  if (packed == nullptr) return std::nullopt;
+  YoungPlace found;
+  found.from = place;
+  found.stored = packed->stored;
+  found.where = {packed->zone, packed->unit, 0};
+  found.cell = packed->cell;
+  found.cell_offset = packed->cell_offset;
+  return found;
+}
+
 void LogBlobs::expect(const std::vector<YoungBlob>& blobs) {
   const io::Lock lock(mutex_);
-  for (const YoungBlob& blob : blobs) {
-    expected_.emplace_hint(expected_.end(), blob.place, blob.stored);
+  for (std::size_t i = 0; i < blobs.size();) {
+    const Lsn lsn = blobs[i].place.lsn;
+    Entries& entries = transactions_.try_emplace(transactions_.end(), lsn)->second;
+    entries.reserve(entries.size() + blobs.size() - i);
+    for (; i < blobs.size() && blobs[i].place.lsn == lsn; ++i) {
+      entry_in(entries, blobs[i].place.index).state = blobs[i].stored;
+    }
   }
 }
 
 bool LogBlobs::add_payload(YoungBlob blob) {
   const io::Lock lock(mutex_);
-  const LogPlace place = blob.place;
-  expected_.erase(place);
-  const bool dead = early_deaths_.erase(place) > 0;
-  if (!dead) count(blob, 1);
-  entries_.insert_or_assign(entries_.end(), place, Entry{std::move(blob), {}, dead});
-  return dead;
+  Entry& entry = entry_in(transactions_[blob.place.lsn], blob.place.index);
+  // Twice: in a log that lies.
+  if (const YoungBlob* before = entry.payload(); before != nullptr && !entry.dead) {
+    count(*before, -1);
+  }
+  if (!entry.dead) count(blob, 1);
+  entry.state = std::make_unique<YoungBlob>(std::move(blob));
+  return entry.dead;
 }
 
-std::uint32_t LogBlobs::set_place(const YoungPlace& place) {
+// In the order of the blobs, whatever that of the stripes is: then each is found, or made, at the
+// end of what is known of its transaction.
+std::uint64_t LogBlobs::set_places(const std::vector<YoungPlace>& places) {
+  std::vector<const YoungPlace*> sorted;
+  sorted.reserve(places.size());
+  for (const YoungPlace& place : places) sorted.push_back(&place);
+  std::sort(sorted.begin(), sorted.end(),
+            [](const YoungPlace* a, const YoungPlace* b) { return a->from < b->from; });
+
   const io::Lock lock(mutex_);
-  expected_.erase(place.from);
-  early_deaths_.erase(place.from);
-  Entry& entry = entries_.try_emplace(entries_.end(), place.from)->second;
-  const bool counted = entry.blob.stored != nullptr && !entry.dead;
-  const std::uint32_t units = counted ? entry.blob.units : 0;
-  if (counted) count(entry.blob, -1);
-  entry.blob = {};
-  entry.place = place;
+  std::uint64_t units = 0;
+  Lsn lsn = 0;
+  Entries* entries = nullptr;
+  for (const YoungPlace* place : sorted) {
+    if (entries == nullptr || place->from.lsn != lsn) {
+      lsn = place->from.lsn;
+      entries = &transactions_[lsn];
+    }
+    Entry& entry = entry_in(*entries, place->from.index);
+    if (const YoungBlob* payload = entry.payload(); payload != nullptr && !entry.dead) {
+      units += payload->units;
+      count(*payload, -1);
+    }
+    if (place->placement == Placement::kPacked) {
+      entry.state = PackedAt{place->where.zone, place->where.unit, place->cell, place->cell_offset,
+                             place->stored};
+    } else {
+      entry.state = std::make_unique<YoungPlace>(*place);
+    }
+  }
   return units;
 }
 
 std::uint32_t LogBlobs::kill(const LogPlace& place) {
   const io::Lock lock(mutex_);
-  const auto at = entries_.find(place);
-  if (at == entries_.end()) {
-    early_deaths_.insert(place);
-    return 0;
-  }
-  Entry& entry = at->second;
-  if (entry.place.has_value() || entry.dead) return 0;
+  Entry& entry = entry_in(transactions_[place.lsn], place.index);
+  if (entry.has_place() || entry.dead) return 0;
   entry.dead = true;
-  count(entry.blob, -1);
-  return entry.blob.units;
+  const YoungBlob* payload = entry.payload();
+  if (payload == nullptr) return 0;
+  count(*payload, -1);
+  return payload->units;
 }
 
 std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
   const io::Lock lock(mutex_);
-  const auto at = entries_.find(place);
-  if (at == entries_.end()) {
-    const auto early = expected_.find(place);
-    if (early == expected_.end()) return std::nullopt;
-    return Found{std::nullopt, early->second, early_deaths_.count(place) > 0};
+  const Entry* const entry = find_entry(place);
+  if (entry == nullptr) return std::nullopt;
+  Found found;
+  found.dead = entry->dead;
+  found.place = place_of(place, *entry);
+  if (const auto* bytes = std::get_if<SharedBytes>(&entry->state)) {
+    if (bytes->empty()) return std::nullopt;
+    found.stored = *bytes;
+  } else if (const auto* payload = std::get_if<std::unique_ptr<YoungBlob>>(&entry->state)) {
+    found.stored = (*payload)->stored;
   }
-  return Found{at->second.place, at->second.blob.stored, at->second.dead};
+  return found;
 }
 
 // Under the lock.
 void LogBlobs::resolve_one(Blob& blob) const {
   if (blob.placement != Placement::kLog) return;
-  const auto at = entries_.find(blob.log);
-  if (at == entries_.end() || !at->second.place.has_value()) return;
+  const Entry* const entry = find_entry(blob.log);
+  if (entry == nullptr) return;
   // The log says both; where they differ, the place belongs to something else.
-  const YoungPlace& place = *at->second.place;
-  if (place.stored == blob.stored) blob = placed_blob(blob, place);
+  const std::optional<YoungPlace> place = place_of(blob.log, *entry);
+  if (place.has_value() && place->stored == blob.stored) blob = placed_blob(blob, *place);
 }
 
 Blob LogBlobs::resolve(Blob blob) const {
@@ -113,13 +182,16 @@ std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_
   std::vector<YoungBlob> taken;
   std::uint64_t total = 0;
   std::uint64_t record = 0;
-  for (auto& [place, entry] : entries_) {
-    if (entry.dead || entry.place.has_value()) continue;
-    total += entry.blob.stored->size();
-    record += group_part_bound(entry.blob.stored->size(), shape_);
-    if (!taken.empty() && (total > bytes || record > record_bytes)) break;
-    taken.push_back(entry.blob);
-    entry.blob.units = 0;
+  for (auto& [lsn, entries] : transactions_) {
+    for (Entry& entry : entries) {
+      YoungBlob* const blob = entry.payload();
+      if (blob == nullptr || entry.dead) continue;
+      total += blob->stored.size();
+      record += group_part_bound(blob->stored.size(), shape_);
+      if (!taken.empty() && (total > bytes || record > record_bytes)) return taken;
+      taken.push_back(*blob);
+      blob->units = 0;
+    }
   }
   return taken;
 }
@@ -128,12 +200,13 @@ std::uint64_t LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
   const io::Lock lock(mutex_);
   std::uint64_t units = 0;
   for (const YoungBlob& blob : taken) {
-    Entry& entry = entries_.at(blob.place);
-    HEXAD_ASSERT(!entry.place.has_value());
+    Entry& entry = entry_in(transactions_.at(blob.place.lsn), blob.place.index);
+    YoungBlob* const payload = entry.payload();
+    HEXAD_ASSERT(payload != nullptr);
     if (entry.dead) {
       units += blob.units;
     } else {
-      entry.blob.units = blob.units;
+      payload->units = blob.units;
     }
   }
   return units;
@@ -150,7 +223,7 @@ std::uint64_t LogBlobs::packing_bytes() const {
 }
 
 void LogBlobs::count(const YoungBlob& blob, int sign) {
-  const std::uint64_t bytes = blob.stored->size();
+  const std::uint64_t bytes = blob.stored.size();
   const std::uint64_t packing = group_part_bound(bytes, shape_);
   payload_bytes_ += sign > 0 ? bytes : -bytes;
   packing_bytes_ += sign > 0 ? packing : -packing;
@@ -164,10 +237,11 @@ void LogBlobs::retire(Lsn covered, Lsn newest_reader) {
 void LogBlobs::forget(Lsn limit) {
   const io::Lock lock(mutex_);
   while (!retirements_.empty() && retirements_.front().newest_reader < limit) {
-    const auto end = entries_.upper_bound({retirements_.front().covered, ~0U});
-    for (auto at = entries_.begin(); at != end; at = entries_.erase(at)) {
+    const auto end = transactions_.upper_bound(retirements_.front().covered);
+    for (auto at = transactions_.begin(); at != end; at = transactions_.erase(at)) {
       // A payload that is forgotten would be lost.
-      HEXAD_ASSERT(at->second.place.has_value() || at->second.dead);
+      const auto is_over = [](const Entry& entry) { return entry.has_place() || entry.dead; };
+      HEXAD_ASSERT(std::all_of(at->second.begin(), at->second.end(), is_over));
     }
     retirements_.erase(retirements_.begin());
   }

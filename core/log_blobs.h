@@ -20,12 +20,13 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "base/ids.h"
 #include "core/log_record.h"
+#include "core/shared_bytes.h"
 #include "io/executor.h"
 
 namespace hexad::core {
@@ -33,7 +34,7 @@ namespace hexad::core {
 // A young blob's stored bytes and what its stripe's footer says about it.
 struct YoungBlob {
   LogPlace place;
-  std::shared_ptr<const std::string> stored;
+  SharedBytes stored;
   std::string owner;         // the object's key
   std::uint64_t offset = 0;  // in the object, bytes
   std::uint32_t units = 0;   // of a stripe of its own: what is reserved for it
@@ -49,16 +50,17 @@ class LogBlobs {
   // The blob rides in the log. True: it is dead already, and whoever reserved space for it gives
   // that back.
   bool add_payload(YoungBlob blob);
-  // Returns the units that were reserved while it was a payload, unless they have been taken.
-  std::uint32_t set_place(const YoungPlace& place);
+  // Blobs that get their places. Returns the units that were reserved while they were payloads,
+  // unless they have been taken.
+  std::uint64_t set_places(const std::vector<YoungPlace>& places);
   // A transaction has its LSN that gives the blob up. Returns the units that were reserved for it,
   // 0 when it has a place, is not known yet, or they have been taken.
   std::uint32_t kill(const LogPlace& place);
 
   struct Found {
     std::optional<YoungPlace> place;
-    std::shared_ptr<const std::string> stored;  // when there is no place
-    bool dead = false;                          // somebody has given it up
+    SharedBytes stored;  // when there is no place
+    bool dead = false;   // somebody has given it up
   };
   // Nothing: no transaction with it has an LSN.
   std::optional<Found> find(const LogPlace& place) const;
@@ -85,26 +87,43 @@ class LogBlobs {
   void forget(Lsn limit);
 
  private:
-  // In or out of the sums of Y3.
-  void count(const YoungBlob& blob, int sign);
-  void resolve_one(Blob& blob) const;
-
-  struct Entry {
-    YoungBlob blob;  // its bytes go when it has a place
-    std::optional<YoungPlace> place;
-    bool dead = false;
+  // All that a YoungPlace says of a blob in a pack stripe; thousands of them are kept.
+  struct PackedAt {
+    alloc::ZoneId zone = 0;
+    std::uint32_t unit = 0;
+    std::uint32_t cell = 0;
+    std::uint32_t cell_offset = 0;
+    std::uint32_t stored = 0;
   };
+  // One blob, from its LSN on.
+  struct Entry {
+    std::uint32_t index = 0;  // in its transaction
+    bool dead = false;
+    // Bytes of which its group has not decided yet, and none where only its death is known; then
+    // the payload in the log, or the place in a stripe that is shared or its own.
+    std::variant<SharedBytes, std::unique_ptr<YoungBlob>, PackedAt, std::unique_ptr<YoungPlace>>
+        state;
+
+    bool has_place() const { return state.index() >= 2; }
+    YoungBlob* payload();
+  };
+  using Entries = std::vector<Entry>;  // of one transaction, by index
+
   struct Retirement {
     Lsn covered = 0;
     Lsn newest_reader = 0;
   };
 
+  // In or out of the sums of Y3.
+  void count(const YoungBlob& blob, int sign);
+  const Entry* find_entry(const LogPlace& place) const;  // null: nothing is known of it
+  static Entry& entry_in(Entries& entries, std::uint32_t index);
+  static std::optional<YoungPlace> place_of(const LogPlace& place, const Entry& entry);
+  void resolve_one(Blob& blob) const;
+
   const RecordShape& shape_;
   mutable io::Mutex mutex_;
-  std::map<LogPlace, Entry> entries_;
-  // Of those whose group has not been sealed: the bytes, and which have been given up since.
-  std::map<LogPlace, std::shared_ptr<const std::string>> expected_;
-  std::set<LogPlace> early_deaths_;
+  std::map<Lsn, Entries> transactions_;
   std::vector<Retirement> retirements_;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t packing_bytes_ = 0;

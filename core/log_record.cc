@@ -1,8 +1,7 @@
 #include "core/log_record.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
+#include <tuple>
 #include <utility>
 
 #include "alloc/device_layout.h"
@@ -246,32 +245,50 @@ bool is_private_at(const YoungPlace& place, const StripeProof& proof) {
          (proof.cell_sums.empty() || proof.cell_sums == place.cell_sums);
 }
 
+StripeStart start_of(const alloc::Extent& where) { return {where.zone, where.unit}; }
+
+// By stripe, cell and offset.
+auto begin_of(const YoungPlace& place) {
+  return std::make_tuple(start_of(place.where), place.cell, place.cell_offset);
+}
+
+// Sorts the list by what `key` says of its items; false when it says the same of two.
+template <typename T, typename Key>
+bool sort_and_differ(std::vector<T>& list, Key key) {
+  std::sort(list.begin(), list.end(), [&](const T& a, const T& b) { return key(a) < key(b); });
+  return std::adjacent_find(list.begin(), list.end(),
+                            [&](const T& a, const T& b) { return key(a) == key(b); }) == list.end();
+}
+
 // Whether the part agrees with itself: every young blob is in it once; each has its place in a
 // stripe that the part allocates, beside the others; no stripe is without, and the live bytes of a
 // pack stripe are those of the blobs in it.
 bool is_consistent(const GroupPart& group) {
-  std::set<LogPlace> blobs;
-  for (const YoungPayload& payload : group.payloads) {
-    if (!blobs.insert(payload.place).second) return false;
-  }
-  std::map<BlobId, const YoungPlace*> places;  // by stripe, cell and offset
+  std::vector<LogPlace> blobs;
+  blobs.reserve(group.payloads.size() + group.placed.size());
+  std::vector<const YoungPlace*> places;
+  places.reserve(group.placed.size());
+  for (const YoungPayload& payload : group.payloads) blobs.push_back(payload.place);
   for (const YoungPlace& place : group.placed) {
-    const BlobId begin{place.where.zone, place.where.unit, place.cell, place.cell_offset, {}};
-    if (!blobs.insert(place.from).second || !places.emplace(begin, &place).second) return false;
+    blobs.push_back(place.from);
+    places.push_back(&place);
   }
-  std::map<StripeStart, const StripeProof*> stripes;
-  for (const StripeProof& proof : group.allocated) {
-    if (!stripes.emplace(StripeStart{proof.where.zone, proof.where.unit}, &proof).second) {
-      return false;
-    }
+  std::vector<const StripeProof*> stripes;
+  stripes.reserve(group.allocated.size());
+  for (const StripeProof& proof : group.allocated) stripes.push_back(&proof);
+  if (!sort_and_differ(blobs, [](const LogPlace& blob) { return blob; }) ||
+      !sort_and_differ(places, [](const YoungPlace* place) { return begin_of(*place); }) ||
+      !sort_and_differ(stripes, [](const StripeProof* proof) { return start_of(proof->where); })) {
+    return false;
   }
   auto at = places.begin();
-  for (const auto& [start, proof] : stripes) {
+  for (const StripeProof* const proof : stripes) {
+    const StripeStart start = start_of(proof->where);
     std::uint64_t total = 0;      // bytes
     std::uint32_t cell = 0;       // the last one looked at,
     std::uint64_t free_from = 0;  // and where its last blob ends
-    for (; at != places.end() && StripeStart{at->first.zone, at->first.unit} == start; ++at) {
-      const YoungPlace& place = *at->second;
+    for (; at != places.end() && start_of((*at)->where) == start; ++at) {
+      const YoungPlace& place = **at;
       total += place.stored;
       if (proof->live == 0) {
         if (!is_private_at(place, *proof)) return false;

@@ -60,7 +60,8 @@ struct ManifestStore::Cells {
   }
 };
 
-Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manifest) const {
+Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manifest,
+                                                    std::set<DeviceId>& failed) const {
   HEXAD_ASSERT(!manifest.empty());
   if (manifest.size() > kMaxManifestBytes) {
     return Error{ErrorCode::kTooBig,
@@ -83,7 +84,6 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
   }
   HEXAD_TRY(codec_.encode(data, parity));
 
-  Written written;
   const auto units = static_cast<std::uint32_t>(divide_up(cells.bytes, shape_.unit));
   Result<alloc::Extent> where =
       space.allocate_internal(std::max(units, space.reserve_run()), Space::Internal::kManifest);
@@ -110,7 +110,7 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
     if (request.status.ok()) {
       ++good;
     } else {
-      written.failed.insert(members_.owner(request.device)->id);
+      failed.insert(members_.owner(request.device)->id);
     }
   }
   if (good < shape_.k()) {
@@ -123,11 +123,12 @@ Result<ManifestStore::Written> ManifestStore::write(Space& space, ByteView manif
     }
     return Error{ErrorCode::kUnavailable, subject, "Attach the missing devices."};
   }
-  written.address.extent = *where;
-  written.address.length = manifest.size();
-  written.address.crc = crc32c(manifest);
-  written.address.slots = space.slots(where->zone);
-  return written;
+  alloc::ManifestAddress address;
+  address.extent = *where;
+  address.length = manifest.size();
+  address.crc = crc32c(manifest);
+  address.slots = space.slots(where->zone);
+  return address;
 }
 
 // Before anything is computed from it: the root is sealed, but may be of another program.

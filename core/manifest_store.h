@@ -35,16 +35,14 @@ class ManifestStore {
                 Counters& counters)
       : shape_(shape), codec_(codec), members_(members), counters_(counters) {}
 
-  struct Written {
-    alloc::ManifestAddress address;
-    // Did not take their cells: they leave the membership before the root names the address (R13).
-    std::set<DeviceId> failed;
-  };
   // Durable when it returns, at least k cells. The stripe is the caller's, to be published or
-  // abandoned; it has at least `space.reserve_run()` units (core/reserve.h, 3).
+  // abandoned; it has at least `space.reserve_run()` units (core/reserve.h, 3). `failed` gets the
+  // devices that did not take their cells, whatever the outcome: they leave the membership before
+  // the root names the address (R13).
   // Errors, and no space is taken: kNoSpace, kTooBig (kMaxManifestBytes), kUnavailable or that of a
   // device (fewer than k cells). Precondition: not empty.
-  Result<Written> write(Space& space, ByteView manifest) const;
+  Result<alloc::ManifestAddress> write(Space& space, ByteView manifest,
+                                       std::set<DeviceId>& failed) const;
 
   // The bytes as written. A device is asked when it is usable. Memory: k+m cells.
   // Errors, naming the devices: kUnavailable (fewer than k cells can be read), kCorruption (no

@@ -180,6 +180,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   }
   alloc::record_written(promise, good);
   alloc::Root current = promise;
+  std::uint64_t sent = promise.sequence;
 
   for (;;) {
     HEXAD_TRY(lose_failed());
@@ -213,6 +214,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     next.previous_epoch_end = recovered.last_lsn;
     next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
     next.clean_close = false;
+    next = alloc::next_attempt(std::move(next), sent);
     write(next, good);
     if (!failed.empty()) continue;
     if (!alloc::is_committed(current, next, good, m)) {

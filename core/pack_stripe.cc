@@ -18,6 +18,32 @@ std::uint32_t tail_crc(std::string_view body) {
   return static_cast<std::uint32_t>(checksum(ChecksumType::kCrc32c, as_bytes(body)));
 }
 
+void encode_entry(Encoder& out, const PackEntry& entry) {
+  out.varint(entry.cell);
+  out.varint(entry.cell_offset / kPackAlignment);
+  out.varint(entry.stored);
+  out.varint(entry.lsn);
+  out.varint(entry.offset);
+  out.bytes(entry.owner);
+}
+
+// Bytes of the sums and the tail, which finish_footer() adds.
+std::uint32_t footer_end(const RecordShape& shape) {
+  return shape.k * checksum_size(shape.checksum) + kTailSize;
+}
+
+// `body`: the entries and their count.
+void finish_footer(std::string& body, const SumList& cell_sums, const RecordShape& shape) {
+  HEXAD_ASSERT(cell_sums.size() == shape.k);
+  Encoder out(body);
+  encode_sums(out, cell_sums, shape.checksum);
+  const std::uint32_t crc = tail_crc(body);
+  const auto length = static_cast<std::uint32_t>(body.size());
+  out.le32(kMagic);
+  out.le32(crc);
+  out.le32(length);
+}
+
 PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
   PackEntry entry;
   entry.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
@@ -34,9 +60,7 @@ PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
 
 }  // namespace
 
-std::uint32_t pack_footer_base(const RecordShape& shape) {
-  return kTailSize + kMaxVarint + shape.k * checksum_size(shape.checksum);
-}
+std::uint32_t pack_footer_base(const RecordShape& shape) { return kMaxVarint + footer_end(shape); }
 
 std::uint32_t pack_footer_entry(const YoungBlob& blob) {
   // cell, offset, stored; LSN and offset in the object; the key
@@ -44,24 +68,11 @@ std::uint32_t pack_footer_entry(const YoungBlob& blob) {
 }
 
 std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape) {
-  HEXAD_ASSERT(footer.cell_sums.size() == shape.k);
   std::string body;
   Encoder out(body);
   out.varint(footer.entries.size());
-  for (const PackEntry& entry : footer.entries) {
-    out.varint(entry.cell);
-    out.varint(entry.cell_offset / kPackAlignment);
-    out.varint(entry.stored);
-    out.varint(entry.lsn);
-    out.varint(entry.offset);
-    out.bytes(entry.owner);
-  }
-  encode_sums(out, footer.cell_sums, shape.checksum);
-  const std::uint32_t crc = tail_crc(body);
-  const auto length = static_cast<std::uint32_t>(body.size());
-  out.le32(kMagic);
-  out.le32(crc);
-  out.le32(length);
+  for (const PackEntry& entry : footer.entries) encode_entry(out, entry);
+  finish_footer(body, footer.cell_sums, shape);
   return body;
 }
 
@@ -124,38 +135,46 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
     cells.push_back(
         prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride, blob.cell_bytes));
   }
-  PackFooter footer;
+  std::string footer;
+  Encoder out(footer);
+  out.varint(plan.slots.size());
+  PackEntry entry;  // its memory serves all of them
   std::vector<std::uint32_t> filled(shape.k(), 0);
   for (const PackPlan::Slot& slot : plan.slots) {
     const YoungBlob& young = blobs[slot.item];
-    const auto stored = static_cast<std::uint32_t>(young.stored->size());
+    const auto stored = static_cast<std::uint32_t>(young.stored.size());
     const MutByteView cell = cells[slot.cell];
     fill_zero(cell.subspan(filled[slot.cell], slot.offset - filled[slot.cell]));
-    copy_bytes(cell.subspan(slot.offset, stored), as_bytes(*young.stored));
+    copy_bytes(cell.subspan(slot.offset, stored), young.stored.bytes());
     filled[slot.cell] = slot.offset + stored;
     blob.stored += stored;
-    footer.entries.push_back(
-        {slot.cell, slot.offset, stored, young.place.lsn, young.offset, young.owner});
+    entry.cell = slot.cell;
+    entry.cell_offset = slot.offset;
+    entry.stored = stored;
+    entry.lsn = young.place.lsn;
+    entry.offset = young.offset;
+    entry.owner = young.owner;
+    encode_entry(out, entry);
   }
   for (std::uint32_t role = 0; role < shape.k(); ++role) {
     fill_zero(cells[role].subspan(filled[role]));
   }
   // The sums stand in front of the bytes that they do not cover: their length is known before.
-  footer.cell_sums.assign(shape.k(), 0);
-  const std::size_t begin = blob.cell_bytes - encode_pack_footer(footer, shape.record).size();
+  const std::size_t begin = blob.cell_bytes - footer.size() - footer_end(shape.record);
   HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // P2
+  SumList sums(shape.k());
   for (std::uint32_t role = 0; role + 1 < shape.k(); ++role) {
-    footer.cell_sums[role] = checksum(shape.record.checksum, cells[role]);
+    sums[role] = checksum(shape.record.checksum, cells[role]);
   }
-  footer.cell_sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
-  copy_bytes(cells[shape.k() - 1].subspan(begin),
-             as_bytes(encode_pack_footer(footer, shape.record)));
+  sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
+  finish_footer(footer, sums, shape.record);
+  copy_bytes(cells[shape.k() - 1].subspan(begin), as_bytes(footer));
 
   const std::vector<ByteView> data(cells.begin(), cells.begin() + shape.k());
   const std::vector<MutByteView> parity(cells.begin() + shape.k(), cells.end());
   HEXAD_TRY(codec.encode(data, parity));
   for (std::uint32_t role = 0; role < shape.cells(); ++role) {
-    blob.cell_sums.push_back(role + 1 < shape.k() ? footer.cell_sums[role]
+    blob.cell_sums.push_back(role + 1 < shape.k() ? sums[role]
                                                   : checksum(shape.record.checksum, cells[role]));
   }
   return prepared;

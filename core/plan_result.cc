@@ -41,12 +41,12 @@ Status release_object(PlanState& state, Content& content, const RecordShape& sha
 // Omaps that no object has any more, neither its own nor a layer: those that were there before are
 // doomed, with all entries. What this transaction has done to entries of them does not count.
 Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
-  std::set<OmapId> kept;
+  std::set<OmapId> kept;  // of objects that have any
   LayerOwners owners;
   for (const auto& [key, slot] : state.objects()) {
     if (slot.omap != 0) continue;
     if (slot.original != nullptr) owners.change(slot.original_layers, -1);
-    if (slot.current == nullptr) continue;
+    if (slot.current == nullptr || !slot.current->record.has_omap()) continue;
     const ObjectRecord& record = slot.current->record;
     owners.change(record.layers, 1);
     kept.insert(record.omap);
@@ -129,14 +129,14 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
   const auto note = [&](const std::string& key, const Extent& extent) {
     const BlobId id = extent.blob.id();
     if (id.log.lsn == context.lsn) {
-      plan.referenced.insert(id);
+      if (id.log.index >= plan.owners.size()) plan.owners.resize(id.log.index + 1);
+      std::optional<BlobOwner>& owner = plan.owners[id.log.index];
+      if (owner.has_value()) return;  // the first one that shows it
       // A clone may show the middle of a blob where the object begins.
-      const std::uint64_t begin =
-          extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset);
-      plan.owners.try_emplace(id.log.index, BlobOwner{key, begin});
+      owner = {key, extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset)};
     } else if (extent.blob.placement == Placement::kPrivate &&
                std::binary_search(stripes.begin(), stripes.end(), id)) {
-      plan.referenced.insert(id);
+      plan.stripes.push_back(id);
     }
   };
   for (const auto& [key, slot] : state.objects()) {
@@ -147,8 +147,10 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
       }
     }
   }
+  std::sort(plan.stripes.begin(), plan.stripes.end());
+  plan.stripes.erase(std::unique(plan.stripes.begin(), plan.stripes.end()), plan.stripes.end());
   for (const StripeProof& stripe : plan.record.allocated) {
-    if (plan.referenced.count(stripe_id(stripe)) == 0) plan.record.freed.push_back(stripe.where);
+    if (!plan.refers_to(stripe_id(stripe))) plan.record.freed.push_back(stripe.where);
   }
 }
 
@@ -229,20 +231,25 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   }
 
   HEXAD_TRY(release_omaps(state, source, plan));
-  std::set<const Content*> kept;
+  std::vector<const Content*> contents;
+  contents.reserve(state.objects().size());
   for (const auto& [key, slot] : state.objects()) {
-    if (slot.current != nullptr) kept.insert(slot.current.get());
+    if (slot.current != nullptr) contents.push_back(slot.current.get());
   }
+  std::sort(contents.begin(), contents.end());
+  const auto is_kept = [&](const std::shared_ptr<Content>& content) {
+    return std::binary_search(contents.begin(), contents.end(), content.get());
+  };
   // The pages of a published writer stand in the metadata, under no object's key. Those of an
   // object that was there before are released with it.
   for (const std::shared_ptr<Content>& content : adopted) {
-    if (kept.count(content.get()) > 0) continue;
+    if (is_kept(content)) continue;
     HEXAD_TRY(state.load_pages(*content));
     release_pages(*content, state.owners(), plan.record);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {
-    if (slot.original != nullptr && kept.count(slot.original.get()) == 0) {
+    if (slot.original != nullptr && !is_kept(slot.original)) {
       HEXAD_TRY(release_object(state, *slot.original, context.shape, pages_left, plan));
     }
     if (slot.current == nullptr) {

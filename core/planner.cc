@@ -392,6 +392,11 @@ class Planner {
 
 }  // namespace
 
+bool Plan::refers_to(const BlobId& blob) const {
+  if (blob.log.lsn == 0) return std::binary_search(stripes.begin(), stripes.end(), blob);
+  return blob.log.index < owners.size() && owners[blob.log.index].has_value();
+}
+
 std::shared_ptr<ExtentList> PlanSource::known_page(BodyId /*body*/, std::uint32_t /*page*/) {
   return nullptr;
 }

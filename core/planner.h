@@ -7,10 +7,8 @@
 #pragma once
 
 #include <functional>
-#include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -100,15 +98,18 @@ struct Plan {
   std::vector<CrowdedPage> crowded;
   // Not empty: merge layers of these omaps and plan once more.
   std::vector<LayeredObject> layered;
-  // Those of the transaction's own blobs that extents point to when it is over. A prepared blob
+  // Of the transaction's own blobs those that extents point to when it is over. A prepared blob
   // that is not among them was replaced by a later op: it is neither written nor recorded.
-  std::set<BlobId> referenced;
-  std::map<std::uint32_t, BlobOwner> owners;  // of the transaction's young blobs, by index
+  std::vector<std::optional<BlobOwner>> owners;  // of young ones, by index; nothing: not among them
+  std::vector<BlobId> stripes;                   // of the others, sorted
   Doomed doomed;
   // Of all images of pages that are there afterwards.
   std::vector<DecodedPage> pages;
   // Removed with objects that nobody has looked at, which their totals count.
   std::vector<CollectionId> removed_whole;
+
+  // Whether extents point to the blob, one of the transaction's own, when it is over.
+  bool refers_to(const BlobId& blob) const;
 };
 
 // `prepared` is parallel to `transaction.ops()`; the blobs in it have their place already (young

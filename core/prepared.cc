@@ -33,7 +33,7 @@ bool needs_preparing(const TransactionOp& op) {
 
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline) {
+                                   bool never_inline, SharedCopies* copies) {
   PreparedOp prepared;
   prepared.base = base;
   const bool all_inline = payload.size() <= kInlineLimit && !never_inline;
@@ -46,7 +46,8 @@ Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payloa
     if (all_inline) {
       piece.bytes.assign(as_text(part));
     } else {
-      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, compression_hint(hint), policy));
+      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, compression_hint(hint), policy,
+                                                        BlobPreparer::Form::kBySize, copies));
     }
     done += piece.length;
     prepared.pieces.push_back(std::move(piece));

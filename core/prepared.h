@@ -81,9 +81,10 @@ compression::Hint compression_hint(Hint hint);
 bool needs_preparing(const TransactionOp& op);
 
 // Cuts `payload` at page boundaries for `base` and prepares the pieces. Payloads of at most
-// kInlineLimit bytes become inline pieces, unless `never_inline`.
+// kInlineLimit bytes become inline pieces, unless `never_inline`. `copies`: see
+// BlobPreparer::prepare().
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline);
+                                   bool never_inline, SharedCopies* copies = nullptr);
 
 }  // namespace hexad::core

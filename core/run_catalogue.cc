@@ -264,11 +264,10 @@ Status RunCatalogue::write_manifest(RunDraft& draft) const {
     const ZoneCreation made = space_.describe_zone(zone);
     draft.manifest.zones.push_back({made.zone, made.units, made.slots});
   }
-  HEXAD_TRY_ASSIGN(ManifestStore::Written written,
-                   store_.write(space_, as_bytes(encode_manifest(draft.manifest, shape_.record))));
-  draft.fresh.push_back(written.address.extent);
-  draft.failed.merge(written.failed);
-  draft.address = std::move(written.address);
+  HEXAD_TRY_ASSIGN(
+      draft.address,
+      store_.write(space_, as_bytes(encode_manifest(draft.manifest, shape_.record)), draft.failed));
+  draft.fresh.push_back(draft.address.extent);
   return {};
 }
 
@@ -306,6 +305,14 @@ Status RunCatalogue::release() {
   }
   waiting_ = std::move(left);
   return status;
+}
+
+std::vector<RunCatalogue::HeldRun> RunCatalogue::held() const {
+  std::vector<HeldRun> held;
+  for (std::size_t i = 0; i < manifest_.runs.size(); ++i) {
+    held.push_back({name_of(manifest_.runs[i]), manifest_.runs[i].file.pieces, readers_[i]});
+  }
+  return held;
 }
 
 std::vector<RunCatalogue::Owned> RunCatalogue::owned() const {

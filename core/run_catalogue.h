@@ -134,6 +134,14 @@ class RunCatalogue {
     std::vector<alloc::Extent> stripes;  // of the manifest, and of what was given up
   };
   std::vector<Owned> owned() const;
+  // The runs of the last checkpoint, for whoever looks at their stripes while checkpoints go on:
+  // these stay where they are as long as the reader is held.
+  struct HeldRun {
+    std::string name;
+    ExtentList pieces;
+    std::shared_ptr<kv::RunReader> reader;
+  };
+  std::vector<HeldRun> held() const;
 
  private:
   Result<std::shared_ptr<kv::RunReader>> open(const ManifestRun& run) const;

@@ -149,7 +149,7 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
     blob.place = payload.place;
     blob.owner = payload.owner;
     blob.offset = payload.offset;
-    blob.stored = std::make_shared<const std::string>(payload.bytes);
+    blob.stored = SharedBytes::copy_of(as_bytes(payload.bytes));
     blob.units = static_cast<std::uint32_t>(
         divide_up(ec::cell_bytes(payload.bytes.size(), shape_.k(), shape_.block), shape_.unit));
     const std::uint32_t units = blob.units;
@@ -162,9 +162,7 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
                                 : zones_.replay_alloc(stripe.where, lsn));
     }
   }
-  for (const YoungPlace& place : record.group.placed) {
-    reserved_ -= log_blobs_.set_place(place);
-  }
+  reserved_ -= log_blobs_.set_places(record.group.placed);
   for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
   for (const PackedDeath& death : record.packed_deaths) {
     HEXAD_TRY(zones_.replay_drop_live(death.zone, death.unit, death.bytes, lsn));
@@ -429,7 +427,7 @@ void Space::set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken) {
   }
 }
 
-Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing) {
+Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed) {
   ZoneCreation creation;
   creation.units = slab_units_;
   {
@@ -444,7 +442,7 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing) {
     under_way_.insert(next_zone_++);
   }
   Status status = zeroing == Zeroing::kAhead ? zero_slabs(creation) : Status();
-  if (status.ok()) status = write_headers(creation);
+  if (status.ok()) status = write_headers(creation, failed);
   if (!status.ok()) {
     release_zone(creation);
     return status.error();
@@ -496,7 +494,7 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
   return {};
 }
 
-Status Space::write_headers(const ZoneCreation& creation) {
+Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>* failed) {
   alloc::SlabHeader header;
   header.store = shape_.uuid;
   header.zone = creation.zone;
@@ -524,16 +522,23 @@ Status Space::write_headers(const ZoneCreation& creation) {
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
-  // A device that fails here fails again at the first cell written to it, where its loss is
-  // handled; a header is needed only to find zones without the index, k copies of n would do.
+  // A header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
-  for (const io::IoRequest& request : batch.requests) written += request.status.ok() ? 1 : 0;
+  for (const io::IoRequest& request : batch.requests) {
+    if (request.status.ok()) {
+      ++written;
+    } else if (failed != nullptr) {
+      failed->insert(members_.owner(request.device)->id);
+    }
+  }
   if (written >= shape_.k()) return {};
-  HEXAD_TRY(batch.first_error());
-  return Error{ErrorCode::kUnavailable,
-               "a zone needs " + std::to_string(shape_.k()) + " devices to begin with, " +
-                   std::to_string(written) + " are left",
-               ""};
+  const std::string subject = "zone " + std::to_string(creation.zone) + ": " +
+                              std::to_string(written) + " of " + std::to_string(shape_.cells()) +
+                              " slab headers could be written, " + std::to_string(shape_.k()) +
+                              " are needed";
+  const Status first = batch.first_error();
+  if (!first.ok()) return first.error().with_context(subject);
+  return Error{ErrorCode::kUnavailable, subject, "Attach the missing devices."};
 }
 
 bool Space::wants_zone() {

@@ -110,9 +110,10 @@ class Space : public StripeMap {
   // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
   // with zeros first, where that makes later writes cheaper. The zone exists once a record that
   // says so is published, and can be allocated from after add_zone(); else release_zone() gives
-  // the slabs back. I/O. Errors: kNoSpace (no slabs left), kUnavailable, kIo.
+  // the slabs back. `failed` gets the devices that did not take their header, whatever the outcome.
+  // I/O. Errors: kNoSpace (no slabs left), kUnavailable or that of a device (fewer than k headers).
   enum class Zeroing : std::uint8_t { kNone, kAhead };
-  Result<ZoneCreation> prepare_zone(Zeroing zeroing);
+  Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
   void release_zone(const ZoneCreation& creation);
   // Less than half a zone is free in the zones there are, the reserve not counted, and another can
   // be made. Cheap.
@@ -176,7 +177,7 @@ class Space : public StripeMap {
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
   Status zero_slabs(const ZoneCreation& creation);
-  Status write_headers(const ZoneCreation& creation);
+  Status write_headers(const ZoneCreation& creation, std::set<DeviceId>* failed);
 
   const StoreShape& shape_;
   Members& members_;

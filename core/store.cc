@@ -164,6 +164,7 @@ StoreStatus Store::status() { return engine_->status(); }
 Result<SpaceUsage> Store::space() { return engine_->space_usage(); }
 std::vector<Counter> Store::counters() { return engine_->counters(); }
 Result<FsckReport> Store::fsck(const FsckOptions& options) { return engine_->fsck(options); }
+Result<ScrubReport> Store::scrub(const ScrubOptions& options) { return engine_->scrub(options); }
 std::vector<EffectiveOption> Store::effective_options() const {
   return engine_->effective_options();
 }

@@ -157,13 +157,24 @@ class Store {
   Result<std::unique_ptr<ObjectReader>> open_reader(std::string_view collection,
                                                     std::string_view name);
 
-  // Writes a checkpoint now and trims the log.
+  // Writes a checkpoint now and trims the log. Errors: kNoSpace, kReadOnly, kClosed; kUnknown
+  // (under it more devices have failed than the store survives: it has turned read-only).
   Status checkpoint();
 
   StoreStatus status();
   Result<SpaceUsage> space();
   std::vector<Counter> counters();
+  // Whether metadata and space agree, and what is stored is what its checksums say. Commits wait
+  // meanwhile.
   Result<FsckReport> fsck(const FsckOptions& options);
+  // Reads every cell of every stripe, data and parity alike, and writes back what is damaged, while
+  // everything else goes on: so that damage which nobody reads does not add up to more than m
+  // cells. Covers what is there from the beginning to the end of the pass, under one name. In a
+  // store that is open for reading only, nothing is written back. Several MiB are read at once;
+  // ScrubOptions::rate leaves time to others. Memory: some MiB, and an entry per blob that clones
+  // share. Errors: kInvalidArgument (`from`), kClosed, kReadOnly (the store has turned so
+  // meanwhile). What a device says or has is a finding.
+  Result<ScrubReport> scrub(const ScrubOptions& options = {});
   std::vector<EffectiveOption> effective_options() const;
 
  private:

@@ -20,7 +20,7 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
   std::vector<PlacementItem> items;
   items.reserve(blobs.size());
   for (const YoungBlob& blob : blobs) {
-    items.push_back({static_cast<std::uint32_t>(blob.stored->size()), pack_footer_entry(blob),
+    items.push_back({static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob),
                      blob.where.units > 0});
   }
   PlacementPlan plan = plan_placement(items, rules);
@@ -48,7 +48,9 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
   for (const std::size_t item : plan.in_log) {
     YoungBlob& blob = blobs[item];
     reserved -= blob.units;
-    placed.part.payloads.push_back({blob.place, blob.owner, blob.offset, *blob.stored});
+    blob.stored = blob.stored.compact();  // it stays in memory until it is packed
+    placed.part.payloads.push_back(
+        {blob.place, blob.owner, blob.offset, std::string(as_text(blob.stored.bytes()))});
     placed.in_log.push_back(std::move(blob));
   }
   space_.give_back(reserved);
@@ -84,7 +86,7 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
   for (const PackPlan::Slot& slot : plan.slots) {
     YoungPlace place;
     place.from = blobs[slot.item].place;
-    place.stored = static_cast<std::uint32_t>(blobs[slot.item].stored->size());
+    place.stored = static_cast<std::uint32_t>(blobs[slot.item].stored.size());
     place.where = {where.zone, where.unit, 0};
     place.cell = slot.cell;
     place.cell_offset = slot.offset;
@@ -95,7 +97,7 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
 }
 
 Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const {
-  HEXAD_TRY_ASSIGN(PreparedBlob coded, preparer_.code(as_bytes(*blob.stored)));
+  HEXAD_TRY_ASSIGN(PreparedBlob coded, preparer_.code(blob.stored.bytes()));
   alloc::Extent where = blob.where;
   if (where.units == 0) {
     HEXAD_TRY_ASSIGN(where, space_.allocate_reserved(coded.units));
@@ -104,7 +106,7 @@ Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const
   placed.part.allocated.push_back({where, coded.blob.cell_bytes, false, coded.blob.cell_sums, 0});
   YoungPlace place;
   place.from = blob.place;
-  place.stored = static_cast<std::uint32_t>(blob.stored->size());
+  place.stored = static_cast<std::uint32_t>(blob.stored.size());
   place.placement = Placement::kPrivate;
   place.where = where;
   place.cell_bytes = coded.blob.cell_bytes;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -274,17 +275,39 @@ struct Finding {
   bool repaired = false;
 };
 
+inline std::uint64_t unrepaired(const std::vector<Finding>& findings) {
+  return static_cast<std::uint64_t>(std::count_if(
+      findings.begin(), findings.end(), [](const Finding& finding) { return !finding.repaired; }));
+}
+
 struct FsckReport {
   std::vector<Finding> findings;
   std::uint64_t objects_checked = 0;
   std::uint64_t stripes_checked = 0;
   std::uint64_t bytes_checked = 0;  // deep only
   // Findings not repaired.
-  std::uint64_t errors() const {
-    return static_cast<std::uint64_t>(
-        std::count_if(findings.begin(), findings.end(),
-                      [](const Finding& finding) { return !finding.repaired; }));
-  }
+  std::uint64_t errors() const { return unrepaired(findings); }
+};
+
+// What a scrub has done so far.
+struct ScrubReport {
+  std::vector<Finding> findings;  // cells on devices that are away are none
+  std::uint64_t stripes_checked = 0;
+  std::uint64_t bytes_checked = 0;   // read from devices and compared with their checksums
+  std::uint64_t bytes_expected = 0;  // of a whole pass, about: what was taken when it began
+  std::string next;                  // where to go on (ScrubOptions::from); empty: it is complete
+  // Findings not repaired.
+  std::uint64_t errors() const { return unrepaired(findings); }
+};
+
+struct ScrubOptions {
+  // Bytes that are read per second at most, on average; 0: as fast as the devices give them.
+  std::uint64_t rate = 0;
+  // ScrubReport::next of a scrub that was stopped; empty: from the beginning.
+  std::string from = {};
+  // Called behind every few MiB, and ten times a second while the rate makes it wait; false: stop
+  // here. On the thread of the scrub.
+  std::function<bool(const ScrubReport&)> progress = {};
 };
 
 }  // namespace hexad

@@ -56,14 +56,19 @@ std::optional<double> median_of(const Row& row, Member member) {
   return median(std::move(values));
 }
 
-// The medians, by name, in the order of the first sample.
+// The medians, by name, in the order in which the samples have them.
 std::vector<std::pair<std::string, double>> counted_of(const Row& row) {
-  std::vector<std::pair<std::string, double>> result;
-  for (std::size_t i = 0; i < row.samples.front().counted.size(); ++i) {
-    std::vector<double> values;
-    for (const Sample& sample : row.samples) values.push_back(sample.counted.at(i).second);
-    result.emplace_back(row.samples.front().counted[i].first, median(std::move(values)));
+  std::vector<std::pair<std::string, std::vector<double>>> columns;
+  for (const Sample& sample : row.samples) {
+    for (const auto& [name, value] : sample.counted) {
+      const auto is_it = [&name = name](const auto& column) { return column.first == name; };
+      auto at = std::find_if(columns.begin(), columns.end(), is_it);
+      if (at == columns.end()) at = columns.insert(at, {name, {}});
+      at->second.push_back(value);
+    }
   }
+  std::vector<std::pair<std::string, double>> result;
+  for (auto& [name, values] : columns) result.emplace_back(name, median(std::move(values)));
   return result;
 }
 

@@ -18,7 +18,8 @@ struct Sample {
   std::optional<double> p50_us;  // latencies of transactions
   std::optional<double> p95_us;
   std::optional<double> p99_us;
-  // Other things counted, by name: the same names in each sample of a row, one column each.
+  // Other things counted, by name, one column each. A sample may lack some: those of commits, where
+  // it made none.
   std::vector<std::pair<std::string, double>> counted;
 };
 

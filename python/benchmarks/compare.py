@@ -39,9 +39,9 @@ class Bench:
         self.units[table] = unit
         self.results.setdefault(table, {}).setdefault(row, []).append(value)
 
-    def within(self, kind, room):
+    def within(self, kind, room, parent=None):
         """A fresh contestant in a folder of its own; None where it is not installed."""
-        folder = tempfile.mkdtemp(dir=self.folder)
+        folder = tempfile.mkdtemp(dir=parent or self.folder)
         try:
             return folder, kind(folder, room)
         except ImportError:
@@ -82,21 +82,29 @@ class Bench:
                     shutil.rmtree(folder)
 
     def many_objects(self):
+        """put_many on the disk, and where no disk is waited for: on files in memory."""
+        self.many_in(self.folder, "")
+        if os.path.isdir("/dev/shm"):
+            with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+                self.many_in(folder, ", in memory")
+
+    def many_in(self, parent, where):
         size = 4 << 10
         source = os.urandom(size + self.many)
         pairs = [(f"o{i:06}", source[i : i + size]) for i in range(self.many)]
         for _ in range(self.rounds):
             for kind in contestants.ALL:
-                folder, one = self.within(kind, 4 * size * self.many)
+                folder, one = self.within(kind, 4 * size * self.many, parent)
                 if one is None:
                     continue
-                # The second time on what the first one has laid down.
-                for times in ("first", "again"):
+                # The second time on what the first one has laid down; then, too, in space that has
+                # been written before.
+                for times in ("first", "again", "later", "later", "later"):
                     begin = time.perf_counter()
                     one.put_many(pairs)
                     took = time.perf_counter() - begin
                     self.measure(
-                        f"put_many 4 KiB, {times}", "objects/s", kind.name, self.many / took
+                        f"put_many 4 KiB, {times}{where}", "objects/s", kind.name, self.many / took
                     )
                 assert one.get(pairs[7][0]) == pairs[7][1]
                 one.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, Coroutine, Iterable
+from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable
 
 from . import _texts
 from ._mapping import StoreMapping
@@ -109,6 +109,26 @@ class Store(Writing):
         deep: reads every byte, checks every checksum and all parity.
         """
         report: dict[str, Any] = self._native.fsck(deep, repair)
+        return report
+
+    def scrub(
+        self,
+        *,
+        rate: int | None = None,
+        start: str = "",
+        progress: Callable[[int, int], object] | None = None,
+    ) -> dict[str, Any]:
+        """Reads every cell of every stripe, parity too, and writes back what is damaged, while
+        everything else goes on. errors (findings not repaired), findings[] of subject, problem,
+        repaired; stripes_checked, bytes_checked; next: what `start` takes, "" when all is checked.
+        A store that is open for reading only is only looked at.
+
+        rate: bytes read per second at most. progress: counts bytes, ten times a second at least;
+        when it returns False, the scrub stops there. ClosedError: closed meanwhile.
+        """
+        if rate is not None and rate <= 0:
+            raise ValueError("rate is a positive number of bytes per second, or None")
+        report: dict[str, Any] = self._native.scrub(rate or 0, start, progress)
         return report
 
     def status(self) -> dict[str, Any]:

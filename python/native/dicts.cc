@@ -53,6 +53,18 @@ nb::dict to_dict(const DeviceStatus& device) {
   return result;
 }
 
+nb::list to_list(const std::vector<Finding>& findings) {
+  nb::list list;
+  for (const Finding& finding : findings) {
+    nb::dict one;
+    one["subject"] = to_text(finding.subject);
+    one["problem"] = to_text(finding.problem);
+    one["repaired"] = finding.repaired;
+    list.append(one);
+  }
+  return list;
+}
+
 }  // namespace
 
 // A named tuple, filled in as tuple.__new__ does it, but without a tuple to begin with.
@@ -169,15 +181,17 @@ nb::dict to_dict(const FsckReport& report) {
   result["objects_checked"] = report.objects_checked;
   result["stripes_checked"] = report.stripes_checked;
   result["bytes_checked"] = report.bytes_checked;
-  nb::list findings;
-  for (const Finding& finding : report.findings) {
-    nb::dict one;
-    one["subject"] = to_text(finding.subject);
-    one["problem"] = to_text(finding.problem);
-    one["repaired"] = finding.repaired;
-    findings.append(one);
-  }
-  result["findings"] = findings;
+  result["findings"] = to_list(report.findings);
+  return result;
+}
+
+nb::dict to_dict(const ScrubReport& report) {
+  nb::dict result;
+  result["errors"] = report.errors();
+  result["stripes_checked"] = report.stripes_checked;
+  result["bytes_checked"] = report.bytes_checked;
+  result["findings"] = to_list(report.findings);
+  result["next"] = to_text(report.next);
   return result;
 }
 

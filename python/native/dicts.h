@@ -17,6 +17,7 @@ nanobind::dict to_dict(const SpaceUsage& space);
 nanobind::dict to_dict(const CollectionInfo& info);
 nanobind::dict to_dict(const CollectionUsage& usage);
 nanobind::dict to_dict(const FsckReport& report);
+nanobind::dict to_dict(const ScrubReport& report);
 // {name: (total, since opening)}
 nanobind::dict to_dict(const std::vector<Counter>& counters);
 // {name: (value, origin)}

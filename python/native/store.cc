@@ -17,6 +17,7 @@
 #include "python/native/dicts.h"
 #include "python/native/options.h"
 #include "python/native/read.h"
+#include "python/native/scrub.h"
 #include "python/native/store_handle.h"
 #include "python/native/stream.h"
 
@@ -450,6 +451,11 @@ void bind_care(nb::class_<StoreObject>& bound) {
              return to_dict(
                  take(self.handle->run([&](Store& store) { return store.fsck(options); })));
            })
+      .def(
+          "scrub",
+          [](StoreObject& self, std::uint64_t rate, const std::string& from,
+             const nb::object& progress) { return scrub(*self.handle, rate, from, progress); },
+          nb::arg("rate"), nb::arg("start"), nb::arg("progress").none())
       .def("status",
            [](StoreObject& self) {
              return to_dict(self.handle->run([](Store& store) { return store.status(); }));

@@ -65,6 +65,8 @@ class StoreHandle {
   // devices; others wait for it. Without the GIL.
   Status close();
   bool closed() const { return closed_.load(); }
+  // close() waits for calls that have begun: long ones end early.
+  bool closing() const { return closing_.load(); }
   bool forked() const { return forks_before_this() != forks_; }
 
   // From within run().

@@ -388,6 +388,47 @@ def test_reports_are_plain_dictionaries(store):
     assert report["errors"] == 0 and report["objects_checked"] == 1
 
 
+def test_a_scrub_tells_how_far_it_is_and_goes_on_where_it_was_stopped(store):
+    for i in range(12):
+        store.put(f"a{i}", os.urandom(1_000_000))
+    steps = []
+    report = store.scrub(progress=lambda done, total: steps.append((done, total)))
+    assert report["errors"] == 0 and report["findings"] == [] and report["next"] == ""
+    assert report["bytes_checked"] >= 12 * 1_500_000 and report["stripes_checked"] >= 12
+    assert steps == sorted(steps) and steps[-1][0] == report["bytes_checked"] <= steps[-1][1]
+    checked, start, calls = 0, "", 0
+    while calls == 0 or start:
+        part = store.scrub(start=start, progress=lambda done, total: False)
+        checked, start, calls = checked + part["stripes_checked"], part["next"], calls + 1
+    assert checked == report["stripes_checked"] and calls > 2
+    with pytest.raises(ZeroDivisionError):
+        store.scrub(progress=lambda done, total: 1 // 0)
+    with pytest.raises(hexad.InvalidArgumentError):
+        store.scrub(start="somewhere")
+    with pytest.raises(ValueError):
+        store.scrub(rate=0)
+
+
+def test_closing_a_store_ends_its_scrub(pool):
+    store = hexad.open(pool)
+    store.put("a", os.urandom(3_000_000))
+    begun = threading.Event()
+    ended = []
+
+    def slowly():
+        try:
+            store.scrub(rate=1000, progress=lambda done, total: begun.set())
+        except hexad.Error as error:
+            ended.append(error)
+
+    thread = threading.Thread(target=slowly)
+    thread.start()
+    assert begun.wait(60)
+    store.close()
+    thread.join(60)
+    assert not thread.is_alive() and [type(one) for one in ended] == [hexad.ClosedError]
+
+
 def test_texts_for_people(store, pool):
     store.put("a", b"x" * 100_000, hint="immutable")
     assert store.status_text().startswith("ok: survives the loss of 2 more devices\n")

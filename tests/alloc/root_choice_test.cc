@@ -72,9 +72,9 @@ struct Outcome {
 };
 
 // Where in the protocol the writer is when the power fails.
-enum class Phase { kPromise, kEpoch, kCheckpoint, kLeave, kDone };
+enum class Phase { kPromise, kEpoch, kCheckpoint, kLeave, kLeaveTwice, kDone };
 
-// A store of n devices whose writers follow P1 to P5. log_trim.position serves as the name of a
+// A store of n devices whose writers follow P1 to P6. log_trim.position serves as the name of a
 // root, so that descent can be checked.
 class World {
  public:
@@ -182,9 +182,18 @@ class World {
     const Root next_before = current;
     current = next_epoch_root(next_before);
     current.log_trim.position = name_root(next_before.log_trim.position);
-    const auto lost = static_cast<DeviceId>(std::countr_zero(healthy));
-    mark_left(current, lost, 6);
-    const unsigned rest = healthy & (healthy - 1);
+    mark_left(current, static_cast<DeviceId>(std::countr_zero(healthy)), 6);
+    unsigned rest = healthy & (healthy - 1);
+    if (phase == Phase::kLeaveTwice && rest != 0) {
+      // The next one does not take that root, which all others have, and is left out, too.
+      std::uint64_t sent = current.sequence;
+      const auto second = static_cast<DeviceId>(std::countr_zero(rest));
+      rest &= rest - 1;
+      store(current, rest, {rest, 0});
+      current = next_attempt(std::move(current), sent);
+      current.log_trim.position = name_root(next_before.log_trim.position);
+      mark_left(current, second, 6);
+    }
     store(current, rest, outcome);
     if ((outcome.written & rest) == rest && is_committed(next_before, current, ids(rest), m_)) {
       acknowledged_ = current;
@@ -239,7 +248,8 @@ std::vector<unsigned> presences(std::uint32_t n, std::uint32_t m) {
   return all;
 }
 
-constexpr Phase kCrashes[] = {Phase::kPromise, Phase::kEpoch, Phase::kCheckpoint, Phase::kLeave};
+constexpr Phase kCrashes[] = {Phase::kPromise, Phase::kEpoch, Phase::kCheckpoint, Phase::kLeave,
+                              Phase::kLeaveTwice};
 
 void require_sound(const World& world, const std::vector<unsigned>& presences_to_try) {
   for (const unsigned present : presences_to_try) {
@@ -347,7 +357,7 @@ TEST_CASE("root_choice: long random histories of crashes never lose what was ack
       const auto all = std::uint64_t{1} << n;
       const Outcome outcome{static_cast<unsigned>(rng.below(all)),
                             static_cast<unsigned>(rng.below(all))};
-      const Phase phase = static_cast<Phase>(rng.below(5));
+      const Phase phase = static_cast<Phase>(rng.below(6));
       world.write(present[rng.below(present.size())], phase, outcome);
       CAPTURE(round, step, k, m);
       require_sound(world, present);
@@ -547,4 +557,10 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(bumped.devices[0].confirmed_epoch == 10);
   CHECK(bumped.devices[2].confirmed_epoch == 0);
   CHECK(check_root(bumped).ok());
+  // P6: whatever else was written since.
+  std::uint64_t sent = 2;
+  CHECK(next_attempt(bumped, sent).sequence == 3);
+  CHECK(next_attempt(bumped, sent).sequence == 4);
+  CHECK(next_attempt(next_root(root), sent).sequence == 5);
+  CHECK(sent == 5);
 }

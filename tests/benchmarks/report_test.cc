@@ -87,3 +87,13 @@ TEST_CASE("report: the table shows three digits and the spread") {
   CHECK(table.find("| a row | 1234 (1200..1300) | us | 1000 (1000..1000): what fio did | 1.23 "
                    "(1.20..1.30) | <= 1.50 x | met |") != std::string::npos);
 }
+
+TEST_CASE("report: what only some samples counted is the median of those") {
+  Sample first = sample(1);
+  first.counted = {{"checkpoints", 4}};
+  Sample second = sample(2);
+  second.counted = {{"rounds", 3}, {"checkpoints", 6}};
+  const auto json = nlohmann::json::parse(to_json({}, {row(Bar::none(), {first, second, second})}));
+  CHECK(json["rows"][0]["counted"]["rounds"] == 3);
+  CHECK(json["rows"][0]["counted"]["checkpoints"] == 6);
+}

@@ -1,45 +1,18 @@
 // Every single request of a piece of work is, once, the one with which a disk starts to fail; in
 // simulated time, so that every one of these runs can be repeated.
 #include <catch2/catch.hpp>
-#include <filesystem>
 #include <map>
 #include <memory>
 
 #include "tests/base/thinned.h"
 #include "tests/core/noise.h"
-#include "tests/core/sim_pool.h"
+#include "tests/core/sim_origin.h"
 
 namespace hexad::testing {
 namespace {
 
 using io::FaultKind;
 using io::SimSystem;
-
-// A pool that was made once; every run starts from copies.
-class Origin {
- public:
-  Origin() {
-    for (const std::string& name : made_.disks()) {
-      disks_[name] = made_.system().disk(name).snapshot();
-    }
-    std::filesystem::copy(fast_, saved_, std::filesystem::copy_options::recursive);
-  }
-
-  std::unique_ptr<SimSystem> start(std::uint64_t seed) {
-    std::filesystem::remove_all(fast_);
-    std::filesystem::copy(saved_, fast_, std::filesystem::copy_options::recursive);
-    auto system = std::make_unique<SimSystem>(io::SimOptions{.seed = seed});
-    for (const auto& [name, content] : disks_) system->add_disk(name, content, {});
-    return system;
-  }
-  const PoolDescription& pool() const { return made_.pool(); }
-
- private:
-  SimPool made_;
-  const std::filesystem::path fast_ = made_.fast_directory();
-  const std::filesystem::path saved_ = fast_.parent_path() / "saved";
-  std::map<std::string, std::shared_ptr<const io::CowImage>> disks_;
-};
 
 // What was acknowledged; and what was tried, and may be there instead.
 struct Ledger {
@@ -109,7 +82,7 @@ struct Run {
 };
 
 // One run in which the nth request that `kind` strikes is the first that its disk fails.
-Run run(Origin& origin, std::uint64_t seed, std::optional<std::uint64_t> nth, FaultKind kind,
+Run run(SimOrigin& origin, std::uint64_t seed, std::optional<std::uint64_t> nth, FaultKind kind,
         SimSystem::Stickiness stickiness) {
   Run result;
   Ledger ledger;
@@ -144,7 +117,7 @@ Run run(Origin& origin, std::uint64_t seed, std::optional<std::uint64_t> nth, Fa
 }
 
 void sweep(FaultKind kind, SimSystem::Stickiness stickiness) {
-  Origin origin;
+  SimOrigin origin;
   const Run clean = run(origin, 1, std::nullopt, kind, stickiness);
   REQUIRE(clean.problem == "");
   REQUIRE(clean.lost == 0);
@@ -175,7 +148,7 @@ TEST_CASE("store: a disk fails one write, without, with half, and with all of it
 
 TEST_CASE("store: a disk loses one write, or tears it, and says nothing") {
   // Found by checksums, and read around: fsck names the cell, so it is not asked here.
-  Origin origin;
+  SimOrigin origin;
   for (const FaultKind kind : {FaultKind::kWriteLost, FaultKind::kWriteTorn}) {
     for (std::uint64_t n = 0; n < 120; n += kThinned) {
       CAPTURE(static_cast<int>(kind), n);

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <thread>
 
+#include "alloc/device_layout.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/store_fixture.h"
 
@@ -189,6 +190,119 @@ TEST_CASE("store: a third device that fails stops commits, not reads, and the st
   Store again = loaded.reopen();
   REQUIRE(message_of(put(again, "new", "value").status()) == "");
   REQUIRE(deep_findings(again) == "");
+}
+
+TEST_CASE("store: a third device that fails under a checkpoint turns the store read-only") {
+  // Whoever meets it first: the run, for nothing rides in the log that would have to be packed; or
+  // the pack.
+  for (const std::size_t size : {5, 3000}) {
+    CAPTURE(size);
+    FailingFixture failing;
+    // No checkpoints but those of the test: the log and the memtable have room.
+    Store store = failing.fixture.open();
+    failing.set_failing({0, 3}, true);
+    REQUIRE(message_of(put(store, "a", "value").status()) == "");
+    REQUIRE(message_of(store.checkpoint()) == "");
+    REQUIRE(counter(store, "devices_lost") == 2);
+    const std::uint64_t ridden = counter(store, "log_first_blobs");
+    REQUIRE(put(store, "b", noise(size, 1)).ok());
+    REQUIRE((counter(store, "log_first_blobs") > ridden) == (size > 1000));
+    failing.fault(5).writes = true;
+    REQUIRE(code_of(store.checkpoint()) == ErrorCode::kUnknown);
+    REQUIRE(store.status().read_only);
+    REQUIRE(state_of(store, failing.fixture.device(5)) == "failed");
+    REQUIRE(store.status().read_only_reason.find(failing.fixture.device(5)) != std::string::npos);
+    REQUIRE(code_of(put(store, "b", "other")) == ErrorCode::kReadOnly);
+    REQUIRE((get(store, "b") == noise(size, 1)));
+  }
+}
+
+TEST_CASE("store: three devices that do not take a zone turn the store read-only") {
+  FailingFixture failing;
+  Store store = failing.fixture.open();
+  for (const std::size_t device : {0, 3, 5}) failing.fault(device).slabs = true;
+  // Cells go well, until no zone has room and there is none to be had. Then whoever wants one meets
+  // the devices: the background, amid a commit whose outcome is unknown then, or a commit itself.
+  std::optional<ErrorCode> code;
+  for (int i = 0; i < 1000 && !code.has_value(); ++i) {
+    code = code_of(put(store, std::to_string(i), noise(100'000, i)));
+  }
+  REQUIRE((code == ErrorCode::kReadOnly || code == ErrorCode::kUnknown));
+  REQUIRE(store.status().read_only);
+  for (const std::size_t device : {0, 3, 5}) {
+    REQUIRE(state_of(store, failing.fixture.device(device)) == "failed");
+  }
+  REQUIRE(code_of(put(store, "b", "value")) == ErrorCode::kReadOnly);
+}
+
+TEST_CASE("store: a device that does not take the root of a change of membership has left, too") {
+  for (int checkpoints = 0; checkpoints < 2; ++checkpoints) {  // the root's slot differs
+    CAPTURE(checkpoints);
+    FailingFixture failing;
+    std::optional<Store> store = failing.fixture.open();
+    for (int i = 0; i <= checkpoints; ++i) {
+      REQUIRE(put(*store, "a", noise(100, i)).ok());
+      if (i > 0) REQUIRE(store->checkpoint().ok());
+    }
+    failing.fault(4).roots = 0;
+    failing.fault(1).writes = true;
+    REQUIRE(put(*store, "a", noise(30'000, 1)).ok());
+    REQUIRE(counter(*store, "devices_lost") == 2);
+    // The others have both roots: the one that has it live, and the one that does not.
+    REQUIRE(put(*store, "b", noise(30'000, 2)).ok());
+    store.reset();
+    failing.fault(4).roots = -1;
+    failing.fault(1).writes = false;
+    Store again = failing.open();
+    for (const std::size_t device : {1, 4}) {
+      REQUIRE(state_of(again, failing.fixture.device(device)) == "stale");
+    }
+    REQUIRE((get(again, "b") == noise(30'000, 2)));
+    REQUIRE(deep_findings(again) == "");
+  }
+}
+
+TEST_CASE("store: a device that does not take a root of an opening has left") {
+  for (int roots = 0; roots < 3; ++roots) {
+    CAPTURE(roots);
+    FailingFixture failing;
+    failing.open().close().ignore();
+    failing.fault(4).roots = roots;
+    {
+      Store store = failing.fixture.open();
+      REQUIRE(state_of(store, failing.fixture.device(4)) == (roots < 2 ? "failed" : "ok"));
+      for (int i = 0; i < 4; ++i) REQUIRE(put(store, std::to_string(i), noise(30'000, i)).ok());
+    }
+    failing.fault(4).roots = -1;
+    Store again = failing.open();
+    REQUIRE(state_of(again, failing.fixture.device(4)) == (roots < 2 ? "stale" : "ok"));
+    REQUIRE(deep_findings(again) == "");
+  }
+}
+
+TEST_CASE("store: devices that fail one by one under commits and checkpoints leave no damage") {
+  for (int round = 0; round < 6; ++round) {
+    LoadedStore loaded;
+    std::atomic<bool> stopping{false};
+    const auto checkpoints = loaded.fixture.system->executor().start("checkpoints", [&] {
+      while (!stopping && loaded.store->checkpoint().ok()) continue;
+    });
+    for (const std::size_t device : {1, 4, 2}) {
+      loaded.fault(device).writes = true;
+      if (round % 2 == 0) loaded.load.wait_for(round);
+    }
+    loaded.load.wait_for(100'000);
+    loaded.load.stop();
+    stopping = true;
+    checkpoints->join();
+    for (const ErrorCode code : loaded.load.codes()) {
+      REQUIRE((code == ErrorCode::kUnknown || code == ErrorCode::kReadOnly));
+    }
+    REQUIRE(loaded.store->status().read_only);
+    loaded.store.reset();
+    loaded.set_failing({1, 2, 4}, false);
+    loaded.reopen();
+  }
 }
 
 TEST_CASE("store: three devices that fail at once lose nothing that was acknowledged") {

@@ -8,6 +8,7 @@
 #include <mutex>
 #include <string>
 
+#include "alloc/device_layout.h"
 #include "io/memory_system.h"
 
 namespace hexad::testing {
@@ -16,6 +17,8 @@ struct DeviceFault {
   std::atomic<bool> writes{false};  // fail with kIo, before any effect
   std::atomic<bool> flushes{false};
   std::atomic<bool> reads{false};
+  std::atomic<bool> slabs{false};  // writes of headers behind the device's own fail: of slabs
+  std::atomic<int> roots{-1};  // so many roots are taken, those after them fail; negative: all are
 };
 
 class FaultySystem final : public io::System {
@@ -75,9 +78,26 @@ class FaultySystem final : public io::System {
     }
 
    private:
+    // And the manifest.
+    static bool is_slab_header(const io::IoRequest& request) {
+      return request.op == io::IoOp::kWrite && request.cause == io::IoCause::kSuper &&
+             request.offset >= alloc::kHeaderSize;
+    }
+    static bool is_root(const io::IoRequest& request) {
+      return request.op == io::IoOp::kWrite &&
+             (request.offset == alloc::root_offset(0) || request.offset == alloc::root_offset(1));
+    }
+    static bool refuses_root(DeviceFault& fault) {
+      if (fault.roots < 0) return false;
+      if (fault.roots == 0) return true;
+      --fault.roots;
+      return false;
+    }
     static Status run(const io::IoRequest& request) {
       Wrapper& device = static_cast<Wrapper&>(*request.device);
       const bool fails = (request.op == io::IoOp::kWrite && device.fault.writes) ||
+                         (is_slab_header(request) && device.fault.slabs) ||
+                         (is_root(request) && refuses_root(device.fault)) ||
                          (request.op == io::IoOp::kFlush && device.fault.flushes) ||
                          (request.op == io::IoOp::kRead && device.fault.reads);
       if (fails) return Error{ErrorCode::kIo, device.name() + ": the device failed", ""};

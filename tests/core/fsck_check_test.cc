@@ -44,7 +44,7 @@ struct Fixture : testing::SpaceWorld {
     for (std::uint32_t i = 0; i < count; ++i) {
       YoungBlob one;
       one.place = {lsn, i};
-      one.stored = std::make_shared<const std::string>(noise(size));
+      one.stored = SharedBytes::copy_of(as_bytes(noise(size)));
       one.owner = object_key(1, "packed" + std::to_string(i));
       one.units = 1;
       space->reserve(one.units);
@@ -56,7 +56,7 @@ struct Fixture : testing::SpaceWorld {
     REQUIRE(placed.stripes.size() == 1);
     LogRecord record;
     record.group = placed.part;
-    for (const YoungPlace& place : placed.part.placed) log_blobs.set_place(place);
+    log_blobs.set_places(placed.part.placed);
     space->publish(lsn, record);
     for (StripeWrite& stripe : placed.stripes) write(std::move(stripe));
     return blobs;
@@ -65,8 +65,8 @@ struct Fixture : testing::SpaceWorld {
     Blob blob;
     blob.placement = Placement::kLog;
     blob.log = young.place;
-    blob.raw = blob.stored = static_cast<std::uint32_t>(young.stored->size());
-    blob.cell_sums = {checksum(shape.record.checksum, as_bytes(*young.stored))};
+    blob.raw = blob.stored = static_cast<std::uint32_t>(young.stored.size());
+    blob.cell_sums = {checksum(shape.record.checksum, young.stored.bytes())};
     return blob;
   }
   static ExtentList shown(const Blob& blob) {
@@ -231,7 +231,7 @@ TEST_CASE("fsck_check: a young blob has to be known to somebody") {
   Fixture f;
   YoungBlob young;
   young.place = {9, 3};
-  young.stored = std::make_shared<const std::string>("in the log");
+  young.stored = SharedBytes::copy_of(as_bytes("in the log"));
   const Blob blob = f.young_blob(young);
   const std::vector<Finding> found = f.check({{"a", blob}});
   REQUIRE(found.size() == 1);

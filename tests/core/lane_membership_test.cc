@@ -257,7 +257,7 @@ TEST_CASE("lane: a group that finds no place stops the lane, and what is visible
     REQUIRE(world.submit({.stripe = 20'000, .durability = Durability::kBuffered}));  // 4
     core::Submission late = world.make({});                                          // 5
     REQUIRE(lane.try_reserve(late).value());
-    const std::string bytes = *world.log_blobs.find({3, 0})->stored;
+    const std::string bytes(as_text(world.log_blobs.find({3, 0})->stored.bytes()));
     lane.pause();
     std::vector<ErrorCode> called;
     lane.when_durable(4, [&](const Status& status) { called.push_back(status.error().code); });
@@ -297,7 +297,7 @@ TEST_CASE("lane: a group that finds no place stops the lane, and what is visible
     const auto found = world.log_blobs.find({3, 0});
     REQUIRE(found.has_value());
     REQUIRE_FALSE(found->place.has_value());
-    REQUIRE((*found->stored == bytes));
+    REQUIRE(as_text(found->stored.bytes()) == bytes);
     REQUIRE(world.cells.size() == 2);
   }
 }
@@ -328,7 +328,7 @@ TEST_CASE("lane: members that find no place are failed once, also when the lane 
       REQUIRE(world.groups() == 0);
       REQUIRE(world.log_writes + world.cell_writes == 0);
       REQUIRE(lane.visible() == 1);
-      REQUIRE(world.log_blobs.find({1, 0})->stored->size() == 60'000);
+      REQUIRE(world.log_blobs.find({1, 0})->stored.size() == 60'000);
       REQUIRE(world.cells.size() == 1);
     }
   }

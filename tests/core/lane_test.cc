@@ -65,6 +65,36 @@ TEST_CASE("lane: what comes while four groups are in flight shares the next one"
   REQUIRE(world.counters.since_open(CounterId::kTransactions) == 7);
 }
 
+TEST_CASE("lane: eight groups are in flight where each is large, and a small one waits for four") {
+  LaneWorld world;
+  world.hold([&](const SimOp& op) { return world.is_log(op); });
+  const Want large{.stripe = 700 << 10};
+  for (int i = 0; i < 3; ++i) world.submit_and_pump(large);
+  world.submit_and_pump();
+  world.submit_and_pump();
+  REQUIRE(world.groups() == 4);
+  // It takes the small one along that waits.
+  for (int i = 0; i < 6; ++i) world.submit_and_pump(large);
+  world.settle();
+  REQUIRE(world.groups() == 8);
+  world.release();
+  world.settle();
+  REQUIRE(world.answered() == up_to(11));
+  require_good(world);
+}
+
+TEST_CASE("lane: more groups than four only as long as their cells may go out with the log (C7)") {
+  LaneWorld world({.slab_units = 4096});
+  world.hold([&](const SimOp& op) { return world.is_log(op) || world.is_cell(op); });
+  // 12 MiB of cells each: five are 60 of 64 MiB.
+  for (int i = 0; i < 7; ++i) world.submit_and_pump({.stripe = 1 << 20, .stripes = 8});
+  REQUIRE(world.groups() == 5);
+  world.release();
+  world.settle();
+  REQUIRE(world.answered() == up_to(7));
+  require_good(world);
+}
+
 TEST_CASE("lane: the copies of the log have the same bytes") {
   LaneWorld world;
   for (int i = 0; i < 5; ++i) world.submit_and_pump({.stripe = 20'000, .young = 3000});
@@ -155,7 +185,7 @@ TEST_CASE("lane: a small blob rides in the log, unless a checkpoint wants no mor
     // Readable from before anybody can learn of it.
     const auto before = world.log_blobs.find({1, 0});
     REQUIRE(before.has_value());
-    REQUIRE(before->stored->size() == 3000);
+    REQUIRE(before->stored.size() == 3000);
     world.lane().pump();
     world.settle();
     const auto found = world.log_blobs.find({1, 0});
@@ -219,6 +249,28 @@ TEST_CASE("lane: buffered commits that are large together are sealed without any
     REQUIRE(world.groups() == (i == 2 ? 1 : 0));
   }
   REQUIRE(world.lane().durable() == 3);
+}
+
+TEST_CASE("lane: pump_beside seals as pump does, on another thread") {
+  LaneWorld world;
+  world.lane().pump_beside();  // nothing to seal
+  REQUIRE(world.submit({.durability = Durability::kBuffered}));
+  world.lane().pump_beside();  // nobody wants it
+  world.settle();
+  REQUIRE(world.groups() == 0);
+  REQUIRE(world.submit({.stripe = 1 << 20, .durability = Durability::kBuffered}));
+  world.lane().pump_beside();
+  world.lane().pump_beside();
+  REQUIRE(world.groups() == 0);
+  world.settle();
+  REQUIRE(world.groups() == 1);
+  // And again, when its task has run.
+  REQUIRE(world.submit({.stripe = 1 << 20}));
+  world.lane().pump_beside();
+  world.settle();
+  REQUIRE(world.groups() == 2);
+  REQUIRE(world.answered() == up_to(3));
+  require_good(world);
 }
 
 TEST_CASE("lane: a durable commit is visible when it is durable, or when somebody may read it") {
@@ -455,8 +507,10 @@ TEST_CASE("lane: random commits of several threads keep C1 to C6") {
           check();
           if (want.durability == Durability::kDurable && rng.chance(1, 2)) {
             if (!lane.wait_durable(lsn).ok() || lane.durable() < lsn) problem = "wait_durable";
-          } else {
+          } else if (rng.chance(1, 2)) {
             lane.pump();
+          } else {
+            lane.pump_beside();
           }
           if (rng.chance(1, 8) && !lane.record_watermark().ok()) problem = "record_watermark";
           if (rng.chance(1, 8)) {

@@ -141,7 +141,7 @@ class LaneWorld {
     for (std::uint32_t i = 0; want.young > 0 && i < want.youngs; ++i) {
       core::YoungBlob blob;
       blob.place = {made.lsn, i};
-      blob.stored = std::make_shared<const std::string>(noise(want.young));
+      blob.stored = core::SharedBytes::copy_of(as_bytes(noise(want.young)));
       blob.owner = made.record.images[0].key;
       blob.units = static_cast<std::uint32_t>(divide_up(want.young, shape.k() * shape.unit));
       REQUIRE(space->try_reserve(blob.units));
@@ -308,7 +308,7 @@ class LaneWorld {
   bool is_published(const core::LogPlace& young) {
     const auto found = log_blobs.find(young);
     if (!found.has_value()) return false;
-    if (!found->place.has_value()) return found->stored != nullptr;
+    if (!found->place.has_value()) return !found->stored.empty();
     alloc::Extent where = found->place->where;
     where.units = std::max(where.units, 1U);  // of a pack stripe only the beginning is known
     return space->is_live(where);

@@ -14,7 +14,7 @@ YoungBlob young(LogPlace place, std::size_t bytes, std::uint32_t units = 1) {
   YoungBlob blob;
   blob.place = place;
   blob.stored =
-      std::make_shared<const std::string>(bytes, static_cast<char>('a' + place.index % 26));
+      SharedBytes::copy_of(as_bytes(std::string(bytes, static_cast<char>('a' + place.index % 26))));
   blob.owner = "oowner";
   blob.units = units;
   return blob;
@@ -37,18 +37,18 @@ TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its 
   CHECK_FALSE(f.blobs.find({5, 0}).has_value());
   CHECK_FALSE(f.blobs.add_payload(young({5, 0}, 100)));
   REQUIRE(f.blobs.find({5, 0}).has_value());
-  CHECK(f.blobs.find({5, 0})->stored->size() == 100);
+  CHECK(f.blobs.find({5, 0})->stored.size() == 100);
   CHECK_FALSE(f.blobs.find({5, 0})->place.has_value());
   CHECK_FALSE(f.blobs.find({5, 1}).has_value());
   CHECK(f.blobs.payload_bytes() == 100);
 
-  CHECK(f.blobs.set_place(packed({5, 0}, 100)) == 1);
+  CHECK(f.blobs.set_places({packed({5, 0}, 100)}) == 1);
   CHECK(f.blobs.find({5, 0})->place == packed({5, 0}, 100));
-  CHECK(f.blobs.find({5, 0})->stored == nullptr);  // Y2
+  CHECK(f.blobs.find({5, 0})->stored.empty());  // Y2
   CHECK(f.blobs.payload_bytes() == 0);
   CHECK(f.blobs.packing_bytes() == 0);
   // Placed when its group was sealed: it was never a payload.
-  CHECK(f.blobs.set_place(packed({6, 0}, 50)) == 0);
+  CHECK(f.blobs.set_places({packed({6, 0}, 50)}) == 0);
   CHECK(f.blobs.find({6, 0})->place.has_value());
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
   CHECK(f.blobs.resolve(record) == record);
   f.blobs.add_payload(young({5, 0}, 100));
   CHECK(f.blobs.resolve(record) == record);
-  f.blobs.set_place(packed({5, 0}, 100));
+  f.blobs.set_places({packed({5, 0}, 100)});
   Blob expected = record;
   expected.placement = Placement::kPacked;
   expected.log = {};
@@ -70,7 +70,7 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
   CHECK(f.blobs.resolve(young_record({5, 0}, 101)) == young_record({5, 0}, 101));
 
   const YoungPlace own = private_place({5, 1}, 100, {3, 12, 1}, 512, {1, 2, 3, 4, 5, 6});
-  f.blobs.set_place(own);
+  f.blobs.set_places({own});
   Blob private_blob = young_record({5, 1}, 100);
   private_blob.placement = Placement::kPrivate;
   private_blob.log = {};
@@ -102,15 +102,15 @@ TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arri
   CHECK(f.blobs.kill({5, 0}) == 0);
   // One that got a place with its group is freed by whoever killed it, by that place.
   CHECK(f.blobs.kill({5, 1}) == 0);
-  CHECK(f.blobs.set_place(packed({5, 1}, 10)) == 0);
+  CHECK(f.blobs.set_places({packed({5, 1}, 10)}) == 0);
   CHECK(f.blobs.find({5, 1})->place.has_value());
   // A payload gives back what was reserved for it, once.
   f.blobs.add_payload(young({6, 0}, 100, 2));
   CHECK(f.blobs.kill({6, 0}) == 2);
   CHECK(f.blobs.kill({6, 0}) == 0);
   CHECK(f.blobs.find({6, 0})->dead);
-  CHECK(f.blobs.find({6, 0})->stored != nullptr);  // for who may still read it
-  CHECK(f.blobs.set_place(packed({6, 0}, 100)) == 0);
+  CHECK_FALSE(f.blobs.find({6, 0})->stored.empty());  // for who may still read it
+  CHECK(f.blobs.set_places({packed({6, 0}, 100)}) == 0);
 }
 
 TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one") {
@@ -128,7 +128,7 @@ TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one")
   CHECK(lsns(200) == std::vector<Lsn>{6, 7});
   CHECK(lsns(10'000) == std::vector<Lsn>{6, 7, 8, 9, 10});
   f.blobs.kill({6, 0});
-  f.blobs.set_place(packed({7, 0}, 100));
+  f.blobs.set_places({packed({7, 0}, 100)});
   CHECK(lsns(10'000) == std::vector<Lsn>{8, 9, 10});
   const std::uint64_t one = group_part_bound(100, f.shape);
   CHECK(f.blobs.take_payloads(kAny, 0).size() == 1);
@@ -144,17 +144,17 @@ TEST_CASE("log_blobs: units go along with payloads that are taken, and come back
   for (const YoungBlob& blob : taken) CHECK(blob.units == 2);
   // They are somebody else's to give back now.
   CHECK(f.blobs.kill({1, 0}) == 0);
-  CHECK(f.blobs.set_place(packed({2, 0}, 100)) == 0);
+  CHECK(f.blobs.set_places({packed({2, 0}, 100)}) == 0);
   // What is handed back is a payload as before; of what has died meanwhile the units are over.
   CHECK(f.blobs.hand_back({taken[0], taken[2], taken[3]}) == 2);
   CHECK(f.blobs.payload_bytes() == 200);
   CHECK(f.blobs.kill({3, 0}) == 2);
-  CHECK(f.blobs.set_place(packed({4, 0}, 100)) == 2);
+  CHECK(f.blobs.set_places({packed({4, 0}, 100)}) == 2);
 }
 
 TEST_CASE("log_blobs: what a checkpoint covers is forgotten when its last reader is gone") {
   Fixture f;
-  for (Lsn lsn = 1; lsn <= 6; ++lsn) f.blobs.set_place(packed({lsn, 7}, 10));
+  for (Lsn lsn = 1; lsn <= 6; ++lsn) f.blobs.set_places({packed({lsn, 7}, 10)});
   f.blobs.retire(3, 8);
   f.blobs.forget(8);  // somebody may have a pin at 8
   CHECK(f.blobs.find({1, 7}).has_value());
@@ -230,7 +230,8 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
         entry.bytes = 1 + rng.below(100'000);
         if (rng.chance(1, 2)) {
           entry.placed = true;
-          REQUIRE(f.blobs.set_place(packed(place, static_cast<std::uint32_t>(entry.bytes))) == 0);
+          REQUIRE(f.blobs.set_places({packed(place, static_cast<std::uint32_t>(entry.bytes))}) ==
+                  0);
         } else {
           entry.units = static_cast<std::uint32_t>(1 + rng.below(5));
           reserved += entry.units;
@@ -258,13 +259,13 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
       for (const YoungBlob& blob : taken) {
         Model::Entry& entry = model.entries.at(blob.place);
         REQUIRE(entry.is_payload());
-        REQUIRE(blob.stored->size() == entry.bytes);
+        REQUIRE(blob.stored.size() == entry.bytes);
         REQUIRE(blob.units == entry.units);
         if (fails) continue;
         entry.placed = true;
         expected_reserved -= entry.units;
         reserved -= blob.units;
-        REQUIRE(f.blobs.set_place(packed(blob.place, static_cast<std::uint32_t>(entry.bytes))) ==
+        REQUIRE(f.blobs.set_places({packed(blob.place, static_cast<std::uint32_t>(entry.bytes))}) ==
                 0);
       }
       if (fails) REQUIRE(f.blobs.hand_back(taken) == 0);
@@ -291,7 +292,7 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
         REQUIRE(found.has_value() == known);
         if (!known) continue;
         REQUIRE(found->place.has_value() == at->second.placed);
-        REQUIRE((found->stored != nullptr) == !at->second.placed);
+        REQUIRE(found->stored.empty() == at->second.placed);
       }
     }
   }

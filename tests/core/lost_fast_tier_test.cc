@@ -6,12 +6,12 @@
 
 #include <catch2/catch.hpp>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "io/executor.h"
+#include "tests/core/numbered_ledger.h"
 #include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
@@ -22,61 +22,17 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kDataDevices = 6;
 
-// Inline, in the log, in a cell, in a stripe of its own.
-std::string value_of(std::uint64_t number) {
-  constexpr std::size_t kSizes[] = {60, 900, 5000, 40'000};
-  return noise(kSizes[number % 4] + number % 7, number);
-}
-
-// Writers with names of their own, each one commit at a time: what was acknowledged of a name is
-// its last value, or the one after that, which was in flight.
-class Ledger {
- public:
-  static constexpr std::uint64_t kWriters = 4;
-  static constexpr std::uint64_t kNames = 60;  // a multiple of kWriters
-
-  static std::string name_of(std::uint64_t number) { return std::to_string(number % kNames); }
-  static Transaction transaction(std::uint64_t number) {
-    Transaction t;
-    t.put(kDefaultCollection, name_of(number), value_of(number));
-    return t;
-  }
-
-  void acknowledge(std::uint64_t number) {
-    std::uint64_t& last = last_[name_of(number)];
-    last = std::max(last, number);
-    ++count_;
-  }
-  std::uint64_t count() const { return count_; }
-
-  // Nothing, or the first thing that is not as it was acknowledged.
-  std::string difference(Store& store) const {
-    for (const auto& [name, number] : last_) {
-      const std::string found = get(store, name);
-      if (found != value_of(number) && found != value_of(number + kNames)) {
-        return "object " + name + " of commit " + std::to_string(number) + ": " +
-               found.substr(0, 99);
-      }
-    }
-    return "";
-  }
-
- private:
-  std::map<std::string, std::uint64_t> last_;  // by name, the last number that was acknowledged
-  std::uint64_t count_ = 0;
-};
-
 // That of a store which has been opened without the fast tier and two devices: it has everything,
 // and goes on.
-std::string problem_of(Store& store, const Ledger& ledger) {
+std::string problem_of(Store& store, const NumberedLedger& ledger) {
   if (const std::string found = ledger.difference(store); !found.empty()) return found;
-  if (const Status put_new = put(store, "new", value_of(3)).status(); !put_new.ok()) {
+  if (const Status put_new = put(store, "new", numbered_value(3)).status(); !put_new.ok()) {
     return put_new.error().to_string();
   }
   if (const Status checkpoint = store.checkpoint(); !checkpoint.ok()) {
     return checkpoint.error().to_string();
   }
-  if (get(store, "new") != value_of(3)) return "new";
+  if (get(store, "new") != numbered_value(3)) return "new";
   if (const std::string found = ledger.difference(store); !found.empty()) return found;
   return deep_findings(store);
 }
@@ -91,16 +47,16 @@ SimPoolOptions sim_options(std::uint64_t seed) {
 }
 
 // Some commits, with a checkpoint among them; then the power fails amid others.
-Ledger write_until_power_fails(SimPool& pool) {
+NumberedLedger write_until_power_fails(SimPool& pool) {
   constexpr std::uint64_t kAcknowledged = 90;
-  Ledger ledger;
+  NumberedLedger ledger;
   REQUIRE(pool.with_store([&](Store& store) {
     std::vector<std::unique_ptr<io::Thread>> fibers;
-    for (std::uint64_t writer = 0; writer < Ledger::kWriters; ++writer) {
+    for (std::uint64_t writer = 0; writer < NumberedLedger::kWriters; ++writer) {
       fibers.push_back(pool.system().executor().start("writer", [&, writer] {
-        for (std::uint64_t number = writer;; number += Ledger::kWriters) {
+        for (std::uint64_t number = writer;; number += NumberedLedger::kWriters) {
           if (number == 40) store.checkpoint().ignore();
-          if (!store.commit(Ledger::transaction(number)).ok()) return;
+          if (!store.commit(NumberedLedger::transaction(number)).ok()) return;
           ledger.acknowledge(number);
         }
       }));
@@ -117,7 +73,7 @@ TEST_CASE(
     "lost fast tier: with any two data disks, when the power fails, nothing acknowledged is") {
   for (std::uint64_t seed = 1; seed <= 3; ++seed) {
     SimPool pool(sim_options(seed));
-    const Ledger ledger = write_until_power_fails(pool);
+    const NumberedLedger ledger = write_until_power_fails(pool);
     for (const auto& [a, b] : pairs_below(kDataDevices)) {
       CAPTURE(seed, a, b);
       fs::remove_all(pool.fast_directory());
@@ -145,10 +101,10 @@ constexpr ssize_t kNumber = sizeof(std::uint64_t);  // one write, so that none i
   if (!store.ok()) ::_exit(2);
   const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
   std::vector<std::unique_ptr<io::Thread>> threads;
-  for (std::uint64_t writer = 0; writer < Ledger::kWriters; ++writer) {
+  for (std::uint64_t writer = 0; writer < NumberedLedger::kWriters; ++writer) {
     threads.push_back(executor->start("writer", [&, writer] {
-      for (std::uint64_t number = writer;; number += Ledger::kWriters) {
-        if (!store->commit(Ledger::transaction(number)).ok()) ::_exit(3);
+      for (std::uint64_t number = writer;; number += NumberedLedger::kWriters) {
+        if (!store->commit(NumberedLedger::transaction(number)).ok()) ::_exit(3);
         if (::write(say, &number, sizeof number) != kNumber) ::_exit(4);
       }
     }));
@@ -158,14 +114,14 @@ constexpr ssize_t kNumber = sizeof(std::uint64_t);  // one write, so that none i
 }
 
 // What a process of its own had said when it was killed.
-Ledger kill_writer(const PoolDescription& pool, std::uint64_t acknowledged) {
+NumberedLedger kill_writer(const PoolDescription& pool, std::uint64_t acknowledged) {
   int ends[2];
   REQUIRE(::pipe(ends) == 0);
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
   if (child == 0) write_until_killed(pool, ends[1]);
   ::close(ends[1]);
-  Ledger ledger;
+  NumberedLedger ledger;
   std::uint64_t number = 0;
   // What is in the pipe when it dies has been said before.
   while (::read(ends[0], &number, sizeof number) == kNumber) {
@@ -189,7 +145,7 @@ TEST_CASE("lost fast tier: a killed process, its fast directory and two of its f
   format.fast_directories = {directory.path("fast")};
   const Result<PoolDescription> pool = Store::format(format);
   REQUIRE(message_of(pool.status()) == "");
-  const Ledger ledger = kill_writer(*pool, 400);
+  const NumberedLedger ledger = kill_writer(*pool, 400);
   REQUIRE(ledger.count() >= 400);
 
   // Those that had the log's copies, and others.

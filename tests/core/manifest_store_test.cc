@@ -20,9 +20,10 @@ struct Fixture : TableWorld {
     REQUIRE(space->allocate(3).ok());  // so that the roles are turned
   }
   alloc::ManifestAddress write() {
-    const ManifestStore::Written written = store.write(*space, as_bytes(bytes)).value();
-    REQUIRE(written.failed.empty());
-    return written.address;
+    std::set<DeviceId> failed;
+    const alloc::ManifestAddress address = store.write(*space, as_bytes(bytes), failed).value();
+    REQUIRE(failed.empty());
+    return address;
   }
   // The cells of what was written.
   std::vector<MutByteView> cells(const alloc::ManifestAddress& address) {
@@ -184,16 +185,18 @@ TEST_CASE("manifest_store: it survives any m devices that do not take their cell
       failing.insert(id);
       f.devices[id]->fail(io::IoOp::kWrite);
     }
-    const Result<ManifestStore::Written> written = f.store.write(*f.space, as_bytes(f.bytes));
+    std::set<DeviceId> failed;
+    const Result<alloc::ManifestAddress> written =
+        f.store.write(*f.space, as_bytes(f.bytes), failed);
     REQUIRE(written.ok() == (failing.size() <= 2));
+    REQUIRE(failed == failing);
     if (!written.ok()) {
       REQUIRE(written.error().code == ErrorCode::kIo);
       REQUIRE(f.space->counters().free == free);
       continue;
     }
-    REQUIRE(written->failed == failing);
     for (const DeviceId id : failing) f.members->lose(id, "told to fail");
-    REQUIRE((f.store.read(written->address).value() == f.bytes));
+    REQUIRE((f.store.read(*written).value() == f.bytes));
   }
 }
 
@@ -207,7 +210,8 @@ TEST_CASE("manifest_store: every cell is written durably, and nothing where ther
   }
   f.bytes = f.noise(5 << 20);
   const std::uint64_t free = f.space->counters().free;
-  REQUIRE(f.store.write(*f.space, as_bytes(f.bytes)).error().code == ErrorCode::kNoSpace);
+  std::set<DeviceId> failed;
+  REQUIRE(f.store.write(*f.space, as_bytes(f.bytes), failed).error().code == ErrorCode::kNoSpace);
   REQUIRE(f.space->counters().free == free);
 }
 

@@ -50,7 +50,7 @@ struct Fixture {
   }
   // As its record would name it.
   Blob blob(std::size_t slot) const {
-    const std::string& bytes = stored(slot);
+    const std::string_view bytes = stored(slot);
     Blob blob;
     blob.placement = Placement::kPacked;
     blob.where = {1, kUnit, 0};
@@ -60,7 +60,9 @@ struct Fixture {
     blob.cell_sums = {checksum(shape.record.checksum, as_bytes(bytes))};
     return blob;
   }
-  const std::string& stored(std::size_t slot) const { return *blobs[pack.slots[slot].item].stored; }
+  std::string_view stored(std::size_t slot) const {
+    return as_text(blobs[pack.slots[slot].item].stored.bytes());
+  }
   Status read(std::size_t slot) {
     Bytes out(stored(slot).size());
     HEXAD_TRY(reader.read(blob(slot), 0, out));

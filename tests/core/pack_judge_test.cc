@@ -25,16 +25,16 @@ struct Stripe {
       const PackPlan& pack = plan.packs[0];
       now = build_pack(pack, blobs, shape, *codec).value();
       for (const PackPlan::Slot& slot : pack.slots) {
-        const std::string& stored = *blobs[slot.item].stored;
+        const std::string_view stored = as_text(blobs[slot.item].stored.bytes());
         witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
                              checksum(sums, as_bytes(stored))});
       }
       // The same blobs with other bytes.
       std::vector<YoungBlob> old = blobs;
       for (YoungBlob& blob : old) {
-        std::string bytes = *blob.stored;
+        std::string bytes(as_text(blob.stored.bytes()));
         for (char& byte : bytes) byte = static_cast<char>(byte + 1);
-        blob.stored = std::make_shared<const std::string>(std::move(bytes));
+        blob.stored = SharedBytes::copy_of(as_bytes(bytes));
       }
       before = build_pack(pack, old, shape, *codec).value();
       break;

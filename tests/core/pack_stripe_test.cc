@@ -37,11 +37,11 @@ void check_stripe(const PreparedBlob& stripe, const PackPlan& plan,
   for (std::size_t i = 0; i < plan.slots.size(); ++i) {
     const PackPlan::Slot& slot = plan.slots[i];
     const YoungBlob& blob = blobs[slot.item];
-    const auto size = static_cast<std::uint32_t>(blob.stored->size());
+    const auto size = static_cast<std::uint32_t>(blob.stored.size());
     const PackEntry expected{slot.cell, slot.offset, size, blob.place.lsn, blob.offset, blob.owner};
     REQUIRE(footer->entries[i] == expected);
     const ByteView cell = cells[slot.cell];
-    REQUIRE(as_text(cell.subspan(slot.offset, size)) == *blob.stored);
+    REQUIRE(as_text(cell.subspan(slot.offset, size)) == as_text(blob.stored.bytes()));
     std::size_t& from = explained[slot.cell];
     REQUIRE(is_zero(cell.subspan(from, slot.offset - from)));
     from = slot.offset + size;

@@ -21,7 +21,8 @@ TEST_CASE("plan_clones: a clone shows the same blobs, which die when neither sho
   const ObjectRecord before = w.object("a").value();
   Plan plan = w.must([](Transaction& t) { t.clone("c", "a", "c", "b"); });
   CHECK(plan.record.young_deaths.empty());
-  CHECK(plan.referenced.empty());  // none of its own
+  CHECK(plan.owners.empty());  // no blob of its own
+  CHECK(plan.stripes.empty());
   const ObjectRecord source = w.object("a").value();
   const ObjectRecord copy = w.object("b").value();
   CHECK(source.version == before.version);

@@ -172,7 +172,7 @@ TEST_CASE("plan_result: a stripe that nobody shows in the end is freed by the re
   plan.record.allocated.push_back({{1, 40, 2}, 8192, true, {}, 0});
   REQUIRE(finish_plan(state, w.source, {}, w.context, {}, plan).ok());
   REQUIRE(plan.record.freed == std::vector<alloc::Extent>{{1, 40, 2}});
-  REQUIRE(plan.referenced.empty());
+  REQUIRE(plan.stripes.empty());
   REQUIRE(plan.record.time == w.context.time);
 }
 

@@ -188,7 +188,7 @@ TEST_CASE(
   place.where = {4, 70, 0};
   place.cell = 2;
   place.cell_offset = 640;
-  log_blobs.set_place(place);
+  log_blobs.set_places({place});
   w.context.log_blobs = &log_blobs;
   Transaction change;
   change.set_attr("c", "a", "k", "v");
@@ -215,7 +215,7 @@ TEST_CASE("plan_state: the places of young blobs are known in pages of their own
   place.from = {w.last_lsn, 0};
   place.stored = 5000;
   place.where = {4, 70, 0};
-  log_blobs.set_place(place);
+  log_blobs.set_places({place});
   w.context.log_blobs = &log_blobs;
   for (const bool all : {false, true}) {
     PlanState state(w.context, w.source);

@@ -21,9 +21,11 @@ TEST_CASE("planner: a put leaves one image, its owner, and the death of what was
   const LogPlace first{w.last_lsn, 0};
   REQUIRE(plan.record.images.size() == 1);
   CHECK(plan.record.images[0].key == object_key(1, "a"));
-  CHECK(plan.referenced == std::set<BlobId>{{0, 0, 0, 0, first}});
-  CHECK(plan.owners.at(0).key == object_key(1, "a"));
-  CHECK(plan.owners.at(0).offset == 0);
+  CHECK(plan.refers_to({0, 0, 0, 0, first}));
+  REQUIRE(plan.owners.size() == 1);
+  CHECK(plan.owners[0]->key == object_key(1, "a"));
+  CHECK(plan.owners[0]->offset == 0);
+  CHECK(plan.stripes.empty());
   CHECK(plan.record.allocated.empty());  // the caller adds the stripes of prepared blobs
   CHECK(w.object("a")->version == w.last_lsn);
   CHECK(w.object("a")->mtime == w.context.time);
@@ -32,6 +34,7 @@ TEST_CASE("planner: a put leaves one image, its owner, and the death of what was
   plan = w.must([](Transaction& t) { t.put("c", "a", text(30'000)); });
   CHECK(plan.record.young_deaths == std::vector<LogPlace>{first});
   CHECK(plan.owners.empty());
+  CHECK(plan.stripes.size() == 1);
   const alloc::Extent stripe = w.object("a")->extents.at(0).blob.where;
   plan = w.must([](Transaction& t) { t.put("c", "a", "tiny"); });
   CHECK(plan.record.freed == std::vector<alloc::Extent>{stripe});
@@ -49,9 +52,14 @@ TEST_CASE("planner: what a later op replaces is neither referenced nor dies") {
     t.put("c", "b", text(300, 'z'));
     t.rename("c", "b", "c", "z");
   });
-  CHECK(plan.referenced.size() == 2);
-  CHECK(plan.referenced.count({0, 0, 0, 0, {w.last_lsn, 0}}) == 0);
-  CHECK(plan.owners.at(2).key == object_key(1, "z"));
+  const auto refers_to = [&](std::uint32_t index) {
+    return plan.refers_to({0, 0, 0, 0, {w.last_lsn, index}});
+  };
+  CHECK_FALSE(refers_to(0));
+  CHECK(refers_to(1));
+  CHECK(refers_to(2));
+  CHECK_FALSE(refers_to(3));
+  CHECK(plan.owners.at(2)->key == object_key(1, "z"));
   CHECK(plan.record.young_deaths.empty());
   CHECK(w.read("a") == text(6000, 'y'));
   CHECK(w.read("z") == text(300, 'z'));
@@ -65,8 +73,8 @@ TEST_CASE("planner: an owner's offset is where the blob begins, whatever of it i
     t.write("c", "a", 3 * kPageSpan + 1000, as_bytes(text(5000)));
     t.write("c", "a", 3 * kPageSpan + 500, as_bytes(text(600)));
   });
-  CHECK(plan.owners.at(0).offset == 3 * kPageSpan + 1000);
-  CHECK(plan.owners.at(1).offset == 3 * kPageSpan + 500);
+  CHECK(plan.owners.at(0)->offset == 3 * kPageSpan + 1000);
+  CHECK(plan.owners.at(1)->offset == 3 * kPageSpan + 500);
   w.check_alive();
 }
 

@@ -122,13 +122,15 @@ struct PlannerWorld {
         at += piece.length;
         if (!piece.bytes.empty()) continue;
         const BlobId id = piece.prepared.blob.id();
-        if (plan.referenced.count(id) == 0) continue;
+        if (!plan.refers_to(id)) continue;
         alive.blobs.insert(id);
         bytes[id] = as_text(raw);
-        if (piece.prepared.is_young()) REQUIRE(plan.owners.count(id.log.index) == 1);
       }
     }
     apply(plan.record);
+    for (const std::optional<BlobOwner>& owner : plan.owners) {
+      if (owner.has_value()) REQUIRE(source.map.count(owner->key) == 1);
+    }
     for (const DecodedPage& page : plan.pages) {
       source.pages.put(page.body, page.page, page.extents);
     }

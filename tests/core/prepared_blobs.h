@@ -89,7 +89,7 @@ inline void check_cells(const PreparedBlob& prepared, std::string_view stored, P
 inline void check_young(const PreparedBlob& prepared, std::string_view stored, PreparerFixture& f) {
   const Blob& blob = prepared.blob;
   REQUIRE(prepared.is_young());
-  REQUIRE(*prepared.stored == stored);
+  REQUIRE(as_text(prepared.stored.bytes()) == stored);
   REQUIRE(prepared.cells.empty());
   REQUIRE(blob.stored == stored.size());
   REQUIRE(blob.cell_sums == SumList{checksum(f.shape.record.checksum, as_bytes(stored))});

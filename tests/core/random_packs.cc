@@ -19,7 +19,7 @@ std::vector<YoungBlob> random_young(io::Rng& rng, std::size_t count, std::uint32
   for (std::size_t i = 0; i < count; ++i) {
     YoungBlob& blob = blobs[i];
     blob.place = {1 + (rng.next() >> rng.below(64)) / 2, static_cast<std::uint32_t>(i)};
-    blob.stored = std::make_shared<const std::string>(random_bytes(rng, 1 + rng.below(largest)));
+    blob.stored = SharedBytes::copy_of(as_bytes(random_bytes(rng, 1 + rng.below(largest))));
     blob.owner =
         object_key(static_cast<CollectionId>(rng.below(300)),
                    random_bytes(rng, 1 + rng.below(rng.chance(1, 20) ? kMaxNameSize : 20)));
@@ -37,7 +37,7 @@ PlacementPlan plan_for(const std::vector<YoungBlob>& blobs, const StoreShape& sh
   rules.footer = pack_footer_base(shape.record);
   std::vector<PlacementItem> items;
   for (const YoungBlob& blob : blobs) {
-    items.push_back({static_cast<std::uint32_t>(blob.stored->size()), pack_footer_entry(blob)});
+    items.push_back({static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob)});
   }
   return plan_placement(items, rules);
 }

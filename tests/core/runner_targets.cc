@@ -1,5 +1,7 @@
 // What the runner runs on.
+#include <chrono>
 #include <optional>
+#include <thread>
 #include <utility>
 
 #include "base/assert.h"
@@ -65,6 +67,17 @@ class DeviceTarget final : public RunnerTarget {
 
 }  // namespace
 
+std::string RunnerTarget::check() {
+  FsckOptions options;
+  options.deep = true;
+  const Result<FsckReport> report = store().fsck(options);
+  if (!report.ok()) return "fsck: " + report.error().to_string();
+  if (report->findings.empty()) return "";
+  return "fsck finds " + report->findings.front().subject + ": " + report->findings.front().problem;
+}
+
+void RunnerTarget::wait() { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }
+
 Result<std::unique_ptr<RunnerTarget>> make_memory_target(const MemoryStoreOptions& options,
                                                          const RuntimeOptions& runtime) {
   HEXAD_TRY_ASSIGN(Store store, Store::in_memory(options, runtime));
@@ -78,26 +91,33 @@ Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
   return std::unique_ptr<RunnerTarget>(std::move(target));
 }
 
-Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed) {
+RuntimeOptions runtime_of_seed(std::uint64_t seed) {
   RuntimeOptions runtime;
   if (seed % 2 == 1) runtime.memtable_size = 64_KiB;
-  compression::Policy compression;
-  if (seed % 2 == 1) compression.mode = compression::Mode::kForce;
-  if (kind == TargetKind::kMemory) {
-    MemoryStoreOptions options;
-    options.capacity = 256_MiB;
-    options.compression = compression;
-    return make_memory_target(options, runtime);
-  }
+  return runtime;
+}
+
+FormatOptions format_of_seed(std::uint64_t seed) {
   FormatOptions format;
   format.device_size = 24_MiB;
   format.log_size = 1_MiB;
-  format.compression = compression;
+  if (seed % 2 == 1) format.compression.mode = compression::Mode::kForce;
   if (seed % 3 == 1) {
     format.checksum = ChecksumType::kXxh3;
     format.checksum_block = 4_KiB;
   }
-  return make_device_target(std::move(format), runtime);
+  return format;
+}
+
+Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed) {
+  FormatOptions format = format_of_seed(seed);
+  if (kind == TargetKind::kDevice) {
+    return make_device_target(std::move(format), runtime_of_seed(seed));
+  }
+  MemoryStoreOptions options;
+  options.capacity = 256_MiB;
+  options.compression = format.compression;
+  return make_memory_target(options, runtime_of_seed(seed));
 }
 
 }  // namespace hexad::testing

@@ -74,7 +74,8 @@ class SimPool {
 
  private:
   io::SimSystem system_;
-  io::testing::TemporaryDirectory directory_;
+  // Power fails in the simulation only, so the index needs no disk.
+  io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
   std::vector<std::string> disks_;
   PoolDescription pool_;
 };

@@ -107,6 +107,35 @@ TEST_CASE("staged_object: what the same transaction removes again gives up all o
   REQUIRE(gone == std::set<std::string>{writer_key(77), page_key(77, 0)});
 }
 
+TEST_CASE(
+    "staged_object: published over an object, it gives up that one's pages and none of its own") {
+  PlannerWorld w;
+  const auto publish = [&](BodyId body, std::uint32_t unit) {
+    const auto staged = std::make_shared<StagedObject>();
+    staged->body = body;
+    staged->spilled = 1;
+    staged->size = kPageSpan + 300;
+    staged->pages[1] = {stripe_extent(1, unit + 1, 300)};
+    staged->stripes.push_back({{1, unit + 1, 1}, 512, true, {}, 0});
+    w.source.map[page_key(body, 0)] = encode_page({stripe_extent(0, unit, 500)}, w.shape.record);
+    w.source.map[writer_key(body)] = "";
+    const Transaction transaction = publishing(staged);
+    Plan plan = w.plan(transaction).value();
+    w.commit(transaction, plan);
+    return plan;
+  };
+  publish(77, 500);
+  w.alive.blobs = {{1, 500, 0, 0, {}}, {1, 501, 0, 0, {}}};  // of the writer
+  Plan plan = publish(78, 600);
+  std::sort(plan.record.freed.begin(), plan.record.freed.end());
+  REQUIRE(plan.record.freed == std::vector<alloc::Extent>{{1, 500, 1}, {1, 501, 1}});
+  REQUIRE(plan.stripes == std::vector<BlobId>{{1, 601, 0, 0, {}}});
+  REQUIRE(w.object("a")->body == 78);
+  REQUIRE(w.extents(*w.object("a")).size() == 2);
+  REQUIRE(w.source.map.count(page_key(78, 0)) == 1);
+  REQUIRE(w.source.map.count(page_key(77, 0)) == 0);
+}
+
 TEST_CASE("staged_object: a small object is young like the data of a put") {
   PlannerWorld w;
   const auto staged = std::make_shared<StagedObject>();
@@ -116,8 +145,8 @@ TEST_CASE("staged_object: a small object is young like the data of a put") {
   staged->young.pieces[0].prepared.blob.log = {w.last_lsn + 1, 0};
   const Plan plan = w.plan(publishing(staged)).value();
   REQUIRE(plan.record.allocated.empty());
-  REQUIRE(plan.referenced == std::set<BlobId>{{0, 0, 0, 0, {w.last_lsn + 1, 0}}});
-  REQUIRE(plan.owners.at(0).key == object_key(1, "a"));
+  REQUIRE(plan.refers_to({0, 0, 0, 0, {w.last_lsn + 1, 0}}));
+  REQUIRE(plan.owners.at(0)->key == object_key(1, "a"));
 }
 
 }  // namespace

@@ -1,10 +1,8 @@
 #include "tests/core/store_runner.h"
 
 #include <algorithm>
-#include <chrono>
 #include <iterator>
 #include <optional>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -240,7 +238,7 @@ class Runner {
   std::string look_at_one();
   std::string happen();
   std::string compare_all();
-  std::string check();
+  std::string check() { return target_.check(); }
   std::string reopen();
   std::string finish();
   bool one_in(std::uint64_t count) { return count > 0 && rng_.chance(1, count); }
@@ -407,15 +405,6 @@ std::string Runner::compare_all() {
   return difference(target_.store(), model_, rng_);
 }
 
-std::string Runner::check() {
-  FsckOptions options;
-  options.deep = true;
-  const Result<FsckReport> report = target_.store().fsck(options);
-  if (!report.ok()) return "fsck: " + report.error().to_string();
-  if (report->findings.empty()) return "";
-  return "fsck finds " + report->findings.front().subject + ": " + report->findings.front().problem;
-}
-
 std::string Runner::reopen() {
   using Ending = RunnerTarget::Ending;
   const Ending ending = rng_.chance(1, 2) ? Ending::kClosed : Ending::kDropped;
@@ -460,7 +449,7 @@ std::string Runner::finish() {
     if (!now.ok()) return "space: " + now.error().to_string();
     space = *std::move(now);
     if (space.allocated == 0 && unused(space) == space.capacity) return check();
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    target_.wait();
   }
   return "all is removed, and " + std::to_string(space.allocated) + " bytes are allocated, " +
          std::to_string(unused(space)) + " of " + std::to_string(space.capacity) +

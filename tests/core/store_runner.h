@@ -24,6 +24,10 @@ class RunnerTarget {
   virtual bool can_reopen() const = 0;
   // Everything that was committed is durable.
   virtual Status reopen(Ending ending, Access access) = 0;
+  // Nothing, or what a deep fsck finds.
+  virtual std::string check();
+  // Lets the store work in the background for a while.
+  virtual void wait();
 };
 
 // In memory alone, with room for 256 MiB.
@@ -37,6 +41,9 @@ Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
 // checkpoints never end.
 enum class TargetKind : std::uint8_t { kMemory, kDevice };
 Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed);
+// The same, for a pool that is yet to get its places.
+RuntimeOptions runtime_of_seed(std::uint64_t seed);
+FormatOptions format_of_seed(std::uint64_t seed);
 
 struct RunnerOptions {
   std::uint64_t seed = 1;

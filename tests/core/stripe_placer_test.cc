@@ -20,7 +20,7 @@ struct Fixture : testing::SpaceWorld {
   YoungBlob young(std::size_t bytes) {
     YoungBlob blob;
     blob.place = {++lsn, 0};
-    blob.stored = std::make_shared<const std::string>(noise(bytes));
+    blob.stored = SharedBytes::copy_of(as_bytes(noise(bytes)));
     blob.owner = object_key(1, "object" + std::to_string(lsn));
     blob.units = static_cast<std::uint32_t>((bytes + 16383) / 16384);
     space->reserve(blob.units);
@@ -45,7 +45,7 @@ struct Fixture : testing::SpaceWorld {
 void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs,
                   const Fixture& f) {
   std::map<LogPlace, std::string> wanted;
-  for (const YoungBlob& blob : blobs) wanted[blob.place] = *blob.stored;
+  for (const YoungBlob& blob : blobs) wanted[blob.place] = as_text(blob.stored.bytes());
   REQUIRE(placed.stripes.size() == placed.part.allocated.size());
   for (std::size_t i = 0; i < placed.stripes.size(); ++i) {
     const StripeWrite& stripe = placed.stripes[i];
@@ -92,7 +92,7 @@ void check_placed(const PlacedBlobs& placed, const std::vector<YoungBlob>& blobs
 
   std::uint64_t bound = 32;
   for (const YoungBlob& blob : blobs) {
-    bound += group_part_bound(blob.stored->size(), f.shape.record);
+    bound += group_part_bound(blob.stored.size(), f.shape.record);
   }
   for (const YoungPayload& payload : placed.part.payloads) {
     bound += payload.bytes.size() + payload.owner.size();
@@ -122,7 +122,7 @@ TEST_CASE("stripe_placer: objects share a stripe, which is published with what l
 
   LogRecord record;
   record.group = placed->part;
-  for (const YoungPlace& place : record.group.placed) f.log_blobs.set_place(place);
+  f.log_blobs.set_places(record.group.placed);
   f.space->publish(200, record);
   const StripeProof& stripe = placed->part.allocated[0];
   CHECK(stripe.live == 32 * 4096);
@@ -165,7 +165,7 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
     std::uint64_t in_log_bytes = 0;
     for (const YoungBlob& blob : placed->in_log) {
       in_log_units += blob.units;
-      in_log_bytes += blob.stored->size();
+      in_log_bytes += blob.stored.size();
     }
     REQUIRE(in_log_bytes <= log_bytes);
     // What rides in the log keeps its reservation, all else has given it back.
@@ -208,7 +208,7 @@ TEST_CASE("stripe_placer: a record replayed gives the space that publishing it g
     for (const LogPlace& death : record.young_deaths) {
       f.space->give_back(f.log_blobs.kill(death));
     }
-    for (const YoungPlace& place : placed->part.placed) f.log_blobs.set_place(place);
+    f.log_blobs.set_places(placed->part.placed);
     for (const YoungBlob& blob : placed->in_log) {
       if (f.log_blobs.add_payload(blob)) f.space->give_back(blob.units);
     }

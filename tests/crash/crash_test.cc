@@ -2,24 +2,13 @@
 // after each one the store must open, hold every acknowledged transaction and nothing half-done,
 // and pass fsck.
 #include <catch2/catch.hpp>
-#include <chrono>
 #include <cstdio>
 
 #include "tests/crash/crash_world.h"
+#include "tests/crash/harness_line.h"
 
 namespace hexad::testing {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-
-void print_line(const char* name, std::uint64_t states, std::uint64_t violations,
-                Clock::time_point start) {
-  const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  std::printf("name=%s states=%llu violations=%llu secs=%.1f\n", name,
-              static_cast<unsigned long long>(states), static_cast<unsigned long long>(violations),
-              seconds);
-  std::fflush(stdout);
-}
 
 // All subsets of up to `limit` unflushed writes; beyond, prefixes, whole disks, single writes and
 // so many random choices.
@@ -38,7 +27,7 @@ io::CrashOptions crash_options(std::uint64_t seed, const Subsets& subsets) {
 }
 
 std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, const char* name) {
-  const Clock::time_point start = Clock::now();
+  const HarnessLine line(name);
   const io::CrashStates states(world.recorder(), options);
   std::uint64_t violations = 0;
   const std::uint64_t tried = states.for_each([&](const io::CrashState& state) {
@@ -52,7 +41,7 @@ std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, cons
     }
     return violations < 5;
   });
-  print_line(name, tried, violations, start);
+  line.print({{"states", tried}, {"violations", violations}});
   REQUIRE(violations == 0);
   return tried;
 }
@@ -113,7 +102,7 @@ TEST_CASE("crash: checkpoint after checkpoint, with runs that are merged") {
 }
 
 TEST_CASE("crash: recovery crashes at each of its own writes") {
-  const Clock::time_point start = Clock::now();
+  const HarnessLine line("crash-nested");
   CrashWorld world({.seed = 4});
   world.run();
   std::uint64_t outer = 0;
@@ -144,7 +133,7 @@ TEST_CASE("crash: recovery crashes at each of its own writes") {
     });
     return violations < 5;
   });
-  print_line("crash-nested", outer + inner, violations, start);
+  line.print({{"states", outer + inner}, {"violations", violations}});
   REQUIRE(outer >= 100);
   REQUIRE(violations == 0);
 }

@@ -44,6 +44,10 @@ void must(const Status& status) {
 
 CrashWorld::CrashWorld(const CrashWorldOptions& options)
     : options_(options), stacks_(std::make_shared<io::FiberStacks>()) {
+  if (!options_.script.empty()) {
+    options_.transactions = static_cast<int>(options_.script.size());
+    options_.in_flight = 1;
+  }
   for (int i = 0; i < 6; ++i) pool_.devices.push_back("disk" + std::to_string(i));
   pool_.fast_directories = {"fast"};
   before_ = std::filesystem::current_path();
@@ -63,6 +67,10 @@ io::SimDiskOptions CrashWorld::disk_options() const {
 // are split by lane: transactions in flight at once touch different objects and cannot fail.
 Transaction CrashWorld::transaction(std::size_t index) const {
   Transaction t;
+  if (!options_.script.empty()) {
+    options_.script[index](t);
+    return t;
+  }
   const std::string lane = std::to_string(index % static_cast<std::size_t>(options_.in_flight));
   const std::uint64_t round = index / static_cast<std::size_t>(options_.in_flight);
   const std::string a = "a" + lane;
@@ -189,7 +197,16 @@ void CrashWorld::harm_index(std::uint64_t state) const {
   ::close(file);
 }
 
+Transaction CrashWorld::first_transaction() const {
+  Transaction t;
+  t.create_collection(kDefaultCollection);
+  t.create_collection(kOther);
+  if (options_.before) options_.before(t);
+  return t;
+}
+
 void CrashWorld::run() {
+  Lsn first_lsn = 0;
   std::vector<std::pair<std::string, std::shared_ptr<const io::CowImage>>> fresh;
   {
     io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), nullptr, stacks_});
@@ -203,10 +220,7 @@ void CrashWorld::run() {
       format.checksum_block = 4096;
       must(core::format_devices(format, system));
       Store store = must(Store::open(pool_, {}, &system));
-      Transaction t;
-      t.create_collection(kDefaultCollection);
-      t.create_collection(kOther);
-      must(store.commit(std::move(t)).status());
+      first_lsn = must(store.commit(first_transaction()));
       must(store.close());
     });
     for (const std::string& name : pool_.devices) {
@@ -217,8 +231,8 @@ void CrashWorld::run() {
   }
 
   Model model;
-  model.collections[kDefaultCollection];
-  model.collections[kOther];
+  HEXAD_ASSERT(!model.apply(first_transaction()).has_value());
+  model.stamp(first_lsn);
   io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), &recorder_, stacks_});
   for (auto& [name, image] : fresh) system.add_disk(name, image, disk_options());
   auto index = std::make_shared<io::CowImage>(0);
@@ -265,10 +279,12 @@ void CrashWorld::run() {
           }
           const bool buffered = options_.buffered && i / options_.in_flight % 4 != 3;
           const auto done = [&, i, buffered](Result<Lsn> lsn) {
-            const Lsn drawn = must(std::move(lsn));
             const io::Lock inner(mutex);
-            const std::uint64_t promised = buffered ? kNever : recorder_.position();
-            done_.push_back({drawn, promised, static_cast<std::size_t>(i)});
+            if (lsn.ok() || options_.script.empty()) {
+              const Lsn drawn = must(std::move(lsn));
+              const std::uint64_t promised = buffered ? kNever : recorder_.position();
+              done_.push_back({drawn, promised, static_cast<std::size_t>(i)});
+            }
             answered = true;
             --pending;
             changed.notify_all();
@@ -293,10 +309,18 @@ void CrashWorld::run() {
 
   std::sort(done_.begin(), done_.end(), [](const Done& x, const Done& y) { return x.lsn < y.lsn; });
   models_.push_back(model);
+  std::size_t next = 0;  // of the script: what comes before it has been applied or has failed
   for (const Done& done : done_) {
+    for (; !options_.script.empty() && next < done.script; ++next) {
+      HEXAD_ASSERT(model.apply(transaction(next)).has_value());
+    }
+    next = done.script + 1;
     HEXAD_ASSERT(!model.apply(transaction(done.script)).has_value());
     model.stamp(done.lsn);
     models_.push_back(model);
+  }
+  for (; next < options_.script.size(); ++next) {
+    HEXAD_ASSERT(model.apply(transaction(next)).has_value());
   }
 }
 

@@ -38,6 +38,11 @@ struct CrashWorldOptions {
   LogDurability log_durability = LogDurability::kFull;
   // Three of four transactions are buffered: answered before anything is promised about them.
   bool buffered = false;
+  // Not empty: these transactions, one after the other, instead of those that the world makes up.
+  // They may fail, where the model says so. `before`: what there is when the recording begins.
+  using Script = std::function<void(Transaction&)>;
+  std::vector<Script> script = {};
+  Script before = {};
 };
 
 class CrashWorld {
@@ -84,6 +89,7 @@ class CrashWorld {
   void record_index(io::CrashRecorder& recorder, io::CrashRecorder::DiskIndex disk);
   void write_index(const io::CowImage& image) const;
   void harm_index(std::uint64_t state) const;
+  Transaction first_transaction() const;
   Transaction transaction(std::size_t index) const;
   std::string index_file() const { return directory_.path("fast/index/data.mdb"); }
 

@@ -322,6 +322,38 @@ class Management(PoolTest):
             self.assertEqual(report["errors"], 0)
             self.assertEqual(report["findings"], [])
 
+    def test_scrub_of_a_healthy_pool(self):
+        self.ok("put", self.pool, "scrub", "-", stdin=os.urandom(1 << 20))
+        report = self.ok("scrub", self.pool, "--json", "--rate", "1GiB").json
+        self.assertEqual((report["errors"], report["findings"], report["next"]), (0, [], None))
+        self.assertGreater(report["stripes_checked"], 0)
+        self.assertGreater(report["bytes_checked"], 1 << 20)
+        text = self.ok("scrub", self.pool, "--from", "runs")
+        self.assertIn("0 errors, 0 repaired; checked ", text.text)
+        self.assertEqual(hexad("scrub", self.pool, "--from", "nowhere").code, 2)
+
+    def test_scrub_puts_right_what_is_damaged_on_one_device(self):
+        data = os.urandom(1 << 20)
+        self.ok("put", self.pool, "victim", "-", stdin=data)
+        cell = data[:1000]
+        hit = 0
+        for path in self.devices:
+            bytes_there = self.read(path)
+            at = bytes_there.find(cell)
+            if at < 0:
+                continue
+            hit += 1
+            with open(path, "r+b") as device:
+                device.seek(at + 500)
+                device.write(b"damage")
+        self.assertEqual(hit, 1)
+        report = self.ok("scrub", self.pool, "--json").json
+        self.assertEqual(report["errors"], 0)
+        self.assertEqual(len(report["findings"]), 1)
+        self.assertEqual(report["findings"][0]["subject"], "object default/victim")
+        self.assertTrue(report["findings"][0]["repaired"])
+        self.assertEqual(self.ok("scrub", self.pool, "--json").json["findings"], [])
+
     def test_perf_dump_is_json(self):
         dump = self.ok("perf", "dump", self.pool).json
         self.assertEqual(set(dump), {"counters", "since_open", "latencies"})

@@ -20,6 +20,7 @@ WITHOUT = {
     "core/hexad.h": "includes the public headers",
     "core/pinned_bytes.h": "a value; cached_read_test.cc",
     "core/stripe_map.h": "an interface; core/space.h implements it",
+    "core/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/types.h": "aggregates",
     "io/clock.h": "an interface; executors implement it",
     "kv/index.h": "an interface; tests/kv/index_contract.h holds for all that implement it",
@@ -32,6 +33,7 @@ WITHOUT = {
     "tools/erasure/chunk_files.h": "tests/tools/ec_test.py",
     "tools/import_export/exporter.h": "tests/tools/tree_test.py",
     "tools/import_export/importer.h": "tests/tools/tree_test.py",
+    "tools/verbs/findings.h": "tests/tools/cli_test.py",
     "tools/verbs/from_to.h": "tests/tools/object_test.py",
     "tools/verbs/verbs.h": "tests/tools/cli_test.py",
 }

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
-#include "tools/cli/names.h"
+#include "tools/verbs/findings.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -12,24 +12,15 @@ namespace hexad::tools {
 namespace {
 
 Json as_json(const FsckReport& report) {
-  Json object{{"errors", report.errors()},
-              {"findings", Json::array()},
+  return Json{{"errors", report.errors()},
+              {"findings", findings_as_json(report.findings)},
               {"objects_checked", report.objects_checked},
               {"stripes_checked", report.stripes_checked},
               {"bytes_checked", report.bytes_checked}};
-  for (const Finding& finding : report.findings) {
-    object["findings"].push_back(Json{{"subject", finding.subject},
-                                      {"problem", finding.problem},
-                                      {"repaired", finding.repaired}});
-  }
-  return object;
 }
 
 void print(Output& out, const FsckReport& report) {
-  for (const Finding& finding : report.findings) {
-    out.write(fmt::format("{}: {}{}\n", finding.subject, finding.problem,
-                          finding.repaired ? " (repaired)" : ""));
-  }
+  print_findings(out, report.findings);
   out.note(fmt::format("{} errors; checked {} objects, {} stripes, {}", report.errors(),
                        report.objects_checked, report.stripes_checked,
                        format_size(report.bytes_checked)));

@@ -59,6 +59,8 @@ constexpr std::array kVerbs = {
               "hexad df /pool", make_df},
     VerbEntry{"fsck", PoolUse::kRequired, "Check metadata; --deep also every checksum and parity",
               "hexad fsck /pool --deep", make_fsck},
+    VerbEntry{"scrub", PoolUse::kRequired, "Read every cell, write back those that are damaged",
+              "hexad scrub /pool --rate 100MiB", make_scrub},
     VerbEntry{"perf dump", PoolUse::kRequired, "All counters as JSON",
               "hexad perf dump /pool | jq .counters", make_perf_dump},
     VerbEntry{"bench run", PoolUse::kRequired,

@@ -32,6 +32,7 @@ std::unique_ptr<Verb> make_bucket_policy();
 std::unique_ptr<Verb> make_bucket_stat();
 std::unique_ptr<Verb> make_df();
 std::unique_ptr<Verb> make_fsck();
+std::unique_ptr<Verb> make_scrub();
 std::unique_ptr<Verb> make_perf_dump();
 std::unique_ptr<Verb> make_bench_run();
 std::unique_ptr<Verb> make_bench_compare();

@@ -1,0 +1,42 @@
+#include "python/native/scrub.h"
+
+#include <algorithm>
+#include <exception>
+
+#include "python/native/dicts.h"
+#include "python/native/errors.h"
+
+namespace hexad::python {
+
+namespace nb = nanobind;
+
+nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
+               const nb::object& progress) {
+  std::exception_ptr thrown;
+  ScrubOptions options;
+  options.rate = rate;
+  options.from = from;
+  options.progress = [&](const ScrubReport& report) {
+    // Whoever closes the store waits for this call.
+    if (handle.closing()) return false;
+    const nb::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (progress.is_none()) return true;
+      const std::uint64_t total = std::max(report.bytes_expected, report.bytes_checked);
+      return !progress(report.bytes_checked, total).is(nb::handle(Py_False));
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  };
+  const ScrubReport report = take(handle.run([&](Store& store) { return store.scrub(options); }));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+  if (handle.closing() && !report.next.empty()) {
+    fail({ErrorCode::kClosed, "the store was closed while it was scrubbed",
+          "Open it again and go on at \"" + report.next + "\"."});
+  }
+  return to_dict(report);
+}
+
+}  // namespace hexad::python

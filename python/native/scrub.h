@@ -1,0 +1,18 @@
+// Store.scrub(): the engine's, with Python's progress and signals in between.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include <cstdint>
+#include <string>
+
+#include "python/native/store_handle.h"
+
+namespace hexad::python {
+
+// `progress`: None, or called with bytes so far and expected in all; False stops there. Its
+// exceptions end the scrub and are the call's. With the GIL, which it gives away meanwhile.
+nanobind::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
+                     const nanobind::object& progress);
+
+}  // namespace hexad::python

@@ -1,0 +1,66 @@
+// A store in a simulation that has a hard life: two of its six data disks go wrong again and again,
+// each in its own way, and where it is dropped the power may fail amid what it does in the
+// background. Up to m disks is within the promise, so whatever it answers must be right.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "io/cow_image.h"
+#include "io/rng.h"
+#include "io/sim_system.h"
+#include "tests/core/store_runner.h"
+#include "tests/io/temporary.h"
+
+namespace hexad::testing {
+
+struct AilingTally {
+  std::uint64_t faults = 0;      // that have struck, of every kind
+  std::uint64_t crashes = 0;     // power cuts
+  std::uint64_t lost = 0;        // disks that have left the membership
+  std::uint64_t old_images = 0;  // disks put back as they were some lives ago
+  std::uint64_t indexes = 0;     // that a crash took away
+};
+
+// In a fiber of the simulation of its own, from construction to the end.
+class AilingPool final : public RunnerTarget {
+ public:
+  // `system` is empty and outlives it.
+  AilingPool(io::SimSystem& system, std::uint64_t seed);
+
+  Status format();
+  Store& store() override;
+  bool can_reopen() const override { return true; }
+  Status reopen(Ending ending, Access access) override;
+  // Heals what is wrong, then looks again, with nothing going wrong meanwhile. With a store that is
+  // open for reading alone, nothing: it cannot be healed.
+  std::string check() override;
+  void wait() override;
+
+  AilingTally tally();
+
+ private:
+  io::SimDisk& victim(std::uint64_t which) { return system_.disk(victims_[which]); }
+  void go_wrong();
+  void cut_power();
+  void change_victims();
+  Status open(Access access);
+
+  io::SimSystem& system_;
+  const std::uint64_t seed_;
+  io::Rng rng_;
+  io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
+  PoolDescription pool_;
+  RuntimeOptions runtime_;
+  std::string victims_[2];
+  std::map<std::string, std::shared_ptr<const io::CowImage>> old_;  // of victims, some lives ago
+  std::optional<Store> store_;
+  bool calm_ = false;  // nothing goes wrong
+  AilingTally tally_;
+};
+
+}  // namespace hexad::testing
