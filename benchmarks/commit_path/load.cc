@@ -34,10 +34,11 @@ struct Shared {
         deadline(start + std::chrono::duration_cast<Clock::duration>(
                              std::chrono::duration<double>(what.seconds))) {}
 
-  // Whether there is another transaction to do, and which.
+  // Whether there is another transaction to do, and which. The first is done however late it is: on
+  // a busy machine the deadline may pass before a thread has begun.
   bool next(std::uint64_t& index) {
-    if (Clock::now() >= deadline) return false;
     index = taken.fetch_add(1, std::memory_order_relaxed);
+    if (index > 0 && Clock::now() >= deadline) return false;
     return index < load.limit;
   }
   // All threads have ended and nothing is in flight.

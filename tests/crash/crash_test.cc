@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <cstdio>
 
+#include "tests/base/campaign.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"
 
@@ -26,11 +27,16 @@ io::CrashOptions crash_options(std::uint64_t seed, const Subsets& subsets) {
   return options;
 }
 
-std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, const char* name) {
+// Tries one in so many of the states. Returns how many there are.
+std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, const char* name,
+                        std::uint64_t one_in) {
   const HarnessLine line(name);
   const io::CrashStates states(world.recorder(), options);
   std::uint64_t violations = 0;
-  const std::uint64_t tried = states.for_each([&](const io::CrashState& state) {
+  std::uint64_t tried = 0;
+  const std::uint64_t all = states.for_each([&](const io::CrashState& state) {
+    if (!campaign_picks(state.number(), one_in)) return true;
+    ++tried;
     const auto problem = world.reopen(
         state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
     if (problem.has_value()) {
@@ -43,25 +49,31 @@ std::uint64_t enumerate(CrashWorld& world, const io::CrashOptions& options, cons
   });
   line.print({{"states", tried}, {"violations", violations}});
   REQUIRE(violations == 0);
-  return tried;
+  REQUIRE(tried >= all / one_in);
+  return all;
 }
 
-// Records a workload and crashes it. Returns how many states were tried.
-std::uint64_t record_and_crash(const char* name, const CrashWorldOptions& options,
+// Records a workload and crashes it: a part of the states that there are, other ones for each seed
+// of the campaign. Returns how many there are.
+constexpr std::uint64_t kOneIn = 4;
+
+std::uint64_t record_and_crash(const char* name, CrashWorldOptions options,
                                const Subsets& subsets = {}) {
+  options.seed = campaign_seed_of(options.seed);
   CrashWorld world(options);
   world.run();
-  return enumerate(world, crash_options(options.seed, subsets), name);
+  return enumerate(world, crash_options(options.seed, subsets), name, kOneIn);
 }
 
 TEST_CASE("crash: every subset of unflushed writes, each disk with a cache of its own", "[one]") {
-  CrashWorld world({.transactions = 48});
+  const std::uint64_t seed = campaign_seed_of(1);
+  CrashWorld world({.seed = seed, .transactions = 48});
   world.run();
   CAPTURE(world.transactions(), world.checkpoints(), world.log_laps(), world.runs_merged());
   REQUIRE(world.transactions() >= 40);
   REQUIRE(world.checkpoints() >= 2);
   REQUIRE(world.log_laps() >= 1);
-  REQUIRE(enumerate(world, crash_options(1, {8, 64, 2}), "crash-own-caches") >= 60'000);
+  REQUIRE(enumerate(world, crash_options(seed, {8, 64, 2}), "crash-own-caches", kOneIn) >= 50'000);
 }
 
 TEST_CASE("crash: blocks of 4 KiB, torn whole", "[one]") {
@@ -93,27 +105,30 @@ TEST_CASE("crash: cells first, then the log") {
 }
 
 TEST_CASE("crash: checkpoint after checkpoint, with runs that are merged") {
-  CrashWorld world({.seed = 8, .transactions = 30, .checkpoint_every = 3});
+  const std::uint64_t seed = campaign_seed_of(8);
+  CrashWorld world({.seed = seed, .transactions = 30, .checkpoint_every = 3});
   world.run();
   CAPTURE(world.checkpoints(), world.runs_merged());
   REQUIRE(world.checkpoints() >= 8);
   REQUIRE(world.runs_merged() >= 4);
-  enumerate(world, crash_options(8, {3, 4, 1}), "crash-merges");
+  enumerate(world, crash_options(seed, {3, 4, 1}), "crash-merges", kOneIn);
 }
 
 TEST_CASE("crash: recovery crashes at each of its own writes") {
   const HarnessLine line("crash-nested");
-  CrashWorld world({.seed = 4});
+  const std::uint64_t seed = campaign_seed_of(4);
+  CrashWorld world({.seed = seed});
   world.run();
   std::uint64_t outer = 0;
   std::uint64_t inner = 0;
   std::uint64_t violations = 0;
-  const io::CrashStates states(world.recorder(), crash_options(4, {2, 2, 0}));
+  const io::CrashStates states(world.recorder(), crash_options(seed, {2, 2, 0}));
   std::uint64_t total = states.for_each([](const io::CrashState&) { return true; });
   const std::uint64_t every = std::max<std::uint64_t>(1, total / 110);
+  const std::uint64_t rest = campaign_seed() % every;
   states.for_each([&](const io::CrashState& state) {
-    if (state.number() % every != 0) return true;
-    ++outer;
+    if (state.number() % every != rest) return true;
+    if (!campaign_picks(outer++, kOneIn)) return true;
     io::CrashRecorder again;
     const auto first = world.reopen(
         state, &again, [&](Store& store) { return world.check(store, state.position()); });
@@ -135,6 +150,7 @@ TEST_CASE("crash: recovery crashes at each of its own writes") {
   });
   line.print({{"states", outer + inner}, {"violations", violations}});
   REQUIRE(outer >= 100);
+  REQUIRE(inner >= 5'000);
   REQUIRE(violations == 0);
 }
 

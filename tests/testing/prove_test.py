@@ -1,0 +1,63 @@
+"""What ./run prove reads from harnesses, and how it adds that to doc/testing.md."""
+
+import importlib.util
+import os
+import sys
+import unittest
+
+sys.dont_write_bytecode = True
+SPEC = importlib.util.spec_from_file_location("prove", os.path.join("tools", "testing", "prove.py"))
+prove = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(prove)
+
+PAGE = f"# Testing\n\nBefore.\n\n{prove.BEGIN}\n{prove.END}\n\nAfter.\n"
+
+
+class CountsTest(unittest.TestCase):
+    def test_lines_of_one_name_are_added_and_seeds_are_not(self):
+        output = (
+            "noise\nname=crash-one seed=7 states=10 violations=0 secs=1.5\n"
+            "name=crash-one seed=8 states=5 violations=1 secs=0.5\nname=crash-trace seed=1 hash=00ff\n"
+        )
+        self.assertEqual(
+            prove.counts_of(output),
+            {"crash-one": {"states": 15, "violations": 1, "secs": 2.0}, "crash-trace": {}},
+        )
+
+    def test_a_difference_of_the_model_is_a_violation(self):
+        line = "runner seed=7 ops=3000 differences=1"
+        self.assertEqual(prove.counts_of(line), {"model": {"ops": 3000, "violations": 1}})
+
+    def test_output_without_a_line_counts_nothing(self):
+        self.assertEqual(prove.counts_of("Segmentation fault\n"), {})
+
+
+class TotalsTest(unittest.TestCase):
+    def run_of(self, output):
+        totals = {}
+        prove.add(totals, prove.counts_of(output))
+        return totals
+
+    def test_totals_grow_and_the_rest_of_the_page_stays(self):
+        first = self.run_of("name=b states=1200 violations=0 secs=3.4")
+        page = prove.with_totals(PAGE, first, "2026-01-02")
+        self.assertIn("| b | 1 rounds, 1,200 states, 3 secs, 0 violations | 2026-01-02 |", page)
+        second = self.run_of("name=a states=1 violations=2 secs=1\nname=b states=800 violations=0 secs=2")
+        page = prove.with_totals(page, second, "2026-01-03")
+        self.assertIn("| a | 1 rounds, 1 states, 1 secs, 2 violations | 2026-01-03 |", page)
+        self.assertIn("| b | 2 rounds, 2,000 states, 5 secs, 0 violations | 2026-01-03 |", page)
+        self.assertTrue(page.startswith("# Testing\n\nBefore.\n\n"))
+        self.assertTrue(page.endswith("\n\nAfter.\n"))
+
+    def test_a_row_that_nothing_was_added_to_keeps_its_date(self):
+        page = prove.with_totals(PAGE, self.run_of("name=a states=1 violations=0"), "2026-01-02")
+        page = prove.with_totals(page, self.run_of("name=b states=1 violations=0"), "2026-01-03")
+        self.assertEqual(prove.read_totals(page)["a"][1], "2026-01-02")
+
+    def test_a_page_without_marks_is_refused(self):
+        with self.assertRaises(ValueError):
+            prove.with_totals("# Testing\n", {}, "2026-01-02")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,242 @@
+#!/usr/bin/env python3
+"""Everything at full length, with seeds that never repeat: prove.py [--minutes N] [--only PART...]
+
+  sanitizers   all tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer
+  mutations    the rules of commits and checkpoints broken one by one
+  fuzz         every fuzz target with libFuzzer, for a quarter of the minutes
+  campaigns    crashes, faults and random operations, round after round, for the rest of them
+
+`--minutes` bounds fuzz and campaigns; sanitizers and mutations take what they take, before. The totals are
+added to those in doc/testing.md. What fails is printed with the command that repeats it, its output stays in
+out/prove, and the exit code is 1.
+"""
+
+import argparse
+import concurrent.futures
+import datetime
+import os
+import re
+import secrets
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+DOC = ROOT / "doc" / "testing.md"
+OUT = ROOT / "out" / "prove"
+PARTS = ("sanitizers", "mutations", "fuzz", "campaigns")
+BEGIN, END = "<!-- totals of ./run prove: begin -->", "<!-- end -->"
+
+# Programs, and what they are told; {seed} is that of the round. Each prints lines "name=... violations=0".
+CAMPAIGNS = (
+    ("//tests/crash:crash_test", ()),
+    ("//tests/crash:op_pairs_test", ("[even],[odd]",)),
+    ("//tests/crash:double_fault_test", ()),
+    ("//tests/crash:hard_life_test", ()),
+    ("//tests/core:run_model", ("--seed", "{seed}", "--ops", "300000", "--round", "100000")),
+    ("//tests/core:run_model", ("--store", "device", "--seed", "{seed}", "--ops", "100000", "--round", "5000")),
+)
+
+
+def counts_of(output):
+    """name -> {what: number} of every line of a harness; runners of models say `runner` and `differences`."""
+    found = {}
+    for line in output.splitlines():
+        if line.startswith("runner "):
+            line = "name=model " + line[len("runner "):].replace("differences=", "violations=")
+        if not line.startswith("name="):
+            continue
+        fields = dict(word.split("=", 1) for word in line.split() if "=" in word)
+        sums = found.setdefault(fields.pop("name"), {})
+        for what, value in fields.items():
+            if what not in ("seed", "hash") and re.fullmatch(r"\d+(\.\d+)?", value):
+                sums[what] = sums.get(what, 0) + (float(value) if what == "secs" else int(float(value)))
+    return found
+
+
+def add(totals, counts):
+    """Adds one run's counts to the totals: name -> {what: number}."""
+    for name, sums in counts.items():
+        row = totals.setdefault(name, {"rounds": 0})
+        row["rounds"] += 1
+        for what, value in sums.items():
+            row[what] = row.get(what, 0) + value
+
+
+def read_totals(text):
+    """name -> (counts, date of the last addition), from the table between the two marks."""
+    rows = {}
+    for line in text.partition(BEGIN)[2].partition(END)[0].splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        if len(cells) == 3 and cells[1][:1].isdigit():
+            numbers = re.findall(r"([\d,]+) ([a-z_]+)", cells[1])
+            rows[cells[0]] = {what: int(number.replace(",", "")) for number, what in numbers}, cells[2]
+    return rows
+
+
+def table_of(rows):
+    lines = ["| campaign | totals | last added to |", "|---|---|---|"]
+    for name, (counts, date) in sorted(rows.items()):
+        # Rounds first, what was found last; what is 0 need not be said of anything else.
+        order = ["rounds", *(what for what in counts if what not in ("rounds", "secs", "violations"))]
+        words = [f"{counts[what]:,} {what}" for what in order if counts.get(what)]
+        words += [f"{round(counts.get(what, 0)):,} {what}" for what in ("secs", "violations")]
+        lines.append(f"| {name} | {', '.join(words)} | {date} |")
+    return "\n".join(lines)
+
+
+def with_totals(text, run, today):
+    """The document with the counts of one run of this program added to the totals in it."""
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"{DOC.name} lacks the lines {BEGIN} and {END}")
+    rows = read_totals(text)
+    for name, counts in run.items():
+        sums = rows.get(name, ({}, today))[0]
+        for what, value in counts.items():
+            sums[what] = sums.get(what, 0) + value
+        rows[name] = sums, today
+    return f"{before}{BEGIN}\n\n{table_of(rows)}\n\n{END}{after}"
+
+
+class Proof:
+    def __init__(self, minutes):
+        self.minutes = minutes
+        self.totals = {}
+        self.failures = []
+
+    def say(self, text):
+        print(f"prove: {text}", flush=True)
+
+    def fail(self, what, repeat, output=""):
+        log = ""
+        if output:
+            path = OUT / f"failure-{len(self.failures) + 1}.log"
+            path.write_text(output)
+            log = f"; its output is in {path.relative_to(ROOT)}"
+        self.failures.append(f"{what}; to repeat it: {repeat}{log}")
+        self.say(f"FAILED: {self.failures[-1]}")
+
+    def bazel(self, *arguments):
+        return subprocess.run(["bazel", *arguments], cwd=ROOT, stdin=subprocess.DEVNULL).returncode
+
+    # --- parts ---
+
+    def sanitizers(self):
+        everything = {"asan": "-bench,-no-asan", "tsan": "-bench,-no-tsan"}
+        for config, tags in everything.items():
+            start = time.monotonic()
+            command = ["test", f"--config={config}", f"--test_tag_filters={tags}", "--build_tests_only",
+                       "--keep_going", "--test_env=HEXAD_SEED", "--test_timeout=600,1800,3600,7200", "//..."]
+            os.environ["HEXAD_SEED"] = str(secrets.randbits(32))
+            self.say(f"all tests with --config={config}, HEXAD_SEED={os.environ['HEXAD_SEED']}")
+            status = self.bazel(*command)
+            if status != 0:
+                self.fail(f"tests with --config={config}",
+                          f"HEXAD_SEED={os.environ['HEXAD_SEED']} bazel {' '.join(command)}")
+            add(self.totals, {f"all-tests-{config}": {"violations": int(status != 0),
+                                                      "secs": time.monotonic() - start}})
+
+    def mutations(self):
+        done = subprocess.run(["tests/mutations/check.py"], cwd=ROOT, stdout=subprocess.PIPE, text=True)
+        print(done.stdout, end="", flush=True)
+        add(self.totals, counts_of(done.stdout))
+        if done.returncode != 0:
+            self.fail("mutations", "./run test mutations", done.stdout)
+
+    def fuzz(self):
+        query = subprocess.run(["bazel", "query", "attr(tags, '\\bfuzz\\b', //tests/...)"], cwd=ROOT,
+                               stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        targets = query.stdout.split()
+        if self.bazel("build", "--config=fuzz", *targets) != 0:
+            self.fail("building the fuzz targets", f"bazel build --config=fuzz {' '.join(targets)}")
+            return
+        share = max(5, int(self.minutes * 60 / 4 * os.cpu_count() / len(targets)))
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            list(pool.map(lambda target: self.fuzz_one(target, share), targets))
+
+    def fuzz_one(self, target, seconds):
+        package, _, name = target[2:].partition(":")
+        seed = secrets.randbits(31) or 1
+        corpus = OUT / "corpus" / name
+        corpus.mkdir(parents=True, exist_ok=True)
+        command = [f".bazel/fuzz/bin/{package}/{name}", f"-max_total_time={seconds}", f"-seed={seed}",
+                   "-print_final_stats=1", f"-artifact_prefix={OUT.relative_to(ROOT)}/{name}-",
+                   str(corpus.relative_to(ROOT))]
+        start = time.monotonic()
+        done = subprocess.run(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, text=True, errors="replace")
+        runs = re.search(r"stat::number_of_executed_units: (\d+)", done.stdout)
+        add(self.totals, {f"fuzz-{name.removesuffix('_test')}": {
+            "executions": int(runs[1]) if runs else 0,
+            "violations": int(done.returncode != 0), "secs": time.monotonic() - start}})
+        self.say(f"{name}: {runs[1] if runs else 'no'} executions in {time.monotonic() - start:.0f} s")
+        if done.returncode != 0:
+            self.fail(f"fuzz target {target}", " ".join(command), done.stdout)
+
+    def campaigns(self, seconds):
+        programs = sorted({target for target, _ in CAMPAIGNS})
+        if self.bazel("build", "--config=opt", *programs) != 0:
+            self.fail("building the campaigns", f"bazel build --config=opt {' '.join(programs)}")
+            return
+        self.deadline = time.monotonic() + seconds
+        self.next = 0
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            waiting = set()
+            while time.monotonic() < self.deadline and len(self.failures) < 10:
+                while len(waiting) < os.cpu_count():
+                    waiting.add(pool.submit(self.round, *CAMPAIGNS[self.next % len(CAMPAIGNS)]))
+                    self.next += 1
+                done, waiting = concurrent.futures.wait(
+                    waiting, return_when=concurrent.futures.FIRST_COMPLETED)
+                for future in done:
+                    self.take(*future.result())
+            for future in waiting:
+                self.take(*future.result())
+
+    def round(self, target, arguments):
+        package, _, name = target[2:].partition(":")
+        seed = secrets.randbits(32)
+        words = [f".bazel/opt/bin/{package}/{name}", *(a.format(seed=seed) for a in arguments)]
+        environment = os.environ | {"HEXAD_SEED": str(seed), "HEXAD_THOROUGH": "1"}
+        done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
+        return f"HEXAD_SEED={seed} HEXAD_THOROUGH=1 {' '.join(words)}", done
+
+    def take(self, repeat, done):
+        counts = counts_of(done.stdout)
+        add(self.totals, counts)
+        for name, row in counts.items():
+            self.say(f"{name}: {', '.join(f'{value:,.0f} {what}' for what, value in row.items())}")
+        if done.returncode != 0 or not counts:
+            self.fail(f"ended with {done.returncode}", repeat, done.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="./run prove", description="Everything at full length.")
+    parser.add_argument("--minutes", type=float, default=60, help="for fuzz and campaigns together; 60")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
+                        help="of " + ", ".join(PARTS))
+    parser.add_argument("--dry-run", action="store_true", help="leave doc/testing.md as it is")
+    options = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    proof = Proof(options.minutes)
+    seconds = options.minutes * 60 * (0.75 if "fuzz" in options.only else 1)
+    for part in PARTS:
+        if part in options.only:
+            proof.say(part)
+            proof.campaigns(seconds) if part == "campaigns" else getattr(proof, part)()
+    if not options.dry_run:
+        DOC.write_text(with_totals(DOC.read_text(), proof.totals, datetime.date.today().isoformat()))
+        proof.say(f"the totals were added to {DOC.relative_to(ROOT)}")
+    for failure in proof.failures:
+        print(f"FAILED: {failure}")
+    print(f"name=prove states={sum(row['rounds'] for row in proof.totals.values())} "
+          f"violations={len(proof.failures)}")
+    return 1 if proof.failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
