@@ -68,9 +68,9 @@ class IndexCursor {
   virtual std::string_view value() const = 0;
 };
 
-// One consistent state of the index. Short-lived: pages freed by checkpoints are reused only when
-// no older reader is left, and the index can only grow its map while there is none. One thread at a
-// time; ends before the index does, and its cursors end before it.
+// One consistent state of the index. Nobody waits for it to end, but the index gets larger as long
+// as it is there: pages freed by checkpoints are used again when no older reader is left. One
+// thread at a time; ends before the index does, and its cursors end before it.
 class IndexReader {
  public:
   virtual ~IndexReader() = default;
@@ -87,14 +87,13 @@ class Index {
  public:
   virtual ~Index() = default;
 
-  // Any thread. Waits while the index grows. Errors: kBusy (too many readers), kIo.
+  // Any thread, any number at once. Waits for nobody. Errors: kCorruption (found to be cut), kIo.
   virtual Result<std::unique_ptr<IndexReader>> snapshot() = 0;
 
   // Applies `changes`, sorted by key without repeats, in one or several durable transactions; the
   // last one also says {lsn, epoch}. After a crash in between some of the changes are there and
   // the LSN is the old one: applying all changes since that LSN again gives the right state. One
-  // thread at a time; never with a reader of the same thread open, since it may have to wait for
-  // readers to grow. An LSN below applied_lsn() is refused.
+  // thread at a time. Waits for no reader. An LSN below applied_lsn() is refused.
   // Errors: kInvalidArgument (not sorted, key or value too long, LSN goes back), kNoSpace (the
   // file system or the size limit; the index stays usable and keeps its LSN), kReadOnly, kIo and
   // kCorruption (the index takes no more changes: drop it).

@@ -182,6 +182,16 @@ Result<LmdbMeta> LmdbFile::read_meta() const {
   return meta;
 }
 
+Status LmdbFile::check_same(int descriptor) const {
+  struct stat mine {};
+  struct stat other {};
+  if (::fstat(fd_, &mine) != 0 || ::fstat(descriptor, &other) != 0) {
+    return system_error(errno, "cannot stat " + path_);
+  }
+  if (mine.st_dev == other.st_dev && mine.st_ino == other.st_ino) return {};
+  return corrupt(path_, "somebody has put another file in its place while it was open");
+}
+
 Status LmdbFile::extend(std::uint64_t size) const {
   HEXAD_TRY_ASSIGN(const std::uint64_t now, this->size());
   if (now < size) {

@@ -51,6 +51,9 @@ class LmdbFile {
   Result<LmdbMeta> read_meta() const;
   // Reads exactly. Errors: kCorruption (behind the end), kIo.
   Status read(std::uint64_t offset, MutByteView into) const;
+  // Whether the open file `descriptor` is this one, which had the name before.
+  // Errors: kCorruption (it is not), kIo.
+  Status check_same(int descriptor) const;
   // Extends to `size` bytes with space that is allocated where the file system can, and syncs.
   // Errors: kNoSpace, kIo.
   Status extend(std::uint64_t size) const;

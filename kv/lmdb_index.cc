@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -14,6 +14,7 @@
 #include "kv/index_changes.h"
 #include "kv/lmdb_check.h"
 #include "kv/lmdb_file.h"
+#include "kv/lmdb_snapshot.h"
 #include "kv/lmdb_state.h"
 #include "kv/lmdb_store.h"
 #include "kv/long_key.h"
@@ -24,6 +25,9 @@ namespace {
 // Of 20 changes so many are written in the first round: a page that is half full then is 91 % full
 // after the second one.
 constexpr std::size_t kFirstOf20 = 11;
+
+// Bytes: what the kernel maps at a time.
+std::uint64_t memory_page() { return static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)); }
 
 class LmdbIndexCursor final : public IndexCursor {
  public:
@@ -48,70 +52,60 @@ class LmdbIndexCursor final : public IndexCursor {
 class LmdbIndex final : public Index {
  public:
   LmdbIndex(const LmdbOptions& options, io::Executor& executor, LmdbFile file)
-      : options_(options), file_(std::move(file)), mutex_(executor), changed_(executor) {}
+      : options_(options), file_(std::move(file)), mutex_(executor) {}
   ~LmdbIndex() override {
-    for (MDB_txn* txn : idle_) ::mdb_txn_abort(txn);
+    current_.reset();
     if (env_ != nullptr) ::mdb_env_close(env_);
   }
 
   Status open(bool created);
   Result<std::unique_ptr<IndexReader>> snapshot() override;
   Status apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) override;
-  Lsn applied_lsn() const override {
-    const io::Lock lock(mutex_);
-    return state_.lsn;
-  }
-  Epoch applied_epoch() const override {
-    const io::Lock lock(mutex_);
-    return state_.epoch;
-  }
+  Lsn applied_lsn() const override { return current()->state().lsn; }
+  Epoch applied_epoch() const override { return current()->state().epoch; }
   Result<IndexStats> stats() override;
   Status verify() override { return check_lmdb_file(file_, options_.uuid); }
 
  private:
-  friend class LmdbReader;
   // Why a slice was not applied.
   enum class Slice { kDone, kMapFull, kTooLong };
 
   // In which order the changes of a slice are written; which of the two rounds `at` is in.
   static bool in_first_round(std::size_t at) { return at * kFirstOf20 % 20 < kFirstOf20; }
   static Status write_changes(LmdbStore& store, std::span<const IndexChange> changes);
+  Status open_writer(bool created);
+  Status open_tables(bool created);
   Result<Slice> apply_slice(std::span<const IndexChange> changes, const LmdbState& state);
   std::uint64_t pages_of(const IndexChange& change) const;
+  Status check_length(const LmdbMap& map) const;
+  Status extend(std::uint64_t& more);
   Status grow();
-  int begin_read(MDB_txn*& txn) const;
-  void end_reader(MDB_txn* txn);
-  Result<LmdbState> read_state(MDB_txn* txn) const;
+  Status publish();
+  std::shared_ptr<const LmdbSnapshot> current() const {
+    const io::Lock lock(mutex_);
+    return current_;
+  }
 
   const LmdbOptions options_;
   LmdbFile file_;
+  std::uint64_t map_size_ = 0;  // bytes; the file is at least as long
+  // What writes, one thread at a time; nothing is read through it but by its own transactions.
   MDB_env* env_ = nullptr;
   LmdbTables tables_;
-  std::uint64_t page_size_ = 4096;  // bytes
-  LmdbBounds bounds_;               // of readers; changes only while there is none
-  std::uint64_t map_size_ = 0;      // bytes; the file is at least as long
-  std::optional<Error> failed_;     // of apply(): no more changes
-  // LMDB's number of the newest transaction whose commit has begun.
-  std::atomic<std::size_t> committing_{0};
+  std::optional<Error> failed_;         // of apply(): no more changes
+  std::shared_ptr<const LmdbMap> map_;  // for states from now on
 
-  mutable io::Mutex mutex_;  // guards what follows
-  io::CondVar changed_;
-  LmdbState state_;             // as committed
-  std::size_t seen_txn_ = 0;    // LMDB's number of the last snapshot whose marker was decoded
-  LmdbState seen_;              // what it said
-  std::uint64_t readers_ = 0;   // with a transaction that is in use
-  bool growing_ = false;        // new readers wait
-  std::vector<MDB_txn*> idle_;  // reset, to be renewed
+  mutable io::Mutex mutex_;
+  // What readers get; never null once it is open. Guarded by mutex_, and changed by the thread
+  // that writes alone.
+  std::shared_ptr<const LmdbSnapshot> current_;
 };
 
 class LmdbReader final : public IndexReader {
  public:
-  LmdbReader(LmdbIndex& index, MDB_txn* txn, const LmdbState& state)
-      : index_(index),
-        txn_(txn),
-        state_(state),
-        store_(txn, index.tables_, index.bounds_, nullptr) {}
-  ~LmdbReader() override { index_.end_reader(txn_); }
+  explicit LmdbReader(std::shared_ptr<const LmdbSnapshot> of)
+      : of_(std::move(of)),
+        store_(of_->transaction(), of_->map().tables(), of_->map().bounds(), nullptr) {}
 
   Result<std::optional<std::string_view>> get(std::string_view key) override {
     HEXAD_TRY(check_index_key(key));
@@ -120,151 +114,120 @@ class LmdbReader final : public IndexReader {
   Result<std::unique_ptr<IndexCursor>> cursor() override {
     return std::unique_ptr<IndexCursor>(std::make_unique<LmdbIndexCursor>(store_));
   }
-  Lsn applied_lsn() const override { return state_.lsn; }
-  Epoch applied_epoch() const override { return state_.epoch; }
+  Lsn applied_lsn() const override { return of_->state().lsn; }
+  Epoch applied_epoch() const override { return of_->state().epoch; }
 
  private:
-  LmdbIndex& index_;
-  MDB_txn* txn_;
-  LmdbState state_;
+  const std::shared_ptr<const LmdbSnapshot> of_;
   LmdbStore store_;
 };
 
 // --- opening -------------------------------------------------------------------------------------
 
 Status LmdbIndex::open(bool created) {
-  const bool write = options_.mode == io::OpenMode::kReadWrite;
-  const std::string what = "cannot open the index " + options_.dir;
   HEXAD_TRY_ASSIGN(const std::uint64_t file_size, file_.size());
-  const auto os_page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   if (created) {
-    map_size_ = round_up(std::max<std::uint64_t>(options_.initial_size, 64 * os_page), os_page);
+    map_size_ = round_up(std::max(options_.initial_size, 64 * memory_page()), memory_page());
   } else {
     HEXAD_TRY(check_lmdb_head(file_, options_.uuid));  // LMDB would believe it; also the length
-    map_size_ = round_up(file_size, os_page);
+    map_size_ = round_up(file_size, memory_page());
   }
-  if (write) {
-    // Nobody else has the file open: the lock on it says so. What a dead process left in the table
-    // of readers would keep pages from being used again.
-    HEXAD_TRY(create_lmdb_lock(options_.dir, options_.max_readers));
-  }
+  if (options_.mode == io::OpenMode::kReadWrite) HEXAD_TRY(open_writer(created));
+  HEXAD_TRY_ASSIGN(map_, LmdbMap::open(options_.dir, file_, map_size_));
+  HEXAD_TRY(publish());
+  const Uuid& found = current()->state().uuid;
+  if (found == options_.uuid) return {};
+  return lmdb_damage(options_.dir + ": belongs to store " + to_string(found) + ", not " +
+                     to_string(options_.uuid));
+}
+
+Status LmdbIndex::open_writer(bool created) {
+  const std::string what = "cannot open the index " + options_.dir;
+  // Nobody else has the file open: the lock on it says so. What a dead process left in the table
+  // of readers would keep pages from being used again.
+  HEXAD_TRY(create_lmdb_lock(options_.dir, options_.max_pins));
   if (const int code = ::mdb_env_create(&env_); code != 0) return lmdb_error(code, what);
   int code = ::mdb_env_set_maxdbs(env_, 3);
-  if (code == 0) code = ::mdb_env_set_maxreaders(env_, options_.max_readers);
+  if (code == 0) code = ::mdb_env_set_maxreaders(env_, options_.max_pins);
   if (code == 0) code = ::mdb_env_set_mapsize(env_, map_size_);
-  const unsigned flags = MDB_NOTLS | (write ? 0u : MDB_RDONLY | MDB_NOLOCK);
-  if (code == 0) code = ::mdb_env_open(env_, options_.dir.c_str(), flags, 0600);
+  if (code == 0) code = ::mdb_env_open(env_, options_.dir.c_str(), MDB_NOTLS, 0600);
   if (code != 0) return lmdb_error(code, what);
-  if (write) {
-    HEXAD_TRY(file_.extend(map_size_));
-    HEXAD_TRY(sync_lmdb_dir(options_.dir));
-  }
+  mdb_filehandle_t handle = -1;
+  code = ::mdb_env_get_fd(env_, &handle);
+  if (code != 0) return lmdb_error(code, what);
+  HEXAD_TRY(file_.check_same(handle));
+  HEXAD_TRY(file_.extend(map_size_));
+  HEXAD_TRY(sync_lmdb_dir(options_.dir));
+  return open_tables(created);
+}
 
+Status LmdbIndex::open_tables(bool created) {
+  const std::string what = "cannot open the index " + options_.dir;
   MDB_txn* txn = nullptr;
-  code = ::mdb_txn_begin(env_, nullptr, created ? 0u : unsigned{MDB_RDONLY}, &txn);
+  int code = ::mdb_txn_begin(env_, nullptr, created ? 0u : unsigned{MDB_RDONLY}, &txn);
   if (code != 0) return lmdb_error(code, what);
   const unsigned create = created ? MDB_CREATE : 0u;
   code = ::mdb_dbi_open(txn, kLmdbStateTable, create, &tables_.state);
   if (code == 0) code = ::mdb_dbi_open(txn, kLmdbKeysTable, create, &tables_.keys);
   if (code == 0) code = ::mdb_dbi_open(txn, kLmdbSegmentsTable, create, &tables_.segments);
   if (code == 0 && created) {
-    state_.uuid = options_.uuid;
-    const std::string encoded = encode_lmdb_state(state_);
-    code = lmdb_put(txn, tables_.state, kLmdbStateKey, encoded);
+    LmdbState state;
+    state.uuid = options_.uuid;
+    code = lmdb_put(txn, tables_.state, kLmdbStateKey, encode_lmdb_state(state));
   }
-  MDB_stat stat{};
-  if (code == 0) code = ::mdb_env_stat(env_, &stat);
   if (code != 0) {
     ::mdb_txn_abort(txn);
     return lmdb_error(code, what);
   }
-  page_size_ = stat.ms_psize;
-  const LmdbBounds bounds(page_size_, map_size_);
-  if (!created) bounds_ = bounds;
-  Result<LmdbState> state = read_state(txn);
-  if (!state.ok()) {
-    ::mdb_txn_abort(txn);
-    return state.error();
-  }
   code = ::mdb_txn_commit(txn);  // also what keeps the handles of a reading transaction
-  if (code != 0) return lmdb_error(code, what);
-  bounds_ = bounds;
-  if (state->uuid != options_.uuid) {
-    return lmdb_damage(options_.dir + ": belongs to store " + to_string(state->uuid) + ", not " +
-                       to_string(options_.uuid));
-  }
-  state_ = *state;
-  return {};
-}
-
-Result<LmdbState> LmdbIndex::read_state(MDB_txn* txn) const {
-  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value,
-                   lmdb_get(txn, tables_.state, kLmdbStateKey, bounds_));
-  if (!value.has_value()) return lmdb_damage(options_.dir + ": no LSN marker");
-  Result<LmdbState> state = decode_lmdb_state(*value);
-  if (!state.ok()) return lmdb_damage(options_.dir + ": " + state.error().message);
-  return state;
+  return code == 0 ? Status() : lmdb_error(code, what);
 }
 
 // --- reading -------------------------------------------------------------------------------------
 
+// A file that somebody has cut would end the process where its missing part is read (SIGBUS). The
+// map is there before the file is looked at, which is at least as long from then on (Y1).
+Status LmdbIndex::check_length(const LmdbMap& map) const {
+  HEXAD_TRY_ASSIGN(const std::uint64_t size, file_.size());
+  if (round_up(size, memory_page()) >= map.size()) return {};
+  return lmdb_damage(file_.path() + ": somebody has cut it to " + format_size(size) + " of " +
+                     format_size(map.size()) + " while it was open");
+}
+
 Result<std::unique_ptr<IndexReader>> LmdbIndex::snapshot() {
-  MDB_txn* txn = nullptr;
-  std::size_t seen_txn = 0;
-  LmdbState state;
+  std::shared_ptr<const LmdbSnapshot> newest = current();
+  HEXAD_TRY(check_length(newest->map()));
+  return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(std::move(newest)));
+}
+
+Result<IndexStats> LmdbIndex::stats() {
+  const std::shared_ptr<const LmdbSnapshot> newest = current();
+  HEXAD_TRY(check_length(newest->map()));
+  HEXAD_TRY_ASSIGN(IndexStats stats, newest->stats());
+  HEXAD_TRY_ASSIGN(stats.file_bytes, file_.size());
+  return stats;
+}
+
+// What was committed last is what readers get from now on. The state before goes with its readers.
+Status LmdbIndex::publish() {
+  std::shared_ptr<const LmdbPin> pin;
+  if (env_ != nullptr) {
+    Result<std::shared_ptr<const LmdbPin>> made = LmdbPin::make(env_);
+    if (made.ok()) {
+      pin = std::move(made).value();
+    } else if (made.error().code == ErrorCode::kBusy && current_ != nullptr) {
+      pin = current_->pin();  // an older one keeps this state as well (Y3), and some pages more
+    } else {
+      return made.error();
+    }
+  }
+  HEXAD_TRY_ASSIGN(std::shared_ptr<const LmdbSnapshot> next,
+                   LmdbSnapshot::make(options_.dir, map_, std::move(pin)));
   {
-    io::Lock lock(mutex_);
-    changed_.wait(lock, [this] { return !growing_; });
-    ++readers_;
-    seen_txn = seen_txn_;
-    state = seen_;
-    if (!idle_.empty()) {
-      txn = idle_.back();
-      idle_.pop_back();
-    }
-  }
-  if (const int code = begin_read(txn); code != 0) {
-    if (txn != nullptr) ::mdb_txn_abort(txn);
-    end_reader(nullptr);
-    return lmdb_error(code, "cannot read the index " + options_.dir);
-  }
-  // Most snapshots are of the same state; it is decoded once.
-  if (const std::size_t id = ::mdb_txn_id(txn); id != seen_txn) {
-    Result<LmdbState> read = read_state(txn);
-    if (!read.ok()) {
-      end_reader(txn);
-      return read.error();
-    }
-    state = *read;
     const io::Lock lock(mutex_);
-    seen_txn_ = id;
-    seen_ = state;
+    std::swap(current_, next);
   }
-  return std::unique_ptr<IndexReader>(std::make_unique<LmdbReader>(*this, txn, state));
-}
-
-// Begins, or begins anew, a transaction that reads; returns LMDB's code.
-//
-// LMDB 0.9 announces the number of a snapshot and then copies its roots from one of two meta pages,
-// which take turns. Where two commits come between the two steps, the copy is of the second commit,
-// or of half of it, under the old number. The page of snapshot N is next written by the commit of
-// N + 2: as long as that has not begun after the copy, the copy is whole.
-int LmdbIndex::begin_read(MDB_txn*& txn) const {
-  for (;;) {
-    const int code =
-        txn != nullptr ? ::mdb_txn_renew(txn) : ::mdb_txn_begin(env_, nullptr, MDB_RDONLY, &txn);
-    if (code != 0 || committing_ < ::mdb_txn_id(txn) + 2) return code;
-    ::mdb_txn_reset(txn);
-  }
-}
-
-void LmdbIndex::end_reader(MDB_txn* txn) {
-  // Reset first: a reader that holds no pages keeps only its slot.
-  if (txn != nullptr) ::mdb_txn_reset(txn);
-  const io::Lock lock(mutex_);
-  if (txn != nullptr) idle_.push_back(txn);
-  --readers_;
-  if (growing_ && readers_ == 0) changed_.notify_all();
+  return {};  // here the state before goes, unless somebody reads it: not under the lock
 }
 
 // --- writing -------------------------------------------------------------------------------------
@@ -274,7 +237,7 @@ void LmdbIndex::end_reader(MDB_txn* txn) {
 std::uint64_t LmdbIndex::pages_of(const IndexChange& change) const {
   const std::uint64_t levels = 1 + change.key.size() / kInlineKey;
   const std::uint64_t bytes = change.value.has_value() ? change.value->size() : 0;
-  return 2 * levels + bytes / page_size_;
+  return 2 * levels + bytes / map_->page_size();
 }
 
 Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) {
@@ -292,7 +255,7 @@ Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> chang
       pages += pages_of(changes[end]);
       if (pages > limit && end > done) break;
     }
-    LmdbState state = state_;  // only this thread changes it
+    LmdbState state = current_->state();
     const bool last = end == changes.size();
     if (last) {  // says how far the index has come
       state.lsn = lsn;
@@ -310,7 +273,7 @@ Status LmdbIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> chang
         if (grown.ok()) break;
         if (flushed_frees || grown.error().code != ErrorCode::kNoSpace) return grown;
         // What the transaction before this one freed may be used by the one after this one.
-        HEXAD_TRY(apply_slice({}, state_));
+        HEXAD_TRY(apply_slice({}, current_->state()));
         flushed_frees = true;
         break;
       }
@@ -344,6 +307,7 @@ Status LmdbIndex::write_changes(LmdbStore& store, std::span<const IndexChange> c
 
 Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> changes,
                                                 const LmdbState& state) {
+  HEXAD_TRY(check_length(*map_));
   LmdbState next = state;
   MDB_txn* txn = nullptr;
   int code = ::mdb_txn_begin(env_, nullptr, 0, &txn);
@@ -361,7 +325,6 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
     if (code != 0) status = lmdb_error(code, "index: cannot write the LSN marker");
   }
   if (status.ok()) {
-    committing_ = ::mdb_txn_id(txn);
     code = ::mdb_txn_commit(txn);  // frees the transaction, whatever it returns
     if (code != 0) status = lmdb_error(code, "index: cannot commit in " + options_.dir);
   } else {
@@ -375,11 +338,30 @@ Result<LmdbIndex::Slice> LmdbIndex::apply_slice(std::span<const IndexChange> cha
     if (status.error().code != ErrorCode::kNoSpace) failed_ = status.error();
     return status.error();
   }
-  const io::Lock lock(mutex_);
-  state_ = next;
+  if (const Status published = publish(); !published.ok()) {
+    failed_ = published.error();  // committed, and nobody can read it here
+    return *failed_;
+  }
   return Slice::kDone;
 }
 
+// Doubles the file, or adds as much as there is room for; `more` says how much. Address space is
+// asked for first: what cannot be mapped would only take room.
+Status LmdbIndex::extend(std::uint64_t& more) {
+  constexpr std::uint64_t kStep = 65536;
+  constexpr std::uint64_t kLeast = 2u << 20;
+  const std::uint64_t most = std::min(options_.max_size - map_size_, std::uint64_t{1} << 30);
+  for (more = round_up(std::min(map_size_, most), kStep);; more = round_up(more / 2, kStep)) {
+    // The readers' next map, and what the writer's becomes longer by.
+    Status extended = check_address_space(options_.dir, map_size_ + 2 * more);
+    if (extended.ok()) extended = file_.extend(map_size_ + more);
+    if (extended.ok()) return {};
+    if (extended.error().code != ErrorCode::kNoSpace || more < kLeast) return extended;
+  }
+}
+
+// Waits for nobody. The order: the file has its new length before anything may use it (Y1); readers
+// have a map of it before a commit can; then the writer's map.
 Status LmdbIndex::grow() {
   if (map_size_ >= options_.max_size) {
     return Error{
@@ -387,57 +369,30 @@ Status LmdbIndex::grow() {
         "index: " + options_.dir + " has reached its limit of " + format_size(options_.max_size),
         "raise the budget of the fast tier, or let a key range leave it"};
   }
-  const std::uint64_t most = std::min(options_.max_size - map_size_, std::uint64_t{1} << 30);
-  std::uint64_t more = round_up(std::min(map_size_, most), std::uint64_t{65536});
-  // Doubling, or as much as there is room for.
-  Status extended = file_.extend(map_size_ + more);
-  while (!extended.ok() && extended.error().code == ErrorCode::kNoSpace && more >= 2u << 20) {
-    more = round_up(more / 2, std::uint64_t{65536});
-    extended = file_.extend(map_size_ + more);
+  std::uint64_t more = 0;
+  Status grown = extend(more);
+  std::shared_ptr<const LmdbMap> map;
+  if (grown.ok()) {
+    Result<std::shared_ptr<const LmdbMap>> opened =
+        LmdbMap::open(options_.dir, file_, map_size_ + more);
+    grown = opened.status();
+    if (opened.ok()) map = std::move(opened).value();
   }
-  if (!extended.ok()) {
-    if (extended.error().code != ErrorCode::kNoSpace) failed_ = extended.error();
-    return extended;
+  if (!grown.ok()) {
+    if (grown.error().code != ErrorCode::kNoSpace) failed_ = grown.error();
+    return grown;
   }
-  io::Lock lock(mutex_);
-  growing_ = true;
-  changed_.wait(lock, [this] { return readers_ == 0; });
-  // The new map may lie elsewhere, so no transaction may be open.
-  const int code = ::mdb_env_set_mapsize(env_, map_size_ + more);
-  growing_ = false;
-  changed_.notify_all();
-  if (code != 0) {
+  // LMDB unmaps what it has and maps anew. What it knows of readers are the entries of pins, which
+  // lie in the lock file and never look at the map.
+  if (const int code = ::mdb_env_set_mapsize(env_, map_size_ + more); code != 0) {
     failed_ = lmdb_error(code, "index: cannot map " + format_size(map_size_ + more));
     return *failed_;
   }
   map_size_ += more;
-  bounds_ = LmdbBounds(page_size_, map_size_);
-  return {};
-}
-
-Result<IndexStats> LmdbIndex::stats() {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<IndexReader> reader, snapshot());
-  HEXAD_TRY_ASSIGN(const LmdbMeta meta, file_.read_meta());
-  IndexStats stats;
-  stats.page_size = page_size_;
-  HEXAD_TRY_ASSIGN(stats.file_bytes, file_.size());
-  MDB_txn* txn = nullptr;
-  if (const int code = begin_read(txn); code != 0) {
-    return lmdb_error(code, "cannot read the index " + options_.dir);
-  }
-  std::uint64_t pages = 2;
-  for (const MDB_dbi dbi :
-       {MDB_dbi{0}, MDB_dbi{1}, tables_.state, tables_.keys, tables_.segments}) {
-    MDB_stat stat{};
-    if (::mdb_stat(txn, dbi, &stat) != 0) continue;
-    pages += stat.ms_branch_pages + stat.ms_leaf_pages + stat.ms_overflow_pages;
-    if (dbi == tables_.keys || dbi == tables_.segments) stats.entries += stat.ms_entries;
-  }
-  ::mdb_txn_abort(txn);
-  stats.bytes_used = pages * page_size_;
-  const std::uint64_t handed_out = (meta.last_page + 1) * page_size_;
-  stats.bytes_free = handed_out > stats.bytes_used ? handed_out - stats.bytes_used : 0;
-  return stats;
+  map_ = std::move(map);
+  grown = publish();
+  if (!grown.ok()) failed_ = grown.error();
+  return grown;
 }
 
 class LmdbIndexHome final : public IndexHome {

@@ -3,7 +3,9 @@
 //
 // The file is extended and synced before the map is allowed to use the new part; so the file is
 // never shorter than what its meta pages mention, and a shorter one is refused before it is
-// mapped, where it would be a SIGBUS.
+// mapped, where it would be a SIGBUS. Growing waits for no reader (kv/lmdb_snapshot.h); a reader
+// that stays costs room, since the pages of its state are not used again. Where the process may not
+// have the address space, the index does not grow: kNoSpace.
 //
 // LMDB itself trusts its pages. A directory that may have been damaged is checked first with
 // verify_lmdb_file(), which reads and trusts nothing.
@@ -27,7 +29,9 @@ struct LmdbOptions {
   io::OpenMode mode = io::OpenMode::kReadWrite;
   std::uint64_t initial_size = 4u << 20;            // bytes
   std::uint64_t max_size = std::uint64_t{1} << 40;  // bytes; the budget of this environment
-  std::uint32_t max_readers = 1000;                 // at once
+  // So many states are kept for readers one by one, each with any number of readers. Where there
+  // are more, one keeps the pages of those after it, too.
+  std::uint32_t max_pins = 1000;
   // A transaction is ended and the next one begun when about so many pages may have changed.
   std::uint32_t pages_per_slice = 32768;
 };

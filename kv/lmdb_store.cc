@@ -103,6 +103,7 @@ Error lmdb_error(int code, const std::string& what) {
     case MDB_INVALID:
     case MDB_VERSION_MISMATCH:
     case MDB_INCOMPATIBLE:
+    case MDB_BAD_TXN:  // of reading: another thread has met the damage
     case MDB_CURSOR_FULL:
     case MDB_NOTFOUND:
       error.code = ErrorCode::kCorruption;

@@ -206,7 +206,7 @@ Result<std::unique_ptr<IndexReader>> TieredIndex::snapshot() {
     index = fast_;
     runs = runs_;
   }
-  // Without the lock: it may wait until the index has grown.
+  // Without the lock, which is held for moments only: this looks at the file.
   if (index == nullptr) return runs->snapshot(runs);
   Result<std::unique_ptr<IndexReader>> reader = index->snapshot();
   if (!reader.ok()) {

@@ -2,6 +2,8 @@
 
 #include <atomic>
 #include <catch2/catch.hpp>
+#include <condition_variable>
+#include <mutex>
 #include <vector>
 
 #include "base/units.h"
@@ -174,19 +176,18 @@ void a_reader_keeps_its_state(IndexWorld& world) {
   REQUIRE_FALSE(reader->get(std::string(kMaxIndexKey, 'k'))->has_value());
 }
 
-// Several states at once, each as it was, while changes go on over all of them.
+// Several states at once, each as it was, while changes go on over all of them and the index grows:
+// all of it in one thread, which would wait for itself if growing waited for readers.
 void many_readers_keep_many_states(IndexWorld& world) {
   const std::uint64_t seed = 9;
   CAPTURE(seed);
   io::Rng rng(seed);
   const std::unique_ptr<Index> index = open(world);
   IndexModel model;
-  // An index that grows waits until there is no reader: first as large as it is going to be.
-  REQUIRE(apply(*index, 1, {{"room", std::string(16_MiB, 'r')}}).ok());
-  REQUIRE(apply(*index, 2, {{"room", std::nullopt}}).ok());
   std::vector<std::pair<std::unique_ptr<IndexReader>, IndexModel>> kept;
-  for (Lsn lsn = 3; lsn <= 12; ++lsn) {
-    const IndexBatch batch = random_batch(rng, 100, 60);
+  for (Lsn lsn = 1; lsn <= 10; ++lsn) {
+    IndexBatch batch = random_batch(rng, 100, 60);
+    batch["room"] = std::string(lsn * 1_MiB, 'r');
     REQUIRE(apply(*index, lsn, batch).ok());
     update(model, batch);
     kept.emplace_back(std::move(*index->snapshot()), model);
@@ -227,6 +228,53 @@ void readers_on_other_threads_see_whole_states(IndexWorld& world) {
   stop = true;
   for (auto& thread : threads) thread->join();
   REQUIRE(wrong == 0);
+}
+
+// Each of more than a thousand threads has a reader, all at the same time and of ten states, while
+// the index goes on and grows.
+void any_number_of_threads_read_at_once(IndexWorld& world) {
+  constexpr int kStates = 10;
+  constexpr int kThreadsEach = 110;
+  const std::unique_ptr<Index> index = open(world);
+  std::mutex mutex;
+  std::condition_variable changed;
+  int reading = 0;
+  bool go = false;
+  int right = 0;
+  std::vector<std::unique_ptr<io::Thread>> threads;
+  Lsn lsn = 0;
+  const auto next = [&] {
+    ++lsn;
+    return apply(*index, lsn, {{"a", std::to_string(lsn)}, {"b", std::string(500000, 'x')}});
+  };
+  for (int state = 0; state < kStates; ++state) {
+    REQUIRE(next().ok());
+    for (int t = 0; t < kThreadsEach; ++t) {
+      threads.push_back(world.executor().start("reader", [&, at = lsn] {
+        const auto reader = index->snapshot();
+        std::unique_lock<std::mutex> lock(mutex);
+        ++reading;
+        changed.notify_all();
+        changed.wait(lock, [&] { return go; });
+        lock.unlock();
+        const bool mine = reader.ok() && (*reader)->applied_lsn() == at &&
+                          (*reader)->get("a").value() == std::to_string(at);
+        lock.lock();
+        right += mine ? 1 : 0;
+      }));
+    }
+    std::unique_lock<std::mutex> lock(mutex);
+    changed.wait(lock, [&] { return reading == (state + 1) * kThreadsEach; });
+  }
+  REQUIRE(next().ok());
+  REQUIRE(next().ok());
+  {
+    const std::unique_lock<std::mutex> lock(mutex);
+    go = true;
+  }
+  changed.notify_all();
+  for (auto& thread : threads) thread->join();
+  REQUIRE(right == kStates * kThreadsEach);
 }
 
 void arguments_that_cannot_be_applied_are_refused(IndexWorld& world) {
@@ -317,6 +365,7 @@ void run_index_contract(const IndexWorldMaker& make) {
       {"many readers keep many states", many_readers_keep_many_states},
       {"readers on other threads see whole states, while it grows too",
        readers_on_other_threads_see_whole_states},
+      {"any number of threads read at once", any_number_of_threads_read_at_once},
       {"arguments that cannot be applied are refused, and change nothing",
        arguments_that_cannot_be_applied_are_refused},
       {"reading alone changes nothing, and one writer excludes all others",

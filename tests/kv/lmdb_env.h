@@ -43,6 +43,7 @@ class LmdbEnv {
     must(::mdb_txn_commit(txn));
   }
   const std::string& dir() const { return dir_; }
+  MDB_env* get() const { return env_; }
   static void must(int code) { HEXAD_ASSERT(code == 0); }
 
   LmdbTables tables;

@@ -1,5 +1,6 @@
 #include "kv/lmdb_index.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -108,28 +109,73 @@ TEST_CASE("lmdb_index: a batch in many slices, and growth in the middle, end in 
   REQUIRE(index->applied_lsn() == 8);
 }
 
-TEST_CASE("lmdb_index: readers on other threads wait while the index grows") {
+// The writer of an object had one reader and asked for a second, while the index that wanted to
+// grow waited for the first to end and kept the second waiting: both for ever, and with them every
+// commit.
+TEST_CASE("lmdb_index: growing waits for no reader, and no reader for it") {
   Fixture fixture;
-  std::unique_ptr<Index> index = fixture.open();
-  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
-  std::atomic<bool> stop{false};
-  std::atomic<int> wrong{0};
-  std::vector<std::unique_ptr<io::Thread>> threads;
-  for (int t = 0; t < 3; ++t) {
-    threads.push_back(fixture.executor->start("reader", [&] {
-      while (!stop) {
-        auto reader = index->snapshot();
-        if (!reader.ok() || (*reader)->get("a").value() != "1") ++wrong;
-      }
-    }));
+  const std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}, {"b", "b"}}).ok());
+  const std::unique_ptr<IndexReader> first = std::move(*index->snapshot());
+  const std::unique_ptr<IndexCursor> cursor = std::move(*first->cursor());
+  REQUIRE(cursor->seek_to_first().ok());
+  Lsn lsn = 1;
+  while (index->stats()->file_bytes < 16_MiB) {  // from 1 MiB: doubled at least four times
+    ++lsn;
+    const std::string key = "grown" + std::to_string(lsn);
+    REQUIRE(apply(*index, lsn, {{"a", std::to_string(lsn)}, {key, std::string(400000, 'x')}}).ok());
+    const std::unique_ptr<IndexReader> second = std::move(*index->snapshot());
+    REQUIRE(**second->get("a") == std::to_string(lsn));
+    REQUIRE(**first->get("a") == "1");
   }
-  for (Lsn lsn = 2; lsn < 30; ++lsn) {
-    REQUIRE(apply(*index, lsn, {{"b" + std::to_string(lsn), std::string(400000, 'x')}}).ok());
+  REQUIRE(cursor->value() == "1");
+  REQUIRE(cursor->next().ok());
+  REQUIRE(cursor->key() == "b");
+  REQUIRE(cursor->next().ok());
+  REQUIRE_FALSE(cursor->valid());
+}
+
+TEST_CASE("lmdb_index: a reader that stays costs room until it ends, and nothing else") {
+  Fixture fixture;
+  const std::unique_ptr<Index> index = fixture.open();
+  Lsn lsn = 0;
+  const auto overwrite = [&](int times) {
+    for (int i = 0; i < times; ++i) {
+      REQUIRE(apply(*index, ++lsn, {{"a", std::string(300000, 'a' + lsn % 26)}}).ok());
+    }
+    return index->stats()->file_bytes;
+  };
+  const std::uint64_t alone = overwrite(50);
+  std::unique_ptr<IndexReader> reader = std::move(*index->snapshot());
+  const std::string kept(**reader->get("a"));
+  const std::uint64_t with_reader = overwrite(50);
+  REQUIRE(alone <= 4_MiB);
+  REQUIRE(with_reader >= 14_MiB);  // 50 times 300,000 bytes
+  REQUIRE(**reader->get("a") == kept);
+  reader.reset();
+  REQUIRE(overwrite(200) == with_reader);  // what it kept is used again
+}
+
+// Of as many states as there are pins each has its own; those after them share an older one.
+TEST_CASE("lmdb_index: there may be more states that are read than pins") {
+  const std::uint64_t seed = 5;
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  Fixture fixture;
+  fixture.options.max_pins = 3;
+  const std::unique_ptr<Index> index = fixture.open();
+  Model model;
+  std::vector<std::pair<std::unique_ptr<IndexReader>, Model>> kept;
+  for (Lsn lsn = 1; lsn <= 60; ++lsn) {
+    const Batch batch = random_batch(rng, 60, 3000);
+    REQUIRE(apply(*index, lsn, batch).ok());
+    update(model, batch);
+    if (rng.chance(1, 4)) kept.erase(kept.begin(), kept.begin() + rng.below(kept.size() + 1));
+    kept.emplace_back(std::move(*index->snapshot()), model);
+    for (auto& [reader, state] : kept) REQUIRE(difference(*reader, state) == "");
   }
-  stop = true;
-  for (auto& thread : threads) thread->join();
-  REQUIRE(wrong == 0);
-  REQUIRE(index->stats()->file_bytes > 8_MiB);
+  kept.clear();
+  REQUIRE(index->verify().ok());
 }
 
 // With more readers than processors a reader is often held up while it begins, for longer than
@@ -210,6 +256,66 @@ TEST_CASE("lmdb_index: another store's index, a second writer, a stale lock file
   REQUIRE_FALSE(std::filesystem::exists(fixture.options.dir));
   REQUIRE(remove_lmdb_index(fixture.options.dir).ok());
 }
+
+TEST_CASE("lmdb_index: a file that was cut while it was open is told of, and not stepped into") {
+  Fixture fixture;
+  const std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
+  std::filesystem::resize_file(fixture.data(), 4096);
+  const Error refused = index->snapshot().error();
+  REQUIRE(refused.code == ErrorCode::kCorruption);
+  REQUIRE(refused.message.find("4 KiB of 1 MiB") != std::string::npos);
+  REQUIRE(index->stats().error().code == ErrorCode::kCorruption);
+  REQUIRE(apply(*index, 2, {{"a", "2"}}).error().code == ErrorCode::kCorruption);
+  REQUIRE(index->applied_lsn() == 1);
+}
+
+TEST_CASE("lmdb_index: another file in its place is not taken for the index that grows") {
+  Fixture fixture;
+  const std::unique_ptr<Index> index = fixture.open();
+  REQUIRE(apply(*index, 1, {{"a", "1"}}).ok());
+  const std::string other = fixture.temporary.path("other");
+  std::filesystem::copy_file(fixture.data(), other);
+  std::filesystem::rename(other, fixture.data());
+  const Status grown = apply(*index, 2, {{"b", std::string(2_MiB, 'x')}});
+  REQUIRE(grown.error().code == ErrorCode::kCorruption);
+  REQUIRE(grown.error().message.find("another file in its place") != std::string::npos);
+  REQUIRE(difference(*index, {{"a", "1"}}) == "");
+  REQUIRE(apply(*index, 2, {{"b", "small"}}).error().code == ErrorCode::kCorruption);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+std::uint64_t address_space() {
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+}
+
+TEST_CASE("lmdb_index: refused address space is kNoSpace, and the index grows when there is some") {
+  Fixture fixture;
+  fixture.options.initial_size = 64_MiB;
+  const std::unique_ptr<Index> index = fixture.open();
+  Model model;
+  for (int i = 0; i < 63; ++i) model["k" + std::to_string(i)] = std::string(1'000'000, 'x');
+  REQUIRE(apply(*index, 1, Batch(model.begin(), model.end())).ok());
+  const Batch one_more{{"one more", std::string(5'000'000, 'y')}};
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;
+  limited.rlim_cur = address_space() + 40_MiB;  // enough to write it, less than another map takes
+  REQUIRE(::setrlimit(RLIMIT_AS, &limited) == 0);
+  const Status refused = apply(*index, 2, one_more);
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE(refused.error().code == ErrorCode::kNoSpace);
+  REQUIRE(refused.error().message.find("of address space") != std::string::npos);
+  REQUIRE(refused.error().hint.find("ulimit -v") != std::string::npos);
+  REQUIRE(index->stats()->file_bytes == 64_MiB);  // nothing was taken for it
+  REQUIRE(difference(*index, model) == "");
+  REQUIRE(apply(*index, 2, one_more).ok());
+  update(model, one_more);
+  REQUIRE(difference(*index, model) == "");
+}
+#endif
 
 void spill(const std::string& path, const std::string& bytes) {
   std::ofstream(path, std::ios::binary | std::ios::trunc) << bytes;
