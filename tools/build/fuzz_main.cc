@@ -1,7 +1,8 @@
-// Runs a fuzz target without libFuzzer: every file named on the command line as
-// it is, cut at every length up to kMaxCuts, and kMutations damaged copies of it;
-// without files, that many copies of nothing. The seed is fixed, so a failure
-// comes back; the input that failed is left in $TEST_TMPDIR/fuzz-input.
+// Runs a fuzz target without libFuzzer: every file named on the command line and every seed of the
+// target (tools/build/fuzz_seeds.h) as it is, cut at many lengths, and damaged copies of it; where
+// there is neither, damaged copies of nothing. `--runs=N`: so many inputs in all, the same share
+// for each. The random seed is fixed, so a failure comes back; the input that failed is left in
+// $TEST_TMPDIR/fuzz-input.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,16 +13,20 @@
 #include <iterator>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "tools/build/fuzz_seeds.h"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+
+__attribute__((weak)) std::vector<std::string> hexad::testing::fuzz_seeds() { return {}; }
 
 namespace {
 
 using Input = std::vector<std::uint8_t>;
 
-constexpr int kMutations = 2000;
-constexpr std::size_t kMaxCuts = 2000;
+constexpr std::size_t kRuns = 4000;
 constexpr std::size_t kMaxGrowth = 64;  // bytes added by one mutation
 
 std::string left_behind_path() {
@@ -40,52 +45,78 @@ void run_one(const Input& input) {
 
 std::size_t below(std::mt19937_64& random, std::size_t bound) { return random() % bound; }
 
-// One to four changes: a byte replaced, a bit flipped, the end cut, bytes added.
+// One to four changes: a byte replaced, a bit flipped, the end cut, bytes added at the end, or some
+// taken out or put in anywhere.
 Input mutate(Input input, std::mt19937_64& random) {
   const std::size_t changes = 1 + below(random, 4);
   for (std::size_t i = 0; i < changes; ++i) {
-    const std::size_t kind = input.empty() ? 3 : below(random, 4);
+    const std::size_t kind = input.empty() ? 3 : below(random, 6);
+    const std::size_t at = input.empty() ? 0 : below(random, input.size());
+    const auto place = input.begin() + static_cast<std::ptrdiff_t>(at);
     switch (kind) {
       case 0:
-        input[below(random, input.size())] = static_cast<std::uint8_t>(random());
+        input[at] = static_cast<std::uint8_t>(random());
         break;
       case 1:
-        input[below(random, input.size())] ^= static_cast<std::uint8_t>(1U << below(random, 8));
+        input[at] ^= static_cast<std::uint8_t>(1U << below(random, 8));
         break;
       case 2:
-        input.resize(below(random, input.size()));
+        input.resize(at);
         break;
-      default:
+      case 3:
         for (std::size_t n = 1 + below(random, kMaxGrowth); n > 0; --n) {
           input.push_back(static_cast<std::uint8_t>(random()));
         }
+        break;
+      case 4: {
+        const std::size_t count = std::min(1 + below(random, 8), input.size() - at);
+        input.erase(place, place + static_cast<std::ptrdiff_t>(count));
+        break;
+      }
+      default:
+        input.insert(place, 1 + below(random, 8), static_cast<std::uint8_t>(random()));
     }
   }
   return input;
 }
 
-void run_around(const Input& seed_input, std::mt19937_64& random) {
+// `runs` inputs, at least one; half of them cuts, or all there are.
+void run_around(const Input& seed_input, std::size_t runs, std::mt19937_64& random) {
   run_one(seed_input);
-  for (std::size_t length = 0; length < std::min(seed_input.size(), kMaxCuts); ++length) {
+  const std::size_t cuts = std::min(seed_input.size(), runs / 2);
+  for (std::size_t i = 0; i < cuts; ++i) {
+    const std::size_t length = i * seed_input.size() / cuts;
     run_one(Input(seed_input.begin(), seed_input.begin() + static_cast<std::ptrdiff_t>(length)));
   }
-  for (int i = 0; i < kMutations; ++i) run_one(mutate(seed_input, random));
+  for (std::size_t i = cuts + 1; i < runs; ++i) run_one(mutate(seed_input, random));
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::mt19937_64 random(1);
+  constexpr std::string_view kOption = "--runs=";
+  std::size_t runs = kRuns;
+  std::vector<Input> inputs;
   for (int i = 1; i < argc; ++i) {
+    const std::string_view argument = argv[i];
+    if (argument.starts_with(kOption)) {
+      runs = std::strtoull(argv[i] + kOption.size(), nullptr, 10);
+      continue;
+    }
     std::ifstream file(argv[i], std::ios::binary);
     if (!file) {
       std::fprintf(stderr, "%s: cannot be read; name it in `corpus` of the hexad_fuzz_test\n",
                    argv[i]);
       return 1;
     }
-    run_around(Input(std::istreambuf_iterator<char>(file), {}), random);
+    inputs.emplace_back(std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>());
   }
-  if (argc == 1) run_around({}, random);
+  for (const std::string& seed : hexad::testing::fuzz_seeds()) {
+    inputs.emplace_back(seed.begin(), seed.end());
+  }
+  if (inputs.empty()) inputs.emplace_back();
+  std::mt19937_64 random(1);
+  for (const Input& input : inputs) run_around(input, runs / inputs.size(), random);
   std::remove(left_behind_path().c_str());
   return 0;
 }

@@ -137,29 +137,32 @@ def hexad_benchmark(name, deps = [], copts = [], size = "small", tags = [], **kw
         **kwargs
     )
 
-def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], size = "medium", tags = [], **kwargs):
-    """A fuzz target; `srcs` define LLVMFuzzerTestOneInput.
+def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], runs = 4000, size = "medium", tags = [], **kwargs):
+    """A fuzz target; `srcs` define LLVMFuzzerTestOneInput, and may define fuzz_seeds().
 
-    Usually it is a test that replays `corpus` and a fixed number of seeded
-    mutations of it. With --config=fuzz it is a libFuzzer program:
-        bazel run --config=fuzz //kv:log_fuzz_test -- -max_total_time=60
+    Usually it is a test of `runs` inputs: `corpus` and the seeds of the target, cut and damaged, the
+    same ones each time. With --config=fuzz it is a libFuzzer program that begins with them:
+        bazel run --config=fuzz //tests/kv:log_scan_fuzz_test -- -max_total_time=60
     """
+    files = ["$(location %s)" % label for label in corpus]
     native.cc_test(
         name = name,
         size = size,
         copts = WARNINGS + copts,
         args = select({
-            "//tools/build:libfuzzer": ["-runs=10000"],
-            "//conditions:default": [],
-        }) + ["$(locations %s)" % label for label in corpus],
+            "//tools/build:libfuzzer": ["-runs=10000"] + (
+                ["-seed_inputs=" + ",".join(files)] if files else []
+            ),
+            "//conditions:default": ["--runs=%d" % runs] + files,
+        }),
         data = corpus,
         linkopts = select({
             "//tools/build:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],
         }),
         tags = tags + ["fuzz"],
-        deps = deps + select({
-            "//tools/build:libfuzzer": [],
+        deps = deps + ["//tools/build:fuzz_seeds"] + select({
+            "//tools/build:libfuzzer": ["//tools/build:fuzz_libfuzzer"],
             "//conditions:default": ["//tools/build:fuzz_main"],
         }),
         **kwargs
