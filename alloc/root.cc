@@ -76,8 +76,28 @@ Error invalid(const std::string& message) {
   return Error{ErrorCode::kInvalidArgument, "root: " + message, ""};
 }
 
+// Far above what any store reaches: so that what follows a number from a device never wraps.
+constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
+
+// The log goes on behind these.
+Status check_log(const Root& root) {
+  const LogTrim& trim = root.log_trim;
+  const bool none = trim.position == LogTrim{}.position;
+  for (const std::uint64_t number :
+       {none ? 0 : trim.position, trim.end, trim.epoch, trim.lsn, root.checkpoint_lsn,
+        root.recorded_watermark, root.previous_epoch_end}) {
+    if (number > kMost) {
+      return invalid("impossible LSN, epoch or place in the log: " + std::to_string(number));
+    }
+  }
+  return {};
+}
+
 Status check_row(const RootDevice& row, Epoch epoch) {
   const std::string name = "device " + std::to_string(row.id);
+  if (row.id > kMaxDeviceId) {
+    return invalid(name + ": numbers of devices end at " + std::to_string(kMaxDeviceId));
+  }
   const bool left = row.state == MemberState::kLeft;
   if (left != (row.left_epoch != 0) || (!left && row.left_lsn != 0)) {
     return invalid(name + ": state and the epoch it left at disagree");
@@ -163,11 +183,10 @@ Status check_root(const Root& root) {
   if (root.store.is_nil() || root.epoch == 0 || root.sequence == 0) {
     return invalid("no store uuid, epoch or sequence");
   }
-  // Far above what any store reaches: so that successors of a root from a device never wrap.
-  constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
   if (root.promised_epoch > kMost || root.sequence > kMost) {
     return invalid("impossible epoch or sequence");
   }
+  HEXAD_TRY(check_log(root));
   if (root.promised_epoch < root.epoch) {
     return invalid("promises epoch " + std::to_string(root.promised_epoch) + " below its own " +
                    std::to_string(root.epoch));

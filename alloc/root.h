@@ -18,6 +18,8 @@
 namespace hexad::alloc {
 
 inline constexpr std::uint32_t kMaxDevices = 256;
+// Numbers are never reused, so they pass the number of devices; tables by number stay small.
+inline constexpr DeviceId kMaxDeviceId = 0xffff;
 
 // Values are on disk; never reused.
 enum class MemberState : std::uint8_t { kLive = 1, kLeft = 2 };

@@ -113,6 +113,10 @@ TEST_CASE("root: what cannot be true is refused") {
   CHECK(refused([](Root& root) { root.promised_epoch = ~Epoch{0}; }));
   CHECK(refused([](Root& root) { root.sequence = ~std::uint64_t{0}; }));
   CHECK(refused([](Root& root) { root.devices.clear(); }));
+  // Tables by number are as long as the highest one.
+  const auto add_device = [](Root& root, DeviceId id) { root.devices.emplace_back().id = id; };
+  CHECK(refused([&](Root& root) { add_device(root, kMaxDeviceId + 1); }));
+  CHECK_FALSE(refused([&](Root& root) { add_device(root, kMaxDeviceId); }));
   CHECK(refused([](Root& root) { std::swap(root.devices[0], root.devices[2]); }));
   CHECK(refused([](Root& root) { root.devices[1].id = 0; }));
   CHECK(refused([](Root& root) { root.devices[0].confirmed_epoch = 8; }));
@@ -124,6 +128,32 @@ TEST_CASE("root: what cannot be true is refused") {
   CHECK(refused([](Root& root) { root.manifest.extent.units = 0; }));
   CHECK(refused([](Root& root) { root.devices.resize(kMaxDevices + 1); }));
   CHECK_FALSE(refused([](Root& root) { root.manifest = {}; }));
+}
+
+// Found by fuzzing: the fence that an opening writes has the LSN behind the log's last one, and that
+// was 0 where the trim point named the last LSN there can be.
+TEST_CASE("root: LSNs, epochs and places in the log that have no successor are refused") {
+  using Number = std::function<std::uint64_t&(Root&)>;
+  const Number numbers[] = {
+      [](Root& root) -> std::uint64_t& { return root.log_trim.position; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.end; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.epoch; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.lsn; },
+      [](Root& root) -> std::uint64_t& { return root.checkpoint_lsn; },
+      [](Root& root) -> std::uint64_t& { return root.recorded_watermark; },
+      [](Root& root) -> std::uint64_t& { return root.previous_epoch_end; }};
+  for (const Number& number : numbers) {
+    Root root = example();
+    number(root) = std::uint64_t{1} << 62;
+    CHECK(check_root(root).ok());
+    ++number(root);
+    CHECK_FALSE(check_root(root).ok());
+    number(root) = ~std::uint64_t{0} - 1;
+    CHECK_FALSE(check_root(root).ok());
+  }
+  Root fresh = example();
+  fresh.log_trim = {};  // its position is the one number beyond: there is no block yet
+  CHECK(check_root(fresh).ok());
 }
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
