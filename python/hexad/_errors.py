@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import enum
 import errno
+import sys
+import warnings
 from typing import Any
 
 
@@ -162,6 +164,21 @@ class ClosedError(Error, ValueError):
 
     code = ErrorCode.CLOSED
 
+
+class NotStoredWarning(ResourceWarning):
+    """A file or writer was never closed, so nothing of it was stored. Shown unless a filter of the
+    user's says otherwise: Python's own filters hide other ResourceWarnings.
+    """
+
+
+def _show(warnoptions: list[str]) -> None:
+    """warnoptions: the user's, "action:message:category:module:line" each."""
+    ours = {"", "Warning", "ResourceWarning", "hexad.NotStoredWarning"}
+    if not any((option.split(":") + ["", ""])[2] in ours for option in warnoptions):
+        warnings.simplefilter("always", NotStoredWarning)
+
+
+_show(sys.warnoptions)
 
 # By number: hexad::ErrorCode (base/error.h).
 _CLASSES: dict[int, type[Error]] = {

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import warnings
 from typing import TYPE_CHECKING, Any
+
+from . import _process
+from ._errors import NotStoredWarning
 
 if TYPE_CHECKING:
     from . import _native
@@ -84,12 +88,15 @@ class Writer(io.BufferedIOBase):
     dropped, or discarded, leaves nothing. Not seekable. Memory: the option stream_buffer.
     """
 
-    def __init__(self, native: _native.Writer) -> None:
+    def __init__(self, native: _native.Writer, name: Name) -> None:
         self._native = native
+        self._label = name if isinstance(name, str) else os.fsdecode(name)
+        self._process = os.getpid()
         self._size = 0
         self._spent = False
         #: LSN of the commit, after close().
         self.version: int | None = None
+        _process.watch(self)
 
     def writable(self) -> bool:
         return True
@@ -149,9 +156,19 @@ class Writer(io.BufferedIOBase):
         else:
             self.discard()
 
+    def drop(self) -> None:
+        """Says that it was never closed, and discards it, unless it has been."""
+        if self._spent or self.closed:
+            return
+        if self._process == os.getpid():  # else it is the parent's, which may still close it
+            warnings.warn(
+                f"{self._label} was not closed: nothing of it was stored, {self._size} bytes are lost",
+                NotStoredWarning,
+                stacklevel=3,
+            )
+        self.discard()
+
     def __del__(self) -> None:
         # io's own would close, that is, publish half an object.
-        if getattr(self, "_spent", True) or self.closed:
-            return
-        warnings.warn(f"discarded {self!r}: it was not closed", ResourceWarning, source=self)
-        self.discard()
+        if hasattr(self, "_spent"):
+            self.drop()

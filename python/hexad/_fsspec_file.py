@@ -8,15 +8,20 @@ from __future__ import annotations
 import errno
 import io
 import os
+import sys
 import threading
+import types
 import warnings
-from typing import TYPE_CHECKING, Any
+import weakref
+from typing import TYPE_CHECKING, Any, Callable
 
 import fsspec.caching
+import fsspec.core
 import fsspec.spec
 import fsspec.transaction
 
 import hexad
+from hexad import _native, _process
 
 if TYPE_CHECKING:
     from hexad.fsspec import HexadFileSystem
@@ -40,14 +45,21 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
     A file for reading shows one version of the object: what is written meanwhile does not show.
 
     A file for writing shows nothing to others before it is closed, and then all of it at once. One
-    that is left by an exception, or never closed, leaves nothing. "xb" finds out twice whether the
-    object exists: when it is opened, and again, atomically, when it is closed. "ab" is the
-    exception to all this: every block goes to the end of the object by itself.
+    that is left by an exception, or never closed, leaves nothing; the latter warns. "xb" finds out
+    twice whether the object exists: when it is opened, and again, atomically, when it is closed.
+    "ab" is the exception to all this: every block goes to the end of the object by itself.
+
+    With autocommit=False, outside of a transaction, closing publishes nothing: commit() does, or
+    discard() forgets it.
     """
 
     DEFAULT_BLOCK_SIZE = 1 << 20  # bytes; of the read-ahead, and of what is written as one put
     SMALL = 64 << 10  # bytes; larger files of a transaction are not held in memory until its end
     PIECE = 8 << 20  # bytes that one commit appends
+
+    buffer: io.BytesIO
+    offset: Any
+    _uncommitted = False  # closed, and neither published nor discarded
 
     def __init__(
         self,
@@ -57,13 +69,19 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         size: int | None = None,
         **kwargs: Any,
     ) -> None:
-        self._reader: io.RawIOBase | None = None
+        self._reader: Any = None
         self._reading = threading.Lock()
+        self._process = os.getpid()
         self._writer: hexad.Writer | None = None  # of a file that has become larger than a block
-        self._pending: list[bytes] = []  # blocks that the next commit() writes
+        self._pending: list[Any] = []  # blocks that the next commit() writes
+        self._is_wrapped = False
+        self._outer: Callable[[], Any] = lambda: None  # what compresses or encodes for this file
         self._closed = True  # should this function fail
         if mode not in {"rb", "wb", "xb", "ab"}:
-            raise ValueError(f"a file is opened as rb, wb, xb or ab, not as {mode}")
+            raise ValueError(
+                f"a file is opened as rb, wb, xb or ab, or as text, not as {mode}: objects are "
+                "changed in the middle by hexad.Store.write()"
+            )
         self._store, self._name = fs.locate(path)
         if not self._name:
             raise is_directory(path)
@@ -72,13 +90,32 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             size = self._reader.seek(0, os.SEEK_END)
         elif mode == "xb" and fs.isfile(path):
             raise already_there(path)
+        self._opened_amid = sys.exc_info()[1]
         super().__init__(fs, path, mode, size=size, **kwargs)
+        if mode != "rb":
+            _process.watch(self)
+        if mode == "ab" and fs.isfile(path):
+            self.loc = self._store.stat(self._name, **fs.where).size
+        self._begins = self.loc
+
+    # Reading
 
     def _fetch_range(self, start: int, end: int) -> bytes:
-        assert self._reader is not None
+        if self._process != os.getpid():
+            self._open_again()
         with self._reading:  # some caches read ahead on a thread of their own
             self._reader.seek(start)
             return self._reader.read(end - start) or b""
+
+    def _open_again(self) -> None:
+        """In a forked child, which cannot use what the parent has opened."""
+        self._reading = threading.Lock()
+        version = self._reader.stat.version
+        reader: Any = self.fs.open_reader(self.path).detach()
+        if reader.stat.version != version:
+            reader.close()
+            raise OSError(errno.ESTALE, "changed since the parent process opened it", self.path)
+        self._reader, self._process = reader, os.getpid()
 
     def read(self, length: int | None = -1) -> bytes:
         left = max((self.size or 0) - self.loc, 0)
@@ -92,19 +129,47 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self.loc += len(data)
         return data
 
+    # Writing
+
+    def seekable(self) -> bool:
+        """While nothing has been written, tell() says where that will go: text encoders ask this before
+        they put a byte order mark at the beginning. seek() works in files for reading only.
+        """
+        return bool(super().seekable()) or (self.writable() and self.loc == self._begins)
+
+    def flush(self, force: bool = False) -> None:
+        if not self._is_left_to_a_codec():
+            super().flush(force)
+
+    def _is_left_to_a_codec(self) -> bool:
+        """Whether all that comes now is how a codec ends, over a file that has been discarded."""
+        return self._is_wrapped and self.closed
+
     def write(self, data: Any) -> int:
-        writing = self._writer is not None and not (self.closed or self.forced)
-        if writing and not self.buffer.tell():
-            with memoryview(data) as view:
-                large = view.nbytes >= self.blocksize
-            if large:  # not through the buffer
-                assert self._writer is not None
-                count = self._writer.write(data)
-                self.loc += count
-                self.offset += count
-                return count
-        written: int = super().write(data)
-        return written
+        with _native.flat(data) as flat:
+            if self._is_left_to_a_codec():
+                return flat.nbytes
+            try:
+                if flat.nbytes < self.blocksize or not self.writable() or self.forced:
+                    return int(super().write(flat))
+                self._write_large(flat)
+            except (OSError, hexad.Error):
+                self.discard()  # what is missing in the middle is not to be published
+                raise
+            return flat.nbytes
+
+    def _write_large(self, data: memoryview) -> None:
+        """Not through the buffer."""
+        if self.offset is None:
+            self.offset = 0
+            self._initiate_upload()
+        if self.buffer.tell():
+            self._upload_chunk()
+            self.offset += self.buffer.tell()
+            self.buffer = io.BytesIO()
+        self._store_block(data)
+        self.loc += data.nbytes
+        self.offset += data.nbytes
 
     def _initiate_upload(self) -> None:
         largest = self.DEFAULT_BLOCK_SIZE if self.autocommit else self.SMALL
@@ -113,19 +178,21 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             self._writer = self._store.open_writer(self._name, **self.fs.where)
 
     def _upload_chunk(self, final: bool = False) -> None:
-        if self.mode == "ab" and self.autocommit:
-            block = self.buffer.getvalue()
-            for i in range(0, len(block) or 1, self.PIECE):  # no bytes make the object, too
-                self._pending = [block[i : i + self.PIECE]]
-                self.commit()
-            return
-        if self._writer is not None:
-            with self.buffer.getbuffer() as block:
-                self._writer.write(block)
-        else:
-            self._pending.append(self.buffer.getvalue())
-        if final and self.autocommit:
+        with self.buffer.getbuffer() as block:
+            self._store_block(block)
+        if final and self.autocommit and self.mode != "ab":
             self.commit()
+
+    def _store_block(self, block: memoryview) -> None:
+        if self._writer is not None:
+            self._writer.write(block)
+        elif self.mode == "ab" and self.autocommit:
+            for i in range(0, block.nbytes or 1, self.PIECE):  # no bytes make the object, too
+                with block[i : i + self.PIECE] as piece:
+                    self._pending = [piece]
+                    commit_together([self])
+        else:
+            self._pending.append(bytes(block))
 
     def add_to(self, transaction: hexad.Transaction) -> None:
         """Adds what the file has written to a transaction of its store."""
@@ -139,22 +206,58 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             else:
                 transaction.put(self._name, block, **self.fs.where)
 
+    # Ending
+
+    def lies_below(self, outer: Any) -> None:
+        """Names what compresses or encodes for this file: it is to be closed first."""
+        self._outer = weakref.ref(outer)
+        self._is_wrapped = True
+
+    def keep_outer(self) -> None:
+        """Holds it, as a transaction closes what nobody has closed."""
+        outer = self._outer()
+        self._outer = lambda: outer
+
+    def close_outermost(self) -> None:
+        outer = self._outer()
+        (self if outer is None else outer).close()
+        self._outer = lambda: None
+
     def commit(self) -> None:
+        """Publishes what was written: for files with autocommit=False."""
+        if not (self.closed or self.forced):
+            self.close_outermost()
+        if self.closed and not self._uncommitted:
+            raise ValueError(f"{self.path}: there is nothing to commit: published, or discarded")
         commit_together([self])
+
+    def committed(self) -> None:
+        """What was written is in the store: there is nothing left to commit or to take back."""
+        self._writer = None
+        self._pending = []
+        self._uncommitted = False
 
     def discard(self) -> None:
         """Forgets what was written and closes the file."""
         writer, self._writer = self._writer, None
         self._pending = []
+        self._uncommitted = False
+        self._outer = lambda: None
         self.closed = True
         if writer is not None:
             writer.discard()
+        if self._reader is not None:
+            self._reader.close()
 
     def close(self) -> None:
         if self.closed:
             return
+        if self.mode != "rb" and self._left_by_an_exception():
+            self.discard()
+            return
         try:
             super().close()
+            self._uncommitted = bool(self._writer is not None or self._pending)
         except BaseException:
             self.discard()
             raise
@@ -162,37 +265,60 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             if self._reader is not None:
                 self._reader.close()
 
+    def _left_by_an_exception(self) -> bool:
+        """Whether an exception leaves the `with` block of an fsspec.OpenFile around this file, or the
+        function of pandas that opened it. Neither says so to the file: they just close it.
+        """
+        error = sys.exc_info()[1]
+        if error is None or error is self._opened_amid:
+            return False
+        frame: types.FrameType | None = sys._getframe(2)  # pylint: disable=protected-access
+        while frame is not None:
+            if frame.f_code is _LEAVES_OPEN_FILE:
+                return any(given is not None for given in frame.f_locals.get("args", ()))
+            if frame.f_globals.get("__name__") == "pandas.io.common":
+                return True
+            frame = frame.f_back
+        return False
+
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None and self.mode != "rb":
             self.discard()
         self.close()
 
-    def __del__(self) -> None:
-        if self.closed:
+    def drop(self) -> None:
+        """Says that nobody closed or committed it, and discards it, unless somebody has."""
+        if self.closed and not self._uncommitted:
             return
         if self.mode == "rb":
             self.close()
-        else:
-            warnings.warn(f"{self.path} was not closed: not written", ResourceWarning, stacklevel=2)
-            self.discard()
+            return
+        if self._process == os.getpid():  # else it is the parent's, which may still close it
+            warnings.warn(self._lost(), hexad.NotStoredWarning, stacklevel=3)
+        self.discard()
+
+    def _lost(self) -> str:
+        if self._uncommitted:
+            return f"{self.path} was closed but not committed: nothing of it was stored"
+        if self.mode == "ab":
+            return (
+                f"{self.path} was not closed: the last {self.buffer.tell()} bytes appended to it "
+                "were not stored; close it, or use it in a with block"
+            )
+        return (
+            f"{self.path} was not closed: nothing of it was stored; close it, or use it in a with "
+            "block"
+        )
+
+    def __del__(self) -> None:
+        self.drop()
 
     @property
     def store(self) -> hexad.Store:
         return self._store
 
-    def committed(self) -> None:
-        """What was written is in the store: there is nothing left to commit or to take back."""
-        self._writer = None
-        self._pending = []
 
-
-class TextFile(io.TextIOWrapper):
-    """Text over a HexadFile: an exception in its `with` block leaves nothing, here too."""
-
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is not None and isinstance(self.buffer, HexadFile) and self.buffer.mode != "rb":
-            self.buffer.discard()
-        self.close()
+_LEAVES_OPEN_FILE = fsspec.core.OpenFile.__exit__.__code__
 
 
 def commit_together(files: list[HexadFile]) -> None:
@@ -223,7 +349,7 @@ class Transaction(fsspec.transaction.Transaction):
         try:
             if commit:
                 for file in files:
-                    file.close()
+                    file.close_outermost()
                 by_store: dict[int, list[HexadFile]] = {}
                 for file in files:
                     by_store.setdefault(id(file.store), []).append(file)

@@ -13,7 +13,7 @@ import threading
 import traceback
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Hashable
+from typing import TYPE_CHECKING, Any, Hashable, Protocol
 
 from . import _native
 from ._errors import BusyError, ForkedError, InvalidArgumentError
@@ -132,6 +132,13 @@ class SharedStore:
         self.native.close()
 
 
+class Unfinished(Protocol):
+    """What is stored only when it is closed."""
+
+    def drop(self) -> None:
+        """Warns and lets go, unless it has been closed."""
+
+
 class _Process:
     def __init__(self) -> None:
         # Held while a store is opened and closed. Finalizers may come in between in this thread.
@@ -140,6 +147,10 @@ class _Process:
             weakref.WeakValueDictionary()
         )
         self.stores: weakref.WeakSet[SharedStore] = weakref.WeakSet()
+        # What is being written, by id().
+        self.unfinished: weakref.WeakValueDictionary[int, Unfinished] = (
+            weakref.WeakValueDictionary()
+        )
         self.completions: Completions | None = None
 
 
@@ -157,6 +168,11 @@ def completions() -> Completions:
         if _process.completions is None:
             _process.completions = Completions()
         return _process.completions
+
+
+def watch(unfinished: Unfinished) -> None:
+    """Has it dropped at the end of the interpreter, when it may be too late for its finalizer."""
+    _process.unfinished[id(unfinished)] = unfinished
 
 
 def _identity(devices: list[str]) -> frozenset[str]:
@@ -219,6 +235,8 @@ def release(shared: SharedStore) -> None:
 
 
 def _at_exit() -> None:
+    for unfinished in list(_process.unfinished.values()):
+        unfinished.drop()
     for shared in list(_process.stores):
         try:
             shared.close()

@@ -62,7 +62,7 @@ class Writing(Reading, Commits):
         self, name: Name, *, hint: Hint = None, collection: Name = DEFAULT_COLLECTION
     ) -> Writer:
         """A binary file that becomes the object when it is closed; see hexad.Writer."""
-        return Writer(self._native.open_writer(collection, name, hint_flags(hint)))
+        return Writer(self._native.open_writer(collection, name, hint_flags(hint)), name)
 
     def put_many(
         self,
@@ -268,24 +268,16 @@ class Writing(Reading, Commits):
 
 
 def pieces_of(data: Data, step: int) -> Iterator[Data]:
-    """`step` bytes each; one for all of a buffer whose items memoryview cannot take apart."""
-    with memoryview(data) as view:
-        try:
-            flat = view.cast("B")
-        except (TypeError, ValueError):
-            yield data
-            return
-        with flat:
-            for start in range(0, flat.nbytes, step):
-                yield flat[start : start + step]
+    """`step` bytes each."""
+    with _native.flat(data) as flat:
+        for start in range(0, flat.nbytes, step):
+            with flat[start : start + step] as piece:
+                yield piece
 
 
 def size_of(data: Data) -> int:
-    """Bytes; 0 for what is no buffer, which putting it refuses with a better message."""
+    """Bytes. TypeError: no buffer, or one of addresses."""
     if type(data) is bytes:
         return len(data)
-    try:
-        with memoryview(data) as view:
-            return view.nbytes
-    except TypeError:
-        return 0
+    with _native.flat(data) as flat:
+        return flat.nbytes

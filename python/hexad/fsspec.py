@@ -28,23 +28,17 @@ import io
 import os
 import threading
 import weakref
-from glob import has_magic
 from typing import Any, Callable, Iterator, TypeVar
 
-import fsspec.spec
+import fsspec.core
 import fsspec.utils
 from fsspec.callbacks import DEFAULT_CALLBACK
 
 import hexad
-from hexad import _pool_path
-from hexad._fsspec_file import (
-    HexadFile,
-    TextFile,
-    Transaction,
-    already_there,
-    is_directory,
-    not_found,
-)
+from hexad import _fsspec_moves, _fsspec_plan, _native, _pool_path
+from hexad._fsspec_file import HexadFile, Transaction, already_there, is_directory, not_found
+from hexad._fsspec_trees import Trees
+from hexad._fsspec_wrapped import wrapped
 
 __all__ = ["HexadFile", "HexadFileSystem"]
 
@@ -63,7 +57,7 @@ def _close_all(stores: dict[tuple[int, str], hexad.Store]) -> None:
     stores.clear()
 
 
-class HexadFileSystem(fsspec.spec.AbstractFileSystem):
+class HexadFileSystem(Trees):
     """Any number of pools. Each is opened when it is first used, and closed by close() or at exit.
 
     read_only: opens pools so that other processes may do the same at the same time; worker
@@ -82,14 +76,18 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
         super().__init__(**kwargs)
         self.read_only = read_only
         self.where: dict[str, Any] = {} if collection is None else {"collection": collection}
-        self._opening = threading.Lock()
-        # By process, as a fork opens its own, and the pool's real path.
+        # By process, as a fork opens its own, and another thread may hold the parent's lock; the
+        # stores also by the pool's real path.
+        self._locks: dict[int, threading.Lock] = {}
         self._stores: dict[tuple[int, str], hexad.Store] = {}
         self._finalizer = weakref.finalize(self, _close_all, self._stores)
 
+    def _opening(self) -> threading.Lock:
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
     def close(self) -> None:
         """Closes the pools; one that is used again is opened again."""
-        with self._opening:
+        with self._opening():
             _close_all(self._stores)
 
     # Paths
@@ -108,7 +106,7 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
         """The open store of the path's pool, and the object's name in it."""
         directory, name = _pool_path.split(self._strip_protocol(path))
         key = os.getpid(), os.path.realpath(directory)
-        with self._opening:
+        with self._opening():
             store = self._stores.get(key)
             if store is None:
                 store = hexad.open(directory, read_only=self.read_only)
@@ -261,13 +259,29 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
         compression: str | None = None,
         **kwargs: Any,
     ) -> Any:
-        if "b" in mode:
-            return super().open(path, mode, block_size, cache_options, compression, **kwargs)
-        text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
-        binary = self.open(
-            path, mode.replace("t", "") + "b", block_size, cache_options, compression, **kwargs
+        """A HexadFile, or text or a codec over one. Use it in a `with` block: an exception in there
+        leaves nothing of it. What is never closed is not stored, and hexad.NotStoredWarning says so.
+        """
+        path = self._strip_protocol(path)
+        text: dict[str, Any] | None = None
+        if "b" not in mode:
+            mode = mode.replace("t", "") + "b"
+            text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
+        compression = fsspec.core.get_compression(path, compression)
+        autocommit = kwargs.pop("autocommit", not self._intrans)
+        file = self._open(
+            path,
+            mode,
+            block_size=block_size,
+            autocommit=autocommit,
+            cache_options=cache_options,
+            **kwargs,
         )
-        return TextFile(binary, **text)
+        over = wrapped(file, compression, text)
+        if self._intrans and not autocommit and mode != "rb":
+            file.keep_outer()
+            self.transaction.files.append(file)
+        return over
 
     def _open(self, path: str, mode: str = "rb", **kwargs: Any) -> HexadFile:
         return HexadFile(self, path, mode, **kwargs)
@@ -326,10 +340,11 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
     # Writing
 
     def pipe_file(self, path: str, value: Any, mode: str = "overwrite", **kwargs: Any) -> None:
-        if self._intrans or mode != "overwrite" or memoryview(value).nbytes > MAX_PUT:
-            with self.open(path, "xb" if mode == "create" else "wb") as file:
-                file.write(value)
-            return
+        with _native.flat(value) as flat:
+            if self._intrans or mode != "overwrite" or flat.nbytes > MAX_PUT:
+                with self.open(path, "xb" if mode == "create" else "wb") as file:
+                    file.write(flat)
+                return
         store, name = self.locate(path)
         if not name:
             raise is_directory(path)
@@ -398,21 +413,24 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
     _rm = rm_file
 
     def rm(self, path: Any, recursive: bool = False, maxdepth: int | None = None) -> None:
-        """As fsspec has it. Without patterns and maxdepth a whole tree goes at once."""
-        paths = path if isinstance(path, list) else [path]
-        paths = [self._strip_protocol(p) for p in paths]
-        if recursive and maxdepth is None and not any(has_magic(p) for p in paths):
-            for p in paths:
-                if not self.exists(p):
-                    raise not_found(p)
-            for p in paths:
-                self._rm_tree(p)
+        """Removes what is there under each path, or what the path matches where there is nothing.
+        recursive: directories, too; without maxdepth each with all below it, object or not.
+        """
+        paths = list(path) if isinstance(path, (list, tuple, set)) else [path]
+        if not paths:
             return
-        by_store: dict[int, tuple[hexad.Store, list[str]]] = {}
-        for p in self.expand_path(paths, recursive=recursive, maxdepth=maxdepth):
-            directory = self.info(p)["type"] == "directory"
+        whole = recursive and maxdepth is None
+        found = _fsspec_plan.expand(self, paths, recursive and not whole, maxdepth)
+        for p, directory in found.items():
             if directory and not recursive:
                 raise is_directory(p)
+            if not directory and not self.exists(p):
+                raise not_found(p)
+        by_store: dict[int, tuple[hexad.Store, list[str]]] = {}
+        for p, directory in found.items():
+            if whole:
+                self._rm_tree(p)
+                continue
             store, name = self.locate(p)
             names = by_store.setdefault(id(store), (store, []))[1]
             if name:
@@ -436,44 +454,19 @@ class HexadFileSystem(fsspec.spec.AbstractFileSystem):
             return
         if not name1 or not name2:
             raise is_directory(path1 if not name1 else path2)
-        if source is not target:
-            self._copy_bytes(path1, path2)
-        elif name1 != name2:
-            try:
-                with source.transaction() as transaction:
-                    transaction.clone(name1, name2, **self.where)
-            except hexad.NotFoundError as error:
-                raise not_found(path1) from error
-            except hexad.TooBigError:
-                self._copy_bytes(path1, path2)
-
-    def _copy_bytes(self, path1: str, path2: str) -> None:
-        with self.open(path1, "rb") as source, self.open(path2, "wb", autocommit=True) as target:
-            while data := source.read(self.blocksize):
-                target.write(data)
-
-    def mv(
-        self,
-        path1: Any,
-        path2: Any,
-        recursive: bool = False,
-        maxdepth: int | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Of one file within a pool: renames it, and replaces what was there, in one commit."""
-        single = isinstance(path1, str) and isinstance(path2, str)
-        if single and not has_magic(path1) and self.isfile(path1):
-            source, target = self._strip_protocol(path1), self._strip_protocol(path2)
-            if path2.endswith("/") or self.isdir(target):
-                target += source[source.rindex("/") :]
-            (store1, name1), (store2, name2) = self.locate(source), self.locate(target)
-            if store1 is store2:
-                if name1 != name2:
-                    with store1.transaction() as transaction:
-                        transaction.remove(name2, **self.where)
-                        transaction.rename(name1, name2, **self.where)
-                return
-        super().mv(path1, path2, recursive=recursive, maxdepth=maxdepth, **kwargs)
+        if source is target and name1 == name2:
+            return
+        try:
+            if source is target:
+                try:
+                    with source.transaction() as transaction:
+                        transaction.clone(name1, name2, **self.where)
+                    return
+                except hexad.TooBigError:
+                    pass
+            _fsspec_moves.copy_object(source, name1, target, name2, self.where)
+        except hexad.NotFoundError as error:
+            raise not_found(path1) from error
 
 
 def _directory_info(path: str) -> Info:

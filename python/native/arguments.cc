@@ -20,6 +20,55 @@ std::string type_of(nb::handle argument) { return Py_TYPE(argument.ptr())->tp_na
   throw nb::python_error();
 }
 
+// Whether items of this format (PEP 3118, with ctypes' letters) are or contain addresses.
+bool names_addresses(std::string_view format) {
+  for (std::size_t i = 0; i < format.size(); ++i) {
+    switch (format[i]) {
+      case ':':  // the name of a field, up to the next one
+        i = format.find(':', i + 1);
+        if (i == std::string_view::npos) return false;
+        break;
+      case 'Z':  // before a letter of a float: a complex number; else a text of ctypes
+        if (i + 1 == format.size() ||
+            std::string_view("efdg").find(format[i + 1]) == std::string_view::npos) {
+          return true;
+        }
+        break;
+      case 'O':
+      case 'P':
+      case 'X':
+      case 'z':
+      case '&':
+        return true;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
+// TypeError when the buffer's items are addresses.
+void refuse_addresses(nb::handle argument) {
+  if (PyBytes_Check(argument.ptr()) || PyByteArray_Check(argument.ptr())) return;
+  bool addresses = false;
+  Py_buffer view = {};
+  if (PyObject_GetBuffer(argument.ptr(), &view, PyBUF_FULL_RO) == 0) {
+    addresses = view.format != nullptr && names_addresses(view.format);
+    PyBuffer_Release(&view);
+  } else {
+    PyErr_Clear();
+    // numpy knows no format for some of its types: times, which are numbers, and texts of any
+    // length, which are addresses.
+    const nb::object type = nb::getattr(argument, "dtype", nb::none());
+    addresses = nb::getattr(type, "hasobject", nb::none()).ptr() == Py_True;
+  }
+  if (addresses) {
+    wrong_type("data: the items of this " + type_of(argument) +
+               " are addresses in memory, not values (an array of objects, or pointers); turn them "
+               "into a type of fixed size, such as by array.astype(), or into bytes by pickle");
+  }
+}
+
 // A number may have more digits than anybody wants to read, or than Python writes.
 std::string shown(const nb::object& number) {
   std::string text;
@@ -86,6 +135,7 @@ Buffer::Buffer(nb::handle argument, Access access) {
   if (PyUnicode_Check(argument.ptr())) {
     wrong_type("data: bytes or another buffer are wanted, not str; encode it: text.encode()");
   }
+  refuse_addresses(argument);
   const int flags = access == Access::kWrite ? PyBUF_WRITABLE : PyBUF_SIMPLE;
   if (PyObject_GetBuffer(argument.ptr(), &view_, flags) == 0) return;
   const bool has_buffer = PyObject_CheckBuffer(argument.ptr()) != 0;

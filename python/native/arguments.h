@@ -48,7 +48,9 @@ class Buffer {
  public:
   enum class Access { kRead, kWrite };
 
-  // TypeError: no buffer (text among them), not contiguous, or read-only where it is to be written.
+  // TypeError: no buffer (text among them), not contiguous, read-only where it is to be written, or
+  // items that are addresses, as those of numpy's object arrays are: stored they would mean
+  // nothing, and read into they would be followed.
   explicit Buffer(nanobind::handle argument, Access access = Access::kRead);
   ~Buffer();
   Buffer(const Buffer&) = delete;

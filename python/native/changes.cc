@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "python/native/flat.h"
 #include "python/native/options.h"
 #include "python/native/stream.h"
 
@@ -212,9 +213,7 @@ void Changes::put(std::string_view collection, std::string_view name, nb::handle
   }
   const Buffer buffer(data);
   if (payload == Payload::kBorrowed) {
-    // Holds the memory as long as somebody reads it: a bytearray keeps its size, a file its map.
-    nb::object view = nb::steal(PyMemoryView_FromObject(data.ptr()));
-    if (!view.is_valid()) throw nb::python_error();
+    nb::object view = to_flat(data);
     transaction().put_borrowed(collection, name, buffer.bytes(), hint);
     kept_->push_back(std::move(view));
   } else {

@@ -4,6 +4,7 @@
 #include "python/native/changes.h"
 #include "python/native/completions.h"
 #include "python/native/errors.h"
+#include "python/native/flat.h"
 #include "python/native/store.h"
 #include "python/native/stream.h"
 
@@ -11,6 +12,7 @@ NB_MODULE(_native, module) {
   // Python itself leaves objects of its modules behind when it ends.
   nanobind::set_leak_warnings(false);
   hexad::python::translate_failures();
+  hexad::python::bind_flat(module);
   hexad::python::bind_streams(module);
   hexad::python::bind_changes(module);
   hexad::python::bind_completions(module);
