@@ -37,10 +37,15 @@ class _Pool:
 
     One that was given open stays open. One that was given as a path is opened when it is first
     used, for reading only as long as nobody wants to write, and closed when nobody is left.
+
+    A forked child opens one anew that was given as a path, or open for reading only: what the parent
+    has opened is of no use there.
     """
 
     def __init__(self, store: AnyStore) -> None:
-        self._lock = threading.Lock()
+        self._process = os.getpid()
+        # By process: another thread may hold the parent's when it forks.
+        self._locks: dict[int, threading.Lock] = {}
         self.path: str | None  # None: the store has none
         self._store: hexad.Store | None
         if isinstance(store, (str, os.PathLike)):
@@ -61,7 +66,8 @@ class _Pool:
 
     def open(self, read_only: bool) -> hexad.Store:
         """The store. Blocks while it is being opened."""
-        with self._lock:
+        with self._lock():
+            self._forget_the_parents()
             if not (self.borrowed or self._writable or read_only):
                 self._close()  # whoever reads only keeps others from writing, itself included
             if self._store is None:
@@ -71,9 +77,21 @@ class _Pool:
             return self._store
 
     def close(self) -> None:
-        with self._lock:
+        with self._lock():
             if not self.borrowed:
                 self._close()
+
+    def _lock(self) -> threading.Lock:
+        return self._locks.setdefault(os.getpid(), threading.Lock())
+
+    def _forget_the_parents(self) -> None:
+        if self._process == os.getpid():
+            return
+        self._process = os.getpid()
+        if self.path is None or (self.borrowed and self._store and not self._store.read_only):
+            return  # its calls raise ForkedError, which says what to do
+        self.borrowed = self._writable = False
+        self._store = None
 
     def _close(self) -> None:
         store, self._store = self._store, None
@@ -86,7 +104,8 @@ class HexadStore(Store):
 
     store: an open hexad.Store, which stays the caller's to close; or the directory of a pool, which
     is opened when it is first used, and closed by close().
-    prefix: empty: all objects.
+    prefix: empty, or None: all objects. As zarr does it with paths, slashes at its ends are dropped,
+    and of several in a row all but one, so that no two spellings are two places.
     read_only: refuses changes. A directory is opened read-only then, so that other processes may do
     the same at the same time.
     collection: where in the pool the objects are; None: in the default one.
@@ -102,14 +121,14 @@ class HexadStore(Store):
     def __init__(
         self,
         store: AnyStore | _Pool,
-        prefix: str = "",
+        prefix: str | os.PathLike[str] | None = "",
         *,
         read_only: bool = False,
         collection: str | None = None,
     ) -> None:
         super().__init__(read_only=read_only)
         self._pool = store if isinstance(store, _Pool) else _Pool(store)
-        self.prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        self.prefix = _normal(prefix)
         self.collection = collection
         self._where: dict[str, Any] = {} if collection is None else {"collection": collection}
 
@@ -357,6 +376,17 @@ class HexadStore(Store):
         await asyncio.to_thread(
             lambda: self._store().remove_prefix(self.prefix + prefix, **self._where)
         )
+
+
+def _normal(prefix: str | os.PathLike[str] | None) -> str:
+    """With one slash between its parts and one at its end; "" for none of them."""
+    text = "" if prefix is None else os.fspath(prefix)
+    if not isinstance(text, str):
+        raise TypeError(f"prefix: str is wanted, not {type(text).__name__}")
+    parts = [part for part in text.split("/") if part]
+    if "." in parts or ".." in parts:
+        raise ValueError(f"prefix {text!r} has '.' or '..' between slashes, as no key of zarr has")
+    return "".join(part + "/" for part in parts)
 
 
 def _unpickle(

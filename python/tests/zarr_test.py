@@ -2,7 +2,9 @@
 
 import concurrent.futures
 import gc
+import multiprocessing
 import os
+import pathlib
 import pickle
 import time
 
@@ -256,3 +258,86 @@ def test_zarr_reads_urls_through_fsspec(pool, store):
     numpy.testing.assert_array_equal(found[:], numpy.arange(10))
     zarr.save_array(f"hexad://{pool}/run8", numpy.arange(5))
     numpy.testing.assert_array_equal(zarr.open_array(HexadStore(store, "run8"))[:], numpy.arange(5))
+
+
+@pytest.mark.parametrize(
+    "prefix", ["run7", "/run7", "run7/", "//run7//", pathlib.Path("run7"), pathlib.Path("/run7")]
+)
+def test_every_spelling_of_a_prefix_is_one_place(prefix, store):
+    zarr.create_array(HexadStore(store, prefix), shape=(2,), dtype="i4")
+    assert [e.name for e in store.list().entries] == ["run7/zarr.json"]
+    assert HexadStore(store, prefix) == HexadStore(store, "run7")
+    assert str(HexadStore(store, prefix)).endswith("/run7")
+    assert HexadStore(store, "a//b").prefix == "a/b/"
+
+
+def test_a_prefix_may_be_none_and_has_no_dots(store):
+    assert HexadStore(store, None) == HexadStore(store) == HexadStore(store, "/")
+    for prefix in ("..", "a/../b", "./a"):
+        with pytest.raises(ValueError, match="between slashes"):
+            HexadStore(store, prefix)
+    for prefix in (7, b"a"):
+        with pytest.raises(TypeError):
+            HexadStore(store, prefix)
+
+
+def read_one(array, queue):
+    try:
+        queue.put(int(array[7]))
+    except Exception as error:  # pylint: disable=broad-exception-caught
+        queue.put(repr(error))
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+@pytest.mark.parametrize("how", ["path", "open store", "url"])
+def test_a_worker_process_reads_what_its_parent_has_read(how, method, tmp_path):
+    path = make_pool(str(tmp_path))
+    with hexad.open(path) as store:
+        zarr.create_array(HexadStore(store, "z"), data=numpy.arange(10))
+    given = hexad.open(path, read_only=True) if how == "open store" else None
+    if how == "url":
+        pytest.importorskip("fsspec")
+        options = {"read_only": True}
+        array = zarr.open_array(f"hexad://{path}/z", mode="r", storage_options=options)
+    else:
+        array = zarr.open_array(HexadStore(given or path, "z", read_only=True), mode="r")
+    assert array[0] == 0
+    context = multiprocessing.get_context(method)
+    queue = context.SimpleQueue()
+    process = context.Process(target=read_one, args=(array, queue))
+    process.start()
+    process.join()
+    assert process.exitcode == 0 and queue.get() == 7
+    assert array[8] == 8
+    array.store.close()
+    if given is not None:
+        given.close()
+
+
+def test_a_forked_worker_cannot_use_a_store_that_was_opened_for_writing(tmp_path):
+    path = make_pool(str(tmp_path))
+    with hexad.open(path) as store:
+        array = zarr.create_array(HexadStore(store, "z"), data=numpy.arange(10))
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        process = context.Process(target=read_one, args=(array, queue))
+        process.start()
+        process.join()
+        assert process.exitcode == 0 and "ForkedError" in queue.get()
+        assert array[7] == 7
+
+
+def test_names_that_look_like_patterns_are_literal(store):
+    root = zarr.open_group(HexadStore(store), mode="w")
+    for name in ("x[1]", "x1", "x*", "xy"):
+        root.create_array(name, data=numpy.arange(3))
+    del root["x[1]"]
+    del root["x*"]
+    assert sorted(root.array_keys()) == ["x1", "xy"]
+    root.create_array("x?", data=numpy.arange(2), overwrite=True)
+    assert sorted(root.array_keys()) == ["x1", "x?", "xy"]
+    view = HexadStore(store)
+    assert collected(view.list_prefix("x?/")) == ["x?/c/0", "x?/zarr.json"]
+    assert collected(view.list_prefix("x")) == [e.name for e in store.list("x").entries]
+    sync(view.delete_dir("x"))
+    assert sorted(root.array_keys()) == ["x1", "x?", "xy"]
