@@ -109,6 +109,64 @@ class Renames(ObjectTest):
         self.assertEqual(answer.json, {"removed": 2, "missing": [{"name": "once/x"}]})
 
 
+class Directories(ObjectTest):
+    """Names with slashes, and names that look like patterns. Each test begins with no object."""
+
+    def setUp(self):
+        super().setUp()
+        self.ok("rm", self.pool, "--all")
+
+    def test_a_directory_moves_as_a_whole_and_at_once(self):
+        for name in ("d/a", "d/s/b", "d/", "dd/other", "d"):
+            self.put(name, name.encode())
+        moved = self.ok("mv", self.pool, "d/", "e/", "--json").json
+        self.assertEqual((moved["objects"], moved["replaced"]), (3, False))
+        for name in ("e/a", "e/s/b", "e/"):
+            self.assertEqual(self.stat(name)["version"], moved["version"])
+            self.assertEqual(self.cat(name), b"d" + name[1:].encode())
+        self.assertEqual(self.ok("ls", self.pool).text.split(), ["d", "dd/other", "e/", "e/a", "e/s/b"])
+        self.assertEqual(self.ok("cp", self.pool, "e/", "f/").text, "copied e/ to f/, 3 objects\n")
+        self.assertEqual(self.cat("e/s/b"), self.cat("f/s/b"))
+        answer = self.fails(1, "mv", self.pool, "e/", "f/", "--json")
+        self.assertEqual(answer.json["error"]["code"], "already exists")
+        answer = self.fails(1, "cp", self.pool, "e/", "f/", "--json")
+        self.assertEqual(answer.json["error"]["code"], "already exists")
+        self.assertTrue(self.ok("mv", self.pool, "e/", "f/", "--force", "--json").json["replaced"])
+        self.assertEqual(self.ok("ls", self.pool).text.split(), ["d", "dd/other", "f/", "f/a", "f/s/b"])
+
+    def test_nothing_goes_into_itself_or_takes_a_place_of_another_kind(self):
+        for name in ("d/a", "d/d/a", "d/d/d/a", "x"):
+            self.put(name, name.encode())
+        before = self.ok("ls", self.pool, "-l").text
+        for verb in ("mv", "cp"):
+            for words in (["d/", "d/"], ["d/", "d/sub/"], ["d/d/", "d/"], ["x", "d/"], ["d/", "x"],
+                          ["d/a", "d/d/"]):
+                for force in ([], ["--force"]):
+                    answer = self.fails(2, verb, self.pool, *words, *force, "--json")
+                    self.assertEqual(answer.json["error"]["code"], "invalid argument", words)
+                    self.assertNotEqual(answer.json["error"]["hint"], "")
+            answer = self.fails(1, verb, self.pool, "none/", "e/", "--json")
+            self.assertEqual(answer.json["error"]["code"], "not found")
+            answer = self.fails(1, verb, self.pool, "d", "e", "--json")
+            self.assertIn("directory", answer.json["error"]["hint"])
+        self.assertIn("d/x", self.fails(2, "mv", self.pool, "x", "d/").error)
+        self.assertEqual(self.ok("ls", self.pool, "-l").text, before)
+
+    def test_names_are_never_patterns(self):
+        for name in ("a[1]", "a1", "q?", "qz", "s*", "star"):
+            self.put(name, name.encode())
+        self.ok("mv", self.pool, "a[1]", "b*")
+        self.ok("cp", self.pool, "s*", "c?")
+        self.ok("rm", self.pool, "q?", "s*")
+        self.assertEqual(self.ok("ls", self.pool).text.split(), ["a1", "b*", "c?", "qz", "star"])
+        self.assertIn("names are no patterns", self.fails(1, "rm", self.pool, "a?").error)
+        self.put("d/x", b"")
+        answer = self.fails(1, "rm", self.pool, "d")
+        self.assertIn("--prefix d/", answer.error)
+        self.ok("rm", self.pool, "--prefix", "d/")
+        self.assertEqual(self.ok("ls", self.pool).text.split(), ["a1", "b*", "c?", "qz", "star"])
+
+
 class Guards(ObjectTest):
     def test_if_absent_stores_once(self):
         for size in (3, len(STREAMED)):

@@ -9,11 +9,9 @@ namespace {
 class Cp final : public FromToVerb {
   const char* help_of_to() const override { return "Name of the copy"; }
   const char* done() const override { return "copied"; }
-  Transaction transaction(const Names& names, bool replace) const override {
-    Transaction transaction;
+  void add(Transaction& transaction, const Names& names, bool replace) const override {
     if (!replace) transaction.expect_absent(names.to_collection, names.to);
     transaction.clone(names.collection, names.from, names.to_collection, names.to);
-    return transaction;
   }
 };
 

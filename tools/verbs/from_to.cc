@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace hexad::tools {
 
 void FromToVerb::declare(Arguments& arguments) {
   arguments_ = &arguments;
-  arguments.positional("FROM", names_.from, "Name of the object");
+  arguments.positional("FROM", names_.from,
+                       "Name of the object; with a slash at its end, of a directory");
   arguments.positional("TO", names_.to, help_of_to());
   arguments.option("--to-collection", names_.to_collection, "Collection of TO [that of FROM]");
   arguments.flag("-f,--force", force_, "Replace TO if it exists");
@@ -19,43 +21,117 @@ Result<int> FromToVerb::run(Session& session) {
   HEXAD_TRY_ASSIGN(names_.to, session.name(names_.to));
   names_.collection = session.collection();
   if (!arguments_->given("--to-collection")) names_.to_collection = names_.collection;
-  // Replacing TO would take FROM away.
-  if (names_.from == names_.to && names_.collection == names_.to_collection) {
-    return Error{ErrorCode::kInvalidArgument, "FROM and TO are the same object",
-                 "Give another name, or another collection with --to-collection."};
-  }
+  HEXAD_TRY(check(session.out()));
   return session.with_store(Access::kReadWrite,
                             [&](Store& store) { return commit(session, store); });
 }
 
-Result<int> FromToVerb::commit(Session& session, Store& store) {
-  bool replaced = false;
-  if (force_) {
-    HEXAD_TRY_ASSIGN(replaced, store.exists(names_.to_collection, names_.to));
+Status FromToVerb::check(const Output& out) const {
+  const bool same_collection = names_.collection == names_.to_collection;
+  // Replacing TO would take FROM away.
+  if (names_.from == names_.to && same_collection) {
+    return Error{ErrorCode::kInvalidArgument, "FROM and TO are the same object",
+                 "Give another name, or another collection with --to-collection."};
   }
-  const Result<Lsn> committed = store.commit(transaction(names_, force_));
-  if (!committed.ok()) {
-    Error error = committed.error();
-    if (!force_ && error.code == ErrorCode::kConflict) {  // what expect_absent() says
-      error = {ErrorCode::kAlreadyExists,
-               "object " + printable(names_.to_collection) + "/" + printable(names_.to) +
-                   " exists already",
-               ""};
+  const std::string from = shown_name(out, names_.from);
+  const std::string to = shown_name(out, names_.to);
+  if (!directory() && names_.to.ends_with('/')) {
+    const std::string base = names_.from.substr(names_.from.rfind('/') + 1);
+    return Error{ErrorCode::kInvalidArgument,
+                 to + " is the name of a directory, " + from + " that of an object",
+                 "Give the whole new name: " + shown_name(out, names_.to + base)};
+  }
+  if (directory() && !names_.to.ends_with('/')) {
+    return Error{ErrorCode::kInvalidArgument,
+                 from + " is the name of a directory, " + to + " that of an object",
+                 "Let both names end in a slash, or none."};
+  }
+  if (directory() && names_.to.starts_with(names_.from) && same_collection) {
+    return Error{ErrorCode::kInvalidArgument,
+                 to + " lies in " + from + ", which would go into itself",
+                 "Give a directory outside of it."};
+  }
+  return {};
+}
+
+Result<std::vector<FromToVerb::Names>> FromToVerb::objects(Store& store) const {
+  if (!directory()) return std::vector<Names>{names_};
+  std::vector<Names> found;
+  std::set<std::string> targets;
+  ListOptions options{names_.from, "", "", kMaxListPage};
+  for (;;) {
+    HEXAD_TRY_ASSIGN(const ListPage page, store.list(names_.collection, options));
+    for (const ListEntry& entry : page.entries) {
+      Names names = names_;
+      names.from = entry.name;
+      names.to += entry.name.substr(names_.from.size());
+      targets.insert(names.to);
+      found.push_back(std::move(names));
     }
-    if (error.code == ErrorCode::kAlreadyExists) error.hint = "Replace it with --force.";
-    return error;
+    if (!page.next) break;
+    options.start_after = *page.next;
   }
+  if (found.empty()) {
+    return Error{ErrorCode::kNotFound,
+                 "no object of " + printable(names_.collection) + " has a name that begins with " +
+                     printable(names_.from),
+                 ""};
+  }
+  for (const Names& names : found) {
+    if (names_.collection == names_.to_collection && targets.contains(names.from)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   printable(names.from) + " would be replaced before it has gone itself",
+                   "Take another name for the directory first."};
+    }
+  }
+  return found;
+}
+
+Error FromToVerb::explained(Error error, Store& store) const {
+  if (!force_ && error.code == ErrorCode::kConflict && !directory()) {  // of expect_absent()
+    error = {ErrorCode::kAlreadyExists,
+             "object " + printable(names_.to_collection) + "/" + printable(names_.to) +
+                 " exists already",
+             ""};
+  }
+  if (!force_ && error.code == ErrorCode::kConflict) error.code = ErrorCode::kAlreadyExists;
+  if (error.code == ErrorCode::kAlreadyExists) error.hint = "Replace it with --force.";
+  if (error.code == ErrorCode::kNotFound && !directory()) {
+    const Result<ListPage> below =
+        store.list(names_.collection, ListOptions{names_.from + "/", "", "", 1});
+    if (below.ok() && !below->entries.empty()) {
+      error.hint = "It is a directory. To take all that is in it, let both names end in a slash.";
+    }
+  }
+  return error;
+}
+
+Result<int> FromToVerb::commit(Session& session, Store& store) {
+  HEXAD_TRY_ASSIGN(const std::vector<Names> objects, this->objects(store));
+  bool replaced = false;
+  Transaction transaction;
+  for (const Names& names : objects) {
+    if (force_ && !replaced) {
+      HEXAD_TRY_ASSIGN(replaced, store.exists(names.to_collection, names.to));
+    }
+    add(transaction, names, force_);
+  }
+  const Result<Lsn> committed = store.commit(std::move(transaction));
+  if (!committed.ok()) return explained(committed.error(), store);
   if (session.out().json()) {
     Json result;
     set_name(result, "from", names_.from);
     set_name(result, "name", names_.to);
     result["version"] = *committed;
     result["replaced"] = replaced;
+    if (directory()) result["objects"] = objects.size();
     session.out().object(result);
   }
-  session.out().note(fmt::format("{} {} to {}{}", done(), shown_name(session.out(), names_.from),
+  const char* end = !replaced ? "" : directory() ? ", replacing some" : ", which is replaced";
+  session.out().note(fmt::format("{} {} to {}{}{}", done(), shown_name(session.out(), names_.from),
                                  shown_name(session.out(), names_.to),
-                                 replaced ? ", which is replaced" : ""));
+                                 directory() ? fmt::format(", {} objects", objects.size()) : "",
+                                 end));
   return kExitOk;
 }
 

@@ -1,7 +1,9 @@
-// What `cp` and `mv` share: an object goes from one name to another, in one transaction.
+// What `cp` and `mv` share: an object, or a directory with all that is in it, goes from one name to
+// another, in one transaction.
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "tools/cli/verb.h"
 
@@ -23,11 +25,20 @@ class FromToVerb : public Verb {
   virtual const char* help_of_to() const = 0;
   // "copied", "renamed".
   virtual const char* done() const = 0;
-  // The transaction; it has to be refused if TO exists and may not be replaced.
-  virtual Transaction transaction(const Names& names, bool replace) const = 0;
+  // What one object takes; the transaction has to be refused if `to` exists and may not be
+  // replaced.
+  virtual void add(Transaction& transaction, const Names& names, bool replace) const = 0;
 
  private:
+  // A name that ends in a slash is that of a directory, here as in what `import` stores.
+  bool directory() const { return names_.from.ends_with('/'); }
+  // That FROM does not go onto or into itself, and a file and a directory not into each other's
+  // place.
+  Status check(const Output& out) const;
+  // The objects that go: FROM, or all whose names begin with it.
+  Result<std::vector<Names>> objects(Store& store) const;
   Result<int> commit(Session& session, Store& store);
+  Error explained(Error error, Store& store) const;
 
   const Arguments* arguments_ = nullptr;
   Names names_;

@@ -9,11 +9,9 @@ namespace {
 class Mv final : public FromToVerb {
   const char* help_of_to() const override { return "Its new name"; }
   const char* done() const override { return "renamed"; }
-  Transaction transaction(const Names& names, bool replace) const override {
-    Transaction transaction;
+  void add(Transaction& transaction, const Names& names, bool replace) const override {
     if (replace) transaction.remove(names.to_collection, names.to);
     transaction.rename(names.collection, names.from, names.to_collection, names.to);
-    return transaction;
   }
 };
 

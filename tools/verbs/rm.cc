@@ -48,6 +48,11 @@ class Rm final : public Verb {
   }
 
  private:
+  struct Missing {
+    std::string name;
+    std::string reason;  // empty, or what follows "no such object"
+  };
+
   Result<int> remove_names(Session& session, Store& store) {
     Transaction transaction;
     std::set<std::string_view> seen;
@@ -57,7 +62,7 @@ class Rm final : public Verb {
       if (found.ok()) {
         transaction.remove(session.collection(), name);
       } else if (found.error().code == ErrorCode::kNotFound && collection_exists(session, store)) {
-        missing_.push_back(name);
+        missing_.push_back({name, reason(session, store, name)});
       } else {
         return found.error();
       }
@@ -65,6 +70,18 @@ class Rm final : public Verb {
     removed_ = transaction.size();
     if (!transaction.empty()) HEXAD_TRY(store.commit(std::move(transaction)));
     return kExitOk;
+  }
+
+  // Why a name is none of an object, where that can be seen: what is removed is named, never
+  // matched.
+  static std::string reason(Session& session, Store& store, const std::string& name) {
+    const Result<ListPage> below =
+        store.list(session.collection(), ListOptions{name + "/", "", "", 1});
+    if (below.ok() && !below->entries.empty()) {
+      return "; to remove all below it: --prefix " + shell_word(name + "/");
+    }
+    if (name.find_first_of("*?[") != std::string::npos) return "; names are no patterns";
+    return "";
   }
 
   // Tells a missing object from a missing collection, which is an error even with --force.
@@ -94,15 +111,16 @@ class Rm final : public Verb {
   Result<int> report(Output& out) {
     if (out.json()) {
       Json result{{"removed", removed_}, {"missing", Json::array()}};
-      for (const std::string& name : missing_) {
+      for (const Missing& missing : missing_) {
         Json entry;
-        set_name(entry, "name", name);
+        set_name(entry, "name", missing.name);
         result["missing"].push_back(std::move(entry));
       }
       out.object(result);
     }
-    for (const std::string& name : missing_) {
-      if (!force_) out.warn(fmt::format("{}: no such object", display_name(name)));
+    for (const Missing& missing : missing_) {
+      if (force_) break;
+      out.warn(fmt::format("{}: no such object{}", display_name(missing.name), missing.reason));
     }
     out.note(fmt::format("removed {} objects", removed_));
     return missing_.empty() || force_ ? kExitOk : kExitDifference;
@@ -115,7 +133,7 @@ class Rm final : public Verb {
   bool all_ = false;
   bool force_ = false;
   std::uint64_t removed_ = 0;
-  std::vector<std::string> missing_;
+  std::vector<Missing> missing_;
 };
 
 }  // namespace
