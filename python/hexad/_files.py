@@ -85,7 +85,7 @@ class Writer(io.BufferedIOBase):
     """An object that is written from start to end and becomes visible as a whole.
 
     close() publishes it; so does leaving a `with` block, unless by an exception. A writer that is
-    dropped, or discarded, leaves nothing. Not seekable. Memory: the option stream_buffer.
+    dropped, or discarded, leaves nothing; dropping it warns. Not seekable. Memory: the option stream_buffer.
     """
 
     def __init__(self, native: _native.Writer, name: Name) -> None:
@@ -100,6 +100,12 @@ class Writer(io.BufferedIOBase):
 
     def writable(self) -> bool:
         return True
+
+    def seekable(self) -> bool:
+        """While it is empty, as text encoders ask this before they put a byte order mark at the
+        beginning. There is no seek().
+        """
+        return self._size == 0 and not self.closed
 
     def tell(self) -> int:
         return self._size

@@ -267,17 +267,24 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
 
     def _left_by_an_exception(self) -> bool:
         """Whether an exception leaves the `with` block of an fsspec.OpenFile around this file, or the
-        function of pandas that opened it. Neither says so to the file: they just close it.
+        function of pandas that opened it. Neither says so to the file: they just close it. What is
+        opened while that exception is handled, such as a report of it, is another matter, unless it
+        is fsspec's cache that now copies what was written in that block.
         """
-        error = sys.exc_info()[1]
-        if error is None or error is self._opened_amid:
+        error, opened_amid = sys.exc_info()[1], self._opened_amid
+        self._opened_amid = None  # with all that its traceback refers to
+        if error is None:
             return False
         frame: types.FrameType | None = sys._getframe(2)  # pylint: disable=protected-access
         while frame is not None:
+            module = frame.f_globals.get("__name__")
+            if module == "fsspec.implementations.cached":
+                opened_amid = None
             if frame.f_code is _LEAVES_OPEN_FILE:
-                return any(given is not None for given in frame.f_locals.get("args", ()))
-            if frame.f_globals.get("__name__") == "pandas.io.common":
-                return True
+                left = any(given is not None for given in frame.f_locals.get("args", ()))
+                return left and error is not opened_amid
+            if module == "pandas.io.common":
+                return error is not opened_amid
             frame = frame.f_back
         return False
 

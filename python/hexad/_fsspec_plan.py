@@ -11,7 +11,7 @@ named a[1].txt cannot be reached, and removing it removes a1.txt.
 from __future__ import annotations
 
 import os
-from glob import has_magic
+from glob import escape, has_magic
 from typing import Any, Iterable
 
 import hexad
@@ -39,7 +39,7 @@ def expand(
     for path in paths:
         kind = _kind(fs, path)
         if kind is None and has_magic(path) and not literal:
-            matches = fs.glob(path, maxdepth=maxdepth, detail=True)
+            matches = fs.glob(_pattern(fs, path), maxdepth=maxdepth, detail=True)
             found.update((p, info["type"] == "directory") for p, info in matches.items())
             if recursive and matches and (maxdepth is None or maxdepth > 1):
                 deeper = None if maxdepth is None else maxdepth - 1
@@ -177,6 +177,16 @@ def _kind(fs: Any, path: str) -> str | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     return kind
+
+
+def _pattern(fs: Any, path: str) -> str:
+    """The path as a pattern, but for the leading directory that exists under this very name."""
+    end = path.rfind("/")
+    while end > 0 and has_magic(path[:end]):
+        if fs.exists(path[:end]):
+            return escape(path[:end]) + path[end:]
+        end = path.rfind("/", 0, end)
+    return path
 
 
 def _common(paths: Iterable[str]) -> str:

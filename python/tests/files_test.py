@@ -84,10 +84,22 @@ def test_an_exception_leaves_nothing(store):
     assert "a" not in store
 
 
+def test_text_over_a_writer_has_its_byte_order_mark(store):
+    with io.TextIOWrapper(store.open_writer("a"), encoding="utf-16") as text:
+        text.write("x")
+    assert store.get("a") == "x".encode("utf-16")
+    with store.open_writer("b") as file:
+        assert file.seekable()
+        with pytest.raises(OSError):
+            file.seek(0)
+        file.write(b"x")
+        assert not file.seekable()
+
+
 def test_a_dropped_writer_leaves_nothing_and_warns(store):
     file = store.open_writer("a")
     file.write(b"x")
-    with pytest.warns(ResourceWarning):
+    with pytest.warns(hexad.NotStoredWarning, match="a was not closed: nothing of it was stored"):
         del file
         gc.collect()
     assert "a" not in store

@@ -261,6 +261,21 @@ def test_a_directory_that_looks_like_a_pattern_is_meant_itself(roomy, fs, tmp_pa
     assert fs.cat(f"{roomy}/d1/f") == b"3" and not fs.exists(f"{roomy}/d[1]")
 
 
+def test_a_pattern_in_a_directory_that_looks_like_one_stays_in_it(roomy, fs, tmp_path):
+    tree = {"d[1]/f": b"1", "d[1]/s/g": b"2", "d1/f": b"3", "d1/s/g": b"4", "[*]/e[?]/h": b"5"}
+    fill(fs, roomy, tree)
+    assert fs.expand_path(f"{roomy}/[*]/e[?]/*") == [f"{roomy}/[*]/e[?]/h"]
+    assert fs.expand_path(f"{roomy}/d[12]/f") == [f"{roomy}/d1/f"]
+    fs.cp(f"{roomy}/d[1]/*", f"{roomy}/c", recursive=True)
+    fs.get(f"{roomy}/d[1]/*", str(tmp_path / "out[1]"), recursive=True)
+    (tmp_path / "out1").mkdir()
+    (tmp_path / "out1" / "f").write_bytes(b"no")
+    fs.put(str(tmp_path / "out[1]" / "?"), f"{roomy}/p/")
+    fs.rm(f"{roomy}/d[1]/?", recursive=True)
+    left = {n: data for n, data in tree.items() if not n.startswith("d[1]")}
+    assert contents(fs, roomy) == {**left, "c/f": b"1", "c/s/g": b"2", "p/f": b"1"}
+
+
 def test_a_mapping_never_takes_a_key_for_a_pattern(roomy, fs):
     mapper = fs.get_mapper(roomy)
     mapper["a1"] = b"1"

@@ -147,6 +147,19 @@ def test_without_an_exception_of_its_own_it_is_published(opening, roomy, fs):
     assert fs.cat(path) == b"closed on purpose"
 
 
+def test_a_cache_in_between_is_left_alone_too(roomy, fs, tmp_path):
+    fs.pipe(f"{roomy}/x", b"old")
+    cache = {"cache_storage": str(tmp_path)}
+    with pytest.raises(ZeroDivisionError):
+        with fsspec.open(f"simplecache::hexad://{roomy}/x", "wb", simplecache=cache) as file:
+            file.write(b"half")
+            raise ZeroDivisionError
+    assert fs.cat(f"{roomy}/x") == b"old"
+    with fsspec.open(f"simplecache::hexad://{roomy}/x", "wb", simplecache=cache) as file:
+        file.write(b"whole")
+    assert fs.cat(f"{roomy}/x") == b"whole"
+
+
 def test_several_files_of_fsspec_are_left_alone_by_an_exception(roomy, fs):
     with pytest.raises(ZeroDivisionError):
         with fsspec.open_files(f"hexad://{roomy}/part*", "wb", num=3) as files:
