@@ -276,8 +276,10 @@ void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
 
 }  // namespace
 
-Result<PoolDescription> format_devices(const FormatOptions& options, io::System& system,
+Result<PoolDescription> format_devices(const FormatOptions& given, io::System& system,
                                        kv::IndexHome* indexes) {
+  FormatOptions options = given;
+  options.profile = ec::as_ceph_has_it(given.profile);
   std::unique_ptr<kv::IndexHome> in_directories;
   if (indexes == nullptr) {
     if (options.fast_directories.empty()) {

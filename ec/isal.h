@@ -1,5 +1,5 @@
-// ISA-L: its generator matrices, which are those of Ceph's isa plugin, and its kernels (SSE to
-// AVX-512, chosen by the library at run time).
+// ISA-L: its generator matrices, which are those of Ceph's isa plugin (that has XOR for m = 1,
+// whatever the technique), and its kernels (SSE to AVX-512, chosen by the library at run time).
 #pragma once
 
 #include <cstdint>

@@ -19,6 +19,9 @@ struct CodecName {
   std::string_view technique;
 };
 
+// The technique of kIsaCauchy with m = 1.
+constexpr std::string_view kCauchyRow = "cauchy_row";
+
 constexpr CodecName kCodecNames[] = {
     {CodecKind::kIsaVandermonde, "isa", "reed_sol_van"},
     {CodecKind::kIsaCauchy, "isa", "cauchy"},
@@ -94,9 +97,12 @@ Status parse_codec(std::string_view text, Profile& profile) {
   for (const CodecName& name : kCodecNames) {
     if (name.family == family && name.technique == technique) found = &name;
   }
+  const bool row = family == "isa" && technique == kCauchyRow;
+  if (row && profile.m == 1) found = find_codec(CodecKind::kIsaCauchy);
   if (found == nullptr) return invalid("unknown codec " + quoted(text), known_codecs());
   profile.codec = found->kind;
   profile.packet_bytes = uses_packets(found->kind) ? kDefaultPacketBytes : 0;
+  if (!row) profile = as_ceph_has_it(profile);
   while (!rest.empty()) HEXAD_TRY(parse_parameter(take_until(rest, ','), profile));
   return ok_status();
 }
@@ -128,6 +134,13 @@ std::uint32_t alignment(const Profile& profile) {
 
 CodecKind default_codec(std::uint32_t m) {
   return m <= 3 ? CodecKind::kIsaVandermonde : CodecKind::kIsaCauchy;
+}
+
+Profile as_ceph_has_it(Profile profile) {
+  if (profile.codec == CodecKind::kIsaCauchy && profile.m == 1) {
+    profile.codec = CodecKind::kIsaVandermonde;
+  }
+  return profile;
 }
 
 bool isa_vandermonde_is_mds(std::uint32_t k, std::uint32_t m) {
@@ -193,7 +206,9 @@ std::string to_string(const Profile& profile) {
 std::string codec_to_string(const Profile& profile) {
   const CodecName* name = find_codec(profile.codec);
   if (name == nullptr) return "codec " + std::to_string(static_cast<unsigned>(profile.codec));
-  std::string text = std::string(name->family) + ":" + std::string(name->technique);
+  const bool row = profile.codec == CodecKind::kIsaCauchy && profile.m == 1;
+  std::string text =
+      std::string(name->family) + ":" + std::string(row ? kCauchyRow : name->technique);
   if (name->family == "jerasure") text += ",w=8";
   if (uses_packets(profile.codec)) text += ",packetsize=" + std::to_string(profile.packet_bytes);
   return text;

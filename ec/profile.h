@@ -17,10 +17,11 @@ inline constexpr std::uint32_t kMaxDataShards = 32;
 inline constexpr std::uint32_t kMaxParityShards = 8;
 inline constexpr std::uint32_t kMaxShards = kMaxDataShards + kMaxParityShards;
 
-// Values are on disk; never reused.
+// Values are on disk; never reused. Each gives the bytes of Ceph's technique of that name (16.2.15;
+// tests/ec/ceph_vectors_test.cc), but for kIsaCauchy with m = 1: see as_ceph_has_it().
 enum class CodecKind : std::uint8_t {
-  kIsaVandermonde = 1,       // isa:reed_sol_van; the same bytes as Ceph's isa plugin
-  kIsaCauchy = 2,            // isa:cauchy; the same bytes as Ceph's isa plugin
+  kIsaVandermonde = 1,       // isa:reed_sol_van
+  kIsaCauchy = 2,            // isa:cauchy; with m = 1 isa:cauchy_row, of older pools only
   kJerasureVandermonde = 3,  // jerasure:reed_sol_van,w=8
   kJerasureCauchyGood = 4,   // jerasure:cauchy_good,w=8,packetsize=P
   kJerasureRaid6 = 5,        // jerasure:reed_sol_r6_op,w=8; m = 2 only
@@ -47,6 +48,12 @@ std::uint32_t alignment(const Profile& profile);
 // Vandermonde for m <= 3, Cauchy above.
 CodecKind default_codec(std::uint32_t m);
 
+// With m = 1 Ceph's isa plugin writes the XOR of the data, whatever the technique: that is
+// isa:reed_sol_van, and what isa:cauchy stands for. Pools and chunk files from before that was so
+// have the row 1 / (k xor j) and keep it: kIsaCauchy. Gives the former for the latter, and any
+// other profile as it is.
+Profile as_ceph_has_it(Profile profile);
+
 // Whether ISA-L's Vandermonde generator gives a code that survives every loss of m cells at this
 // shape. It does not for all: m = 4 from k = 22, m = 5 from k = 6, m = 6 from k = 5 on.
 bool isa_vandermonde_is_mds(std::uint32_t k, std::uint32_t m);
@@ -62,11 +69,13 @@ Status validate_for_store(const Profile& profile);
 // "4+2".
 std::string to_string(const Profile& profile);
 // "isa:reed_sol_van", "jerasure:cauchy_good,w=8,packetsize=64".
+// parse_profile() takes it back, with the same shape.
 std::string codec_to_string(const Profile& profile);
 
 // `shape` is "k+m". `codec` is what codec_to_string() gives, or one of the aliases
 // "isa-vandermonde" and "isa-cauchy"; empty means default_codec(m). For Jerasure w may be left out
-// (8 is the only width) and packetsize too (64). The result is valid.
+// (8 is the only width) and packetsize too (64). isa:cauchy with m = 1 is isa:reed_sol_van. The
+// result is valid.
 // Errors: kInvalidArgument, naming the part that is wrong.
 Result<Profile> parse_profile(std::string_view shape, std::string_view codec = {});
 

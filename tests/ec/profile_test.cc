@@ -24,8 +24,8 @@ TEST_CASE("profile: the default is 4+2 over ISA-L's Vandermonde and fits a store
 TEST_CASE("profile: text forms come back as they were") {
   for (const std::string shape : {"1+1", "4+2", "10+4", "32+8"}) {
     for (const std::string codec :
-         {"isa:cauchy", "jerasure:reed_sol_van,w=8", "jerasure:cauchy_good,w=8,packetsize=64",
-          "jerasure:cauchy_orig,w=8,packetsize=2048"}) {
+         {shape == "1+1" ? "isa:cauchy_row" : "isa:cauchy", "jerasure:reed_sol_van,w=8",
+          "jerasure:cauchy_good,w=8,packetsize=64", "jerasure:cauchy_orig,w=8,packetsize=2048"}) {
       CAPTURE(shape, codec);
       const Result<Profile> profile = parse_profile(shape, codec);
       REQUIRE(profile.ok());
@@ -45,6 +45,26 @@ TEST_CASE("profile: aliases and omitted parameters have their meaning") {
   // A packet size where the technique has none is what Ceph's profiles carry.
   CHECK(codec_to_string(*parse_profile("4+2", "jerasure:reed_sol_van,w=8,packetsize=2048")) ==
         "jerasure:reed_sol_van,w=8");
+}
+
+TEST_CASE("profile: isa:cauchy with one parity cell is the XOR, as Ceph has it") {
+  for (const std::string codec : {"isa:cauchy", "isa-cauchy"}) {
+    CAPTURE(codec);
+    const Profile profile = *parse_profile("4+1", codec);
+    CHECK(profile.codec == CodecKind::kIsaVandermonde);
+    CHECK(codec_to_string(profile) == "isa:reed_sol_van");
+  }
+  // What was written with the other row is named so, is read as it was, and nothing new gets it.
+  std::string bytes("\x04\x01\x02\x00\x00\x00\x00\x00", 8);
+  Decoder in(bytes);
+  const Profile before = *decode_profile(in);
+  CHECK(before == Profile{4, 1, CodecKind::kIsaCauchy, 0});
+  CHECK(codec_to_string(before) == "isa:cauchy_row");
+  CHECK(*parse_profile("4+1", "isa:cauchy_row") == before);
+  CHECK(as_ceph_has_it(before) == *parse_profile("4+1", "isa:cauchy"));
+  const Profile two{4, 2, CodecKind::kIsaCauchy, 0};
+  CHECK(as_ceph_has_it(two) == two);
+  CHECK_FALSE(parse_profile("4+2", "isa:cauchy_row").ok());
 }
 
 TEST_CASE("profile: without a codec, Vandermonde up to three parity cells and Cauchy above") {

@@ -26,6 +26,18 @@ TEST_CASE("chunk_meta: chunks are as small as the code allows") {
   CHECK(chunk_size(packets, 2049) == 1024);
 }
 
+TEST_CASE("chunk_meta: isa:cauchy with one parity chunk is read as what that was once") {
+  ChunkMeta meta = example();
+  meta.profile = {5, 1, ec::CodecKind::kIsaCauchy, 0};
+  meta.chunk = chunk_size(meta.profile, meta.length);
+  std::string text = encode_meta(meta);
+  CHECK(parse_meta(text).value() == meta);
+  const std::string name = "isa:cauchy_row";
+  REQUIRE(text.find(name) != std::string::npos);
+  text.replace(text.find(name), name.size(), "isa:cauchy");  // as older versions wrote it
+  CHECK(parse_meta(text).value() == meta);
+}
+
 TEST_CASE("chunk_meta: every truncation is an error") {
   const std::string text = encode_meta(example());
   for (std::size_t size = 0; size + 2 < text.size(); ++size) {

@@ -44,6 +44,11 @@ Result<ChunkMeta> parse_meta(std::string_view text) {
   ChunkMeta meta;
   HEXAD_TRY_ASSIGN(meta.profile, ec::parse_profile(object["profile"].get<std::string>(),
                                                    object["codec"].get<std::string>()));
+  // Files with that name and one parity chunk are from before it stood for what Ceph has; they are
+  // called isa:reed_sol_van now.
+  if (meta.profile.m == 1 && object["codec"] == "isa:cauchy") {
+    meta.profile.codec = ec::CodecKind::kIsaCauchy;
+  }
   meta.length = object["length"].get<std::uint64_t>();
   meta.chunk = object["chunk"].get<std::uint64_t>();
   constexpr std::uint64_t kMaxLength = std::uint64_t{1} << 62;
