@@ -22,8 +22,8 @@ constexpr int kMaxRewrites = 8;
 // One try at a place in the order: what it holds and why it has to be repeated.
 struct Engine::Attempt {
   std::vector<alloc::Extent> allocated;
-  std::uint64_t reserved = 0;  // units, for young blobs
-  bool redo = false;           // prepare some ops again
+  PromisedUnits reserved;  // for young blobs
+  bool redo = false;       // prepare some ops again
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
@@ -46,7 +46,7 @@ struct Engine::Attempt {
   void note_room(Space& space) {
     free_units = space.counters().free;
     for (const alloc::Extent& own : allocated) free_units += own.units;
-    promised = space.reserved() - reserved;
+    promised = space.reserved() - reserved.units;
   }
 
   // A commit that rests on state others are still writing is answered only when that state is
@@ -246,13 +246,13 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& blob = blobs[i]->prepared;
     if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
-      attempt.reserved += blob.units;
+      attempt.reserved += PromisedUnits(blob.units);
       continue;
     }
     HEXAD_TRY_ASSIGN(places[i], allocate_locked(blob.units, attempt));
     // That may have made a zone, with room enough for the group to choose.
     if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
-      attempt.reserved += blob.units;
+      attempt.reserved += PromisedUnits(blob.units);
       parts_.space->abandon(places[i]);
       attempt.allocated.pop_back();
       places[i] = {};
@@ -329,7 +329,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   apply(submission.lsn, plan.record.images);
   for (DecodedPage& page : plan.pages) pages_.put(page.body, page.page, std::move(page.extents));
   attempt.allocated.clear();
-  for (const YoungBlob& blob : submission.young) attempt.reserved -= blob.units;
+  for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     PreparedBlob& prepared_blob = blobs[i]->prepared;
     if (!plan.refers_to(prepared_blob.blob.id())) {

@@ -34,7 +34,7 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   const PlacedBlobs placed = std::move(result).value();
   // They stay in the log, with units reserved for them, before others can have these.
   const auto take_back = [&] {
-    for (const YoungBlob& blob : blobs) parts_.space->reserve(blob.units);
+    for (const YoungBlob& blob : blobs) parts_.space->reserve(PromisedUnits(blob.units));
     for (const StripeWrite& stripe : placed.stripes) parts_.space->abandon(stripe.where);
     parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
   };
@@ -79,7 +79,7 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   bool entered = false;
   const auto set_places = [&] {
     entered = true;
-    HEXAD_ASSERT(parts_.log_blobs->set_places(kept) == 0);
+    HEXAD_ASSERT(parts_.log_blobs->set_places(kept) == PromisedUnits());
   };
   const Result<Lsn> committed = commit_internal(fill, set_places, LogRoom::kPacking);
   if (!entered) {

@@ -235,7 +235,7 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
   for (YoungBlob& blob : placed.in_log) {
     const std::uint32_t units = blob.units;
     counters_.add(CounterId::kLogFirstBlobs);
-    if (log_blobs_.add_payload(std::move(blob))) space_.give_back(units);
+    if (log_blobs_.add_payload(std::move(blob))) space_.give_back(PromisedUnits(units));
   }
   const auto append = [](auto& to, auto& from) {
     to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));

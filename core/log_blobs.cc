@@ -86,7 +86,7 @@ bool LogBlobs::add_payload(YoungBlob blob) {
 
 // In the order of the blobs, whatever that of the stripes is: then each is found, or made, at the
 // end of what is known of its transaction.
-std::uint64_t LogBlobs::set_places(const std::vector<YoungPlace>& places) {
+PromisedUnits LogBlobs::set_places(const std::vector<YoungPlace>& places) {
   std::vector<const YoungPlace*> sorted;
   sorted.reserve(places.size());
   for (const YoungPlace& place : places) sorted.push_back(&place);
@@ -94,7 +94,7 @@ std::uint64_t LogBlobs::set_places(const std::vector<YoungPlace>& places) {
             [](const YoungPlace* a, const YoungPlace* b) { return a->from < b->from; });
 
   const io::Lock lock(mutex_);
-  std::uint64_t units = 0;
+  PromisedUnits promised;
   Lsn lsn = 0;
   Entries* entries = nullptr;
   for (const YoungPlace* place : sorted) {
@@ -104,7 +104,7 @@ std::uint64_t LogBlobs::set_places(const std::vector<YoungPlace>& places) {
     }
     Entry& entry = entry_in(*entries, place->from.index);
     if (const YoungBlob* payload = entry.payload(); payload != nullptr && !entry.dead) {
-      units += payload->units;
+      promised += PromisedUnits(payload->units);
       count(*payload, -1);
     }
     if (place->placement == Placement::kPacked) {
@@ -114,18 +114,18 @@ std::uint64_t LogBlobs::set_places(const std::vector<YoungPlace>& places) {
       entry.state = std::make_unique<YoungPlace>(*place);
     }
   }
-  return units;
+  return promised;
 }
 
-std::uint32_t LogBlobs::kill(const LogPlace& place) {
+PromisedUnits LogBlobs::kill(const LogPlace& place) {
   const io::Lock lock(mutex_);
   Entry& entry = entry_in(transactions_[place.lsn], place.index);
-  if (entry.has_place() || entry.dead) return 0;
+  if (entry.has_place() || entry.dead) return {};
   entry.dead = true;
   const YoungBlob* payload = entry.payload();
-  if (payload == nullptr) return 0;
+  if (payload == nullptr) return {};
   count(*payload, -1);
-  return payload->units;
+  return PromisedUnits(payload->units);
 }
 
 std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
@@ -196,20 +196,20 @@ std::vector<YoungBlob> LogBlobs::take_payloads(std::uint64_t bytes, std::uint64_
   return taken;
 }
 
-std::uint64_t LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
+PromisedUnits LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
   const io::Lock lock(mutex_);
-  std::uint64_t units = 0;
+  PromisedUnits promised;
   for (const YoungBlob& blob : taken) {
     Entry& entry = entry_in(transactions_.at(blob.place.lsn), blob.place.index);
     YoungBlob* const payload = entry.payload();
     HEXAD_ASSERT(payload != nullptr);
     if (entry.dead) {
-      units += blob.units;
+      promised += PromisedUnits(blob.units);
     } else {
       payload->units = blob.units;
     }
   }
-  return units;
+  return promised;
 }
 
 std::uint64_t LogBlobs::payload_bytes() const {

@@ -26,6 +26,7 @@
 
 #include "base/ids.h"
 #include "core/log_record.h"
+#include "core/promised_units.h"
 #include "core/shared_bytes.h"
 #include "io/executor.h"
 
@@ -37,7 +38,7 @@ struct YoungBlob {
   SharedBytes stored;
   std::string owner;         // the object's key
   std::uint64_t offset = 0;  // in the object, bytes
-  std::uint32_t units = 0;   // of a stripe of its own: what is reserved for it
+  std::uint32_t units = 0;   // of a stripe of its own: what it was promised
   alloc::Extent where;       // not empty: units that are its own already
 };
 
@@ -50,12 +51,12 @@ class LogBlobs {
   // The blob rides in the log. True: it is dead already, and whoever reserved space for it gives
   // that back.
   bool add_payload(YoungBlob blob);
-  // Blobs that get their places. Returns the units that were reserved while they were payloads,
-  // unless they have been taken.
-  std::uint64_t set_places(const std::vector<YoungPlace>& places);
-  // A transaction has its LSN that gives the blob up. Returns the units that were reserved for it,
-  // 0 when it has a place, is not known yet, or they have been taken.
-  std::uint32_t kill(const LogPlace& place);
+  // Blobs that get their places. Returns what they were promised while they were payloads, unless
+  // that has been taken.
+  PromisedUnits set_places(const std::vector<YoungPlace>& places);
+  // A transaction has its LSN that gives the blob up. Returns what it was promised, nothing when it
+  // has a place, is not known yet, or that has been taken.
+  PromisedUnits kill(const LogPlace& place);
 
   struct Found {
     std::optional<YoungPlace> place;
@@ -73,9 +74,9 @@ class LogBlobs {
   // of their places may be longer than `record_bytes`; always one when there is any. Units that are
   // reserved for them go along, in YoungBlob::units, whatever becomes of the blobs meanwhile.
   std::vector<YoungBlob> take_payloads(std::uint64_t bytes, std::uint64_t record_bytes);
-  // They stay payloads after all, and the units are theirs again. Returns the units of those that
-  // have been given up meanwhile.
-  std::uint64_t hand_back(const std::vector<YoungBlob>& taken);
+  // They stay payloads after all, and the units are theirs again. Returns what those were promised
+  // that have been given up meanwhile.
+  PromisedUnits hand_back(const std::vector<YoungBlob>& taken);
   std::uint64_t payload_bytes() const;
   // What records that give all of them a place take at most.
   std::uint64_t packing_bytes() const;

@@ -153,7 +153,7 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
     blob.units = static_cast<std::uint32_t>(
         divide_up(ec::cell_bytes(payload.bytes.size(), shape_.k(), shape_.block), shape_.unit));
     const std::uint32_t units = blob.units;
-    if (!log_blobs_.add_payload(std::move(blob))) reserve(units);
+    if (!log_blobs_.add_payload(std::move(blob))) reserve(PromisedUnits(units));
   }
   const io::Lock lock(mutex_);
   for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
@@ -162,13 +162,13 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
                                 : zones_.replay_alloc(stripe.where, lsn));
     }
   }
-  reserved_ -= log_blobs_.set_places(record.group.placed);
+  promised_ -= log_blobs_.set_places(record.group.placed);
   for (const alloc::Extent& extent : record.freed) HEXAD_TRY(zones_.replay_free(extent, lsn));
   for (const PackedDeath& death : record.packed_deaths) {
     HEXAD_TRY(zones_.replay_drop_live(death.zone, death.unit, death.bytes, lsn));
   }
   for (const LogPlace& death : record.young_deaths) {
-    reserved_ -= log_blobs_.kill(death);
+    promised_ -= log_blobs_.kill(death);
     HEXAD_TRY(free_young(death, lsn, true));
   }
   return {};
@@ -196,7 +196,7 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
   const io::Lock lock(mutex_);
   const std::uint64_t free = zones_.counters().free;
-  const std::uint64_t kept = reserved_ + zones_.reserve_units();
+  const std::uint64_t kept = promised_.units + zones_.reserve_units();
   if (free < kept || free - kept < units) {
     const std::string reserve =
         zones_.reserve_units() == 0
@@ -204,21 +204,20 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
             : ", " + std::to_string(zones_.reserve_units()) + " for checkpoints";
     return Error{ErrorCode::kNoSpace,
                  "no " + std::to_string(units) + " units: " + std::to_string(free) + " are free, " +
-                     std::to_string(reserved_) + " of them for what is being written" + reserve,
+                     std::to_string(promised_.units) + " of them for what is being written" +
+                     reserve,
                  "Delete objects, or add or replace devices."};
   }
   const std::uint32_t before = zones_.largest_free_run();
   for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                      zones_.allocate(units, alloc::Purpose::kUser, fit));
-    // The runs that try_reserve() has promised stay.
-    const bool breaks = reserved_ > 0 && zones_.largest_free_run() < 2 * reserved_;
-    if (!breaks && !spoils_runs(before, reserved_, reserve_run_)) return extent;
+    if (!spoils_runs(before, promised_, reserve_run_)) return extent;
     zones_.abandon(extent);
   }
   return Error{ErrorCode::kNoSpace,
-               "no " + std::to_string(units) + " units besides the " + std::to_string(reserved_) +
-                   " that belong to what is being written" +
+               "no " + std::to_string(units) + " units besides the " +
+                   std::to_string(promised_.units) + " that belong to what is being written" +
                    (reserve_run_ == 0
                         ? ""
                         : " and a run of " + std::to_string(reserve_run_) + " for checkpoints"),
@@ -227,46 +226,76 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
 
 bool Space::try_reserve(std::uint32_t units) {
   const io::Lock lock(mutex_);
-  const std::uint64_t after = reserved_ + units;
-  if (zones_.counters().free < after + zones_.reserve_units()) return false;
-  // A run, not just as many units. Allocations cut free runs from their start on, or from where the
-  // last one ended: twice as long as all that is reserved is always enough for one more.
-  if (units > 1 && zones_.largest_free_run() < 2 * (after + shape_.max_pack_units) + reserve_run_) {
-    return false;
-  }
-  reserved_ = after;
+  const PromisedUnits after = promised_ + PromisedUnits(units);
+  if (zones_.counters().free < after.units + zones_.reserve_units()) return false;
+  if (units > 1 && zones_.largest_free_run() < after.in_runs + reserve_run_) return false;  // V2
+  promised_ = after;
   return true;
 }
 
-void Space::reserve(std::uint64_t units) {
+void Space::reserve(const PromisedUnits& promised) {
   const io::Lock lock(mutex_);
-  reserved_ += units;
+  promised_ += promised;
 }
 
-void Space::give_back(std::uint64_t units) {
+void Space::give_back(const PromisedUnits& promised) {
   const io::Lock lock(mutex_);
-  HEXAD_ASSERT(units <= reserved_);
-  reserved_ -= units;
+  HEXAD_ASSERT(promised_.includes(promised));
+  promised_ -= promised;
 }
 
 std::uint64_t Space::reserved() {
   const io::Lock lock(mutex_);
-  return reserved_;
+  return promised_.units;
 }
 
 Result<alloc::Extent> Space::allocate_reserved(std::uint32_t units) {
   const io::Lock lock(mutex_);
+  const PromisedUnits promised(units);
+  HEXAD_ASSERT(promised_.includes(promised));
+  const PromisedUnits others = promised_ - promised;
   const std::uint32_t before = zones_.largest_free_run();
   Result<alloc::Extent> extent = zones_.allocate(units, alloc::Purpose::kInternal);
-  const std::uint64_t others = reserved_ - std::min<std::uint64_t>(reserved_, units);
-  if (!extent.ok() || !spoils_runs(before, others, reserve_run_)) return extent;
-  zones_.abandon(*extent);
-  return zones_.allocate(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
+  if (extent.ok() && spoils_runs(before, others, reserve_run_)) {
+    zones_.abandon(*extent);
+    extent = zones_.allocate(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
+  }
+  if (extent.ok()) promised_ = others;
+  return extent;
 }
 
-bool Space::spoils_runs(std::uint32_t before, std::uint64_t reserved, std::uint32_t run) const {
+Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const PromisedUnits& promised) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(promised_.includes(promised));
+  const PromisedUnits others = promised_ - promised;
+  const std::uint64_t free = zones_.counters().free;
+  // Rounded up together, blobs and footer may need a unit more than they were promised.
+  if (units > promised.units && free < units + others.units + zones_.reserve_units()) {
+    return Error{ErrorCode::kNoSpace, "nothing free for the footer of a pack stripe", ""};
+  }
+  const std::uint32_t before = zones_.largest_free_run();
+  // That much of the longest run is left at least when each of the blobs takes what it was
+  // promised.
+  const std::uint64_t apart =
+      std::min<std::uint64_t>(before, free - std::min(free, promised.units));
+  for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+    HEXAD_TRY_ASSIGN(const alloc::Extent extent,
+                     zones_.allocate(units, alloc::Purpose::kInternal, fit));
+    if (zones_.largest_free_run() >= apart || !spoils_runs(before, others, reserve_run_)) {
+      promised_ = others;
+      return extent;
+    }
+    zones_.abandon(extent);
+  }
+  return Error{ErrorCode::kNoSpace,
+               "no " + std::to_string(units) + " units in a row besides what others were promised",
+               ""};
+}
+
+bool Space::spoils_runs(std::uint32_t before, const PromisedUnits& others,
+                        std::uint32_t run) const {
   const std::uint32_t longest = zones_.largest_free_run();
-  return longest < before && longest < 2 * reserved + run;
+  return longest < before && longest < others.in_runs + run;
 }
 
 void Space::set_reserve(std::uint64_t units, std::uint32_t longest_run) {
@@ -288,7 +317,7 @@ std::uint32_t Space::reserve_run() {
 bool Space::reserve_whole() {
   const io::Lock lock(mutex_);
   const alloc::SpaceCounters& counters = zones_.counters();
-  return counters.free + counters.deferred >= reserved_ + zones_.reserve_units();
+  return counters.free + counters.deferred >= promised_.units + zones_.reserve_units();
 }
 
 Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use) {
@@ -296,11 +325,11 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
   const std::uint64_t free = zones_.counters().free;
   const std::uint32_t before = zones_.largest_free_run();
   const std::uint32_t run = use == Internal::kFile ? reserve_run_ : 0;
-  if (free >= reserved_ && free - reserved_ >= units) {
+  if (free >= promised_.units && free - promised_.units >= units) {
     for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                        zones_.allocate(units, alloc::Purpose::kInternal, fit));
-      if (!spoils_runs(before, reserved_, run)) {
+      if (!spoils_runs(before, promised_, run)) {
         internal_units_ += units;
         return extent;
       }
@@ -310,7 +339,7 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
   return Error{ErrorCode::kNoSpace,
                "no " + std::to_string(units) + " units for metadata: " + std::to_string(free) +
                    " are free in runs of up to " + std::to_string(before) + ", " +
-                   std::to_string(reserved_) + " of them for what is being written",
+                   std::to_string(promised_.units) + " of them for what is being written",
                "Delete objects, or add or replace devices."};
 }
 
@@ -585,7 +614,7 @@ void Space::images_written() {
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
   return {zones_.counters(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
-          reserved_, zones_.reserve_units(), internal_units_};
+          promised_.units, zones_.reserve_units(), internal_units_};
 }
 
 alloc::SpaceCounters Space::counters() {

@@ -2,11 +2,21 @@
 // the way from an extent to places on devices.
 //
 // Invariants
-//   V1  free >= reserved: what young blobs were promised is free. All but allocate_reserved() leave
-//       it; what users are given leaves the reserve, too
-//   V2  nobody makes the longest free run shorter than twice what is reserved and the longest run
-//       of the reserve together: where the next fit would, the shortest one is taken, and where
-//       that would, only allocate_reserved() takes it, which was promised it
+//   V1  free >= promised: what young blobs were promised is free. All but those who take what they
+//       were promised leave it; what users are given leaves the reserve, too
+//   V2  the longest free run is as long as all that was promised in runs and the longest run of the
+//       reserve together. Nothing is promised where that would not be so. Where the next fit would
+//       make it shorter than that, the shortest one is taken, and where that would, only
+//       allocate_reserved() takes it, which was promised it. (A reserve that has grown may want a
+//       longer run than there is: then nobody else makes it shorter.)
+// Whoever takes what it was promised keeps V2 for the others, in any order:
+//   - single units are cut from the longest run only when it is all that is free (Fit::kShortest).
+//     Then it is as long as all that was promised, by V1. So any number of them may be promised, in
+//     as many zones as there are, whatever the longest run is
+//   - a run of the length promised is cut from the start of the longest one at worst, and leaves
+//     the rest of it in one piece
+//   - a run for several blobs (a pack stripe) is refused where stripes of their own would leave
+//     more
 //
 // Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
 #pragma once
@@ -25,6 +35,7 @@
 #include "core/log_blobs.h"
 #include "core/log_record.h"
 #include "core/members.h"
+#include "core/promised_units.h"
 #include "core/shape.h"
 #include "core/stripe_map.h"
 #include "io/executor.h"
@@ -65,17 +76,20 @@ class Space : public StripeMap {
   // --- allocation ---
   // Leaves what is reserved, and the reserve, alone. Errors: kNoSpace.
   Result<alloc::Extent> allocate(std::uint32_t units);
-  // Sets `units` aside for a young blob, so that sealing its group, and packing what rides in the
-  // log, find space: as many single units, or one run. False: too little is free for that; then the
-  // blob needs an extent of its own now. Each reservation ends with give_back().
+  // Promises `units`, in a row, to a young blob, so that sealing its group, and packing what rides
+  // in the log, find space. False: too little is free for that; then the blob needs an extent of
+  // its own now. Each promise ends with one of the next four.
   bool try_reserve(std::uint32_t units);
-  // At opening: for a payload that is in the log already.
-  void reserve(std::uint64_t units);
-  void give_back(std::uint64_t units);
-  std::uint64_t reserved();
-  // By whoever has reserved at least `units` and gives them back afterwards. Errors: kNoSpace (no
-  // run that long).
+  void give_back(const PromisedUnits& promised);
+  // What one blob was promised. Errors, and then it still is: kNoSpace (no run that long).
   Result<alloc::Extent> allocate_reserved(std::uint32_t units);
+  // `units` in a row for several blobs, instead of what was promised to each. Errors, and then it
+  // still is: kNoSpace (no run that long, or others would not get theirs any more).
+  Result<alloc::Extent> allocate_shared(std::uint32_t units, const PromisedUnits& promised);
+  // A promise whether it can be kept or not: at opening, for a payload that is in the log already;
+  // and before units are abandoned that are to be promised again.
+  void reserve(const PromisedUnits& promised);
+  std::uint64_t reserved();  // units
 
   // --- what the store keeps for itself: runs and manifests ---
   // Units that only the next function and allocate_reserved() may take, and how many of them are
@@ -171,8 +185,9 @@ class Space : public StripeMap {
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
-  // V2, when `before` was the longest free run, with `run` of the reserve to be kept.
-  bool spoils_runs(std::uint32_t before, std::uint64_t reserved, std::uint32_t run) const;
+  // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
+  // in runs and `run` of the reserve together.
+  bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;
   void note_missing(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
@@ -187,7 +202,7 @@ class Space : public StripeMap {
   mutable io::Mutex mutex_;
   alloc::ZoneSet zones_;
   std::vector<std::vector<bool>> slab_taken_;  // by member index
-  std::uint64_t reserved_ = 0;                 // units that belong to young blobs
+  PromisedUnits promised_;                     // to young blobs
   std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
   std::uint64_t internal_units_ = 0;           // as Room::internal
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written

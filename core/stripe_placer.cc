@@ -26,6 +26,7 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
   PlacementPlan plan = plan_placement(items, rules);
 
   PlacedBlobs placed;
+  PromisedUnits taken;  // by the stripes that have their units
   Status status;
   for (const PackPlan& pack : plan.packs) {
     status = place_pack(pack, blobs, placed);
@@ -33,50 +34,39 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
       // Not that much is free in one run; what is reserved for each of them is.
       for (const PackPlan::Slot& slot : pack.slots) plan.own_stripe.push_back(slot.item);
       status = {};
+      continue;
     }
     if (!status.ok()) break;
+    for (const PackPlan::Slot& slot : pack.slots) taken += PromisedUnits(blobs[slot.item].units);
   }
   for (std::size_t i = 0; status.ok() && i < plan.own_stripe.size(); ++i) {
-    status = place_own(blobs[plan.own_stripe[i]], placed);
+    const YoungBlob& blob = blobs[plan.own_stripe[i]];
+    status = place_own(blob, placed);
+    if (status.ok()) taken += PromisedUnits(blob.units);
   }
   if (!status.ok()) {
+    space_.reserve(taken);
     for (const StripeWrite& stripe : placed.stripes) space_.abandon(stripe.where);
     return status.error();
   }
-  std::uint64_t reserved = 0;
-  for (const YoungBlob& blob : blobs) reserved += blob.units;
   for (const std::size_t item : plan.in_log) {
     YoungBlob& blob = blobs[item];
-    reserved -= blob.units;
     blob.stored = blob.stored.compact();  // it stays in memory until it is packed
     placed.part.payloads.push_back(
         {blob.place, blob.owner, blob.offset, std::string(as_text(blob.stored.bytes()))});
     placed.in_log.push_back(std::move(blob));
   }
-  space_.give_back(reserved);
   return placed;
-}
-
-// Rounded up together, blobs and footer may need a unit more than is reserved for the blobs.
-Result<alloc::Extent> StripePlacer::allocate_pack(const PackPlan& plan,
-                                                  const std::vector<YoungBlob>& blobs) const {
-  std::uint32_t reserved = 0;
-  for (const PackPlan::Slot& slot : plan.slots) reserved += blobs[slot.item].units;
-  if (plan.units <= reserved) return space_.allocate_reserved(plan.units);
-  const std::uint32_t more = plan.units - reserved;
-  if (!space_.try_reserve(more)) {
-    return Error{ErrorCode::kNoSpace, "nothing free for the footer of a pack stripe", ""};
-  }
-  Result<alloc::Extent> where = space_.allocate_reserved(plan.units);
-  space_.give_back(more);
-  return where;
 }
 
 Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
                                 PlacedBlobs& placed) const {
-  HEXAD_TRY_ASSIGN(const alloc::Extent where, allocate_pack(plan, blobs));
+  PromisedUnits promised;
+  for (const PackPlan::Slot& slot : plan.slots) promised += PromisedUnits(blobs[slot.item].units);
+  HEXAD_TRY_ASSIGN(const alloc::Extent where, space_.allocate_shared(plan.units, promised));
   Result<PreparedBlob> built = build_pack(plan, blobs, shape_, codec_);
   if (!built.ok()) {
+    space_.reserve(promised);
     space_.abandon(where);
     return built.error();
   }

@@ -36,15 +36,13 @@ class StripePlacer {
                Space& space)
       : shape_(shape), codec_(codec), preparer_(preparer), space_(space) {}
 
-  // At most `log_bytes` of the blobs may ride in the log. The units that are reserved for the blobs
-  // are given back, but for those that ride in the log. Of space that belongs to others nothing is
+  // At most `log_bytes` of the blobs may ride in the log. What the blobs were promised is taken or
+  // given back, but for those that ride in the log. Of space that belongs to others nothing is
   // taken. Any thread.
-  // Errors: kNoSpace, and nothing is left allocated, nor given back: a reservation did not hold.
+  // Errors: kNoSpace, and nothing is left allocated, nor given back: a promise did not hold.
   Result<PlacedBlobs> place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes) const;
 
  private:
-  Result<alloc::Extent> allocate_pack(const PackPlan& plan,
-                                      const std::vector<YoungBlob>& blobs) const;
   Status place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
                     PlacedBlobs& placed) const;
   Status place_own(const YoungBlob& blob, PlacedBlobs& placed) const;

@@ -47,7 +47,7 @@ struct Fixture : testing::SpaceWorld {
       one.stored = SharedBytes::copy_of(as_bytes(noise(size)));
       one.owner = object_key(1, "packed" + std::to_string(i));
       one.units = 1;
-      space->reserve(one.units);
+      space->reserve(PromisedUnits(one.units));
       blobs.push_back(young_blob(one));
       young.push_back(std::move(one));
     }

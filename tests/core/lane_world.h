@@ -174,7 +174,8 @@ class LaneWorld {
   // Of a submission that is not enqueued: its space.
   void give_up(const core::Submission& made) {
     for (const core::StripeWrite& stripe : made.stripes) space->abandon(stripe.where);
-    for (const core::YoungBlob& blob : made.young) space->give_back(blob.units);
+    for (const core::YoungBlob& blob : made.young)
+      space->give_back(core::PromisedUnits(blob.units));
   }
   // And sends the group, when there may be another one.
   void submit_and_pump(const Want& want = {}) {

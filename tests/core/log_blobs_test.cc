@@ -42,13 +42,13 @@ TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its 
   CHECK_FALSE(f.blobs.find({5, 1}).has_value());
   CHECK(f.blobs.payload_bytes() == 100);
 
-  CHECK(f.blobs.set_places({packed({5, 0}, 100)}) == 1);
+  CHECK(f.blobs.set_places({packed({5, 0}, 100)}) == PromisedUnits(1));
   CHECK(f.blobs.find({5, 0})->place == packed({5, 0}, 100));
   CHECK(f.blobs.find({5, 0})->stored.empty());  // Y2
   CHECK(f.blobs.payload_bytes() == 0);
   CHECK(f.blobs.packing_bytes() == 0);
   // Placed when its group was sealed: it was never a payload.
-  CHECK(f.blobs.set_places({packed({6, 0}, 50)}) == 0);
+  CHECK(f.blobs.set_places({packed({6, 0}, 50)}) == PromisedUnits());
   CHECK(f.blobs.find({6, 0})->place.has_value());
 }
 
@@ -92,25 +92,25 @@ TEST_CASE("log_blobs: a record is resolved where the place is known, and fits") 
 
 TEST_CASE("log_blobs: a blob given up before its group is sealed is dead on arrival") {
   Fixture f;
-  CHECK(f.blobs.kill({5, 0}) == 0);
+  CHECK(f.blobs.kill({5, 0}) == PromisedUnits());
   CHECK_FALSE(f.blobs.find({5, 0}).has_value());
   CHECK(f.blobs.add_payload(young({5, 0}, 100, 3)));
   CHECK(f.blobs.find({5, 0})->dead);
   CHECK(f.blobs.payload_bytes() == 0);
   CHECK(f.blobs.take_payloads(1000, kAny).empty());
   // The death has had its effect: a second one has none.
-  CHECK(f.blobs.kill({5, 0}) == 0);
+  CHECK(f.blobs.kill({5, 0}) == PromisedUnits());
   // One that got a place with its group is freed by whoever killed it, by that place.
-  CHECK(f.blobs.kill({5, 1}) == 0);
-  CHECK(f.blobs.set_places({packed({5, 1}, 10)}) == 0);
+  CHECK(f.blobs.kill({5, 1}) == PromisedUnits());
+  CHECK(f.blobs.set_places({packed({5, 1}, 10)}) == PromisedUnits());
   CHECK(f.blobs.find({5, 1})->place.has_value());
   // A payload gives back what was reserved for it, once.
   f.blobs.add_payload(young({6, 0}, 100, 2));
-  CHECK(f.blobs.kill({6, 0}) == 2);
-  CHECK(f.blobs.kill({6, 0}) == 0);
+  CHECK(f.blobs.kill({6, 0}) == PromisedUnits(2));
+  CHECK(f.blobs.kill({6, 0}) == PromisedUnits());
   CHECK(f.blobs.find({6, 0})->dead);
   CHECK_FALSE(f.blobs.find({6, 0})->stored.empty());  // for who may still read it
-  CHECK(f.blobs.set_places({packed({6, 0}, 100)}) == 0);
+  CHECK(f.blobs.set_places({packed({6, 0}, 100)}) == PromisedUnits());
 }
 
 TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one") {
@@ -120,7 +120,7 @@ TEST_CASE("log_blobs: payloads come oldest first, up to a size, and always one")
     std::vector<Lsn> found;
     const std::vector<YoungBlob> taken = f.blobs.take_payloads(bytes, kAny);
     for (const YoungBlob& blob : taken) found.push_back(blob.place.lsn);
-    CHECK(f.blobs.hand_back(taken) == 0);
+    CHECK(f.blobs.hand_back(taken) == PromisedUnits());
     return found;
   };
   CHECK(lsns(0) == std::vector<Lsn>{6});
@@ -143,13 +143,13 @@ TEST_CASE("log_blobs: units go along with payloads that are taken, and come back
   REQUIRE(taken.size() == 4);
   for (const YoungBlob& blob : taken) CHECK(blob.units == 2);
   // They are somebody else's to give back now.
-  CHECK(f.blobs.kill({1, 0}) == 0);
-  CHECK(f.blobs.set_places({packed({2, 0}, 100)}) == 0);
+  CHECK(f.blobs.kill({1, 0}) == PromisedUnits());
+  CHECK(f.blobs.set_places({packed({2, 0}, 100)}) == PromisedUnits());
   // What is handed back is a payload as before; of what has died meanwhile the units are over.
-  CHECK(f.blobs.hand_back({taken[0], taken[2], taken[3]}) == 2);
+  CHECK(f.blobs.hand_back({taken[0], taken[2], taken[3]}) == PromisedUnits(2));
   CHECK(f.blobs.payload_bytes() == 200);
-  CHECK(f.blobs.kill({3, 0}) == 2);
-  CHECK(f.blobs.set_places({packed({4, 0}, 100)}) == 2);
+  CHECK(f.blobs.kill({3, 0}) == PromisedUnits(2));
+  CHECK(f.blobs.set_places({packed({4, 0}, 100)}) == PromisedUnits(2));
 }
 
 TEST_CASE("log_blobs: what a checkpoint covers is forgotten when its last reader is gone") {
@@ -231,7 +231,7 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
         if (rng.chance(1, 2)) {
           entry.placed = true;
           REQUIRE(f.blobs.set_places({packed(place, static_cast<std::uint32_t>(entry.bytes))}) ==
-                  0);
+                  PromisedUnits());
         } else {
           entry.units = static_cast<std::uint32_t>(1 + rng.below(5));
           reserved += entry.units;
@@ -251,7 +251,7 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
       if (entry.dead) continue;
       if (entry.is_payload()) expected_reserved -= entry.units;
       entry.dead = true;
-      reserved -= f.blobs.kill(place);
+      reserved -= f.blobs.kill(place).units;
     } else if (dice < 85) {
       // They are packed, or that fails and they are handed back.
       const std::vector<YoungBlob> taken = f.blobs.take_payloads(rng.below(300'000), kAny);
@@ -266,12 +266,12 @@ TEST_CASE("log_blobs: random lives of young blobs match lists of what happened")
         expected_reserved -= entry.units;
         reserved -= blob.units;
         REQUIRE(f.blobs.set_places({packed(blob.place, static_cast<std::uint32_t>(entry.bytes))}) ==
-                0);
+                PromisedUnits());
       }
-      if (fails) REQUIRE(f.blobs.hand_back(taken) == 0);
+      if (fails) REQUIRE(f.blobs.hand_back(taken) == PromisedUnits());
     } else if (dice < 92) {
       const auto payloads = f.blobs.take_payloads(kAny, kAny);
-      REQUIRE(f.blobs.hand_back(payloads) == 0);
+      REQUIRE(f.blobs.hand_back(payloads) == PromisedUnits());
       const Lsn covered = payloads.empty() ? sealed : payloads.front().place.lsn - 1;
       f.blobs.retire(covered, next - 1);
       model.retirements.emplace_back(covered, next - 1);

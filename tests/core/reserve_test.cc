@@ -88,7 +88,6 @@ struct FullStore : TableWorld {
       } else if (what < 9 && !promised.empty()) {
         const Result<alloc::Extent> extent = space->allocate_reserved(promised.back());
         REQUIRE(problem_of(extent.status()) == "");
-        space->give_back(promised.back());
         promised.pop_back();
         held.push_back(*extent);
       } else if (!held.empty() && rng.below(2) == 0) {
@@ -103,7 +102,6 @@ struct FullStore : TableWorld {
     for (const std::uint32_t units : promised) {
       const Result<alloc::Extent> extent = space->allocate_reserved(units);
       REQUIRE(problem_of(extent.status()) == "");
-      space->give_back(units);
       held.push_back(*extent);
     }
     promised.clear();

@@ -27,7 +27,6 @@ TEST_CASE("space: users leave the reserve alone, checkpoints and packing do not"
   REQUIRE_FALSE(space.reserve_whole());
   REQUIRE_FALSE(space.allocate_internal(3).ok());
   REQUIRE(space.allocate_reserved(1).ok());
-  space.give_back(1);
   REQUIRE(space.allocate_internal(2).ok());
   const Result<alloc::Extent> none = space.allocate_internal(1);
   REQUIRE(none.error().code == ErrorCode::kNoSpace);

@@ -23,7 +23,7 @@ struct Fixture : testing::SpaceWorld {
     blob.stored = SharedBytes::copy_of(as_bytes(noise(bytes)));
     blob.owner = object_key(1, "object" + std::to_string(lsn));
     blob.units = static_cast<std::uint32_t>((bytes + 16383) / 16384);
-    space->reserve(blob.units);
+    space->reserve(PromisedUnits(blob.units));
     return blob;
   }
   std::vector<YoungBlob> group(std::size_t count, std::size_t bytes) {
@@ -154,23 +154,23 @@ TEST_CASE("stripe_placer: random groups are placed as their records say, and hol
     for (YoungBlob& blob : blobs) {
       if (!f.rng.chance(1, 10)) continue;
       blob.where = f.space->allocate(blob.units).value();
-      f.space->give_back(blob.units);
+      f.space->give_back(PromisedUnits(blob.units));
       blob.units = 0;
     }
     const std::uint64_t log_bytes = f.rng.chance(1, 2) ? f.rng.below(100'000) : 0;
     const Result<PlacedBlobs> placed = f.placer().place(blobs, log_bytes);
     REQUIRE(placed.ok());
     check_placed(*placed, blobs, f);
-    std::uint64_t in_log_units = 0;
+    PromisedUnits in_log_units;
     std::uint64_t in_log_bytes = 0;
     for (const YoungBlob& blob : placed->in_log) {
-      in_log_units += blob.units;
+      in_log_units += PromisedUnits(blob.units);
       in_log_bytes += blob.stored.size();
     }
     REQUIRE(in_log_bytes <= log_bytes);
     // What rides in the log keeps its reservation, all else has given it back.
-    REQUIRE(f.space->reserved() == in_log_units);
-    REQUIRE(f.available() == kSlabUnits - 1 - units_of(*placed) - in_log_units);
+    REQUIRE(f.space->reserved() == in_log_units.units);
+    REQUIRE(f.available() == kSlabUnits - 1 - units_of(*placed) - in_log_units.units);
     f.space->give_back(in_log_units);
     for (const StripeWrite& stripe : placed->stripes) f.space->abandon(stripe.where);
     REQUIRE(f.available() == kSlabUnits - 1);
@@ -210,7 +210,7 @@ TEST_CASE("stripe_placer: a record replayed gives the space that publishing it g
     }
     f.log_blobs.set_places(placed->part.placed);
     for (const YoungBlob& blob : placed->in_log) {
-      if (f.log_blobs.add_payload(blob)) f.space->give_back(blob.units);
+      if (f.log_blobs.add_payload(blob)) f.space->give_back(PromisedUnits(blob.units));
     }
     f.space->publish(lsn, record);
 
@@ -275,7 +275,6 @@ TEST_CASE("stripe_placer: what others allocate leaves the run that was promised"
   while (f.space->allocate(1).ok()) continue;
   for (std::uint64_t done = 0; done < reserved; done += 4) {
     REQUIRE(f.space->allocate_reserved(4).ok());
-    f.space->give_back(4);
   }
   CHECK(f.space->reserved() == 0);
 }
@@ -295,7 +294,6 @@ TEST_CASE("stripe_placer: a footer's unit is not taken from what belongs to othe
   CHECK(units_of(*placed) == (spare ? 17 : 16));
   CHECK(f.space->reserved() == 1);
   CHECK(f.space->allocate_reserved(1).ok());
-  f.space->give_back(1);
   CHECK(f.available() == 0);
 }
 
@@ -303,7 +301,7 @@ TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
   Fixture f;
   YoungBlob blob = f.young(30'000);
   blob.where = f.space->allocate(blob.units).value();
-  f.space->give_back(blob.units);
+  f.space->give_back(PromisedUnits(blob.units));
   blob.units = 0;
   const Result<PlacedBlobs> placed = f.placer().place({blob}, 64 << 10);
   REQUIRE(placed.ok());
@@ -317,12 +315,17 @@ TEST_CASE("stripe_placer: when a reservation does not hold, nothing is left allo
   Fixture f(9);
   // 5 units more than there are.
   const auto blobs = f.group(13, 200);
+  PromisedUnits promised;
+  for (const YoungBlob& blob : blobs) promised += PromisedUnits(blob.units);
   std::vector<alloc::Extent> taken;
-  for (int i = 0; i < 8; i += 1) taken.push_back(f.space->allocate_reserved(1).value());
+  f.space->give_back(promised);
+  for (int i = 0; i < 8; i += 1) taken.push_back(f.space->allocate(1).value());
+  f.space->reserve(promised);
   const Result<PlacedBlobs> placed = f.placer().place(blobs, 0);
   REQUIRE_FALSE(placed.ok());
   CHECK(placed.error().code == ErrorCode::kNoSpace);
   CHECK(f.space->counters().in_flight == 8);
+  CHECK(f.space->reserved() == 13);
   // With four of them free, a shared stripe fits, whatever was promised.
   for (int i = 0; i < 4; ++i) f.space->abandon(taken[static_cast<std::size_t>(i)]);
   const Result<PlacedBlobs> fits = f.placer().place(blobs, 0);
