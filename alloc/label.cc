@@ -158,6 +158,10 @@ Result<Label> decode_label(ByteView slot) {
 Result<LabelCopy> read_label(io::Device& device) {
   Result<Label> first = read_copy(device, 0);
   Result<Label> second = read_copy(device, 1);
+  for (const Result<Label>* copy : {&first, &second}) {
+    // Says nothing about the label.
+    if (!copy->ok() && copy->error().code == ErrorCode::kExhausted) return copy->error();
+  }
   if (!first.ok() && !second.ok()) {
     const ErrorCode a = first.error().code;
     const ErrorCode b = second.error().code;

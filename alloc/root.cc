@@ -7,6 +7,8 @@
 #include "alloc/sealed_block.h"
 #include "base/assert.h"
 #include "base/codec.h"
+#include "io/os_error.h"
+#include "io/refused.h"
 
 namespace hexad::alloc {
 
@@ -299,6 +301,12 @@ Result<std::vector<Root>> read_roots(io::Device& device) {
     slots.status[slot] = bytes.status();
     if (bytes.ok()) slots.bytes[slot] = std::move(*bytes);
   }
+  for (const Status& status : slots.status) {
+    // The newest may be there, and an older one would stand for it.
+    if (!status.ok() && !io::is_medium(status.error())) {
+      return status.error().with_context(device.name() + ": roots");
+    }
+  }
   if (!slots.status[0].ok() && !slots.status[1].ok()) {
     return slots.status[0].error().with_context(device.name() + ": roots");
   }
@@ -335,13 +343,20 @@ std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& roo
   }
   queue.run(reads);
 
-  // A slot that cannot be read holds no root that anybody can use: it may be written over.
+  // A slot that the medium does not give holds no root that anybody can use: it may be written
+  // over. One that could not be read just now may hold the newest.
   std::vector<AlignedBuffer> buffers;
   io::IoBatch writes;
+  std::vector<std::size_t> written;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     for (unsigned slot = 0; slot < 2; ++slot) {
+      if (io::is_refused(reads.requests[2 * i + slot])) {
+        results[i] = reads.requests[2 * i + slot].status;
+      }
       slots[i].status[slot] = std::move(reads.requests[2 * i + slot].status);
     }
+    if (!results[i].ok()) continue;
+    written.push_back(i);
     const unsigned slot = slot_to_write(decode_slots(slots[i]), root.sequence);
     buffers.push_back(padded(bytes, write_block(devices[i]->geometry())));
     writes.requests.push_back(io::IoRequest::write(*devices[i], root_offset(slot),
@@ -349,8 +364,8 @@ std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& roo
                                                    io::IoCause::kSuper));
   }
   queue.run(writes);
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    results[i] = std::move(writes.requests[i].status);
+  for (std::size_t i = 0; i < written.size(); ++i) {
+    results[written[i]] = std::move(writes.requests[i].status);
   }
   return results;
 }

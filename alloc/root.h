@@ -103,7 +103,8 @@ Result<Root> decode_root(ByteView slot);
 Status check_root(const Root& root);
 
 // The valid roots of a device, newest first: none, one or two. An unreadable, torn or empty slot
-// counts as no root. Errors: kIo when neither slot can be read; kUnsupported (feature bits).
+// counts as no root; one that could not be read, and not by the device's fault, is an error: it may
+// hold the newest. Errors: kIo when neither slot can be read; kUnsupported (feature bits).
 Result<std::vector<Root>> read_roots(io::Device& device);
 
 // Writes `root` durably to the slot that does not hold the device's newest valid root, having read

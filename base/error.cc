@@ -36,6 +36,8 @@ std::string_view to_string(ErrorCode code) {
       return "used after fork";
     case ErrorCode::kClosed:
       return "closed";
+    case ErrorCode::kExhausted:
+      return "out of resources";
   }
   return "unnamed error";
 }

@@ -33,6 +33,7 @@ enum class ErrorCode : std::uint8_t {
   kUnsupported,      // the machine or this version cannot do it
   kForked,           // the handle was opened before fork() and is used in the child
   kClosed,           // the store or stream has been closed
+  kExhausted,        // this process or machine lacks memory, descriptors or the like just now
 };
 
 // The enumerator without its k, in the words of the command line: "not found", "no space", ...

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "core/extent_codec.h"
 #include "ec/stripe_layout.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -180,13 +181,17 @@ Status CodedFileWriter::land_oldest() {
     flight->batch.requests.front().device->queue().wait(flight->batch);
   }
   std::uint32_t good = 0;
+  Status refused;
   for (const io::IoRequest& request : flight->batch.requests) {
     if (request.status.ok()) {
       ++good;
+    } else if (io::is_refused(request)) {
+      refused = request.status;
     } else {
       failed_.insert(world_.members.owner(request.device)->id);
     }
   }
+  if (!refused.ok()) return fail(refused.error());
   if (good >= world_.shape.k()) return {};
   const std::string subject = alloc::to_string(flight->piece.blob.where) + ": " +
                               std::to_string(good) + " of " + std::to_string(world_.shape.cells()) +

@@ -71,7 +71,8 @@ class CodedFileWriter {
   CodedFileWriter& operator=(const CodedFileWriter&) = delete;
 
   // `bytes` are borrowed until the call returns. Errors, which stick: kNoSpace, kUnavailable or
-  // that of a device (a stripe has fewer than k cells), those of make_zone.
+  // that of a device (a stripe has fewer than k cells, or a write was refused: io/refused.h), those
+  // of make_zone.
   Status append(ByteView bytes);
   std::uint64_t size() const { return file_.bytes + buffer_.size(); }
   // Writes the rest and waits for all. The stripes are the caller's then, to be published or

@@ -5,9 +5,29 @@
 #include <tuple>
 #include <utility>
 
+#include "io/os_error.h"
+
 namespace hexad::core {
 
 namespace {
+
+// Of a device that could be opened: its label and roots, or a problem.
+void read_headers(SurveyedDevice& found) {
+  const std::string& path = found.path;
+  Result<alloc::LabelCopy> label = alloc::read_label(*found.device);
+  if (!label.ok()) {
+    found.problem = label.error().with_context(path);
+    return;
+  }
+  found.label = std::move(label->label);
+  found.damaged_copy = std::move(label->other_copy);
+  Result<std::vector<alloc::Root>> roots = alloc::read_roots(*found.device);
+  if (!roots.ok()) {
+    found.problem = roots.error().with_context(path);
+    return;
+  }
+  found.roots = std::move(roots).value();
+}
 
 SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System& system) {
   SurveyedDevice found;
@@ -18,20 +38,43 @@ SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System
     return found;
   }
   found.device = std::move(device).value();
-  Result<alloc::LabelCopy> label = alloc::read_label(*found.device);
-  if (!label.ok()) {
-    found.problem = label.error().with_context(path);
-    return found;
+  read_headers(found);
+  // A copy of the label or a root that could not be read just now may be the newest.
+  if (const std::optional<Error> refusal = found.device->last_refusal(); refusal.has_value()) {
+    found.problem = *refusal;
   }
-  found.label = std::move(label->label);
-  found.damaged_copy = std::move(label->other_copy);
-  Result<std::vector<alloc::Root>> roots = alloc::read_roots(*found.device);
-  if (!roots.ok()) {
-    found.problem = roots.error().with_context(path);
-    return found;
-  }
-  found.roots = std::move(roots).value();
   return found;
+}
+
+// Whether a device's problem is one of the call. Once it is open, bytes that are not those of a
+// device are the device's, but what a later version has written is not.
+bool is_ours(const SurveyedDevice& device) {
+  if (!device.problem.has_value()) return false;
+  const bool refused = device.device == nullptr || device.device->last_refusal().has_value();
+  if (refused) return !io::is_medium(*device.problem);
+  return device.problem->code == ErrorCode::kUnsupported;
+}
+
+// For writing. Going on without the device would make it stale, for a reason that may be gone in a
+// moment, or that is not its own. Nothing has been written yet.
+Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable unwritable) {
+  if (!is_ours(device)) return {};
+  // In use: nothing more can be learnt, whatever for.
+  if (device.problem->code == ErrorCode::kBusy) return *device.problem;
+  if (mode == io::OpenMode::kReadOnly) return {};
+  const ErrorCode code = device.problem->code;
+  const bool lasting = code == ErrorCode::kReadOnly || code == ErrorCode::kInvalidArgument ||
+                       code == ErrorCode::kUnsupported;
+  if (lasting && unwritable == Unwritable::kLose) return {};
+  Error error = *device.problem;
+  error.message +=
+      "; the pool is not opened for writing without this device, and nothing has changed";
+  if (lasting) {
+    error.hint += std::string(error.hint.empty() ? "" : " ") +
+                  "Or open the pool for reading only. Or give the device up: "
+                  "--lose-unwritable-devices (unwritable_devices = lose).";
+  }
+  return error;
 }
 
 // What the data path computes with stands twice, in the label's fields and in its pool options; a
@@ -114,7 +157,8 @@ std::string state_of(alloc::Standing standing) {
 
 }  // namespace
 
-Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system) {
+Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
+                              Unwritable unwritable) {
   if (pool.devices.empty()) {
     return Error{ErrorCode::kInvalidArgument, "no devices given",
                  "Name the pool's directory, or its devices with --device."};
@@ -124,10 +168,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
     survey.devices.push_back(survey_one(path, mode, system));
   }
   for (const SurveyedDevice& device : survey.devices) {
-    // In use: nothing more can be learnt, and going on without it would make it stale.
-    if (device.problem.has_value() && device.problem->code == ErrorCode::kBusy) {
-      return *device.problem;
-    }
+    HEXAD_TRY(check_ours(device, mode, unwritable));
   }
   check_labels(survey.devices);
   std::map<Uuid, int> votes;
@@ -153,10 +194,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
   for (const std::string& directory : survey.fast_directories) {
     survey.devices.push_back(survey_one(fast_log_path(directory), mode, system));
-    const SurveyedDevice& device = survey.devices.back();
-    if (device.problem.has_value() && device.problem->code == ErrorCode::kBusy) {
-      return *device.problem;
-    }
+    HEXAD_TRY(check_ours(survey.devices.back(), mode, unwritable));
   }
   check_labels(survey.devices);
   for (SurveyedDevice& device : survey.devices) {

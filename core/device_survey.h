@@ -11,6 +11,7 @@
 #include "alloc/root_choice.h"
 #include "base/error.h"
 #include "core/members.h"
+#include "core/options.h"
 #include "core/pool.h"
 #include "core/pool_options.h"
 #include "core/types.h"
@@ -39,9 +40,13 @@ struct Survey {
 
 // Opens every path; those that fail are in the result with their problem, and so are those whose
 // label contradicts itself or the labels of its store. The store is the one that most labels name.
+// For writing, a device whose problem is not its own (io/os_error.h) is an error, since going on
+// without it would make it stale; where `unwritable` says so, one that will not be writable later
+// either is among those that failed.
 // Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a device is in
-// use), kInvalidArgument (no paths).
-Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system);
+// use), kInvalidArgument (no paths), kExhausted, kReadOnly, kUnsupported.
+Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
+                              Unwritable unwritable = Unwritable::kRefuse);
 
 // The survey's devices under the newest root. `members` gets a row for each of the root's table;
 // `strangers` the paths that are no members, with state and detail.

@@ -78,6 +78,7 @@ struct EngineParts {
   std::optional<kv::LogWriter> log;  // nothing when read-only
   Lsn last_lsn = 0;
   std::vector<std::string> notes;
+  std::vector<std::string> warnings;    // as in StoreStatus
   std::vector<DeviceStatus> strangers;  // devices given that are no members
 };
 
@@ -302,8 +303,13 @@ class Engine : public PlanSource {
   void repair();
   Status leave_behind(std::set<DeviceId> failed);
   Status change_membership(std::set<DeviceId> failed);
-  // Composes, writes and adopts a root. `failed` gets the devices that did not take it.
+  // Composes, writes and adopts a root. `failed` gets the devices that did not take it. Errors: too
+  // few did; some refused it, and not by their own fault (io/refused.h), for as long as one waits.
   Status write_root(alloc::Root next, std::set<DeviceId>& failed);
+  Status write_root_once(alloc::Root& next, std::set<DeviceId>& failed);
+  Status send_refused_again();
+  // What status() says of writes that are waiting to be sent again; nothing: none are.
+  void note_refused(std::optional<Error> why);
   // Returns what all are told who wait for a commit, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
 
@@ -446,6 +452,11 @@ class Engine : public PlanSource {
   bool zone_wanted_ = false;
   bool index_wanted_ = false;
   bool repair_wanted_ = false;
+  struct Refused {
+    Error why;  // of the last try
+    io::Nanos since = 0;
+  };
+  std::optional<Refused> refused_;
   bool stopping_ = false;                                   // the background
   bool repairs_stopping_ = false;                           // after it
   std::map<std::string, std::string> background_problems_;  // of the last try at each thing

@@ -1,7 +1,9 @@
 // Devices that fail while the store is open (R12, R13).
 //
 // A request that failed pauses the lane. Then, in this order:
-//   1  wait until nothing is in flight, so that every request has its outcome
+//   1  wait until nothing is in flight, so that every request has its outcome; what was refused,
+//      and not by its device's fault, goes out again until it is taken, or until nobody can wait
+//      any longer: then the store gives up, and no device is lost (R18)
 //   2  stop using the devices that failed; more than m of them: give up
 //   3  give the remaining log copies, and new ones in place of the lost, all blocks of the log
 //   4  root of a new epoch that lists the devices as left, on all live devices
@@ -14,9 +16,20 @@
 
 #include "core/engine.h"
 #include "core/log_set.h"
+#include "io/os_error.h"
+#include "io/refused.h"
 #include "kv/log_scan.h"
 
 namespace hexad::core {
+
+namespace {
+
+// What write_root_once() says of a device that is not to blame, as against too few devices.
+bool is_refusal(const Error& error) {
+  return error.code != ErrorCode::kUnavailable && !io::is_medium(error);
+}
+
+}  // namespace
 
 Error Engine::turn_read_only(const Error& why) {
   // Whatever it was: those who wait for a commit learn that its outcome is not known.
@@ -54,21 +67,78 @@ Status Engine::leave_behind(std::set<DeviceId> failed) {
   const io::Lock lock(membership_mutex_);
   lane_->wait_quiet();
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
+  if (const Status taken = send_refused_again(); !taken.ok()) return turn_read_only(taken.error());
   failed.merge(lane_->failed_devices());
+  // All that was in flight is durable, and no device has failed.
+  if (failed.empty()) return {};
   const Status changed = change_membership(std::move(failed));
   return changed.ok() ? changed : turn_read_only(changed.error());
 }
 
+// R18: nobody has been told anything that rests on these writes, their bytes and places are those
+// of the groups in flight, and the lane is paused: so they may be sent as often as it takes.
+Status Engine::send_refused_again() {
+  const std::vector<io::IoRequest*> refused = lane_->refused_requests();
+  if (refused.empty()) return {};
+  const io::Patience patience;
+  const Status sent = io::send_again(refused, executor(), patience,
+                                     [this](const Error& why) { note_refused(why); });
+  note_refused(std::nullopt);
+  if (sent.ok()) return sent;
+  return Error{ErrorCode::kUnknown,
+               sent.error().message + ", for " + std::to_string(patience.limit / 1'000'000'000) +
+                   " s; no device is lost by that, but commits that were in flight may or may not "
+                   "have happened",
+               sent.error().hint + (sent.error().hint.empty() ? "" : " ") +
+                   "Then close the store and open it again."};
+}
+
+void Engine::note_refused(std::optional<Error> why) {
+  const io::Lock lock(state_mutex_);
+  if (!why.has_value()) {
+    refused_.reset();
+  } else if (refused_.has_value()) {
+    refused_->why = std::move(*why);
+  } else {
+    refused_ = Refused{std::move(*why), executor().clock().now()};
+  }
+}
+
+// A root that some device refuses, and not by its own fault, goes to all of them again, as a new
+// attempt of the same epoch (P6).
 Status Engine::write_root(alloc::Root next, std::set<DeviceId>& failed) {
+  const io::Patience patience;
+  const io::Nanos end = executor().clock().now() + patience.limit;
+  for (io::Nanos pause = patience.first_pause;;
+       pause = std::min(2 * pause, patience.longest_pause)) {
+    const Status refused = write_root_once(next, failed);
+    const bool again = !refused.ok() && failed.empty() && is_refusal(refused.error());
+    if (again && executor().clock().now() < end) {
+      note_refused(refused.error());
+      executor().sleep_for(pause);
+      continue;
+    }
+    note_refused(std::nullopt);
+    // Those that failed leave, and that takes another root.
+    if (!failed.empty()) return {};
+    if (again) return Error{ErrorCode::kUnknown, refused.error().message, refused.error().hint};
+    return refused;
+  }
+}
+
+Status Engine::write_root_once(alloc::Root& next, std::set<DeviceId>& failed) {
   next = alloc::next_attempt(std::move(next), sent_root_);
   const std::vector<DeviceId> ids = parts_.members->usable_ids();
   const std::vector<Status> written = alloc::write_root(parts_.members->usable_devices(), next);
   std::vector<DeviceId> good;
+  Status refused;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (written[i].ok()) {
       good.push_back(ids[i]);
-    } else {
+    } else if (io::is_medium(written[i].error())) {
       failed.insert(ids[i]);
+    } else {
+      refused = written[i];
     }
   }
   parts_.counters->add(CounterId::kDeviceBytesSuper, alloc::kHeaderSlotSize * good.size());
@@ -77,6 +147,7 @@ Status Engine::write_root(alloc::Root next, std::set<DeviceId>& failed) {
     root_ = next;
     alloc::record_written(root_, good);
   }
+  if (!refused.ok()) return refused;
   if (!committed && failed.empty()) {
     return Error{
         ErrorCode::kUnavailable,
@@ -146,7 +217,7 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
     // 5: the fence.
     if (again.empty()) {
       HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, lane_->begin_epoch(areas, root_.epoch));
-      again = write_fence(fence, *parts_.members);
+      HEXAD_TRY_ASSIGN(again, write_fence(fence, *parts_.members, executor()));
     }
     if (again.empty()) return {};
     failed = std::move(again);

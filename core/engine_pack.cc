@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/engine.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -92,7 +93,7 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
 }
 
 // Durable when it returns. `failed`: the devices that did not take a cell. Errors: a stripe has
-// fewer than k cells.
+// fewer than k cells; a write was refused (io/refused.h).
 Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed) {
   const StoreShape& shape = *parts_.shape;
   io::IoBatch batch;
@@ -115,15 +116,17 @@ Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<D
   if (batch.requests.empty()) return {};
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
+  const Status refused = io::send_again_briefly(batch, executor());
   std::vector<std::uint32_t> good(stripes.size(), 0);
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     const io::IoRequest& request = batch.requests[i];
     if (request.status.ok()) {
       ++good[stripe_of[i]];
-    } else {
+    } else if (!io::is_refused(request)) {
       failed.insert(owner(request.device));
     }
   }
+  if (!refused.ok()) return refused;
   for (const std::uint32_t cells : good) {
     if (cells < shape.k()) return batch.first_error();
   }

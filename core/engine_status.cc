@@ -57,10 +57,17 @@ StoreStatus Engine::status() {
   status.read_only = lane_ == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
   status.notes = parts_.notes;
+  status.warnings = parts_.warnings;
   {
     const io::Lock lock(state_mutex_);
     for (const auto& [what, problem] : background_problems_) {
       status.notes.push_back(what + " failed: " + problem);
+    }
+    if (refused_.has_value()) {
+      const io::Nanos waited = executor().clock().now() - refused_->since;
+      status.warnings.push_back(
+          "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
+          " s, since a write is refused and sent again: " + refused_->why.to_string());
     }
   }
   const std::vector<DeviceId> log_devices =
@@ -246,6 +253,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
           static_cast<std::uint64_t>(defaults.flush_sharing),
           given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");
+  runtime("unwritable_devices", static_cast<std::uint64_t>(given.unwritable_devices),
+          static_cast<std::uint64_t>(defaults.unwritable_devices),
+          given.unwritable_devices == Unwritable::kRefuse ? "refuse" : "lose");
   runtime("log_durability", static_cast<std::uint64_t>(given.log_durability),
           static_cast<std::uint64_t>(defaults.log_durability),
           std::string(to_string(given.log_durability)));

@@ -206,6 +206,9 @@ class Lane {
 
   // Waits until no request is in flight.
   void wait_quiet();
+  // Requests of the groups in flight that were refused, and not by their devices' fault
+  // (io/refused.h). Precondition: paused and quiet; then they may go out again.
+  std::vector<io::IoRequest*> refused_requests();
   // Devices that failed requests of the groups in flight, and those of domains whose flush failed.
   std::set<DeviceId> failed_devices();
   // While paused and quiet, by the one who changes the membership: nobody else changes it then,

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/lane.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -26,13 +27,27 @@ Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoc
   return log_.fence(log_.last(), epoch);
 }
 
+std::vector<io::IoRequest*> Lane::refused_requests() {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(pauses_ > 0);
+  std::vector<io::IoRequest*> refused;
+  for (const auto& group : in_flight_) {
+    for (Round* round : {&group->ahead, &group->main, &group->behind}) {
+      for (io::IoRequest& request : round->batch.requests) {
+        if (io::is_refused(request)) refused.push_back(&request);
+      }
+    }
+  }
+  return refused;
+}
+
 std::set<DeviceId> Lane::failed_devices() {
   const io::Lock lock(mutex_);
   std::set<DeviceId> failed = members_.poisoned();
   for (const auto& group : in_flight_) {
     for (const Round* round : {&group->ahead, &group->main, &group->behind}) {
       for (const io::IoRequest& request : round->batch.requests) {
-        if (request.status.ok()) continue;
+        if (request.status.ok() || io::is_refused(request)) continue;
         const Member* member = members_.owner(request.device);
         HEXAD_ASSERT(member != nullptr);
         failed.insert(member->id);

@@ -4,6 +4,8 @@
 #include <bit>
 
 #include "ec/profile.h"
+#include "io/os_error.h"
+#include "io/refused.h"
 #include "kv/log_scan.h"
 
 namespace hexad::core {
@@ -80,12 +82,16 @@ Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas
       scanned = true;
       if ((bits >> j & 1) != 0) failed.insert(ids[i]);
     }
-    if (!scanned && !kv::copy_log(scan, 0, areas[i]).ok()) failed.insert(ids[i]);
+    if (scanned) continue;
+    const Status copied = kv::copy_log(scan, 0, areas[i]);
+    if (!copied.ok() && !io::is_medium(copied.error())) return copied;
+    if (!copied.ok()) failed.insert(ids[i]);
   }
   return {};
 }
 
-std::set<DeviceId> write_fence(kv::PreparedBlock& fence, const Members& members) {
+Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& members,
+                                       io::Executor& executor) {
   io::IoBatch batch;
   for (io::IoRequest& request : fence.requests) {
     request.mode = io::WriteMode::kDurable;
@@ -93,6 +99,7 @@ std::set<DeviceId> write_fence(kv::PreparedBlock& fence, const Members& members)
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
+  HEXAD_TRY(io::send_again_briefly(batch, executor));
   std::set<DeviceId> failed;
   for (const io::IoRequest& request : batch.requests) {
     if (!request.status.ok()) failed.insert(members.owner(request.device)->id);

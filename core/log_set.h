@@ -33,16 +33,19 @@ std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidate
 std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
 
 // Writes every block between the trim point and the last block of `log` to every area that lacks
-// it. `failed` gets the devices that did not take everything. Errors: the log cannot be read.
+// it. `failed` gets the devices that did not take everything. Errors: the log cannot be read; a
+// write was refused (io/refused.h).
 Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
                     const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
 
 // At opening: gives every area all blocks of the recovered chain, the areas that were not scanned
-// included. `failed` as above. Errors: the log cannot be read.
+// included. `failed` and errors as above.
 Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas,
                   const std::vector<DeviceId>& ids, Counters& counters, std::set<DeviceId>& failed);
 
-// Writes a fence durably to all its copies; returns the devices that failed.
-std::set<DeviceId> write_fence(kv::PreparedBlock& fence, const Members& members);
+// Writes a fence durably to all its copies; returns the devices that failed. Errors: some refuse it
+// (io/refused.h), after it was tried again for a while by the executor's clock.
+Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& members,
+                                       io::Executor& executor);
 
 }  // namespace hexad::core

@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -106,12 +107,19 @@ Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manif
     queue.run(batch);
   }
   std::uint32_t good = 0;
+  Status refused;
   for (const io::IoRequest& request : batch.requests) {
     if (request.status.ok()) {
       ++good;
+    } else if (io::is_refused(request)) {
+      refused = request.status;
     } else {
       failed.insert(members_.owner(request.device)->id);
     }
+  }
+  if (!refused.ok()) {
+    space.abandon_internal(*where);
+    return refused.error().with_context("manifest");
   }
   if (good < shape_.k()) {
     space.abandon_internal(*where);

@@ -8,6 +8,7 @@
 #include "core/keys.h"
 #include "core/log_set.h"
 #include "core/recovery.h"
+#include "io/os_error.h"
 #include "kv/lmdb_index.h"
 
 namespace hexad::core {
@@ -125,6 +126,37 @@ Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* 
   return {};
 }
 
+// What some request of this opening was refused with, and not by its device's fault (R18), and what
+// that means for the call.
+Status check_refusals(const Members& members, const char* so) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (member.device == nullptr) continue;
+    const std::optional<Error> refusal = member.device->last_refusal();
+    if (refusal.has_value()) {
+      return Error{refusal->code, refusal->message + "; " + so, refusal->hint};
+    }
+  }
+  return {};
+}
+
+// What was taken for lost or torn may be there.
+Status check_all_was_read(const Members& members) {
+  return check_refusals(members, "so it is not known what the pool holds, and nothing has changed");
+}
+
+std::string describe_left(const Members& members, DeviceId id) {
+  std::string text = "device " + std::to_string(id);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members.at(i).id != id) continue;
+    const std::string detail = members.detail(i);
+    if (!members.at(i).path.empty()) text += " (" + members.at(i).path + ")";
+    text += " has left the pool, for good: it is " + members.state(i) +
+            (detail.empty() ? "" : " (" + detail + ")");
+  }
+  return text + "; what is written from now on is not on it";
+}
+
 // The durable part of opening for writing (R8, R13), in this order:
 //   1  heal the kept tail on all live devices
 //   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
@@ -155,23 +187,27 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
                  "Attach the missing devices and open the store again."};
   };
   // Writes a root to all usable devices; those that refuse it are lost and have to be listed.
-  const auto write = [&](const alloc::Root& root, std::vector<DeviceId>& good) {
+  // Errors: some refuse it, and not by their own fault (R18).
+  const auto write = [&](const alloc::Root& root, std::vector<DeviceId>& good) -> Status {
     good.clear();
     const std::vector<DeviceId> ids = members.usable_ids();
     const std::vector<Status> written = alloc::write_root(members.usable_devices(), root);
     for (std::size_t i = 0; i < ids.size(); ++i) {
       if (written[i].ok()) {
         good.push_back(ids[i]);
+      } else if (!io::is_medium(written[i].error())) {
+        return written[i];
       } else {
         failed.insert(ids[i]);
       }
     }
+    return {};
   };
 
   std::vector<DeviceId> good;
   alloc::Root promise = alloc::promise_root(choice);
   HEXAD_TRY(lose_failed());
-  write(promise, good);
+  HEXAD_TRY(write(promise, good));
   if (!alloc::is_promised(promise, good, m)) {
     return Error{ErrorCode::kUnavailable,
                  "the opening could be noted on " + std::to_string(good.size()) +
@@ -181,6 +217,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   alloc::record_written(promise, good);
   alloc::Root current = promise;
   std::uint64_t sent = promise.sequence;
+  std::set<DeviceId> left;  // by this opening
 
   for (;;) {
     HEXAD_TRY(lose_failed());
@@ -206,8 +243,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     for (const alloc::RootDevice& row : current.devices) {
       if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
         alloc::mark_left(next, row.id, recovered.last_lsn);
-        parts.notes.push_back("device " + std::to_string(row.id) +
-                              " is not there and has left the pool's membership");
+        left.insert(row.id);
       }
     }
     next.log_devices = log_ids;
@@ -215,7 +251,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
     next.clean_close = false;
     next = alloc::next_attempt(std::move(next), sent);
-    write(next, good);
+    HEXAD_TRY(write(next, good));
     if (!failed.empty()) continue;
     if (!alloc::is_committed(current, next, good, m)) {
       return Error{
@@ -227,8 +263,9 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     current = next;
 
     HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
-    failed = write_fence(fence, members);
+    HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, parts.system->executor()));
     if (!failed.empty()) continue;
+    for (const DeviceId id : left) parts.warnings.push_back(describe_left(members, id));
     parts.log = std::move(writer);
     parts.root = std::move(current);
     return {};
@@ -251,7 +288,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   const bool writing = options.access == Access::kReadWrite;
   const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
   HEXAD_TRY(check_duplicates(pool, {}));
-  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system));
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system, options.unwritable_devices));
   parts.pool.fast_directories = survey.fast_directories;
   HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
   const alloc::RootChoice& choice = assignment.choice;
@@ -287,7 +324,9 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
                                      *parts.members, *parts.space, *parts.counters);
-  HEXAD_TRY(parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn));
+  const Status loaded = parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn);
+  HEXAD_TRY(check_all_was_read(*parts.members));
+  HEXAD_TRY(loaded);
   Lsn index_ahead = 0;
   HEXAD_TRY(open_index(survey, options.access, parts, &index_ahead));
   parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
@@ -297,7 +336,10 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
 
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
                     *parts.space, *parts.run_reader, *parts.counters);
-  HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
+  Result<Recovered> run = recovery.run();
+  HEXAD_TRY(check_all_was_read(*parts.members));
+  if (!run.ok()) return run.error();
+  Recovered recovered = std::move(run).value();
   if (index_ahead > recovered.last_lsn) {
     return Error{ErrorCode::kCorruption,
                  "the index on the fast tier holds LSN " + std::to_string(index_ahead) +
@@ -317,7 +359,11 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
         " transactions from the log");
   }
   if (writing) {
-    HEXAD_TRY(take_over(parts, recovery, recovered, choice));
+    const Status taken = take_over(parts, recovery, recovered, choice);
+    if (!taken.ok()) {
+      HEXAD_TRY(check_refusals(*parts.members, "no device has left the pool by that"));
+      return taken.error();
+    }
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);

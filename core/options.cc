@@ -227,6 +227,9 @@ Status RuntimeOptions::validate() const {
   if (flush_sharing != FlushSharing::kWhereSafe && flush_sharing != FlushSharing::kNever) {
     problems.add("flush_sharing is neither where-safe nor never");
   }
+  if (unwritable_devices != Unwritable::kRefuse && unwritable_devices != Unwritable::kLose) {
+    problems.add("unwritable_devices is neither refuse nor lose");
+  }
   if (log_durability > LogDurability::kDataFirst) {
     problems.add("log_durability is none of full, fast, data-first");
   }

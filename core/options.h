@@ -72,6 +72,14 @@ enum class Access : std::uint8_t {
   kReadOnly,
 };
 
+// A device that is there and cannot be opened for writing: its file system is read-only, it is
+// immutable, permission is missing, its path is no file or block device.
+enum class Unwritable : std::uint8_t {
+  kRefuse,  // opening for writing fails, and nothing has changed anywhere
+  // It leaves the pool for good, like one that is lost: what is written from then on is not on it.
+  kLose,
+};
+
 enum class FlushSharing : std::uint8_t {
   // Devices that are known to have one cache below them (files on one ext4 or xfs with barriers,
   // partitions of one disk) are made durable together, by one flush.
@@ -110,6 +118,7 @@ struct RuntimeOptions {
   // Memory for records and user bytes that were read, all it costs included; 0: none is kept.
   std::uint64_t cache_size = 256_MiB;
   FlushSharing flush_sharing = FlushSharing::kWhereSafe;
+  Unwritable unwritable_devices = Unwritable::kRefuse;
   LogDurability log_durability = LogDurability::kFull;
   Status validate() const;
 };

@@ -4,6 +4,7 @@
 
 #include "alloc/zone_image.h"
 #include "core/keys.h"
+#include "io/os_error.h"
 
 namespace hexad::core {
 
@@ -164,9 +165,10 @@ Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& woun
     for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
       const CellPlace& place = cells.places[role];
       if (good.contains(role) || !place.readable) continue;
-      if (place.device
-              ->write(place.offset, cells.cell(role), io::WriteMode::kDurable, io::IoCause::kHeal)
-              .ok()) {
+      const Status written = place.device->write(place.offset, cells.cell(role),
+                                                 io::WriteMode::kDurable, io::IoCause::kHeal);
+      if (!written.ok() && !io::is_medium(written.error())) return written.error();
+      if (written.ok()) {
         counters_.add(CounterId::kCellsHealed);
       } else {
         failed.insert(place.id);

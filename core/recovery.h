@@ -54,7 +54,7 @@ class Recovery {
   Result<Recovered> run();
 
   // Brings every kept stripe to all its live cells (R8). Devices that fail are returned. Errors:
-  // kUnavailable (a stripe has lost cells since it was proved).
+  // kUnavailable (a stripe has lost cells since it was proved); what a write was refused with.
   Result<std::set<DeviceId>> heal(const std::vector<WoundedStripe>& wounded);
 
  private:

@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "ec/stripe_layout.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -553,13 +554,17 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>* fa
   queue.run(batch);
   // A header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
+  Status refused;
   for (const io::IoRequest& request : batch.requests) {
     if (request.status.ok()) {
       ++written;
+    } else if (io::is_refused(request)) {
+      refused = request.status;
     } else if (failed != nullptr) {
       failed->insert(members_.owner(request.device)->id);
     }
   }
+  if (!refused.ok()) return refused;
   if (written >= shape_.k()) return {};
   const std::string subject = "zone " + std::to_string(creation.zone) + ": " +
                               std::to_string(written) + " of " + std::to_string(shape_.cells()) +

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/keys.h"
+#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -153,17 +154,23 @@ Status StreamWriter::land_oldest() {
   if (!flight->batch.requests.empty()) {
     flight->batch.requests.front().device->queue().wait(flight->batch);
   }
+  // What nobody can take just now is no loss of a device: the stream fails, and nothing rests on
+  // the stripe.
+  Status status = io::send_again_briefly(flight->batch, engine_.executor());
   std::set<DeviceId> failed;
   for (const io::IoRequest& request : flight->batch.requests) {
     if (request.status.ok()) {
       ++good;
-    } else {
+    } else if (!io::is_refused(request)) {
       failed.insert(engine_.owner(request.device));
     }
   }
   // R13: a device that did not take its cell leaves before anything that rests on this stripe is
   // acknowledged; the commit then notes the cell as missing.
-  Status status = failed.empty() ? Status() : engine_.lose_devices(failed);
+  if (!failed.empty()) {
+    const Status lost = engine_.lose_devices(failed);
+    if (!lost.ok()) status = lost;
+  }
   if (status.ok() && good < engine_.shape().k()) status = flight->batch.first_error();
   if (!status.ok()) {
     engine_.space().abandon(flight->extent.blob.where);

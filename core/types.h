@@ -209,7 +209,10 @@ struct StoreStatus {
   bool read_only = false;
   std::string read_only_reason;  // empty unless the store turned read-only by itself
   std::vector<DeviceStatus> devices;
-  std::vector<std::string> notes;  // what recovery did, fallbacks in use, warnings
+  std::vector<std::string> notes;  // what recovery did, fallbacks in use
+  // What somebody should look at, one sentence each: devices that this opening has given up, and
+  // devices that keep the store waiting now.
+  std::vector<std::string> warnings;
 };
 
 struct DeviceSpace {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/os_error.h"
 
 namespace hexad::io {
 
@@ -161,6 +162,9 @@ void IoQueue::settle(const IoRequest& request) {
                                (durable_write && request.status.error().code == ErrorCode::kIo))) {
     device.traffic_.failed_flushes.fetch_add(1, std::memory_order_relaxed);
   }
+  if (!request.status.ok() && request.op != IoOp::kFlush && !is_medium(request.status.error())) {
+    device.note_refusal(request.status.error());
+  }
   device.settled(request);
 }
 
@@ -182,6 +186,19 @@ Status IoQueue::check(const IoRequest& request) {
     return Error{ErrorCode::kReadOnly, request.device->name() + " is open for reading only", ""};
   }
   return {};
+}
+
+Result<Device::Room> Device::reserve_room(std::uint64_t, std::uint64_t) { return Room::kSure; }
+
+std::optional<Error> Device::last_refusal() const {
+  const std::lock_guard<std::mutex> lock(refusal_mutex_);
+  return refusal_;
+}
+
+void Device::note_refusal(const Error& error) {
+  const std::lock_guard<std::mutex> lock(refusal_mutex_);
+  refusal_ = error;
+  traffic_.refused.fetch_add(1, std::memory_order_relaxed);
 }
 
 Status Device::read(std::uint64_t offset, MutByteView into) {

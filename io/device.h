@@ -25,6 +25,8 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -167,6 +169,9 @@ struct DeviceTraffic {
   // Flushes that failed, and durable writes that did with kIo where the cache is volatile: their
   // own flush may be what failed. Counted before the batch completes.
   std::atomic<std::uint64_t> failed_flushes{0};
+  // Requests but flushes that failed, and not by the device's fault (io/os_error.h). Whoever has
+  // read something meanwhile may have taken a device's bytes for lost that are there.
+  std::atomic<std::uint64_t> refused{0};
 };
 
 class Device {
@@ -186,6 +191,16 @@ class Device {
   // True when opened OpenMode::kReadOnly: writes, discards and grow fail with kReadOnly. Flushes
   // have nothing to do and succeed.
   virtual bool read_only() const { return false; }
+  // Sees to it that no later write to [offset, offset + length) fails for lack of space below the
+  // device. The content stays as it is. Whole logical blocks. Blocking; any thread.
+  enum class Room : std::uint8_t {
+    kSure,
+    kNotPromised,  // the file system cannot reserve, or gives every write a new place
+  };
+  // Errors: kNoSpace, kIo.
+  virtual Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length);
+  // What the last request failed with that DeviceTraffic::refused counts. Any thread.
+  std::optional<Error> last_refusal() const;
 
   // Blocking single requests, for everything that is not the commit or read path.
   Status read(std::uint64_t offset, MutByteView into);
@@ -202,7 +217,11 @@ class Device {
   // It has its outcome; its batch is not complete yet.
   virtual void settled(const IoRequest&) {}
 
+  void note_refusal(const Error& error);
+
   DeviceTraffic traffic_;
+  mutable std::mutex refusal_mutex_;
+  std::optional<Error> refusal_;  // guarded by it
 };
 
 }  // namespace hexad::io

@@ -19,9 +19,13 @@ namespace {
 
 // Linux moves at most 2 GiB less a page at once.
 constexpr std::uint64_t kLargestTransfer = 1_GiB;
+// Of what the kernel could not do just then. No pause: who has the bytes knows how long it may
+// wait (io/refused.h).
+constexpr int kMostTries = 100;
 
 Status transfer(const IoRequest& request, int fd) {
   std::uint64_t moved = 0;
+  int tries = 0;
   while (moved < request.length) {
     const iovec part{request.data + moved, std::min(request.length - moved, kLargestTransfer)};
     const auto offset = static_cast<off_t>(request.offset + moved);
@@ -30,7 +34,7 @@ Status transfer(const IoRequest& request, int fd) {
     const ssize_t rc = request.op == IoOp::kRead ? preadv2(fd, &part, 1, offset, 0)
                                                  : pwritev2(fd, &part, 1, offset, flags);
     if (rc < 0) {
-      if (errno == EINTR || errno == EAGAIN) continue;
+      if (errno == EINTR || (errno == EAGAIN && ++tries < kMostTries)) continue;
       return request_error(request, errno);
     }
     if (rc == 0) return short_request_error(request, moved);

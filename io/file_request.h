@@ -6,7 +6,7 @@
 namespace hexad::io {
 
 // Executes one request to a FileDevice here and now, whole, however often the kernel transfers
-// less or is interrupted. Checks nothing (D1). Any thread. Errors: kIo.
+// less or is interrupted. Checks nothing (D1). Any thread. Errors: those of os_error().
 Status execute_request(const IoRequest& request);
 
 }  // namespace hexad::io

@@ -20,9 +20,11 @@ Meaning meaning_of(int number) {
     case ENXIO:
       return {ErrorCode::kNotFound, "Check the path."};
     case ENOSPC:
-    case EDQUOT:
-    case EFBIG:
       return {ErrorCode::kNoSpace, "Free space on the file system or use another one."};
+    case EDQUOT:
+      return {ErrorCode::kNoSpace, "Free space of the user's quota, or raise it."};
+    case EFBIG:
+      return {ErrorCode::kNoSpace, "Raise the limit on the size of files (ulimit -f)."};
     case EROFS:
       return {ErrorCode::kReadOnly, "Remount it writable or open the store for reading only."};
     case EBUSY:
@@ -32,14 +34,32 @@ Meaning meaning_of(int number) {
     case ENOSYS:
       return {ErrorCode::kUnsupported, ""};
     case EACCES:
-    case EPERM:
       return {ErrorCode::kInvalidArgument, "Run as a user who may read and write it."};
+    case EPERM:
+      return {ErrorCode::kInvalidArgument,
+              "Run as a user who may read and write it; chattr -i if it is immutable."};
     case ENAMETOOLONG:
     case EISDIR:
+    case ELOOP:
       return {ErrorCode::kInvalidArgument, "Name a regular file or a block device."};
+    // Descriptors that somebody else in the process has closed say nothing about the device.
+    case EBADF:
+    case EFAULT:
+      return {ErrorCode::kInvalidArgument, "Close the store and open it again."};
     case EMFILE:
     case ENFILE:
-      return {ErrorCode::kIo, "Raise the limit on open files (ulimit -n)."};
+      return {ErrorCode::kExhausted, "Raise the limit on open files (ulimit -n)."};
+    case ENOMEM:
+    case ENOBUFS:
+      return {ErrorCode::kExhausted, "Free memory, or raise its limit, and try again."};
+    case ENOLCK:
+    case EDEADLK:
+      return {ErrorCode::kExhausted, "The system has no file lock to give: try again."};
+    case EAGAIN:
+    case EINTR:
+    case ECANCELED:
+    case EUSERS:
+      return {ErrorCode::kExhausted, "Try again."};
     default:
       return {ErrorCode::kIo, ""};
   }
@@ -52,5 +72,21 @@ Error os_error(int number, const std::string& subject) {
   return Error{meaning.code, subject + ": " + std::generic_category().message(number),
                meaning.hint};
 }
+
+Blame blame_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kIo:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kCorruption:
+      return Blame::kMedium;
+    case ErrorCode::kNoSpace:
+    case ErrorCode::kReadOnly:
+      return Blame::kHost;
+    default:
+      return Blame::kOurs;
+  }
+}
+
+Blame blame_of(int number) { return blame_of(meaning_of(number).code); }
 
 }  // namespace hexad::io

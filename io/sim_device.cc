@@ -1,10 +1,12 @@
 #include "io/sim_device.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "base/checksum.h"
 #include "base/units.h"
+#include "io/os_error.h"
 
 namespace hexad::io {
 
@@ -61,6 +63,8 @@ void SimDisk::store(std::uint64_t offset, std::uint64_t length, const Bytes* dat
     own_content().write(offset, ByteView(*data).first(length));
   }
 }
+
+void SimDisk::refuse_opening(OpenMode mode, int number) { refused_openings_[mode] = number; }
 
 void SimDisk::release_hung() {
   for (const auto& complete : std::exchange(hung_, {})) complete();
@@ -233,7 +237,8 @@ void SimQueue::begin_write(Op& op) {
   op.offset = request.offset;
   op.length = request.length;
   if (op.has(FaultKind::kWriteErrorBefore) || op.has(FaultKind::kWriteNoSpace) ||
-      op.has(FaultKind::kWriteLost) || op.has(FaultKind::kDeviceError)) {
+      op.has(FaultKind::kWriteLost) || op.has(FaultKind::kDeviceError) ||
+      op.has(FaultKind::kRefused)) {
     op.length = 0;
     return;
   }
@@ -261,7 +266,10 @@ void SimQueue::begin_write(Op& op) {
 }
 
 void SimQueue::begin_flush(Op& op) {
-  if (op.has(FaultKind::kFlushLies) || op.has(FaultKind::kDeviceError)) return;
+  if (op.has(FaultKind::kFlushLies) || op.has(FaultKind::kDeviceError) ||
+      op.has(FaultKind::kRefused)) {
+    return;
+  }
   const int domain = op.disk.options().flush_domain;
   for (SimDisk* disk : disks_) {
     const bool same = disk == &op.disk || (domain >= 0 && disk->options().flush_domain == domain);
@@ -291,6 +299,10 @@ Status SimQueue::effect(Op& op) {
     return dead(op.disk, "the disk is gone");
   }
   if (op.has(FaultKind::kDeviceError)) return struck_by(op.disk, op.fault->kind);
+  if (op.has(FaultKind::kRefused)) {
+    const int number = op.fault->amount == 0 ? ENOMEM : static_cast<int>(op.fault->amount);
+    return os_error(number, op.disk.name() + ": injected fault");
+  }
   switch (op.request.op) {
     case IoOp::kRead:
       return read_effect(op);

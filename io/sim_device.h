@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -72,6 +73,8 @@ class SimDisk {
   // Every request fails with kIo and opening with kNotFound, until appear().
   void vanish() { present_ = false; }
   void appear() { present_ = true; }
+  // From now on opening in this mode fails with errno `number`; 0: no longer.
+  void refuse_opening(OpenMode mode, int number);
   // Completes the requests that FaultKind::kHang holds.
   void release_hung();
 
@@ -109,7 +112,8 @@ class SimDisk {
   FaultList faults_;
   Counts counts_;
   bool present_ = true;
-  std::uint64_t power_cycle_ = 0;  // devices opened in an earlier one are dead
+  std::map<OpenMode, int> refused_openings_;  // errno
+  std::uint64_t power_cycle_ = 0;             // devices opened in an earlier one are dead
   int readers_ = 0;
   bool writer_ = false;
   std::optional<CrashRecorder::DiskIndex> recorded_;

@@ -19,6 +19,7 @@ std::string_view to_string(FaultKind kind) {
                                                            "flush error",
                                                            "lying flush",
                                                            "device error",
+                                                           "refused",
                                                            "hang",
                                                            "slow"};
   return kNames[static_cast<std::size_t>(kind)];

@@ -34,6 +34,7 @@ enum class FaultKind : std::uint8_t {
   kFlushLies,   // reported as success, covers nothing
   // Any request.
   kDeviceError,  // fails without effect
+  kRefused,      // the same, with the error of errno `amount` (0: ENOMEM)
   kHang,         // completes when SimDisk::release_hung() is called
   kSlow,         // takes `amount` times as long
 };
@@ -51,8 +52,8 @@ struct Fault {
   std::uint64_t length = kForever;
   std::uint64_t after = 0;  // so many matching requests pass first
   std::uint64_t times = 1;  // then so many are struck
-  // kSlow: the factor. kWriteTorn, kWriteErrorPartly: the unit of tearing in bytes, 0 for any
-  // multiple of 512.
+  // kRefused: an errno value. kSlow: the factor. kWriteTorn, kWriteErrorPartly: the unit of tearing
+  // in bytes, 0 for any multiple of 512.
   std::uint64_t amount = 0;
 };
 

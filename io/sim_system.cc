@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "io/os_error.h"
 
 namespace hexad::io {
 
@@ -65,6 +66,9 @@ Result<std::unique_ptr<Device>> SimSystem::open_device(const std::string& path, 
     return Error{ErrorCode::kNotFound, "there is no disk " + path, "Check the path."};
   }
   SimDisk& disk = *found->second;
+  if (const int number = disk.refused_openings_[mode]; number != 0) {
+    return os_error(number, "cannot open " + path);
+  }
   if (disk.writer_ || (mode == OpenMode::kReadWrite && disk.readers_ > 0)) {
     return Error{ErrorCode::kBusy, path + " is open already", "Close it first."};
   }

@@ -10,6 +10,7 @@
 #include "base/codec.h"
 #include "base/units.h"
 #include "io/device.h"
+#include "io/refused.h"
 
 namespace hexad::kv {
 namespace {
@@ -415,6 +416,7 @@ Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> step
     io::IoQueue& queue = batch.requests.front().device->queue();
     queue.run(batch);
     for (std::size_t t = 0; t < targets.size(); ++t) {
+      if (io::is_refused(batch.requests[t])) return batch.requests[t].status;
       if (!batch.requests[t].status.ok()) *failed |= std::uint64_t{1} << targets[t];
     }
   }

@@ -106,7 +106,8 @@ std::vector<LogRewriteStep> plan_log_rewrite(const LogScan& scan);
 
 // Carries the steps out, one block in memory at a time, and then flushes every area (R8).
 // A device that fails is reported and the others go on: `failed` gets a bit per area that did not
-// take everything. Errors: as load_log_block.
+// take everything. Errors: as load_log_block; what a write was refused with (io/refused.h), which
+// is no fault of its device.
 Status run_log_rewrite(const LogScan& scan, std::span<const LogRewriteStep> steps,
                        std::uint64_t* failed);
 

@@ -16,6 +16,7 @@ Sizes and offsets are bytes; names are str or bytes. doc/python.md has more.
 from __future__ import annotations
 
 import os
+import warnings
 from typing import Any, Sequence, Union
 
 from . import _native, _process
@@ -25,8 +26,10 @@ from ._errors import (
     ClosedError,
     ConflictError,
     CorruptionError,
+    DeviceWarning,
     Error,
     ErrorCode,
+    ExhaustedError,
     ForkedError,
     InvalidArgumentError,
     IoError,
@@ -55,9 +58,11 @@ __all__ = [
     "ClosedError",
     "ConflictError",
     "CorruptionError",
+    "DeviceWarning",
     "Entry",
     "Error",
     "ErrorCode",
+    "ExhaustedError",
     "ForkedError",
     "InvalidArgumentError",
     "IoError",
@@ -180,11 +185,14 @@ def open(
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
-    "never"), preset. doc/python.md
+    "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
+    leave the pool for good), preset. doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.
     Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the
-    message lists each and why), CorruptionError, InvalidArgumentError, IoError.
+    message lists each and why), CorruptionError, InvalidArgumentError, IoError, ReadOnlyError and
+    ExhaustedError (a device cannot be written just now; nothing has changed).
+    Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
     if (path is None) == (devices is None):
         raise InvalidArgumentError("give either the directory of a pool or its devices")
@@ -196,12 +204,19 @@ def open(
         found, fast_found = _absolute(devices), _absolute(fast)
     options = {name: value for name, value in options.items() if value is not None}
     shared = _process.open_shared(found, fast_found, read_only, options)
-    return Store(
+    store = Store(
         shared,
         path=where,
         read_only=read_only,
         reopen=(where, None if where else found, None if where else fast_found, options),
     )
+    try:
+        for text in [] if read_only else store.status()["warnings"]:
+            warnings.warn(text, DeviceWarning, stacklevel=2)
+    except DeviceWarning:  # the caller has made errors of them
+        store.close()
+        raise
+    return store
 
 
 def in_memory(

@@ -28,6 +28,7 @@ class ErrorCode(str, enum.Enum):
     UNSUPPORTED = "unsupported"
     FORKED = "used after fork"
     CLOSED = "closed"
+    EXHAUSTED = "out of resources"
 
 
 class Error(Exception):
@@ -180,6 +181,18 @@ def _show(warnoptions: list[str]) -> None:
 
 _show(sys.warnoptions)
 
+
+class ExhaustedError(Error, OSError):
+    """This process or machine lacks memory, descriptors or the like just now; no device has failed."""
+
+    code = ErrorCode.EXHAUSTED
+    _errno = errno.ENOMEM
+
+
+class DeviceWarning(UserWarning):
+    """A device has been lost, or keeps the store waiting."""
+
+
 # By number: hexad::ErrorCode (base/error.h).
 _CLASSES: dict[int, type[Error]] = {
     1: NotFoundError,
@@ -198,6 +211,7 @@ _CLASSES: dict[int, type[Error]] = {
     14: UnsupportedError,
     15: ForkedError,
     16: ClosedError,
+    17: ExhaustedError,
 }
 
 

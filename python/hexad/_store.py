@@ -132,7 +132,8 @@ class Store(Writing):
         return report
 
     def status(self) -> dict[str, Any]:
-        """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[], notes[], ..."""
+        """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[],
+        warnings[] (what somebody should look at), notes[], ..."""
         status: dict[str, Any] = self._native.status()
         return status
 

@@ -51,6 +51,7 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
         if device["state"] != "ok":
             detail = f": {device['detail']}" if device["detail"] else ""
             lines.append(f"device {device['id']} {device['path']}: {device['state']}{detail}")
+    lines += [f"warning: {warning}" for warning in status["warnings"]]
     lines += [f"note: {note}" for note in status["notes"]]
     return "\n".join(lines)
 

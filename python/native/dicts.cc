@@ -121,6 +121,9 @@ nb::dict to_dict(const StoreStatus& status) {
   nb::list notes;
   for (const std::string& note : status.notes) notes.append(to_text(note));
   result["notes"] = notes;
+  nb::list warnings;
+  for (const std::string& warning : status.warnings) warnings.append(to_text(warning));
+  result["warnings"] = warnings;
   return result;
 }
 

@@ -87,6 +87,14 @@ Result<FlushSharing> parse_flush_sharing(std::string_view text) {
                "It is where-safe or never."};
 }
 
+Result<Unwritable> parse_unwritable(std::string_view text) {
+  if (text == "refuse") return Unwritable::kRefuse;
+  if (text == "lose") return Unwritable::kLose;
+  return Error{ErrorCode::kInvalidArgument,
+               "unwritable_devices '" + printable(text) + "' is not known",
+               "It is refuse or lose."};
+}
+
 }  // namespace
 
 FormatOptions to_format_options(const nb::dict& given) {
@@ -141,6 +149,8 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"cache_size", size(options.cache_size, "cache_size")},
       {"flush_sharing", word(options.flush_sharing, "flush_sharing", &parse_flush_sharing)},
       {"log_durability", word(options.log_durability, "log_durability", &parse_log_durability)},
+      {"unwritable_devices",
+       word(options.unwritable_devices, "unwritable_devices", &parse_unwritable)},
   };
   set_options(setters, given);
   return options;

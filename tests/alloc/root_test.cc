@@ -216,6 +216,28 @@ TEST_CASE("root: an unreadable slot is written over, two unreadable ones are an 
   CHECK(write_root(device, numbered(4)).error().code == ErrorCode::kIo);
 }
 
+TEST_CASE("root: a slot that could not be read just now is neither passed over nor written over") {
+  HookedDevice device(1_MiB);
+  REQUIRE(write_root(device, numbered(1)).ok());
+  REQUIRE(write_root(device, numbered(2)).ok());
+  for (const unsigned slot : {0u, 1u}) {
+    CAPTURE(slot);
+    device.hook = [&](const io::IoRequest& request) -> Status {
+      if (request.op == io::IoOp::kRead && request.offset == root_offset(slot)) {
+        return Error{ErrorCode::kExhausted, "no memory", ""};
+      }
+      return {};
+    };
+    // The other slot has a root, which may be an old one.
+    CHECK(read_roots(device).error().code == ErrorCode::kExhausted);
+    const auto before = device.bytes;
+    CHECK(write_root(device, numbered(3)).error().code == ErrorCode::kExhausted);
+    CHECK((device.bytes == before));
+  }
+  device.hook = nullptr;
+  CHECK(sequences(device) == std::vector<std::uint64_t>{2, 1});
+}
+
 TEST_CASE("root: several devices get the same root in one call, each with its own outcome") {
   const auto queue = io::make_memory_queue();
   std::vector<std::unique_ptr<io::Device>> devices;

@@ -278,7 +278,7 @@ TEST_CASE("log_set: a fence is durable on every copy that does not fail") {
       f.device(id).fails = any;
     }
     kv::PreparedBlock fence = f.log->fence(f.log->last(), 2).value();
-    REQUIRE(write_fence(fence, *f.members) == wanted);
+    REQUIRE(write_fence(fence, *f.members, *f.executor).value() == wanted);
     for (DeviceId id = 0; id < 4; ++id) {
       const io::IoRequest& last = f.device(id).asked.back();
       REQUIRE(last.op == io::IoOp::kWrite);

@@ -197,8 +197,8 @@ TEST_CASE("opening: a device that is away leaves durably, and another one takes 
       REQUIRE(row->state == alloc::MemberState::kLeft);
       REQUIRE(row->left_lsn == parts.last_lsn);
       REQUIRE(row->left_epoch == parts.root.epoch);
-      REQUIRE(parts.notes.size() == 2);
-      REQUIRE_THAT(parts.notes[1], Catch::Contains("device " + std::to_string(away) + " "));
+      REQUIRE(parts.warnings.size() == 1);
+      REQUIRE_THAT(parts.warnings[0], Catch::Contains("device " + std::to_string(away) + " "));
       REQUIRE(parts.root.log_devices == (away == 0 ? std::vector<DeviceId>{kLogDevice, 1, 2, 3}
                                                    : std::vector<DeviceId>{kLogDevice, 0, 1, 2}));
     }

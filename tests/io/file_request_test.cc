@@ -51,7 +51,7 @@ TEST_CASE("file_request: what the kernel refuses names device, operation, place 
   const AlignedBuffer data = pattern(1, 8192);
   // Nothing is checked here, so that the kernel is the one to refuse.
   const Status write = execute_request(IoRequest::write(*reader, 4096, data));
-  REQUIRE(write.error().code == ErrorCode::kIo);
+  REQUIRE(write.error().code == ErrorCode::kInvalidArgument);  // the descriptor is to blame
   REQUIRE(write.error().message ==
           files.directory.path("a") + ": write of 8 KiB at byte 4096: Bad file descriptor");
   const Status discard = execute_request(IoRequest::discard(*reader, 0, 8192));

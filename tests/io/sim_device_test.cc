@@ -1,6 +1,7 @@
 #include "io/sim_device.h"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <set>
 
 #include "base/aligned_buffer.h"
@@ -254,6 +255,19 @@ TEST_CASE("sim_device: write faults do what they say") {
     REQUIRE(it.write(0, 4096, 0x22).ok());
     REQUIRE(it.count_at(0, 1_MiB, 0x22) == 4096);
     REQUIRE(it.count_at(0, 4096, 0x22) < 4096);
+  }
+  SECTION("refused, with the error of an errno") {
+    it.inject(FaultKind::kRefused);
+    REQUIRE(it.write(0, size, 0x22).error().code == ErrorCode::kExhausted);
+    it.disk().inject({.kind = FaultKind::kRefused, .amount = EDQUOT});
+    REQUIRE(it.write(0, size, 0x22).error().code == ErrorCode::kNoSpace);
+    it.inject(FaultKind::kRefused);
+    AlignedBuffer buffer(4096);
+    REQUIRE(it.device->read(0, buffer.bytes()).error().code == ErrorCode::kExhausted);
+    it.inject(FaultKind::kRefused);
+    REQUIRE(it.device->flush().error().code == ErrorCode::kExhausted);
+    REQUIRE(it.count_at(0, size, 0x22) == 0);
+    REQUIRE(it.write(0, size, 0x22).ok());
   }
   SECTION("of the whole device") {
     it.inject(FaultKind::kDeviceError, Fault::kForever);

@@ -52,7 +52,8 @@ TEST_CASE("sim_faults: a fault strikes one kind of request, or any") {
       {IoOp::kFlush, {FaultKind::kFlushError, FaultKind::kFlushLies}},
       {IoOp::kDiscard, {}},
   };
-  const std::set<FaultKind> any = {FaultKind::kDeviceError, FaultKind::kHang, FaultKind::kSlow};
+  const std::set<FaultKind> any = {FaultKind::kDeviceError, FaultKind::kRefused, FaultKind::kHang,
+                                   FaultKind::kSlow};
   for (const auto& [op, kinds] : own) {
     for (const FaultKind kind : all_kinds()) {
       CAPTURE(static_cast<int>(op), to_string(kind));

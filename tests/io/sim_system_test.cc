@@ -1,6 +1,7 @@
 #include "io/sim_system.h"
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
@@ -44,6 +45,16 @@ TEST_CASE("sim_system: opening follows the rules of files") {
   reader.reset();
   REQUIRE(system.create_device("a", 2_MiB).value()->geometry().size == 2_MiB);
   REQUIRE(system.draw_seed() != system.draw_seed());
+}
+
+TEST_CASE("sim_system: opening a disk may be refused, for one way of opening it") {
+  SimSystem system;
+  REQUIRE(system.create_device("a", 1_MiB).ok());
+  system.disk("a").refuse_opening(OpenMode::kReadWrite, EROFS);
+  REQUIRE(system.open_device("a", OpenMode::kReadWrite).error().code == ErrorCode::kReadOnly);
+  REQUIRE(system.open_device("a", OpenMode::kReadOnly).ok());
+  system.disk("a").refuse_opening(OpenMode::kReadWrite, 0);
+  REQUIRE(system.open_device("a", OpenMode::kReadWrite).ok());
 }
 
 TEST_CASE("sim_system: a disk has no room beyond its capacity") {

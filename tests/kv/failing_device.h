@@ -28,7 +28,8 @@ class FailingDevice final : public io::Device {
         memory_queue_(io::make_memory_queue()),
         inner_(std::move(*io::make_memory_device("failing", size, *memory_queue_, {512, 512}))) {}
 
-  // Requests for which it returns true complete with kIo.
+  // Requests for which it returns true complete with this code.
+  ErrorCode code = ErrorCode::kIo;
   std::function<bool(const io::IoRequest&)> fails = [](const io::IoRequest&) { return false; };
 
   const io::Geometry& geometry() const override { return inner_->geometry(); }
@@ -38,7 +39,7 @@ class FailingDevice final : public io::Device {
   bool direct() const override { return false; }
 
   Status serve(const io::IoRequest& request) {
-    if (fails(request)) return Error{ErrorCode::kIo, "failing: told to", ""};
+    if (fails(request)) return Error{code, "failing: told to", ""};
     switch (request.op) {
       case io::IoOp::kRead:
         return inner_->read(request.offset, {request.data, request.length});

@@ -88,6 +88,20 @@ TEST_CASE("log_scan: healing names the device that did not take it and finishes 
   }
 }
 
+TEST_CASE("log_scan: a write of healing that is refused is no fault of its device") {
+  World world;
+  const LogScan scan = *world.scan();
+  world.devices[1]->fails = [](const io::IoRequest& request) {
+    return request.op == io::IoOp::kWrite;
+  };
+  for (const ErrorCode code : {ErrorCode::kExhausted, ErrorCode::kNoSpace}) {
+    world.devices[1]->code = code;
+    std::uint64_t failed = 0;
+    REQUIRE(run_log_rewrite(scan, plan_log_rewrite(scan), &failed).error().code == code);
+    REQUIRE(failed == 0);
+  }
+}
+
 TEST_CASE("log_scan: a block is loaded from the copy that still reads") {
   World world;
   const LogScan scan = *world.scan();

@@ -4,6 +4,7 @@
 import base64
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -405,6 +406,58 @@ class Lost(PoolTest):
 
 
 class Together(PoolTest):
+    def test_an_opening_that_loses_a_device_says_so_whatever_the_flags(self):
+        for flags in ([], ["-q"], ["--json"]):
+            with self.subTest(flags=flags):
+                pool, devices = self.small_pool("".join(flags).strip("-") or "plain")
+                os.rename(devices[2], devices[2] + ".late")
+                for _ in range(2):  # reading leaves nothing behind
+                    self.assertEqual(self.ok("ls", pool, *flags).error, "")
+                said = self.ok("rm", "-f", pool, "nothing", *flags).error
+                self.assertEqual(said.count("\n"), 1)
+                self.assertIn("hexad: device 2", said)
+                self.assertIn(devices[2], said)
+                self.assertIn("has left the pool, for good", said)
+                # Once: the next opening loses nothing.
+                os.rename(devices[2] + ".late", devices[2])
+                self.assertEqual(self.ok("rm", "-f", pool, "nothing", *flags).error, "")
+
+    def test_a_process_without_descriptors_changes_nothing(self):
+        pool, devices = self.small_pool("short")
+        before = [self.read(device) for device in devices]
+
+        def limit():
+            resource.setrlimit(resource.RLIMIT_NOFILE, (8, 8))
+
+        answer = self.fails(7, "rm", pool, "nothing", preexec_fn=limit)
+        self.assertIn("Too many open files", answer.error)
+        self.assertIn("ulimit -n", answer.error)
+        self.assertEqual([self.read(device) for device in devices], before)
+        self.assertEqual(self.ok("rm", "-f", pool, "nothing").error, "")
+        self.assertEqual(self.ok("status", pool, "--json").json["health"], "ok")
+
+    def test_a_device_that_is_no_file_is_given_up_by_an_explicit_word_alone(self):
+        pool, devices = self.small_pool("word")
+        os.rename(devices[4], devices[4] + ".moved")
+        os.symlink(devices[4] + ".moved", devices[4])
+        answer = self.fails(2, "rm", "-f", pool, "nothing")
+        self.assertIn("symbolic link", answer.error)
+        self.assertIn("--lose-unwritable-devices", answer.error)
+        self.assertEqual(self.ok("ls", pool).error, "")
+        os.remove(devices[4])
+        os.rename(devices[4] + ".moved", devices[4])
+        self.assertEqual(self.ok("status", pool, "--json").json["health"], "ok")
+        os.rename(devices[4], devices[4] + ".moved")
+        os.symlink(devices[4] + ".moved", devices[4])
+        said = self.ok("rm", "-f", pool, "nothing", "--lose-unwritable-devices").error
+        self.assertIn("device 4", said)
+
+    def small_pool(self, name):
+        pool = self.path(name)
+        devices = [os.path.join(self.folder, f"{name}-{i}") for i in range(6)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "16MiB", "--preset", "tiny")
+        return pool, devices
+
     def test_a_pool_in_use_is_busy_and_comes_back(self):
         read_end, write_end = os.pipe()
         with subprocess.Popen([HEXAD, "put", self.pool, "slow", "-"], stdin=read_end,

@@ -95,6 +95,9 @@ void declare_pool(const VerbEntry& entry, bool by_devices, PoolArguments& pool,
                         "option or --");
   arguments.option_list("--fast", pool.fast_directories,
                         "With --device: directories of the fast tier");
+  arguments.flag("--lose-unwritable-devices", pool.lose_unwritable,
+                 "Opens for writing although devices that are there cannot be written: they leave "
+                 "the pool for good");
 }
 
 // Ends the run: writes what is buffered and chooses the exit code.

@@ -27,6 +27,7 @@ int exit_code(ErrorCode code) {
     case ErrorCode::kUnknown:
     case ErrorCode::kForked:
     case ErrorCode::kClosed:
+    case ErrorCode::kExhausted:
       return kExitIo;
   }
   return kExitIo;

@@ -45,7 +45,10 @@ void Output::note(std::string_view text) {
 }
 
 void Output::warn(std::string_view text) {
-  if (quiet()) return;
+  if (!quiet()) alarm(text);
+}
+
+void Output::alarm(std::string_view text) {
   const std::string line = fmt::format("hexad: {}\n", text);
   write_all(STDERR_FILENO, as_bytes(line), "standard error").ignore();  // nobody left to tell
 }

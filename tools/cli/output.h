@@ -34,6 +34,8 @@ class Output {
   void note(std::string_view text);
   // To standard error, unless -q.
   void warn(std::string_view text);
+  // The same for what nobody may miss, -q or not: devices that are lost.
+  void alarm(std::string_view text);
   // "hexad: message\n  hint: ..." on standard error; with --json also {"error": ...} on standard
   // output, unless an object has been written there already.
   void error(const Error& error);

@@ -7,7 +7,8 @@ namespace hexad::tools {
 void CommonOptions::declare(Arguments& arguments) {
   arguments.option("--collection", collection, "Collection of the objects [default]");
   arguments.flag("--json", json, "One JSON object on standard output");
-  arguments.flag("-q,--quiet", quiet, "No progress, notes and warnings");
+  arguments.flag("-q,--quiet", quiet,
+                 "No progress, notes and warnings, but for devices that are lost");
   arguments.flag("--name-b64", names_in_base64, "Object names are given in base64");
 }
 
@@ -36,7 +37,12 @@ Session::Session(CommonOptions common, PoolArguments pool)
 Result<Store> Session::open(Access access, RuntimeOptions options) {
   HEXAD_TRY_ASSIGN(const PoolDescription description, pool_.describe());
   options.access = access;
-  return Store::open(description, options);
+  if (pool_.lose_unwritable) options.unwritable_devices = Unwritable::kLose;
+  HEXAD_TRY_ASSIGN(Store store, Store::open(description, options));
+  if (access == Access::kReadWrite) {
+    for (const std::string& warning : store.status().warnings) out_.alarm(warning);
+  }
+  return store;
 }
 
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,

@@ -32,6 +32,7 @@ struct PoolArguments {
   std::string directory;  // empty when devices are given
   std::vector<std::string> devices;
   std::vector<std::string> fast_directories;
+  bool lose_unwritable = false;  // Unwritable::kLose
 
   // Errors: those of read_pool(); kInvalidArgument.
   Result<PoolDescription> describe() const;
@@ -53,7 +54,8 @@ class Session {
   io::Executor& executor() { return *executor_; }
   const io::Clock& clock() { return executor_->clock(); }
 
-  // Opens the pool that the arguments name. Errors: those of read_pool() and Store::open().
+  // Opens the pool that the arguments name. What an opening for writing warns of is said on
+  // standard error, with -q, too. Errors: those of read_pool() and Store::open().
   Result<Store> open(Access access, RuntimeOptions options = {});
   // open(), work, close: an error of closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,

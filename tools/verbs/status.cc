@@ -50,7 +50,8 @@ Json status_json(const StoreStatus& status) {
               {"read_only", status.read_only},
               {"read_only_reason", status.read_only_reason},
               {"devices", Json::array()},
-              {"notes", status.notes}};
+              {"notes", status.notes},
+              {"warnings", status.warnings}};
   for (const DeviceStatus& device : status.devices) {
     object["devices"].push_back(device_json(device));
   }
@@ -97,6 +98,7 @@ std::string status_text(const StoreStatus& status) {
   }
   text += "devices\n";
   for (const DeviceStatus& device : status.devices) text += device_text(device);
+  for (const std::string& warning : status.warnings) text += fmt::format("warning {}\n", warning);
   for (const std::string& note : status.notes) text += fmt::format("note    {}\n", note);
   return text;
 }

@@ -1,0 +1,88 @@
+"""Devices that are away, or that this process cannot open: who pays, and who is told."""
+
+import os
+import resource
+import subprocess
+import sys
+import warnings
+
+import hexad
+import pytest
+
+
+def filled(pool):
+    with hexad.open(pool) as store:
+        store.put("a", b"value")
+    return [device["path"] for device in hexad.inspect(pool)["devices"] if device["role"] == "data"]
+
+
+def test_an_opening_that_loses_a_device_warns(pool):
+    devices = filled(pool)
+    os.rename(devices[3], devices[3] + ".late")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with hexad.open(pool, read_only=True) as store:  # loses nothing
+            assert store.status()["health"] == "degraded" and store.status()["warnings"] == []
+    with pytest.warns(hexad.DeviceWarning, match="has left the pool, for good") as caught:
+        store = hexad.open(pool)
+    assert len(caught) == 1 and devices[3] in str(caught[0].message)
+    assert caught[0].filename == __file__
+    assert store.status()["warnings"] == [str(caught[0].message)]
+    assert "warning: device 3" in store.status_text()
+    store.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        hexad.open(pool).close()  # this one has lost nothing
+
+
+def test_whoever_makes_errors_of_warnings_has_no_open_store(pool):
+    devices = filled(pool)
+    os.rename(devices[3], devices[3] + ".late")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", hexad.DeviceWarning)
+        with pytest.raises(hexad.DeviceWarning):
+            hexad.open(pool)
+        hexad.open(pool).close()
+
+
+SHORT = """
+import os, resource, sys, hexad
+free = int(sys.argv[2])
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+held = []
+while len(os.listdir("/proc/self/fd")) - 1 < 256 - free:
+    held.append(os.open("/dev/null", os.O_RDONLY))
+try:
+    with hexad.open(sys.argv[1]) as store:
+        store.put("b", b"x")
+        print(store.status()["health"])
+except hexad.ExhaustedError as error:
+    print(error.errno, "Too many open files" in str(error))
+"""
+
+
+@pytest.mark.parametrize("free", [1, 3, 5, 7])
+def test_a_service_that_has_no_descriptor_left_loses_no_device(pool, free):
+    filled(pool)
+    assert resource.getrlimit(resource.RLIMIT_NOFILE)[1] >= 256
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT, str(pool), str(free)],
+        stdout=subprocess.PIPE,
+        check=True,
+        timeout=120,
+    )
+    assert done.stdout.split() == [b"12", b"True"]
+    with hexad.open(pool) as store:
+        assert store.status()["health"] == "ok" and store.get("a") == b"value"
+
+
+def test_a_device_that_is_no_file_is_given_up_by_an_explicit_word_alone(pool):
+    devices = filled(pool)
+    os.rename(devices[0], devices[0] + ".moved")
+    os.mkdir(devices[0])
+    with pytest.raises(hexad.InvalidArgumentError, match="nothing has changed"):
+        hexad.open(pool)
+    with pytest.raises(ValueError, match="refuse or lose"):
+        hexad.open(pool, unwritable_devices="ignore")
+    with pytest.warns(hexad.DeviceWarning):
+        hexad.open(pool, unwritable_devices="lose").close()
