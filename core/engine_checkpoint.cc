@@ -454,8 +454,9 @@ void Engine::background() {
     // at again: the attempt before may have begun when it was asked for, and done it.
     if (zone_now && parts_.space->wants_zone()) {
       const Status made = make_zone(ZoneFor::kCommits);
-      // That all slabs are taken is no failure.
-      const bool full = !made.ok() && made.error().code == ErrorCode::kNoSpace;
+      // That all slabs are taken is no failure; that there is no room below them is.
+      const bool full =
+          !made.ok() && made.error().code == ErrorCode::kNoSpace && !parts_.space->slabs_left();
       note_background("making a zone ahead of need", full ? Status() : made);
     }
     if (const Result<bool> dropped = drop_doomed(); !dropped.ok() || *dropped) {

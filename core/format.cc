@@ -33,6 +33,7 @@ struct NewDevice {
 struct Made {
   std::vector<std::string> directories;  // outermost first
   std::string index;                     // empty: none
+  std::vector<std::string> notes;        // what cannot be promised
 };
 
 constexpr std::uint64_t kMinLog = 16 << 20;
@@ -178,6 +179,20 @@ Status grow_logs(std::vector<NewDevice>& targets) {
   return {};
 }
 
+// Files that were there may be sparse: with all their room now, no write lacks it later.
+Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
+  for (const NewDevice& target : targets) {
+    HEXAD_TRY_ASSIGN(const io::Device::Room room,
+                     target.device->reserve_room(0, target.device->geometry().size));
+    if (room == io::Device::Room::kSure) continue;
+    made.notes.push_back(target.path +
+                         ": its file system cannot reserve space, or gives every write a new "
+                         "place; keep some of it free, else commits wait and may end with an "
+                         "unknown outcome");
+  }
+  return {};
+}
+
 // Index first, labels last: a device carries a label only when all it refers to is there.
 Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
                  kv::IndexHome& indexes, std::vector<NewDevice>& targets, Made& made) {
@@ -258,6 +273,7 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   HEXAD_TRY(lay_out(options, log_size, targets));
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
   HEXAD_TRY(grow_logs(targets));
+  HEXAD_TRY(reserve_all(targets, made));
   return write_all(options, description, system, indexes, targets, made);
 }
 
@@ -277,7 +293,7 @@ void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
 }  // namespace
 
 Result<PoolDescription> format_devices(const FormatOptions& given, io::System& system,
-                                       kv::IndexHome* indexes) {
+                                       kv::IndexHome* indexes, std::vector<std::string>* notes) {
   FormatOptions options = given;
   options.profile = ec::as_ceph_has_it(given.profile);
   std::unique_ptr<kv::IndexHome> in_directories;
@@ -304,6 +320,7 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
     take_back(made, system, *indexes, targets);
     return status.error();
   }
+  if (notes != nullptr) *notes = std::move(made.notes);
   return PoolDescription{options.devices, options.fast_directories};
 }
 

@@ -8,6 +8,7 @@
 #include "core/keys.h"
 #include "core/log_set.h"
 #include "core/recovery.h"
+#include "core/room_below.h"
 #include "io/os_error.h"
 #include "kv/lmdb_index.h"
 
@@ -359,6 +360,16 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
         " transactions from the log");
   }
   if (writing) {
+    Result<std::vector<std::string>> unsure =
+        reserve_room_below(*parts.members, *parts.space, parts.shape->unit);
+    if (!unsure.ok()) {
+      return Error{unsure.error().code,
+                   unsure.error().message +
+                       "; the pool is not opened for writing, and no byte of "
+                       "it has changed",
+                   unsure.error().hint};
+    }
+    for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
     const Status taken = take_over(parts, recovery, recovered, choice);
     if (!taken.ok()) {
       HEXAD_TRY(check_refusals(*parts.members, "no device has left the pool by that"));

@@ -7,6 +7,7 @@
 #include "base/aligned_buffer.h"
 #include "base/units.h"
 #include "ec/stripe_layout.h"
+#include "io/os_error.h"
 #include "io/refused.h"
 
 namespace hexad::core {
@@ -471,7 +472,8 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
     set_taken(creation.slots, true);
     under_way_.insert(next_zone_++);
   }
-  Status status = zeroing == Zeroing::kAhead ? zero_slabs(creation) : Status();
+  Status status = reserve_slabs(creation);
+  if (status.ok() && zeroing == Zeroing::kAhead) status = zero_slabs(creation);
   if (status.ok()) status = write_headers(creation, failed);
   if (!status.ok()) {
     release_zone(creation);
@@ -489,6 +491,20 @@ void Space::release_zone(const ZoneCreation& creation) {
 bool Space::zone_under_way() {
   const io::Lock lock(mutex_);
   return !under_way_.empty();
+}
+
+// A device that fails here fails again where it matters.
+Status Space::reserve_slabs(const ZoneCreation& creation) {
+  for (const alloc::ZoneSlot& place : creation.slots) {
+    io::Device* device = members_.device(place.device);
+    if (device == nullptr) continue;
+    const Result<io::Device::Room> room = device->reserve_room(
+        members_.find(place.device)->layout.slab_offset(place.slab), creation.units * shape_.unit);
+    if (!room.ok() && !io::is_medium(room.error())) {
+      return room.error().with_context("zone " + std::to_string(creation.zone));
+    }
+  }
+  return {};
 }
 
 // In large pieces, all slabs side by side. Only a help for later writes: a device that fails here

@@ -120,12 +120,14 @@ class Space : public StripeMap {
   std::uint64_t reclaim(Lsn limit);
   bool has_deferred();
 
-  // Chooses slabs for one more zone, which are its own from then on, and writes their headers
+  // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room
+  // for them below the devices, so that no cell in them lacks it later, and writes their headers
   // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
   // with zeros first, where that makes later writes cheaper. The zone exists once a record that
   // says so is published, and can be allocated from after add_zone(); else release_zone() gives
   // the slabs back. `failed` gets the devices that did not take their header, whatever the outcome.
-  // I/O. Errors: kNoSpace (no slabs left), kUnavailable or that of a device (fewer than k headers).
+  // I/O. Errors: kNoSpace (no slabs left, or no room below a device), kUnavailable or that of a
+  // device (fewer than k headers).
   enum class Zeroing : std::uint8_t { kNone, kAhead };
   Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
   void release_zone(const ZoneCreation& creation);
@@ -191,6 +193,7 @@ class Space : public StripeMap {
   void note_missing(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
+  Status reserve_slabs(const ZoneCreation& creation);
   Status zero_slabs(const ZoneCreation& creation);
   Status write_headers(const ZoneCreation& creation, std::set<DeviceId>* failed);
 

@@ -21,14 +21,15 @@ Status create_default_collection(Store& store) {
 
 }  // namespace
 
-Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system) {
+Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system,
+                                      std::vector<std::string>* notes) {
   HEXAD_TRY(options.validate());
   std::unique_ptr<io::System> owned;
   if (system == nullptr) {
     HEXAD_TRY_ASSIGN(owned, io::make_real_system());
     system = owned.get();
   }
-  HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system));
+  HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system, nullptr, notes));
   // The first transaction goes the way of all others, which also proves that the store opens.
   HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
   HEXAD_TRY(create_default_collection(store));

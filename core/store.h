@@ -34,9 +34,12 @@ class Store {
  public:
   // Makes a new store on the devices and fast directories of `options` and returns where it is.
   // Refuses devices that carry something else (unless options.force), and leaves every device as
-  // it was when it fails before the first write. Writes no pool description: see write_pool().
+  // it was when it fails before the first write. Files that are sparse get all their room.
+  // `notes` gets what cannot be promised, where a file system gives every write a new place, say.
+  // Writes no pool description: see write_pool().
   // Errors: kInvalidArgument, kAlreadyExists (foreign data), kBusy, kNoSpace, kIo.
-  static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr);
+  static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr,
+                                        std::vector<std::string>* notes = nullptr);
 
   // Opens what format() made; never creates anything. Up to m data devices may be missing, stale or
   // damaged. Recovers from a crash: cost bounded by the log. `system` null: the operating system.

@@ -271,6 +271,12 @@ Status FileDevice::grow(std::uint64_t new_size) {
   return {};
 }
 
+Result<Device::Room> FileDevice::reserve_room(std::uint64_t offset, std::uint64_t length) {
+  if (block_device_ || read_only()) return Room::kSure;
+  HEXAD_TRY_ASSIGN(const Reserved reserved, reserve_range(fd(), name_, offset, offset + length));
+  return reserved == Reserved::kAll ? Room::kSure : Room::kNotPromised;
+}
+
 Error request_error(const IoRequest& request, int number) {
   return os_error(number, subject_of(request));
 }

@@ -19,4 +19,16 @@ namespace hexad::io {
 // Errors: kNoSpace, kIo.
 Status preallocate(int fd, const std::string& name, std::uint64_t from, std::uint64_t to);
 
+enum class Reserved : std::uint8_t {
+  kAll,
+  // The file system cannot reserve, or gives every write new blocks (copy on write: btrfs, ZFS,
+  // bcachefs, F2FS, NILFS), so that what is reserved now does not help a later one.
+  kNotPromised,
+};
+// Reserves the blocks of [from, to) that are missing: holes of a file that is that long already.
+// What is there stays as it is. Without trying, when it can be seen not to fit. Not synced.
+// Errors: kNoSpace, kIo, kExhausted.
+Result<Reserved> reserve_range(int fd, const std::string& name, std::uint64_t from,
+                               std::uint64_t to);
+
 }  // namespace hexad::io

@@ -13,6 +13,7 @@ namespace hexad::io {
 namespace {
 
 constexpr std::uint64_t kSector = 512;
+constexpr std::uint64_t kBackedBlock = 4096;
 
 Error dead(const SimDisk& disk, const char* why) {
   return Error{ErrorCode::kIo, disk.name() + ": " + why, ""};
@@ -65,6 +66,30 @@ void SimDisk::store(std::uint64_t offset, std::uint64_t length, const Bytes* dat
 }
 
 void SimDisk::refuse_opening(OpenMode mode, int number) { refused_openings_[mode] = number; }
+
+void SimDisk::make_sparse(std::uint64_t room) {
+  room_ = room;
+  backed_.assign(divide_up(size(), kBackedBlock), false);
+  for (std::size_t block = 0; block < backed_.size(); ++block) {
+    const std::uint64_t at = block * kBackedBlock;
+    const Bytes bytes = peek(at, std::min(kBackedBlock, size() - at));
+    backed_[block] = !is_zero(bytes);
+  }
+}
+
+bool SimDisk::back(std::uint64_t offset, std::uint64_t length) {
+  if (backed_.empty()) return true;
+  const std::size_t first = offset / kBackedBlock;
+  const std::size_t end =
+      std::min<std::size_t>(backed_.size(), divide_up(offset + length, kBackedBlock));
+  std::uint64_t missing = 0;
+  for (std::size_t block = first; block < end; ++block)
+    missing += backed_[block] ? 0 : kBackedBlock;
+  if (missing > room_) return false;
+  room_ -= missing;
+  for (std::size_t block = first; block < end; ++block) backed_[block] = true;
+  return true;
+}
 
 void SimDisk::release_hung() {
   for (const auto& complete : std::exchange(hung_, {})) complete();
@@ -154,6 +179,17 @@ Status SimDevice::grow(std::uint64_t new_size) {
   return {};
 }
 
+Result<Device::Room> SimDevice::reserve_room(std::uint64_t offset, std::uint64_t length) {
+  if (!alive()) return dead(disk_, "the disk is gone");
+  if (!disk_.back(offset, length)) {
+    return Error{
+        ErrorCode::kNoSpace,
+        name() + ": no room for " + format_size(length) + " at byte " + std::to_string(offset),
+        "Make room."};
+  }
+  return Room::kSure;
+}
+
 struct SimQueue::Going {
   IoBatch* batch;
   std::size_t total;
@@ -200,6 +236,11 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
   auto op = std::make_shared<Op>(
       Op{going, request, device, device.disk_, next_op_++, {}, 0, 0, nullptr, 0, {}, {}});
   op->fault = pick_fault(*op);
+  if (request.op == IoOp::kWrite && !op->fault.has_value() &&
+      !op->disk.back(request.offset, request.length)) {
+    op->fault = Fault{.kind = FaultKind::kWriteNoSpace};
+    op->disk.faults_.count(FaultKind::kWriteNoSpace);
+  }
   const bool writes = request.op == IoOp::kWrite || request.op == IoOp::kDiscard;
   executor_.trace("submit",
                   {op->number, xxh3_64(as_bytes(op->disk.name())),

@@ -73,6 +73,12 @@ class SimDisk {
   // Every request fails with kIo and opening with kNotFound, until appear().
   void vanish() { present_ = false; }
   void appear() { present_ = true; }
+  // What a file system below has left for what has never been written: reserving more than that
+  // fails, and so does each write to such a place that was not reserved. Blocks of 4 KiB, bytes.
+  void make_sparse(std::uint64_t room);
+  std::uint64_t room_left() const { return room_; }
+  // Somebody else has taken so much of it.
+  void take_room(std::uint64_t bytes) { room_ -= bytes; }
   // From now on opening in this mode fails with errno `number`; 0: no longer.
   void refuse_opening(OpenMode mode, int number);
   // Completes the requests that FaultKind::kHang holds.
@@ -101,6 +107,8 @@ class SimDisk {
   // The content, private to this disk from now on.
   CowImage& own_content();
   void store(std::uint64_t offset, std::uint64_t length, const Bytes* data);
+  // Takes room for what has none; false: there is too little, and nothing has changed.
+  bool back(std::uint64_t offset, std::uint64_t length);
   // Picks what the cache has written back by chance and forgets the rest.
   void lose_power(Rng& rng);
 
@@ -112,6 +120,8 @@ class SimDisk {
   FaultList faults_;
   Counts counts_;
   bool present_ = true;
+  std::vector<bool> backed_;                  // by block: has room of its own; empty: all has
+  std::uint64_t room_ = 0;                    // bytes
   std::map<OpenMode, int> refused_openings_;  // errno
   std::uint64_t power_cycle_ = 0;             // devices opened in an earlier one are dead
   int readers_ = 0;
@@ -130,6 +140,7 @@ class SimDevice final : public Device {
   const std::string& name() const override { return disk_.name(); }
   IoQueue& queue() override;
   Status grow(std::uint64_t new_size) override;
+  Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length) override;
   bool direct() const override { return true; }
   bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
 

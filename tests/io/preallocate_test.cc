@@ -50,6 +50,61 @@ TEST_CASE("preallocate: the size is raised and every block of it reserved") {
   REQUIRE(file.size() == 3_MiB);
 }
 
+// A hole may be anywhere: a copy that leaves out zeros makes many.
+TEST_CASE("preallocate: the holes of a file get their blocks, and what is there stays") {
+  const TemporaryDirectory directory;
+  const File file(directory.path("file"));
+  REQUIRE(ftruncate(file.fd.get(), 4_MiB) == 0);
+  const std::string bytes(8192, 'x');
+  for (const std::uint64_t at : {std::uint64_t{0}, 1_MiB, 3_MiB}) {
+    REQUIRE(pwrite(file.fd.get(), bytes.data(), bytes.size(), static_cast<off_t>(at)) == 8192);
+  }
+  REQUIRE(fsync(file.fd.get()) == 0);
+  const std::uint64_t before = file.reserved();
+  REQUIRE(before < 1_MiB);
+  const Result<Reserved> part = reserve_range(file.fd.get(), "file", 1_MiB, 2_MiB);
+  REQUIRE(part.ok());
+  if (*part == Reserved::kNotPromised) return;
+  REQUIRE(file.reserved() >= before + 1_MiB - 64_KiB);
+  REQUIRE(file.reserved() < 2_MiB);
+  for (int i = 0; i < 2; ++i) REQUIRE(reserve_range(file.fd.get(), "file", 0, 4_MiB).ok());
+  REQUIRE(file.reserved() >= 4_MiB);
+  REQUIRE(file.size() == 4_MiB);
+  std::string found(8192, ' ');
+  for (const std::uint64_t at : {std::uint64_t{0}, 1_MiB, 3_MiB}) {
+    REQUIRE(pread(file.fd.get(), found.data(), found.size(), static_cast<off_t>(at)) == 8192);
+    REQUIRE(found == bytes);
+  }
+}
+
+TEST_CASE("preallocate: holes that cannot be filled are refused with numbers, and stay holes") {
+  const TemporaryDirectory directory;
+  const File file(directory.path("file"));
+  struct statvfs room {};
+  REQUIRE(fstatvfs(file.fd.get(), &room) == 0);
+  const std::uint64_t size = 4096 * (room.f_blocks * room.f_frsize / 4096 + 1024);
+  if (ftruncate(file.fd.get(), static_cast<off_t>(size)) != 0) return;  // larger than files can be
+  const Result<Reserved> refused = reserve_range(file.fd.get(), "file", 0, size);
+  if (refused.ok()) REQUIRE(*refused == Reserved::kNotPromised);
+  if (!refused.ok()) {
+    REQUIRE(refused.error().code == ErrorCode::kNoSpace);
+    REQUIRE(refused.error().message.find("are missing and") != std::string::npos);
+  }
+  REQUIRE(file.reserved() == 0);
+}
+
+TEST_CASE("preallocate: where the file system does not say what is missing, it still reserves") {
+  const TemporaryDirectory directory;
+  const Mount mount(directory, "tmpfs", "size=2m");
+  if (!mount.mounted()) return;
+  const File file(mount.path("file"));
+  REQUIRE(ftruncate(file.fd.get(), 8_MiB) == 0);
+  REQUIRE(reserve_range(file.fd.get(), "file", 4_MiB, 5_MiB).value() == Reserved::kAll);
+  REQUIRE(file.reserved() == 1_MiB);
+  REQUIRE(reserve_range(file.fd.get(), "file", 0, 4_MiB).error().code == ErrorCode::kNoSpace);
+  REQUIRE(file.reserved() == 1_MiB);
+}
+
 // Found as I/O errors of other programs: a test that asked for 8 TiB left them no room for the
 // moment that ext4 needed to find out.
 TEST_CASE("preallocate: what cannot fit is refused with numbers, before anything is taken") {

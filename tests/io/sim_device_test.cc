@@ -279,6 +279,22 @@ TEST_CASE("sim_device: write faults do what they say") {
   }
 }
 
+TEST_CASE("sim_device: a sparse disk takes so much that is new, and whatever has its room") {
+  One it{SimOptions{}};
+  REQUIRE(it.write(0, 8192, 0x11).ok());
+  it.disk().make_sparse(16384);
+  REQUIRE(it.write(0, 8192, 0x22).ok());  // was there
+  REQUIRE(it.disk().room_left() == 16384);
+  REQUIRE(it.device->reserve_room(65536, 8192).value() == Device::Room::kSure);
+  REQUIRE(it.write(131072, 8192, 0x22).ok());
+  REQUIRE(it.disk().room_left() == 0);
+  REQUIRE(it.device->reserve_room(0, 262144).error().code == ErrorCode::kNoSpace);
+  REQUIRE(it.write(262144, 4096, 0x22).error().code == ErrorCode::kNoSpace);
+  REQUIRE(it.disk().struck(FaultKind::kWriteNoSpace) == 1);
+  REQUIRE(it.write(65536, 8192, 0x22).ok());  // was reserved
+  REQUIRE(it.count_at(262144, 4096, 0x22) == 0);
+}
+
 TEST_CASE("sim_device: unflushed writes may be lost with the power, flushed ones never") {
   std::set<bool> kept;
   for (std::uint64_t seed = 0; seed < 40; ++seed) {

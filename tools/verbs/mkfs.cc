@@ -85,7 +85,9 @@ class Mkfs final : public Verb {
     NewDirectories made;
     HEXAD_TRY(made.make(absolute(pool_)));
     HEXAD_TRY(check_writable());
-    HEXAD_TRY_ASSIGN(const PoolDescription description, Store::format(options));
+    std::vector<std::string> notes;
+    HEXAD_TRY_ASSIGN(const PoolDescription description, Store::format(options, nullptr, &notes));
+    for (const std::string& note : notes) session.out().warn(note);
     made.keep();
     HEXAD_TRY(write_pool(pool_, description));
     return report(session, options, description);
