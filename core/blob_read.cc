@@ -1,6 +1,8 @@
 #include "core/blob_read.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "base/units.h"
 #include "ec/shard_subsets.h"
@@ -12,6 +14,24 @@ namespace {
 
 std::string describe(const alloc::Extent& where) {
   return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
+}
+
+bool is_silent(io::Device& device) { return device.silent_for() >= kSilence; }
+
+std::string not_answered(io::Device& device) {
+  return device.name() + " has not answered for " +
+         std::to_string(device.silent_for() / 1'000'000'000) + " s";
+}
+
+// Silent devices count as not there. True when there are any.
+bool leave_out_silent(std::vector<CellPlace>& places) {
+  bool any = false;
+  for (CellPlace& place : places) {
+    if (!place.readable || !is_silent(*place.device)) continue;
+    place.readable = false;
+    any = true;
+  }
+  return any;
 }
 
 // A part of one data cell that is read and verified as a whole. Offsets of a private blob count
@@ -81,15 +101,29 @@ Status BlobReader::read(const Blob& blob, std::uint64_t offset, MutByteView out)
 
 Status BlobReader::read(std::span<const Range> ranges) const {
   std::vector<Job> jobs(ranges.size());
-  io::IoBatch batch;
+  auto batch = std::make_unique<io::IoBatch>();
   for (std::size_t i = 0; i < ranges.size(); ++i) {
     jobs[i].range = ranges[i];
-    HEXAD_TRY(plan(jobs[i], batch));
+    HEXAD_TRY(plan(jobs[i], *batch));
   }
-  queue_.run(batch);
-  for (Job& job : jobs) HEXAD_TRY(finish(job, batch));
-  return {};
+  const bool complete = run(*batch);
+  Status status;
+  for (Job& job : jobs) {
+    if (status.ok()) status = finish(job, *batch);
+  }
+  if (!complete) {
+    // A device may still write there.
+    std::vector<AlignedBuffer> buffers;
+    for (Job& job : jobs) {
+      for (Fetch& fetch : job.fetches) buffers.push_back(std::move(fetch.buffer));
+    }
+    queue_.abandon(std::move(batch), std::move(buffers));
+  }
+  return status;
 }
+
+// False when some device is silent, and the batch not complete.
+bool BlobReader::run(io::IoBatch& batch) const { return queue_.run_for(batch, kSilence); }
 
 Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
   job.blob = job.range.blob;
@@ -146,7 +180,8 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
   if (in_flight_ != nullptr && copy_in_flight(job, pieces)) return {};
   HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
   for (const ec::CellPiece& piece : pieces) {
-    job.degraded = job.degraded || !places[piece.role].readable;
+    const CellPlace& place = places[piece.role];
+    job.degraded = job.degraded || !place.readable || is_silent(*place.device);
   }
   if (job.degraded) return {};
   job.first_request = batch.requests.size();
@@ -185,7 +220,10 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
     copy_bytes(job.target, job.stored.bytes().subspan(job.offset, job.target.size()));
   }
   for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
-    if (!batch.requests[job.first_request + i].status.ok()) {
+    const io::IoRequest& request = batch.requests[job.first_request + i];
+    if (!request.is_answered()) {
+      job.degraded = true;
+    } else if (!request.status.ok()) {
       counters_.add(CounterId::kReadErrors);
       job.degraded = true;
     } else if (!verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) {
@@ -211,7 +249,7 @@ Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByte
   counters_.add(CounterId::kDegradedReads);
   if (blob.placement == Placement::kPacked) return read_degraded_packed(blob, offset, out);
   HEXAD_TRY_ASSIGN(Cells cells, read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
-                                           ec::ShardSet::first(shape_.cells())));
+                                           ec::ShardSet::first(shape_.cells()), Wait::kBounded));
   HEXAD_TRY(rebuild(blob.where, blob.cell_sums, cells));
   HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
                    ec::map_range(shape_.k(), blob.cell_bytes, offset, out.size()));
@@ -233,13 +271,14 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
   fetch.wanted = {blob.cell, offset, out.size(), offset};
   widen(fetch, blob, shape_);
   const auto length = static_cast<std::uint32_t>(fetch.buffer.size());
-  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
+  HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
+  bool silent = leave_out_silent(places);
   const auto stride = static_cast<std::uint32_t>(round_up(length, AlignedBuffer::kAlignment));
   AlignedBuffer buffer(std::size_t{stride} * shape_.cells());
   std::vector<MutByteView> shards;
   std::vector<std::uint32_t> roles;
   std::string why;
-  io::IoBatch batch;
+  auto batch = std::make_unique<io::IoBatch>();
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
     shards.push_back(buffer.bytes().subspan(std::size_t{role} * stride, length));
     if (!places[role].readable) {
@@ -247,19 +286,37 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
              " on device " + std::to_string(places[role].id) + " is not there";
     } else if (role != blob.cell) {
       roles.push_back(role);
-      batch.requests.push_back(io::IoRequest::read(*places[role].device,
-                                                   places[role].offset + fetch.from, shards[role]));
+      batch->requests.push_back(io::IoRequest::read(
+          *places[role].device, places[role].offset + fetch.from, shards[role]));
       counters_.add(CounterId::kDeviceBytesRead, length);
     }
   }
-  queue_.run(batch);
+  const bool complete = run(*batch);
   ec::ShardSet good;
   for (std::size_t i = 0; i < roles.size(); ++i) {
-    if (batch.requests[i].status.ok()) {
+    const io::IoRequest& request = batch->requests[i];
+    if (!request.is_answered()) {
+      silent = true;
+      why += (why.empty() ? "" : "; ") + not_answered(*request.device);
+    } else if (request.status.ok()) {
       good.add(roles[i]);
     } else {
       counters_.add(CounterId::kReadErrors);
-      why += (why.empty() ? "" : "; ") + batch.requests[i].status.error().message;
+      why += (why.empty() ? "" : "; ") + request.status.error().message;
+    }
+  }
+  if (!complete) {
+    // A device may still write into these shards.
+    AlignedBuffer others(buffer.size());
+    for (const std::uint32_t role : good) {
+      copy_bytes(others.bytes().subspan(std::size_t{role} * stride, length), shards[role]);
+    }
+    std::vector<AlignedBuffer> abandoned;
+    abandoned.push_back(std::move(buffer));
+    queue_.abandon(std::move(batch), std::move(abandoned));
+    buffer = std::move(others);
+    for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+      shards[role] = buffer.bytes().subspan(std::size_t{role} * stride, length);
     }
   }
   const ByteView rebuilt = ByteView(shards[blob.cell]).subspan(fetch.skip, fetch.end - fetch.begin);
@@ -273,11 +330,12 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
   if (found) {
     counters_.add(CounterId::kCellsReconstructed);
     copy_bytes(out, rebuilt.subspan(offset - fetch.begin, out.size()));
-    const bool damaged = places[blob.cell].readable || choices > 1;
+    // Judging the stripe takes an answer of every device.
+    const bool damaged = !silent && (places[blob.cell].readable || choices > 1);
     if (damaged && map_.may_heal()) heal_pack(blob);
     return {};
   }
-  if (good.size() >= shape_.k()) {
+  if (good.size() >= shape_.k() && !silent) {
     const std::optional<CheckedPack> pack = heal_pack(blob);
     if (pack.has_value()) {
       copy_bytes(out,
@@ -308,15 +366,16 @@ std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
 
 Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
                                                  std::uint32_t cell_bytes, const SumList& cell_sums,
-                                                 ec::ShardSet wanted) const {
+                                                 ec::ShardSet wanted, Wait wait) const {
   HEXAD_ASSERT(cell_sums.size() == shape_.cells());
   Cells cells;
   cells.cell_bytes = cell_bytes;
   cells.stride = static_cast<std::uint32_t>(round_up(cell_bytes, AlignedBuffer::kAlignment));
   cells.buffer = AlignedBuffer(std::size_t{cells.stride} * shape_.cells());
   HEXAD_TRY_ASSIGN(cells.places, map_.locate(where));
+  if (wait == Wait::kBounded) leave_out_silent(cells.places);
 
-  io::IoBatch batch;
+  auto batch = std::make_unique<io::IoBatch>();
   std::vector<std::uint32_t> roles;
   for (const std::uint32_t role : wanted) {
     const CellPlace& place = cells.places[role];
@@ -326,23 +385,42 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
       continue;
     }
     roles.push_back(role);
-    batch.requests.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
+    batch->requests.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
     counters_.add(CounterId::kDeviceBytesRead, cell_bytes);
   }
-  queue_.run(batch);
+  bool complete = true;
+  if (wait == Wait::kBounded) {
+    complete = run(*batch);
+  } else {
+    queue_.run(*batch);
+  }
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const std::uint32_t role = roles[i];
+    const io::IoRequest& request = batch->requests[i];
     const std::string subject =
         "cell " + std::to_string(role) + " on device " + std::to_string(cells.places[role].id);
-    if (!batch.requests[i].status.ok()) {
+    if (!request.is_answered()) {
+      cells.places[role].readable = false;
+      cells.problems.push_back(subject + ": " + not_answered(*request.device));
+    } else if (!request.status.ok()) {
       counters_.add(CounterId::kReadErrors);
-      cells.problems.push_back(subject + ": " + batch.requests[i].status.error().message);
+      cells.problems.push_back(subject + ": " + request.status.error().message);
     } else if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
       counters_.add(CounterId::kChecksumErrors);
       cells.problems.push_back(subject + " does not match its checksum");
     } else {
       cells.good.add(role);
     }
+  }
+  if (!complete) {
+    // A device may still write into these cells.
+    std::vector<AlignedBuffer> abandoned;
+    abandoned.push_back(std::exchange(cells.buffer, AlignedBuffer(cells.buffer.size())));
+    for (const std::uint32_t role : cells.good) {
+      copy_bytes(cells.cell(role),
+                 abandoned[0].bytes().subspan(std::size_t{role} * cells.stride, cell_bytes));
+    }
+    queue_.abandon(std::move(batch), std::move(abandoned));
   }
   return cells;
 }

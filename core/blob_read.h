@@ -24,6 +24,10 @@
 
 namespace hexad::core {
 
+// A device with requests under way that has not answered any for so long is silent: reads do not
+// wait for it.
+inline constexpr io::Nanos kSilence = 5'000'000'000;
+
 class BlobReader {
  public:
   // All outlive the reader. `in_flight` null: nothing is.
@@ -48,8 +52,10 @@ class BlobReader {
   Status read(const Blob& blob, std::uint64_t offset, MutByteView out) const;
 
   // The same for several ranges at once: all their device reads go out together and are waited for
-  // once; what is lost is then rebuilt blob by blob. The caller bounds how many bytes those are.
-  // The blobs stay until it returns. Errors: of the first range in order that has one.
+  // once; what is lost is then rebuilt blob by blob. A device that does not answer within
+  // kSilence is gone round, like one that is lost, but nothing is written to it. The caller bounds
+  // how many bytes those are. The blobs stay until it returns. Errors: of the first range in order
+  // that has one.
   struct Range {
     const Blob* blob;
     std::uint64_t offset;  // in the blob's user bytes
@@ -71,14 +77,19 @@ class BlobReader {
       return buffer.bytes().subspan(std::size_t{role} * stride, cell_bytes);
     }
   };
+  // How long a device may take. Recovery waits: what a device holds that does not answer decides
+  // what is kept, and is not to be guessed.
+  enum class Wait : std::uint8_t { kBounded, kForAll };
   Result<Cells> read_cells(const alloc::Extent& where, std::uint32_t cell_bytes,
-                           const SumList& cell_sums, ec::ShardSet wanted) const;
+                           const SumList& cell_sums, ec::ShardSet wanted,
+                           Wait wait = Wait::kForAll) const;
   // Rebuilds every cell that is not good, checks it against its sum, and offers it to the map for
   // healing. Errors: kUnavailable (fewer than k good).
   Status rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells) const;
 
  private:
   struct Job;
+  bool run(io::IoBatch& batch) const;
   // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
   Status plan(Job& job, io::IoBatch& batch) const;
   bool copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const;

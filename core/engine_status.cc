@@ -101,6 +101,17 @@ StoreStatus Engine::status() {
       device.flushes = traffic.flushes.load(std::memory_order_relaxed) +
                        traffic.durable_writes.load(std::memory_order_relaxed);
     }
+    if (member.device != nullptr) {
+      const io::Nanos silence = member.device->silent_for();
+      if (silence >= kSilence) {
+        const std::string text =
+            "has not answered for " + std::to_string(silence / 1'000'000'000) + " s";
+        device.detail += (device.detail.empty() ? "" : "; ") + text;
+        status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path +
+                                  ") " + text +
+                                  ": reads go round it, commits and checkpoints wait for it");
+      }
+    }
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
       status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");

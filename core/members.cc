@@ -30,6 +30,12 @@ Members::Members(io::Executor& executor, std::vector<Member> members, FlushShari
   }
 }
 
+Members::~Members() {
+  for (const Member& member : members_) {
+    if (member.device != nullptr) member.device->queue().wait_for_abandoned();
+  }
+}
+
 const Member* Members::find(DeviceId id) const {
   if (id >= index_of_.size() || index_of_[id] < 0) return nullptr;
   return &members_[static_cast<std::size_t>(index_of_[id])];

@@ -42,6 +42,8 @@ class Members {
   // attached.
   Members(io::Executor& executor, std::vector<Member> members,
           FlushSharing sharing = FlushSharing::kWhereSafe);
+  // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()).
+  ~Members();
 
   std::size_t size() const { return members_.size(); }
   const Member& at(std::size_t index) const { return members_[index]; }

@@ -1,5 +1,6 @@
 #include "io/device.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -76,6 +77,10 @@ IoRequest IoRequest::discard(Device& device, std::uint64_t offset, std::uint64_t
   return request;
 }
 
+bool IoRequest::is_answered() const {
+  return std::atomic_ref<bool>(const_cast<bool&>(answered)).load(std::memory_order_acquire);
+}
+
 Status IoBatch::first_error() const {
   for (const IoRequest& request : requests) {
     if (!request.status.ok()) return request.status;
@@ -111,7 +116,22 @@ void IoQueue::count(const IoRequest& request) {
 void IoQueue::announce(IoRequest& request) {
   HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
   request.device->submitting(request);
+  request.answered = false;
+  DeviceTraffic& traffic = request.device->traffic_;
+  // Before it counts: a device that had nothing to do is not silent since then.
+  if (traffic.under_way.load(std::memory_order_acquire) == 0) {
+    traffic.answered_at.store(now(), std::memory_order_relaxed);
+  }
+  traffic.under_way.fetch_add(1, std::memory_order_acq_rel);
   count(request);
+}
+
+void IoQueue::answer(IoRequest& request) {
+  if (request.answered) return;
+  DeviceTraffic& traffic = request.device->traffic_;
+  traffic.answered_at.store(request.device->queue().now(), std::memory_order_relaxed);
+  traffic.under_way.fetch_sub(1, std::memory_order_acq_rel);
+  std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
 }
 
 void IoQueue::run(IoBatch& batch) {
@@ -128,6 +148,38 @@ void IoQueue::run(IoBatch& batch) {
   wait(batch);
 }
 
+bool IoQueue::run_for(IoBatch& batch, Nanos limit) {
+  HEXAD_ASSERT(!batch.done);
+  constexpr Nanos kAnswers = 100'000'000;
+  const bool alone = executes_alone() != nullptr && batch.requests.size() == 1;
+  if (alone && batch.requests.front().device->silent_for() < kAnswers) {
+    run(batch);
+    return true;
+  }
+  submit(batch);
+  return wait_for(batch, limit);
+}
+
+bool IoQueue::wait_for(IoBatch& batch, Nanos) {
+  wait(batch);
+  return true;
+}
+
+void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers) {
+  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  std::erase_if(abandoned_, [](const Abandoned& one) { return one.batch->complete(); });
+  abandoned_.push_back({std::move(batch), std::move(buffers)});
+}
+
+void IoQueue::wait_for_abandoned() {
+  std::vector<Abandoned> all;
+  {
+    const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+    all.swap(abandoned_);
+  }
+  for (const Abandoned& one : all) wait(*one.batch);
+}
+
 void IoQueue::submit(IoBatch& batch) {
   for (IoRequest& request : batch.requests) announce(request);
   if (batch.requests.empty()) {
@@ -142,7 +194,7 @@ void IoQueue::submit(IoBatch& batch) {
 
 bool IoQueue::finish(IoBatch& batch) {
   if (batch.pending_.fetch_sub(1, std::memory_order_acq_rel) != 2) return false;
-  for (const IoRequest& request : batch.requests) settle(request);
+  for (IoRequest& request : batch.requests) settle(request);
   // Without `done` a waiter may free the batch as soon as it sees the count at zero, so nothing of
   // the batch is touched after that.
   const bool has_callback = static_cast<bool>(batch.done);
@@ -154,7 +206,8 @@ bool IoQueue::finish(IoBatch& batch) {
   return true;
 }
 
-void IoQueue::settle(const IoRequest& request) {
+void IoQueue::settle(IoRequest& request) {
+  answer(request);
   Device& device = *request.device;
   const bool durable_write = request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
                              device.geometry().volatile_cache;
@@ -193,6 +246,11 @@ Result<Device::Room> Device::reserve_room(std::uint64_t, std::uint64_t) { return
 std::optional<Error> Device::last_refusal() const {
   const std::lock_guard<std::mutex> lock(refusal_mutex_);
   return refusal_;
+}
+
+Nanos Device::silent_for() {
+  if (traffic_.under_way.load(std::memory_order_acquire) == 0) return 0;
+  return std::max<Nanos>(0, queue().now() - traffic_.answered_at.load(std::memory_order_relaxed));
 }
 
 void Device::note_refusal(const Error& error) {

@@ -14,7 +14,9 @@
 //   D4  After a failed flush nothing is known about the writes it should have covered, and a later
 //       successful flush does not cover them.
 //   D5  Requests in flight are not ordered against one another.
-//   D6  Buffers belong to the caller again at completion, not before; there are no time-outs.
+//   D6  Buffers belong to the caller again at completion, not before. A request has no time-out:
+//   who
+//       does not want to wait any longer leaves batch and buffers with the queue (abandon()).
 //   D7  Discarding says that the range is not needed: until written again its content is unknown,
 //       though it reads without error. Devices that cannot discard do nothing and succeed.
 //   D8  Overlapping requests in flight at once are the caller's bug; the bytes are then unknown.
@@ -30,8 +32,10 @@
 #include <string>
 #include <vector>
 
+#include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
+#include "io/clock.h"
 
 namespace hexad::io {
 
@@ -87,6 +91,10 @@ struct IoRequest {
   std::uint64_t length = 0;             // bytes; 0 for a flush
   Status status;                        // set before the batch completes
   std::uint64_t ticket = 0;             // of the device, while under way
+  bool answered = false;                // see is_answered()
+
+  // Whether it has its status, its batch complete or not. Any thread.
+  bool is_answered() const;
 
   static IoRequest read(Device& device, std::uint64_t offset, MutByteView into);
   static IoRequest write(Device& device, std::uint64_t offset, ByteView from,
@@ -133,15 +141,32 @@ class IoQueue {
   virtual void wait(IoBatch& batch) = 0;
   // submit() and wait() in one. Precondition: `done` is not set.
   void run(IoBatch& batch);
+  // The same, but waits for `limit` at most: true when the batch is complete. When it is not, those
+  // requests that are answered can be looked at, and batch and buffers stay where they are until
+  // it is: whoever cannot wait gives them to abandon(). A lone request to a device that answers may
+  // be executed on this thread, where that costs less; should the device fall silent at that very
+  // moment, the thread waits for it in the kernel.
+  bool run_for(IoBatch& batch, Nanos limit);
+  // Keeps both until the batch is complete.
+  void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers);
+  // Waits for all that has been abandoned: before the devices are closed.
+  void wait_for_abandoned();
+  // The time by which waits are measured; 0 where nothing ever waits.
+  virtual Nanos now() const { return 0; }
   // "io_uring", "threads", "memory", "simulated".
   virtual std::string name() const = 0;
 
  protected:
   virtual void submit_requests(IoBatch& batch) = 0;
+  // wait() for `limit` at most; true when the batch is complete.
+  virtual bool wait_for(IoBatch& batch, Nanos limit);
   // What executes a valid request on the thread that waits for it alone, where that costs less than
   // handing it on; null: nothing does. Takes the request whole, and returns its status.
   using Execute = Status (*)(const IoRequest&);
   virtual Execute executes_alone() const { return nullptr; }
+  // For implementations: the request has its status. Before finish(); where that is not called for
+  // each, all of a batch are answered when it is complete.
+  static void answer(IoRequest& request);
   // For implementations: one request of `batch` is complete, its status set. The batch may be gone
   // when this returns. True when it was the last one.
   static bool finish(IoBatch& batch);
@@ -153,7 +178,14 @@ class IoQueue {
   // Before it goes out.
   void announce(IoRequest& request);
   static void count(const IoRequest& request);
-  static void settle(const IoRequest& request);
+  static void settle(IoRequest& request);
+
+  struct Abandoned {
+    std::unique_ptr<IoBatch> batch;
+    std::vector<AlignedBuffer> buffers;
+  };
+  std::mutex abandoned_mutex_;
+  std::vector<Abandoned> abandoned_;  // guarded by it
 };
 
 // What was asked of a device since it was opened, failed requests included. Any thread; exact.
@@ -172,6 +204,9 @@ struct DeviceTraffic {
   // Requests but flushes that failed, and not by the device's fault (io/os_error.h). Whoever has
   // read something meanwhile may have taken a device's bytes for lost that are there.
   std::atomic<std::uint64_t> refused{0};
+  std::atomic<std::uint64_t> under_way{0};  // requests that have no answer yet
+  // By the queue's time: when the device last answered, or had nothing under way.
+  std::atomic<Nanos> answered_at{0};
 };
 
 class Device {
@@ -201,6 +236,8 @@ class Device {
   virtual Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length);
   // What the last request failed with that DeviceTraffic::refused counts. Any thread.
   std::optional<Error> last_refusal() const;
+  // For how long requests have been under way without any answer; 0: none are. Any thread.
+  Nanos silent_for();
 
   // Blocking single requests, for everything that is not the commit or read path.
   Status read(std::uint64_t offset, MutByteView into);

@@ -79,6 +79,11 @@ std::string subject_of(const IoRequest& request) {
 
 }  // namespace
 
+Nanos FileQueue::steady_now() {
+  const auto now = std::chrono::steady_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(now).count();
+}
+
 Fd::~Fd() {
   if (fd_ >= 0) close(fd_);
 }

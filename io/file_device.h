@@ -26,6 +26,10 @@ namespace hexad::io {
 // A queue that serves file descriptors. The descriptor of a device is announced to it for as long
 // as the device is open, so that the kernel may keep a reference ready.
 class FileQueue : public IoQueue {
+ protected:
+  // That of the executor's clock.
+  static Nanos steady_now();
+
  public:
   // The index by which requests may name `fd`, or -1 when only the descriptor itself serves.
   virtual int attach(int fd) = 0;

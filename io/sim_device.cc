@@ -321,6 +321,7 @@ void SimQueue::begin_flush(Op& op) {
 
 void SimQueue::land(Op& op) {
   op.request.status = effect(op);
+  answer(op.request);
   executor_.trace("complete", {op.number, op.request.status.ok() ? 1u : 0u});
   finish_one(op.going);
 }
@@ -441,6 +442,20 @@ void SimQueue::wait(IoBatch& batch) {
     return;
   }
   while (!batch.complete()) executor_.scheduler().park(&batch, -1);
+}
+
+bool SimQueue::wait_for(IoBatch& batch, Nanos limit) {
+  if (batch.complete()) return true;
+  if (!executor_.in_fiber()) {
+    bool complete = false;
+    executor_.run([&] { complete = wait_for(batch, limit); });
+    return complete;
+  }
+  const Nanos end = executor_.clock().now() + limit;
+  while (!batch.complete() && executor_.clock().now() < end) {
+    executor_.scheduler().park(&batch, end);
+  }
+  return batch.complete();
 }
 
 Nanos SimQueue::duration_of(const Op& op) {

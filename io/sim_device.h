@@ -165,12 +165,14 @@ class SimQueue final : public IoQueue {
       : executor_(executor), latency_(latency), recorder_(recorder) {}
 
   void wait(IoBatch& batch) override;
+  Nanos now() const override { return executor_.clock().now(); }
   std::string name() const override { return "simulated"; }
   void set_hook(SimHook hook) { hook_ = std::move(hook); }
   std::uint64_t requests() const { return next_op_; }
 
  protected:
   void submit_requests(IoBatch& batch) override;
+  bool wait_for(IoBatch& batch, Nanos limit) override;
 
  private:
   friend class SimDevice;

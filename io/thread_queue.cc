@@ -1,6 +1,7 @@
 #include "io/thread_queue.h"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <list>
 #include <mutex>
@@ -41,6 +42,7 @@ class ThreadQueue final : public FileQueue {
   int attach(int) override { return -1; }
   void detach(int) override {}
   std::string name() const override { return "threads"; }
+  Nanos now() const override { return steady_now(); }
   Execute executes_alone() const override { return execute_request; }
 
   void wait(IoBatch& batch) override {
@@ -55,6 +57,14 @@ class ThreadQueue final : public FileQueue {
   }
 
  protected:
+  // The pool takes all of it: what this thread began it could not leave.
+  bool wait_for(IoBatch& batch, Nanos limit) override {
+    work_.notify_all();
+    std::unique_lock<std::mutex> lock(mutex_);
+    return completed_.wait_for(lock, std::chrono::nanoseconds(limit),
+                               [&] { return batch.complete(); });
+  }
+
   void submit_requests(IoBatch& batch) override {
     const std::size_t count = batch.requests.size();
     // Whoever waits takes a share; a batch with a callback is for the pool alone.
@@ -84,6 +94,7 @@ class ThreadQueue final : public FileQueue {
     lock.unlock();
     request.status = check(request);
     if (request.status.ok()) request.status = execute_request(request);
+    answer(request);
     const bool last = finish(batch);
     lock.lock();
     // Under the lock, so that a waiter cannot have looked before and sleep after.

@@ -92,9 +92,11 @@ class UringQueue final : public FileQueue {
   // One system call of the thread that waits, and nobody has to be woken: cheaper than the ring.
   Execute executes_alone() const override { return execute_request; }
   void wait(IoBatch& batch) override;
+  Nanos now() const override { return steady_now(); }
 
  protected:
   void submit_requests(IoBatch& batch) override;
+  bool wait_for(IoBatch& batch, Nanos limit) override;
 
  private:
   explicit UringQueue(UringOptions options) : flights_(options.in_flight) {
@@ -109,8 +111,9 @@ class UringQueue final : public FileQueue {
 
   // The reaping side; all but serve() and wait_for_completions() are called by the reaper alone.
   void serve();
-  void reap();
-  std::size_t wait_for_completions(std::span<Completion> into);
+  // For `limit` at most; negative: until something is there.
+  void reap(Nanos limit = -1);
+  std::size_t wait_for_completions(std::span<Completion> into, Nanos limit);
   bool settle(Flight& flight, int result);
   void wake_complete_waiters();
   void hand_on();
@@ -326,6 +329,28 @@ void UringQueue::wait(IoBatch& batch) {
   hand_on();  // Q4
 }
 
+// As wait(), but gives the role on when the time is over (Q2). A batch that nobody waits for any
+// more is completed by whoever reaps next.
+bool UringQueue::wait_for(IoBatch& batch, Nanos limit) {
+  const Nanos end = now() + limit;
+  {
+    std::unique_lock<std::mutex> lock(reap_mutex_);
+    if (batch.complete()) return true;
+    if (reaping_) {
+      Waiter self(batch);
+      waiters_.push_back(&self);
+      self.wake.wait_for(lock, std::chrono::nanoseconds(limit),
+                         [&] { return self.promoted || batch.complete(); });
+      std::erase(waiters_, &self);
+      if (!self.promoted) return batch.complete();
+    }
+    reaping_ = true;
+  }
+  for (Nanos left = end - now(); left > 0 && !batch.complete(); left = end - now()) reap(left);
+  hand_on();
+  return batch.complete();
+}
+
 void UringQueue::serve() {
   pthread_setname_np(pthread_self(), "hexad-reaper");
   std::unique_lock<std::mutex> lock(reap_mutex_);
@@ -362,9 +387,9 @@ void UringQueue::hand_on() {
 }
 
 // Blocks until there are completions and deals with them.
-void UringQueue::reap() {
+void UringQueue::reap(Nanos limit) {
   Completion completions[kReapAtOnce];
-  const std::size_t count = wait_for_completions(completions);
+  const std::size_t count = wait_for_completions(completions, limit);
   if (count == 0) return;
 
   struct Finished {
@@ -380,6 +405,7 @@ void UringQueue::reap() {
       const std::uint32_t index = completions[i].flight;
       Flight& flight = flights_[index];
       if (settle(flight, completions[i].result)) {
+        answer(*flight.request);
         finished[finished_count++] = {flight.batch, flight.callback};
         free_.push_back(index);
       } else {
@@ -416,9 +442,16 @@ void UringQueue::wake_complete_waiters() {
   }
 }
 
-std::size_t UringQueue::wait_for_completions(std::span<Completion> into) {
+std::size_t UringQueue::wait_for_completions(std::span<Completion> into, Nanos limit) {
   io_uring_cqe* first = nullptr;
-  const int rc = io_uring_wait_cqe(&ring_, &first);
+  int rc = 0;
+  // Older kernels wait by a request of their own, which is the submitting side's affair.
+  if (limit >= 0 && (ring_.features & IORING_FEAT_EXT_ARG) != 0) {
+    __kernel_timespec time{limit / 1'000'000'000, limit % 1'000'000'000};
+    rc = io_uring_wait_cqe_timeout(&ring_, &first, &time);
+  } else {
+    rc = io_uring_wait_cqe(&ring_, &first);
+  }
   if (rc < 0) {
     HEXAD_ASSERT(rc == -EINTR || rc == -EAGAIN || rc == -ETIME);
     return 0;

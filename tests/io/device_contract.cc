@@ -312,6 +312,58 @@ void many_threads_submit_at_once(World& world) {
   REQUIRE(wrong.text() == "");
 }
 
+// Half of the threads wait for as long as it takes, the others for less than most requests take.
+// What is answered has its bytes; what is left behind is answered later, into buffers of its own.
+void waiting_may_end_early(World& world) {
+  constexpr int kThreads = 6;
+  constexpr int kRounds = 60;
+  const AlignedBuffer data = pattern(7, 256_KiB);
+  for (int i = 0; i < 2; ++i) REQUIRE(why(world.device(i).write(0, data)) == "");
+  IoQueue& queue = world.device(0).queue();
+  FirstWrong wrong(world.executor());
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.push_back(world.executor().start("reader", [&, t] {
+      Rng rng(static_cast<std::uint64_t>(t));
+      for (int round = 0; round < kRounds; ++round) {
+        auto batch = std::make_unique<IoBatch>();
+        std::vector<AlignedBuffer> buffers;
+        const std::uint64_t count = 1 + rng.below(9);
+        for (std::uint64_t i = 0; i < count; ++i) {
+          buffers.emplace_back(16_KiB);
+          batch->requests.push_back(IoRequest::read(world.device(static_cast<int>(i % 2)),
+                                                    i * 16_KiB, buffers.back().bytes()));
+        }
+        bool complete = true;
+        if (t % 2 == 0) {
+          queue.run(*batch);
+        } else {
+          complete = queue.run_for(*batch, static_cast<Nanos>(rng.below(4) * 20'000));
+        }
+        for (std::uint64_t i = 0; i < count; ++i) {
+          const IoRequest& request = batch->requests[i];
+          if (!request.is_answered()) {
+            if (complete) wrong.note("a batch is complete without an answer");
+            continue;
+          }
+          wrong.note(why(request.status));
+          if (!same(buffers[i], ByteView(data).subspan(i * 16_KiB, 16_KiB))) {
+            wrong.note("thread " + std::to_string(t) + ": other bytes than were written");
+          }
+        }
+        if (!complete) queue.abandon(std::move(batch), std::move(buffers));
+      }
+    }));
+  }
+  for (auto& thread : threads) thread->join();
+  queue.wait_for_abandoned();
+  REQUIRE(wrong.text() == "");
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(world.device(i).traffic().under_way == 0);
+    REQUIRE(world.device(i).silent_for() == 0);
+  }
+}
+
 void a_batch_outlives_the_thread_that_submitted_it(World& world) {
   constexpr int kBatches = 12;
   std::deque<IoBatch> batches(kBatches);
@@ -433,6 +485,7 @@ void run_device_contract(const WorldMaker& make) {
       {"D5: one batch reaches both devices", one_batch_reaches_both_devices},
       {"D5: batches may be larger than any ring", batches_may_be_larger_than_any_ring},
       {"D5: many threads submit at once", many_threads_submit_at_once},
+      {"D6: waiting may end early", waiting_may_end_early},
       {"D6: a batch outlives the thread that submitted it",
        a_batch_outlives_the_thread_that_submitted_it},
       {"batches are waited for in any order and by any thread",
