@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/keys.h"
+#include "core/object_extents.h"
 #include "io/refused.h"
 
 namespace hexad::core {
@@ -16,6 +17,8 @@ constexpr std::uint64_t kSpillBytes = 1 << 20;
 constexpr std::uint64_t kWritersPerRecord = 8;
 // Of one stripe in a record: its place and the framing of the sums.
 constexpr std::uint64_t kProofBytes = 32;
+
+std::uint64_t end_of(const ByteRange& range) { return range.offset + range.length; }
 
 void give_back(Engine& engine, const StagedObject& staged) {
   for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
@@ -57,26 +60,49 @@ Status StreamWriter::fail(const Error& error) {
   return error;
 }
 
-Status StreamWriter::append(ByteView data) {
+Status StreamWriter::ready_for(std::uint64_t length) {
   if (staged_ == nullptr) {
     return Error{ErrorCode::kClosed, "the writer has been published or has failed",
                  "Open a new one."};
   }
   HEXAD_TRY(staged_->problem);
-  if (data.size() > kMaxObjectSize - size_) {
-    return fail(Error{ErrorCode::kTooBig,
-                      "object " + printable(staged_->name) + ": more than " +
-                          std::to_string(kMaxObjectSize) + " bytes",
-                      ""});
-  }
+  if (length <= kMaxObjectSize - size_) return {};
+  return fail(Error{ErrorCode::kTooBig,
+                    "object " + printable(staged_->name) + ": more than " +
+                        std::to_string(kMaxObjectSize) + " bytes",
+                    ""});
+}
+
+Status StreamWriter::append(ByteView data) {
+  HEXAD_TRY(ready_for(data.size()));
   while (!data.empty()) {
-    const std::size_t room = static_cast<std::size_t>(kPageSpan) - buffer_.size();
-    const ByteView part = data.first(std::min(room, data.size()));
+    const std::uint64_t room = kPageSpan - size_ % kPageSpan;
+    const ByteView part = data.first(std::min<std::size_t>(room, data.size()));
+    if (runs_.empty()) {
+      runs_.push_back({size_, 0});
+    } else if (const std::uint64_t gap = size_ - end_of(runs_.back()); gap > 0) {
+      // No more extents than a page may have before it counts as crowded.
+      if (runs_.size() < kCrowdedExtents) {
+        runs_.push_back({size_, 0});
+      } else {
+        buffer_.resize(buffer_.size() + gap);
+        runs_.back().length += gap;
+      }
+    }
+    runs_.back().length += part.size();
     buffer_.insert(buffer_.end(), part.begin(), part.end());
     data = data.subspan(part.size());
     size_ += part.size();
-    if (buffer_.size() == kPageSpan) HEXAD_TRY(write_page());
+    if (size_ % kPageSpan == 0) HEXAD_TRY(write_page());
   }
+  return {};
+}
+
+Status StreamWriter::skip(std::uint64_t length) {
+  HEXAD_TRY(ready_for(length));
+  const std::uint64_t room = kPageSpan - size_ % kPageSpan;
+  if (length >= room && !buffer_.empty()) HEXAD_TRY(write_page());
+  size_ += length;
   return {};
 }
 
@@ -101,21 +127,20 @@ Status StreamWriter::stage_small() {
   piece.prepared = std::move(prepared);
   staged_->young.pieces.push_back(std::move(piece));
   buffer_.clear();
+  runs_.clear();
   return {};
 }
 
-// The buffered bytes become the stripe of the page that ends at size_.
+// The buffered bytes become the stripe of their page.
 Status StreamWriter::write_page() {
-  const auto page = static_cast<std::uint32_t>((size_ - 1) / kPageSpan);
   auto flight = std::make_unique<Flight>();
-  flight->page = page;
-  flight->extent.offset = std::uint64_t{page} * kPageSpan;
-  flight->extent.length = buffer_.size();
+  flight->page = static_cast<std::uint32_t>(runs_.front().offset / kPageSpan);
   Result<PreparedBlob> prepared =
       engine_.preparer().prepare(buffer_, hint_, policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
   flight->prepared = std::move(prepared).value();
   buffer_.clear();
+  const std::vector<ByteRange> runs = std::exchange(runs_, {});
 
   const std::uint64_t flight_bytes = kPageSpan + flight->prepared.cells.size();
   while (!flights_.empty() &&
@@ -125,7 +150,11 @@ Status StreamWriter::write_page() {
   Result<alloc::Extent> where = engine_.allocate_for_stream(flight->prepared.units);
   if (!where.ok()) return fail(where.error());
   flight->prepared.blob.where = *where;
-  flight->extent.blob = flight->prepared.blob;
+  std::uint32_t blob_offset = 0;
+  for (const ByteRange& run : runs) {
+    flight->extents.push_back({run.offset, run.length, "", blob_offset, flight->prepared.blob});
+    blob_offset += static_cast<std::uint32_t>(run.length);
+  }
   Result<std::vector<CellPlace>> places = engine_.space().locate(*where);
   HEXAD_ASSERT(places.ok());
   for (std::uint32_t role = 0; role < engine_.shape().cells(); ++role) {
@@ -173,14 +202,14 @@ Status StreamWriter::land_oldest() {
   }
   if (status.ok() && good < engine_.shape().k()) status = flight->batch.first_error();
   if (!status.ok()) {
-    engine_.space().abandon(flight->extent.blob.where);
+    engine_.space().abandon(flight->prepared.blob.where);
     return fail(status.error().with_context("object " + printable(staged_->name) +
                                             ": a piece could not be written"));
   }
-  const Blob& blob = flight->extent.blob;
+  const Blob& blob = flight->prepared.blob;
   staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
   ExtentList& page = staged_->pages[flight->page];
-  page.push_back(std::move(flight->extent));
+  page = std::move(flight->extents);
   staged_bytes_ += encode_page(page, engine_.shape().record).size() + kProofBytes +
                    sizeof(std::uint64_t) * engine_.shape().cells();
   if (staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
@@ -215,15 +244,15 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   }
   Status status = staged_->problem;
   if (status.ok() && !buffer_.empty()) {
-    if (buffer_.size() <= kInlineLimit && size_ <= kPageSpan) {
+    if (size_ != buffer_.size()) {
+      status = write_page();  // of a later page, or with holes
+    } else if (buffer_.size() <= kInlineLimit) {
       Extent extent;
       extent.length = buffer_.size();
       extent.bytes.assign(as_text(buffer_));
       staged_->pages[0].push_back(std::move(extent));
-    } else if (size_ == buffer_.size()) {
-      status = stage_small();
     } else {
-      status = write_page();
+      status = stage_small();
     }
   }
   while (!flights_.empty()) {
@@ -253,7 +282,7 @@ void StreamWriter::abandon() {
     if (!flight->batch.requests.empty()) {
       flight->batch.requests.front().device->queue().wait(flight->batch);
     }
-    engine_.space().abandon(flight->extent.blob.where);
+    engine_.space().abandon(flight->prepared.blob.where);
     flights_.pop_front();
   }
   give_back(engine_, *staged_);
@@ -273,6 +302,7 @@ namespace hexad {
 ObjectWriter::ObjectWriter(std::unique_ptr<core::StreamWriter> impl) : impl_(std::move(impl)) {}
 ObjectWriter::~ObjectWriter() = default;
 Status ObjectWriter::append(ByteView data) { return impl_->append(data); }
+Status ObjectWriter::skip(std::uint64_t length) { return impl_->skip(length); }
 Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
   return impl_->set_attr(name, value);
 }

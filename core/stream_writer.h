@@ -1,5 +1,7 @@
 // The engine's side of ObjectWriter: cuts the stream into pages, writes each page's stripe as soon
-// as it is full, and keeps only extents in memory.
+// as the page is full, and keeps only extents in memory. A page with holes in it has one stripe,
+// too, of the bytes between them, and an extent for each run of those; a page that is all hole has
+// none.
 //
 // Crash: stripes are in flight in the allocator until the publishing commit, so a crash returns
 // them. When the extents that wait would fill much of a log record, they are committed under the
@@ -11,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <vector>
 
 #include "core/engine.h"
 #include "core/staged_object.h"
@@ -26,6 +29,7 @@ class StreamWriter {
   ~StreamWriter();
 
   Status append(ByteView data);
+  Status skip(std::uint64_t length);
   Status set_attr(std::string_view name, std::string_view value);
   std::uint64_t size() const { return size_; }
   Result<Lsn> commit(ObjectWriter& owner);
@@ -37,7 +41,7 @@ class StreamWriter {
   // One stripe on its way.
   struct Flight {
     std::uint32_t page = 0;
-    Extent extent;
+    ExtentList extents;  // all of one blob, in the order of its bytes; not empty
     PreparedBlob prepared;
     io::IoBatch batch;
   };
@@ -46,7 +50,10 @@ class StreamWriter {
                const compression::Policy& policy, compression::Hint hint)
       : engine_(engine), staged_(std::move(staged)), policy_(policy), hint_(hint) {}
 
+  // Whether `length` bytes more may come.
+  Status ready_for(std::uint64_t length);
   Status fail(const Error& error);
+  // Precondition: the buffer is not empty.
   Status write_page();
   Status stage_small();
   Status land_oldest();
@@ -58,7 +65,10 @@ class StreamWriter {
   compression::Policy policy_;
   compression::Hint hint_;  // what holds for the data
   std::uint64_t size_ = 0;
-  Bytes buffer_;                    // of the page being filled
+  // Of the page being filled: the bytes of its runs, one run behind the other, and where in the
+  // object each run belongs: ascending, a gap apart.
+  Bytes buffer_;
+  std::vector<ByteRange> runs_;
   std::uint64_t staged_bytes_ = 0;  // that staged_->pages and stripes take in a record, about
   std::deque<std::unique_ptr<Flight>> flights_;
 };

@@ -260,6 +260,96 @@ TEST_CASE("stream_writer: a byte behind the largest object spends the writer") {
   REQUIRE(code_of(store.get(kBucket, "a")) == ErrorCode::kNotFound);
 }
 
+// What a writer is told, and what the object should show: bytes, and which of them are data.
+class HoleModel {
+ public:
+  void append(ObjectWriter& writer, std::uint64_t length, std::uint64_t seed) {
+    const std::string bytes = noise(length, seed);
+    REQUIRE(message_of(writer.append(as_bytes(bytes))) == "");
+    if (length == 0) return;
+    if (!data.empty() && data.back().offset + data.back().length == text.size()) {
+      data.back().length += length;
+    } else {
+      data.push_back({text.size(), length});
+    }
+    text += bytes;
+  }
+  void skip(ObjectWriter& writer, std::uint64_t length) {
+    REQUIRE(message_of(writer.skip(length)) == "");
+    text.append(length, '\0');
+  }
+
+  std::string text;
+  std::vector<ByteRange> data;
+};
+
+TEST_CASE("stream_writer: what is skipped is a hole, inside a page, over pages and at the end") {
+  StoreFixture fixture(stream_format());
+  std::optional<Store> store = fixture.open();
+  const std::uint64_t before = unused(*store);
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    CAPTURE(seed);
+    io::Rng rng(seed);
+    HoleModel model;
+    const std::unique_ptr<ObjectWriter> writer = writer_of(*store, "sparse");
+    for (std::uint64_t steps = rng.below(40); steps > 0; --steps) {
+      const std::uint64_t most = std::uint64_t{1} << rng.below(22);  // up to two pages
+      if (rng.below(2) == 0) {
+        model.append(*writer, rng.below(most), seed * 100 + steps);
+      } else {
+        model.skip(*writer, rng.below(most));
+      }
+    }
+    REQUIRE(writer->size() == model.text.size());
+    REQUIRE(message_of(writer->commit().status()) == "");
+    REQUIRE((get(*store, "sparse") == model.text));
+    REQUIRE(store->extents(kBucket, "sparse").value() == model.data);
+  }
+  REQUIRE(deep_findings(*store) == "");
+  store.reset();
+  store = fixture.open();
+  REQUIRE(remove(*store, "sparse").ok());
+  REQUIRE(unused(*store) == before);
+}
+
+TEST_CASE("stream_writer: a page with more runs than it may have extents is filled with zeros") {
+  StoreFixture fixture(stream_format());
+  Store store = fixture.open();
+  const std::unique_ptr<ObjectWriter> writer = writer_of(store, "comb");
+  HoleModel model;
+  for (int i = 0; i < 1024; ++i) {
+    model.append(*writer, 1024, i);
+    model.skip(*writer, 1024);
+  }
+  REQUIRE(message_of(writer->commit().status()) == "");
+  REQUIRE((get(store, "comb") == model.text));
+  const std::vector<ByteRange> shown = store.extents(kBucket, "comb").value();
+  REQUIRE(shown.size() == 2 * 256);  // of two pages with 512 runs each
+  for (std::size_t i = 0; i < 255; ++i) REQUIRE(shown[i] == model.data[i]);
+  REQUIRE(deep_findings(store) == "");
+}
+
+TEST_CASE("stream_writer: the largest object there is may be one hole, and costs nothing") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  const std::uint64_t before = unused(store);
+  const std::unique_ptr<ObjectWriter> writer = writer_of(store, "hole");
+  REQUIRE(writer->skip(kMaxObjectSize - 1).ok());
+  REQUIRE(writer->append(as_bytes("x")).ok());
+  REQUIRE(code_of(writer->skip(1)) == ErrorCode::kTooBig);
+  REQUIRE(code_of(writer->commit()) == ErrorCode::kTooBig);
+
+  const std::unique_ptr<ObjectWriter> second = writer_of(store, "hole");
+  REQUIRE(second->skip(kMaxObjectSize).ok());
+  REQUIRE(message_of(second->commit().status()) == "");
+  REQUIRE(store.stat(kBucket, "hole")->size == kMaxObjectSize);
+  REQUIRE(store.stat(kBucket, "hole")->stored == 0);
+  REQUIRE(store.extents(kBucket, "hole").value().empty());
+  REQUIRE(code_of(second->skip(1)) == ErrorCode::kClosed);
+  REQUIRE(unused(store) == before);
+  REQUIRE(deep_findings(store) == "");
+}
+
 // An engine without its store.
 struct Opened {
   explicit Opened(StoreFixture& fixture, const RuntimeOptions& options = {})
