@@ -16,9 +16,14 @@ Bytes bytes_of(const std::string& text) {
   return {view.begin(), view.end()};
 }
 
-BatchCommitter::Object object(std::string_view name) { return {kDefaultCollection, name, {}}; }
+Status put(BatchCommitter& committer, std::string_view name, Bytes data,
+           std::string_view collection = kDefaultCollection) {
+  const std::uint64_t size = data.size();
+  committer.transaction().put_borrowed(collection, name, committer.keep(std::move(data)));
+  return committer.added({1, size, 0});
+}
 
-TEST_CASE("batch_committer: many small objects share a transaction, each with its attributes") {
+TEST_CASE("batch_committer: many small objects share a transaction") {
   StoreFixture fixture;
   Store store = fixture.open();
   const Lsn before = store.status().last_lsn;
@@ -26,11 +31,12 @@ TEST_CASE("batch_committer: many small objects share a transaction, each with it
     BatchCommitter committer(store, fixture.memory.executor());
     for (std::uint64_t i = 0; i < BatchCommitter::kMaxBatchObjects + 10; ++i) {
       const std::string name = std::to_string(i);
-      REQUIRE(committer.put({kDefaultCollection, name, {{"number", name}}}, bytes_of("data" + name))
-                  .ok());
+      committer.transaction().touch(kDefaultCollection, name);
+      committer.transaction().set_attr(kDefaultCollection, name, "number", name);
+      REQUIRE(put(committer, name, bytes_of("data" + name)).ok());
     }
     REQUIRE(committer.finish().ok());
-    const BatchCommitter::Acknowledged done = committer.acknowledged();
+    const BatchCommitter::Counts done = committer.acknowledged();
     REQUIRE(done.objects == BatchCommitter::kMaxBatchObjects + 10);
     REQUIRE(done.bytes > 4 * done.objects);
     // Nothing is left: nothing happens.
@@ -54,7 +60,7 @@ TEST_CASE("batch_committer: a batch is full when it has 8 MiB") {
   Store store = fixture.open();
   BatchCommitter committer(store, fixture.memory.executor());
   for (int i = 0; i < 20; ++i) {
-    REQUIRE(committer.put(object(std::to_string(i)), bytes_of(noise(1 << 20, i))).ok());
+    REQUIRE(put(committer, std::to_string(i), bytes_of(noise(1 << 20, i))).ok());
   }
   REQUIRE(committer.finish().ok());
   REQUIRE(committer.acknowledged().bytes == 20 << 20);
@@ -72,30 +78,85 @@ TEST_CASE("batch_committer: a writer is published together with what was collect
   StoreFixture fixture;
   Store store = fixture.open();
   BatchCommitter committer(store, fixture.memory.executor());
-  REQUIRE(committer.put(object("small"), bytes_of("1")).ok());
+  REQUIRE(put(committer, "small", bytes_of("1")).ok());
   const auto writer = store.open_writer(kDefaultCollection, "large").value();
   const std::string large = noise(2'000'000, 1);
   REQUIRE(writer->append(as_bytes(large)).ok());
-  REQUIRE(committer.publish({kDefaultCollection, "large", {{"k", "v"}}}, *writer).ok());
+  committer.transaction().publish(*writer);
+  REQUIRE(committer.added({1, large.size(), 0}).ok());
   REQUIRE(committer.finish().ok());
   REQUIRE(committer.acknowledged().objects == 2);
   REQUIRE(committer.acknowledged().bytes == large.size() + 1);
   REQUIRE((hexad::testing::get(store, "large") == large));
-  REQUIRE(store.attributes(kDefaultCollection, "large")->at("k") == "v");
   REQUIRE(store.stat(kDefaultCollection, "small")->version ==
           store.stat(kDefaultCollection, "large")->version);
+}
+
+TEST_CASE("batch_committer: a batch is full when its attributes would fill much of a log record") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  BatchCommitter committer(store, fixture.memory.executor());
+  const std::string value(30'000, 'x');
+  for (int i = 0; i < 40; ++i) {
+    const std::string name = std::to_string(i);
+    committer.transaction().put(kDefaultCollection, name, "data");
+    committer.transaction().set_attr(kDefaultCollection, name, "long", value);
+    REQUIRE(committer.added({1, 4, value.size()}).ok());
+  }
+  REQUIRE(committer.finish().ok());
+  REQUIRE(store.stat(kDefaultCollection, "0")->version ==
+          store.stat(kDefaultCollection, "2")->version);
+  REQUIRE(store.stat(kDefaultCollection, "2")->version <
+          store.stat(kDefaultCollection, "3")->version);
+  REQUIRE(committer.acknowledged().objects == 40);
+}
+
+TEST_CASE("batch_committer: what is collected later sees what was collected before, in any batch") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  BatchCommitter committer(store, fixture.memory.executor());
+  for (int i = 0; i < 20; ++i) {
+    const std::string from = "from" + std::to_string(i);
+    const std::string to = "to" + std::to_string(i);
+    REQUIRE(put(committer, from, bytes_of(noise(5000, i))).ok());
+    REQUIRE(committer.submit().ok());  // in flight
+    committer.transaction().clone(kDefaultCollection, from, kDefaultCollection, to);
+    REQUIRE(committer.added({1, 0, 0}).ok());
+    if (i % 2 == 0) REQUIRE(committer.submit().ok());
+  }
+  REQUIRE(committer.finish().ok());
+  for (int i = 0; i < 20; ++i) {
+    REQUIRE((hexad::testing::get(store, "to" + std::to_string(i)) == noise(5000, i)));
+  }
+}
+
+TEST_CASE("batch_committer: a transaction of its own fails alone, behind what was collected") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  BatchCommitter committer(store, fixture.memory.executor());
+  REQUIRE(put(committer, "a", bytes_of("1")).ok());
+  Transaction good;
+  good.clone(kDefaultCollection, "a", kDefaultCollection, "b");
+  REQUIRE(committer.commit_alone(std::move(good), {1, 0, 0}).ok());
+  REQUIRE(hexad::testing::get(store, "b") == "1");
+  Transaction bad;
+  bad.create_collection(kDefaultCollection);
+  REQUIRE(code_of(committer.commit_alone(std::move(bad), {1, 0, 0})) == ErrorCode::kAlreadyExists);
+  REQUIRE(put(committer, "c", bytes_of("3")).ok());
+  REQUIRE(committer.finish().ok());
+  REQUIRE(committer.acknowledged().objects == 3);
 }
 
 TEST_CASE("batch_committer: the first failure is told, and what was durable before stays counted") {
   StoreFixture fixture;
   Store store = fixture.open();
   BatchCommitter committer(store, fixture.memory.executor());
-  REQUIRE(committer.put(object("good"), bytes_of("1")).ok());
+  REQUIRE(put(committer, "good", bytes_of("1")).ok());
   REQUIRE(committer.finish().ok());
-  REQUIRE(committer.put({"none", "bad", {}}, bytes_of("2")).ok());
+  REQUIRE(put(committer, "bad", bytes_of("2"), "none").ok());
   REQUIRE(code_of(committer.finish()) == ErrorCode::kNotFound);
   // From then on nothing is sent any more.
-  REQUIRE(committer.put(object("late"), bytes_of("3")).ok());
+  REQUIRE(put(committer, "late", bytes_of("3")).ok());
   REQUIRE(code_of(committer.finish()) == ErrorCode::kNotFound);
   REQUIRE(committer.acknowledged().objects == 1);
   REQUIRE(committer.acknowledged().bytes == 1);
@@ -107,7 +168,7 @@ TEST_CASE("batch_committer: what was not submitted is dropped with it") {
   Store store = fixture.open();
   {
     BatchCommitter committer(store, fixture.memory.executor());
-    REQUIRE(committer.put(object("a"), bytes_of("1")).ok());
+    REQUIRE(put(committer, "a", bytes_of("1")).ok());
   }
   REQUIRE(code_of(store.get(kDefaultCollection, "a")) == ErrorCode::kNotFound);
 }

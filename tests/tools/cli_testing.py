@@ -27,13 +27,13 @@ class Answer:
         return json.loads(self.raw)
 
 
-def hexad(*words, stdin=b"", **kwargs):
+def hexad(*words, stdin=b"", timeout=120, **kwargs):
     done = subprocess.run(
         [HEXAD, *words],
         input=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        timeout=120,
+        timeout=timeout,
         check=False,
         **kwargs,
     )
@@ -43,6 +43,7 @@ def hexad(*words, stdin=b"", **kwargs):
 class PoolTest(unittest.TestCase):
     """Each class gets a pool of its own; each test a folder of its own."""
 
+    device_size = "64MiB"
     mkfs_options = []
 
     @classmethod
@@ -51,7 +52,8 @@ class PoolTest(unittest.TestCase):
         cls.pool = os.path.join(cls.top, "pool")
         cls.devices = [os.path.join(cls.top, f"device{i}") for i in range(DEVICES)]
         cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
-        made = hexad("mkfs", cls.pool, "--device", *cls.devices, "--size", "64MiB", *cls.mkfs_options)
+        made = hexad("mkfs", cls.pool, "--device", *cls.devices, "--size", cls.device_size,
+                     *cls.mkfs_options)
         if made.code != 0:
             raise AssertionError(f"mkfs: {made.code}: {made.error}")
 

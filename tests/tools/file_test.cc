@@ -156,6 +156,50 @@ TEST_CASE("file: an output replaces a file with its mode, and follows a link to 
   REQUIRE((info.st_mode & 0777) == 0640);
 }
 
+TEST_CASE("file: what is skipped is a hole in a file, up to its end, and zeros in a pipe") {
+  const TemporaryDirectory directory;
+  const std::string path = directory.path("out");
+  OutputFile file = OutputFile::create(path).value();
+  REQUIRE(file.skip(10 << 20).ok());
+  REQUIRE(file.write(as_bytes("data")).ok());
+  REQUIRE(file.skip(10 << 20).ok());
+  REQUIRE(file.commit().ok());
+  struct stat info = {};
+  REQUIRE(stat(path.c_str(), &info) == 0);
+  REQUIRE(info.st_size == (20 << 20) + 4);
+  REQUIRE(info.st_blocks * 512 < 1 << 20);
+  REQUIRE(content(path).substr(10 << 20, 4) == "data");
+
+  const std::string fifo = directory.path("fifo");
+  REQUIRE(mkfifo(fifo.c_str(), 0600) == 0);
+  const Fd reader(open(fifo.c_str(), O_RDONLY | O_NONBLOCK));
+  OutputFile pipe = OutputFile::create(fifo).value();
+  REQUIRE(pipe.write(as_bytes("a")).ok());
+  REQUIRE(pipe.skip(1000).ok());
+  REQUIRE(pipe.commit().ok());
+  std::string bytes(2000, 'x');
+  REQUIRE(read(reader.get(), bytes.data(), bytes.size()) == 1001);
+  REQUIRE(bytes.substr(0, 1001) == "a" + std::string(1000, '\0'));
+}
+
+TEST_CASE("file: what a killed process has left of an output is replaced by the next one") {
+  const TemporaryDirectory directory;
+  {
+    OutputFile first = OutputFile::create(directory.path("out")).value();
+    REQUIRE(first.write(as_bytes("whole")).ok());
+    const std::vector<std::string> names = names_in(directory.path(""));
+    REQUIRE(names.size() == 1);
+    // As it would be there after a kill: with no lock on it.
+    std::ofstream(directory.path("kept")) << "half";
+    fs::rename(directory.path("kept"), directory.path(names[0]));
+    OutputFile second = OutputFile::create(directory.path("out")).value();
+    REQUIRE(second.write(as_bytes("second")).ok());
+    REQUIRE(second.commit().ok());
+  }
+  REQUIRE(content(directory.path("out")) == "second");
+  REQUIRE(names_in(directory.path("")) == std::vector<std::string>{"out"});
+}
+
 TEST_CASE("file: a small file is read whole, and one over the limit is refused") {
   const TemporaryDirectory directory;
   const std::string path = directory.path("small");

@@ -184,16 +184,24 @@ class Trees(PoolTest):
         self.assertEqual(self.read(victim), b"untouched")
         self.assertEqual(self.read(self.path("out/replaced/file")), b"new")
 
-    def test_set_id_bits_need_a_word(self):
+    def test_set_id_bits_need_their_owner_or_a_word(self):
         os.makedirs(self.path("tree"))
         os.chmod(self.write("tree/program", b"#!"), 0o4755)
         self.ok("import", self.pool, self.path("tree"), "--prefix", "set-id/")
+
+        def mode():
+            return stat.S_IMODE(os.stat(self.path("out/set-id/program")).st_mode)
+
+        # The owner comes back, or is the same: so do they.
         self.ok("export", self.pool, self.path("out"), "--prefix", "set-id/")
-        mode = os.stat(self.path("out/set-id/program")).st_mode
-        self.assertEqual(stat.S_IMODE(mode), 0o755)
+        self.assertEqual(mode(), 0o4755)
+        # An object that does not say whose file it was.
+        self.ok("attr", "rm", self.pool, "set-id/program", "posix.uid")
+        answer = self.ok("export", self.pool, self.path("out"), "--prefix", "set-id/")
+        self.assertEqual(mode(), 0o755)
+        self.assertIn("1 without set-id bits", answer.text)
         self.ok("export", self.pool, self.path("out"), "--prefix", "set-id/", "--set-id")
-        mode = os.stat(self.path("out/set-id/program")).st_mode
-        self.assertEqual(stat.S_IMODE(mode), 0o4755)
+        self.assertEqual(mode(), 0o4755)
 
 
 if __name__ == "__main__":

@@ -8,17 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
+#include "tools/cli/part_file.h"
 
 namespace hexad::tools {
 
 namespace {
 
 constexpr int kPollMs = 200;
+constexpr std::uint64_t kZerosAtOnce = 1_MiB;
 
 ErrorCode code_of(int error_number) {
   switch (error_number) {
@@ -155,13 +158,15 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
     if (file.path_.empty()) file.path_ = path;
   }
   const std::filesystem::path place(file.path_);
-  file.temporary_ = (place.parent_path() / ".hexad-part-XXXXXX").string();
-  file.owned_ = Fd(mkostemp(file.temporary_.data(), O_CLOEXEC));
+  const std::string parent = place.parent_path().string();
+  file.directory_ =
+      Fd(open(parent.empty() ? "." : parent.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!file.directory_.valid()) return system_error(errno, path, "cannot create");
+  std::string name;
+  file.owned_ = Fd(open_part(file.directory_.get(), place.filename().string(), name));
   file.fd_ = file.owned_.get();
-  if (file.fd_ < 0) {
-    file.temporary_.clear();
-    return system_error(errno, path, "cannot create");
-  }
+  if (file.fd_ < 0) return system_error(errno, path, "cannot create");
+  file.temporary_ = name;
   const mode_t mask = umask(0);
   umask(mask);
   const mode_t mode = exists ? (info.st_mode & 0777) : (0666 & ~mask);
@@ -171,18 +176,33 @@ Result<OutputFile> OutputFile::create(const std::string& path) {
 
 OutputFile::~OutputFile() {
   // A moved-from file has an empty name or no descriptor.
-  if (owned_.valid() && !temporary_.empty()) unlink(temporary_.c_str());
+  if (owned_.valid() && !temporary_.empty()) unlinkat(directory_.get(), temporary_.c_str(), 0);
 }
 
 Status OutputFile::write(ByteView bytes) {
   if (interrupted()) return interrupted_error();
-  return write_all(fd_, bytes, path_ == "-" ? "standard output" : path_);
+  return write_all(fd_, bytes, shown_path());
+}
+
+Status OutputFile::skip(std::uint64_t length) {
+  if (!temporary_.empty()) {
+    if (lseek(fd_, static_cast<off_t>(length), SEEK_CUR) >= 0) return {};
+    return system_error(errno, path_, "cannot leave a hole");
+  }
+  const Bytes zeros(static_cast<std::size_t>(std::min(length, kZerosAtOnce)));
+  for (; length > 0; length -= std::min(length, kZerosAtOnce)) {
+    HEXAD_TRY(write(ByteView(zeros).first(std::min(length, kZerosAtOnce))));
+  }
+  return {};
 }
 
 Status OutputFile::commit() {
   if (temporary_.empty()) return {};
+  const off_t end = lseek(fd_, 0, SEEK_CUR);  // behind the last hole
+  if (end < 0 || ftruncate(fd_, end) != 0) return system_error(errno, path_, "cannot set the size");
   if (fsync(fd_) != 0) return system_error(errno, path_, "cannot sync");
-  if (rename(temporary_.c_str(), path_.c_str()) != 0) {
+  const std::string leaf = std::filesystem::path(path_).filename().string();
+  if (renameat(directory_.get(), temporary_.c_str(), directory_.get(), leaf.c_str()) != 0) {
     return system_error(errno, path_, "cannot rename the finished file into place");
   }
   temporary_.clear();

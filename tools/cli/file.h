@@ -49,9 +49,10 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit
 // Errors: kNoSpace, kClosed (the reader of a pipe has gone), kIo.
 Status write_all(int fd, ByteView bytes, std::string_view subject);
 
-// A file that appears whole or not at all: written beside its place under another name, synced,
-// then renamed over it. "-" is standard output; what is not a regular file (a pipe, /dev/null) is
-// written in place. An existing file keeps its mode; a symbolic link is followed.
+// A file that appears whole or not at all: written beside its place under another name
+// (part_file.h), synced, then renamed over it. "-" is standard output; what is not a regular file
+// (a pipe, /dev/null) is written in place. An existing file keeps its mode; a symbolic link is
+// followed.
 class OutputFile {
  public:
   // Errors: kNotFound (no such directory), kInvalidArgument (a directory), kIo.
@@ -62,14 +63,19 @@ class OutputFile {
   ~OutputFile();
 
   Status write(ByteView bytes);
+  // As many zeros: a hole where it can be one, else written.
+  Status skip(std::uint64_t length);
   // Makes the file appear, durably. Once.
   Status commit();
 
  private:
   OutputFile() = default;
 
+  std::string shown_path() const { return path_ == "-" ? "standard output" : path_; }
+
   std::string path_;       // where it will be
-  std::string temporary_;  // where it is; empty: written in place, or committed
+  std::string temporary_;  // its name meanwhile; empty: written in place, or committed
+  Fd directory_;           // that both are in
   Fd owned_;
   int fd_ = -1;  // owned_, or standard output
 };

@@ -22,6 +22,9 @@ class Progress {
   ~Progress();
 
   void advance(std::uint64_t bytes, std::uint64_t items = 0);
+  // Whether anything will be drawn: a total that costs something to find is for this alone.
+  bool enabled() const { return enabled_; }
+  void set_total(std::uint64_t bytes) { total_bytes_ = bytes; }
 
  private:
   void draw(io::Nanos now);

@@ -1,39 +1,39 @@
 #include "tools/import_export/batch_committer.h"
 
+#include <utility>
+
 namespace hexad::tools {
+
+namespace {
+
+void add(BatchCommitter::Counts& to, const BatchCommitter::Counts& counts) {
+  to.objects += counts.objects;
+  to.bytes += counts.bytes;
+  to.metadata += counts.metadata;
+}
+
+}  // namespace
 
 BatchCommitter::BatchCommitter(Store& store, io::Executor& executor)
     : store_(store), open_(std::make_shared<Batch>()), mutex_(executor), changed_(executor) {}
 
 BatchCommitter::~BatchCommitter() { wait_for_in_flight(0); }
 
-Status BatchCommitter::put(const Object& object, Bytes data) {
-  Batch& batch = *open_;
-  batch.counts.objects += 1;
-  batch.counts.bytes += data.size();
-  batch.payloads.push_back(std::move(data));
-  batch.transaction.put_borrowed(object.collection, object.name, batch.payloads.back());
-  set_attributes(object);
-  const bool full =
-      batch.counts.bytes >= kMaxBatchBytes || batch.counts.objects >= kMaxBatchObjects;
+ByteView BatchCommitter::keep(Bytes data) {
+  open_->payloads.push_back(std::move(data));
+  return open_->payloads.back();
+}
+
+Status BatchCommitter::added(const Counts& counts) {
+  add(open_->counts, counts);
+  const bool full = open_->counts.bytes >= kMaxBatchBytes ||
+                    open_->counts.objects >= kMaxBatchObjects ||
+                    open_->counts.metadata >= kMaxBatchMetadata;
   return full ? submit() : ok_status();
 }
 
-Status BatchCommitter::publish(const Object& object, ObjectWriter& writer) {
-  open_->counts.objects += 1;
-  open_->counts.bytes += writer.size();
-  open_->transaction.publish(writer);
-  set_attributes(object);
-  return submit();
-}
-
-void BatchCommitter::set_attributes(const Object& object) {
-  for (const auto& [name, value] : object.attributes) {
-    open_->transaction.set_attr(object.collection, object.name, name, value);
-  }
-}
-
 Status BatchCommitter::submit() {
+  if (open_->transaction.empty()) return {};
   const std::shared_ptr<Batch> batch = std::exchange(open_, std::make_shared<Batch>());
   wait_for_in_flight(kMaxInFlight - 1);
   {
@@ -46,12 +46,19 @@ Status BatchCommitter::submit() {
   return {};
 }
 
+Status BatchCommitter::commit_alone(Transaction&& transaction, const Counts& counts) {
+  HEXAD_TRY(submit());
+  HEXAD_TRY(store_.commit(std::move(transaction)).status());
+  const io::Lock lock(mutex_);
+  add(acknowledged_, counts);
+  return {};
+}
+
 void BatchCommitter::completed(const Batch& batch, const Status& status) {
   const io::Lock lock(mutex_);
   --in_flight_;
   if (status.ok()) {
-    acknowledged_.objects += batch.counts.objects;
-    acknowledged_.bytes += batch.counts.bytes;
+    add(acknowledged_, batch.counts);
   } else if (first_error_.ok()) {
     first_error_ = status;
   }
@@ -65,14 +72,13 @@ void BatchCommitter::wait_for_in_flight(std::uint64_t at_most) {
 }
 
 Status BatchCommitter::finish() {
-  Status status;
-  if (!open_->transaction.empty()) status = submit();
+  const Status status = submit();
   wait_for_in_flight(0);
   const io::Lock lock(mutex_);
   return first_error_.ok() ? status : first_error_;
 }
 
-BatchCommitter::Acknowledged BatchCommitter::acknowledged() {
+BatchCommitter::Counts BatchCommitter::acknowledged() {
   const io::Lock lock(mutex_);
   return acknowledged_;
 }

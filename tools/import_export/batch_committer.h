@@ -3,8 +3,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 #include "core/hexad.h"
@@ -12,11 +10,15 @@
 
 namespace hexad::tools {
 
-// One thread at a time. Memory: about kMaxInFlight + 1 batches.
+// Transactions are applied in the order in which they were collected, so later ops see what earlier
+// ones have made. One thread at a time. Memory: about kMaxInFlight + 1 batches.
 class BatchCommitter {
  public:
   static constexpr std::uint64_t kMaxBatchBytes = 8 << 20;
   static constexpr std::uint64_t kMaxBatchObjects = 256;
+  // What a batch may need in its log record beside that: attributes, and where data is. A record
+  // has room for it in the smallest of logs.
+  static constexpr std::uint64_t kMaxBatchMetadata = 64 << 10;
   static constexpr std::uint64_t kMaxInFlight = 4;  // batches
 
   // Both outlive the committer.
@@ -26,34 +28,37 @@ class BatchCommitter {
   // Waits for what is in flight; what was not submitted is dropped.
   ~BatchCommitter();
 
-  struct Object {
-    std::string_view collection;
-    std::string_view name;
-    std::vector<std::pair<std::string, std::string>> attributes;
+  // What is being collected; ops may be added to it.
+  Transaction& transaction() { return open_->transaction; }
+  // Keeps the data for ops of transaction() that borrow it.
+  ByteView keep(Bytes data);
+
+  struct Counts {
+    std::uint64_t objects = 0;
+    std::uint64_t bytes = 0;     // of data
+    std::uint64_t metadata = 0;  // bytes
   };
-  // The data is kept until its commit has completed. Errors: that of the first commit that failed.
-  Status put(const Object& object, Bytes data);
-  // Publishes the writer together with the objects collected so far, and submits.
-  Status publish(const Object& object, ObjectWriter& writer);
+  // Says what has been added to transaction(), and submits it when it is full. Errors: that of the
+  // first commit that failed.
+  Status added(const Counts& counts);
+  // Submits what is collected. Errors: as added().
+  Status submit();
+  // A transaction of its own, behind all that is collected. Returns when it is durable, with its
+  // error, which does not count as one of the others.
+  Status commit_alone(Transaction&& transaction, const Counts& counts);
   // Submits the rest and waits for all. Errors: that of the first commit that failed.
   Status finish();
 
-  struct Acknowledged {
-    std::uint64_t objects = 0;
-    std::uint64_t bytes = 0;
-  };
   // What is durable by now.
-  Acknowledged acknowledged();
+  Counts acknowledged();
 
  private:
   struct Batch {
     Transaction transaction;
     std::vector<Bytes> payloads;  // borrowed by the transaction
-    Acknowledged counts;
+    Counts counts;
   };
 
-  void set_attributes(const Object& object);
-  Status submit();
   void completed(const Batch& batch, const Status& status);
   void wait_for_in_flight(std::uint64_t at_most);
 
@@ -62,7 +67,7 @@ class BatchCommitter {
   io::Mutex mutex_;
   io::CondVar changed_;
   std::uint64_t in_flight_ = 0;  // batches; guarded by mutex_, as all below
-  Acknowledged acknowledged_;
+  Counts acknowledged_;
   Status first_error_;
 };
 

@@ -2,64 +2,68 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
+#include <utility>
 
 #include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
+#include "tools/cli/part_file.h"
+#include "tools/import_export/object_pieces.h"
 
 namespace hexad::tools {
 
 namespace {
 
 constexpr std::size_t kPieceBytes = 4 << 20;
-constexpr std::uint32_t kPermissions = 01777;
-constexpr std::uint32_t kSetIdPermissions = 07777;
 constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
-
-// Access time unchanged, modification time as given.
-std::array<timespec, 2> times(std::int64_t mtime_ns) {
-  std::int64_t seconds = mtime_ns / kSecond;
-  std::int64_t rest = mtime_ns % kSecond;
-  if (rest < 0) {
-    rest += kSecond;
-    --seconds;
-  }
-  std::array<timespec, 2> result = {};
-  result[0].tv_nsec = UTIME_OMIT;
-  result[1].tv_sec = static_cast<time_t>(seconds);
-  result[1].tv_nsec = static_cast<decltype(result[1].tv_nsec)>(rest);
-  return result;
-}
 
 // An entry under a name of its own that disappears unless it is renamed to its real one.
 class Temporary {
  public:
-  Temporary(int directory, std::uint64_t number)
-      : directory_(directory),
-        name_(".hexad-part-" + std::to_string(getpid()) + "-" + std::to_string(number)) {}
+  explicit Temporary(int directory) : directory_(directory) {}
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   ~Temporary() {
-    if (!renamed_) unlinkat(directory_, name_.c_str(), 0);
+    if (!name_.empty()) unlinkat(directory_, name_.c_str(), 0);
   }
 
-  const char* name() const { return name_.c_str(); }
+  Result<Fd> open(const std::string& leaf) {
+    std::string name;
+    Fd fd(open_part(directory_, leaf, name));
+    if (!fd.valid()) return system_error(errno, leaf, "cannot create");
+    name_ = name;
+    return fd;
+  }
+  Status make(const std::string& leaf, const std::function<int(const char*)>& make) {
+    std::string name;
+    if (make_part(directory_, leaf, name, make) < 0) {
+      return system_error(errno, leaf, "cannot create the link");
+    }
+    name_ = name;
+    return {};
+  }
+  const std::string& name() const { return name_; }
   Status rename_to(const std::string& leaf) {
-    if (renameat(directory_, name(), directory_, leaf.c_str()) != 0) {
+    if (renameat(directory_, name_.c_str(), directory_, leaf.c_str()) != 0) {
+      if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST) {
+        return Error{ErrorCode::kInvalidArgument,
+                     display_name(leaf) + " is a directory here; only --delete replaces it", ""};
+      }
       return system_error(errno, leaf, "cannot put it in place");
     }
-    renamed_ = true;
+    name_.clear();
     return {};
   }
 
  private:
   int directory_;
-  std::string name_;
-  bool renamed_ = false;
+  std::string name_;  // empty: nothing to remove
 };
 
 std::vector<std::string> with_leaf(const ObjectPath& path) {
@@ -68,36 +72,118 @@ std::vector<std::string> with_leaf(const ObjectPath& path) {
   return components;
 }
 
-}  // namespace
-
-Exporter::Exporter(Session& session, Store& store, SafeTree tree, SetIdBits set_id_bits)
-    : session_(session),
-      store_(store),
-      tree_(std::move(tree)),
-      set_id_bits_(set_id_bits),
-      progress_(session.out(), session.clock(), "export", 0),
-      piece_(kPieceBytes),
-      umask_(umask(0)) {
-  umask(umask_);
+std::uint32_t current_umask() {
+  const mode_t mask = umask(0);
+  umask(mask);
+  return mask;
 }
 
-Status Exporter::run(const std::string& prefix) {
+}  // namespace
+
+FileTime Exporter::Object::fallback_time() const {
+  const std::int64_t time = reader.stat().mtime;
+  const std::int64_t rest = (time % kSecond + kSecond) % kSecond;
+  return {(time - rest) / kSecond, static_cast<std::uint32_t>(rest)};
+}
+
+Exporter::Exporter(Session& session, Store& store, std::string directory,
+                   const MetadataRules& rules, const TransferOptions& options)
+    : session_(session),
+      store_(store),
+      directory_(std::move(directory)),
+      rules_(rules),
+      options_(options),
+      progress_(session.out(), session.clock(), "export", 0),
+      piece_(kPieceBytes) {
+  rules_.umask = current_umask();
+  rules_.xattrs = options.xattrs;
+}
+
+void Exporter::leave_alone(const PoolDescription& pool, const std::string& directory) {
+  std::vector<std::string> paths = pool.devices;
+  paths.insert(paths.end(), pool.fast_directories.begin(), pool.fast_directories.end());
+  if (!directory.empty()) paths.push_back(directory);
+  for (const std::string& path : paths) {
+    struct stat info = {};
+    if (stat(path.c_str(), &info) == 0) left_alone_.emplace(info.st_dev, info.st_ino);
+  }
+}
+
+Status Exporter::each_object(const std::string& prefix,
+                             const std::function<Status(const ListEntry&)>& use) {
   ListOptions options{prefix, "", "", 1000};
-  Status status;
-  for (bool more = true; more && status.ok();) {
+  for (bool more = true; more;) {
     HEXAD_TRY_ASSIGN(const ListPage page, store_.list(session_.collection(), options));
     for (const ListEntry& entry : page.entries) {
       if (interrupted()) return interrupted_error();
-      const std::string name(entry.name);
-      finish_directories(name);
-      HEXAD_TRY(judge(name, export_object(name)));
+      HEXAD_TRY(use(entry));
     }
     more = page.next.has_value();
     if (more) options.start_after = *page.next;
   }
-  finish_directories("");
-  if (syncfs(tree_.root()) != 0) return system_error(errno, "export", "cannot sync");
   return {};
+}
+
+Status Exporter::add_sizes(const std::string& prefix) {
+  if (!progress_.enabled()) return {};
+  std::uint64_t total = 0;
+  HEXAD_TRY(each_object(prefix, [&](const ListEntry& entry) -> Status {
+    total += entry.size;
+    return {};
+  }));
+  progress_.set_total(total);
+  return {};
+}
+
+Status Exporter::run(const std::string& prefix) {
+  if (options_.extra == Extra::kDelete) HEXAD_TRY(delete_first(prefix));
+  if (options_.dry()) {
+    root_ = Fd(open(directory_.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+    before_.emplace(root_.get());
+  } else {
+    HEXAD_TRY_ASSIGN(SafeTree tree, SafeTree::open(directory_));
+    tree_.emplace(std::move(tree));
+  }
+  HEXAD_TRY(add_sizes(prefix));
+  HEXAD_TRY(each_object(prefix, [&](const ListEntry& entry) {
+    const std::string name(entry.name);
+    finish_directories(name);
+    return judge(name, export_object(name));
+  }));
+  finish_directories("");
+  if (options_.dry()) return {};
+  if (syncfs(tree_->root()) != 0) return system_error(errno, "export", "cannot sync");
+  return {};
+}
+
+// Before anything is written, so that directories get their times behind it, and what stands where
+// something else belongs is out of the way.
+Status Exporter::delete_first(const std::string& prefix) {
+  HEXAD_TRY_ASSIGN(const ListPage page,
+                   store_.list(session_.collection(), ListOptions{prefix, "", "", 1}));
+  if (page.entries.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "no object has the prefix: --delete would remove everything it stands for", ""};
+  }
+  struct stat info = {};
+  if (stat(directory_.c_str(), &info) != 0 && errno == ENOENT) return {};
+  return delete_extra(
+      session_, store_, directory_, prefix, left_alone_, options_.run,
+      [&](const std::string& name) {
+        if (options_.dry()) say("delete", name);
+      },
+      report_);
+}
+
+void Exporter::say(const char* what, const std::string& name) {
+  if (!session_.out().json()) {
+    session_.out().write(fmt::format("{} {}\n", what, shown_name(session_.out(), name)));
+  }
+}
+
+Error Exporter::store_failed(const Error& error) {
+  store_failure_ = error;
+  return error;
 }
 
 Status Exporter::judge(const std::string& name, const Status& status) {
@@ -117,123 +203,285 @@ Status Exporter::judge(const std::string& name, const Status& status) {
   return {};
 }
 
-Status Exporter::export_object(const std::string& name) {
-  HEXAD_TRY_ASSIGN(const ObjectPath path, split_object_name(name));
-  Result<std::unique_ptr<ObjectReader>> opened = store_.open_reader(session_.collection(), name);
-  if (!opened.ok()) {
-    store_failure_ = opened.error();
-    return opened.error();
-  }
-  ObjectReader& reader = **opened;
-  if (path.directory) return export_directory(name, path, reader);
-  HEXAD_TRY_ASSIGN(const int directory, tree_.directory(path.parents));
-  if (decode(reader.attributes()).type == FileType::kSymlink) {
-    return export_symlink(directory, path, reader);
-  }
-  return export_file(directory, path, reader);
+void Exporter::note(const std::string& name, const MetadataLoss& loss) {
+  if (loss.owner) ++report_.other_owner;
+  if (loss.set_id_bits) ++report_.without_set_id;
+  if (loss.rounded_time) ++report_.rounded_times;
+  if (!loss.other.ok()) report_.lose(session_.out(), name, loss.other.error());
 }
 
-Status Exporter::export_directory(const std::string& name, const ObjectPath& path,
-                                  ObjectReader& reader) {
-  if (reader.stat().size > 0) {
+Status Exporter::export_object(const std::string& name) {
+  HEXAD_TRY_ASSIGN(ObjectPath path, split_object_name(name));
+  const std::string& collection = session_.collection();
+  Result<std::unique_ptr<ObjectReader>> opened = store_.open_reader(collection, name);
+  if (!opened.ok()) return store_failed(opened.error());
+  ObjectReader& reader = **opened;
+  Result<PosixAttributes> posix =
+      load_posix_attributes(store_, collection, name, reader.attributes());
+  if (!posix.ok()) return store_failed(posix.error());
+  const Object object{name, std::move(path), reader, std::move(posix).value()};
+  if (object.path.directory) return export_directory(object);
+  return options_.dry() ? plan_leaf(object) : export_leaf(object);
+}
+
+Status Exporter::export_directory(const Object& object) {
+  if (object.reader.stat().size > 0) {
     return Error{ErrorCode::kInvalidArgument, "the name ends in \"/\" but the object has data", ""};
   }
-  HEXAD_TRY_ASSIGN(const int directory, tree_.directory(with_leaf(path)));
+  ++report_.directories;
+  if (options_.dry()) {
+    const std::string path = object.name.substr(0, object.name.size() - 1);
+    HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(path));
+    if (!info.has_value()) say("write", object.name);
+    return {};
+  }
+  HEXAD_TRY_ASSIGN(const int directory, tree_->directory(with_leaf(object.path)));
   struct stat info = {};
   if (fstat(directory, &info) == 0 && (info.st_mode & 0700) != 0700) {
     // Left read-only by an earlier export; if this fails, so will the files, each with its name.
-    if (fchmod(directory, (info.st_mode & kPermissions) | 0700) != 0) errno = 0;
+    if (fchmod(directory, (info.st_mode & 07777) | 0700) != 0) errno = 0;
   }
-  pending_.push_back({name, path, decode(reader.attributes())});
-  ++report_.directories;
+  pending_.push_back({object.name, object.path, object.posix});
   return {};
 }
 
 void Exporter::finish_directories(const std::string& name) {
   while (!pending_.empty() && !name.starts_with(pending_.back().name)) {
     const PendingDirectory& done = pending_.back();
-    const Result<int> directory = tree_.directory(with_leaf(done.path));
+    const Result<int> directory = tree_->directory(with_leaf(done.path));
     Status status = directory.status();
-    if (status.ok() && (done.posix.mode || done.posix.mtime_ns)) {
-      struct stat info = {};
-      fstat(*directory, &info);
-      PosixAttributes posix = done.posix;
-      if (!posix.mode) posix.mode = info.st_mode & kSetIdPermissions;
-      const std::int64_t unchanged =
-          static_cast<std::int64_t>(info.st_mtim.tv_sec) * kSecond + info.st_mtim.tv_nsec;
-      status = set_metadata(*directory, posix, unchanged, done.path.leaf);
+    struct stat info = {};
+    if (status.ok() && fstat(*directory, &info) == 0) {
+      const FileTime unchanged{info.st_mtim.tv_sec,
+                               static_cast<std::uint32_t>(info.st_mtim.tv_nsec)};
+      const Result<MetadataLoss> loss =
+          restore_metadata(*directory, done.posix, unchanged, rules_, done.path.leaf);
+      status = loss.status();
+      if (loss.ok()) note(done.name, *loss);
     }
     if (!status.ok()) report_.fail_local(session_.out(), done.name, status.error());
     pending_.pop_back();
   }
 }
 
-Status Exporter::set_metadata(int fd, const PosixAttributes& posix, std::int64_t fallback_mtime,
-                              const std::string& leaf) const {
-  const std::uint32_t kept = set_id_bits_ == SetIdBits::kKeep ? kSetIdPermissions : kPermissions;
-  const std::uint32_t mode = posix.mode ? (*posix.mode & kept) : (0666 & ~umask_);
-  if (fchmod(fd, static_cast<mode_t>(mode)) != 0) {
-    return system_error(errno, leaf, "cannot set the mode");
+bool Exporter::has_same(const struct stat& info, const Object& object) const {
+  const FileTime time{info.st_mtim.tv_sec, static_cast<std::uint32_t>(info.st_mtim.tv_nsec)};
+  return S_ISREG(info.st_mode) && object.posix.type == FileType::kFile &&
+         static_cast<std::uint64_t>(info.st_size) == object.reader.stat().size &&
+         time == object.time();
+}
+
+Status Exporter::plan_leaf(const Object& object) {
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name));
+  if (options_.same == Same::kKeep && info.has_value() && has_same(*info, object)) {
+    ++report_.unchanged;
+    return {};
   }
-  if (futimens(fd, times(posix.mtime_ns.value_or(fallback_mtime)).data()) != 0) {
-    return system_error(errno, leaf, "cannot set the time");
+  say("write", object.name);
+  if (object.posix.type == FileType::kSymlink) {
+    ++report_.symlinks;
+  } else {
+    ++report_.files;
+    report_.bytes += object.reader.stat().size;
   }
   return {};
 }
 
-Status Exporter::export_symlink(int directory, const ObjectPath& path, ObjectReader& reader) {
-  if (reader.stat().size == 0 || reader.stat().size >= PATH_MAX) {
+Status Exporter::export_leaf(const Object& object) {
+  HEXAD_TRY_ASSIGN(const int directory, tree_->directory(object.path.parents));
+  HEXAD_TRY_ASSIGN(const Made made, make_leaf(directory, object));
+  if (!object.posix.link.empty()) groups_.try_emplace(object.posix.link, object.name);
+  const std::uint64_t size = object.reader.stat().size;
+  const bool symlink = object.posix.type == FileType::kSymlink;
+  progress_.advance(made == Made::kWritten ? 0 : size, 1);
+  if (made == Made::kKept) {
+    ++report_.unchanged;
+    return {};
+  }
+  if (made == Made::kLinked) ++report_.links;
+  ++(symlink ? report_.symlinks : report_.files);
+  if (!symlink) report_.bytes += size;
+  return {};
+}
+
+Result<Exporter::Made> Exporter::make_leaf(int directory, const Object& object) {
+  const auto group = groups_.find(object.posix.link);
+  if (!object.posix.link.empty() && group != groups_.end()) {
+    // Reaching the other name's directory lets go of this one.
+    const Fd here(fcntl(directory, F_DUPFD_CLOEXEC, 0));
+    if (!here.valid()) return system_error(errno, object.path.leaf, "cannot create");
+    HEXAD_TRY_ASSIGN(const std::optional<Made> made, link_to(here.get(), object, group->second));
+    if (made.has_value()) return *made;
+    HEXAD_TRY(write_file_or_link(here.get(), object));
+    return Made::kWritten;
+  }
+  if (options_.same == Same::kKeep) {
+    HEXAD_TRY_ASSIGN(const bool kept, keep_same(directory, object));
+    if (kept) return Made::kKept;
+  }
+  HEXAD_TRY(write_file_or_link(directory, object));
+  return Made::kWritten;
+}
+
+Status Exporter::write_file_or_link(int directory, const Object& object) {
+  return object.posix.type == FileType::kSymlink ? write_symlink(directory, object)
+                                                 : write_file(directory, object);
+}
+
+Result<bool> Exporter::keep_same(int directory, const Object& object) {
+  if (object.posix.type == FileType::kSymlink) return keep_same_link(directory, object);
+  struct stat info = {};
+  const std::string& leaf = object.path.leaf;
+  if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  // A file with other names might change under those.
+  if (!has_same(info, object) || (info.st_nlink > 1 && object.posix.link.empty())) return false;
+  const Fd file(openat(directory, leaf.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  if (!file.valid()) return false;
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix,
+                                                             object.fallback_time(), rules_, leaf));
+  note(object.name, loss);
+  return true;
+}
+
+Result<bool> Exporter::keep_same_link(int directory, const Object& object) {
+  const std::string& leaf = object.path.leaf;
+  HEXAD_TRY_ASSIGN(const std::string target, read_target(object));
+  std::string found(PATH_MAX, '\0');
+  const ssize_t size = readlinkat(directory, leaf.c_str(), found.data(), found.size());
+  if (size < 0 || found.compare(0, static_cast<std::size_t>(size), target) != 0) return false;
+  struct stat info = {};
+  if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (info.st_nlink > 1 && object.posix.link.empty()) return false;
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss,
+                   restore_link_metadata(directory, leaf, object.posix, rules_, leaf));
+  note(object.name, loss);
+  return true;
+}
+
+Result<std::string> Exporter::read_target(const Object& object) {
+  const std::uint64_t size = object.reader.stat().size;
+  if (size == 0 || size >= PATH_MAX) {
     return Error{ErrorCode::kInvalidArgument,
-                 "the target of the link has " + std::to_string(reader.stat().size) + " bytes", ""};
+                 "the target of the link has " + std::to_string(size) + " bytes", ""};
   }
-  std::string target(static_cast<std::size_t>(reader.stat().size), '\0');
+  std::string target(static_cast<std::size_t>(size), '\0');
+  object.reader.seek(0);
   const Result<std::uint64_t> count =
-      reader.read({reinterpret_cast<std::byte*>(target.data()), target.size()});
-  if (!count.ok()) {
-    store_failure_ = count.error();
-    return count.error();
-  }
-  Temporary temporary(directory, next_temporary_++);
-  if (symlinkat(target.c_str(), directory, temporary.name()) != 0) {
-    return system_error(errno, path.leaf, "cannot create the link");
-  }
-  const PosixAttributes posix = decode(reader.attributes());
-  if (posix.mtime_ns && utimensat(directory, temporary.name(), times(*posix.mtime_ns).data(),
-                                  AT_SYMLINK_NOFOLLOW) != 0) {
-    return system_error(errno, path.leaf, "cannot set the time");
-  }
-  HEXAD_TRY(temporary.rename_to(path.leaf));
-  ++report_.symlinks;
+      object.reader.read({reinterpret_cast<std::byte*>(target.data()), target.size()});
+  if (!count.ok()) return store_failed(count.error());
+  return target;
+}
+
+Status Exporter::write_symlink(int directory, const Object& object) {
+  const std::string& leaf = object.path.leaf;
+  HEXAD_TRY_ASSIGN(const std::string target, read_target(object));
+  Temporary temporary(directory);
+  HEXAD_TRY(temporary.make(
+      leaf, [&](const char* name) { return symlinkat(target.c_str(), directory, name); }));
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss,
+                   restore_link_metadata(directory, temporary.name(), object.posix, rules_, leaf));
+  HEXAD_TRY(temporary.rename_to(leaf));
+  note(object.name, loss);
   return {};
 }
 
-Status Exporter::export_file(int directory, const ObjectPath& path, ObjectReader& reader) {
-  Temporary temporary(directory, next_temporary_++);
-  const Fd file(openat(directory, temporary.name(),
-                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  if (!file.valid()) return system_error(errno, path.leaf, "cannot create");
-  HEXAD_TRY(copy_data(reader, file.get(), path.leaf));
-  HEXAD_TRY(set_metadata(file.get(), decode(reader.attributes()), reader.stat().mtime, path.leaf));
-  HEXAD_TRY(temporary.rename_to(path.leaf));
-  ++report_.files;
-  report_.bytes += reader.stat().size;
-  progress_.advance(0, 1);
+Status Exporter::write_file(int directory, const Object& object) {
+  const std::string& leaf = object.path.leaf;
+  Temporary temporary(directory);
+  HEXAD_TRY_ASSIGN(const Fd file, temporary.open(leaf));
+  HEXAD_TRY(copy_data(object, file.get()));
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix,
+                                                             object.fallback_time(), rules_, leaf));
+  HEXAD_TRY(temporary.rename_to(leaf));
+  note(object.name, loss);
   return {};
 }
 
-Status Exporter::copy_data(ObjectReader& reader, int fd, const std::string& leaf) {
-  for (std::uint64_t copied = 0; copied < reader.stat().size;) {
+Status Exporter::copy_data(const Object& object, int fd) {
+  const std::uint64_t size = object.reader.stat().size;
+  const std::string& leaf = object.path.leaf;
+  ObjectPieces pieces(store_, session_.collection(), object.name, {0, size}, size, piece_.size());
+  for (;;) {
     if (interrupted()) return interrupted_error();
-    const Result<std::uint64_t> count = reader.read(piece_);
-    if (!count.ok()) {
-      store_failure_ = count.error();
-      return count.error();
+    const Result<std::optional<ObjectPiece>> next = pieces.next();
+    if (!next.ok()) return store_failed(next.error());
+    if (!next->has_value()) break;
+    const ObjectPiece& piece = **next;
+    progress_.advance(piece.length);
+    if (piece.hole) {
+      if (lseek(fd, static_cast<off_t>(piece.end()), SEEK_SET) < 0) {
+        return system_error(errno, leaf, "cannot leave a hole");
+      }
+      continue;
     }
-    HEXAD_TRY(write_all(fd, {piece_.data(), static_cast<std::size_t>(*count)}, leaf));
-    copied += *count;
-    progress_.advance(*count);
+    const MutByteView into = MutByteView(piece_).first(piece.length);
+    object.reader.seek(piece.offset);
+    const Result<std::uint64_t> count = object.reader.read(into);
+    if (!count.ok()) return store_failed(count.error());
+    HEXAD_TRY(write_all(fd, into, leaf));
   }
-  return {};
+  // A hole at the end is none until the size says so.
+  if (ftruncate(fd, static_cast<off_t>(size)) == 0) return {};
+  return system_error(errno, leaf, "cannot set the size");
+}
+
+Result<bool> Exporter::shows_same_as(const Object& object, const std::string& first) {
+  const std::string& collection = session_.collection();
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> other,
+                   store_.open_reader(collection, first));
+  const std::uint64_t size = object.reader.stat().size;
+  if (other->stat().size != size) return false;
+  HEXAD_TRY_ASSIGN(const PosixAttributes posix,
+                   load_posix_attributes(store_, collection, first, other->attributes()));
+  if (posix != object.posix) return false;
+  ObjectPieces here(store_, collection, object.name, {0, size}, size, piece_.size() / 2);
+  ObjectPieces there(store_, collection, first, {0, size}, size, piece_.size() / 2);
+  for (;;) {
+    if (interrupted()) return interrupted_error();
+    HEXAD_TRY_ASSIGN(const std::optional<ObjectPiece> piece, here.next());
+    HEXAD_TRY_ASSIGN(const std::optional<ObjectPiece> as, there.next());
+    if (piece != as) return false;
+    if (!piece.has_value()) return true;
+    if (piece->hole) continue;
+    const MutByteView mine = MutByteView(piece_).first(piece->length);
+    const MutByteView its = MutByteView(piece_).subspan(piece_.size() / 2).first(piece->length);
+    object.reader.seek(piece->offset);
+    other->seek(piece->offset);
+    HEXAD_TRY(object.reader.read(mine).status());
+    HEXAD_TRY(other->read(its).status());
+    if (!std::equal(mine.begin(), mine.end(), its.begin())) return false;
+  }
+}
+
+Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Object& object,
+                                                        const std::string& first) {
+  const std::optional<Made> none;
+  // Objects of one group are changed one by one: what has become another file is written as one.
+  const Result<bool> same = shows_same_as(object, first);
+  if (!same.ok()) return store_failed(same.error());
+  if (!*same) return none;
+  const std::string& leaf = object.path.leaf;
+  HEXAD_TRY_ASSIGN(const ObjectPath path, split_object_name(first));
+  HEXAD_TRY_ASSIGN(const int source, tree_->directory(path.parents));
+  struct stat its = {};
+  struct stat mine = {};
+  if (fstatat(source, path.leaf.c_str(), &its, AT_SYMLINK_NOFOLLOW) == 0 &&
+      fstatat(directory, leaf.c_str(), &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
+      its.st_dev == mine.st_dev && its.st_ino == mine.st_ino) {
+    return std::optional<Made>(options_.same == Same::kKeep ? Made::kKept : Made::kLinked);
+  }
+  Temporary temporary(directory);
+  const Status linked = temporary.make(leaf, [&](const char* name) {
+    return linkat(source, path.leaf.c_str(), directory, name, 0);
+  });
+  if (!linked.ok()) {
+    report_.lose(
+        session_.out(), object.name,
+        linked.error().with_context("a file of its own, not a link of " + display_name(first)));
+    return none;
+  }
+  HEXAD_TRY(temporary.rename_to(leaf));
+  return std::optional<Made>(Made::kLinked);
 }
 
 }  // namespace hexad::tools

@@ -2,31 +2,41 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
+#include "tools/import_export/export_delete.h"
+#include "tools/import_export/file_metadata.h"
+#include "tools/import_export/local_entries.h"
 #include "tools/import_export/object_path.h"
 #include "tools/import_export/posix_attributes.h"
 #include "tools/import_export/safe_tree.h"
+#include "tools/import_export/transfer_options.h"
 #include "tools/import_export/transfer_report.h"
 
 namespace hexad::tools {
 
-// Set-user-id and set-group-id bits: owners are not restored, so by default neither are these.
-enum class SetIdBits : std::uint8_t { kDrop, kKeep };
-
 // Each file is written under a temporary name and renamed when it is whole; existing files and
-// links are replaced, as tar does. Directories get their mode and time when the last name below
-// them has been written. Memory: one piece of data, one page of names.
+// links are replaced, as tar does. Directories get what they remember when the last name below them
+// has been written. Names of one link group become links of one file, if their objects still show
+// the same. Memory: two pieces of data, one page of names, an entry per link group.
 class Exporter {
  public:
-  // All outlive the exporter.
-  Exporter(Session& session, Store& store, SafeTree tree, SetIdBits set_id_bits);
+  // All outlive the exporter. In a dry run nothing is written, and `directory` need not be there.
+  Exporter(Session& session, Store& store, std::string directory, const MetadataRules& rules,
+           const TransferOptions& options);
 
+  // Files of the pool itself, which --delete leaves alone. `directory`: where its description is;
+  // empty: nowhere.
+  void leave_alone(const PoolDescription& pool, const std::string& directory);
   // Everything that begins with `prefix`, then makes it durable. Errors: the listing fails, no
-  // space, a signal. Objects that could not be written are in the report.
+  // space, a signal, no object where everything else would be deleted. Objects that could not be
+  // written are in the report.
   Status run(const std::string& prefix);
 
   const TransferReport& report() const { return report_; }
@@ -37,32 +47,68 @@ class Exporter {
     ObjectPath path;
     PosixAttributes posix;
   };
+  struct Object {
+    const std::string& name;
+    ObjectPath path;
+    ObjectReader& reader;
+    PosixAttributes posix;
 
+    // Of what remembers none: when the object was changed.
+    FileTime fallback_time() const;
+    FileTime time() const { return posix.mtime.value_or(fallback_time()); }
+  };
+  // What was done for a name, by way of counting.
+  enum class Made : std::uint8_t { kWritten, kLinked, kKept };
+
+  Status delete_first(const std::string& prefix);
+  Status add_sizes(const std::string& prefix);
+  Status each_object(const std::string& prefix, const std::function<Status(const ListEntry&)>& use);
   // Errors only when going on makes no sense.
   Status export_object(const std::string& name);
-  Status export_directory(const std::string& name, const ObjectPath& path, ObjectReader& reader);
-  Status export_symlink(int directory, const ObjectPath& path, ObjectReader& reader);
-  Status export_file(int directory, const ObjectPath& path, ObjectReader& reader);
-  Status copy_data(ObjectReader& reader, int fd, const std::string& leaf);
-  // Sets modes and times of the directories that `name` is not below; names come sorted, so
+  Status export_directory(const Object& object);
+  Status export_leaf(const Object& object);
+  Status plan_leaf(const Object& object);  // of a dry run
+  // Writes, links or keeps it.
+  Result<Made> make_leaf(int directory, const Object& object);
+  Status write_file_or_link(int directory, const Object& object);
+  Status write_symlink(int directory, const Object& object);
+  Status write_file(int directory, const Object& object);
+  Status copy_data(const Object& object, int fd);
+  // Whether the local file has size and time of the object already; its metadata is brought up. A
+  // symbolic link has to have the target, too.
+  Result<bool> keep_same(int directory, const Object& object);
+  bool has_same(const struct stat& info, const Object& object) const;
+  Result<bool> keep_same_link(int directory, const Object& object);
+  Result<std::string> read_target(const Object& object);
+  // Makes it a link of the file of object `first`. Nothing: it has to be written.
+  Result<std::optional<Made>> link_to(int directory, const Object& object,
+                                      const std::string& first);
+  Result<bool> shows_same_as(const Object& object, const std::string& first);
+  void note(const std::string& name, const MetadataLoss& loss);
+  // Gives the directories that `name` is not below what they remember; names come sorted, so
   // nothing more will be written there.
   void finish_directories(const std::string& name);
-  Status set_metadata(int fd, const PosixAttributes& posix, std::int64_t fallback_mtime,
-                      const std::string& leaf) const;
   // Sorts a failure: the end of everything, or a line in the report.
   Status judge(const std::string& name, const Status& status);
+  // Remembers that the failure is one of the store.
+  Error store_failed(const Error& error);
+  void say(const char* what, const std::string& name);
 
   Session& session_;
   Store& store_;
-  SafeTree tree_;
-  SetIdBits set_id_bits_;
+  std::string directory_;
+  MetadataRules rules_;
+  TransferOptions options_;
+  std::optional<SafeTree> tree_;        // not of a dry run
+  std::optional<LocalEntries> before_;  // of a dry run
+  Fd root_;                             // of before_
   Progress progress_;
   TransferReport report_;
   Bytes piece_;
   std::vector<PendingDirectory> pending_;
+  std::map<std::string, std::string> groups_;  // link group to the object that was written first
+  FileIds left_alone_;
   Status store_failure_;  // of the object at hand, to tell it from failures of local files
-  std::uint64_t next_temporary_ = 0;
-  std::uint32_t umask_;
 };
 
 }  // namespace hexad::tools

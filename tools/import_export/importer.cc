@@ -2,29 +2,32 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <limits.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <random>
 
 #include "tools/cli/file.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
+#include "tools/cli/part_file.h"
+#include "tools/import_export/object_path.h"
 
 namespace hexad::tools {
 
 namespace {
 
-// Files below this many bytes travel in batches; the others piece by piece.
+// Content below this many bytes travels in batches; the rest piece by piece.
 constexpr std::uint64_t kLargeFile = 4 << 20;
+// The same of its ranges of data: each becomes a blob of its own in a batch, and a part of one in a
+// writer.
+constexpr std::size_t kManyRanges = 128;
+// How often a file is read that changes meanwhile.
+constexpr int kAttempts = 3;
 
-PosixAttributes attributes_of(const struct stat& info, FileType type) {
-  PosixAttributes posix;
-  posix.type = type;
-  posix.mode = info.st_mode & 07777;
-  posix.mtime_ns =
-      static_cast<std::int64_t>(info.st_mtim.tv_sec) * 1'000'000'000 + info.st_mtim.tv_nsec;
-  return posix;
-}
+std::pair<dev_t, ino_t> identity(const struct stat& info) { return {info.st_dev, info.st_ino}; }
 
 const char* special_file(mode_t mode) {
   if (S_ISBLK(mode) || S_ISCHR(mode)) return "a device node";
@@ -33,37 +36,89 @@ const char* special_file(mode_t mode) {
   return "not a regular file";
 }
 
+std::string random_id() {
+  std::random_device random;
+  return fmt::format("{:08x}{:08x}", random(), random());
+}
+
+// How many bytes there are to read, for the time that is left.
+class SizeCount final : public TreeVisitor {
+ public:
+  Result<Descend> visit(const TreeEntry& entry) override {
+    if (interrupted()) return interrupted_error();
+    if (S_ISREG(entry.info.st_mode)) bytes_ += static_cast<std::uint64_t>(entry.info.st_size);
+    return Descend::kEnter;
+  }
+  void unreadable(const std::string& /*path*/, const Error& /*error*/) override {}
+  std::uint64_t bytes() const { return bytes_; }
+
+ private:
+  std::uint64_t bytes_ = 0;
+};
+
+// Adds the range, joined with the one before where they touch.
+void add_range(std::vector<ByteRange>& ranges, const ByteRange& range) {
+  if (!ranges.empty() && ranges.back().offset + ranges.back().length == range.offset) {
+    ranges.back().length += range.length;
+  } else {
+    ranges.push_back(range);
+  }
+}
+
 }  // namespace
 
-Importer::Importer(Session& session, Store& store, std::string prefix)
+Importer::Importer(Session& session, Store& store, std::string prefix,
+                   const TransferOptions& options)
     : session_(session),
-      store_(store),
       prefix_(std::move(prefix)),
-      committer_(store, session.executor()),
-      progress_(session.out(), session.clock(), "import", 0) {}
+      options_(options),
+      store_(store),
+      target_(store, session.executor(), session.collection()),
+      progress_(session.out(), session.clock(), "import", 0),
+      run_id_(random_id()),
+      piece_(kLargeFile) {}
 
 void Importer::leave_out(const PoolDescription& pool) {
   for (const auto* paths : {&pool.devices, &pool.fast_directories}) {
     for (const std::string& path : *paths) {
       struct stat info = {};
-      if (stat(path.c_str(), &info) == 0) left_out_.emplace(info.st_dev, info.st_ino);
+      if (stat(path.c_str(), &info) == 0) left_out_.insert(identity(info));
     }
   }
 }
 
 Status Importer::run(const std::string& directory) {
-  const Status walked = walk_tree(directory, *this);
-  // What has been read is stored even when the walk ended early.
-  const Status finished = committer_.finish();
-  return walked.ok() ? finished : walked;
+  HEXAD_TRY(target_.look(prefix_));
+  if (progress_.enabled()) {
+    SizeCount count;
+    HEXAD_TRY(walk_tree(directory, count));
+    progress_.set_total(count.bytes());
+  }
+  Status done = walk_tree(directory, *this);
+  if (done.ok() && options_.extra == Extra::kDelete) done = delete_gone(directory);
+  // What has been read is stored even when the work ended early.
+  const Status finished = target_.finish();
+  report_.deleted += target_.displaced();
+  return done.ok() ? finished : done;
+}
+
+void Importer::say(const char* what, const std::string& name) {
+  if (!session_.out().json()) {
+    session_.out().write(fmt::format("{} {}\n", what, shown_name(session_.out(), name)));
+  }
 }
 
 Result<Descend> Importer::visit(const TreeEntry& entry) {
   if (interrupted()) return interrupted_error();
+  ++entries_;
   const mode_t mode = entry.info.st_mode;
   const std::string name = prefix_ + entry.path + (S_ISDIR(mode) ? "/" : "");
-  if (left_out_.contains({entry.info.st_dev, entry.info.st_ino})) {
+  if (left_out_.contains(identity(entry.info))) {
     report_.skip(session_.out(), entry.path, "part of the pool itself");
+    return Descend::kSkip;
+  }
+  if (is_part_name(entry.leaf) && !S_ISDIR(mode)) {
+    report_.skip(session_.out(), entry.path, "a file that an export or get has not finished");
     return Descend::kSkip;
   }
   if (name.size() > kMaxNameSize) {
@@ -72,12 +127,10 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
                        std::to_string(kMaxNameSize));
     return Descend::kSkip;
   }
-  if (S_ISREG(mode)) {
-    HEXAD_TRY(add_file(entry, name));
+  if (S_ISREG(mode) || S_ISLNK(mode)) {
+    HEXAD_TRY(add_leaf(entry, name));
   } else if (S_ISDIR(mode)) {
     HEXAD_TRY(add_directory(entry, name));
-  } else if (S_ISLNK(mode)) {
-    HEXAD_TRY(add_symlink(entry, name));
   } else {
     report_.skip(session_.out(), entry.path, special_file(mode));
   }
@@ -88,13 +141,141 @@ void Importer::unreadable(const std::string& path, const Error& error) {
   report_.fail_local(session_.out(), path.empty() ? "." : path, error);
 }
 
-Status Importer::add_directory(const TreeEntry& entry, const std::string& name) {
-  ++report_.directories;
-  return committer_.put(
-      {session_.collection(), name, encode(attributes_of(entry.info, FileType::kDirectory))}, {});
+bool Importer::read_xattrs(const TreeEntry& entry, PosixAttributes& posix) {
+  if (options_.xattrs == Xattrs::kDrop) return true;
+  Result<ExtendedAttributes> found =
+      read_extended_attributes_at(entry.directory_fd, entry.leaf, entry.path);
+  if (!found.ok()) {
+    unreadable(entry.path, found.error());
+    return false;
+  }
+  posix.xattrs = std::move(found).value();
+  return true;
 }
 
-Status Importer::add_symlink(const TreeEntry& entry, const std::string& name) {
+Status Importer::add_directory(const TreeEntry& entry, const std::string& name) {
+  PosixAttributes posix = posix_attributes(entry.info, FileType::kDirectory);
+  if (!read_xattrs(entry, posix)) return {};
+  HEXAD_TRY_ASSIGN(const Present present, target_.find(name));
+  HEXAD_TRY_ASSIGN(const std::uint64_t in_the_way, target_.count_in_the_way(name));
+  if (options_.same == Same::kKeep && in_the_way == 0 && present.has_value() &&
+      remembers(*present, posix)) {
+    ++report_.unchanged;
+    return {};
+  }
+  ++report_.directories;
+  if (options_.dry()) {
+    report_.deleted += in_the_way;
+    say("store", name);
+    return {};
+  }
+  return target_.put_directory({name, posix, present});
+}
+
+void Importer::stored(const TreeEntry& entry, const ImportTarget::File& file, std::uint64_t size) {
+  if (file.posix.type == FileType::kSymlink) {
+    ++report_.symlinks;
+  } else {
+    ++report_.files;
+    report_.bytes += size;
+  }
+  if (!file.posix.link.empty()) {
+    groups_.try_emplace(identity(entry.info), LinkGroup{file.name, file.posix.link});
+  }
+}
+
+// A group that is stored already keeps its name, so that what has not changed need not be written.
+std::string Importer::link_for(const TreeEntry& entry, const Present& present) {
+  if (entry.info.st_nlink < 2) return "";
+  std::string link;
+  if (options_.same == Same::kKeep && present.has_value()) {
+    link = decode(present->attributes).link;
+  }
+  if (link.empty() || used_links_.contains(link)) {
+    link = run_id_ + "-" + std::to_string(used_links_.size());
+  }
+  used_links_.insert(link);
+  return link;
+}
+
+Status Importer::add_leaf(const TreeEntry& entry, const std::string& name) {
+  const bool symlink = S_ISLNK(entry.info.st_mode);
+  HEXAD_TRY_ASSIGN(const Present present, target_.find(name));
+  PosixAttributes posix =
+      posix_attributes(entry.info, symlink ? FileType::kSymlink : FileType::kFile);
+  const auto group = groups_.find(identity(entry.info));
+  posix.link = group != groups_.end() ? group->second.id : link_for(entry, present);
+  // Of a file that is read they are read together with its content.
+  const bool may_be_unchanged = options_.same == Same::kKeep && present.has_value();
+  if ((symlink || may_be_unchanged || group != groups_.end()) && !read_xattrs(entry, posix)) {
+    return {};
+  }
+  const ImportTarget::File file{name, posix, present};
+  if (group != groups_.end()) {
+    HEXAD_TRY_ASSIGN(const bool done, add_further_name(entry, file, group->second));
+    if (done) return {};
+  } else if (may_be_unchanged) {
+    HEXAD_TRY_ASSIGN(const bool done, keep_unchanged(entry, file));
+    if (done) return {};
+  }
+  if (options_.dry()) {
+    HEXAD_TRY_ASSIGN(const std::uint64_t in_the_way, target_.count_in_the_way(name));
+    report_.deleted += in_the_way;
+    say("store", name);
+    stored(entry, file, static_cast<std::uint64_t>(entry.info.st_size));
+    return {};
+  }
+  if (symlink) return store_symlink(entry, name, posix, present);
+  return store_file(entry, name, posix.link, present);
+}
+
+Result<bool> Importer::add_further_name(const TreeEntry& entry, const ImportTarget::File& file,
+                                        const LinkGroup& group) {
+  const auto size = static_cast<std::uint64_t>(entry.info.st_size);
+  if (options_.same == Same::kKeep && file.present.has_value() && file.present->size == size &&
+      remembers(*file.present, file.posix)) {
+    ++report_.unchanged;
+    progress_.advance(size, 1);
+    return true;
+  }
+  if (options_.dry()) {
+    say("link", file.name);
+  } else {
+    HEXAD_TRY_ASSIGN(const bool cloned, target_.clone(file, group.first, size));
+    if (!cloned) return false;
+  }
+  ++report_.links;
+  stored(entry, file, size);
+  progress_.advance(size, 1);
+  return true;
+}
+
+Result<bool> Importer::keep_unchanged(const TreeEntry& entry, const ImportTarget::File& file) {
+  const PosixAttributes before = decode(file.present->attributes);
+  const auto size = static_cast<std::uint64_t>(entry.info.st_size);
+  if (before.type != file.posix.type || file.present->size != size ||
+      before.mtime != file.posix.mtime) {
+    return false;
+  }
+  progress_.advance(size, 1);
+  if (remembers(*file.present, file.posix)) {
+    ++report_.unchanged;
+  } else {
+    if (options_.dry()) {
+      say("attributes", file.name);
+    } else {
+      HEXAD_TRY(target_.set_attributes(file));
+    }
+    ++(file.posix.type == FileType::kSymlink ? report_.symlinks : report_.files);
+  }
+  if (!file.posix.link.empty()) {
+    groups_.try_emplace(identity(entry.info), LinkGroup{file.name, file.posix.link});
+  }
+  return true;
+}
+
+Status Importer::store_symlink(const TreeEntry& entry, const std::string& name,
+                               PosixAttributes posix, const Present& present) {
   Bytes target(PATH_MAX);
   const ssize_t size = readlinkat(entry.directory_fd, entry.leaf.c_str(),
                                   reinterpret_cast<char*>(target.data()), target.size());
@@ -102,66 +283,146 @@ Status Importer::add_symlink(const TreeEntry& entry, const std::string& name) {
     unreadable(entry.path, system_error(errno, entry.path, "cannot read the link"));
     return {};
   }
-  target.resize(static_cast<std::size_t>(size));
-  ++report_.symlinks;
-  return committer_.put(
-      {session_.collection(), name, encode(attributes_of(entry.info, FileType::kSymlink))},
-      std::move(target));
+  const auto length = static_cast<std::uint64_t>(size);
+  target.resize(length);
+  const ImportTarget::File file{name, posix, present};
+  HEXAD_TRY(target_.put(file, length, {{0, length}}, std::move(target)));
+  stored(entry, file, 0);
+  return {};
 }
 
-Status Importer::add_file(const TreeEntry& entry, const std::string& name) {
-  // Not blocking: the file may have become a pipe since it was looked at.
-  const Fd file(openat(entry.directory_fd, entry.leaf.c_str(),
-                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-  struct stat info = {};
-  if (!file.valid() || fstat(file.get(), &info) != 0) {
-    unreadable(entry.path, system_error(errno, entry.path, "cannot open"));
-    return {};
-  }
-  if (!S_ISREG(info.st_mode)) {
-    report_.skip(session_.out(), entry.path, special_file(info.st_mode));
-    return {};
-  }
-  // One byte more than the size shows whether the file has grown meanwhile.
-  const auto size = static_cast<std::uint64_t>(info.st_size);
-  Bytes data(static_cast<std::size_t>(std::min(size + 1, kLargeFile)));
-  const Result<std::uint64_t> count = read_full(file.get(), data, entry.path);
-  if (!count.ok()) {
-    if (interrupted()) return count.error();
-    unreadable(entry.path, count.error());
-    return {};
-  }
-  const BatchCommitter::Object object{session_.collection(), name,
-                                      encode(attributes_of(info, FileType::kFile))};
-  if (*count == data.size()) return add_large_file(file.get(), object, std::move(data));
-  data.resize(static_cast<std::size_t>(*count));
-  ++report_.files;
-  report_.bytes += *count;
-  progress_.advance(*count, 1);
-  return committer_.put(object, std::move(data));
-}
-
-Status Importer::add_large_file(int fd, const BatchCommitter::Object& object, Bytes piece) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectWriter> writer,
-                   store_.open_writer(object.collection, object.name));
-  HEXAD_TRY(writer->append(piece));
-  progress_.advance(piece.size());
-  piece.resize(kLargeFile);
-  for (;;) {
-    const Result<std::uint64_t> count = read_full(fd, piece, object.name);
-    if (!count.ok()) {
-      if (interrupted()) return count.error();
-      unreadable(std::string(object.name), count.error());
-      return {};  // the writer is dropped and leaves nothing
+Status Importer::store_file(const TreeEntry& entry, const std::string& name,
+                            const std::string& link, const Present& present) {
+  for (int attempt = 0; attempt < kAttempts; ++attempt) {
+    Result<SourceFile> source = SourceFile::open(entry.directory_fd, entry.leaf, entry.path);
+    if (!source.ok()) {
+      unreadable(entry.path, source.error());
+      return {};
     }
-    if (*count == 0) break;
-    HEXAD_TRY(writer->append({piece.data(), static_cast<std::size_t>(*count)}));
-    progress_.advance(*count);
+    if (!S_ISREG(source->info().st_mode)) {
+      report_.skip(session_.out(), entry.path, special_file(source->info().st_mode));
+      return {};
+    }
+    HEXAD_TRY_ASSIGN(const Taken taken, take(*source, entry, name, link, present));
+    if (taken != Taken::kChanged) return {};
   }
-  ++report_.files;
-  report_.bytes += writer->size();
+  Error error = changing_file_error(entry.path, kAttempts);
+  error.message += present.has_value() ? "; what was stored of it before stays" : "";
+  unreadable(entry.path, error);
+  return {};
+}
+
+Result<Importer::Taken> Importer::given_up(const TreeEntry& entry, const Error& error) {
+  if (interrupted()) return error;
+  unreadable(entry.path, error);
+  return Taken::kLeftOut;
+}
+
+Result<Importer::Taken> Importer::take(SourceFile& source, const TreeEntry& entry,
+                                       const std::string& name, const std::string& link,
+                                       const Present& present) {
+  PosixAttributes posix = posix_attributes(source.info(), FileType::kFile);
+  posix.link = link;
+  if (options_.xattrs == Xattrs::kKeep) {
+    Result<ExtendedAttributes> found = read_extended_attributes(source.fd(), entry.path);
+    if (!found.ok()) return given_up(entry, found.error());
+    posix.xattrs = std::move(found).value();
+  }
+  const ImportTarget::File file{name, posix, present};
+  std::vector<ByteRange> ranges;
+  std::size_t used = 0;
+  while (used < piece_.size() && ranges.size() < kManyRanges) {
+    const Result<SourceFile::Piece> piece = source.next(MutByteView(piece_).subspan(used));
+    if (!piece.ok()) return given_up(entry, piece.error());
+    if (piece->length == 0) {
+      const Result<bool> unchanged = source.is_unchanged();
+      if (!unchanged.ok()) return given_up(entry, unchanged.error());
+      if (!*unchanged) return Taken::kChanged;
+      const auto end = piece_.begin() + static_cast<std::ptrdiff_t>(used);
+      HEXAD_TRY(target_.put(file, source.end(), ranges, Bytes(piece_.begin(), end)));
+      stored(entry, file, source.end());
+      progress_.advance(source.end(), 1);
+      return Taken::kStored;
+    }
+    add_range(ranges, {piece->offset, piece->length});
+    used += piece->length;
+  }
+  return take_large(source, entry, file, ranges);
+}
+
+Result<Importer::Taken> Importer::take_large(SourceFile& source, const TreeEntry& entry,
+                                             const ImportTarget::File& file,
+                                             const std::vector<ByteRange>& ranges) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectWriter> writer, target_.open_writer(file.name));
+  ByteView first = piece_;
+  for (const ByteRange& range : ranges) {
+    HEXAD_TRY(writer->skip(range.offset - writer->size()));
+    HEXAD_TRY(writer->append(first.first(range.length)));
+    first = first.subspan(range.length);
+  }
+  progress_.advance(writer->size());
+  for (;;) {
+    const Result<SourceFile::Piece> piece = source.next(piece_);
+    if (!piece.ok()) return given_up(entry, piece.error());  // the writer leaves nothing
+    progress_.advance(source.end() - writer->size());
+    HEXAD_TRY(writer->skip(piece->offset - writer->size()));
+    if (piece->length == 0) break;
+    HEXAD_TRY(writer->append(ByteView(piece_).first(piece->length)));
+  }
+  const Result<bool> unchanged = source.is_unchanged();
+  if (!unchanged.ok()) return given_up(entry, unchanged.error());
+  if (!*unchanged) return Taken::kChanged;
+  HEXAD_TRY(target_.publish(file, *writer));
+  stored(entry, file, source.end());
   progress_.advance(0, 1);
-  return committer_.publish(object, *writer);
+  return Taken::kStored;
+}
+
+Status Importer::delete_gone(const std::string& directory) {
+  if (target_.is_fresh()) return {};
+  if (entries_ == 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "the directory is empty: --delete would remove every object under the prefix",
+                 "Check that what belongs there is mounted. To remove the objects: hexad rm " +
+                     session_.pool().word() +
+                     (prefix_.empty() ? " --all" : " --prefix " + shell_word(prefix_))};
+  }
+  const Fd root(open(directory.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
+  if (!root.valid()) return system_error(errno, directory, "cannot open the directory");
+  LocalEntries local(root.get());
+  ListOptions options{prefix_, "", "", 1000};
+  for (bool more = true; more;) {
+    HEXAD_TRY_ASSIGN(const ListPage page, store_.list(session_.collection(), options));
+    for (const ListEntry& listed : page.entries) {
+      if (interrupted()) return interrupted_error();
+      const std::string name(listed.name);
+      if (name.size() == prefix_.size() || !is_gone(local, name.substr(prefix_.size()))) continue;
+      ++report_.deleted;
+      if (options_.dry()) {
+        say("delete", name);
+      } else {
+        HEXAD_TRY(target_.remove(name));
+      }
+    }
+    more = page.next.has_value();
+    if (more) options.start_after = *page.next;
+  }
+  return {};
+}
+
+// Whether nothing is there that an import would store under this name.
+bool Importer::is_gone(LocalEntries& local, std::string relative) {
+  const Result<ObjectPath> path = split_object_name(relative);
+  if (!path.ok()) return true;  // no file can have it
+  if (path->directory) relative.pop_back();
+  const Result<std::optional<struct stat>> found = local.find(relative);
+  if (!found.ok()) {
+    unreadable(relative, found.error());  // it may be there
+    return false;
+  }
+  if (!found->has_value()) return true;
+  const mode_t mode = (*found)->st_mode;
+  return path->directory ? !S_ISDIR(mode) : !S_ISREG(mode) && !S_ISLNK(mode);
 }
 
 }  // namespace hexad::tools

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "tools/cli/names.h"
+#include "tools/cli/part_file.h"
 
 namespace hexad::tools {
 
@@ -33,7 +34,7 @@ Result<Fd> enter(int parent, const std::string& name, const std::string& path) {
   if (errno == ELOOP || errno == ENOTDIR) {
     return Error{ErrorCode::kInvalidArgument,
                  display_name(path) + " is in the way: a symbolic link or a file, not a directory",
-                 "Remove it, or export into another directory."};
+                 "Remove it, export into another directory, or let --delete remove it."};
   }
   return system_error(errno, path, "cannot open the directory");
 }
@@ -49,8 +50,17 @@ Result<SafeTree> SafeTree::open(const std::string& root) {
   return system_error(error_number, root, "cannot create or open the directory");
 }
 
+void SafeTree::tidy(int directory) {
+  struct stat info = {};
+  if (fstat(directory, &info) != 0) return;
+  if (tidied_.emplace(info.st_dev, info.st_ino).second) remove_stale_parts(directory);
+}
+
 Result<int> SafeTree::directory(const std::vector<std::string>& components) {
-  if (components.empty()) return root_.get();
+  if (components.empty()) {
+    tidy(root_.get());
+    return root_.get();
+  }
   if (last_.valid() && components == last_components_) return last_.get();
   Fd at;
   for (std::size_t i = 0; i < components.size(); ++i) {
@@ -60,6 +70,7 @@ Result<int> SafeTree::directory(const std::vector<std::string>& components) {
   }
   last_components_ = components;
   last_ = std::move(at);
+  tidy(last_.get());
   return last_.get();
 }
 

@@ -2,7 +2,11 @@
 // that nothing in the tree, whoever put it there, can lead a write outside.
 #pragma once
 
+#include <sys/types.h>
+
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/error.h"
@@ -18,13 +22,18 @@ class SafeTree {
 
   // A descriptor of the directory, made where missing; valid until the next call. Errors:
   // kInvalidArgument (a link or a file is in the way; its path is in the message), kIo, kNoSpace.
+  // What earlier runs have left of files that they did not finish is removed.
   Result<int> directory(const std::vector<std::string>& components);
   int root() const { return root_.get(); }
 
  private:
   explicit SafeTree(Fd root) : root_(std::move(root)) {}
 
+  // Once for each directory.
+  void tidy(int directory);
+
   Fd root_;
+  std::set<std::pair<dev_t, ino_t>> tidied_;
   // The directory of the last call: names come sorted, so the next one is often the same.
   std::vector<std::string> last_components_;
   Fd last_;

@@ -35,16 +35,33 @@ void TransferReport::fail_store(Output& out, std::string_view name, const Error&
   fail_local(out, name, error);
 }
 
+void TransferReport::lose(Output& out, std::string_view name, const Error& error) {
+  ++incomplete;
+  problem(out, name, "incomplete", error.message);
+}
+
 int TransferReport::exit_code() const {
   if (store_exit_code_ != kExitOk) return store_exit_code_;
-  return refused + failed > 0 ? kExitIo : kExitOk;
+  return refused + failed + incomplete > 0 ? kExitIo : kExitOk;
 }
 
 void TransferReport::print(Output& out, const std::string& verb_done) const {
   if (out.json()) {
-    Json object{{"files", files},   {"directories", directories}, {"symlinks", symlinks},
-                {"bytes", bytes},   {"skipped", skipped},         {"refused", refused},
-                {"failed", failed}, {"problems", Json::array()}};
+    Json object{{"files", files},
+                {"directories", directories},
+                {"symlinks", symlinks},
+                {"links", links},
+                {"bytes", bytes},
+                {"unchanged", unchanged},
+                {"deleted", deleted},
+                {"skipped", skipped},
+                {"refused", refused},
+                {"failed", failed},
+                {"incomplete", incomplete},
+                {"other_owner", other_owner},
+                {"without_set_id", without_set_id},
+                {"rounded_times", rounded_times},
+                {"problems", Json::array()}};
     for (const Problem& entry : problems_) {
       Json shown;
       set_name(shown, "name", entry.name);
@@ -56,9 +73,16 @@ void TransferReport::print(Output& out, const std::string& verb_done) const {
   }
   std::string text = fmt::format("{} {} files ({}), {} directories, {} symbolic links", verb_done,
                                  files, format_size(bytes), directories, symlinks);
+  if (links > 0) text += fmt::format(", {} hard links", links);
+  if (unchanged > 0) text += fmt::format("; {} unchanged", unchanged);
+  if (deleted > 0) text += fmt::format("; {} deleted", deleted);
   if (skipped + refused + failed > 0) {
     text += fmt::format("; {} skipped, {} refused, {} failed", skipped, refused, failed);
   }
+  if (incomplete > 0) text += fmt::format("; {} incomplete", incomplete);
+  if (other_owner > 0) text += fmt::format("; {} with another owner", other_owner);
+  if (without_set_id > 0) text += fmt::format("; {} without set-id bits", without_set_id);
+  if (rounded_times > 0) text += fmt::format("; {} with rounded times", rounded_times);
   out.note(text);
 }
 

@@ -13,13 +13,22 @@ namespace hexad::tools {
 
 class TransferReport {
  public:
-  std::uint64_t files = 0;
+  std::uint64_t files = 0;  // all names of regular files that were stored or written
   std::uint64_t directories = 0;
   std::uint64_t symlinks = 0;
-  std::uint64_t bytes = 0;    // of files
-  std::uint64_t skipped = 0;  // devices, sockets, pipes, files of the pool itself
-  std::uint64_t refused = 0;  // names that cannot be
-  std::uint64_t failed = 0;   // could not be read or written
+  std::uint64_t links = 0;      // of those names: further ones of a file, which share its data
+  std::uint64_t bytes = 0;      // of files
+  std::uint64_t unchanged = 0;  // --update: what is there already
+  std::uint64_t deleted = 0;
+  std::uint64_t skipped = 0;     // devices, sockets, pipes, files of the pool itself
+  std::uint64_t refused = 0;     // names that cannot be
+  std::uint64_t failed = 0;      // could not be read or written
+  std::uint64_t incomplete = 0;  // is there, but for something that the report names
+  // Of an export: names with an owner that only root could have set, files without their
+  // set-user-id and set-group-id bits, and times that the file system has rounded.
+  std::uint64_t other_owner = 0;
+  std::uint64_t without_set_id = 0;
+  std::uint64_t rounded_times = 0;
 
   // Each counts the name, warns about it, and keeps the first kMaxProblems for --json.
   void skip(Output& out, std::string_view name, const std::string& why);
@@ -28,8 +37,11 @@ class TransferReport {
   void fail_local(Output& out, std::string_view name, const Error& error);
   // The store could not give or take the object: its code decides the exit code.
   void fail_store(Output& out, std::string_view name, const Error& error);
+  // Its data is there, but something that goes with it is not.
+  void lose(Output& out, std::string_view name, const Error& error);
 
-  // 0, or the code of the first failure of the store, or 7 when anything was refused or failed.
+  // 0, or the code of the first failure of the store, or 7 when anything was refused, failed or is
+  // incomplete.
   int exit_code() const;
   // Prints the JSON object or the note. `verb_done`: "imported", "exported".
   void print(Output& out, const std::string& verb_done) const;
@@ -39,7 +51,7 @@ class TransferReport {
 
   struct Problem {
     std::string name;
-    std::string kind;  // "skipped", "refused", "failed"
+    std::string kind;  // "skipped", "refused", "failed", "incomplete"
     std::string why;
   };
   static constexpr std::size_t kMaxProblems = 1000;

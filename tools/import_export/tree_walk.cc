@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <vector>
 
 #include "tools/cli/file.h"
 
@@ -14,36 +13,12 @@ namespace hexad::tools {
 
 namespace {
 
-// The names in the directory, sorted; `fd` stays open and owned by the caller.
-Result<std::vector<std::string>> read_names(int fd, const std::string& path) {
-  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  DIR* stream = copy >= 0 ? fdopendir(copy) : nullptr;
-  if (stream == nullptr) {
-    const Error error = system_error(errno, path, "cannot read the directory");
-    const Fd unused(copy);
-    return error;
-  }
-  std::vector<std::string> names;
-  errno = 0;
-  while (const dirent* entry = readdir(stream)) {
-    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
-      names.emplace_back(entry->d_name);
-    }
-    errno = 0;
-  }
-  const int failure = errno;
-  closedir(stream);
-  if (failure != 0) return system_error(failure, path, "cannot read the directory");
-  std::sort(names.begin(), names.end());
-  return names;
-}
-
 class Walk {
  public:
   explicit Walk(TreeVisitor& visitor) : visitor_(visitor) {}
 
   Status directory(int fd, const std::string& path) {
-    const Result<std::vector<std::string>> names = read_names(fd, path);
+    const Result<std::vector<std::string>> names = names_in_directory(fd, path);
     if (!names.ok()) {
       visitor_.unreadable(path, names.error());
       return {};
@@ -76,6 +51,29 @@ class Walk {
 };
 
 }  // namespace
+
+Result<std::vector<std::string>> names_in_directory(int fd, const std::string& path) {
+  const int copy = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+  DIR* stream = copy >= 0 ? fdopendir(copy) : nullptr;
+  if (stream == nullptr) {
+    const Error error = system_error(errno, path, "cannot read the directory");
+    const Fd unused(copy);
+    return error;
+  }
+  std::vector<std::string> names;
+  errno = 0;
+  while (const dirent* entry = readdir(stream)) {
+    if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0) {
+      names.emplace_back(entry->d_name);
+    }
+    errno = 0;
+  }
+  const int failure = errno;
+  closedir(stream);
+  if (failure != 0) return system_error(failure, path, "cannot read the directory");
+  std::sort(names.begin(), names.end());
+  return names;
+}
 
 Status walk_tree(const std::string& root, TreeVisitor& visitor) {
   const Fd fd(open(root.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));

@@ -5,6 +5,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "base/error.h"
 
@@ -29,6 +30,10 @@ class TreeVisitor {
   // walk goes on behind it.
   virtual void unreadable(const std::string& path, const Error& error) = 0;
 };
+
+// The names in the directory, sorted bytewise, without "." and ".."; `fd` stays open. Errors: kIo;
+// `path` is its subject.
+Result<std::vector<std::string>> names_in_directory(int fd, const std::string& path);
 
 // Holds one descriptor per level. Errors: the root cannot be opened; what visit() returned.
 Status walk_tree(const std::string& root, TreeVisitor& visitor);

@@ -71,7 +71,10 @@ class JobRun {
       if (!found.ok() || found->size != options_.object_size) {
         Bytes data(options_.object_size);
         payload.fill(data);
-        HEXAD_TRY(committer.put({options_.collection, name, {}}, std::move(data)));
+        const std::uint64_t size = data.size();
+        committer.transaction().put_borrowed(options_.collection, name,
+                                             committer.keep(std::move(data)));
+        HEXAD_TRY(committer.added({1, size, 0}));
       }
       progress.advance(options_.object_size);
     }

@@ -1,15 +1,16 @@
 // hexad get and hexad cat: one object to a file or a pipe, in bounded memory. A file appears only
-// when all of the object has been read and checked.
+// when all of the object has been read and checked; holes of the object are holes of the file.
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <span>
+#include <optional>
 
 #include "base/units.h"
 #include "tools/cli/byte_range.h"
 #include "tools/cli/file.h"
 #include "tools/cli/progress.h"
+#include "tools/import_export/object_pieces.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -18,67 +19,84 @@ namespace {
 
 constexpr std::size_t kPieceBytes = 4_MiB;
 
-// Returns the bytes copied. A range may be longer than what is there.
-Result<std::uint64_t> copy_out(Session& session, ObjectReader& reader, const ByteRange& range,
-                               OutputFile& output) {
-  const std::uint64_t size = reader.stat().size;
-  const std::uint64_t start = std::min(range.offset, size);
-  const std::uint64_t total = std::min(range.length, size - start);
-  Progress progress(session.out(), session.clock(), "get", total);
-  Bytes piece(static_cast<std::size_t>(std::clamp<std::uint64_t>(total, 1, kPieceBytes)));
-  reader.seek(start);
-  std::uint64_t copied = 0;
-  while (copied < total) {
-    const std::uint64_t wanted = std::min<std::uint64_t>(piece.size(), total - copied);
-    HEXAD_TRY_ASSIGN(const std::uint64_t count, reader.read({piece.data(), wanted}));
-    if (count == 0) break;
-    HEXAD_TRY(output.write({piece.data(), count}));
-    copied += count;
-    progress.advance(count);
-  }
-  return copied;
-}
+// Ranges no longer than this are read as they are, holes as zeros: a file has none that is shorter
+// than a block.
+constexpr std::uint64_t kShortRange = 511;
 
-// Cuts what is inside the object into pieces that are small enough for memory.
-std::vector<ByteRange> pieces_of(const std::vector<ByteRange>& ranges, std::uint64_t size) {
-  std::vector<ByteRange> pieces;
-  for (const ByteRange& range : ranges) {
-    const std::uint64_t start = std::min(range.offset, size);
-    const std::uint64_t end = start + std::min(range.length, size - start);
-    for (std::uint64_t at = start; at < end; at += kPieceBytes) {
-      pieces.push_back({at, std::min<std::uint64_t>(kPieceBytes, end - at)});
+// Writes an object, or ranges of it one behind the other, in pieces that are small enough for
+// memory. Several short ranges are read together. The pool is open read-only, so that all of it is
+// of one version.
+class CopyOut {
+ public:
+  CopyOut(Session& session, Store& store, const std::string& name, std::uint64_t size,
+          std::uint64_t total, OutputFile& output)
+      : session_(session),
+        store_(store),
+        name_(name),
+        size_(size),
+        output_(output),
+        progress_(session.out(), session.clock(), "get", total) {}
+
+  Status add(const ByteRange& range) {
+    if (range.length <= kShortRange) return add_data(range);
+    ObjectPieces pieces(store_, session_.collection(), name_, range, size_, kPieceBytes);
+    for (;;) {
+      HEXAD_TRY_ASSIGN(const std::optional<ObjectPiece> piece, pieces.next());
+      if (!piece.has_value()) return {};
+      if (piece->hole) {
+        HEXAD_TRY(flush());
+        HEXAD_TRY(output_.skip(piece->length));
+        done(piece->length);
+      } else {
+        HEXAD_TRY(add_data({piece->offset, piece->length}));
+      }
     }
   }
-  return pieces;
-}
-
-// As many of the first as are read together.
-std::size_t first_round(std::span<const ByteRange> pieces) {
-  std::uint64_t bytes = 0;
-  std::size_t count = 0;
-  while (count < pieces.size() && bytes + pieces[count].length <= kPieceBytes) {
-    bytes += pieces[count++].length;
+  // Returns the bytes written.
+  Result<std::uint64_t> finish() {
+    HEXAD_TRY(flush());
+    return copied_;
   }
-  return count;  // no piece is longer, so one at least
-}
 
-// One range behind the other, whatever their order. Returns the bytes copied. The pool is open
-// read-only, so that all rounds see one version.
-Result<std::uint64_t> copy_ranges(Session& session, Store& store, const std::string& name,
-                                  std::span<const ByteRange> pieces, OutputFile& output) {
-  std::uint64_t total = 0;
-  for (const ByteRange& piece : pieces) total += piece.length;
-  Progress progress(session.out(), session.clock(), "get", total);
-  std::uint64_t copied = 0;
-  while (!pieces.empty()) {
-    const std::span<const ByteRange> round = pieces.first(first_round(pieces));
-    pieces = pieces.subspan(round.size());
-    HEXAD_TRY_ASSIGN(const Bytes bytes, store.read_ranges(session.collection(), name, round));
-    HEXAD_TRY(output.write(bytes));
-    copied += bytes.size();
-    progress.advance(bytes.size());
+ private:
+  Status add_data(const ByteRange& range) {
+    if (range.length == 0) return {};
+    if (waiting_bytes_ + range.length > kPieceBytes) HEXAD_TRY(flush());
+    waiting_.push_back(range);
+    waiting_bytes_ += range.length;
+    return {};
   }
-  return copied;
+
+  Status flush() {
+    if (waiting_.empty()) return {};
+    HEXAD_TRY_ASSIGN(const Bytes bytes, store_.read_ranges(session_.collection(), name_, waiting_));
+    waiting_.clear();
+    waiting_bytes_ = 0;
+    HEXAD_TRY(output_.write(bytes));
+    done(bytes.size());
+    return {};
+  }
+
+  void done(std::uint64_t bytes) {
+    copied_ += bytes;
+    progress_.advance(bytes);
+  }
+
+  Session& session_;
+  Store& store_;
+  const std::string& name_;
+  std::uint64_t size_;
+  OutputFile& output_;
+  Progress progress_;
+  std::vector<ByteRange> waiting_;
+  std::uint64_t waiting_bytes_ = 0;
+  std::uint64_t copied_ = 0;
+};
+
+// What of the range is inside the object.
+ByteRange clipped(const ByteRange& range, std::uint64_t size) {
+  const std::uint64_t start = std::min(range.offset, size);
+  return {start, std::min(range.length, size - start)};
 }
 
 class Get : public Verb {
@@ -124,17 +142,24 @@ class Get : public Verb {
     return {};
   }
 
-  Result<std::uint64_t> copy(Session& session, Store& store, ObjectReader& reader,
-                             OutputFile& output) {
-    if (ranges_.empty()) return copy_out(session, reader, range_, output);
-    return copy_ranges(session, store, name_, pieces_of(ranges_, reader.stat().size), output);
+  Result<std::uint64_t> copy(Session& session, Store& store, std::uint64_t size,
+                             OutputFile& output) const {
+    std::vector<ByteRange> ranges = ranges_.empty() ? std::vector<ByteRange>{range_} : ranges_;
+    std::uint64_t total = 0;
+    for (ByteRange& range : ranges) {
+      range = clipped(range, size);
+      total += range.length;
+    }
+    CopyOut copy(session, store, name_, size, total, output);
+    for (const ByteRange& range : ranges) HEXAD_TRY(copy.add(range));
+    return copy.finish();
   }
 
   Result<int> fetch(Session& session, Store& store) {
     HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
                      store.open_reader(session.collection(), name_));
     HEXAD_TRY_ASSIGN(OutputFile output, OutputFile::create(file_));
-    HEXAD_TRY_ASSIGN(const std::uint64_t copied, copy(session, store, *reader, output));
+    HEXAD_TRY_ASSIGN(const std::uint64_t copied, copy(session, store, reader->stat().size, output));
     HEXAD_TRY(output.commit());
     if (session.out().json()) {
       Json result;
