@@ -262,9 +262,15 @@ class Backup(PoolTest):
         self.ok("import", self.pool, self.path("tree"))
         group = self.ok("attr", "get", self.pool, "a", "posix.link").raw
         self.assertEqual(self.ok("attr", "get", self.pool, "c", "posix.link").raw, group)
+        # As a program would leave it that writes the bytes and knows nothing of the attributes.
+        remembered = {name: self.ok("attr", "get", self.pool, "b", name).raw.decode()
+                      for name in self.ok("attr", "ls", self.pool, "b").text.split()}
         self.ok("put", self.pool, "b", "-", stdin=b"diff")
-        self.ok("attr", "set", self.pool, "b", "posix.link", group.decode())
+        for name, value in remembered.items():
+            self.ok("attr", "set", self.pool, "b", name, value)
+        self.ok("cp", self.pool, "a", "copy")
         self.ok("export", self.pool, self.path("out"))
+        self.assertFalse(os.path.samefile(self.path("out/a"), self.path("out/copy")))
         self.assertEqual(self.read(self.path("out/b")), b"diff")
         self.assertEqual(self.read(self.path("out/a")), b"same")
         self.assertTrue(os.path.samefile(self.path("out/a"), self.path("out/c")))

@@ -275,7 +275,7 @@ Result<bool> Importer::keep_unchanged(const TreeEntry& entry, const ImportTarget
 }
 
 Status Importer::store_symlink(const TreeEntry& entry, const std::string& name,
-                               PosixAttributes posix, const Present& present) {
+                               const PosixAttributes& posix, const Present& present) {
   Bytes target(PATH_MAX);
   const ssize_t size = readlinkat(entry.directory_fd, entry.leaf.c_str(),
                                   reinterpret_cast<char*>(target.data()), target.size());

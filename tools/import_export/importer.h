@@ -63,8 +63,8 @@ class Importer final : private TreeVisitor {
                                 const LinkGroup& group);
   // Whether `--update` has nothing more to do.
   Result<bool> keep_unchanged(const TreeEntry& entry, const ImportTarget::File& file);
-  Status store_symlink(const TreeEntry& entry, const std::string& name, PosixAttributes posix,
-                       const Present& present);
+  Status store_symlink(const TreeEntry& entry, const std::string& name,
+                       const PosixAttributes& posix, const Present& present);
   Status store_file(const TreeEntry& entry, const std::string& name, const std::string& link,
                     const Present& present);
   Result<Taken> take(SourceFile& source, const TreeEntry& entry, const std::string& name,

@@ -16,7 +16,6 @@ constexpr const char* kMode = "posix.mode";
 constexpr const char* kMtime = "posix.mtime_ns";
 constexpr const char* kUid = "posix.uid";
 constexpr const char* kGid = "posix.gid";
-constexpr const char* kLink = "posix.link";
 constexpr const char* kMoreXattrs = "posix.xattrs";
 // Also before the keys of the omap; behind all of them comes the other.
 constexpr std::string_view kXattr = "posix.xattr.";
@@ -96,7 +95,7 @@ EncodedAttributes encode(const PosixAttributes& posix, std::size_t room) {
   if (posix.mtime) attributes[kMtime] = time_text(*posix.mtime);
   if (posix.uid) attributes[kUid] = std::to_string(*posix.uid);
   if (posix.gid) attributes[kGid] = std::to_string(*posix.gid);
-  if (!posix.link.empty()) attributes[kLink] = posix.link;
+  if (!posix.link.empty()) attributes[kLinkAttribute] = posix.link;
   for (const auto& [name, value] : posix.xattrs) {
     const std::string key = std::string(kXattr) + name;
     if (key.size() <= kMaxAttributeName && key.size() + value.size() <= room) {
@@ -123,7 +122,7 @@ PosixAttributes decode(const Attributes& attributes) {
   posix.mtime = parse_time(attributes);
   posix.uid = parse_number<std::uint32_t>(attributes, kUid, 10);
   posix.gid = parse_number<std::uint32_t>(attributes, kGid, 10);
-  const auto link = attributes.find(kLink);
+  const auto link = attributes.find(kLinkAttribute);
   if (link != attributes.end()) posix.link = link->second;
   for (auto at = attributes.lower_bound(kXattr);
        at != attributes.end() && at->first.starts_with(kXattr); ++at) {

@@ -29,6 +29,8 @@
 
 namespace hexad::tools {
 
+inline constexpr const char* kLinkAttribute = "posix.link";
+
 enum class FileType : std::uint8_t { kFile, kDirectory, kSymlink };
 
 // As in struct timespec.

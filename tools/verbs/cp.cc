@@ -1,4 +1,5 @@
 // hexad cp: a clone, so that it takes no space and no time with the bytes of the object.
+#include "tools/import_export/posix_attributes.h"
 #include "tools/verbs/from_to.h"
 #include "tools/verbs/verbs.h"
 
@@ -12,6 +13,8 @@ class Cp final : public FromToVerb {
   void add(Transaction& transaction, const Names& names, bool replace) const override {
     if (!replace) transaction.expect_absent(names.to_collection, names.to);
     transaction.clone(names.collection, names.from, names.to_collection, names.to);
+    // A copy of one name of a file is a file of its own.
+    transaction.remove_attr(names.to_collection, names.to, kLinkAttribute);
   }
 };
 
