@@ -129,6 +129,21 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self.loc += len(data)
         return data
 
+    def readinto(self, buffer: Any) -> int:
+        with memoryview(buffer).cast("B") as whole:
+            wanted = min(whole.nbytes, max((self.size or 0) - self.loc, 0))
+            if self.closed or self.mode != "rb" or wanted < self.blocksize:
+                return int(super().readinto(whole))
+            if self._process != os.getpid():
+                self._open_again()
+            count = 0
+            with self._reading:  # at once to where it is wanted
+                self._reader.seek(self.loc)
+                while count < wanted and (more := self._reader.readinto(whole[count:wanted])):
+                    count += more
+            self.loc += count
+            return count
+
     # Writing
 
     def seekable(self) -> bool:
@@ -324,6 +339,11 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
     def store(self) -> hexad.Store:
         return self._store
 
+    @property
+    def uncommitted(self) -> bool:
+        """It was closed, and has not been published or discarded."""
+        return self._uncommitted
+
 
 _LEAVES_OPEN_FILE = fsspec.core.OpenFile.__exit__.__code__
 
@@ -358,7 +378,7 @@ class Transaction(fsspec.transaction.Transaction):
                 for file in files:
                     file.close_outermost()
                 by_store: dict[int, list[HexadFile]] = {}
-                for file in files:
+                for file in (file for file in files if file.uncommitted):
                     by_store.setdefault(id(file.store), []).append(file)
                 for group in by_store.values():
                     commit_together(group)

@@ -22,24 +22,27 @@ Pairs = list[tuple[str, str]]  # source and target
 
 def expand(
     fs: Any,
-    paths: Iterable[str],
+    paths: Iterable[Any],
     recursive: bool = False,
     maxdepth: int | None = None,
     literal: bool = False,
 ) -> Paths:
     """What the paths and patterns stand for; recursive: with what lies below, `maxdepth` levels.
 
-    literal: nothing is a pattern. A missing path that is none stands for itself, unless recursive.
+    literal: nothing is a pattern. A missing path that is none stands for itself, unless recursive. A
+    pattern that ends in a slash stands for directories alone.
     FileNotFoundError: nothing is there.
     """
     if maxdepth is not None and maxdepth < 1:
         raise ValueError("maxdepth must be at least 1")
     found: Paths = {}
-    paths = [_stripped(fs, path) for path in paths]
-    for path in paths:
+    given = list(paths)
+    for path_given in given:
+        path = _stripped(fs, path_given)
         kind = _kind(fs, path)
         if kind is None and has_magic(path) and not literal:
-            matches = fs.glob(_pattern(fs, path), maxdepth=maxdepth, detail=True)
+            end = "/" if os.fspath(path_given).endswith("/") else ""
+            matches = fs.glob(_pattern(fs, path) + end, maxdepth=maxdepth, detail=True)
             found.update((p, info["type"] == "directory") for p, info in matches.items())
             if recursive and matches and (maxdepth is None or maxdepth > 1):
                 deeper = None if maxdepth is None else maxdepth - 1
@@ -51,7 +54,7 @@ def expand(
         elif not recursive:
             found[path] = kind == "directory"
     if not found:
-        raise FileNotFoundError(", ".join(paths))
+        raise FileNotFoundError(", ".join(map(os.fspath, given)))
     return dict(sorted(found.items()))
 
 
@@ -91,7 +94,7 @@ def _pairs_of_one(
     start = _stripped(source, path1)
     kind = _kind(source, start)
     pattern = kind is None and has_magic(start)
-    sources = expand(source, [start], recursive, maxdepth, literal=not pattern)
+    sources = expand(source, [path1], recursive, maxdepth, literal=not pattern)
     if not recursive or maxdepth is not None:
         sources = {p: directory for p, directory in sources.items() if not directory}
         if not sources:

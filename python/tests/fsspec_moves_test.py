@@ -276,6 +276,13 @@ def test_a_pattern_in_a_directory_that_looks_like_one_stays_in_it(roomy, fs, tmp
     assert contents(fs, roomy) == {**left, "c/f": b"1", "c/s/g": b"2", "p/f": b"1"}
 
 
+def test_a_pattern_with_a_slash_at_its_end_takes_directories_alone(roomy, fs):
+    fill(fs, roomy, {"data.txt": b"1", "dir/x": b"2", "done/y": b"3"})
+    assert fs.expand_path(f"{roomy}/d*/") == [f"{roomy}/dir", f"{roomy}/done"]
+    fs.rm(f"{roomy}/d*/", recursive=True)
+    assert contents(fs, roomy) == {"data.txt": b"1"}
+
+
 def test_a_mapping_never_takes_a_key_for_a_pattern(roomy, fs):
     mapper = fs.get_mapper(roomy)
     mapper["a1"] = b"1"

@@ -103,6 +103,18 @@ def test_a_transaction_takes_text_and_compressed_files(roomy, fs):
             assert file.read() == data
 
 
+def test_a_transaction_leaves_out_what_was_discarded_in_it(roomy, fs):
+    with hexad.open(roomy) as store, fs.transaction:
+        fs.pipe(f"{roomy}/a", b"1")
+        for mode in ("x", "wb"):
+            with pytest.raises(ZeroDivisionError):
+                with fs.open(f"{roomy}/b", mode) as file:
+                    file.write(b"half" if mode == "wb" else "half")
+                    raise ZeroDivisionError
+        store.put("b", b"theirs")
+    assert fs.cat(f"{roomy}/a") == b"1" and fs.cat(f"{roomy}/b") == b"theirs"
+
+
 # Exceptions
 
 

@@ -58,6 +58,12 @@ def test_pieces_small_and_large_read_in_any_order(pool, fs, cache):
                 assert file.read(3) == LARGE[after : after + 3]
         file.seek(7)
         assert file.read(None) == LARGE[7:]
+        for length in (5, block, 3 * block + 50):
+            into = bytearray(length)
+            file.seek(11)
+            assert file.readinto(into) == len(LARGE[11 : 11 + length])
+            assert into.rstrip(b"\0") == LARGE[11 : 11 + length].rstrip(b"\0")
+            assert file.read(3) == LARGE[11 + length : 14 + length]
     with pytest.raises(ValueError):
         file.read(block)
 
