@@ -5,8 +5,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
+import opcode
 import os
 import sys
 import threading
@@ -281,23 +283,26 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
                 self._reader.close()
 
     def _left_by_an_exception(self) -> bool:
-        """Whether an exception leaves the `with` block of an fsspec.OpenFile around this file, or the
-        function of pandas that opened it. Neither says so to the file: they just close it. What is
-        opened while that exception is handled, such as a report of it, is another matter, unless it
-        is fsspec's cache that now copies what was written in that block.
+        """Whether an exception leaves the `with` block of what lies around this file, an
+        fsspec.OpenFile, contextlib.closing() or a buffer or text of io, or the function of pandas
+        that opened it. They do not say so to the file: they just close it. What is opened while that
+        exception is handled, such as a report of it, is another matter, unless it is fsspec's cache
+        that now copies what was written in that block.
         """
         error, opened_amid = sys.exc_info()[1], self._opened_amid
         self._opened_amid = None  # with all that its traceback refers to
         if error is None:
             return False
         frame: types.FrameType | None = sys._getframe(2)  # pylint: disable=protected-access
+        if frame is not None and frame.f_code.co_code[frame.f_lasti] == _LEAVES_A_BLOCK:
+            return error is not opened_amid  # by io, which has no frame of its own
         while frame is not None:
             module = frame.f_globals.get("__name__")
             if module == "fsspec.implementations.cached":
                 opened_amid = None
-            if frame.f_code is _LEAVES_OPEN_FILE:
-                left = any(given is not None for given in frame.f_locals.get("args", ()))
-                return left and error is not opened_amid
+            if frame.f_code in _LEAVE:
+                given = frame.f_locals.get(_LEAVE[frame.f_code], ())
+                return any(given) and error is not opened_amid
             if module == "pandas.io.common":
                 return error is not opened_amid
             frame = frame.f_back
@@ -345,7 +350,14 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         return self._uncommitted
 
 
-_LEAVES_OPEN_FILE = fsspec.core.OpenFile.__exit__.__code__
+# The instruction that calls __exit__() with an exception; None where Python has another one.
+_LEAVES_A_BLOCK = opcode.opmap.get("WITH_EXCEPT_START")
+
+# What ends such a block and passes nothing on; where it has the exception.
+_LEAVE = {
+    fsspec.core.OpenFile.__exit__.__code__: "args",
+    contextlib.closing.__exit__.__code__: "exc_info",
+}
 
 
 def commit_together(files: list[HexadFile]) -> None:

@@ -1,5 +1,6 @@
 """Files of hexad://: what is closed is there, whatever lies over it; what is not is not, and is said."""
 
+import contextlib
 import gc
 import io
 import multiprocessing
@@ -116,6 +117,58 @@ def test_a_transaction_leaves_out_what_was_discarded_in_it(roomy, fs):
 
 
 # Exceptions
+
+
+AROUND = {
+    "contextlib.closing": contextlib.closing,
+    "io.TextIOWrapper": io.TextIOWrapper,
+    "io.BufferedWriter": io.BufferedWriter,
+    "text in a stack": lambda file: contextlib.closing(io.TextIOWrapper(file)),
+}
+
+
+@pytest.mark.parametrize("around", AROUND)
+def test_what_lies_around_a_file_and_closes_it_by_an_exception(around, roomy, fs):
+    path = f"{roomy}/f"
+    fs.pipe(path, b"old")
+    data = "half" if "ext" in around.replace("context", "") else b"half"
+    with pytest.raises(ZeroDivisionError):
+        with AROUND[around](fs.open(path, "wb")) as file:
+            file.write(data)
+            raise ZeroDivisionError
+    assert fs.cat(path) == b"old"
+    with AROUND[around](fs.open(path, "wb")) as file:
+        file.write(data)
+    assert fs.cat(path) == b"half"
+    try:
+        file = AROUND[around](fs.open(path, "wb"))
+        (file if hasattr(file, "write") else file.thing).write(data * 2)
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        (file if hasattr(file, "close") else file.thing).close()
+    assert fs.cat(path) == b"halfhalf"
+
+
+class Log:
+    """Writes down why its block ended, into a file that it has had open all the time."""
+
+    def __init__(self, file):
+        self.file = file
+
+    def __enter__(self):
+        return self.file
+
+    def __exit__(self, kind, error, trace):
+        self.file.write(f" {kind.__name__}".encode())
+        self.file.close()
+        return True
+
+
+def test_a_log_of_a_program_that_failed_is_stored(roomy, fs):
+    with Log(fs.open(f"{roomy}/log", "wb")) as file:
+        file.write(b"begun,")
+        raise ZeroDivisionError
+    assert fs.cat(f"{roomy}/log") == b"begun, ZeroDivisionError"
 
 
 OPENINGS = {
