@@ -7,7 +7,7 @@ import os
 import warnings
 from typing import TYPE_CHECKING, Any
 
-from . import _process
+from . import _leaving, _process
 from ._errors import NotStoredWarning
 
 if TYPE_CHECKING:
@@ -84,14 +84,16 @@ class Reader(io.RawIOBase):
 class Writer(io.BufferedIOBase):
     """An object that is written from start to end and becomes visible as a whole.
 
-    close() publishes it; so does leaving a `with` block, unless by an exception. A writer that is
-    dropped, or discarded, leaves nothing; dropping it warns. Not seekable. Memory: the option stream_buffer.
+    close() publishes it; so does leaving a `with` block, unless by an exception, be it that of a text
+    or buffer of io around this. A writer that is dropped, or discarded, leaves nothing; dropping it
+    warns. Not seekable. Memory: the option stream_buffer.
     """
 
     def __init__(self, native: _native.Writer, name: Name) -> None:
         self._native = native
         self._label = name if isinstance(name, str) else os.fsdecode(name)
         self._process = os.getpid()
+        self._opening = _leaving.Opening()
         self._size = 0
         self._spent = False
         #: LSN of the commit, after close().
@@ -129,8 +131,9 @@ class Writer(io.BufferedIOBase):
         """Publishes what was written: durable when this returns. Again: nothing."""
         if self.closed:
             return
+        left = self._opening.left_by_an_exception()
         try:
-            if not self._spent:
+            if not self._spent and not left:
                 self.version = self._native.commit()
         finally:
             self._end()

@@ -5,14 +5,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import io
-import opcode
 import os
-import sys
 import threading
-import types
 import warnings
 import weakref
 from typing import TYPE_CHECKING, Any, Callable
@@ -23,7 +19,7 @@ import fsspec.spec
 import fsspec.transaction
 
 import hexad
-from hexad import _native, _process
+from hexad import _leaving, _native, _process
 
 if TYPE_CHECKING:
     from hexad.fsspec import HexadFileSystem
@@ -92,7 +88,7 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             size = self._reader.seek(0, os.SEEK_END)
         elif mode == "xb" and fs.isfile(path):
             raise already_there(path)
-        self._opened_amid = sys.exc_info()[1]
+        self._opening = _leaving.Opening()
         super().__init__(fs, path, mode, size=size, **kwargs)
         if mode != "rb":
             _process.watch(self)
@@ -269,7 +265,7 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
     def close(self) -> None:
         if self.closed:
             return
-        if self.mode != "rb" and self._left_by_an_exception():
+        if self.mode != "rb" and self._opening.left_by_an_exception():
             self.discard()
             return
         try:
@@ -281,32 +277,6 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         finally:
             if self._reader is not None:
                 self._reader.close()
-
-    def _left_by_an_exception(self) -> bool:
-        """Whether an exception leaves the `with` block of what lies around this file, an
-        fsspec.OpenFile, contextlib.closing() or a buffer or text of io, or the function of pandas
-        that opened it. They do not say so to the file: they just close it. What is opened while that
-        exception is handled, such as a report of it, is another matter, unless it is fsspec's cache
-        that now copies what was written in that block.
-        """
-        error, opened_amid = sys.exc_info()[1], self._opened_amid
-        self._opened_amid = None  # with all that its traceback refers to
-        if error is None:
-            return False
-        frame: types.FrameType | None = sys._getframe(2)  # pylint: disable=protected-access
-        if frame is not None and frame.f_code.co_code[frame.f_lasti] == _LEAVES_A_BLOCK:
-            return error is not opened_amid  # by io, which has no frame of its own
-        while frame is not None:
-            module = frame.f_globals.get("__name__")
-            if module == "fsspec.implementations.cached":
-                opened_amid = None
-            if frame.f_code in _LEAVE:
-                given = frame.f_locals.get(_LEAVE[frame.f_code], ())
-                return any(given) and error is not opened_amid
-            if module == "pandas.io.common":
-                return error is not opened_amid
-            frame = frame.f_back
-        return False
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
         if kind is not None and self.mode != "rb":
@@ -350,14 +320,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         return self._uncommitted
 
 
-# The instruction that calls __exit__() with an exception; None where Python has another one.
-_LEAVES_A_BLOCK = opcode.opmap.get("WITH_EXCEPT_START")
-
-# What ends such a block and passes nothing on; where it has the exception.
-_LEAVE = {
-    fsspec.core.OpenFile.__exit__.__code__: "args",
-    contextlib.closing.__exit__.__code__: "exc_info",
-}
+# What closes a file without saying why.
+_leaving.EXITS[fsspec.core.OpenFile.__exit__.__code__] = "args"
+_leaving.CLOSERS.add("pandas.io.common")
+_leaving.COPIERS.add("fsspec.implementations.cached")
 
 
 def commit_together(files: list[HexadFile]) -> None:

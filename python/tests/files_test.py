@@ -1,5 +1,6 @@
 """Objects as file objects."""
 
+import contextlib
 import gc
 import io
 import os
@@ -94,6 +95,23 @@ def test_text_over_a_writer_has_its_byte_order_mark(store):
             file.seek(0)
         file.write(b"x")
         assert not file.seekable()
+
+
+def test_what_lies_around_a_writer_and_closes_it_by_an_exception(store):
+    store.put("a", b"old")
+    for around in (io.TextIOWrapper, contextlib.closing):
+        with pytest.raises(ZeroDivisionError):
+            with around(store.open_writer("a")) as file:
+                file.write("half" if around is io.TextIOWrapper else b"half")
+                raise ZeroDivisionError
+        assert store.get("a") == b"old"
+    file = store.open_writer("a")
+    try:
+        raise ZeroDivisionError
+    except ZeroDivisionError:
+        file.write(b"on purpose")
+        file.close()
+    assert store.get("a") == b"on purpose"
 
 
 def test_a_dropped_writer_leaves_nothing_and_warns(store):
