@@ -11,8 +11,11 @@ named a[1].txt cannot be reached, and removing it removes a1.txt.
 from __future__ import annotations
 
 import os
+import re
 from glob import escape, has_magic
 from typing import Any, Iterable
+
+import fsspec.utils
 
 import hexad
 
@@ -42,11 +45,15 @@ def expand(
         kind = _kind(fs, path)
         if kind is None and has_magic(path) and not literal:
             end = "/" if os.fspath(path_given).endswith("/") else ""
-            matches = fs.glob(_pattern(fs, path) + end, maxdepth=maxdepth, detail=True)
-            found.update((p, info["type"] == "directory") for p, info in matches.items())
-            if recursive and matches and (maxdepth is None or maxdepth > 1):
+            there = _existing(fs, path)
+            if there:
+                infos = matches(fs, there, path[len(there) + 1 :] + end, maxdepth)
+            else:
+                infos = fs.glob(path + end, maxdepth=maxdepth, detail=True)
+            found.update((p, info["type"] == "directory") for p, info in infos.items())
+            if recursive and infos and (maxdepth is None or maxdepth > 1):
                 deeper = None if maxdepth is None else maxdepth - 1
-                found.update(expand(fs, matches, True, deeper, literal=True))
+                found.update(expand(fs, infos, True, deeper, literal=True))
         elif recursive and kind is not None:
             below = fs.find(path, maxdepth=maxdepth, withdirs=True, detail=True)
             found.update((p, info["type"] == "directory") for p, info in below.items())
@@ -182,14 +189,41 @@ def _kind(fs: Any, path: str) -> str | None:
     return kind
 
 
-def _pattern(fs: Any, path: str) -> str:
-    """The path as a pattern, but for the leading directory that exists under this very name."""
+def matches(fs: Any, top: str, pattern: str, maxdepth: int | None) -> dict[str, Any]:
+    """What fs.glob() finds, with details, were the directory `top` not taken for a part of the pattern,
+    which begins below it.
+    """
+    only_directories = pattern.endswith("/")
+    parts = pattern.rstrip("/").split("/")
+    count = 0
+    while count < len(parts) and not has_magic(parts[count]):
+        count += 1
+    if count == len(parts):
+        path = "/".join([top, *parts])
+        return {path: fs.info(path)} if fs.exists(path) else {}
+    depth: int | None = len(parts) - count
+    if "**" in parts:
+        stars = len(parts) - parts.index("**")
+        depth = None if maxdepth is None else len(parts) - count - stars + maxdepth
+    start = "/".join([top, *parts[:count]])
+    found = fs.find(start, maxdepth=depth, withdirs=True, detail=True)
+    wanted = re.compile(fsspec.utils.glob_translate(f"{escape(top)}/{pattern}"))
+    slashed = only_directories or parts[-1] == "**"
+    return {
+        path: info
+        for path, info in sorted(found.items())
+        if wanted.match(path + "/" if slashed and info["type"] == "directory" else path)
+    }
+
+
+def _existing(fs: Any, path: str) -> str:
+    """The longest leading directory that exists although it looks like a pattern; empty: none does."""
     end = path.rfind("/")
     while end > 0 and has_magic(path[:end]):
         if fs.exists(path[:end]):
-            return escape(path[:end]) + path[end:]
+            return path[:end]
         end = path.rfind("/", 0, end)
-    return path
+    return ""
 
 
 def _common(paths: Iterable[str]) -> str:

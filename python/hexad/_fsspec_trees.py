@@ -10,6 +10,7 @@ was asked for is refused before anything has been done.
 from __future__ import annotations
 
 import os
+from glob import has_magic
 from typing import TYPE_CHECKING, Any, cast
 
 import fsspec.mapping
@@ -17,7 +18,7 @@ import fsspec.spec
 from fsspec.callbacks import DEFAULT_CALLBACK
 from fsspec.implementations.local import LocalFileSystem
 
-from hexad import _fsspec_moves, _fsspec_plan, _native
+from hexad import _fsspec_moves, _fsspec_plan, _native, _pool_path
 
 if TYPE_CHECKING:
     from hexad.fsspec import HexadFileSystem
@@ -36,6 +37,19 @@ class Trees(fsspec.spec.AbstractFileSystem):
     ) -> list[str]:
         paths: Any = [path] if isinstance(path, (str, os.PathLike)) else path
         return list(_fsspec_plan.expand(self, paths, recursive, maxdepth, assume_literal))
+
+    def glob(self, path: Any, maxdepth: int | None = None, **kwargs: Any) -> Any:
+        """As fsspec has it; the directory of the pool is no pattern, whatever characters it has."""
+        plain = self._strip_protocol(path)
+        try:
+            pool, pattern = _pool_path.split(plain)
+        except FileNotFoundError:  # the pool is a pattern itself, or there is none
+            pool, pattern = "", plain
+        if not has_magic(pool):
+            return super().glob(path, maxdepth=maxdepth, **kwargs)
+        end = "/" if os.fspath(path).endswith("/") else ""
+        found = _fsspec_plan.matches(self, pool, pattern + end, maxdepth)
+        return found if kwargs.get("detail") else list(found)
 
     def copy(
         self,

@@ -276,6 +276,25 @@ def test_a_pattern_in_a_directory_that_looks_like_one_stays_in_it(roomy, fs, tmp
     assert contents(fs, roomy) == {**left, "c/f": b"1", "c/s/g": b"2", "p/f": b"1"}
 
 
+@pytest.mark.parametrize("maxdepth", [None, 1])
+@pytest.mark.parametrize(
+    "pattern",
+    ["*", "d/?1", "d/*/", "**", "d/**", "**/y", "*/s/*", "none/*", "d/x1", "[!d]*"],
+)
+def test_the_directory_of_a_pool_is_no_pattern(pattern, maxdepth, tmp_path, roomy, fs):
+    """What matches is what matches in a pool whose directory looks like none."""
+    pool = tmp_path / "a[1]*" / "pool"
+    os.makedirs(pool.parent)
+    hexad.format(pool, devices=6, size="64 MiB", preset="tiny")
+    found = []
+    for root in (roomy, str(pool)):
+        fill(fs, root, {**TREE, "top": b"4", "e/s/y": b"5"})
+        infos = fs.glob(f"{root}/{pattern}", maxdepth=maxdepth, detail=True)
+        found.append({p[len(root) :]: info["type"] for p, info in infos.items()})
+        assert fs.glob(f"{root}/{pattern}", maxdepth=maxdepth) == list(infos)
+    assert found[0] == found[1]
+
+
 def test_a_pattern_with_a_slash_at_its_end_takes_directories_alone(roomy, fs):
     fill(fs, roomy, {"data.txt": b"1", "dir/x": b"2", "done/y": b"3"})
     assert fs.expand_path(f"{roomy}/d*/") == [f"{roomy}/dir", f"{roomy}/done"]
