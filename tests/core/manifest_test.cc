@@ -5,107 +5,14 @@
 #include <functional>
 #include <sstream>
 
-#include "base/units.h"
 #include "io/rng.h"
 #include "tests/core/broken_input.h"
+#include "tests/core/sample_manifests.h"
 
 namespace hexad::core {
 namespace {
 
 constexpr std::size_t kSectionCount = 56;  // where the number of sections stands
-
-Uuid uuid() {
-  Uuid uuid;
-  uuid.bytes.fill(0x11);
-  return uuid;
-}
-
-// 2+1, crc32c, blocks of 16 KiB.
-RecordShape small_shape() { return {2, 1, ChecksumType::kCrc32c, 16384}; }
-
-// A piece of a file: `length` bytes from `offset` on, in a stripe with cells of whole sectors.
-Extent piece_at(std::uint64_t offset, std::uint64_t length, alloc::Extent where,
-                const RecordShape& shape) {
-  Extent piece;
-  piece.offset = offset;
-  piece.length = length;
-  Blob& blob = piece.blob;
-  blob.where = where;
-  blob.raw = blob.stored = static_cast<std::uint32_t>(length);
-  blob.cell_bytes = static_cast<std::uint32_t>(round_up(divide_up(length, shape.k), 512));
-  for (std::uint32_t i = 0; i < shape.cells(); ++i) blob.cell_sums.push_back(0xa0 + i);
-  for (std::uint64_t i = 0; i < shape.private_block_sums(blob.cell_bytes); ++i) {
-    blob.block_sums.push_back(i);
-  }
-  return piece;
-}
-
-// The example of doc/format.md.
-Manifest example() {
-  const RecordShape shape = small_shape();
-  Manifest manifest;
-  manifest.store = uuid();
-  manifest.lsn = 1000;
-  manifest.epoch = 7;
-  manifest.next_run = 6;
-  manifest.zones = {{17, 512, {{0, 7}, {1, 7}, {2, 300}}}};
-  ManifestRun& newest = manifest.runs.emplace_back();
-  newest.id = 5;
-  newest.first_lsn = 900;
-  newest.last_lsn = 1000;
-  newest.entries = 20;
-  newest.tombstones = 3;
-  newest.footer_crc = 0xdeadbeef;
-  newest.file = {1000, {piece_at(0, 1000, {17, 300, 1}, shape)}};
-  ManifestRun& oldest = manifest.runs.emplace_back();
-  oldest.id = 2;
-  oldest.last_lsn = 900;
-  oldest.entries = 150;
-  oldest.file = {700,
-                 {piece_at(0, 512, {17, 40, 1}, shape), piece_at(512, 188, {17, 42, 1}, shape)}};
-  return manifest;
-}
-
-Manifest random_manifest(io::Rng& rng, const RecordShape& shape) {
-  Manifest manifest;
-  manifest.store = uuid();
-  manifest.epoch = 1 + rng.below(9);
-  alloc::ZoneId zone = 0;
-  const std::uint64_t zones = 1 + rng.below(3);
-  for (std::uint32_t slab = 0; slab < zones; ++slab) {
-    zone += static_cast<std::uint32_t>(1 + rng.below(4));
-    ManifestZone& row = manifest.zones.emplace_back();
-    row.zone = zone;
-    row.units = 100'000;
-    for (std::uint32_t i = 0; i < shape.cells(); ++i) row.slots.push_back({i * 3, slab});
-  }
-  std::vector<std::uint32_t> next(manifest.zones.size(), 1);
-  for (std::uint64_t runs = rng.below(4); runs > 0; --runs) {
-    ManifestRun run;
-    run.id = manifest.next_run;
-    manifest.next_run += 1 + rng.below(3);
-    run.first_lsn = manifest.lsn;
-    manifest.lsn += 1 + rng.below(1000);
-    run.last_lsn = manifest.lsn;
-    run.entries = rng.below(1000);
-    run.tombstones = rng.below(run.entries + 1);
-    run.footer_crc = static_cast<std::uint32_t>(rng.next());
-    const std::uint64_t bytes = 1 + rng.below(3 * kPageSpan);
-    while (run.file.bytes < bytes) {
-      const std::uint64_t room = kPageSpan - run.file.bytes % kPageSpan;
-      const std::uint64_t length =
-          std::min({bytes - run.file.bytes, room, rng.below(2) == 0 ? room : 1 + rng.below(room)});
-      const std::size_t in = rng.below(manifest.zones.size());
-      const auto units = static_cast<std::uint32_t>(1 + rng.below(3));
-      run.file.pieces.push_back(
-          piece_at(run.file.bytes, length, {manifest.zones[in].zone, next[in], units}, shape));
-      next[in] += units + static_cast<std::uint32_t>(rng.below(2));
-      run.file.bytes += length;
-    }
-    manifest.runs.insert(manifest.runs.begin(), std::move(run));
-  }
-  return manifest;
-}
 
 ErrorCode refused(const std::string& bytes, const RecordShape& shape = small_shape()) {
   return decode_manifest(as_bytes(bytes), shape).error().code;
@@ -123,8 +30,8 @@ std::string to_hex(std::string_view bytes) {
 }
 
 TEST_CASE("manifest: the example of the format") {
-  const std::string bytes = encode_manifest(example(), small_shape());
-  REQUIRE(decode_manifest(as_bytes(bytes), small_shape()).value() == example());
+  const std::string bytes = encode_manifest(example_manifest(), small_shape());
+  REQUIRE(decode_manifest(as_bytes(bytes), small_shape()).value() == example_manifest());
   // The rows of the document, one behind the other.
   std::ifstream file("doc/format.md");
   std::stringstream text;
@@ -158,7 +65,7 @@ TEST_CASE("manifest: what is encoded is decoded, and to the same bytes again") {
 
 TEST_CASE("manifest: a new store has no runs, and holds nothing above LSN 0") {
   Manifest manifest;
-  manifest.store = uuid();
+  manifest.store = manifest_store_uuid();
   manifest.epoch = 1;
   const std::string bytes = encode_manifest(manifest, small_shape());
   REQUIRE(decode_manifest(as_bytes(bytes), small_shape()).value() == manifest);
@@ -169,7 +76,7 @@ TEST_CASE("manifest: a new store has no runs, and holds nothing above LSN 0") {
 TEST_CASE("manifest: any damage is refused, or gives a manifest that keeps the rules") {
   io::Rng rng(3);
   const RecordShape shape = small_shape();
-  std::vector<Manifest> manifests = {example()};
+  std::vector<Manifest> manifests = {example_manifest()};
   for (int i = 0; i < 2; ++i) manifests.push_back(random_manifest(rng, shape));
   for (const Manifest& manifest : manifests) {
     for_each_broken(encode_manifest(manifest, shape), rng, [&](std::string_view bytes) {
@@ -184,7 +91,7 @@ TEST_CASE("manifest: any damage is refused, or gives a manifest that keeps the r
 TEST_CASE("manifest: every rule is checked") {
   const RecordShape shape = small_shape();
   const auto problem = [&](const std::function<void(Manifest&)>& change) {
-    Manifest bad = example();
+    Manifest bad = example_manifest();
     change(bad);
     const Status status = check_manifest(bad, shape);
     return status.ok() ? "" : status.error().message;
@@ -246,13 +153,13 @@ TEST_CASE("manifest: every rule is checked") {
 }
 
 TEST_CASE("manifest: sections of a later version are skipped where that is allowed") {
-  const std::string bytes = encode_manifest(example(), small_shape());
+  const std::string bytes = encode_manifest(example_manifest(), small_shape());
   REQUIRE(bytes[kSectionCount] == 2);
   std::string more = bytes;
   more[kSectionCount] = 3;
   const std::string section = std::string("\x03") + "abc";
   const std::string skipped = more + "\x83" + section;
-  REQUIRE(decode_manifest(as_bytes(skipped), small_shape()).value() == example());
+  REQUIRE(decode_manifest(as_bytes(skipped), small_shape()).value() == example_manifest());
   REQUIRE(refused(more + "\x03" + section) == ErrorCode::kUnsupported);
   // Ascending, each once, and as long as they say.
   REQUIRE(refused(more + "\x82" + section) == ErrorCode::kCorruption);
@@ -265,7 +172,7 @@ TEST_CASE("manifest: sections of a later version are skipped where that is allow
 }
 
 TEST_CASE("manifest: another version, another thing and nothing are told apart") {
-  std::string bytes = encode_manifest(example(), small_shape());
+  std::string bytes = encode_manifest(example_manifest(), small_shape());
   REQUIRE(refused("") == ErrorCode::kNotFound);
   REQUIRE(refused(std::string(4096, '\0')) == ErrorCode::kNotFound);
   REQUIRE(refused(bytes, RecordShape{}) == ErrorCode::kCorruption);
