@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostSettled = 1024;  // keys
 constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
+constexpr std::size_t kThawedAtOnce = 256;  // keys that unfreeze() moves for one lock
 
 }  // namespace
 
@@ -18,6 +19,7 @@ void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_vi
   {
     const io::Lock lock(mutex_);
     active_->apply(lsn, key, value);
+    if (thawing_) frozen_->apply(lsn, key, value);
   }
   // Afterwards: who looks the key up in between finds the version in the memtable (N1).
   if (cache_ != nullptr) cache_->invalidate(key);
@@ -26,6 +28,7 @@ void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_vi
 void Metadata::erase_after(Lsn lsn) {
   const io::Lock lock(mutex_);
   active_->erase_after(lsn);
+  if (thawing_) frozen_->erase_after(lsn);
   ++erase_generation_;
 }
 
@@ -112,21 +115,34 @@ void Metadata::drop_frozen() {
   ++drops_;
 }
 
+// Until the end both tables are there, and the active one is asked first: what the other one has of
+// its versions already is the same.
 void Metadata::unfreeze() {
-  const io::Lock lock(mutex_);
-  // Frozen versions are all older than active ones, so a merged table keeps the order of LSNs.
-  auto merged = std::make_shared<kv::Memtable>();
-  for (const auto& table : {frozen_, active_}) {
-    kv::Memtable::Iterator it = table->iterate();
-    for (it.seek_to_first(); it.valid(); it.next()) {
-      do {
-        merged->apply(it.lsn(), it.key(), it.value());
-      } while (it.older());
-    }
+  {
+    const io::Lock lock(mutex_);
+    frozen_->thaw();
+    thawing_ = true;
   }
-  active_ = std::move(merged);
-  frozen_.reset();
-  ++erase_generation_;
+  std::string from;
+  for (bool more = true; more;) {
+    const io::Lock lock(mutex_);
+    kv::Memtable::Iterator it = active_->iterate();
+    it.seek(from);
+    for (std::size_t keys = 0; keys < kThawedAtOnce && it.valid(); ++keys) {
+      from.assign(it.key());
+      from.push_back('\0');
+      do {
+        frozen_->apply(it.lsn(), it.key(), it.value());
+      } while (it.older());
+      it.next();
+    }
+    more = it.valid();
+    if (more) continue;
+    thawing_ = false;
+    active_ = std::move(frozen_);
+    frozen_.reset();
+    ++erase_generation_;
+  }
 }
 
 Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* newest) {
@@ -226,6 +242,12 @@ Status MetaView::Cursor::fill() {
   at_ = 0;
   merged_.clear();
   while (merged_.empty()) {
+    if (gave_up()) {
+      return Error{ErrorCode::kUnavailable,
+                   "a walk over the metadata has met " + std::to_string(moves_.deleted) +
+                       " keys that were deleted since the last checkpoint",
+                   "Write a checkpoint first."};
+    }
     if (young_at_ == young_.size() && !young_ends_) load_young();
     if (old_at_ == old_.size() && !old_ends_) HEXAD_TRY(load_old());
     if (young_at_ == young_.size()) {

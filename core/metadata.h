@@ -71,6 +71,10 @@ class MetaView {
     std::string_view key() const { return ready_[at_].key; }
     std::string_view value() const { return ready_[at_].value; }
     const CursorMoves& moves() const { return moves_; }
+    // Before the first seek: a walk that meets so many deleted keys ends with kUnavailable, and has
+    // gave_up() to tell that from other errors. What helps is a checkpoint.
+    void give_up_after(std::uint64_t deleted) { most_deleted_ = deleted; }
+    bool gave_up() const { return moves_.deleted >= most_deleted_; }
 
    private:
     friend class MetaView;
@@ -137,6 +141,7 @@ class MetaView {
     std::span<const kv::KeyValue> ready_;
     std::size_t at_ = 0;  // where the cursor stands
     CursorMoves moves_;
+    std::uint64_t most_deleted_ = ~std::uint64_t{0};
   };
   // Over the keys of `range`; not positioned, seek first.
   Result<Cursor> cursor(KeyRange range = {});
@@ -186,7 +191,8 @@ class Metadata {
   // The index holds what the frozen memtable held.
   void drop_frozen();
   // The checkpoint failed: what is frozen stays readable; the next freeze() must not come before
-  // this. Moves newer changes on top of the frozen ones.
+  // this. Brings newer changes on top of the frozen ones, slice by slice: nobody waits for all of
+  // them.
   void unfreeze();
 
  private:
@@ -198,6 +204,8 @@ class Metadata {
   ReadCache* cache_ = nullptr;
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;
+  bool thawing_ =
+      false;            // unfreeze() is under way: the frozen one gets all that the active one gets
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
   // What the index has for keys of collections: every commit asks for some. The index changes only
   // in keys that are in the frozen memtable, which goes first; so all of it holds until that is

@@ -93,8 +93,10 @@ class Memtable {
   // Drops every version above `lsn`: a group that was cut (R12). Cost: one pass over all keys.
   void erase_after(Lsn lsn);
 
-  // No apply() and erase_after() from here on.
+  // No apply() and erase_after() from here on, until it thaws. Precondition of that: nobody reads
+  // it without a lock any more.
   void freeze() { frozen_ = true; }
+  void thaw() { frozen_ = false; }
   bool frozen() const { return frozen_; }
 
   bool empty() const { return versions_ == 0; }

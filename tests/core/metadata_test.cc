@@ -4,6 +4,7 @@
 #include <functional>
 #include <list>
 #include <map>
+#include <thread>
 
 #include "core/keys.h"
 #include "io/rng.h"
@@ -148,6 +149,39 @@ TEST_CASE(
   REQUIRE(f.all(3) == State{{"a", "3"}});
   f.checkpoint(3);
   REQUIRE(f.all(3) == State{{"a", "3"}});
+}
+
+// The newer changes are brought on top of the older ones slice by slice, and commits go on.
+TEST_CASE("metadata: what is applied while a failed checkpoint is taken back is there afterwards") {
+  Fixture f;
+  constexpr int kKeys = 5000;
+  const auto key_of = [](int i) { return "k" + std::to_string(10'000 + i); };
+  State expected;
+  for (int i = 0; i < kKeys; ++i) f.metadata->apply(1, key_of(i), "old");
+  f.metadata->freeze(1);
+  for (int i = 0; i < kKeys; i += 2) f.metadata->apply(2, key_of(i), "newer");
+  const std::unique_ptr<MetaView> before = f.metadata->view(2).value();
+  std::thread writer([&] {
+    Lsn lsn = 2;
+    for (int i = 0; i < kKeys; i += 3) f.metadata->apply(++lsn, key_of(i), "newest");
+    for (int i = 0; i < kKeys; i += 5) f.metadata->apply(++lsn, key_of(i), std::nullopt);
+  });
+  f.metadata->unfreeze();
+  writer.join();
+  for (int i = 0; i < kKeys; ++i) {
+    if (i % 5 == 0) continue;
+    expected[key_of(i)] = i % 3 == 0 ? "newest" : i % 2 == 0 ? "newer" : "old";
+  }
+  REQUIRE((f.all(100'000) == expected));
+  MetaView::Cursor cursor = before->cursor().value();
+  REQUIRE(cursor.seek("").ok());
+  for (int i = 0; i < kKeys; ++i) {
+    REQUIRE(cursor.key() == key_of(i));
+    REQUIRE(cursor.value() == (i % 2 == 0 ? "newer" : "old"));
+    REQUIRE(cursor.next().ok());
+  }
+  f.checkpoint(100'000);
+  REQUIRE((f.all(100'000) == expected));
 }
 
 TEST_CASE("metadata: changes that are cut are gone, those before them stay") {
@@ -349,6 +383,30 @@ TEST_CASE("metadata: a cursor steps over tombstones of its range only, and count
   REQUIRE(some.seek_before("b").ok());
   REQUIRE_FALSE(some.valid());
   REQUIRE(some.moves().deleted == 1800);
+}
+
+TEST_CASE("metadata: a cursor gives up after as many deleted keys as it was told, and says so") {
+  Fixture fixture;
+  Metadata& metadata = *fixture.metadata;
+  for (int i = 0; i < 300; ++i) {
+    const std::string key = "a" + std::to_string(1000 + i);
+    metadata.apply(1, key, "x");
+    if (i < 290) metadata.apply(2, key, std::nullopt);
+  }
+  const auto first = [&](std::uint64_t most) {
+    const std::unique_ptr<MetaView> view = metadata.view(2).value();
+    MetaView::Cursor cursor = view->cursor({"a", "b"}).value();
+    cursor.give_up_after(most);
+    const Status sought = cursor.seek("a");
+    CHECK(sought.ok() == cursor.valid());
+    if (!sought.ok()) CHECK(sought.error().code == ErrorCode::kUnavailable);
+    CHECK(cursor.gave_up() == !sought.ok());
+    return sought.ok() ? std::string(cursor.key()) : "";
+  };
+  CHECK(first(100).empty());
+  CHECK(first(0).empty());
+  CHECK(first(291) == "a1290");
+  CHECK(first(1000) == "a1290");
 }
 
 TEST_CASE("metadata: a cursor over a prefix stands on its first key and ends with its last") {
