@@ -182,6 +182,9 @@ class Engine : public PlanSource {
   Counters& stats() { return *parts_.counters; }
   io::Executor& executor() { return parts_.system->executor(); }
   BodyId new_body();
+  // The most keys of the metadata that any one hold of the sequencer's lock has looked at or
+  // written, to plan a transaction or to change something of the engine's own.
+  std::uint64_t largest_hold() const { return largest_hold_.load(std::memory_order_relaxed); }
   // Largest record of a transaction, bytes. Precondition: open for writing.
   std::uint64_t max_record() { return lane_->max_record(); }
   DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
@@ -206,6 +209,15 @@ class Engine : public PlanSource {
  private:
   // engine_commit.cc
   struct Attempt;
+  class PlanReader;
+  // As scan_from(), with a limit for the deleted keys that it may meet; adds those that it has met.
+  // Whether that ended it, with an error.
+  struct Walk {
+    std::uint64_t most_deleted = ~std::uint64_t{0};
+    std::uint64_t deleted = 0;
+    bool gave_up = false;
+  };
+  Status walk(std::string_view prefix, std::string_view from, const Visit& visit, Walk& walk);
   Result<PreparedOps> prepare(const Transaction& transaction);
   struct Preparing;
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
@@ -219,6 +231,8 @@ class Engine : public PlanSource {
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
+  // Under the sequencer's lock.
+  void note_hold(std::uint64_t keys);
   Status make_way(const Attempt& attempt);
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
@@ -235,6 +249,7 @@ class Engine : public PlanSource {
   Status wait_until_read(Lsn lsn);
   // For a split_collection.
   Result<std::shared_ptr<CountedNames>> count_names(const TransactionOp& op);
+  Result<std::shared_ptr<CountedNames>> count_names(std::vector<NameRange> ranges);
   // Of a transaction that is about to be applied; under the sequencer's lock.
   void tell_counting(const std::vector<PostImage>& images);
   // For an expect_bytes. May wait until commits in flight can be read.
@@ -370,6 +385,9 @@ class Engine : public PlanSource {
   // Under state_mutex_: how long until something doomed may be tried; nothing: there is none.
   std::optional<io::Nanos> doomed_wait();
   Result<bool> drop_objects(const NameRange& names);
+  // Of the pages that are cut off of the body. Whether nothing is left of them.
+  Result<bool> drop_cut(BodyId body);
+  Status drop_all_cuts(BodyId body);
   // What one record takes back.
   struct Taking {
     LogRecord& record;
@@ -389,6 +407,19 @@ class Engine : public PlanSource {
   Result<bool> drop_pages(const DoomedKeys& keys, std::string& from);
   Result<bool> drop_keys(const DoomedKeys& keys, std::string& from, const TakeBack& take_back);
   void take_back_blobs(const ExtentList& extents, Taking& taking) const;
+  Status take_back_page(std::string_view key, std::string_view value, Taking& taking) const;
+
+  // engine_copy.cc
+  struct CopyStep;
+  // The pages of a body for a clone; `copied`: what there is of a copy, or null.
+  Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, std::shared_ptr<CopiedPages> copied);
+  std::shared_ptr<CopiedPages> begin_copy(BodyId from);
+  Status copy_some_pages(CopiedPages& copied);
+  Status copy_stale_pages(CopyStep& step);
+  Status copy_next_pages(CopyStep& step);
+  Status copy_page(std::uint32_t page, const std::optional<std::string>& value, CopyStep& step);
+  // A page has changed; under the sequencer's lock.
+  void tell_copying(BodyId body, std::uint32_t page);
 
   // engine_layers.cc
   // Makes the list of layers below the object's omap shorter; what it shows stays the same.
@@ -419,7 +450,9 @@ class Engine : public PlanSource {
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
   io::Mutex sequencer_;
+  std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
+  std::vector<std::weak_ptr<CopiedPages>> copying_;    // guarded by sequencer_
   PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
   alloc::Root root_;
   std::uint64_t sent_root_ = 0;  // sequence of the last one that was written, committed or not

@@ -3,6 +3,7 @@
 #include "core/keys.h"
 #include "core/object_extents.h"
 #include "core/omap_cursor.h"
+#include "core/page_cursor.h"
 
 namespace hexad::core {
 
@@ -33,6 +34,14 @@ void add_extents(const ExtentList& extents, CollectionUsage& usage) {
   }
 }
 
+// What its pages are found by.
+void note_pages(const ObjectRecord& record, std::vector<ObjectRecord>& paged) {
+  if (record.body == 0) return;
+  ObjectRecord& noted = paged.emplace_back();
+  noted.body = record.body;
+  noted.cuts = record.cuts;
+}
+
 }  // namespace
 
 Result<std::vector<CollectionInfo>> Engine::collections() {
@@ -60,7 +69,8 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionRecord collection, find_collection(*state.view, name));
   const RecordShape& shape = parts_.shape->record;
   CollectionUsage usage;
-  std::vector<BodyId> bodies;  // pages and omaps lie elsewhere: one walk after the other
+  // Pages and omaps lie elsewhere: one walk after the other.
+  std::vector<ObjectRecord> paged;
   std::vector<std::vector<OmapId>> omaps;
   for (const NameRange& range : ranges_of(collection.all_parts())) {
     HEXAD_TRY_ASSIGN(MetaView::Cursor objects,
@@ -71,7 +81,7 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
       ++usage.objects;
       usage.bytes += record.size;
       add_extents(record.extents, usage);
-      if (record.body != 0) bodies.push_back(record.body);
+      note_pages(record, paged);
       if (record.has_omap()) omaps.push_back(omap_layers(record));
       HEXAD_TRY(objects.next());
     }
@@ -82,15 +92,14 @@ Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
       HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
       ++usage.omap_entries;
       add_extents(record.extents, usage);
-      if (record.body != 0) bodies.push_back(record.body);
+      note_pages(record, paged);
       HEXAD_TRY(entries.next());
     }
   }
-  for (const BodyId body : bodies) {
-    HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(page_prefix(body)));
+  for (const ObjectRecord& record : paged) {
+    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(*state.view, record, {0, kEndOfPages}));
     while (pages.valid()) {
-      HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));
-      HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
+      HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), pages.page(), shape));
       add_extents(extents, usage);
       HEXAD_TRY(pages.next());
     }

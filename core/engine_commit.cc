@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/counted_source.h"
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/staged_object.h"
@@ -14,6 +15,8 @@ namespace {
 constexpr int kMaxAttempts = 1000;
 // Rounds of waiting for freed space to become usable.
 constexpr int kMaxBlocks = 4;
+// Keys that were deleted since the last checkpoint, and that a plan steps over.
+constexpr std::uint64_t kMostDeleted = 10'000;
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
@@ -32,6 +35,8 @@ struct Engine::Attempt {
   Error space_error;
   std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
+  std::vector<BodyId> cut;             // not empty: take back what is cut off of these first
+  bool too_many_deleted = false;       // the plan met so many keys that were deleted
   std::set<DeviceId> failed;           // not empty: a zone has failed, by these
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
@@ -39,7 +44,7 @@ struct Engine::Attempt {
   // Something can be done about what it lacked; then it is worth another one.
   bool can_be_helped() const {
     return redo || record_bytes > 0 || no_space || !crowded.empty() || !layered.empty() ||
-           !failed.empty();
+           !cut.empty() || too_many_deleted || !failed.empty();
   }
 
   // What there is for it, with what it has taken or reserved itself given back.
@@ -57,6 +62,29 @@ struct Engine::Attempt {
            code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
            code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
   }
+};
+
+// The metadata as a plan reads it: the newest state, and no walk over a great many keys that were
+// deleted.
+class Engine::PlanReader : public PlanSource {
+ public:
+  explicit PlanReader(Engine& engine) : engine_(engine) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override { return engine_.get(key); }
+  Status scan(std::string_view prefix, const Visit& visit) override {
+    return scan_from(prefix, prefix, visit);
+  }
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
+    return engine_.walk(prefix, from, visit, walked);
+  }
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+    return engine_.known_page(body, page);
+  }
+
+  Walk walked = {kMostDeleted};
+
+ private:
+  Engine& engine_;
 };
 
 // What the ops of one transaction have in common while they are prepared.
@@ -233,6 +261,7 @@ void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
     if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
     if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
       pages_.forget(page->body, page->page);  // C9
+      if (!copying_.empty()) tell_copying(page->body, page->page);
     }
   }
 }
@@ -275,7 +304,13 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   context.keep_versions = attempt.keep_versions;
   context.accept_crowded = attempt.accept_crowded;
   context.log_blobs = parts_.log_blobs.get();
-  HEXAD_TRY_ASSIGN(Plan plan, plan_transaction(transaction, prepared, context, *this));
+  PlanReader reader(*this);
+  CountedSource source(reader);
+  Result<Plan> planned = plan_transaction(transaction, prepared, context, source);
+  note_hold(source.keys() + reader.walked.deleted +
+            (planned.ok() ? planned->record.images.size() : 0));
+  attempt.too_many_deleted = reader.walked.gave_up;
+  HEXAD_TRY_ASSIGN(Plan plan, std::move(planned));
   if (!plan.redo.empty()) {
     attempt.redo = true;
     attempt.redo_ops = std::move(plan.redo);
@@ -287,6 +322,10 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   }
   if (!plan.layered.empty()) {
     attempt.layered = std::move(plan.layered);
+    return {};
+  }
+  if (!plan.cut.empty()) {
+    attempt.cut = std::move(plan.cut);
     return {};
   }
   submission.young.clear();
@@ -344,6 +383,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   for (const TransactionOp& op : transaction.ops()) {
     if (op.staged != nullptr) op.staged->published = true;
   }
+  for (const std::shared_ptr<CopiedPages>& copied : plan.copies) copied->taken = true;
   submission.record = std::move(plan.record);
   lane_->enqueue(std::move(submission));
   if (!plan.doomed.empty()) doom(std::move(plan.doomed));
@@ -361,8 +401,11 @@ Status Engine::unplaced(const Status& why) const {
 // What an attempt lacked, or met.
 Status Engine::make_way(const Attempt& attempt) {
   if (!attempt.failed.empty()) return lose_devices(attempt.failed);
+  // It takes all tombstones away that were there when it began.
+  if (attempt.too_many_deleted) return run_checkpoint(false);
   for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
-  return attempt.layered.empty() ? make_room(attempt) : Status();
+  for (const BodyId body : attempt.cut) HEXAD_TRY(drop_all_cuts(body));
+  return attempt.layered.empty() && attempt.cut.empty() ? make_room(attempt) : Status();
 }
 
 // Room in the log, or space that is freed but not yet reusable.
@@ -448,6 +491,15 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     } else if (attempt.redo) {
       Preparing preparing{{}, SharedCopies(0)};
       for (const Redo& redo : attempt.redo_ops) {
+        if (redo.copy != 0) {
+          std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
+          HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, std::move(copied)));
+          continue;
+        }
+        if (!redo.count.empty()) {
+          HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
+          continue;
+        }
         HEXAD_TRY(
             prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
       }
@@ -475,6 +527,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
       submission.lsn = lane_->next_lsn();
       submission.record.time = parts_.system->clock().wall_time();
       HEXAD_TRY(fill(submission.record));
+      note_hold(submission.record.images.size());
       submission.encoded = encode_own_part(submission.record, parts_.shape->record);
       HEXAD_TRY_ASSIGN(const bool reserved,
                        lane_->try_reserve(submission, room == LogRoom::kPacking));
@@ -518,15 +571,33 @@ Status Engine::scan(std::string_view prefix, const Visit& visit) {
 }
 
 Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
+  Walk unlimited;
+  return walk(prefix, from, visit, unlimited);
+}
+
+Status Engine::walk(std::string_view prefix, std::string_view from, const Visit& visit,
+                    Walk& walk) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor({std::string(from), prefix_end(prefix)}));
-  HEXAD_TRY(cursor.seek(from));
-  while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
-    if (!more) break;
-    HEXAD_TRY(cursor.next());
-  }
-  return {};
+  cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));
+  const auto go = [&]() -> Status {
+    HEXAD_TRY(cursor.seek(from));
+    while (cursor.valid()) {
+      HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
+      if (!more) break;
+      HEXAD_TRY(cursor.next());
+    }
+    return {};
+  };
+  Status status = go();
+  walk.deleted += cursor.moves().deleted;
+  if (!status.ok() && cursor.gave_up()) walk.gave_up = true;
+  return status;
+}
+
+void Engine::note_hold(std::uint64_t keys) {
+  largest_hold_.store(std::max(largest_hold_.load(std::memory_order_relaxed), keys),
+                      std::memory_order_relaxed);
 }
 
 BodyId Engine::new_body() {

@@ -1,7 +1,8 @@
 // What no name leads to any more and is taken back bit by bit: bodies of streamed writers that
-// never published and of large objects that were removed or replaced, omaps, and the objects of
-// removed collections. Each has a key of its own until nothing is left of it, so what a crash
-// leaves undone is found by the next opening. What an error leaves undone is tried again, too.
+// never published and of large objects that were removed or replaced, omaps, what was cut off of
+// large objects, and the objects of removed collections. Each has a key of its own until nothing is
+// left of it, so what a crash leaves undone is found by the next opening. What an error leaves
+// undone is tried again, too.
 #include <algorithm>
 #include <optional>
 #include <set>
@@ -86,14 +87,16 @@ Result<bool> Engine::drop_records(const DoomedKeys& keys, std::string& from) {
   return last;
 }
 
+Status Engine::take_back_page(std::string_view key, std::string_view value, Taking& taking) const {
+  HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+  HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(value, parsed.page, parts_.shape->record));
+  take_back_blobs(extents, taking);
+  return {};
+}
+
 Result<bool> Engine::drop_pages(const DoomedKeys& keys, std::string& from) {
-  const TakeBack take_back = [this](std::string_view key, std::string_view value,
-                                    Taking& taking) -> Status {
-    HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
-    HEXAD_TRY_ASSIGN(const ExtentList extents,
-                     decode_page(value, parsed.page, parts_.shape->record));
-    take_back_blobs(extents, taking);
-    return {};
+  const TakeBack take_back = [this](std::string_view key, std::string_view value, Taking& taking) {
+    return take_back_page(key, value, taking);
   };
   return drop_keys(keys, from, take_back);
 }
@@ -122,9 +125,61 @@ Result<bool> Engine::drop_objects(const NameRange& names) {
   return drop_records(keys, drop_from_);
 }
 
+// One record's worth, of what the metadata has marked by then: transactions may have taken pages
+// out of it meanwhile.
+Result<bool> Engine::drop_cut(BodyId body) {
+  bool last = true;
+  const FillRecord fill = [&](LogRecord& record) -> Status {
+    last = true;
+    HEXAD_TRY_ASSIGN(const auto value, get(cut_key(body)));
+    if (!value.has_value()) return {};
+    HEXAD_TRY_ASSIGN(PageCuts marks, decode_cuts(*value));
+    std::size_t keys = 0;
+    std::size_t bytes = 0;
+    Taking taking{record};
+    while (last && !marks.empty()) {
+      PageRange& mark = marks.front();
+      const Visit take = [&](std::string_view key, std::string_view page) -> Result<bool> {
+        HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
+        if (parsed.page >= mark.end) return false;
+        if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
+          mark.from = parsed.page;
+          last = false;
+          return false;
+        }
+        ++keys;
+        bytes += key.size() + page.size();
+        HEXAD_TRY(take_back_page(key, page, taking));
+        record.images.push_back({std::string(key), std::nullopt});
+        return true;
+      };
+      HEXAD_TRY(scan_from(page_prefix(body), page_key(body, mark.from), take));
+      if (last) marks.erase(marks.begin());
+    }
+    HEXAD_TRY(taking.blobs.finish(*this, record));
+    std::optional<std::string> left;
+    if (!marks.empty()) left = encode_cuts(marks);
+    record.images.push_back({cut_key(body), std::move(left)});
+    return {};
+  };
+  HEXAD_TRY(commit_internal(fill).status());
+  return last;
+}
+
+Status Engine::drop_all_cuts(BodyId body) {
+  for (bool last = false; !last;) {
+    HEXAD_TRY_ASSIGN(last, drop_cut(body));
+  }
+  return {};
+}
+
 void Engine::doom(Doomed&& doomed) {
   if (doomed.empty()) return;
   const io::Lock lock(state_mutex_);
+  for (const BodyId body : doomed.cuts) {
+    const auto known = std::find(doomed_.cuts.begin(), doomed_.cuts.end(), body);
+    if (known == doomed_.cuts.end()) doomed_.cuts.push_back(body);
+  }
   doomed_.bodies.insert(doomed_.bodies.end(), doomed.bodies.begin(), doomed.bodies.end());
   doomed_.names.insert(doomed_.names.end(), doomed.names.begin(), doomed.names.end());
   background_wake_.notify_all();
@@ -137,7 +192,8 @@ std::optional<io::Nanos> Engine::doomed_wait() {
 
 // Whether nothing is left of it.
 Result<bool> Engine::drop_first_of(const Doomed& doomed) {
-  if (doomed.bodies.empty()) return drop_objects(doomed.names.front());
+  if (!doomed.names.empty()) return drop_objects(doomed.names.front());
+  if (!doomed.cuts.empty()) return drop_cut(doomed.cuts.front());
   HEXAD_TRY(drop_body(doomed.bodies.front()));
   return true;
 }
@@ -158,6 +214,8 @@ Result<bool> Engine::drop_doomed() {
     if (doomed_wait() != io::Nanos{0}) return drops_.load(std::memory_order_acquire) != before;
     if (!doomed_.bodies.empty()) {
       move_first(doomed_.bodies, one.bodies);
+    } else if (!doomed_.cuts.empty()) {
+      move_first(doomed_.cuts, one.cuts);
     } else {
       move_first(doomed_.names, one.names);
     }
@@ -170,12 +228,16 @@ Result<bool> Engine::drop_doomed() {
   if (!gone.ok()) {
     put_back(doomed_.bodies, doomed_.bodies.end(), one.bodies);
     put_back(doomed_.names, doomed_.names.end(), one.names);
+    put_back(doomed_.cuts, doomed_.cuts.end(), one.cuts);
     doomed_pause_ = std::clamp(2 * doomed_pause_, kFirstPause, kLongestPause);
     doomed_retry_at_ = executor().clock().now() + doomed_pause_;
     return gone.error();
   }
   doomed_pause_ = 0;
-  if (!*gone) put_back(doomed_.names, doomed_.names.begin(), one.names);
+  if (!*gone) {
+    put_back(doomed_.names, doomed_.names.begin(), one.names);
+    put_back(doomed_.cuts, doomed_.cuts.begin(), one.cuts);
+  }
   drops_.fetch_add(1, std::memory_order_release);
   return true;
 }
@@ -193,8 +255,14 @@ Status Engine::doom_abandoned() {
     doomed.names.push_back(std::move(names));
     return true;
   };
+  const Visit take_cut = [&](std::string_view key, std::string_view) -> Result<bool> {
+    HEXAD_TRY_ASSIGN(const BodyId body, parse_cut_key(key));
+    doomed.cuts.push_back(body);
+    return true;
+  };
   HEXAD_TRY(scan(kWriterKeys, take_body));
   HEXAD_TRY(scan(kDoomedKeys, take_names));
+  HEXAD_TRY(scan(kCutKeys, take_cut));
   if (!doomed.bodies.empty()) {
     parts_.counters->add(CounterId::kWritersAbandoned, doomed.bodies.size());
     parts_.notes.push_back("recovery: the space of " + std::to_string(doomed.bodies.size()) +
@@ -203,6 +271,11 @@ Status Engine::doom_abandoned() {
   }
   if (!doomed.names.empty()) {
     parts_.notes.push_back("recovery: the objects of removed collections are being taken back");
+  }
+  if (!doomed.cuts.empty()) {
+    parts_.notes.push_back("recovery: the space of what was cut off " +
+                           std::to_string(doomed.cuts.size()) +
+                           " large objects is being taken back");
   }
   doom(std::move(doomed));
   return {};

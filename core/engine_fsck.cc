@@ -37,6 +37,33 @@ Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::In
   return std::optional<std::string>();
 }
 
+// F12. Marks come before objects, objects before pages.
+class CutCheck {
+ public:
+  void note_marks(BodyId body, const PageCuts& marks) { marks_[body] = marks; }
+  // Whether its marks lie within its cuts.
+  bool note_object(const ObjectRecord& object) {
+    if (object.body == 0) return true;
+    if (!object.cuts.empty()) cuts_[object.body] = object.cuts;
+    const auto marks = marks_.find(object.body);
+    if (marks == marks_.end()) return true;
+    PageCuts all = object.cuts;
+    for (const PageRange& mark : marks->second) add_cut(all, mark);
+    return all == object.cuts;
+  }
+  // Whether somebody takes the page back, if it was cut off.
+  bool is_found(BodyId body, std::uint32_t page) const {
+    const auto cuts = cuts_.find(body);
+    if (cuts == cuts_.end() || !is_cut(cuts->second, page)) return true;
+    const auto marks = marks_.find(body);
+    return marks != marks_.end() && is_cut(marks->second, page);
+  }
+
+ private:
+  std::map<BodyId, PageCuts> cuts_;
+  std::map<BodyId, PageCuts> marks_;
+};
+
 }  // namespace
 
 // What was counted is of the state that was checked; commits since then have changed the totals by
@@ -105,6 +132,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
 
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::map<BodyId, std::string> bodies;  // omaps, too
+  CutCheck cut_check;
   std::map<OmapId, std::string> strays;  // entries of omaps whose owner has not been met
   HEXAD_TRY_ASSIGN(MetaView::Cursor opened, state.view->cursor());
   std::optional<MetaView::Cursor> cursor(std::move(opened));
@@ -130,6 +158,15 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
           check.find(subject, names.error().message);
         else
           check.claim_names(*names, {0, "that was removed", true});
+        break;
+      }
+      case 'k': {
+        const Result<BodyId> body = parse_cut_key(key);
+        const Result<PageCuts> marks = decode_cuts(cursor->value());
+        if (!body.ok() || !marks.ok())
+          check.find(subject, body.ok() ? marks.error().message : body.error().message);
+        else
+          cut_check.note_marks(*body, *marks);
         break;
       }
       case 'l':
@@ -164,6 +201,8 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
             "/" + printable(parsed->name);
         if (collection == nullptr) check.find(owner, "its collection does not exist");
         if (record->body != 0) bodies[record->body] = owner;
+        if (!cut_check.note_object(*record))
+          check.find(owner, "more pages are marked than cut off");
         if (record->omap != 0) bodies[record->omap] = "omap of " + owner;
         for (const OmapId layer : record->layers) bodies[layer] = "omap layer of " + owner;
         check.count_layers(record->layers);
@@ -218,6 +257,8 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
         const Result<ExtentList> extents = decode_page(cursor->value(), parsed->page, shape);
         const auto owner = bodies.find(parsed->body);
         if (owner == bodies.end()) check.find(subject, "a page of no object");
+        if (!cut_check.is_found(parsed->body, parsed->page))
+          check.find(subject, "a page that was cut off, and is taken back by nobody");
         if (!extents.ok())
           check.find(subject, extents.error().message);
         else

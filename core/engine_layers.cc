@@ -47,18 +47,6 @@ Result<std::size_t> choose_layers(MetaView& view, const std::vector<OmapId>& lay
   return layers.size();
 }
 
-// Every blob of the list has a share id then. Whether one had none.
-bool give_share_ids(ExtentList& extents, const std::function<ShareId()>& draw) {
-  std::map<BlobId, ShareId> drawn;
-  for (Extent& extent : extents) {
-    if (extent.is_inline() || extent.blob.share != 0) continue;
-    const auto [at, fresh] = drawn.try_emplace(extent.blob.id(), 0);
-    if (fresh) at->second = draw();
-    extent.blob.share = at->second;
-  }
-  return !drawn.empty();
-}
-
 Error changed_meanwhile() {
   return Error{ErrorCode::kConflict, "the object has changed while its omap was merged", ""};
 }

@@ -69,20 +69,25 @@ Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view n
   return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
 }
 
-// One state, the newest there is; what comes later tell_counting() adds.
+// What the op will ask for, unless something before it, or somebody else, changes that.
 Result<std::shared_ptr<CountedNames>> Engine::count_names(const TransactionOp& op) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(op.collection)));
+  if (!value.has_value()) return std::shared_ptr<CountedNames>();
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+  return count_names(ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or("")));
+}
+
+// One state, the newest there is; what comes later tell_counting() adds.
+Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange> ranges) {
   auto counted = std::make_shared<CountedNames>();
+  counted->ranges = std::move(ranges);
+  for (const NameRange& range : counted->ranges) {
+    counted->keys.push_back({range.first_key(), range.end_key()});
+  }
   const ReadPins::Pin pin = pin_visible();  // and what is newer
   std::unique_ptr<MetaView> view;
   {
     const io::Lock lock(sequencer_);
-    HEXAD_TRY_ASSIGN(const auto value, get(collection_key(op.collection)));
-    if (!value.has_value()) return std::shared_ptr<CountedNames>();
-    HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
-    counted->ranges = ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or(""));
-    for (const NameRange& range : counted->ranges) {
-      counted->keys.push_back({range.first_key(), range.end_key()});
-    }
     HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
     std::erase_if(counting_, [](const auto& other) { return other.expired(); });
     counting_.push_back(counted);

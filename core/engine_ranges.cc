@@ -1,8 +1,10 @@
 // Reads of many ranges at once, and what ranges are made of.
 #include <algorithm>
 
+#include "base/units.h"
 #include "core/engine.h"
 #include "core/keys.h"
+#include "core/page_cursor.h"
 
 namespace hexad::core {
 
@@ -209,19 +211,14 @@ Result<std::vector<ByteRange>> Engine::extents(std::string_view collection, std:
     add_extents(object.extents, begin, end, found);
     return found;
   }
-  const auto page_at = [&](std::uint64_t offset) {
-    return page_key(object.body, static_cast<std::uint32_t>(offset / kPageSpan));
-  };
-  const std::string first = page_at(begin);
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor,
-                   state.view->cursor({first, page_at(end + kPageSpan - 1)}));
-  HEXAD_TRY(cursor.seek(first));
-  while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
+  const PageRange wanted{static_cast<std::uint32_t>(begin / kPageSpan),
+                         static_cast<std::uint32_t>(divide_up(end, kPageSpan))};
+  HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(*state.view, object, wanted));
+  while (pages.valid()) {
     HEXAD_TRY_ASSIGN(const ExtentList page,
-                     decode_page(cursor.value(), key.page, parts_.shape->record));
+                     decode_page(pages.value(), pages.page(), parts_.shape->record));
     add_extents(page, begin, end, found);
-    HEXAD_TRY(cursor.next());
+    HEXAD_TRY(pages.next());
   }
   return found;
 }

@@ -4,6 +4,7 @@
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/page_cursor.h"
 #include "core/read_gather.h"
 
 namespace hexad::core {
@@ -85,7 +86,11 @@ Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutB
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
-    HEXAD_TRY_ASSIGN(ExtentList stored, page_of(static_cast<std::uint32_t>(at / kPageSpan)));
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    ExtentList stored;
+    if (!is_cut(record.cuts, index)) {
+      HEXAD_TRY_ASSIGN(stored, page_of(index));
+    }
     const auto page = std::make_shared<const ExtentList>(std::move(stored));
     HEXAD_TRY(gather.add(*page, 0, page, at, out.subspan(done, length)));
     done += length;
@@ -173,15 +178,18 @@ bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, M
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
-    pages[i] = cache_
-                   ->find_page(object.body, static_cast<std::uint32_t>(at / kPageSpan), kMaxLsn,
-                               ReadCache::Count::kBoth)
-                   .record;
-    if (pages[i] == nullptr || !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at,
-                                                out.subspan(done, length))) {
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    const MutByteView part = out.subspan(done, length);
+    done += length;
+    if (is_cut(object.cuts, index)) {
+      std::fill(part.begin(), part.end(), std::byte{0});
+      continue;
+    }
+    pages[i] = cache_->find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
+    if (pages[i] == nullptr ||
+        !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at, part)) {
       return false;
     }
-    done += length;
   }
   for (const auto& page : pages) {
     if (page != nullptr && page->dropped()) return false;
@@ -230,6 +238,12 @@ Status Engine::gather_range(RangeReader& reader, ReadGather& gather, std::uint64
     const std::uint64_t length =
         std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
     const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    if (is_cut(object.cuts, index)) {
+      const MutByteView hole = out.subspan(done, length);
+      std::fill(hole.begin(), hole.end(), std::byte{0});
+      done += length;
+      continue;
+    }
     if (reader.page == nullptr || reader.page_index != index) {
       HEXAD_TRY_ASSIGN(reader.page, find_page(reader.view, object.body, index));
       reader.page_index = index;
@@ -368,13 +382,12 @@ Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
   if (record.body == 0) {
     add(record.extents);
   } else {
-    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(page_prefix(record.body)));
-    while (cursor.valid()) {
-      HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
+    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(view, record, {0, kEndOfPages}));
+    while (pages.valid()) {
       HEXAD_TRY_ASSIGN(const ExtentList extents,
-                       decode_page(cursor.value(), key.page, parts_.shape->record));
+                       decode_page(pages.value(), pages.page(), parts_.shape->record));
       add(extents);
-      HEXAD_TRY(cursor.next());
+      HEXAD_TRY(pages.next());
     }
   }
   stat.placement = stat.extents == 0  ? "none"

@@ -14,6 +14,8 @@
 //   F10 the index on the fast tier holds what the runs hold, entry by entry
 //   F11 a shared blob has as many owners as lists of extents show it, and one place; a layer of
 //       omaps as many as objects have it in their list
+//   F12 a page that was cut off of an object is marked to be taken back, and no other page of it is
+//       (O2 of core/page_cuts.h)
 //
 // Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
 #pragma once

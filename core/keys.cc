@@ -8,6 +8,7 @@ namespace {
 
 constexpr char kCollectionTag = kCollectionKeys[0];
 constexpr char kDoomedTag = kDoomedKeys[0];
+constexpr char kCutTag = kCutKeys[0];
 constexpr char kLayerTag = kLayerKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
@@ -45,6 +46,12 @@ bool has_named_shape(std::string_view key, char tag, std::size_t fixed) {
 std::string collection_key(std::string_view name) {
   std::string key = tagged(kCollectionTag, name.size());
   key.append(name);
+  return key;
+}
+
+std::string cut_key(BodyId body) {
+  std::string key = tagged(kCutTag, 8);
+  append_be64(key, body);
   return key;
 }
 
@@ -162,6 +169,11 @@ Result<DoomedKey> parse_doomed_key(std::string_view key) {
 Result<PageKey> parse_page_key(std::string_view key) {
   if (!has_shape(key, kPageTag, 13)) return broken_key("extent page", key);
   return PageKey{read_be64(key, 1), read_be32(key, 9)};
+}
+
+Result<BodyId> parse_cut_key(std::string_view key) {
+  if (!has_shape(key, kCutTag, 9)) return broken_key("cut pages", key);
+  return read_be64(key, 1);
 }
 
 Result<BodyId> parse_writer_key(std::string_view key) {

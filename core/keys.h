@@ -3,6 +3,7 @@
 //
 //   'c' name                     collection record
 //   'd' be32 space, from         removed: names from that one on whose objects are still there
+//   'k' be64 body                pages of it that are cut off and there still
 //   'l' be64 omap                how many objects have it as a layer of their omap
 //   'm' text                     pool-wide values (counters, next ids)
 //   'o' be32 space, name         object record
@@ -44,6 +45,7 @@ inline constexpr std::size_t kMaxKeySize = 9 + kMaxOmapKey;  // bytes
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
 inline constexpr std::string_view kDoomedKeys = "d";
+inline constexpr std::string_view kCutKeys = "k";
 inline constexpr std::string_view kLayerKeys = "l";
 inline constexpr std::string_view kMetaKeys = "m";
 inline constexpr std::string_view kObjectKeys = "o";
@@ -58,6 +60,7 @@ inline constexpr std::string_view kNextCollection = "next_collection";
 inline constexpr std::string_view kCounterTotals = "counters";
 
 std::string collection_key(std::string_view name);
+std::string cut_key(BodyId body);
 std::string doomed_key(CollectionId space, std::string_view from);
 std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
@@ -100,6 +103,7 @@ Result<ShareId> parse_share_key(std::string_view key);
 Result<CollectionId> parse_totals_key(std::string_view key);
 Result<DoomedKey> parse_doomed_key(std::string_view key);
 Result<PageKey> parse_page_key(std::string_view key);
+Result<BodyId> parse_cut_key(std::string_view key);
 Result<BodyId> parse_writer_key(std::string_view key);
 Result<std::uint32_t> parse_zone_key(std::string_view key);
 Result<std::string_view> parse_collection_key(std::string_view key);

@@ -79,6 +79,17 @@ Status BlobOwners::finish(PlanSource& source, LogRecord& record) {
   return {};
 }
 
+bool give_share_ids(ExtentList& extents, const std::function<ShareId()>& draw) {
+  std::map<BlobId, ShareId> drawn;
+  for (Extent& extent : extents) {
+    if (extent.is_inline() || extent.blob.share != 0) continue;
+    const auto [at, fresh] = drawn.try_emplace(extent.blob.id(), 0);
+    if (fresh) at->second = draw();
+    extent.blob.share = at->second;
+  }
+  return !drawn.empty();
+}
+
 void LayerOwners::change(const std::vector<OmapId>& layers, int owners) {
   for (const OmapId layer : layers) changes_[layer] += owners;
 }

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <vector>
 
@@ -43,6 +44,9 @@ class BlobOwners {
 
   std::map<ShareId, Change> changes_;
 };
+
+// Every blob of the list has a share id then. Whether one had none.
+bool give_share_ids(ExtentList& extents, const std::function<ShareId()>& draw);
 
 class LayerOwners {
  public:

@@ -4,10 +4,13 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "core/keys.h"
 #include "core/object_extents.h"
 #include "core/plan_data.h"
 #include "core/plan_result.h"
@@ -22,26 +25,98 @@ std::uint64_t inline_bytes(const ExtentList& extents) {
   return bytes;
 }
 
+std::size_t extents_of(const Content& content) {
+  std::size_t count = 0;
+  for (const auto& [index, at] : content.pages) count += at.now.size();
+  return count;
+}
+
+Error too_many(const TransactionOp& op, const std::string& hint) {
+  return Error{ErrorCode::kTooBig,
+               object_text(op) + ": with it the clones of the transaction show more than " +
+                   std::to_string(kMaxClonedPages) + " MiB that hold data",
+               hint};
+}
+
 }  // namespace
 
-Status CloneOps::clone(const TransactionOp& op) {
+Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std::size_t index) {
   HEXAD_TRY_ASSIGN(Slot * from, state_.existing_object(op));
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
   Content& source = *from->current;
-  HEXAD_TRY(load_for_clone(op, source, 0, PlanState::kNoEnd));
+  // What only this transaction has can be copied nowhere else.
+  const std::uint64_t limit = source.stored_body == 0 ? pages_left_ : context_.clones_at_once;
+  HEXAD_TRY_ASSIGN(bool few, load_for_clone(source, {0, kEndOfPages}, limit));
+  if (source.stored_body != 0 && extents_of(source) > kFewClonedExtents) few = false;
+  std::shared_ptr<Content> copy;
+  if (few) {
+    copy = page_by_page(source);
+  } else if (source.stored_body == 0) {
+    return too_many(op, "Clone what a transaction makes in another one.");
+  } else {
+    HEXAD_TRY_ASSIGN(copy, with_copy(op, source, prepared));
+    if (copy == nullptr) {
+      plan_.redo.push_back(Redo{index, 0, false, source.stored_body, {}});
+      return {};
+    }
+  }
   HEXAD_TRY(freeze_omap(op, source));
+  copy->record.omap = source.record.omap;
+  copy->record.layers = source.record.layers;
+  copy->changed = true;
+  to->current = std::move(copy);
+  return {};
+}
+
+std::shared_ptr<Content> CloneOps::page_by_page(Content& source) {
   auto copy = std::make_shared<Content>();
   copy->record = source.record;
   copy->record.body = 0;
+  copy->record.cuts.clear();
   copy->all_pages = true;
-  copy->changed = true;
   for (auto& [index, at] : source.pages) {
     if (at.now.empty()) continue;
     state_.share(source, at, 0, kMaxObjectSize + 1);
     copy->pages[index] = Page{{}, at.now, true};
   }
-  to->current = std::move(copy);
-  return {};
+  return copy;
+}
+
+// The copy was made of what the metadata had; pages that others have changed since, and those that
+// ops of this transaction have, are put in place here.
+Result<std::shared_ptr<Content>> CloneOps::with_copy(const TransactionOp& op, Content& source,
+                                                     const PreparedOp& prepared) {
+  const std::shared_ptr<CopiedPages>& copied = prepared.copied;
+  const bool usable = copied != nullptr && copied->from == source.stored_body && !copied->lost &&
+                      copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
+  if (!usable) return std::shared_ptr<Content>();
+  auto copy = std::make_shared<Content>();
+  copy->record = source.record;
+  copy->record.body = copied->to;
+  copy->stored_body = copied->to;
+  copy->all_pages = false;
+  std::set<std::uint32_t> differ;
+  for (const std::uint32_t index : copied->stale) {
+    if (!is_cut(source.record.cuts, index)) differ.insert(index);
+  }
+  for (const auto& [index, at] : source.pages) {
+    if (at.dirty) differ.insert(index);
+  }
+  if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
+  pages_left_ -= differ.size();
+  copy->record.cuts.clear();  // so that pages are loaded as they are
+  for (const std::uint32_t index : differ) {
+    HEXAD_TRY_ASSIGN(Page * ours, state_.page(*copy, index));
+    HEXAD_TRY_ASSIGN(Page * theirs, state_.page(source, index));
+    if (!theirs->now.empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
+    ours->now = theirs->now;
+    ours->dirty = true;
+  }
+  copy->record.cuts = source.record.cuts;
+  plan_.record.images.push_back({writer_key(copied->to), std::nullopt});
+  plan_.copies.push_back(copied);
+  adopted_.push_back(copy);
+  return copy;
 }
 
 Status CloneOps::freeze_omap(const TransactionOp& op, Content& source) {
@@ -91,23 +166,24 @@ Status CloneOps::clone_range(const TransactionOp& op) {
   return check_inline(op, *target, *source);
 }
 
-Status CloneOps::load_for_clone(const TransactionOp& op, Content& source, std::uint32_t from,
-                                std::uint32_t end) {
-  HEXAD_TRY(state_.load_pages(source, from, end));
+Result<bool> CloneOps::load_for_clone(Content& source, const PageRange& range,
+                                      std::uint64_t limit) {
+  // One page costs what the op does.
+  const std::uint64_t most = std::min(limit, pages_left_) + 1;
+  HEXAD_TRY_ASSIGN(const bool all, state_.load_some_pages(source, range, most));
   const auto pages = static_cast<std::uint64_t>(
-      std::distance(source.pages.lower_bound(from), source.pages.lower_bound(end)));
-  if (pages <= kMaxClonedPages) return {};
-  return Error{ErrorCode::kTooBig,
-               object_text(op) + ": " + std::to_string(pages) + " MiB of it hold data, at most " +
-                   std::to_string(kMaxClonedPages) + " can be cloned at once",
-               "Clone it in ranges, in several transactions."};
+      std::distance(source.pages.lower_bound(range.from), source.pages.lower_bound(range.end)));
+  if (!all || pages > most) return false;
+  pages_left_ -= pages > 0 ? pages - 1 : 0;
+  return true;
 }
 
 Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, Content& source) {
   const std::uint64_t end = op.offset + op.length;
   const auto first = static_cast<std::uint32_t>(op.offset / kPageSpan);
   const auto behind = static_cast<std::uint32_t>(divide_up(end, kPageSpan));
-  HEXAD_TRY(load_for_clone(op, source, first, behind));
+  HEXAD_TRY_ASSIGN(const bool few, load_for_clone(source, {first, behind}, pages_left_));
+  if (!few) return too_many(op, "Clone it in ranges, in several transactions.");
   ExtentList shown;
   for (auto at = source.pages.lower_bound(first); at != source.pages.end() && at->first < behind;
        ++at) {

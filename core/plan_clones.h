@@ -1,7 +1,10 @@
 // The ops that make objects share what is stored: clone and clone_range.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "base/error.h"
 #include "core/plan_state.h"
@@ -16,15 +19,23 @@ namespace hexad::core {
 class CloneOps {
  public:
   // All outlive it.
-  CloneOps(const PlanContext& context, PlanState& state, Plan& plan)
-      : context_(context), state_(state), plan_(plan) {}
+  // `adopted`: contents that take over a body that no object had.
+  CloneOps(const PlanContext& context, PlanState& state, Plan& plan,
+           std::vector<std::shared_ptr<Content>>& adopted)
+      : context_(context), state_(state), plan_(plan), adopted_(adopted) {}
 
-  Status clone(const TransactionOp& op);
+  // Where pages have to be copied first, that is noted in the plan, and nothing else has happened:
+  // the ops behind it are not to be applied.
+  Status clone(const TransactionOp& op, const PreparedOp& prepared, std::size_t index);
   Status clone_range(const TransactionOp& op);
 
  private:
-  Status load_for_clone(const TransactionOp& op, Content& source, std::uint32_t from,
-                        std::uint32_t end);
+  // Whether there are no more pages than `limit`, and than the transaction may still show.
+  Result<bool> load_for_clone(Content& source, const PageRange& range, std::uint64_t limit);
+  std::shared_ptr<Content> page_by_page(Content& source);
+  // Null: pages have to be copied first.
+  Result<std::shared_ptr<Content>> with_copy(const TransactionOp& op, Content& source,
+                                             const PreparedOp& prepared);
   // The source's own omap becomes a layer, which is changed no more.
   Status freeze_omap(const TransactionOp& op, Content& source);
   // The layers that the metadata has can be merged; those that this transaction makes cannot.
@@ -41,6 +52,8 @@ class CloneOps {
   const PlanContext& context_;
   PlanState& state_;
   Plan& plan_;
+  std::vector<std::shared_ptr<Content>>& adopted_;
+  std::uint64_t pages_left_ = kMaxClonedPages;
 };
 
 }  // namespace hexad::core

@@ -71,7 +71,8 @@ Status CollectionOps::remove(const TransactionOp& op) {
 }
 
 // The range of names changes hands with all objects in it; what comes back for it is empty (P2).
-Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared) {
+Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared,
+                            std::size_t index) {
   HEXAD_TRY_ASSIGN(CollectionSlot * from, state_.existing_collection(op.collection));
   HEXAD_TRY_ASSIGN(CollectionSlot * to, state_.existing_collection(op.other_collection));
   const std::string end = prefix_end(op.name).value_or("");
@@ -89,8 +90,13 @@ Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared)
   HEXAD_TRY_ASSIGN(const bool any, has_object(going));
   if (!any) return {};
   // Both ways: what this transaction has removed is counted where its name is now.
-  HEXAD_TRY_ASSIGN(const CollectionTotals gone, count_of(going, prepared));
-  HEXAD_TRY(state_.move_names(going, gone, from->current->id, to->current->id));
+  const std::optional<CollectionTotals> gone = count_of(going, prepared);
+  if (!gone.has_value()) {
+    plan_.redo.push_back(Redo{index, 0, false, 0, going});
+    return {};
+  }
+  HEXAD_TRY(state_.move_names(going, *gone, from->current->id, to->current->id));
+  // As many as this transaction has removed at most.
   const std::vector<NameRange> coming = ranges_of(to_parts, op.name, end);
   HEXAD_TRY_ASSIGN(const CollectionTotals come, state_.count(coming));
   HEXAD_TRY(state_.move_names(coming, come, to->current->id, from->current->id));
@@ -103,12 +109,10 @@ Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared)
   return {};
 }
 
-Result<CollectionTotals> CollectionOps::count_of(const std::vector<NameRange>& ranges,
-                                                 const PreparedOp& prepared) {
+std::optional<CollectionTotals> CollectionOps::count_of(const std::vector<NameRange>& ranges,
+                                                        const PreparedOp& prepared) {
   const CountedNames* counted = prepared.counted.get();
-  if (counted == nullptr || counted->lost || counted->ranges != ranges) {
-    return state_.count(ranges);
-  }
+  if (counted == nullptr || counted->lost || counted->ranges != ranges) return std::nullopt;
   return CollectionTotals{counted->there.objects + counted->come.objects - counted->gone.objects,
                           counted->there.bytes + counted->come.bytes - counted->gone.bytes};
 }

@@ -1,6 +1,8 @@
 // The ops on whole collections: create, remove, split, merge, and what is set on them.
 #pragma once
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,15 +27,17 @@ class CollectionOps {
   // Policy or quota.
   Status set(const TransactionOp& op);
   // The range of names changes hands with all objects in it; what comes back for it is empty (P2).
-  Status split(const TransactionOp& op, const PreparedOp& prepared);
+  // Where the objects have to be counted first, that is noted in the plan, and nothing else has
+  // happened: the ops behind it are not to be applied.
+  Status split(const TransactionOp& op, const PreparedOp& prepared, std::size_t index);
   Status merge(const TransactionOp& op);
   // After the last op: the image of the next collection's id, where one was drawn.
   void finish();
 
  private:
-  // As it was counted beside the commits, if that was of these names.
-  Result<CollectionTotals> count_of(const std::vector<NameRange>& ranges,
-                                    const PreparedOp& prepared);
+  // As it was counted beside the commits; nothing: it was not, or not of these names.
+  static std::optional<CollectionTotals> count_of(const std::vector<NameRange>& ranges,
+                                                  const PreparedOp& prepared);
   Result<bool> has_object(const std::vector<NameRange>& ranges);
   // The same names in two spaces: what has objects in turn takes turns.
   Status merge_range(const TransactionOp& op, const NameRange& theirs, const NameRange& mine,

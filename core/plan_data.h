@@ -19,7 +19,8 @@ Result<Content*> emptied(PlanState& state, const TransactionOp& op);
 Status place(PlanState& state, Content& content, const PreparedOp& prepared);
 // Drops everything from `from` on; the size stays.
 Status drop_data(PlanState& state, Content& content, std::uint64_t from);
-// Makes a hole; the size stays. Costs what the range holds, however long it is.
+// Makes a hole; the size stays. Costs what a few pages do, however many the range holds: where
+// there are more, they are cut off (core/page_cuts.h).
 Status punch_range(PlanState& state, Content& content, std::uint64_t offset, std::uint64_t length);
 
 }  // namespace hexad::core

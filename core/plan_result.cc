@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/plan_cuts.h"
 
 namespace hexad::core {
 
@@ -15,24 +16,34 @@ BlobId stripe_id(const StripeProof& stripe) {
   return {stripe.where.zone, stripe.where.unit, 0, 0, {}};
 }
 
+// The background takes the content's pages back. Whatever else the plan says about the body's
+// writer key holds no more.
+void doom_pages(const Content& content, const RecordShape& shape, Plan& plan) {
+  const std::string marker = writer_key(content.stored_body);
+  std::vector<PostImage>& images = plan.record.images;
+  std::erase_if(images, [&](const PostImage& image) { return image.key == marker; });
+  images.push_back({marker, std::string()});
+  plan.doomed.bodies.push_back(content.stored_body);
+  // Its pages own what they show until they go: they have to say what is shared by now.
+  for (const auto& [index, at] : content.pages) {
+    if (!at.newly_shared) continue;
+    images.push_back({page_key(content.stored_body, index), encode_page(at.before(), shape)});
+  }
+}
+
 // Gives up an object that was there before the transaction. `pages_left`: that may still be freed
 // by the transaction itself.
 Status release_object(PlanState& state, Content& content, const RecordShape& shape,
                       std::uint64_t& pages_left, Plan& plan) {
   const std::uint64_t pages = divide_up(content.record.size, kPageSpan);
-  const bool doomed = content.record.size > kDoomedSize || pages > pages_left;
-  if (content.stored_body != 0 && !doomed) pages_left -= pages;
+  // What is cut off does not lie within the size.
+  const bool any_cut = !content.record.cuts.empty() || !content.stored_cuts.empty();
+  const bool doomed = any_cut || content.record.size > kDoomedSize || pages > pages_left;
   if (content.stored_body != 0 && doomed) {
-    plan.record.images.push_back({writer_key(content.stored_body), std::string()});
-    plan.doomed.bodies.push_back(content.stored_body);
-    // Its pages own what they show until they go: they have to say what is shared by now.
-    for (const auto& [index, at] : content.pages) {
-      if (!at.newly_shared) continue;
-      plan.record.images.push_back(
-          {page_key(content.stored_body, index), encode_page(at.before(), shape)});
-    }
+    doom_pages(content, shape, plan);
     return {};
   }
+  if (content.stored_body != 0) pages_left -= pages;
   HEXAD_TRY(state.load_pages(content));
   release_pages(content, state.owners(), plan.record);
   return {};
@@ -91,6 +102,7 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
     }
     plan.record.images.push_back({page_key(record.body, index), std::move(value)});
   }
+  if (record.body != 0) emit_cuts(content, plan);
   if (record.body == 0) {
     const auto first = content.pages.find(0);
     record.extents = first == content.pages.end() ? ExtentList{} : first->second.now;
@@ -243,9 +255,7 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   // The pages of a published writer stand in the metadata, under no object's key. Those of an
   // object that was there before are released with it.
   for (const std::shared_ptr<Content>& content : adopted) {
-    if (is_kept(content)) continue;
-    HEXAD_TRY(state.load_pages(*content));
-    release_pages(*content, state.owners(), plan.record);
+    if (!is_kept(content)) doom_pages(*content, context.shape, plan);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {

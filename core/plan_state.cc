@@ -38,6 +38,12 @@ Result<CollectionSlot*> PlanState::existing_collection(std::string_view name) {
   return slot;
 }
 
+Result<PageCuts> PlanState::stored_cuts(BodyId body) const {
+  HEXAD_TRY_ASSIGN(const auto value, source_.get(cut_key(body)));
+  if (!value.has_value()) return PageCuts();
+  return decode_cuts(*value);
+}
+
 Status PlanState::load(Slot& slot, std::string_view value) const {
   if (slot.omap != 0 && is_hidden_entry(value)) {
     slot.was_hidden = slot.hidden = true;
@@ -51,6 +57,9 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
     ExtentList now = *was;
     content->pages[0] = Page{std::move(was), std::move(now)};
     content->all_pages = true;
+  } else if (!record.cuts.empty()) {
+    HEXAD_TRY_ASSIGN(content->stored_cuts, stored_cuts(record.body));
+    record.cuts = content->stored_cuts;  // O2: what is cut and has no mark is not there any more
   }
   record.extents.clear();
   slot.original_size = record.size;
@@ -315,29 +324,53 @@ Result<std::shared_ptr<const ExtentList>> PlanState::stored_page(BodyId body, st
 
 Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
   const auto [it, fresh] = content.pages.try_emplace(index);
-  if (fresh && content.stored_body != 0 && !content.all_pages) {
-    HEXAD_TRY_ASSIGN(it->second.was, stored_page(content.stored_body, index));
-    it->second.now = it->second.before();
+  const bool cut = is_cut(content.record.cuts, index);
+  if (fresh && content.stored_body != 0 && (cut || !content.all_pages)) {
+    Page& page = it->second;
+    HEXAD_TRY_ASSIGN(page.was, stored_page(content.stored_body, index));
+    if (!cut) {
+      page.now = page.before();
+    } else if (!page.before().empty()) {
+      page.dirty = true;  // what is cut off goes now
+    }
   }
   return &it->second;
 }
 
 Status PlanState::load_pages(Content& content, std::uint32_t from, std::uint32_t end) {
-  if (content.all_pages) return {};
+  return load_some_pages(content, {from, end}, kEndOfPages).status();
+}
+
+Result<bool> PlanState::load_some_pages(Content& content, const PageRange& range,
+                                        std::uint64_t limit) {
+  if (content.all_pages) return true;
+  std::uint64_t loaded = 0;
+  bool all = true;
+  PageRange left = range;
   const auto take = [&](std::string_view key, std::string_view value) -> Result<bool> {
     HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
-    if (parsed.page >= end) return false;
+    if (parsed.page >= left.end) return false;
     if (content.pages.count(parsed.page) > 0) return true;
+    if (loaded == limit) {
+      all = false;
+      return false;
+    }
+    ++loaded;
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, parsed.page, context_.shape));
     auto was = std::make_shared<const ExtentList>(resolved(std::move(extents)));
     ExtentList now = *was;
     content.pages[parsed.page] = Page{std::move(was), std::move(now)};
     return true;
   };
-  HEXAD_TRY(source_.scan_from(page_prefix(content.stored_body), page_key(content.stored_body, from),
-                              take));
-  if (from == 0 && end == kNoEnd) content.all_pages = true;
-  return {};
+  const std::string prefix = page_prefix(content.stored_body);
+  while (all) {
+    left = first_uncut(content.record.cuts, left);
+    if (left.empty()) break;
+    HEXAD_TRY(source_.scan_from(prefix, page_key(content.stored_body, left.from), take));
+    left = {left.end, range.end};
+  }
+  if (all && range.from == 0 && range.end == kEndOfPages) content.all_pages = true;
+  return all;
 }
 
 void PlanState::share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end) {

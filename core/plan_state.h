@@ -2,6 +2,7 @@
 // change them one after the other. Nothing here writes: core/plan_result.h makes post-images of it.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -36,7 +37,10 @@ struct Content {
   ObjectRecord record;     // `extents` unused: page 0 stands in `pages`
   BodyId stored_body = 0;  // of the keys in the metadata; 0: page 0 was in the record
   std::map<std::uint32_t, Page> pages;
-  bool all_pages = false;  // `pages` is complete
+  // Marks that the metadata has. Of pages that are not in `pages`, `record.cuts` says which show
+  // nothing (O1 of core/page_cuts.h).
+  PageCuts stored_cuts = {};
+  bool all_pages = false;  // `pages` has all that show something
   bool changed = false;
   bool rewritten = false;  // only what it is made of: its version stays
 };
@@ -113,9 +117,13 @@ class PlanState {
   Result<KeysInRange> omap_range(const ObjectRecord& object, std::string_view first,
                                  std::string_view end, std::uint64_t limit);
   Result<Page*> page(Content& content, std::uint32_t index);
-  // Every page of the object from `from` up to `end`, for whoever removes, cuts or clones it.
-  static constexpr std::uint32_t kNoEnd = ~0U;
-  Status load_pages(Content& content, std::uint32_t from = 0, std::uint32_t end = kNoEnd);
+  // Every page of the object from `from` up to `end`, for whoever removes or clones it.
+  Status load_pages(Content& content, std::uint32_t from = 0, std::uint32_t end = kEndOfPages);
+  // The same, up to `limit` of them. Whether that was all.
+  Result<bool> load_some_pages(Content& content, const PageRange& range, std::uint64_t limit);
+  // Pages that an op may look at only to drop them, and that it has.
+  std::uint64_t drops_left() const { return std::min(context_.drops_at_once, drops_left_); }
+  void note_drops(std::uint64_t pages) { drops_left_ -= std::min(drops_left_, pages); }
   // Gives share ids to the blobs that the page shows in [offset, end), bytes of the object. What it
   // shows stays the same, and so does the object's version.
   void share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end);
@@ -141,6 +149,8 @@ class PlanState {
   Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
   // Fills a fresh slot with what the metadata has under its key.
   Status load(Slot& slot, std::string_view value) const;
+  // Marks; none: nothing of the body is cut off and there still.
+  Result<PageCuts> stored_cuts(BodyId body) const;
 
   const PlanContext& context_;
   PlanSource& source_;
@@ -148,6 +158,7 @@ class PlanState {
   std::map<std::string, Slot, std::less<>> objects_;
   std::map<CollectionId, Totals> totals_;
   BlobOwners owners_;
+  std::uint64_t drops_left_ = kMaxDroppedPages;
 };
 
 }  // namespace hexad::core

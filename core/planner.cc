@@ -10,6 +10,7 @@
 #include "core/object_extents.h"
 #include "core/plan_clones.h"
 #include "core/plan_collections.h"
+#include "core/plan_cuts.h"
 #include "core/plan_data.h"
 #include "core/plan_guards.h"
 #include "core/plan_result.h"
@@ -31,18 +32,22 @@ class Planner {
         source_(source),
         state_(context, source),
         collections_(context, source, state_, plan_),
-        clones_(context, state_, plan_) {}
+        clones_(context, state_, plan_, adopted_) {}
 
   Result<Plan> run() {
     HEXAD_TRY(check_guards(transaction_, prepared_, state_, plan_));
     if (!plan_.redo.empty()) return std::move(plan_);
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
+      // What comes behind would see the op's objects as they are not.
+      if (!plan_.redo.empty() && plan_.redo.back().stops()) return std::move(plan_);
     }
     const auto again = [this] {
-      return !plan_.redo.empty() || !plan_.crowded.empty() || !plan_.layered.empty();
+      return !plan_.redo.empty() || !plan_.crowded.empty() || !plan_.layered.empty() ||
+             !plan_.cut.empty();
     };
     if (!again()) HEXAD_TRY(check_pages(state_, context_, plan_));
+    if (!again()) HEXAD_TRY(check_cuts(state_, plan_));
     if (again()) return std::move(plan_);
     collections_.finish();
     HEXAD_TRY(plan_totals(state_, plan_));
@@ -63,7 +68,7 @@ class Planner {
       case OpKind::kSetQuota:
         return collections_.set(op);
       case OpKind::kSplitCollection:
-        return collections_.split(op, prepared_[index]);
+        return collections_.split(op, prepared_[index], index);
       case OpKind::kMergeCollection:
         return collections_.merge(op);
       case OpKind::kTouch:
@@ -97,7 +102,7 @@ class Planner {
       case OpKind::kRename:
         return rename(op);
       case OpKind::kClone:
-        return clones_.clone(op);
+        return clones_.clone(op, prepared_[index], index);
       case OpKind::kCloneRange:
         return clones_.clone_range(op);
       case OpKind::kPublish:

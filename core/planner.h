@@ -39,6 +39,16 @@ class PlanSource {
   virtual std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page);
 };
 
+// Pages that the ops of one transaction delete one by one; what goes beyond that is cut off
+// (core/page_cuts.h), or doomed with its body.
+inline constexpr std::uint64_t kMaxDroppedPages = 1024;
+// The most of them in one op.
+inline constexpr std::uint64_t kMaxDroppedAtOnce = 64;
+
+// What a clone shows one by one, without a copy that was made before.
+inline constexpr std::uint64_t kFewClonedPages = 256;
+inline constexpr std::size_t kFewClonedExtents = 2048;
+
 struct PlanContext {
   Lsn lsn = 0;            // that the transaction gets
   std::int64_t time = 0;  // nanoseconds since 1970
@@ -49,6 +59,10 @@ struct PlanContext {
   bool keep_versions = false;
   // Crowded pages are written as they are.
   bool accept_crowded = false;
+  // Pages that one op deletes one by one, before the rest of its range is cut off.
+  std::uint64_t drops_at_once = kMaxDroppedAtOnce;
+  // Pages that a clone shows one by one. One with more takes a copy over that was made before.
+  std::uint64_t clones_at_once = kFewClonedPages;
   // Where young blobs have gone; null: nobody knows any.
   const LogBlobs* log_blobs = nullptr;
 };
@@ -75,10 +89,11 @@ struct BlobOwner {
 
 // What no name leads to any more, and the background takes back when the transaction is durable.
 struct Doomed {
-  std::vector<BodyId> bodies;    // their pages
-  std::vector<NameRange> names;  // the objects of removed collections
+  std::vector<BodyId> bodies;     // their pages
+  std::vector<NameRange> names;   // the objects of removed collections
+  std::vector<BodyId> cuts = {};  // bodies of objects: the pages that are cut off
 
-  bool empty() const { return bodies.empty() && names.empty(); }
+  bool empty() const { return bodies.empty() && names.empty() && cuts.empty(); }
 };
 
 // What the image of a page decodes to.
@@ -94,10 +109,13 @@ struct Plan {
   // Images of the collections' totals, which the caller adds to the record.
   std::vector<PostImage> totals;
   std::vector<Redo> redo;  // not empty: prepare these ops again and plan once more
+  std::vector<std::shared_ptr<CopiedPages>> copies;  // that objects take over
   // Not empty: write these pages anew, in one piece each, and plan once more.
   std::vector<CrowdedPage> crowded;
   // Not empty: merge layers of these omaps and plan once more.
   std::vector<LayeredObject> layered;
+  // Not empty: take back what is cut off of these bodies and plan once more.
+  std::vector<BodyId> cut;
   // Of the transaction's own blobs those that extents point to when it is over. A prepared blob
   // that is not among them was replaced by a later op: it is neither written nor recorded.
   std::vector<std::optional<BlobOwner>> owners;  // of young ones, by index; nothing: not among them

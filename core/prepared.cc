@@ -15,6 +15,14 @@ bool CountedNames::has(std::string_view key) const {
                      [key](const Keys& range) { return key >= range.first && key < range.end; });
 }
 
+void CopiedPages::note_change(std::uint32_t page) {
+  if (page >= until || lost) return;
+  stale.insert(page);
+  if (stale.size() <= kMaxStalePages) return;
+  lost = true;
+  stale.clear();
+}
+
 bool needs_preparing(const TransactionOp& op) {
   if (op.payload.empty()) return false;
   switch (op.kind) {

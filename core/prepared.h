@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -54,21 +55,47 @@ struct CountedNames {
   bool has(std::string_view key) const;
 };
 
+// The pages of a body copied to one that no object names, for a clone of an object with many of
+// them: they show the same blobs. Copied beside the commits, bit by bit; what these change
+// meanwhile is noted. All but `taken` belongs to whoever holds the sequencer's lock.
+struct CopiedPages {
+  BodyId from = 0;
+  BodyId to = 0;                       // has a writer key
+  std::uint32_t until = 0;             // pages before it have been copied
+  std::set<std::uint32_t> stale = {};  // ... and have changed since
+  bool lost = false;                   // so many of them that nobody has kept count
+  bool taken = false;                  // a transaction has given `to` to an object
+
+  void note_change(std::uint32_t page);
+};
+
+// Of one copy, in memory.
+inline constexpr std::size_t kMaxStalePages = 65536;
+// A transaction copies so many of them itself.
+inline constexpr std::size_t kFewStalePages = 256;
+
 struct PreparedOp {
   std::uint64_t base = 0;  // the offset in the object that the pieces were cut for
   std::vector<PayloadPiece> pieces;
   ComparedBytes compared;                 // of an expect_bytes or expect_omap
   std::shared_ptr<CountedNames> counted;  // of a split_collection; null: nobody has counted
+  std::shared_ptr<CopiedPages> copied;    // of a clone; null: nobody has copied
   // What a set_hint() before it in the transaction says about the object.
   std::optional<Hint> told;
 };
 
 // What an op needs done again: an append whose object has grown meanwhile, small writes that have
-// outgrown inline extents, or bytes to compare whose object has changed.
+// outgrown inline extents, bytes to compare whose object has changed, pages to copy, or names to
+// count.
 struct Redo {
   std::size_t op = 0;
   std::uint64_t base = 0;
   bool never_inline = false;
+  BodyId copy = 0;                    // not 0: of this body
+  std::vector<NameRange> count = {};  // not empty: these
+
+  // The transaction cannot be planned beyond the op without it.
+  bool stops() const { return copy != 0 || !count.empty(); }
 };
 
 // One per op of the transaction, empty for ops that nothing is prepared for.

@@ -19,6 +19,8 @@ constexpr std::uint8_t kOwnersKind = 0x08;
 constexpr std::uint8_t kHiddenEntryKind = 0x09;
 constexpr std::uint8_t kPartedCollectionKind = 0x0a;  // with its parts
 constexpr std::uint8_t kDoomedEndKind = 0x0b;
+constexpr std::uint8_t kCutObjectKind = 0x0d;  // an object with pages, some of them cut off
+constexpr std::uint8_t kCutsKind = 0x0e;
 
 // Second byte of an object record.
 constexpr std::uint8_t kHasAttributes = 0x01;
@@ -94,6 +96,33 @@ std::vector<OmapId> decode_layers(Decoder& in, OmapId own) {
   return layers;
 }
 
+void encode_cuts(Encoder& out, const PageCuts& cuts) {
+  HEXAD_ASSERT(is_well_formed(cuts) && cuts.size() <= kMaxPageCuts);
+  out.varint(cuts.size());
+  std::uint32_t previous_end = 0;
+  for (const PageRange& cut : cuts) {
+    out.varint(cut.from - previous_end);
+    out.varint(cut.end - cut.from);
+    previous_end = cut.end;
+  }
+}
+
+PageCuts decode_cuts(Decoder& in) {
+  PageCuts cuts;
+  const std::uint64_t count = in.varint_up_to(kMaxPageCuts);
+  if (count == 0) in.fail();  // none has another kind
+  std::uint64_t previous_end = 0;
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    const std::uint64_t gap = in.varint_up_to(kEndOfPages);
+    const std::uint64_t pages = in.varint_up_to(kEndOfPages);
+    const std::uint64_t from = previous_end + gap;
+    previous_end = from + pages;
+    if ((gap == 0 && i > 0) || pages == 0 || previous_end > kEndOfPages) in.fail();
+    cuts.push_back({static_cast<std::uint32_t>(from), static_cast<std::uint32_t>(previous_end)});
+  }
+  return cuts;
+}
+
 bool any_young(const ExtentList& extents) {
   return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
     return !extent.is_inline() && extent.blob.placement == Placement::kLog;
@@ -103,13 +132,17 @@ bool any_young(const ExtentList& extents) {
 // The fields that every reader of an object record needs. Fails the decoder on a foreign kind.
 struct Head {
   std::uint8_t flags = 0;
+  bool has_cuts = false;
   ObjectSummary summary;
 };
 
 Head decode_head(Decoder& in) {
   Head head;
-  if (in.u8() != kObjectKind) in.fail();
+  const std::uint8_t kind = in.u8();
+  head.has_cuts = kind == kCutObjectKind;
+  if (kind != kObjectKind && !head.has_cuts) in.fail();
   head.flags = in.u8();
+  if (head.has_cuts && (head.flags & kIsPaged) == 0) in.fail();
   head.summary.version = in.varint();
   head.summary.size = in.varint_up_to(kMaxObjectSize);
   head.summary.compression_hint = (head.flags & kHintMask) >> kHintShift;
@@ -129,10 +162,11 @@ std::uint64_t RecordShape::packed_block_sums(std::uint32_t stored) const {
 std::string encode_object(const ObjectRecord& record, const RecordShape& shape) {
   HEXAD_ASSERT(record.size <= kMaxObjectSize && is_valid(static_cast<Hint>(record.hint)));
   HEXAD_ASSERT(record.body == 0 || record.extents.empty());
+  HEXAD_ASSERT(record.body != 0 || record.cuts.empty());
   HEXAD_ASSERT(record.extents.empty() || record.extents.back().end() <= record.size);
   std::string value;
   Encoder out(value);
-  out.u8(kObjectKind);
+  out.u8(record.cuts.empty() ? kObjectKind : kCutObjectKind);
   auto flags = static_cast<std::uint8_t>((record.hint & kCompressionHints) << kHintShift);
   const unsigned more_hints = record.hint >> kMoreHintsShift;
   if (!record.attributes.empty()) flags |= kHasAttributes;
@@ -155,6 +189,7 @@ std::string encode_object(const ObjectRecord& record, const RecordShape& shape) 
   }
   if (record.body != 0) {
     encode_body_id(out, record.body);
+    if (!record.cuts.empty()) encode_cuts(out, record.cuts);
   } else {
     encode_extents(out, record.extents, 0, shape);
   }
@@ -181,6 +216,7 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   HEXAD_TRY(in.check("object record"));
   if ((head.flags & kIsPaged) != 0) {
     record.body = decode_body_id(in);
+    if (head.has_cuts) record.cuts = decode_cuts(in);
   } else {
     HEXAD_TRY_ASSIGN(record.extents, decode_extents(in, 0, shape));
     if (!record.extents.empty() && record.extents.back().end() > record.size) in.fail();
@@ -329,6 +365,22 @@ Result<std::uint64_t> decode_owners(std::string_view value) {
   if (owners == 0) in.fail();  // none has no record
   HEXAD_TRY(in.finish("number of owners"));
   return owners;
+}
+
+std::string encode_cuts(const PageCuts& cuts) {
+  std::string value;
+  Encoder out(value);
+  out.u8(kCutsKind);
+  encode_cuts(out, cuts);
+  return value;
+}
+
+Result<PageCuts> decode_cuts(std::string_view value) {
+  Decoder in(value);
+  if (in.u8() != kCutsKind) in.fail();
+  PageCuts cuts = decode_cuts(in);
+  HEXAD_TRY(in.finish("cut pages"));
+  return cuts;
 }
 
 std::string encode_hidden_entry() { return {static_cast<char>(kHiddenEntryKind)}; }

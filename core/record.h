@@ -27,6 +27,7 @@
 #include "compression/policy.h"
 #include "core/keys.h"
 #include "core/name_parts.h"
+#include "core/page_cuts.h"
 #include "core/sum_list.h"
 #include "core/types.h"
 
@@ -123,6 +124,7 @@ struct ObjectRecord {
   std::vector<OmapId> layers = {};
   BodyId body = 0;  // nonzero: extents are in pages, `extents` is empty
   ExtentList extents;
+  PageCuts cuts = {};  // pages of `body` that show nothing (O1 of core/page_cuts.h)
 
   bool has_omap() const { return omap != 0 || !layers.empty(); }
   bool operator==(const ObjectRecord&) const = default;
@@ -184,6 +186,8 @@ std::string encode_totals(const CollectionTotals& totals);  // precondition: not
 // Of a range of names whose objects are there for nobody: where it ends (empty: behind the last);
 // where it begins is in the key.
 std::string encode_doomed(std::string_view end);
+// Of pages that are cut off. Precondition: well formed, 1 to kMaxPageCuts.
+std::string encode_cuts(const PageCuts& cuts);
 // Of a shared blob, or a layer of omaps. Precondition: not 0.
 std::string encode_owners(std::uint64_t owners);
 // The entry of an omap that says that there is none, whatever the layers below have.
@@ -197,6 +201,7 @@ Result<ExtentList> decode_page(std::string_view value, std::uint32_t page,
 Result<CollectionRecord> decode_collection(std::string_view value);
 Result<CollectionTotals> decode_totals(std::string_view value);
 Result<NameRange> decode_doomed(std::string_view key, std::string_view value);
+Result<PageCuts> decode_cuts(std::string_view value);
 Result<std::uint64_t> decode_owners(std::string_view value);
 bool is_hidden_entry(std::string_view value);
 // Only the fields that listing needs, and what stands with them.

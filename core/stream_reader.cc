@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/keys.h"
+#include "core/page_cursor.h"
 
 namespace hexad::core {
 
@@ -27,16 +27,15 @@ Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
 Status StreamReader::copy_pages(MetaView& view) {
   if (record_.body == 0) return {};
   std::uint64_t bytes = 0;
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(page_prefix(record_.body)));
+  HEXAD_TRY_ASSIGN(PageCursor cursor, PageCursor::open(view, record_, {0, kEndOfPages}));
   while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(cursor.key()));
     bytes += cursor.value().size();
     if (bytes > engine_.options().stream_buffer) {
       copied_ = false;
       pages_.clear();
       return {};
     }
-    pages_.emplace(key.page, cursor.value());
+    pages_.emplace(cursor.page(), cursor.value());
     HEXAD_TRY(cursor.next());
   }
   return {};

@@ -29,9 +29,9 @@ struct StagedObject;  // what an ObjectWriter has written so far
 // What the remove_range() and omap_remove_range() calls of one transaction may remove together.
 inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
-// MiB of an object that hold data, of those that one clone() or clone_range() shows in another
-// object.
-inline constexpr std::uint64_t kMaxClonedPages = 65536;
+// MiB that hold data, of those that all clone_range() calls of a transaction show in other objects.
+// A clone() has no such limit.
+inline constexpr std::uint64_t kMaxClonedPages = 4096;
 
 enum class OpKind : std::uint8_t {
   kCreateCollection = 1,
@@ -168,10 +168,12 @@ class Transaction {
              ByteView data, Hint hint = Hint::kNone);
   void append(std::string_view collection, std::string_view name, ByteView data,
               Hint hint = Hint::kNone);
-  // The range reads as zeros afterwards; extends the object if it ends behind it; creates.
+  // The range reads as zeros afterwards; extends the object if it ends behind it; creates. Costs
+  // little, however much the range holds: what was there is taken back later, bit by bit. kTooBig:
+  // a transaction makes more than 256 holes of many MiB each in one object.
   void zero(std::string_view collection, std::string_view name, std::uint64_t offset,
             std::uint64_t length);
-  // Cuts or extends with a hole. A missing object is tolerated.
+  // Cuts or extends with a hole. A missing object is tolerated. Costs little, as zero() does.
   void truncate(std::string_view collection, std::string_view name, std::uint64_t size);
   // A missing object is tolerated.
   void remove(std::string_view collection, std::string_view name);
@@ -222,11 +224,14 @@ class Transaction {
   // Makes the destination an object like the source: data, attributes, hints, header and omap, and
   // replaces what was there. Nothing is copied: both show the same stored bytes until one of them
   // changes, and the space comes back when neither shows them. The source keeps its version and
-  // its time. Costs with the extents of the source, not with its bytes or the keys of its omap.
-  // kNotFound if the source or a collection is missing; kInvalidArgument: onto itself; kTooBig:
-  // more than kMaxClonedPages, or the metadata of the transaction outgrows what the log takes
-  // (which the error names): clone large objects in ranges then; or the transaction clones and
-  // changes one omap more than 16 times in turn.
+  // its time. Costs with the extents of the source, not with its bytes or the keys of its omap;
+  // where these are many, they are copied on the caller's thread, by submit() too, before the
+  // transaction has its place, bit by bit beside other commits, and what these change of the source
+  // meanwhile once more. kNotFound if the source or a collection is missing; kInvalidArgument: onto
+  // itself; kConflict: the source changes faster than it can be copied; kTooBig: the source is made
+  // by the transaction itself, and all such have more than kMaxClonedPages MiB with data; or the
+  // metadata of the transaction outgrows what the log takes (which the error names); or the
+  // transaction clones and changes one omap more than 16 times in turn.
   void clone(std::string_view collection, std::string_view from, std::string_view to_collection,
              std::string_view to);
   // The same for a range of the data: [to_offset, to_offset + length) of the destination shows what
@@ -234,8 +239,8 @@ class Transaction {
   // it where it ends before that, and leaves its other parts alone; length 0: creates it and no
   // more. An object may be its own source where the ranges do not overlap. kNotFound as clone();
   // kInvalidArgument: the range ends behind the source, or overlaps the destination's in the same
-  // object; kTooBig as clone(), an end behind 2^44 - 1, or too many small pieces for one MiB of the
-  // destination.
+  // object; kTooBig: more than kMaxClonedPages (clone in several transactions then), an end behind
+  // 2^44 - 1, too many small pieces for one MiB of the destination, or the log's limit.
   void clone_range(std::string_view collection, std::string_view from, std::uint64_t offset,
                    std::uint64_t length, std::string_view to_collection, std::string_view to,
                    std::uint64_t to_offset);

@@ -192,8 +192,10 @@ class Transaction:
         """Makes `to` an object like `name`: data, attributes, hints, omap; replaces what was there.
         Nothing is copied: both share what is stored until one of them changes.
 
-        NotFoundError; InvalidArgumentError: onto itself; TooBigError: more than 64 GiB that hold
-        data, take clone_range() then.
+        What an object shows in very many pieces is copied first, beside other commits.
+
+        NotFoundError; InvalidArgumentError: onto itself; ConflictError: the object changes faster
+        than that; TooBigError: this transaction has made it, with more than 4096 MiB that hold data.
         """
         inside = self._in(collection)
         self._native.clone(inside, name, inside if to_collection is None else to_collection, to)
@@ -212,7 +214,8 @@ class Transaction:
         """The same for `length` bytes of the data from `offset` on, holes included: `to` shows them
         from `to_offset` on, and its other parts stay. Creates `to`, extends it.
 
-        NotFoundError; InvalidArgumentError: the range ends behind the object, or overlaps itself.
+        NotFoundError; InvalidArgumentError: the range ends behind the object, or overlaps itself;
+        TooBigError: more than 4096 MiB that hold data, in all such calls of the transaction.
         """
         self._reads = True
         inside = self._in(collection)

@@ -363,7 +363,7 @@ TEST_CASE("clone: large objects and collections go in the background, and clones
   require_no_leak(*store);
 }
 
-TEST_CASE("clone: one that outgrows the log is refused, and names the limit") {
+TEST_CASE("clone: a range that outgrows the log is refused, and a whole object is not") {
   StoreFixture fixture;
   Store store = fixture.open();
   REQUIRE(change(store, [](Transaction& t) { t.create(kBucket, "a"); }) == std::nullopt);
@@ -375,8 +375,8 @@ TEST_CASE("clone: one that outgrows the log is refused, and names the limit") {
               }
             }) == std::nullopt);
   }
-  const Result<Lsn> refused =
-      commit(store, [](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
+  const Result<Lsn> refused = commit(
+      store, [](Transaction& t) { t.clone_range(kBucket, "a", 0, 79 * kMiB, kBucket, "b", 0); });
   REQUIRE(code_of(refused) == ErrorCode::kTooBig);
   CHECK(refused.error().message.find("the log takes at most") != std::string::npos);
   CHECK(store.exists(kBucket, "b").value() == false);
@@ -385,6 +385,9 @@ TEST_CASE("clone: one that outgrows the log is refused, and names the limit") {
               t.clone_range(kBucket, "a", page * kMiB, 5 * kMiB, kBucket, "b", page * kMiB);
             }) == std::nullopt);
   }
+  REQUIRE(change(store, [](Transaction& t) { t.clone(kBucket, "a", kBucket, "c"); }) ==
+          std::nullopt);
+  CHECK((get(store, "c") == get(store, "a")));
   CHECK(deep_findings(store) == "");
 }
 

@@ -59,6 +59,8 @@ TEST_CASE("keys: objects sort by collection, then by name; pages by body, then b
                                              doomed_key(1, ""),
                                              doomed_key(1, "a"),
                                              doomed_key(2, ""),
+                                             cut_key(1),
+                                             cut_key(0x100000000),
                                              layer_key(1),
                                              meta_key("next"),
                                              object_key(1, "a"),
@@ -93,6 +95,8 @@ TEST_CASE("keys: what is no key of the kind is damage") {
                                          object_key(1, std::string(kMaxNameSize + 1, 'x')),
                                          collection_key(std::string(kMaxNameSize + 1, 'x')),
                                          "c",
+                                         cut_key(1),
+                                         cut_key(1) + "x",
                                          writer_key(1),
                                          writer_key(1) + "x",
                                          page_key(1, 2),
@@ -108,6 +112,7 @@ TEST_CASE("keys: what is no key of the kind is damage") {
     check(parse_object_key(key), object_key(1, "x"));
     check(parse_collection_key(key), collection_key("x"));
     check(parse_page_key(key), page_key(1, 2));
+    check(parse_cut_key(key), cut_key(1));
     check(parse_writer_key(key), writer_key(1));
     check(parse_zone_key(key), zone_key(1));
   }

@@ -142,5 +142,143 @@ TEST_CASE(
   CHECK(w.alive.blobs.empty());
 }
 
+// Objects with a page more than clones show one by one.
+constexpr std::uint64_t kMany = kFewClonedPages + 2;
+
+void write_pages(Transaction& t, const std::string& name, std::uint64_t from, std::uint64_t end,
+                 char with = 'x') {
+  for (std::uint64_t page = from; page < end; ++page) {
+    t.write("c", name, page * kPageSpan, as_bytes(text(300, with)));
+  }
+}
+
+TEST_CASE("plan_clones: an object with many pages is copied first, and one key names the copy") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });
+  const BodyId body = w.object("a")->body;
+  Transaction t;
+  t.clone("c", "a", "c", "b");
+  w.context.lsn = w.last_lsn + 1;
+  w.prepared = w.prepare(t);
+  Plan first = plan_transaction(t, w.prepared, w.context, w.source).value();
+  REQUIRE(first.redo.size() == 1);
+  CHECK(first.redo[0].copy == body);
+  const Plan plan = w.must([](Transaction& again) { again.clone("c", "a", "c", "b"); });
+  CHECK(plan.record.images.size() == 2);  // the copy's writer key goes, the object comes
+  REQUIRE(plan.copies.size() == 1);
+  CHECK(w.object("b")->body == plan.copies[0]->to);
+  CHECK(w.source.map.count(writer_key(plan.copies[0]->to)) == 0);
+  CHECK((w.read("a") == w.read("b")));
+  w.check_alive();
+  w.must([](Transaction& next) { next.put("c", "a", "short"); });
+  CHECK(w.read("b")[kPageSpan] == 'x');
+  w.check_alive();
+  w.must([](Transaction& next) { next.remove("c", "b"); });
+  CHECK(w.alive.blobs.empty());
+}
+
+TEST_CASE("plan_clones: pages that others change while an object is copied are put in place") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });
+  const std::shared_ptr<CopiedPages> copied = w.copy(w.object("a")->body);
+  w.must([](Transaction& t) {
+    write_pages(t, "a", 3, 4, 'y');
+    t.zero("c", "a", 5 * kPageSpan, kPageSpan);
+    write_pages(t, "a", kMany + 7, kMany + 8, 'z');
+  });
+  for (const std::uint32_t page : {3U, 5U, static_cast<std::uint32_t>(kMany + 7)}) {
+    copied->note_change(page);
+  }
+  Transaction t;
+  write_pages(t, "a", 9, 10, 'w');
+  t.clone("c", "a", "c", "b");
+  write_pages(t, "a", 10, 11, 'v');
+  w.context.lsn = w.last_lsn + 1;
+  w.context.time = 1;
+  w.prepared = w.prepare(t);
+  for (PreparedOp& op : w.prepared) {
+    for (PayloadPiece& piece : op.pieces) {
+      piece.prepared.blob.log = {w.context.lsn, static_cast<std::uint32_t>(&op - &w.prepared[0])};
+    }
+  }
+  w.prepared[1].copied = copied;
+  const Plan plan = plan_transaction(t, w.prepared, w.context, w.source).value();
+  REQUIRE(plan.redo.empty());
+  w.commit(t, plan);
+  w.check_alive();
+  const std::string copy = w.read("b");
+  CHECK(copy[3 * kPageSpan] == 'y');
+  CHECK(copy[5 * kPageSpan] == '\0');
+  CHECK(copy[9 * kPageSpan] == 'w');
+  CHECK(copy[10 * kPageSpan] == 'x');
+  CHECK(copy[(kMany + 7) * kPageSpan] == 'z');
+  CHECK(w.read("a")[10 * kPageSpan] == 'v');
+
+  // More of them than a transaction copies itself are copied beside it, again.
+  const std::shared_ptr<CopiedPages> old = w.copy(w.object("a")->body);
+  for (std::uint32_t page = 0; page <= kFewStalePages; ++page) old->note_change(page);
+  Transaction another;
+  another.clone("c", "a", "c", "b");
+  w.prepared = w.prepare(another);
+  w.prepared[0].copied = old;
+  CHECK(plan_transaction(another, w.prepared, w.context, w.source)->redo.size() == 1);
+  w.drop(old->to);
+  w.check_alive();
+}
+
+TEST_CASE("plan_clones: clones of clones, cut and removed again, in one transaction") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });
+  w.must([](Transaction& t) {
+    t.clone("c", "a", "c", "b");
+    write_pages(t, "b", 1, 2, 'b');
+    t.clone("c", "b", "c", "d");
+    t.truncate("c", "b", 2 * kPageSpan);
+    t.clone("c", "d", "c", "gone");
+    t.remove("c", "gone");
+    t.clone("c", "a", "c", "e");
+    t.remove("c", "a");
+  });
+  w.check_cuts();
+  w.check_alive();
+  CHECK_FALSE(w.object("a").has_value());
+  CHECK_FALSE(w.object("gone").has_value());
+  CHECK(w.read("b").size() == 2 * kPageSpan);
+  CHECK(w.read("b")[kPageSpan] == 'b');
+  CHECK(w.read("d")[kPageSpan] == 'b');
+  CHECK(w.read("d")[5 * kPageSpan] == 'x');
+  CHECK(w.read("e")[kPageSpan] == 'x');
+}
+
+TEST_CASE("plan_clones: what is cut off of the source while it is copied shows in no clone") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { write_pages(t, "a", 0, 2 * kMany); });
+  const std::shared_ptr<CopiedPages> copied = w.copy(w.object("a")->body);
+  w.must([](Transaction& t) { t.zero("c", "a", kPageSpan, (2 * kMany - 1) * kPageSpan); });
+  w.must([](Transaction& t) { write_pages(t, "a", 70, 70 + kMany, 'y'); });
+  for (std::uint64_t page = 70; page < 70 + kMany; ++page) {
+    copied->note_change(static_cast<std::uint32_t>(page));
+  }
+  w.context.clones_at_once = 0;
+  Transaction t;
+  t.clone("c", "a", "c", "b");
+  w.prepared = w.prepare(t);
+  w.prepared[0].copied = copied;
+  w.context.lsn = w.last_lsn + 1;
+  w.context.time = 1;
+  CHECK_FALSE(plan_transaction(t, w.prepared, w.context, w.source)->redo.empty());
+  while (copied->stale.size() > kFewStalePages) copied->stale.erase(copied->stale.begin());
+  // Those that are taken off the list here have not changed again: the copy has them as they were.
+  const Plan plan = plan_transaction(t, w.prepared, w.context, w.source).value();
+  REQUIRE(plan.redo.empty());
+  w.commit(t, plan);
+  w.check_cuts();
+  CHECK(w.object("b")->cuts == w.object("a")->cuts);
+  CHECK(w.read("b")[kPageSpan] == '\0');
+  CHECK(w.read("b")[(69 + kMany) * kPageSpan] == 'y');
+  w.take_cuts(w.object("b")->body, ~std::size_t{0});
+  w.check_alive();
+}
+
 }  // namespace
 }  // namespace hexad::core

@@ -145,11 +145,15 @@ struct ModelObject {
 };
 
 TEST_CASE("planner: random transactions match strings, and every blob dies exactly once") {
-  const std::uint64_t seed = GENERATE(range(1, 9));
+  const std::uint64_t seed = GENERATE(range(1, 17));
   CAPTURE(seed);
   io::Rng rng(seed);
   PlannerWorld w;
   w.context.accept_crowded = true;
+  // Half of them cut whole pages off wherever they can.
+  const bool cuts = seed % 2 == 0;
+  if (cuts) w.context.drops_at_once = rng.below(2);
+  if (seed % 3 == 0) w.context.clones_at_once = 0;
   std::map<std::string, ModelObject> model;
   for (int step = 0; step < 250; ++step) {
     CAPTURE(step);
@@ -179,11 +183,14 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
             t.append("c", name, as_bytes(payload));
             object.data += payload;
             break;
-          case 4:
-            t.zero("c", name, offset, payload.size());
-            object.data.resize(std::max<std::uint64_t>(size, offset + payload.size()));
-            object.data.replace(offset, payload.size(), payload.size(), '\0');
+          case 4: {
+            const std::uint64_t length =
+                rng.chance(1, 2) ? payload.size() : rng.below(3 * kPageSpan) + 1;
+            t.zero("c", name, offset, length);
+            object.data.resize(std::max<std::uint64_t>(size, offset + length));
+            object.data.replace(offset, length, length, '\0');
             break;
+          }
           case 5:
             t.truncate("c", name, offset);
             object.data.resize(offset);
@@ -238,7 +245,12 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
       }
     });
     model = std::move(changed);
-    REQUIRE(plan.doomed.empty());
+    REQUIRE((cuts || plan.doomed.empty()));
+    const std::set<BodyId> bodies = w.cut_bodies;
+    for (const BodyId body : bodies) {
+      if (rng.chance(1, 3)) w.take_cuts(body, rng.below(3));
+    }
+    w.check_cuts();
     w.check_alive();
     for (const std::string name : {"a", "b", "c", "d", "e"}) {
       CAPTURE(name);
@@ -248,6 +260,9 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
       REQUIRE(w.object(name)->attributes == model[name].attributes);
     }
   }
+  for (const BodyId body : std::set<BodyId>(w.cut_bodies)) w.take_cuts(body, ~std::size_t{0});
+  w.check_alive();
+  for (const auto& [key, value] : w.source.map) REQUIRE_FALSE(parse_cut_key(key).ok());
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 // devices: for the parts of the planner.
 #pragma once
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <map>
@@ -105,6 +106,14 @@ struct PlannerWorld {
       Result<Plan> result = plan_transaction(transaction, prepared, context, source);
       if (!result.ok() || result->redo.empty()) return result;
       for (const Redo& redo : result->redo) {
+        if (redo.copy != 0) {
+          prepared[redo.op].copied = copy(redo.copy);
+          continue;
+        }
+        if (!redo.count.empty()) {
+          prepared[redo.op].counted = count(redo.count);
+          continue;
+        }
         prepared[redo.op] = cut(transaction.ops()[redo.op], redo.base, redo.never_inline);
       }
     }
@@ -139,7 +148,12 @@ struct PlannerWorld {
       source.map.erase(image.key);
       if (image.value.has_value()) source.map[image.key] = *image.value;
     }
+    for (const auto& copied : plan.copies) copied->taken = true;
+    for (const PreparedOp& op : prepared) {
+      if (op.copied != nullptr && !op.copied->taken) drop(op.copied->to);
+    }
     for (const BodyId body : plan.doomed.bodies) drop(body);
+    cut_bodies.insert(plan.doomed.cuts.begin(), plan.doomed.cuts.end());
   }
   void apply(const LogRecord& record) {
     for (const alloc::Extent& extent : record.freed) {
@@ -183,6 +197,95 @@ struct PlannerWorld {
     REQUIRE(owners.finish(source, record).ok());
     apply(record);
   }
+  // What the engine does with the names of a collection that is to be split.
+  std::shared_ptr<CountedNames> count(const std::vector<NameRange>& ranges) {
+    auto counted = std::make_shared<CountedNames>();
+    counted->ranges = ranges;
+    for (const NameRange& range : ranges) {
+      const auto end = source.map.lower_bound(range.end_key());
+      for (auto at = source.map.lower_bound(range.first_key()); at != end; ++at) {
+        add_to(counted->there, decode_summary(at->second)->size);
+      }
+    }
+    return counted;
+  }
+  // What the engine does with the pages of an object that is to be cloned.
+  std::shared_ptr<CopiedPages> copy(BodyId from) {
+    auto copied = std::make_shared<CopiedPages>();
+    copied->from = from;
+    copied->to = ++last_body;
+    copied->until = kEndOfPages;
+    PageCuts cut;
+    const auto marks = source.map.find(cut_key(from));
+    if (marks != source.map.end()) cut = decode_cuts(marks->second).value();
+    LogRecord record;
+    BlobOwners owners;
+    record.images.push_back({writer_key(copied->to), std::string()});
+    each_page(from, [&](std::string_view key, const ExtentList& page) {
+      const std::uint32_t index = parse_page_key(key)->page;
+      if (is_cut(cut, index)) return;
+      ExtentList now = page;
+      if (give_share_ids(now, context.new_body)) {
+        record.images.push_back({std::string(key), encode_page(now, shape.record)});
+      }
+      owners.note(now);
+      owners.change({}, now, record);
+      record.images.push_back({page_key(copied->to, index), encode_page(now, shape.record)});
+    });
+    REQUIRE(owners.finish(source, record).ok());
+    apply(record);
+    return copied;
+  }
+  // What it does with pages that are cut off: so many of them at most.
+  void take_cuts(BodyId body, std::size_t most) {
+    const auto value = source.map.find(cut_key(body));
+    if (value == source.map.end()) {
+      cut_bodies.erase(body);
+      return;
+    }
+    PageCuts marks = decode_cuts(value->second).value();
+    LogRecord record;
+    BlobOwners owners;
+    std::size_t taken = 0;
+    std::optional<std::uint32_t> next;
+    each_page(body, [&](std::string_view key, const ExtentList& extents) {
+      const std::uint32_t page = parse_page_key(key)->page;
+      if (!is_cut(marks, page) || next.has_value()) return;
+      if (taken++ == most) {
+        next = page;
+        return;
+      }
+      owners.change(extents, {}, record);
+      record.images.push_back({std::string(key), std::nullopt});
+    });
+    PageCuts left;
+    for (const PageRange& mark : marks) {
+      if (next.has_value()) add_cut(left, {std::max(mark.from, *next), mark.end});
+    }
+    std::optional<std::string> image;
+    if (!left.empty()) image = encode_cuts(left);
+    record.images.push_back({cut_key(body), image});
+    REQUIRE(owners.finish(source, record).ok());
+    apply(record);
+  }
+  // O1 to O3 of core/page_cuts.h.
+  void check_cuts() {
+    for (const auto& [key, value] : source.map) {
+      if (!parse_object_key(key).ok()) continue;
+      const ObjectRecord record = decode_object(value, shape.record).value();
+      PageCuts marks;
+      const auto stored = source.map.find(cut_key(record.body));
+      if (stored != source.map.end()) marks = decode_cuts(stored->second).value();
+      PageCuts all = record.cuts;
+      for (const PageRange& mark : marks) add_cut(all, mark);
+      REQUIRE(all == record.cuts);
+      if (record.body == 0) continue;
+      each_page(record.body, [&](std::string_view page_of, const ExtentList&) {
+        const std::uint32_t page = parse_page_key(page_of)->page;
+        REQUIRE(is_cut(record.cuts, page) == is_cut(marks, page));
+      });
+    }
+  }
   void each_page(BodyId body,
                  const std::function<void(std::string_view, const ExtentList&)>& visit) {
     const auto decode = [&](std::string_view key, std::string_view value) -> Result<bool> {
@@ -221,7 +324,8 @@ struct PlannerWorld {
   ExtentList extents(const ObjectRecord& record) {
     if (record.body == 0) return record.extents;
     ExtentList all;
-    each_page(record.body, [&](std::string_view, const ExtentList& page) {
+    each_page(record.body, [&](std::string_view key, const ExtentList& page) {
+      if (is_cut(record.cuts, parse_page_key(key)->page)) return;
       all.insert(all.end(), page.begin(), page.end());
     });
     return all;
@@ -276,6 +380,7 @@ struct PlannerWorld {
   PreparedOps prepared;
   Alive alive;
   std::map<BlobId, std::string> bytes;  // raw
+  std::set<BodyId> cut_bodies;          // maybe with pages that are cut off
   BodyId last_body = 0;
   Lsn last_lsn = 0;
   std::uint32_t next_unit = 1;

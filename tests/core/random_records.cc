@@ -197,6 +197,16 @@ ExtentList random_page(io::Rng& rng, std::uint32_t page, const RecordShape& shap
   return extents;
 }
 
+PageCuts random_cuts(io::Rng& rng) {
+  PageCuts cuts;
+  for (std::uint64_t i = between(rng, 1, rng.chance(1, 8) ? kMaxPageCuts : 5); i > 0; --i) {
+    const auto from = static_cast<std::uint32_t>(any_up_to(rng, kEndOfPages - 1));
+    add_cut(cuts,
+            {from, from + 1 + static_cast<std::uint32_t>(any_up_to(rng, kEndOfPages - 1 - from))});
+  }
+  return cuts;
+}
+
 ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
   ObjectRecord record;
   record.version = any_up_to(rng, kMaxLsn);
@@ -219,6 +229,7 @@ ObjectRecord random_object(io::Rng& rng, const RecordShape& shape) {
   }
   if (rng.chance(1, 4)) {
     record.body = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
+    if (rng.chance(1, 2)) record.cuts = random_cuts(rng);
     return record;
   }
   record.extents = random_page(rng, 0, shape);

@@ -14,6 +14,7 @@ std::string random_bytes(io::Rng& rng, std::size_t size);
 Blob random_blob(io::Rng& rng, const RecordShape& shape);
 // Extents of one page: inline ones, new blobs, parts of blobs that others show as well.
 ExtentList random_page(io::Rng& rng, std::uint32_t page, const RecordShape& shape);
+PageCuts random_cuts(io::Rng& rng);  // at least one
 ObjectRecord random_object(io::Rng& rng, const RecordShape& shape);
 CollectionRecord random_collection(io::Rng& rng);
 CollectionTotals random_totals(io::Rng& rng);

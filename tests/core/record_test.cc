@@ -64,6 +64,9 @@ TEST_CASE("record: random objects, pages and collections come back as they were"
     const CollectionTotals totals = random_totals(rng);
     REQUIRE(decode_totals(encode_totals(totals)).value() == totals);
 
+    const PageCuts cuts = random_cuts(rng);
+    REQUIRE(decode_cuts(encode_cuts(cuts)).value() == cuts);
+
     const CollectionRecord collection = random_collection(rng);
     const Result<CollectionRecord> collection_back =
         decode_collection(encode_collection(collection));
@@ -100,6 +103,11 @@ TEST_CASE("record: decoders survive every truncation, flip, loss and doubling of
     const std::string totals = encode_totals(random_totals(rng));
     for_each_broken(totals, rng, [&](std::string_view input) {
       check_decoded<CollectionTotals>(decode_totals(input), input, encode_totals);
+    });
+    const std::string cuts = encode_cuts(random_cuts(rng));
+    for_each_broken(cuts, rng, [&](std::string_view input) {
+      check_decoded<PageCuts>(decode_cuts(input), input,
+                              [](const PageCuts& it) { return encode_cuts(it); });
     });
   }
 }
@@ -330,6 +338,37 @@ TEST_CASE("record: no layers, too many, one twice and the object's own have no e
   REQUIRE(record.has_omap());
   record.layers.clear();
   REQUIRE_FALSE(record.has_omap());
+}
+
+TEST_CASE("record: cuts that touch, are empty, none or beyond the last page have no encoding") {
+  const auto decode = [](const std::vector<std::uint64_t>& numbers) {
+    std::string value(1, '\x0e');
+    for (const std::uint64_t number : numbers) Encoder(value).varint(number);
+    return decode_cuts(value);
+  };
+  REQUIRE(decode({1, 0, 1}).value() == PageCuts{{0, 1}});
+  REQUIRE(decode({2, 0, 1, 1, 2}).value() == PageCuts{{0, 1}, {2, 4}});
+  REQUIRE(decode({1, kEndOfPages - 1, 1}).value() == PageCuts{{kEndOfPages - 1, kEndOfPages}});
+  REQUIRE_FALSE(decode({0}).ok());
+  REQUIRE_FALSE(decode({1, 0, 0}).ok());
+  REQUIRE_FALSE(decode({2, 0, 1, 0, 2}).ok());
+  REQUIRE_FALSE(decode({1, kEndOfPages - 1, 2}).ok());
+  REQUIRE_FALSE(decode({1, kEndOfPages, 1}).ok());
+  REQUIRE_FALSE(decode({2, 0, kEndOfPages, 1, 1}).ok());
+  REQUIRE_FALSE(decode_cuts("\x0d").ok());
+  std::vector<std::uint64_t> many{kMaxPageCuts + 1};
+  for (std::size_t i = 0; i <= kMaxPageCuts; ++i) many.insert(many.end(), {1, 1});
+  REQUIRE_FALSE(decode(many).ok());
+  // An object without pages has no cuts, and one with pages and none has another kind.
+  ObjectRecord object;
+  object.body = 7;
+  std::string value = encode_object(object, {});
+  value[0] = '\x0d';
+  REQUIRE_FALSE(decode_object(value, {}).ok());
+  value = encode_object({}, {});
+  value[0] = '\x0d';
+  REQUIRE_FALSE(decode_object(value, {}).ok());
+  REQUIRE_FALSE(decode_summary(value).ok());
 }
 
 TEST_CASE("record: owners are one or more, and a hidden entry is no object") {

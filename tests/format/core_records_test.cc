@@ -209,6 +209,22 @@ TEST_CASE("format: the example of an object with layers") {
   REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
 }
 
+TEST_CASE("format: the examples of cut pages") {
+  const PageCuts cuts = {{1, 2}, {300, kEndOfPages}};
+  require_golden(encode_cuts(cuts), "0e 02 01 01 aa 02 d4 fd ff 07");
+  REQUIRE(decode_cuts(encode_cuts(cuts)).value() == cuts);
+  ObjectRecord record;
+  record.version = 7;
+  record.size = 5;
+  record.mtime = 1'700'000'000'000'000'000;
+  record.body = BodyId{7} << 32 | 9;
+  record.cuts = cuts;
+  const std::string golden = "0d 02 07 05 00 00 2a 36 fe 9c 97 17 07 09 02 01 01 aa 02 d4 fd ff 07";
+  require_golden(encode_object(record, kShape), golden);
+  REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+  require_golden(cut_key(record.body), "6b 00 00 00 07 00 00 00 09");
+}
+
 TEST_CASE("format: the examples of a shared blob and its owners") {
   ExtentList page(1);
   page[0].length = 100;

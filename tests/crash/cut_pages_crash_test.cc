@@ -1,0 +1,82 @@
+// Objects of more pages than one transaction deletes: cut short, with holes, written again before
+// and after the background has taken back what was cut off, and crashed in all of that. And what an
+// opening finds half taken back is taken back by it.
+#include <catch2/catch.hpp>
+#include <string>
+#include <string_view>
+
+#include "core/record.h"
+#include "tests/core/noise.h"
+#include "tests/crash/crash_world.h"
+#include "tests/crash/harness_line.h"
+
+namespace hexad::testing {
+namespace {
+
+using core::kPageSpan;
+
+constexpr const char* kHere = kDefaultCollection;
+
+void write_pages(Transaction& t, const char* name, std::uint64_t from, std::uint64_t end) {
+  for (std::uint64_t page = from; page < end; ++page) {
+    t.write(kHere, name, page * kPageSpan, as_bytes(std::string_view("xy")));
+  }
+}
+
+TEST_CASE("cut pages: no crash shows what was cut off, or loses what was written since") {
+  const HarnessLine line("crash-cut-pages");
+  std::uint64_t states = 0;
+  std::uint64_t violations = 0;
+  for (const int every : {1, 2, 1000}) {
+    CrashWorldOptions options;
+    options.seed = 40 + static_cast<std::uint64_t>(every);
+    options.checkpoint_every = every;
+    options.before = [](Transaction& t) {
+      write_pages(t, "a", 0, 75);
+      t.write(kHere, "a", 30 * kPageSpan + 5, as_bytes(noise(3000, 1)));
+      t.write(kHere, "a", 40 * kPageSpan + 5, as_bytes(noise(3000, 2)));
+    };
+    options.script = {
+        [](Transaction& t) { t.truncate(kHere, "a", 5 * kPageSpan + 1); },
+        [](Transaction& t) { t.write(kHere, "a", 30 * kPageSpan, as_bytes(noise(2000, 3))); },
+        [](Transaction& t) {
+          write_pages(t, "a", 4, 74);
+          t.zero(kHere, "a", 2 * kPageSpan + 1, 71 * kPageSpan);
+          t.write(kHere, "a", 40 * kPageSpan, as_bytes(noise(400, 4)));
+        },
+        [](Transaction& t) { t.clone(kHere, "a", kHere, "b"); },
+        [](Transaction& t) { write_pages(t, "a", 0, 70); },
+        [](Transaction& t) {
+          t.truncate(kHere, "a", 1);
+          t.rename(kHere, "a", kHere, "c");
+        },
+        [](Transaction& t) { t.remove(kHere, "c"); },
+    };
+    CrashWorld world(options);
+    world.run();
+    io::CrashOptions crash;
+    crash.seed = options.seed;
+    crash.exhaustive_limit = 1;
+    crash.random_samples = 1;
+    crash.tears_per_write = 0;
+    const io::CrashStates all(world.recorder(), crash);
+    all.for_each([&](const io::CrashState& state) {
+      if (state.number() % 29 != 0) return true;  // each reads some hundred MiB
+      ++states;
+      const auto problem = world.reopen(
+          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
+      if (problem.has_value()) {
+        ++violations;
+        CAPTURE(every, state.describe());
+        CHECK(*problem == "");
+      }
+      return violations < 5;
+    });
+  }
+  line.print({{"states", states}, {"violations", violations}});
+  REQUIRE(states > 20);
+  REQUIRE(violations == 0);
+}
+
+}  // namespace
+}  // namespace hexad::testing
