@@ -20,6 +20,8 @@ constexpr std::size_t kPagesAtOnce = 256;
 constexpr std::size_t kBytesAtOnce = 32 << 10;
 // Begun, when all before were overtaken by what commits have changed.
 constexpr int kMaxCopies = 8;
+// Records for what has changed since, once all pages have been copied.
+constexpr int kMaxRounds = 1000;
 
 }  // namespace
 
@@ -35,6 +37,7 @@ struct Engine::CopyStep {
   std::size_t most_bytes = 0;
 
   bool is_full() const { return pages >= kPagesAtOnce || bytes >= most_bytes; }
+  bool is_half_full() const { return 2 * pages >= kPagesAtOnce || 2 * bytes >= most_bytes; }
 };
 
 // Of a page that is there or not: as it is now in the place of what was copied before.
@@ -72,8 +75,10 @@ Status Engine::copy_page(std::uint32_t page, const std::optional<std::string>& v
 }
 
 Status Engine::copy_stale_pages(CopyStep& step) {
+  // The next ones get on in any case.
+  const bool alone = step.copied.until == kEndOfPages;
   for (const std::uint32_t page : step.copied.stale) {
-    if (step.is_full()) break;
+    if (alone ? step.is_full() : step.is_half_full()) break;
     step.fresh.insert(page);
     std::optional<std::string> value;
     if (!is_cut(step.cut, page)) {
@@ -149,24 +154,26 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from) {
 Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from,
                                                         std::shared_ptr<CopiedPages> copied) {
   if (copied == nullptr || copied->from != from) copied = begin_copy(from);
-  for (int lost = 0;;) {
+  for (int lost = 0, rounds = 0; lost < kMaxCopies && rounds < kMaxRounds;) {
     HEXAD_TRY(copy_some_pages(*copied));
     {
       const io::Lock lock(sequencer_);
-      const bool whole = copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
-      if (!copied->lost && whole) return copied;
-      if (!copied->lost) continue;
+      if (!copied->lost) {
+        const bool whole = copied->until == kEndOfPages;
+        if (whole && copied->stale.size() <= kFewStalePages) return copied;
+        if (whole) ++rounds;
+        continue;
+      }
     }
     // What it was made of is mostly gone.
-    if (++lost == kMaxCopies) {
-      return Error{ErrorCode::kConflict,
-                   "the source of a clone has changed in more than " +
-                       std::to_string(kMaxStalePages) + " MiB while it was copied, " +
-                       std::to_string(kMaxCopies) + " times in turn",
-                   "Retry, or write it from fewer threads."};
-    }
     copied = begin_copy(from);
+    ++lost;
   }
+  return Error{ErrorCode::kConflict,
+               "the object that is cloned changes in more pages of 1 MiB than can be copied "
+               "meanwhile, " +
+                   std::to_string(kPagesAtOnce) + " with each record",
+               "Retry, or write it from fewer threads."};
 }
 
 // Of records that are applied: pages that are to be copied once more.

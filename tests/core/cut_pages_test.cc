@@ -81,7 +81,8 @@ struct Opened {
     FsckOptions options;
     options.deep = true;
     std::string found;
-    for (const Finding& finding : engine.fsck(options)->findings) {
+    const FsckReport report = engine.fsck(options).value();
+    for (const Finding& finding : report.findings) {
       found += finding.subject + ": " + finding.problem + "\n";
     }
     return found;
