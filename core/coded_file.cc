@@ -64,10 +64,7 @@ Status check_file(const CodedFile& file, const RecordShape& shape) {
 }
 
 CodedFileWriter::~CodedFileWriter() {
-  for (const std::unique_ptr<Flight>& flight : flights_) {
-    if (flight->batch.requests.empty()) continue;
-    flight->batch.requests.front().device->queue().wait(flight->batch);
-  }
+  for (const std::unique_ptr<Flight>& flight : flights_) wait_for(*flight);
   if (handed_out_) return;
   for (const Extent& piece : file_.pieces) world_.space.abandon_internal(piece.blob.where);
 }
@@ -173,25 +170,30 @@ Status CodedFileWriter::write_piece(ByteView bytes, const alloc::Extent& where) 
   return {};
 }
 
+// Returns how many cells have been written.
+std::uint32_t CodedFileWriter::wait_for(Flight& flight) {
+  if (flight.batch.requests.empty()) return 0;
+  flight.batch.requests.front().device->queue().wait(flight.batch);
+  std::uint32_t good = 0;
+  for (const io::IoRequest& request : flight.batch.requests) {
+    if (request.status.ok()) {
+      ++good;
+    } else if (!io::is_refused(request)) {
+      failed_.insert(world_.members.owner(request.device)->id);
+    }
+  }
+  world_.space.suspect(failed_);
+  return good;
+}
+
 Status CodedFileWriter::land_oldest() {
   const std::unique_ptr<Flight> flight = std::move(flights_.front());
   flights_.pop_front();
   flying_ -= flight->prepared.cells.size();
-  if (!flight->batch.requests.empty()) {
-    flight->batch.requests.front().device->queue().wait(flight->batch);
-  }
-  std::uint32_t good = 0;
-  Status refused;
+  const std::uint32_t good = wait_for(*flight);
   for (const io::IoRequest& request : flight->batch.requests) {
-    if (request.status.ok()) {
-      ++good;
-    } else if (io::is_refused(request)) {
-      refused = request.status;
-    } else {
-      failed_.insert(world_.members.owner(request.device)->id);
-    }
+    if (io::is_refused(request)) return fail(request.status.error());
   }
-  if (!refused.ok()) return fail(refused.error());
   if (good >= world_.shape.k()) return {};
   const std::string subject = alloc::to_string(flight->piece.blob.where) + ": " +
                               std::to_string(good) + " of " + std::to_string(world_.shape.cells()) +

@@ -95,6 +95,7 @@ class CodedFileWriter {
   Status write_piece(ByteView bytes, const alloc::Extent& where);
   Result<alloc::Extent> allocate(std::size_t& length, bool& may_make_zone);
   std::uint64_t cells_bound(std::size_t length) const;
+  std::uint32_t wait_for(Flight& flight);
   Status land_oldest();
 
   World world_;

@@ -83,6 +83,12 @@ Status Engine::start() {
   return {};
 }
 
+Status Engine::here() const {
+  if (!in_child()) return {};
+  return Error{ErrorCode::kForked, "the store was opened before fork(), and this is the child",
+               "Open stores in the process that uses them."};
+}
+
 Status Engine::close() {
   if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
   if (lane_ == nullptr) return {};

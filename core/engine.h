@@ -44,6 +44,7 @@
 #include "core/store.h"
 #include "core/stripe_placer.h"
 #include "ec/codec.h"
+#include "io/fork_mark.h"
 #include "io/system.h"
 #include "kv/index.h"
 #include "kv/tiered_index.h"
@@ -189,8 +190,11 @@ class Engine : public PlanSource {
   std::uint64_t max_record() { return lane_->max_record(); }
   DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
   Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
-  // Deletes the pages of a body that no object names, and its writer key.
-  Status drop_body(BodyId body);
+  // The pages of a body that no object names, and its writer key, are taken back soon: by the
+  // background, by whoever finds no space before, or by the next opening. Does no I/O.
+  void doom_body(BodyId body) { doom({{body}, {}}); }
+  // Devices are known to Space::suspect(), and nobody is about to lose them: the repair thread is.
+  void lose_suspects_soon();
   // These devices failed a request: goes on without them (R13). Errors: too many are lost; the
   // store has turned read-only.
   Status lose_devices(const std::set<DeviceId>& failed);
@@ -199,6 +203,11 @@ class Engine : public PlanSource {
   Result<Hint> stored_hint(std::string_view collection, std::string_view name,
                            const compression::Policy& policy);
   Status writable() const;
+  // kForked in a child of the process that opened the store. Nothing of the engine may be used
+  // there: locks may be held by threads that do not exist, devices are the parent's. So it is asked
+  // before anything else, and there nothing is destroyed.
+  Status here() const;
+  bool in_child() const { return process_.in_child(); }
 
   // --- PlanSource: the newest state; under the sequencer's lock ---
   Result<std::optional<std::string>> get(std::string_view key) override;
@@ -379,6 +388,7 @@ class Engine : public PlanSource {
   // engine_doomed.cc
   Status doom_abandoned();
   void doom(Doomed&& doomed);
+  Status drop_body(BodyId body);
   // Whether some was dropped, here or by somebody else meanwhile.
   Result<bool> drop_doomed();
   Result<bool> drop_first_of(const Doomed& doomed);
@@ -431,6 +441,7 @@ class Engine : public PlanSource {
   Result<bool> replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
                               OmapId by);
 
+  io::ForkMark process_;  // that opened the store
   EngineParts parts_;
   std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
   std::unique_ptr<compression::Compressor> compressor_;
@@ -490,6 +501,7 @@ class Engine : public PlanSource {
     io::Nanos since = 0;
   };
   std::optional<Refused> refused_;
+  bool suspects_wanted_ = false;                            // lose_suspects_soon()
   bool stopping_ = false;                                   // the background
   bool repairs_stopping_ = false;                           // after it
   std::map<std::string, std::string> background_problems_;  // of the last try at each thing

@@ -179,8 +179,8 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   if (is_full(extent) && space.slabs_left()) {
     HEXAD_TRY_ASSIGN(const ZoneCreation creation,
                      space.prepare_zone(Space::Zeroing::kNone, &attempt.failed));
-    // Who did not take a header of a zone that exists meets us again at the first cell.
-    attempt.failed.clear();
+    // Who did not take a header of a zone that exists leaves with the next change of membership.
+    if (!std::exchange(attempt.failed, {}).empty()) lose_suspects_soon();
     Submission submission;
     submission.lsn = lane_->next_lsn();
     submission.record.time = parts_.system->clock().wall_time();
@@ -446,7 +446,13 @@ Status Engine::make_room(const Attempt& attempt) {
   // block that was sealed before f was durable does not; the second one at the latest does.
   for (int i = 0; i < kMaxBlocks && parts_.space->has_deferred(); ++i) {
     HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
-    HEXAD_TRY(lane_->record_watermark());
+    const Status recorded = lane_->record_watermark();
+    const bool full = !recorded.ok() && recorded.error().code == ErrorCode::kNoSpace;
+    if (!full) {
+      HEXAD_TRY(recorded);
+    } else {
+      HEXAD_TRY(run_checkpoint(false));  // its root records as much
+    }
     reclaim();
     if (parts_.space->counters().free > attempt.free_units) return {};
   }

@@ -39,14 +39,25 @@ Error Engine::turn_read_only(const Error& why) {
 
 void Engine::repairs() {
   for (;;) {
+    bool wanted = false;
     {
       io::Lock lock(state_mutex_);
-      repair_wake_.wait(lock, [this] { return repair_wanted_ || repairs_stopping_; });
-      if (!repair_wanted_) return;
-      repair_wanted_ = false;
+      repair_wake_.wait(lock,
+                        [this] { return repair_wanted_ || suspects_wanted_ || repairs_stopping_; });
+      if (!repair_wanted_ && !suspects_wanted_) return;
+      suspects_wanted_ = false;
+      wanted = std::exchange(repair_wanted_, false);
     }
-    repair();
+    if (wanted) repair();
+    // Unless they have left with it. Should that fail, the store has turned read-only.
+    if (!parts_.space->suspects().empty()) lose_devices({}).ignore();
   }
+}
+
+void Engine::lose_suspects_soon() {
+  const io::Lock lock(state_mutex_);
+  suspects_wanted_ = true;
+  repair_wake_.notify_all();
 }
 
 void Engine::repair() {
@@ -69,10 +80,13 @@ Status Engine::leave_behind(std::set<DeviceId> failed) {
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
   if (const Status taken = send_refused_again(); !taken.ok()) return turn_read_only(taken.error());
   failed.merge(lane_->failed_devices());
+  failed.merge(parts_.space->suspects());
   // All that was in flight is durable, and no device has failed.
   if (failed.empty()) return {};
   const Status changed = change_membership(std::move(failed));
-  return changed.ok() ? changed : turn_read_only(changed.error());
+  if (!changed.ok()) return turn_read_only(changed.error());
+  parts_.space->free_kept_back();
+  return {};
 }
 
 // R18: nobody has been told anything that rests on these writes, their bytes and places are those

@@ -126,6 +126,7 @@ Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<D
       failed.insert(owner(request.device));
     }
   }
+  parts_.space->suspect(failed);
   if (!refused.ok()) return refused;
   for (const std::uint32_t cells : good) {
     if (cells < shape.k()) return batch.first_error();

@@ -157,6 +157,10 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
 
 void Engine::submit(Transaction&& transaction, const CommitCallback& done,
                     const CommitOptions& options) {
+  if (const Status ready = here(); !ready.ok()) {
+    done(ready.error());  // there is no other thread that could
+    return;
+  }
   const auto fail = [this](const CommitCallback& callback, const Error& error) {
     const io::Task task = [callback, error] { callback(error); };
     if (lane_ == nullptr) {

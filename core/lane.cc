@@ -17,6 +17,8 @@ constexpr std::uint64_t kRecordFraming = 20;
 constexpr std::uint64_t kGroupFraming = 32;
 // Payloads that have no place yet take at most this part of the log.
 constexpr std::uint64_t kPayloadShare = 4;
+// Of the log's reserve: see C4.
+constexpr std::uint64_t kReserveParts = 4;
 // A record that packs payloads takes at most this part of what a record may take.
 constexpr std::uint64_t kPackingShare = 2;
 
@@ -65,10 +67,27 @@ std::uint64_t Lane::room_for(std::uint64_t bytes) const {
 
 // Packing what rides in the log takes room in the log, too, and comes before the checkpoint that
 // makes room: so much is left alone by everybody else.
+std::uint64_t Lane::kept_for_packing() const {
+  return packing_room(log_blobs_.payload_bytes(), log_blobs_.packing_bytes());
+}
+
+// What was kept for packing was there before fences and watermarks took theirs from the reserve.
 bool Lane::has_room(std::uint64_t room, bool packing) const {
-  const std::uint64_t kept =
-      packing ? 0 : packing_room(log_blobs_.payload_bytes(), log_blobs_.packing_bytes());
-  return log_.used() + reserved_ + kept + room <= log_.capacity() - log_.reserve();
+  const std::uint64_t kept = packing ? 0 : kept_for_packing();
+  const std::uint64_t alone = packing ? log_.reserve() / kReserveParts : log_.reserve();
+  return log_.used() + reserved_ + kept + room <= log_.capacity() - alone;
+}
+
+// For a block that has no room set aside: with it, everything that has still fits, and so many
+// parts of the reserve are left (C4).
+Status Lane::check_reserve(std::uint64_t parts_left) const {
+  const std::uint64_t taken = log_.used() + reserved_ + kept_for_packing();
+  const std::uint64_t left = parts_left * (log_.reserve() / kReserveParts);
+  if (taken + log_.block_size() + left <= log_.capacity()) return {};
+  return Error{ErrorCode::kNoSpace,
+               "the log has no room for a block of its own: of " + format_size(log_.capacity()) +
+                   ", " + format_size(taken) + " are in use or set aside",
+               "A checkpoint makes room."};
 }
 
 // Of the records that pack `payload` bytes, whose places take `places` bytes to say. All but the
@@ -288,7 +307,10 @@ CommitGroup* Lane::seal() {
     return nullptr;
   }
   for (const Submission& member : members) reserved_ -= member.reserved;
-  Result<kv::PreparedBlock> block = log_.prepare(members.front().lsn, records, durable_);
+  // Room has been set aside for all of them; what fences and watermarks have taken since came out
+  // of the reserve, so this may reach into it.
+  Result<kv::PreparedBlock> block =
+      log_.prepare(members.front().lsn, records, durable_, kv::LogPurpose::kInternal);
   HEXAD_ASSERT(block.ok());  // C4
   counters_.add(CounterId::kGroups);
   CommitGroup* group = admit(std::move(block).value(), std::move(members), taken_at);
@@ -420,6 +442,7 @@ Status Lane::record_watermark() {
     if (recorded_ >= durable_ || pauses_ > 0 || sealing_ || !open_.empty() || !in_flight_.empty()) {
       return {};
     }
+    HEXAD_TRY(check_reserve(2));
     watermark = durable_;
     HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(watermark));
     group = admit(std::move(block), {}, executor_.clock().now());

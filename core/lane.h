@@ -25,7 +25,10 @@
 //       answers before all copies are durable
 //   C3  recorded_ <= durable_, and some durable log block carries recorded_ (R9)
 //   C4  the log has room for everything enqueued, for the payloads of the group that is being
-//       sealed, and for the records that pack all payloads: none of them waits for a trim
+//       sealed, and for the records that pack all payloads: none of them waits for a trim. Fences
+//       and watermarks, which have no room set aside, come out of the log's reserve and end where
+//       it would be needed for that: watermarks at its half, fences at a quarter, which openings
+//       have
 //   C5  one group is sealed at a time, so groups get their places in the log in the order of LSNs
 //   C6  durable_ <= answered_ <= visible_ < next_lsn_; visible_ never goes back. Everything up to
 //       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
@@ -163,7 +166,8 @@ class Lane {
   // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
-  // it is recorded already.
+  // it is recorded already. Errors: kNoSpace (C4; a checkpoint records it as well), the reason the
+  // lane has stopped.
   Status record_watermark();
 
   Lsn durable();
@@ -267,6 +271,8 @@ class Lane {
   void raise_visible(Lsn lsn);
   std::uint64_t room_for(std::uint64_t bytes) const;
   bool has_room(std::uint64_t room, bool packing = false) const;
+  std::uint64_t kept_for_packing() const;
+  Status check_reserve(std::uint64_t parts_left) const;
 
   io::Executor& executor_;
   const StoreShape& shape_;

@@ -23,6 +23,7 @@ void Lane::wait_quiet() {
 Result<kv::PreparedBlock> Lane::begin_epoch(std::vector<kv::LogArea> areas, Epoch epoch) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(pauses_ > 0);
+  HEXAD_TRY(check_reserve(1));
   HEXAD_TRY(log_.set_areas(std::move(areas)));
   return log_.fence(log_.last(), epoch);
 }

@@ -117,6 +117,7 @@ Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manif
       failed.insert(members_.owner(request.device)->id);
     }
   }
+  space.suspect(failed);
   if (!refused.ok()) {
     space.abandon_internal(*where);
     return refused.error().with_context("manifest");

@@ -140,9 +140,11 @@ RunDraft RunCatalogue::begin() const {
 Result<ManifestRun> RunCatalogue::write(const Writing& writing,
                                         const std::function<Status(kv::RunWriter&)>& fill) const {
   const bool merge = writing.cause == CounterId::kDeviceBytesMerge;
-  CodedFileWriter file({shape_, writing.preparer, space_, members_, counters_, writing.cause,
-                        merge ? io::IoCause::kMerge : io::IoCause::kRun});
-  CodedRunSink sink(file);
+  std::optional<CodedFileWriter> file;
+  file.emplace(CodedFileWriter::World{shape_, writing.preparer, space_, members_, counters_,
+                                      writing.cause,
+                                      merge ? io::IoCause::kMerge : io::IoCause::kRun});
+  CodedRunSink sink(*file);
   kv::RunWriter writer(sink, shape_.uuid, writing.first, writing.last);
   const auto write_all = [&]() -> Result<ManifestRun> {
     HEXAD_TRY(fill(writer));
@@ -153,11 +155,13 @@ Result<ManifestRun> RunCatalogue::write(const Writing& writing,
     run.entries = info.entries;
     run.tombstones = info.tombstones;
     run.footer_crc = info.footer_crc;
-    HEXAD_TRY_ASSIGN(run.file, file.finish());
+    HEXAD_TRY_ASSIGN(run.file, file->finish());
     return run;
   };
   Result<ManifestRun> run = write_all();
-  writing.failed.insert(file.failed().begin(), file.failed().end());
+  writing.failed.insert(file->failed().begin(), file->failed().end());
+  file.reset();  // what was still on its way may have failed, too
+  writing.failed.merge(space_.suspects());
   return run;
 }
 

@@ -384,14 +384,47 @@ void Space::note_missing(const alloc::Extent& extent) {
 }
 
 void Space::abandon_internal(const alloc::Extent& extent) {
+  abandon(extent);
   const io::Lock lock(mutex_);
-  zones_.abandon(extent);
   internal_units_ -= extent.units;
 }
 
 void Space::abandon(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
-  zones_.abandon(extent);
+  if (has_suspects()) {
+    kept_back_.push_back(extent);
+  } else {
+    zones_.abandon(extent);
+  }
+}
+
+void Space::suspect(const std::set<DeviceId>& failed) {
+  const io::Lock lock(mutex_);
+  suspects_.insert(failed.begin(), failed.end());
+}
+
+std::set<DeviceId> Space::suspects() {
+  const io::Lock lock(mutex_);
+  std::set<DeviceId> in_use;
+  for (const DeviceId id : suspects_) {
+    if (members_.usable(id)) in_use.insert(id);
+  }
+  return in_use;
+}
+
+bool Space::has_suspects() const {
+  return std::any_of(suspects_.begin(), suspects_.end(),
+                     [this](DeviceId id) { return members_.usable(id); });
+}
+
+void Space::free_kept_back() {
+  const io::Lock lock(mutex_);
+  if (has_suspects()) return;
+  suspects_.clear();
+  for (const alloc::Extent& extent : std::exchange(kept_back_, {})) zones_.abandon(extent);
+  for (const ZoneCreation& creation : std::exchange(zones_kept_back_, {})) {
+    set_taken(creation.slots, false);
+  }
 }
 
 void Space::publish(Lsn lsn, const LogRecord& record) {
@@ -472,9 +505,12 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
     set_taken(creation.slots, true);
     under_way_.insert(next_zone_++);
   }
+  std::set<DeviceId> late;
   Status status = reserve_slabs(creation);
-  if (status.ok() && zeroing == Zeroing::kAhead) status = zero_slabs(creation);
-  if (status.ok()) status = write_headers(creation, failed);
+  if (status.ok() && zeroing == Zeroing::kAhead) status = zero_slabs(creation, late);
+  if (status.ok()) status = write_headers(creation, late);
+  suspect(late);
+  if (failed != nullptr) failed->insert(late.begin(), late.end());
   if (!status.ok()) {
     release_zone(creation);
     return status.error();
@@ -484,8 +520,12 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
 
 void Space::release_zone(const ZoneCreation& creation) {
   const io::Lock lock(mutex_);
-  set_taken(creation.slots, false);
   under_way_.erase(creation.zone);
+  if (has_suspects()) {
+    zones_kept_back_.push_back(creation);
+  } else {
+    set_taken(creation.slots, false);
+  }
 }
 
 bool Space::zone_under_way() {
@@ -507,9 +547,9 @@ Status Space::reserve_slabs(const ZoneCreation& creation) {
   return {};
 }
 
-// In large pieces, all slabs side by side. Only a help for later writes: a device that fails here
-// fails again where it matters.
-Status Space::zero_slabs(const ZoneCreation& creation) {
+// In large pieces, all slabs side by side. Only a help for later writes, but zeros that still come
+// after they have failed would come over what is there by then.
+Status Space::zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed) {
   constexpr std::uint64_t kPiece = 1 << 20;
   const std::uint64_t size = creation.units * shape_.unit;
   const AlignedBuffer zeros = AlignedBuffer::zeroed(std::min(kPiece, size));
@@ -531,6 +571,10 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
       stats_.add(CounterId::kDeviceBytesZeroed, length);
     }
     queue.run(batch);
+    for (const io::IoRequest& request : batch.requests) {
+      if (request.status.ok() || io::is_refused(request)) continue;
+      failed.insert(members_.owner(request.device)->id);
+    }
   }
   io::IoBatch flushes;
   for (const auto& [device, offset] : slabs) {
@@ -540,7 +584,7 @@ Status Space::zero_slabs(const ZoneCreation& creation) {
   return {};
 }
 
-Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>* failed) {
+Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>& failed) {
   alloc::SlabHeader header;
   header.store = shape_.uuid;
   header.zone = creation.zone;
@@ -576,8 +620,8 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>* fa
       ++written;
     } else if (io::is_refused(request)) {
       refused = request.status;
-    } else if (failed != nullptr) {
-      failed->insert(members_.owner(request.device)->id);
+    } else {
+      failed.insert(members_.owner(request.device)->id);
     }
   }
   if (!refused.ok()) return refused;

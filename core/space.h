@@ -9,6 +9,9 @@
 //       make it shorter than that, the shortest one is taken, and where that would, only
 //       allocate_reserved() takes it, which was promised it. (A reserve that has grown may want a
 //       longer run than there is: then nobody else makes it shorter.)
+//   V3  what was abandoned or released is not used again while a device that failed a write is in
+//   the
+//       membership
 // Whoever takes what it was promised keeps V2 for the others, in any order:
 //   - single units are cut from the longest run only when it is all that is free (Fit::kShortest).
 //     Then it is as long as all that was promised, by V1. So any number of them may be promised, in
@@ -114,6 +117,15 @@ class Space : public StripeMap {
   void abandon_internal(const alloc::Extent& extent);
   // The same for all other allocations.
   void abandon(const alloc::Extent& extent);
+  // These devices did not take a write, and nobody knows whether it still comes: told by whoever
+  // waited for it, before anything is given up. Until they have left the membership nothing that is
+  // abandoned or released is used again, since such a write could come over what is written there
+  // next (V3). Idempotent.
+  void suspect(const std::set<DeviceId>& failed);
+  // Those that are still in use. A change of membership takes them out, whatever it is for.
+  std::set<DeviceId> suspects();
+  // The membership has changed: what was kept back is free, unless others are suspect by now.
+  void free_kept_back();
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's.
   void publish(Lsn lsn, const LogRecord& record);
@@ -125,9 +137,9 @@ class Space : public StripeMap {
   // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
   // with zeros first, where that makes later writes cheaper. The zone exists once a record that
   // says so is published, and can be allocated from after add_zone(); else release_zone() gives
-  // the slabs back. `failed` gets the devices that did not take their header, whatever the outcome.
-  // I/O. Errors: kNoSpace (no slabs left, or no room below a device), kUnavailable or that of a
-  // device (fewer than k headers).
+  // the slabs back. `failed` gets the devices that did not take a write, whatever the outcome; they
+  // are suspect() then. I/O. Errors: kNoSpace (no slabs left, or no room below a device),
+  // kUnavailable or that of a device (fewer than k headers).
   enum class Zeroing : std::uint8_t { kNone, kAhead };
   Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
   void release_zone(const ZoneCreation& creation);
@@ -193,9 +205,12 @@ class Space : public StripeMap {
   void note_missing(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
+  // Of the suspects, whether any is in use.
+  bool has_suspects() const;
+
   Status reserve_slabs(const ZoneCreation& creation);
-  Status zero_slabs(const ZoneCreation& creation);
-  Status write_headers(const ZoneCreation& creation, std::set<DeviceId>* failed);
+  Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
+  Status write_headers(const ZoneCreation& creation, std::set<DeviceId>& failed);
 
   const StoreShape& shape_;
   Members& members_;
@@ -208,6 +223,9 @@ class Space : public StripeMap {
   PromisedUnits promised_;                     // to young blobs
   std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
   std::uint64_t internal_units_ = 0;           // as Room::internal
+  std::set<DeviceId> suspects_;                // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
+  std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
   std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
   std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
   std::set<alloc::ZoneId> known_;              // named by the manifest that was opened

@@ -56,11 +56,29 @@ Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeO
 
 Store::Store(std::unique_ptr<core::Engine> engine) : engine_(std::move(engine)) {}
 Store::Store(Store&&) noexcept = default;
-Store& Store::operator=(Store&&) noexcept = default;
-Store::~Store() = default;
+Store& Store::operator=(Store&& other) noexcept {
+  if (this == &other) return *this;
+  let_go();
+  engine_ = std::move(other.engine_);
+  return *this;
+}
+Store::~Store() { let_go(); }
 
-Status Store::close() { return engine_->close(); }
+// In a forked child nothing of it may be touched (Engine::here), so it stays where it is: its
+// threads are not there, its rings and locks are the parent's.
+void Store::let_go() {
+  if (engine_ != nullptr && engine_->in_child()) {
+    static_cast<void>(engine_.release());
+  }
+  engine_.reset();
+}
+
+Status Store::close() {
+  HEXAD_TRY(engine_->here());
+  return engine_->close();
+}
 Result<Lsn> Store::commit(Transaction&& transaction, const CommitOptions& options) {
+  HEXAD_TRY(engine_->here());
   return engine_->commit(std::move(transaction), options);
 }
 void Store::submit(Transaction&& transaction, const CommitCallback& done,
@@ -71,27 +89,36 @@ CommitAwaiter Store::commit_async(Transaction&& transaction, const CommitOptions
                                   ResumeOn resume_on) {
   return {*engine_, std::move(transaction), options, std::move(resume_on)};
 }
-Status Store::sync() { return engine_->sync(); }
+Status Store::sync() {
+  HEXAD_TRY(engine_->here());
+  return engine_->sync();
+}
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->get(collection, name);
 }
 std::optional<PinnedBytes> Store::cached(std::string_view collection, std::string_view name) {
+  if (engine_->in_child()) return std::nullopt;
   return engine_->cached(collection, name);
 }
 Result<std::uint64_t> Store::read(std::string_view collection, std::string_view name,
                                   std::uint64_t offset, MutByteView into) {
+  HEXAD_TRY(engine_->here());
   return engine_->read(collection, name, offset, into);
 }
 Result<Bytes> Store::read_ranges(std::string_view collection, std::string_view name,
                                  std::span<const ByteRange> ranges) {
+  HEXAD_TRY(engine_->here());
   return engine_->read_ranges(collection, name, ranges);
 }
 Status Store::read_ranges(std::string_view collection, std::string_view name,
                           std::span<RangeInto> ranges) {
+  HEXAD_TRY(engine_->here());
   return engine_->read_ranges(collection, name, ranges);
 }
 Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::string_view name,
                                              std::string_view key) {
+  HEXAD_TRY(engine_->here());
   const std::string wanted(key);
   HEXAD_TRY_ASSIGN(auto found, engine_->omap_get(collection, name, {&wanted, 1}));
   if (found.empty()) return std::optional<Bytes>();
@@ -100,54 +127,71 @@ Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::s
 Result<std::map<std::string, Bytes>> Store::omap_get(std::string_view collection,
                                                      std::string_view name,
                                                      std::span<const std::string> keys) {
+  HEXAD_TRY(engine_->here());
   return engine_->omap_get(collection, name, keys);
 }
 Result<Bytes> Store::omap_header(std::string_view collection, std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->omap_header(collection, name);
 }
 Result<OmapPage> Store::omap_list(std::string_view collection, std::string_view name,
                                   const OmapOptions& options) {
+  HEXAD_TRY(engine_->here());
   return engine_->omap_list(collection, name, options);
 }
 Result<std::vector<ByteRange>> Store::extents(std::string_view collection, std::string_view name,
                                               const ByteRange& range) {
+  HEXAD_TRY(engine_->here());
   return engine_->extents(collection, name, range);
 }
 Result<RangeChecksum> Store::checksum(std::string_view collection, std::string_view name,
                                       const ByteRange& range, ChecksumType type) {
+  HEXAD_TRY(engine_->here());
   return engine_->checksum(collection, name, range, type);
 }
 Result<bool> Store::exists(std::string_view collection, std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->exists(collection, name);
 }
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->stat(collection, name);
 }
 std::optional<ObjectStat> Store::cached_stat(std::string_view collection, std::string_view name) {
+  if (engine_->in_child()) return std::nullopt;
   return engine_->cached_stat(collection, name);
 }
 Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->attributes(collection, name);
 }
 Result<std::optional<std::string>> Store::attribute(std::string_view collection,
                                                     std::string_view name,
                                                     std::string_view attribute) {
+  HEXAD_TRY(engine_->here());
   return engine_->attribute(collection, name, attribute);
 }
 Result<ListPage> Store::list(std::string_view collection, const ListOptions& options) {
+  HEXAD_TRY(engine_->here());
   return engine_->list(collection, options);
 }
-Result<std::vector<CollectionInfo>> Store::collections() { return engine_->collections(); }
+Result<std::vector<CollectionInfo>> Store::collections() {
+  HEXAD_TRY(engine_->here());
+  return engine_->collections();
+}
 Result<CollectionInfo> Store::collection(std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->collection(name);
 }
 Result<CollectionUsage> Store::collection_usage(std::string_view name) {
+  HEXAD_TRY(engine_->here());
   return engine_->collection_usage(name);
 }
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
                                                          std::string_view name,
                                                          std::optional<Hint> hint) {
+  HEXAD_TRY(engine_->here());
   HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamWriter> writer,
                    core::StreamWriter::open(*engine_, collection, name, hint));
   return std::make_unique<ObjectWriter>(std::move(writer));
@@ -155,17 +199,40 @@ Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collec
 
 Result<std::unique_ptr<ObjectReader>> Store::open_reader(std::string_view collection,
                                                          std::string_view name) {
+  HEXAD_TRY(engine_->here());
   HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamReader> reader,
                    core::StreamReader::open(*engine_, collection, name));
   return std::make_unique<ObjectReader>(std::move(reader));
 }
 
-Status Store::checkpoint() { return engine_->checkpoint(); }
-StoreStatus Store::status() { return engine_->status(); }
-Result<SpaceUsage> Store::space() { return engine_->space_usage(); }
-std::vector<Counter> Store::counters() { return engine_->counters(); }
-Result<FsckReport> Store::fsck(const FsckOptions& options) { return engine_->fsck(options); }
-Result<ScrubReport> Store::scrub(const ScrubOptions& options) { return engine_->scrub(options); }
+Status Store::checkpoint() {
+  HEXAD_TRY(engine_->here());
+  return engine_->checkpoint();
+}
+StoreStatus Store::status() {
+  if (const Status here = engine_->here(); !here.ok()) {
+    StoreStatus status;
+    status.notes.push_back(here.error().message);
+    return status;
+  }
+  return engine_->status();
+}
+Result<SpaceUsage> Store::space() {
+  HEXAD_TRY(engine_->here());
+  return engine_->space_usage();
+}
+std::vector<Counter> Store::counters() {
+  if (engine_->in_child()) return {};
+  return engine_->counters();
+}
+Result<FsckReport> Store::fsck(const FsckOptions& options) {
+  HEXAD_TRY(engine_->here());
+  return engine_->fsck(options);
+}
+Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
+  HEXAD_TRY(engine_->here());
+  return engine_->scrub(options);
+}
 std::vector<EffectiveOption> Store::effective_options() const {
   return engine_->effective_options();
 }

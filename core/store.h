@@ -182,6 +182,7 @@ class Store {
 
  private:
   explicit Store(std::unique_ptr<core::Engine> engine);
+  void let_go();
   std::unique_ptr<core::Engine> engine_;
 };
 

@@ -64,6 +64,7 @@ Status StreamReader::read_present(std::uint64_t offset, MutByteView out) {
 }
 
 Result<std::uint64_t> StreamReader::read(MutByteView into) {
+  HEXAD_TRY(engine_.here());
   if (position_ >= record_.size) return std::uint64_t{0};
   const std::uint64_t length = std::min<std::uint64_t>(into.size(), record_.size - position_);
   const MutByteView out = into.first(length);
@@ -79,7 +80,10 @@ Result<std::uint64_t> StreamReader::read(MutByteView into) {
 namespace hexad {
 
 ObjectReader::ObjectReader(std::unique_ptr<core::StreamReader> impl) : impl_(std::move(impl)) {}
-ObjectReader::~ObjectReader() = default;
+ObjectReader::~ObjectReader() {
+  // Its pin is one of the parent's.
+  if (impl_ != nullptr && impl_->in_child()) static_cast<void>(impl_.release());
+}
 const ObjectStat& ObjectReader::stat() const { return impl_->stat(); }
 const Attributes& ObjectReader::attributes() const { return impl_->attributes(); }
 Result<std::uint64_t> ObjectReader::read(MutByteView into) { return impl_->read(into); }

@@ -22,6 +22,7 @@ class StreamReader {
   const Attributes& attributes() const { return record_.attributes; }
   Result<std::uint64_t> read(MutByteView into);
   void seek(std::uint64_t offset) { position_ = offset; }
+  bool in_child() const { return engine_.in_child(); }
 
  private:
   explicit StreamReader(Engine& engine) : engine_(engine) {}

@@ -22,8 +22,8 @@ std::uint64_t end_of(const ByteRange& range) { return range.offset + range.lengt
 
 void give_back(Engine& engine, const StagedObject& staged) {
   for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
-  // Should this fail, the next opening takes the pages back.
-  if (staged.spilled > 0) engine.drop_body(staged.body).ignore();
+  // That takes commits, as many as there are pages. They are not for a destructor to wait for.
+  if (staged.spilled > 0) engine.doom_body(staged.body);
 }
 
 }  // namespace
@@ -52,7 +52,12 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
 }
 
 StreamWriter::~StreamWriter() {
-  if (staged_ != nullptr) abandon();
+  if (engine_.in_child()) {
+    // What is on its way is the parent's.
+    for (std::unique_ptr<Flight>& flight : flights_) static_cast<void>(flight.release());
+  } else if (staged_ != nullptr) {
+    abandon();
+  }
 }
 
 Status StreamWriter::fail(const Error& error) {
@@ -61,6 +66,7 @@ Status StreamWriter::fail(const Error& error) {
 }
 
 Status StreamWriter::ready_for(std::uint64_t length) {
+  HEXAD_TRY(engine_.here());
   if (staged_ == nullptr) {
     return Error{ErrorCode::kClosed, "the writer has been published or has failed",
                  "Open a new one."};
@@ -176,24 +182,35 @@ Status StreamWriter::write_page() {
   return {};
 }
 
-Status StreamWriter::land_oldest() {
-  const std::unique_ptr<Flight> flight = std::move(flights_.front());
-  flights_.pop_front();
+// Waits until each of its writes has an outcome.
+void StreamWriter::land(Flight& flight) {
+  if (flight.batch.requests.empty()) return;
+  flight.batch.requests.front().device->queue().wait(flight.batch);
+}
+
+// Returns how many cells have been written; `failed` gets the devices that did not take theirs.
+std::uint32_t StreamWriter::count(const Flight& flight, std::set<DeviceId>& failed) {
   std::uint32_t good = 0;
-  if (!flight->batch.requests.empty()) {
-    flight->batch.requests.front().device->queue().wait(flight->batch);
-  }
-  // What nobody can take just now is no loss of a device: the stream fails, and nothing rests on
-  // the stripe.
-  Status status = io::send_again_briefly(flight->batch, engine_.executor());
-  std::set<DeviceId> failed;
-  for (const io::IoRequest& request : flight->batch.requests) {
+  for (const io::IoRequest& request : flight.batch.requests) {
     if (request.status.ok()) {
       ++good;
     } else if (!io::is_refused(request)) {
       failed.insert(engine_.owner(request.device));
     }
   }
+  engine_.space().suspect(failed);
+  return good;
+}
+
+Status StreamWriter::land_oldest() {
+  const std::unique_ptr<Flight> flight = std::move(flights_.front());
+  flights_.pop_front();
+  land(*flight);
+  // What nobody can take just now is no loss of a device: the stream fails, and nothing rests on
+  // the stripe.
+  Status status = io::send_again_briefly(flight->batch, engine_.executor());
+  std::set<DeviceId> failed;
+  const std::uint32_t good = count(*flight, failed);
   // R13: a device that did not take its cell leaves before anything that rests on this stripe is
   // acknowledged; the commit then notes the cell as missing.
   if (!failed.empty()) {
@@ -242,6 +259,11 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
     spent->problem = Error{ErrorCode::kClosed, "the writer has been published already", ""};
     return spent;
   }
+  if (const Status here = engine_.here(); !here.ok()) {
+    auto elsewhere = std::make_shared<StagedObject>();
+    elsewhere->problem = here;
+    return elsewhere;
+  }
   Status status = staged_->problem;
   if (status.ok() && !buffer_.empty()) {
     if (size_ != buffer_.size()) {
@@ -272,19 +294,20 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   std::shared_ptr<StagedObject> staged = std::move(staged_);
   StagedObject* raw = staged.get();
   return std::shared_ptr<StagedObject>(raw, [staged, engine = &engine_](StagedObject* object) {
-    if (!object->published) give_back(*engine, *object);
+    if (!object->published && !engine->in_child()) give_back(*engine, *object);
   });
 }
 
 void StreamWriter::abandon() {
+  std::set<DeviceId> failed;
   while (!flights_.empty()) {
     const std::unique_ptr<Flight>& flight = flights_.front();
-    if (!flight->batch.requests.empty()) {
-      flight->batch.requests.front().device->queue().wait(flight->batch);
-    }
+    land(*flight);
+    count(*flight, failed);
     engine_.space().abandon(flight->prepared.blob.where);
     flights_.pop_front();
   }
+  if (!failed.empty()) engine_.lose_suspects_soon();
   give_back(engine_, *staged_);
   staged_.reset();
 }

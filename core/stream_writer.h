@@ -13,6 +13,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/engine.h"
@@ -56,6 +57,8 @@ class StreamWriter {
   // Precondition: the buffer is not empty.
   Status write_page();
   Status stage_small();
+  static void land(Flight& flight);
+  std::uint32_t count(const Flight& flight, std::set<DeviceId>& failed);
   Status land_oldest();
   Status spill();
   void abandon();

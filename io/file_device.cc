@@ -161,8 +161,11 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
 }
 
 FileDevice::~FileDevice() {
+  // A child has the same ring and the same lock: both are its parent's.
+  if (process_.in_child()) return;
   if (queue_index_ >= 0) queue_.detach(queue_index_);
-  // A ring may keep the file open a little longer than we do; the lock goes now.
+  // A ring may keep the file open a little longer than we do, and so may children that were forked
+  // meanwhile; the lock goes now.
   if (fd_.valid()) flock(fd_.get(), LOCK_UN);
 }
 

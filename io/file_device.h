@@ -18,6 +18,7 @@
 
 #include "base/error.h"
 #include "io/device.h"
+#include "io/fork_mark.h"
 #include "io/system.h"
 #include "io/unwritten_ranges.h"
 
@@ -100,6 +101,7 @@ class FileDevice final : public Device {
   const std::string name_;
   const OpenMode mode_;
   FileQueue& queue_;
+  ForkMark process_;  // whose lock it is
   Fd fd_;
   Fd claim_;  // holds the claim on a block device; apart from fd_, which the ring may hold longer
   Geometry geometry_;

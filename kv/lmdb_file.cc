@@ -7,10 +7,12 @@
 
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 #include "base/codec.h"
 #include "base/units.h"
+#include "io/file_geometry.h"
 #include "io/preallocate.h"
 
 namespace hexad::kv {
@@ -125,22 +127,31 @@ Result<LmdbFile> LmdbFile::open(const std::string& dir, io::OpenMode mode) {
     return Error{ErrorCode::kInvalidArgument, file.path_ + ": not a regular file", ""};
   }
   if (::flock(fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
-    return system_error(errno, "cannot lock " + file.path_);
+    if (errno != EWOULDBLOCK) return system_error(errno, "cannot lock " + file.path_);
+    const std::optional<int> holder = io::lock_holder(fd);
+    const std::string who = !holder.has_value() ? " is locked by another program"
+                            : *holder == ::getpid()
+                                ? " is open already, in this process"
+                                : " is locked by process " + std::to_string(*holder);
+    return Error{ErrorCode::kBusy, file.path_ + who, "Close the store there first."};
   }
   return file;
 }
 
 LmdbFile::LmdbFile(LmdbFile&& other) noexcept
-    : path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
+    : process_(other.process_), path_(std::move(other.path_)), fd_(std::exchange(other.fd_, -1)) {}
 
 LmdbFile& LmdbFile::operator=(LmdbFile&& other) noexcept {
+  std::swap(process_, other.process_);
   std::swap(path_, other.path_);
   std::swap(fd_, other.fd_);
   return *this;
 }
 
 LmdbFile::~LmdbFile() {
-  if (fd_ >= 0) ::close(fd_);
+  if (fd_ < 0) return;
+  if (!process_.in_child()) ::flock(fd_, LOCK_UN);
+  ::close(fd_);
 }
 
 Result<std::uint64_t> LmdbFile::size() const {

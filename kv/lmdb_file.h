@@ -11,6 +11,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
+#include "io/fork_mark.h"
 #include "io/system.h"
 
 namespace hexad::kv {
@@ -34,7 +35,8 @@ struct LmdbMeta {
   std::array<LmdbTree, 2> trees;  // free pages, main
 };
 
-// An open data.mdb with an advisory lock that excludes writers from readers.
+// An open data.mdb with an advisory lock that excludes writers from readers. Whoever opened it
+// gives the lock up when it closes it, also for children that were forked meanwhile.
 class LmdbFile {
  public:
   // Opens dir/data.mdb, which has to be a regular file. Does not follow a link.
@@ -61,6 +63,7 @@ class LmdbFile {
  private:
   LmdbFile(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
 
+  io::ForkMark process_;  // whose lock it is
   std::string path_;
   int fd_ = -1;
 };

@@ -194,6 +194,21 @@ def test_a_forked_child_can_close_drop_and_open(pool):
     store.close()
 
 
+def test_closing_gives_the_locks_up_however_long_children_live(pool):
+    store = hexad.open(pool)
+    store.put("a", b"x")
+    workers = multiprocessing.get_context("fork").Pool(2)
+    try:
+        store.close()
+        with hexad.open(pool) as again:
+            assert again.get("a") == b"x"
+        with hexad.open(pool, read_only=True) as again:
+            assert again.get("a") == b"x"
+    finally:
+        workers.terminate()
+        workers.join()
+
+
 def test_a_fork_while_other_threads_are_at_work(store):
     stop = threading.Event()
 

@@ -368,6 +368,21 @@ TEST_CASE("store: a device that fails under a stream is left out of it") {
   REQUIRE(deep_findings(store) == "");
 }
 
+// A write that failed may still come: the space that it goes to is used again only when its device
+// has left, and nobody else might have noticed.
+TEST_CASE("store: a device that fails under a stream that is let go of leaves all the same") {
+  FailingFixture failing;
+  Store store = failing.open();
+  Result<std::unique_ptr<ObjectWriter>> writer = store.open_writer(kDefaultCollection, "a");
+  REQUIRE(writer.ok());
+  failing.fault(3).writes = true;
+  REQUIRE(message_of((*writer)->append(as_bytes(noise(2'500'000, 1)))) == "");
+  writer->reset();
+  while (state_of(store, failing.fixture.device(3)) != "failed") std::this_thread::yield();
+  REQUIRE(put(store, "b", "after").ok());
+  REQUIRE(deep_findings(store) == "");
+}
+
 TEST_CASE("store: callbacks that commit and submit go on while devices fail") {
   FailingFixture failing;
   Store store = failing.open();
