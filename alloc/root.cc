@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <tuple>
 
 #include "alloc/header_slot.h"
 #include "alloc/sealed_block.h"
@@ -177,8 +178,18 @@ std::uint32_t Root::data_device_count() const {
                     [](const RootDevice& row) { return row.role == DeviceRole::kData; }));
 }
 
+std::uint32_t Root::left_count() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(devices.begin(), devices.end(),
+                    [](const RootDevice& row) { return row.state == MemberState::kLeft; }));
+}
+
 bool is_newer(const Root& a, const Root& b) {
-  return a.epoch != b.epoch ? a.epoch > b.epoch : a.sequence > b.sequence;
+  const auto place = [](const Root& root) {
+    return std::tuple(root.epoch, root.left_count(), root.sequence, root.checkpoint_lsn,
+                      root.log_trim.end, root.promised_epoch);
+  };
+  return place(a) > place(b);
 }
 
 Status check_root(const Root& root) {

@@ -66,7 +66,7 @@ struct LogTrim {
 struct Root {
   Uuid store;
   Epoch epoch = 0;             // from 1
-  std::uint64_t sequence = 0;  // from 1, grows by one with every root
+  std::uint64_t sequence = 0;  // from 1, grows with every root that is sent out
   // Epochs up to this one may have been used by somebody: whoever opens for writing takes a higher
   // one. At least `epoch`. See alloc/root_choice.h.
   Epoch promised_epoch = 0;
@@ -89,10 +89,14 @@ struct Root {
   RootDevice* find(DeviceId id);
   // Rows with role kData, whatever their state: the N of the quorums.
   std::uint32_t data_device_count() const;
+  // Rows of devices that have left.
+  std::uint32_t left_count() const;
   bool operator==(const Root&) const = default;
 };
 
-// The order of roots: by epoch, then by sequence.
+// The order of roots: by epoch; within one, whose writer is one, by the number of devices that have
+// left, for that only grows; then by sequence. Roots that still tie are told apart by checkpoint,
+// trim point and promise. Why: alloc/root_choice.h, "Ties".
 bool is_newer(const Root& a, const Root& b);
 
 // At most kHeaderSlotSize bytes. Preconditions: check_root() is ok.

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <optional>
-#include <tuple>
 
 #include "base/assert.h"
 
@@ -21,13 +20,15 @@ const Root* newest_of(const DeviceRoots& device, const Uuid& store) {
   return newest;
 }
 
-// Two roots of one epoch and sequence can exist: promises of two writers, of which neither went on,
-// copied from different roots. Both are safe; taking the later checkpoint makes the choice the same
-// whatever the order of the devices, and the promises are compared over all devices anyway.
-bool wins(const Root& a, const Root& b) {
-  if (is_newer(a, b) || is_newer(b, a)) return is_newer(a, b);
-  return std::tie(a.checkpoint_lsn, a.log_trim.end, a.promised_epoch) >
-         std::tie(b.checkpoint_lsn, b.log_trim.end, b.promised_epoch);
+// A device that left with `other` and is live in `root`, or nullptr.
+const RootDevice* back_again(const Root& root, const Root& other) {
+  for (const RootDevice& row : root.devices) {
+    const RootDevice* there = other.find(row.id);
+    if (row.state == MemberState::kLive && there != nullptr && there->state == MemberState::kLeft) {
+      return &row;
+    }
+  }
+  return nullptr;
 }
 
 std::string epoch_text(const Root& root) {
@@ -130,6 +131,47 @@ std::vector<DeviceStanding> judge_all(const Uuid& store, std::span<const DeviceR
   return standings;
 }
 
+// "Ties": all roots of the epoch of `root`, the newest, are of its writer.
+Status check_one_writer(const Uuid& store, std::span<const DeviceRoots> devices, const Root& root) {
+  for (const DeviceRoots& device : devices) {
+    if (device.store != store) continue;
+    for (const Root& other : device.roots) {
+      if (other.store != store || other.epoch != root.epoch) continue;
+      const RootDevice* const again = back_again(root, other);
+      if (again == nullptr) continue;
+      return Error{ErrorCode::kCorruption,
+                   "two roots of epoch " + std::to_string(root.epoch) +
+                       " contradict each other: on device " + std::to_string(device.id) +
+                       " sequence " + std::to_string(other.sequence) + " says that device " +
+                       std::to_string(again->id) + " has left, elsewhere sequence " +
+                       std::to_string(root.sequence) + " has it live and " +
+                       std::to_string(root.left_count()) + " others as left",
+                   "Nothing was changed. Open the store without device " +
+                       std::to_string(device.id) + ", or without those that say otherwise."};
+    }
+  }
+  return {};
+}
+
+// P7.
+Status check_made(const RootChoice& choice) {
+  if (choice.root.epoch != 1 || choice.root.sequence != kMaking) return {};
+  for (const RootDevice& row : choice.root.devices) {
+    for (const DeviceStanding& device : choice.devices) {
+      const bool missed =
+          device.standing == Standing::kMissing || device.standing == Standing::kStale;
+      if (device.id != row.id || !missed) continue;
+      return Error{ErrorCode::kUnavailable,
+                   "the pool was never opened for writing, and perhaps it was never made to the "
+                   "end: " +
+                       list_absent(choice.devices),
+                   "Attach all its devices. It holds nothing yet: it can also be made again, with "
+                   "hexad mkfs --force."};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string_view to_string(Standing standing) {
@@ -154,12 +196,14 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                                std::uint32_t m) {
   const Root* best = nullptr;
   Epoch promised = 0;
+  std::uint64_t sequence = 0;
   for (const DeviceRoots& device : devices) {
     if (device.store != store) continue;
     for (const Root& root : device.roots) {
       if (root.store != store) continue;
       promised = std::max(promised, root.promised_epoch);
-      if (best == nullptr || wins(root, *best)) best = &root;
+      sequence = std::max(sequence, root.sequence);
+      if (best == nullptr || is_newer(root, *best)) best = &root;
     }
   }
   if (best == nullptr) {
@@ -168,9 +212,11 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                      " devices",
                  "Name the devices of this store."};
   }
+  HEXAD_TRY(check_one_writer(store, devices, *best));
   RootChoice choice;
   choice.root = *best;
   choice.promised_epoch = promised;
+  choice.sequence = sequence;
   choice.devices = judge_all(store, devices, choice.root);
   choice.readable = count_readable(store, devices, choice.root);
   const std::uint32_t all = choice.root.data_device_count();
@@ -181,6 +227,7 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                      " are needed: " + list_absent(choice.devices),
                  "Attach the devices that are named."};
   }
+  HEXAD_TRY(check_made(choice));
   return choice;
 }
 
@@ -206,7 +253,7 @@ Root next_root(const Root& current) {
 
 Root promise_root(const RootChoice& choice) {
   Root next = choice.root;
-  ++next.sequence;
+  next.sequence = std::max(next.sequence, choice.sequence) + 1;
   next.promised_epoch = choice.promised_epoch + 1;
   return next;
 }

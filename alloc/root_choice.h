@@ -18,7 +18,11 @@
 //       durably written to, that device (record_written()).
 //   P6  A root that is sent out has a sequence of its own (next_attempt()). One that was not
 //       committed may be on some devices for good, with another device table; what the writer
-//       sends instead is newer.
+//       sends instead is newer. It stays in the epoch: the one after it is promised only by a root
+//       that was not committed.
+//   P7  Making a store writes labels and a root of sequence kMaking to all devices, and then, when
+//       all that is durable, one of sequence kMade. A root of sequence kMaking counts only where
+//       all devices of its table are there: otherwise nobody has been told that there is a store.
 //
 // Why the newest root may be adopted, wherever it is found
 //   * No two writers own one epoch: before its first root of epoch e a writer had promised e on a
@@ -31,6 +35,24 @@
 //   * In the same way an attempt that was given up for r is older than r (P6).
 //   * s itself may be on one device only, after a crash: then nothing was acknowledged under it,
 //     and all it refers to is durable (P4).
+//
+// Ties, and what else is not in the order of sequences
+//   * Attempts of one change of membership: each is given up because a device did not take it, and
+//     the next one lists that device as left. So of two roots of one epoch, the one that lists more
+//     devices as left is later, and only the last attempt can have been committed. This order comes
+//     before that of sequences, for two reasons. Versions before P6 gave all attempts one sequence.
+//     And a promise is a copy of the newest root that was found: of an attempt that was given up,
+//     perhaps, with a sequence above that of the last one, which lay on devices that were away.
+//     Then neither was committed, and either may be taken.
+//   * Two promises, or a promise and a checkpoint: an opening that did not see a root s, because a
+//     crash had left it on devices that were away, copies the one before s with the sequence of s.
+//     A committed s it would have met (P1), so nothing was acknowledged under s; nothing ever is
+//     under a promise; and had the opening come further, there would be a root of a higher epoch.
+//     Both are whole (P4): either may be taken. The later checkpoint is, so that all who look take
+//     the same one; what was promised is taken from all roots together.
+//   * A device of a slot that ties keeps the one that wins: write_root() goes by the same order.
+//   * Two roots of one epoch of which each has a device as left that the other has live: no writer
+//     makes them. choose_root() refuses them by name.
 //
 // Which devices may be used under the newest root g
 //   * Listed as left: never, until a later root lists it live again. What it lacks is what the
@@ -86,13 +108,19 @@ struct RootChoice {
   std::uint32_t readable = 0;  // data devices whose root was readable
   // One per device given, in that order, then one per absent row of the table, by id.
   std::vector<DeviceStanding> devices;
+  std::uint64_t sequence = 0;  // the highest seen on any device
 };
 
 // `store`: the store that is being opened; others' devices are foreign. `m`: parities of the
-// profile. Errors: kUnavailable (fewer readable roots than read_quorum(); the message counts and
-// names what is absent), kNotFound (no device carries a root of this store).
+// profile. Errors: kUnavailable (fewer readable roots than read_quorum(), or P7; the message counts
+// and names what is absent), kNotFound (no device carries a root of this store), kCorruption (two
+// roots that no writer makes, "Ties").
 Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
                                std::uint32_t m);
+
+// P7: sequences in epoch 1.
+inline constexpr std::uint64_t kMaking = 1;
+inline constexpr std::uint64_t kMade = 2;
 
 constexpr std::uint32_t read_quorum(std::uint32_t n, std::uint32_t m) { return n > m ? n - m : 1; }
 constexpr std::uint32_t write_quorum(std::uint32_t n, std::uint32_t m) {
@@ -108,7 +136,8 @@ bool is_promised(const Root& promise, std::span<const DeviceId> written, std::ui
 
 // The successor of `current` in the same epoch: a checkpoint, a clean close. Not clean_close.
 Root next_root(const Root& current);
-// What opening for writing writes first: the chosen root again, with a promise above all seen.
+// What opening for writing writes first: the chosen root again, with promise and sequence above all
+// seen.
 Root promise_root(const RootChoice& choice);
 // The successor in the epoch that `current` promised, promising the next. The caller edits the
 // table (mark_left()) and the fence. Precondition: the promise is durable (P2).

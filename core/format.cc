@@ -8,6 +8,7 @@
 #include "alloc/foreign_signature.h"
 #include "alloc/label.h"
 #include "alloc/root.h"
+#include "alloc/root_choice.h"
 #include "base/aligned_buffer.h"
 #include "core/log_set.h"
 #include "core/pool_options.h"
@@ -27,6 +28,7 @@ struct NewDevice {
   std::uint64_t size = 0;  // bytes, that it is going to have
   alloc::DeviceLayout layout;
   Uuid uuid;
+  bool begun = false;  // what it held before is gone
 };
 
 // What has been made and is taken back when a later step fails, besides the devices.
@@ -193,14 +195,17 @@ Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
   return {};
 }
 
-// Index first, labels last: a device carries a label only when all it refers to is there.
+// Index first, then root and label of each device: one that carries a label has all it refers to. A
+// failure or a crash up to here leaves no store, whichever devices are there, for the roots say
+// that it is being made (P7). The last round says that it is made, when all the rest is durable.
 Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
                  kv::IndexHome& indexes, std::vector<NewDevice>& targets, Made& made) {
   io::Rng rng(system.draw_seed());
   const Uuid store = rng.uuid();
   alloc::Root root;
   root.store = store;
-  root.epoch = root.sequence = root.promised_epoch = 1;
+  root.epoch = root.promised_epoch = 1;
+  root.sequence = alloc::kMaking;
   root.next_zone = 1;
   root.next_device = static_cast<DeviceId>(targets.size());
   for (DeviceId id = 0; id < targets.size(); ++id) {
@@ -224,6 +229,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   HEXAD_TRY(indexes.open(index, store, io::OpenMode::kReadWrite).status());
   const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
   for (NewDevice& target : targets) {
+    target.begun = true;
     HEXAD_TRY(kv::format_log_area(
         {target.device.get(), target.layout.log_offset, target.layout.log_size}));
     // An older store's root may have a higher epoch. Left there it would pass for the newest of the
@@ -250,6 +256,10 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     label.pool_options = description;
     HEXAD_TRY(alloc::write_label(*targets[id].device, label));
   }
+  root.sequence = alloc::kMade;
+  std::vector<io::Device*> devices;
+  for (const NewDevice& target : targets) devices.push_back(target.device.get());
+  for (const Status& written : alloc::write_root(std::move(devices), root)) HEXAD_TRY(written);
   return {};
 }
 
@@ -277,11 +287,17 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   return write_all(options, description, system, indexes, targets, made);
 }
 
-// The first error is the one to report: those of going back are not looked at.
+// The first error is the one to report: those of going back are not looked at. Of a device that was
+// there before, label and root go: what has them is counted as part of a store.
 void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
                std::vector<NewDevice>& targets) {
   if (!made.index.empty()) indexes.remove(made.index).ignore();
+  const AlignedBuffer nothing = AlignedBuffer::zeroed(alloc::kHeaderSize);
   for (NewDevice& target : targets) {
+    if (target.begun && !target.created) {
+      target.device->write(0, nothing.bytes(), io::WriteMode::kDurable, io::IoCause::kSuper)
+          .ignore();
+    }
     target.device.reset();
     if (target.created) system.remove_created(target.path).ignore();
   }

@@ -158,6 +158,18 @@ std::string describe_left(const Members& members, DeviceId id) {
   return text + "; what is written from now on is not on it";
 }
 
+// Of the devices that have left between the two roots.
+void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
+                        std::vector<std::string>& warnings) {
+  for (const alloc::RootDevice& row : after.devices) {
+    const alloc::RootDevice* const old = before.find(row.id);
+    const bool was_live = old == nullptr || old->state == alloc::MemberState::kLive;
+    if (row.state == alloc::MemberState::kLeft && was_live) {
+      warnings.push_back(describe_left(members, row.id));
+    }
+  }
+}
+
 // The durable part of opening for writing (R8, R13), in this order:
 //   1  heal the kept tail on all live devices
 //   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
@@ -166,6 +178,12 @@ std::string describe_left(const Members& members, DeviceId id) {
 //   5  fence of the new epoch behind the chain
 // A crash between any two of them leaves a store that the next opening recovers to the same state:
 // 1 and 3 write what is already decided, 2 and 4 say nothing about data, 5 repeats what 4 says.
+//
+// A device that fails one of them leaves, and 3 to 5 are done again without it. What was written
+// for nothing may be on some devices, or get there yet: so nothing is written over it. The root of
+// the next attempt has a sequence of its own (P6), its fence a place of its own (A5) and a higher
+// epoch when the root before it was committed; each fence follows the kept chain, and the one of
+// the highest epoch is followed (kv/log_scan.h).
 Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
                  const alloc::RootChoice& choice) {
   Members& members = *parts.members;
@@ -218,7 +236,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   alloc::record_written(promise, good);
   alloc::Root current = promise;
   std::uint64_t sent = promise.sequence;
-  std::set<DeviceId> left;  // by this opening
+  kv::LogPosition tail = recovered.scan.fresh;
 
   for (;;) {
     HEXAD_TRY(lose_failed());
@@ -232,7 +250,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     options.areas = areas;
     options.trim = recovered.scan.options.trim;
     options.last = recovered.scan.end;
-    options.tail = recovered.scan.fresh;
+    options.tail = tail;
     options.epoch = std::max(recovered.scan.max_epoch, choice.root.epoch);
     options.live = recovered.scan.points();
     HEXAD_TRY_ASSIGN(kv::LogWriter writer, kv::LogWriter::create(std::move(options)));
@@ -244,7 +262,6 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     for (const alloc::RootDevice& row : current.devices) {
       if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
         alloc::mark_left(next, row.id, recovered.last_lsn);
-        left.insert(row.id);
       }
     }
     next.log_devices = log_ids;
@@ -264,9 +281,10 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     current = next;
 
     HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
+    tail = writer.tail();
     HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, parts.system->executor()));
     if (!failed.empty()) continue;
-    for (const DeviceId id : left) parts.warnings.push_back(describe_left(members, id));
+    warn_of_departures(choice.root, current, members, parts.warnings);
     parts.log = std::move(writer);
     parts.root = std::move(current);
     return {};

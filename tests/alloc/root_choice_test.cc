@@ -14,12 +14,12 @@ const Uuid kStore{{1, 2, 3}};
 
 Uuid device_uuid(DeviceId id) { return Uuid{{9, static_cast<std::uint8_t>(id)}}; }
 
-// As mkfs writes it.
+// As mkfs leaves it.
 Root first_root(std::uint32_t n) {
   Root root;
   root.store = kStore;
   root.epoch = 1;
-  root.sequence = 1;
+  root.sequence = kMade;
   root.promised_epoch = 1;
   for (DeviceId id = 0; id < n; ++id) {
     RootDevice row;
@@ -48,11 +48,10 @@ Standing standing_of(const RootChoice& choice, DeviceId id) {
 struct Disk {
   std::optional<Root> slot[2];
 
-  int newest() const {
-    if (slot[0] && slot[1]) return is_newer(*slot[0], *slot[1]) ? 0 : 1;
-    return slot[0] ? 0 : slot[1] ? 1 : -1;
+  int target() const {
+    if (slot[0] && slot[1]) return is_newer(*slot[0], *slot[1]) ? 1 : 0;
+    return slot[0] ? 1 : 0;
   }
-  int target() const { return newest() == 0 ? 1 : 0; }
   void write(const Root& root) { slot[target()] = root; }
   void tear() { slot[target()].reset(); }
   std::vector<Root> roots() const {
@@ -73,6 +72,9 @@ struct Outcome {
 
 // Where in the protocol the writer is when the power fails.
 enum class Phase { kPromise, kEpoch, kCheckpoint, kLeave, kLeaveTwice, kDone };
+
+// Versions before P6 gave both attempts of kLeaveTwice one sequence.
+enum class Attempts { kTold, kTied };
 
 // A store of n devices whose writers follow P1 to P6. log_trim.position serves as the name of a
 // root, so that descent can be checked.
@@ -137,7 +139,9 @@ class World {
 
   // Opens for writing with the devices in `present`, up to `phase`, where a crash leaves `outcome`.
   // kDone: no crash, the root of the new epoch is committed and something is acknowledged.
-  void write(unsigned present, Phase phase, Outcome outcome) {
+  // kLeaveTwice: the first attempt gets to the devices in `given_up`.
+  void write(unsigned present, Phase phase, Outcome outcome, unsigned given_up = ~0u,
+             Attempts attempts = Attempts::kTold) {
     const auto choice = look(present);
     if (!choice.ok()) return;
     unsigned healthy = 0;
@@ -188,9 +192,9 @@ class World {
       // The next one does not take that root, which all others have, and is left out, too.
       std::uint64_t sent = current.sequence;
       const auto second = static_cast<DeviceId>(std::countr_zero(rest));
+      store(current, rest, {given_up == ~0u ? rest & (rest - 1) : given_up, 0});
       rest &= rest - 1;
-      store(current, rest, {rest, 0});
-      current = next_attempt(std::move(current), sent);
+      if (attempts == Attempts::kTold) current = next_attempt(std::move(current), sent);
       current.log_trim.position = name_root(next_before.log_trim.position);
       mark_left(current, second, 6);
     }
@@ -343,6 +347,37 @@ TEST_CASE("root_choice: 2+1, two openings cut in every way, torn writes included
   }
 }
 
+TEST_CASE(
+    "root_choice: 3+2, attempts of one sequence, as older versions left them, go on opening") {
+  // Two devices fail one after the other, the second one at the root that leaves the first behind.
+  // The first attempt is on any devices, the second one's too, whether or not it was acknowledged;
+  // the next opening is cut anywhere as well, and tears what it was writing.
+  const auto present = presences(5, 2);
+  const World fresh(5, 2);
+  const std::size_t mark = World::parents().size();
+  constexpr unsigned kAll = 31;
+  for (const Attempts attempts : {Attempts::kTied, Attempts::kTold}) {
+    for (unsigned given_up = 0; given_up <= kAll; given_up += 2) {  // device 0 has failed
+      for (unsigned written = 0; written <= kAll; written += 4) {   // and then device 1
+        World tied = fresh;
+        tied.write(kAll, Phase::kLeaveTwice, {written, 0}, given_up, attempts);
+        require_sound(tied, present);
+        for (const unsigned second : present) {
+          for (const Phase phase : {Phase::kPromise, Phase::kEpoch}) {
+            for (unsigned reached = 0; reached <= kAll; ++reached) {
+              if ((reached & ~second) != 0) continue;
+              World after = tied;
+              after.write(second, phase, {reached, kAll & ~reached});
+              require_sound(after, {kAll, 7u, 28u, 21u, second});
+            }
+          }
+        }
+        World::parents().resize(mark);
+      }
+    }
+  }
+}
+
 TEST_CASE("root_choice: long random histories of crashes never lose what was acknowledged") {
   const std::uint64_t seed = GENERATE(1, 2, 3, 4);
   CAPTURE(seed);
@@ -432,6 +467,76 @@ TEST_CASE("root_choice: the highest promise counts, also one that the newest roo
   CHECK(choice->root.promised_epoch == 6);
   CHECK(choice->promised_epoch == 99);
   CHECK(promise_root(*choice).promised_epoch == 100);
+}
+
+TEST_CASE(
+    "root_choice: of two attempts of one sequence the one that leaves more devices behind wins") {
+  Root given_up = next_epoch_root(promise_root({first_root(6), 1, 6, {}}));
+  mark_left(given_up, 0, 5);
+  Root last = given_up;
+  mark_left(last, 1, 5);
+  given_up.checkpoint_lsn = 9;  // whatever else they say
+  auto devices = all_with(last);
+  for (DeviceRoots& device : devices) device.roots = {given_up, last};
+  CHECK(choose_root(kStore, devices, 2)->root == last);
+  for (DeviceRoots& device : devices) std::swap(device.roots[0], device.roots[1]);
+  CHECK(choose_root(kStore, devices, 2)->root == last);
+  // An opening that did not see the last one has promised on top of the other, twice.
+  Root promise = promise_root({given_up, given_up.promised_epoch, 6, {}});
+  promise = promise_root({promise, promise.promised_epoch, 6, {}});
+  CHECK(promise.sequence > last.sequence);
+  devices[4].roots = {promise};
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == last);
+  CHECK(choice->sequence == promise.sequence);
+  const Root next = promise_root(*choice);
+  CHECK(next.sequence == promise.sequence + 1);
+  CHECK(next.promised_epoch == promise.promised_epoch + 1);
+}
+
+TEST_CASE("root_choice: two roots of one epoch that no writer makes are refused by name") {
+  Root one = next_epoch_root(promise_root({first_root(6), 1, 6, {}}));
+  Root other = one;
+  mark_left(one, 2, 5);
+  mark_left(other, 3, 5);
+  ++other.sequence;
+  auto devices = all_with(one);
+  devices[5].roots = {other};
+  const auto refused = choose_root(kStore, devices, 2);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == ErrorCode::kCorruption);
+  CHECK(refused.error().message ==
+        "two roots of epoch 2 contradict each other: on device 0 sequence 4 says that device 2 has "
+        "left, elsewhere sequence 5 has it live and 1 others as left");
+  CHECK(refused.error().hint ==
+        "Nothing was changed. Open the store without device 0, or without those that say "
+        "otherwise.");
+  // Of different epochs they say when each device left and came back.
+  devices[5].roots = {next_epoch_root(other)};
+  CHECK(choose_root(kStore, devices, 2).ok());
+}
+
+TEST_CASE("root_choice: a store that was not made to the end opens with all its devices only") {
+  Root root = first_root(6);
+  root.sequence = kMaking;
+  auto devices = all_with(root);
+  CHECK(choose_root(kStore, devices, 2).ok());
+  devices.pop_back();
+  const auto refused = choose_root(kStore, devices, 2);
+  REQUIRE(!refused.ok());
+  CHECK(refused.error().code == ErrorCode::kUnavailable);
+  CHECK(refused.error().message ==
+        "the pool was never opened for writing, and perhaps it was never made to the end: device 5 "
+        "is missing");
+  // One device says that all had that root.
+  devices[2].roots[0].sequence = kMade;
+  CHECK(choose_root(kStore, devices, 2).ok());
+  // Versions that made stores in one round left this root; an opening for writing went on from it.
+  root.sequence = kMaking;
+  devices = all_with(next_epoch_root(promise_root({root, 1, 6, {}})));
+  devices.pop_back();
+  CHECK(choose_root(kStore, devices, 2).ok());
 }
 
 TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") {
@@ -534,7 +639,7 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   Root root = first_root(3);
   root.clean_close = true;
   const Root next = next_root(root);
-  CHECK(next.sequence == 2);
+  CHECK(next.sequence == kMade + 1);
   CHECK(next.epoch == 1);
   CHECK(!next.clean_close);
   RootChoice choice;
@@ -545,7 +650,7 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(promise.promised_epoch == 10);
   Root bumped = next_epoch_root(promise);
   CHECK(bumped.epoch == 10);
-  CHECK(bumped.sequence == 3);
+  CHECK(bumped.sequence == kMade + 2);
   CHECK(bumped.promised_epoch == 11);
   mark_left(bumped, 1, 44);
   const RootDevice left = bumped.devices[1];
@@ -558,9 +663,9 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(bumped.devices[2].confirmed_epoch == 0);
   CHECK(check_root(bumped).ok());
   // P6: whatever else was written since.
-  std::uint64_t sent = 2;
-  CHECK(next_attempt(bumped, sent).sequence == 3);
+  std::uint64_t sent = 3;
   CHECK(next_attempt(bumped, sent).sequence == 4);
-  CHECK(next_attempt(next_root(root), sent).sequence == 5);
-  CHECK(sent == 5);
+  CHECK(next_attempt(bumped, sent).sequence == 5);
+  CHECK(next_attempt(next_root(root), sent).sequence == 6);
+  CHECK(sent == 6);
 }

@@ -197,6 +197,33 @@ TEST_CASE("root: a write that is torn anywhere leaves the newest root before it"
   }
 }
 
+TEST_CASE("root: of two roots of one sequence the one that counts is never written over") {
+  // As versions left them that tried a change of membership again with the same sequence.
+  Root given_up = numbered(2);
+  Root last = numbered(2);
+  last.devices[2].state = MemberState::kLeft;
+  last.devices[2].left_epoch = last.epoch;
+  REQUIRE(is_newer(last, given_up));
+  REQUIRE_FALSE(is_newer(given_up, last));
+  for (const bool swapped : {false, true}) {
+    CAPTURE(swapped);
+    HookedDevice device(1_MiB);
+    const auto put = [&](unsigned slot, const Root& root) {
+      const std::string bytes = encode_root(root);
+      const ByteView view = as_bytes(bytes);
+      std::copy(view.begin(), view.end(),
+                device.bytes.begin() + static_cast<std::ptrdiff_t>(root_offset(slot)));
+    };
+    put(swapped ? 1 : 0, given_up);
+    put(swapped ? 0 : 1, last);
+    REQUIRE(read_roots(device)->front() == last);
+    Root next = last;
+    ++next.sequence;
+    REQUIRE(write_root(device, next).ok());
+    REQUIRE(*read_roots(device) == std::vector<Root>{next, last});
+  }
+}
+
 TEST_CASE("root: an unreadable slot is written over, two unreadable ones are an error to read") {
   HookedDevice device(1_MiB);
   REQUIRE(write_root(device, numbered(1)).ok());

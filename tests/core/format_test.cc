@@ -110,9 +110,12 @@ TEST_CASE("format: what is made is what was asked for, on every label and root")
     CHECK(device.label->checksum == ChecksumType::kXxh3);
     CHECK(device.label->checksum_granularity == 4096);
     CHECK(device.label->layout.log_size == 512_KiB);
-    // No root of the older store, whose epoch is higher, is left beside it.
-    REQUIRE(device.roots.size() == 1);
+    // No root of the older store, whose epoch is higher, is left beside them.
+    REQUIRE(device.roots.size() == 2);
     const alloc::Root& root = device.roots[0];
+    CHECK(root.sequence == alloc::kMade);
+    CHECK(device.roots[1].sequence == alloc::kMaking);
+    CHECK(device.roots[1].store == survey.store);
     CHECK(root.epoch == 1);
     CHECK(root.devices.size() == 7);
     CHECK(root.log_devices == std::vector<DeviceId>{6, 0, 1, 2});

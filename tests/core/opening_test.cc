@@ -3,6 +3,7 @@
 #include "core/opening.h"
 
 #include <algorithm>
+#include <map>
 
 #include "core/device_survey.h"
 #include "core/log_set.h"
@@ -348,6 +349,43 @@ TEST_CASE("opening: whichever write or flush fails, its device leaves and the re
     }
     // Roots twice, log copies, fence at least, or one flush.
     REQUIRE(n > (kind == io::FaultKind::kFlushError ? 1 : 17));
+  }
+}
+
+TEST_CASE("opening: a fence that is written again has another place and another epoch") {
+  // With its effect or without, on each device that holds the log, the fast one too.
+  for (const io::FaultKind kind :
+       {io::FaultKind::kWriteErrorBefore, io::FaultKind::kWriteErrorPartly,
+        io::FaultKind::kWriteErrorAfter}) {
+    for (std::uint64_t victim = 0; victim < 4; ++victim) {
+      CAPTURE(io::to_string(kind), victim);
+      SimStore store;
+      std::map<std::string, std::vector<std::uint64_t>> fences;  // their offsets, by disk
+      std::uint64_t left = victim;
+      store.system.set_hook([&](const io::SimOp& op) -> std::optional<io::FaultKind> {
+        if (op.op != io::IoOp::kWrite || op.cause != io::IoCause::kLog) return std::nullopt;
+        if (op.mode != io::WriteMode::kDurable) return std::nullopt;
+        fences[op.disk].push_back(op.offset);
+        if (left-- == 0) return kind;
+        return std::nullopt;
+      });
+      REQUIRE(store.open([&](const EngineParts& parts) {
+        store.system.set_hook(nullptr);
+        const auto twice = std::count_if(
+            parts.notes.begin(), parts.notes.end(),
+            [](const std::string& note) { return note.find("has left") != std::string::npos; });
+        return twice == 1 ? problem_of(parts) : "so many notes: " + std::to_string(twice);
+      }) == "");
+      std::size_t both = 0;
+      for (const auto& [disk, offsets] : fences) {
+        CAPTURE(disk);
+        REQUIRE(offsets.size() <= 2);
+        if (offsets.size() < 2) continue;
+        ++both;
+        REQUIRE(offsets[1] > offsets[0]);
+      }
+      REQUIRE(both == 3);
+    }
   }
 }
 
