@@ -14,7 +14,8 @@ Directories are what the slashes in names make them: "a" is one as long as any n
 directory.
 
 Writing is all or nothing (see HexadFile); `with fs.transaction:` makes it so for any number of
-files. cp() within a pool shares what is stored instead of copying it, mv() of a file is atomic.
+files. cp() within a pool shares what is stored instead of copying it, mv() is one commit. A name that
+exists is never a pattern.
 """
 
 # fsspec has no types.
@@ -449,9 +450,9 @@ class HexadFileSystem(Trees):
         """A clone: no data is copied, unless to another pool or where the clone is too large."""
         (source, name1), (target, name2) = self.locate(path1), self.locate(path2)
         if self.isdir(path1):
-            if name1 and name2 and source.exists(name1 + "/", **self.where):
-                target.put(name2 + "/", b"", **self.where)
-            return
+            if not name1 or not name2 or not source.exists(name1 + "/", **self.where):
+                return
+            name1, name2 = name1 + "/", name2 + "/"  # with its attributes, as `hexad import` has them
         if not name1 or not name2:
             raise is_directory(path1 if not name1 else path2)
         if source is target and name1 == name2:

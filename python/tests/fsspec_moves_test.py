@@ -177,6 +177,19 @@ def test_what_changes_while_it_moves_to_another_pool_stays(tmp_path, roomy, fs, 
 
 
 @pytest.mark.parametrize("call", ["mv", "cp"])
+def test_directories_keep_their_attributes(call, tmp_path, roomy, fs):
+    """As `hexad import` stores them: mode, owner and times."""
+    other = make_pool(str(tmp_path))
+    with hexad.open(roomy) as source, hexad.open(other) as target:
+        for store, root in ((source, roomy), (target, other)):
+            source.put_many({"d/": b"", "d/x": b"1"})
+            source.set_attr("d/", "mode", b"0700")
+            getattr(fs, call)(f"{roomy}/d", f"{root}/e", recursive=True)
+            assert store.attributes("e/") == {"mode": b"0700"} and store.get("e/x") == b"1"
+            assert source.exists("d/") == (call == "cp")
+
+
+@pytest.mark.parametrize("call", ["mv", "cp"])
 def test_attributes_go_to_another_pool_too(call, tmp_path, roomy, fs):
     other = make_pool(str(tmp_path))
     with hexad.open(roomy) as source, hexad.open(other) as target:
