@@ -176,6 +176,12 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
     if (device.sound_label) ++votes[device.label->store];
   }
   if (votes.empty()) {
+    // There may well be a store.
+    for (const SurveyedDevice& device : survey.devices) {
+      if (device.problem.has_value() && device.problem->code == ErrorCode::kExhausted) {
+        return *device.problem;
+      }
+    }
     return Error{ErrorCode::kNotFound,
                  "none of the " + std::to_string(survey.devices.size()) +
                      " devices carries a readable label:" + list_problems(survey.devices),

@@ -127,8 +127,8 @@ Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* 
   return {};
 }
 
-// What some request of this opening was refused with, and not by its device's fault (R18), and what
-// that means for the call.
+// What some request of this opening was refused with, and not by its device's fault (R18): what was
+// taken for lost or torn may be there. And what that means for the call.
 Status check_refusals(const Members& members, const char* so) {
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
@@ -139,11 +139,6 @@ Status check_refusals(const Members& members, const char* so) {
     }
   }
   return {};
-}
-
-// What was taken for lost or torn may be there.
-Status check_all_was_read(const Members& members) {
-  return check_refusals(members, "so it is not known what the pool holds, and nothing has changed");
 }
 
 std::string describe_left(const Members& members, DeviceId id) {
@@ -291,12 +286,10 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   }
 }
 
-}  // namespace
-
-Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
-                               io::System* system, kv::IndexHome* indexes) {
+// All of open_parts(), into `parts`, whose devices are asked when it fails.
+Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::System* system,
+                kv::IndexHome* indexes, EngineParts& parts) {
   HEXAD_TRY(options.validate());
-  EngineParts parts;
   parts.options = options;
   parts.pool = pool;
   if (system == nullptr) {
@@ -343,9 +336,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
                                      *parts.members, *parts.space, *parts.counters);
-  const Status loaded = parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn);
-  HEXAD_TRY(check_all_was_read(*parts.members));
-  HEXAD_TRY(loaded);
+  HEXAD_TRY(parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn));
   Lsn index_ahead = 0;
   HEXAD_TRY(open_index(survey, options.access, parts, &index_ahead));
   parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
@@ -355,10 +346,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
 
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
                     *parts.space, *parts.run_reader, *parts.counters);
-  Result<Recovered> run = recovery.run();
-  HEXAD_TRY(check_all_was_read(*parts.members));
-  if (!run.ok()) return run.error();
-  Recovered recovered = std::move(run).value();
+  HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
   if (index_ahead > recovered.last_lsn) {
     return Error{ErrorCode::kCorruption,
                  "the index on the fast tier holds LSN " + std::to_string(index_ahead) +
@@ -367,6 +355,7 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
                  "Attach the right devices. To go on with what they have, move the directory " +
                      parts.index_directory + " away."};
   }
+  HEXAD_TRY(check_refusals(*parts.members, "so it is not known what the pool holds"));
   HEXAD_TRY(parts.runs->mark_used());
   parts.last_lsn = recovered.last_lsn;
   parts.notes.insert(parts.notes.end(), recovered.notes.begin(), recovered.notes.end());
@@ -388,16 +377,26 @@ Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions
                    unsure.error().hint};
     }
     for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
-    const Status taken = take_over(parts, recovery, recovered, choice);
-    if (!taken.ok()) {
-      HEXAD_TRY(check_refusals(*parts.members, "no device has left the pool by that"));
-      return taken.error();
-    }
+    HEXAD_TRY(take_over(parts, recovery, recovered, choice));
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);
   }
-  return parts;
+  return {};
+}
+
+}  // namespace
+
+Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
+                               io::System* system, kv::IndexHome* indexes) {
+  EngineParts parts;
+  const Status opened = open_all(pool, options, system, indexes, parts);
+  if (opened.ok()) return parts;
+  // Whatever was made of a refused request, it is why.
+  if (parts.members != nullptr) {
+    HEXAD_TRY(check_refusals(*parts.members, "no device has left the pool by that"));
+  }
+  return opened.error();
 }
 
 Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* system) {

@@ -101,7 +101,7 @@ TEST_CASE("refused: any requests of an opening cost the call and no more") {
                 *system, crashed.origin.pool(), [](Store&) {}, options) == "");
     requests = system->requests();
   }
-  REQUIRE(requests > 50);
+  REQUIRE(requests > 40);
   std::uint64_t failed = 0;
   for (std::uint64_t n = 0; n < requests; n += kThinned) {
     CAPTURE(n, count, static_cast<int>(access));
@@ -117,10 +117,12 @@ TEST_CASE("refused: any requests of an opening cost the call and no more") {
         lost = lost_devices(*store);
       }
     });
-    REQUIRE(lost == "");
+    // Who reads goes on without a device that could not be read, and leaves nothing behind.
+    if (access == Access::kReadWrite) REQUIRE(lost == "");
     if (error.has_value()) {
       ++failed;
-      REQUIRE((error->code == ErrorCode::kExhausted || error->code == ErrorCode::kUnknown));
+      const bool too_few = access == Access::kReadOnly && error->code == ErrorCode::kUnavailable;
+      REQUIRE((too_few || error->code == ErrorCode::kExhausted));
       REQUIRE_THAT(error->message, Catch::Contains("Cannot allocate memory"));
     }
     system->set_hook(nullptr);
@@ -153,6 +155,7 @@ TEST_CASE("refused: any request of commits and checkpoints, once, costs no devic
         if (i % 3 == 2) store.checkpoint().ignore();
       }
       requests = system->requests() - before;
+      system->set_hook(nullptr);
       return check(store);
     });
     if (!said.empty()) return said;

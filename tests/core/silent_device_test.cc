@@ -120,7 +120,7 @@ TEST_CASE("silent device: reads go round up to m of them, and the store says whi
     REQUIRE(first < 3 * kSilence);
     REQUIRE(second < kSecond);
     for (const std::string& disk : disks) {
-      REQUIRE_THAT(warned, Catch::Contains("(" + disk + ") has not answered for 5 s"));
+      REQUIRE_THAT(warned, Catch::Contains("(" + disk + ") has not answered for "));
     }
   }
 }

@@ -84,14 +84,14 @@ TEST_CASE("file_geometry: a block device is asked for its sectors and size") {
   }
 }
 
-TEST_CASE("file_geometry: what is no block device, or not open, is kIo and named") {
+TEST_CASE("file_geometry: what is no block device, or not open, is an error that names it") {
   const TemporaryDirectory directory;
   const Fd file = make_file(directory.path("file"), 4096);
   const auto no_device = block_device_geometry(file.get(), "the file");
   REQUIRE(no_device.error().code == ErrorCode::kIo);
   REQUIRE(no_device.error().message.find("the file") == 0);
   bool direct = false;
-  REQUIRE(regular_file_geometry(-1, "nothing", direct).error().code == ErrorCode::kIo);
+  REQUIRE(regular_file_geometry(-1, "nothing", direct).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(block_device_geometry(-1, "nothing").error().message.find("nothing") == 0);
   REQUIRE_FALSE(lock_holder(-1).has_value());
 }

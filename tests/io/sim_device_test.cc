@@ -282,6 +282,7 @@ TEST_CASE("sim_device: write faults do what they say") {
 TEST_CASE("sim_device: a sparse disk takes so much that is new, and whatever has its room") {
   One it{SimOptions{}};
   REQUIRE(it.write(0, 8192, 0x11).ok());
+  it.disk().poke(8192, Bytes(1_MiB - 8192));
   it.disk().make_sparse(16384);
   REQUIRE(it.write(0, 8192, 0x22).ok());  // was there
   REQUIRE(it.disk().room_left() == 16384);
