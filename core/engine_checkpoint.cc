@@ -86,6 +86,7 @@ Status Engine::run_checkpoint(bool clean_close, const std::function<bool()>& nee
   constexpr int kMostZones = 16;
   for (int i = 0;; ++i) {
     Status status;
+    const std::uint64_t units = parts_.space->counters().total;
     {
       const io::Lock lock(checkpoint_mutex_);
       if (needless && needless()) return {};
@@ -93,6 +94,11 @@ Status Engine::run_checkpoint(bool clean_close, const std::function<bool()>& nee
     }
     if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones) return status;
     if (merger_->give_up()) continue;
+    // Somebody is making one, and of the last slabs there may be no other.
+    if (parts_.space->zone_under_way()) {
+      const io::Lock until_it_is_there(zone_mutex_);
+    }
+    if (parts_.space->counters().total > units) continue;
     if (!parts_.space->slabs_left()) return status;
     HEXAD_TRY(make_zone(ZoneFor::kCheckpoint));
   }
