@@ -165,6 +165,17 @@ void warn_of_departures(const alloc::Root& before, const alloc::Root& after, con
   }
 }
 
+// A root promises every epoch before the log has a block of it. The epoch that comes next is above
+// all promises, so it is above all of the log's.
+Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
+  if (scan.max_epoch <= choice.promised_epoch) return {};
+  return Error{ErrorCode::kCorruption,
+               "the log has a block of epoch " + std::to_string(scan.max_epoch) +
+                   ", and no root that was found promises an epoch above " +
+                   std::to_string(choice.promised_epoch) + ": the roots are older than the log",
+               "Attach the devices that are missing and open the store again."};
+}
+
 // The durable part of opening for writing (R8, R13), in this order:
 //   1  heal the kept tail on all live devices
 //   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
@@ -347,6 +358,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
                     *parts.space, *parts.run_reader, *parts.counters);
   HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
+  HEXAD_TRY(check_epochs(recovered.scan, choice));
   if (index_ahead > recovered.last_lsn) {
     return Error{ErrorCode::kCorruption,
                  "the index on the fast tier holds LSN " + std::to_string(index_ahead) +

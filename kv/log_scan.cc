@@ -290,6 +290,19 @@ void walk(LogScan& scan, std::vector<ScannedBlock>& found) {
   }
 }
 
+// The root says it: whatever follows it has to be a place in a log.
+Status check_trim(const LogScanOptions& options) {
+  const LogPoint& trim = options.trim;
+  if (trim == kLogOrigin) return {};
+  const bool a_block = trim.position < trim.end && trim.end - trim.position <= kMaxLogBlock &&
+                       is_multiple(trim.position, options.block_size) &&
+                       is_multiple(trim.end, options.block_size);
+  if (a_block) return {};
+  return corrupt("no block lies from " + std::to_string(trim.position) + " to " +
+                     std::to_string(trim.end) + ", where the root says that the log begins",
+                 "Attach devices that are missing and open the store again.");
+}
+
 }  // namespace
 
 std::vector<LogPoint> LogScan::points() const {
@@ -322,6 +335,7 @@ Result<LogScan> scan_log(std::span<const LogArea> areas, const LogScanOptions& o
                    ""};
     }
   }
+  HEXAD_TRY(check_trim(options));
   LogScan scan;
   scan.options = options;
   scan.areas.assign(areas.begin(), areas.end());

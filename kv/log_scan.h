@@ -80,7 +80,8 @@ struct LogScan {
 };
 
 // Scans all `areas` (at most 64; a stale copy is left out by the caller, R13).
-// Errors: kInvalidArgument (no areas, sizes differ), kIo (no copy could be read at all).
+// Errors: kInvalidArgument (no areas, sizes differ), kIo (no copy could be read at all),
+// kCorruption (the trim point is no block of any log).
 Result<LogScan> scan_log(std::span<const LogArea> areas, const LogScanOptions& options);
 
 // kCorruption with the scan's damage, or ok.

@@ -175,6 +175,33 @@ TEST_CASE("opening: what only the log has is replayed, and said") {
   REQUIRE(parts.root.clean_close);
 }
 
+// Found by fuzzing: the epoch of the new fence was not above that of a block in the log, which
+// ended the process.
+TEST_CASE("opening: roots that are older than the log are damage") {
+  StoreFixture fixture;
+  REQUIRE(fixture.open().close().ok());
+  std::vector<std::string> paths = fixture.pool.devices;
+  paths.push_back(fast_log_path(fixture.pool.fast_directories[0]));
+  for (const std::string& path : paths) {
+    alloc::Root root;
+    {
+      const auto device = fixture.memory.open_device(path, io::OpenMode::kReadOnly).value();
+      root = alloc::read_roots(*device).value().front();
+    }
+    root.epoch = root.promised_epoch = 1;
+    for (alloc::RootDevice& row : root.devices) row.confirmed_epoch = 1;
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      fixture.memory.media(path)->write(alloc::root_offset(slot),
+                                        as_bytes(alloc::encode_root(root)));
+    }
+  }
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    const Result<EngineParts> parts = open(fixture, access);
+    REQUIRE(code_of(parts) == ErrorCode::kCorruption);
+    CHECK_THAT(parts.error().message, Catch::Contains("the roots are older than the log"));
+  }
+}
+
 TEST_CASE("opening: a device that is away leaves durably, and another one takes its log over") {
   // One of those that hold the log, and one that does not.
   for (const std::size_t away : {std::size_t{0}, std::size_t{4}}) {

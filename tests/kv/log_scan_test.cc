@@ -35,6 +35,34 @@ LogWriter another(const Copies& copies, const LogWriter& writer, Epoch epoch = 1
   return copies.writer(std::move(options));
 }
 
+// Found by fuzzing whole disks: the root says where the log begins, and a fence was to follow a
+// block that began behind its end.
+TEST_CASE("log_scan: a trim point that no block can have is damage") {
+  const Copies copies(1, 64);
+  const auto scan = [&](const LogPoint& trim) {
+    LogScanOptions options;
+    options.uuid = copies.uuid;
+    options.block_size = kBlock;
+    options.trim = trim;
+    return scan_log(copies.areas, options);
+  };
+  const LogPoint good{7 * kBlock, 9 * kBlock, 77, 3, 40};
+  REQUIRE(scan(good).ok());
+  REQUIRE(scan(kLogOrigin).ok());
+  std::vector<LogPoint> bad(6, good);
+  bad[0].position = 9 * kBlock;
+  bad[1].position += 1;
+  bad[2].end += 8;
+  bad[3].end = bad[3].position + kMaxLogBlock + kBlock;
+  bad[4].position = kNoPosition;
+  bad[5] = kLogOrigin;
+  bad[5].lsn = 1;
+  for (const LogPoint& trim : bad) {
+    CAPTURE(trim.position, trim.end);
+    REQUIRE(scan(trim).status().error().code == ErrorCode::kCorruption);
+  }
+}
+
 TEST_CASE("log_scan: an empty log ends where it was trimmed") {
   Copies copies(3, 64);
   const LogScan scan = copies.scan();
