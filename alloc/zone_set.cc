@@ -389,6 +389,11 @@ double ZoneSet::fragmentation() const {
   return most == 0 ? 0 : static_cast<double>(cuts) / static_cast<double>(most);
 }
 
+bool ZoneSet::may_die(const Extent& extent) const {
+  const Zone* zone = find(extent.zone);
+  return zone != nullptr && zone->state.may_die(extent.run());
+}
+
 bool ZoneSet::is_live(const Extent& extent) const {
   const Zone* zone = find(extent.zone);
   return zone != nullptr && zone->state.is_live(extent.run());

@@ -163,6 +163,9 @@ class ZoneSet {
   // per zone, divided by free units beyond one per zone. O(units / 64).
   double fragmentation() const;
   bool is_live(const Extent& extent) const;
+  // Every unit is live, or in flight: publish_free() takes it once what is in flight is published,
+  // if nobody else frees it first.
+  bool may_die(const Extent& extent) const;
   // Every live run of a zone, in order: for fsck and for emptying a device. O(units / 64 + runs).
   std::vector<UnitRun> live_runs(ZoneId zone) const;
 

@@ -126,6 +126,10 @@ bool ZoneState::has(UnitRun run) const {
   return run.unit > 0 && run.units > 0 && run.end() <= taken_.size();
 }
 
+bool ZoneState::may_die(UnitRun run) const {
+  return has(run) && taken_.all_used(run) && !overlaps(deferred_, run);
+}
+
 bool ZoneState::is_live(UnitRun run) const {
   return has(run) && taken_.all_used(run) && !overlaps(in_flight_, run) &&
          !overlaps(deferred_, run);

@@ -63,6 +63,7 @@ class ZoneState {
 
   bool has(UnitRun run) const;  // inside, not empty, without the header unit
   bool is_live(UnitRun run) const;
+  bool may_die(UnitRun run) const;
 
   // The shortest free run of at least `units`; nothing when there is none. O(units / 64 + runs).
   std::optional<UnitRun> shortest_free(std::uint32_t units) const;

@@ -328,6 +328,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     attempt.cut = std::move(plan.cut);
     return {};
   }
+  HEXAD_TRY(parts_.space->check_deaths(plan.record));
   submission.young.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
@@ -534,6 +535,7 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
       submission.record.time = parts_.system->clock().wall_time();
       HEXAD_TRY(fill(submission.record));
       note_hold(submission.record.images.size());
+      HEXAD_TRY(parts_.space->check_deaths(submission.record));
       submission.encoded = encode_own_part(submission.record, parts_.shape->record);
       HEXAD_TRY_ASSIGN(const bool reserved,
                        lane_->try_reserve(submission, room == LogRoom::kPacking));

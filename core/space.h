@@ -126,8 +126,13 @@ class Space : public StripeMap {
   std::set<DeviceId> suspects();
   // The membership has changed: what was kept back is free, unless others are suspect by now.
   void free_kept_back();
+  // Before the record gets its LSN: whether all that it gives up is in use, and nothing twice, so
+  // that publish() will be able to. Errors: kCorruption (the metadata that it was planned from
+  // contradicts itself: two objects show one stripe, say).
+  Status check_deaths(const LogRecord& record);
   // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
-  // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's.
+  // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's:
+  // check_deaths() has let them pass.
   void publish(Lsn lsn, const LogRecord& record);
   std::uint64_t reclaim(Lsn limit);
   bool has_deferred();

@@ -130,18 +130,17 @@ TEST_CASE("root: what cannot be true is refused") {
   CHECK_FALSE(refused([](Root& root) { root.manifest = {}; }));
 }
 
-// Found by fuzzing: the fence that an opening writes has the LSN behind the log's last one, and that
-// was 0 where the trim point named the last LSN there can be.
+// Found by fuzzing: the fence that an opening writes has the LSN behind the log's last one, and
+// that was 0 where the trim point named the last LSN there can be.
 TEST_CASE("root: LSNs, epochs and places in the log that have no successor are refused") {
   using Number = std::function<std::uint64_t&(Root&)>;
-  const Number numbers[] = {
-      [](Root& root) -> std::uint64_t& { return root.log_trim.position; },
-      [](Root& root) -> std::uint64_t& { return root.log_trim.end; },
-      [](Root& root) -> std::uint64_t& { return root.log_trim.epoch; },
-      [](Root& root) -> std::uint64_t& { return root.log_trim.lsn; },
-      [](Root& root) -> std::uint64_t& { return root.checkpoint_lsn; },
-      [](Root& root) -> std::uint64_t& { return root.recorded_watermark; },
-      [](Root& root) -> std::uint64_t& { return root.previous_epoch_end; }};
+  const Number numbers[] = {[](Root& root) -> std::uint64_t& { return root.log_trim.position; },
+                            [](Root& root) -> std::uint64_t& { return root.log_trim.end; },
+                            [](Root& root) -> std::uint64_t& { return root.log_trim.epoch; },
+                            [](Root& root) -> std::uint64_t& { return root.log_trim.lsn; },
+                            [](Root& root) -> std::uint64_t& { return root.checkpoint_lsn; },
+                            [](Root& root) -> std::uint64_t& { return root.recorded_watermark; },
+                            [](Root& root) -> std::uint64_t& { return root.previous_epoch_end; }};
   for (const Number& number : numbers) {
     Root root = example();
     number(root) = std::uint64_t{1} << 62;

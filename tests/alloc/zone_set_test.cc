@@ -402,6 +402,24 @@ TEST_CASE("zone_set: the shortest fit leaves long runs, and takes from the start
   CHECK(set.check_invariants().ok());
 }
 
+TEST_CASE("zone_set: what is live or in flight may die, and nothing else") {
+  ZoneSet set(3);
+  REQUIRE(set.add_zone(1, {{0, 0}, {1, 0}, {2, 0}}, 64).ok());
+  const Extent extent = set.allocate(4).value();
+  CHECK(set.may_die(extent));
+  set.publish_alloc(extent, 1);
+  CHECK(set.may_die(extent));
+  CHECK_FALSE(set.may_die({1, extent.unit, 5}));
+  CHECK_FALSE(set.may_die({2, extent.unit, 1}));
+  CHECK_FALSE(set.may_die({1, 0, 1}));
+  CHECK_FALSE(set.may_die({1, 60, 8}));
+  REQUIRE(set.publish_free({1, extent.unit + 1, 1}, 2).ok());
+  CHECK_FALSE(set.may_die(extent));
+  CHECK(set.may_die({1, extent.unit, 1}));
+  set.reclaim(2);
+  CHECK_FALSE(set.may_die(extent));
+}
+
 TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives up") {
   Zones set(1, 64);
   const Extent old_run = *set.allocate(8);

@@ -75,7 +75,8 @@ void change(core::Engine& engine) {
   };
   const auto names = names_of(engine);
   for (std::size_t i = 0; i < names.size() && i < 12; ++i) {
-    const auto& [collection, name] = names[i];
+    const std::string& collection = names[i].first;
+    const std::string& name = names[i].second;
     commit([&](Transaction& t) { t.write(collection, name, 500, as_bytes("written")); });
     commit([&](Transaction& t) { t.omap_set(collection, name, "new", "value"); });
     commit([&](Transaction& t) { t.clone(collection, name, kDefaultCollection, "new clone"); });

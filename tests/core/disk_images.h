@@ -16,6 +16,7 @@
 #include "alloc/root.h"
 #include "base/codec.h"
 #include "core/engine.h"
+#include "core/log_record.h"
 #include "core/shape.h"
 #include "io/cow_image.h"
 #include "io/fiber.h"
@@ -64,6 +65,9 @@ class ImageOpener {
  private:
   std::shared_ptr<io::FiberStacks> stacks_ = std::make_shared<io::FiberStacks>();
 };
+
+// Writes one more record behind the log, below the watermark.
+void append_record(DiskImages& images, const core::LogRecord& record);
 
 // Changes the disks as `in` says, until that is empty.
 void edit_images(DiskImages& images, Decoder in);

@@ -62,6 +62,14 @@ class Editor {
     }
   }
 
+  void append(std::string record) {
+    ImageLogBlock& block = log_.emplace_back();
+    block.header.kind = kv::LogBlockKind::kRecords;
+    block.header.epoch = images_.root.epoch;
+    block.records.push_back(std::move(record));
+    log_changed_ = true;
+  }
+
   void finish() {
     if (log_changed_) write_log();
     for (std::size_t i = 0; i < disks_.size(); ++i) images_.disks[i] = disks_[i];
@@ -85,7 +93,8 @@ class Editor {
   void poke(Decoder& in) {
     const std::size_t disk = in.u8() % kImageDisks;
     const std::uint64_t at = in.le32() % images_.label.layout.device_size;
-    const std::size_t length = std::min<std::size_t>(in.u8(), in.remaining());
+    const std::size_t wanted = in.u8();
+    const std::size_t length = std::min(wanted, in.remaining());
     write(disk, at, in.raw(length));
   }
 
@@ -212,15 +221,9 @@ class Editor {
       return;
     }
   }
-  void append(std::string record) {
-    ImageLogBlock& block = log_.emplace_back();
-    block.header.kind = kv::LogBlockKind::kRecords;
-    block.header.epoch = images_.root.epoch;
-    block.records.push_back(std::move(record));
-    log_changed_ = true;
-  }
   void append_raw(Decoder& in) {
-    const std::size_t length = std::min<std::size_t>(in.le16() % 2000, in.remaining());
+    const std::size_t wanted = in.le16() % 2000;
+    const std::size_t length = std::min(wanted, in.remaining());
     append(std::string(in.raw(length)));
   }
 
@@ -337,6 +340,12 @@ class Editor {
 };
 
 }  // namespace
+
+void append_record(DiskImages& images, const core::LogRecord& record) {
+  Editor editor(images);
+  editor.append(core::encode_log_record(record, images.shape.record));
+  editor.finish();
+}
 
 void edit_images(DiskImages& images, Decoder in) {
   Editor editor(images);

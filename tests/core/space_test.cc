@@ -495,6 +495,74 @@ TEST_CASE("space: images that were not written are handed out again") {
   REQUIRE(space.dirty_images(3).value().size() == 1);
 }
 
+// Found by fuzzing whole disks: a commit that gave up what was not in use ended the process when it
+// was durable, and the log could not be replayed from then on.
+TEST_CASE("space: what a record gives up is in use, and is given up once") {
+  SpaceFixture f;
+  Space& space = f.make();
+  f.add_zone();
+  const auto problem = [&](const std::function<void(LogRecord&)>& fill) {
+    LogRecord record;
+    fill(record);
+    const Status status = space.check_deaths(record);
+    if (!status.ok()) CHECK(status.error().code == ErrorCode::kCorruption);
+    return status.ok() ? "" : status.error().message;
+  };
+  const alloc::Extent alone = space.allocate(2).value();
+  const alloc::Extent shared = space.allocate(3).value();
+  LogRecord young;
+  young.group.placed.emplace_back().from = {1, 0};
+  young.group.placed[0].where = {shared.zone, shared.unit, 0};
+  young.group.placed[0].stored = 1000;
+  f.log_blobs.set_places(young.group.placed);
+  const auto free_alone = [&](LogRecord& record) { record.freed.push_back(alone); };
+  const auto drop = [&](std::uint32_t bytes) {
+    return [&, bytes](LogRecord& record) {
+      record.packed_deaths.push_back({shared.zone, shared.unit, bytes});
+    };
+  };
+  // In flight: commits follow one another faster than they become durable.
+  CHECK(problem([](LogRecord&) {}) == "");
+  CHECK(problem(free_alone) == "");
+  CHECK(problem(drop(1000)) == "");
+  CHECK(problem([&](LogRecord& record) { record.young_deaths = {{1, 0}}; }) == "");
+
+  LogRecord record;
+  record.allocated = {proof_of(alone), proof_of(shared, 1500)};
+  space.publish(1, record);
+  CHECK(problem(free_alone) == "");
+  CHECK(problem(drop(1500)) == "");
+  CHECK_THAT(problem([&](LogRecord& r) {
+               r.freed = {alone, {alone.zone, alone.unit + 1, 1}};
+             }),
+             Catch::Contains("given up twice"));
+  CHECK_THAT(problem(drop(1501)), Catch::Contains("1501 bytes of it, of which 1500 are alive"));
+  CHECK_THAT(problem([&](LogRecord& r) {
+               drop(501)(r);
+               r.young_deaths = {{1, 0}};  // a thousand more of the same stripe
+             }),
+             Catch::Contains("1501 bytes of it"));
+  CHECK_THAT(problem([&](LogRecord& r) {
+               r.young_deaths = {{1, 7}};
+             }),
+             Catch::Contains("nobody wrote it"));
+  for (const alloc::Extent& nowhere :
+       {alloc::Extent{alone.zone, kSlabUnits - 1, 1}, alloc::Extent{alone.zone + 1, 1, 1},
+        alloc::Extent{alone.zone, 0, 1}, alloc::Extent{alone.zone, kSlabUnits, 1}}) {
+    CHECK_THAT(problem([&](LogRecord& r) { r.freed = {nowhere}; }),
+               Catch::Contains("and not in use"));
+    CHECK_THAT(problem([&](LogRecord& r) {
+                 r.packed_deaths = {{nowhere.zone, nowhere.unit, 1}};
+               }),
+               Catch::Contains("and not in use"));
+  }
+  // Freed, and not reclaimed yet.
+  LogRecord freeing;
+  freeing.freed = {alone};
+  space.publish(2, freeing);
+  CHECK_THAT(problem(free_alone), Catch::Contains("and not in use"));
+}
+
 TEST_CASE("space: records that contradict the zones are damage, told with their LSN") {
   SpaceFixture f;
   Space& space = f.make();

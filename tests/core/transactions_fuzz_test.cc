@@ -1,7 +1,11 @@
-// Transactions that the input describes, on a store in memory and on a model of plain maps. Each
-// succeeds or fails as the model says, and in the end both hold the same, and fsck finds nothing.
+// Transactions that the input describes, on a store in a simulation and on a model of plain maps.
+// Each succeeds or fails as the model says, and in the end both hold the same, also after the store
+// was opened again, closed before or not; and fsck finds nothing.
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -13,8 +17,11 @@
 #include "base/units.h"
 #include "core/hexad.h"
 #include "io/rng.h"
+#include "io/sim_system.h"
 #include "tests/core/noise.h"
 #include "tests/core/store_model.h"
+#include "tests/io/file_bytes.h"
+#include "tests/io/temporary.h"
 #include "tools/build/fuzz_seeds.h"
 
 using namespace hexad;
@@ -60,60 +67,127 @@ std::string payload(Decoder& in) {
 }
 
 std::string short_text(Decoder& in) {
-  const std::size_t size = std::min<std::size_t>(in.u8() % 8, in.remaining());
-  return std::string(in.raw(size));
+  const std::size_t wanted = in.u8() % 8;
+  return std::string(in.raw(std::min(wanted, in.remaining())));
 }
+
+// A new pool, made once: every input begins with its disks and its index.
+class Pool {
+ public:
+  Pool() {
+    FormatOptions format;
+    format.log_size = kLogSize;
+    format.device_size = kDiskSize;
+    format.fast_directories = {directory_.path("fast")};
+    for (int i = 0; i < 6; ++i) format.devices.push_back("disk" + std::to_string(i));
+    io::SimSystem system(options());
+    system.run([&] { description = Store::format(format, &system).value(); });
+    std::vector<std::string> names = format.devices;
+    names.push_back(format.fast_directories[0] + "/log");
+    for (const std::string& name : names) {
+      disks_.emplace_back(name, system.disk(name).snapshot());
+    }
+    index_ = io::testing::file_bytes(index_file());
+    index_.resize(index_.find_last_not_of('\0') + 1);
+    index_size_ = std::filesystem::file_size(index_file());
+  }
+
+  std::unique_ptr<io::SimSystem> fresh() const {
+    auto system = std::make_unique<io::SimSystem>(options());
+    for (const auto& [name, content] : disks_) {
+      system->add_disk(name, content, options().disk);
+    }
+    // The rest of the file reads as zeros.
+    std::ofstream(index_file(), std::ios::binary | std::ios::trunc)
+        .write(index_.data(), static_cast<std::streamsize>(index_.size()));
+    std::filesystem::resize_file(index_file(), index_size_);
+    return system;
+  }
+
+  PoolDescription description;
+
+ private:
+  static constexpr std::uint64_t kDiskSize = 24_MiB;
+  static constexpr std::uint64_t kLogSize = 1_MiB;
+
+  io::SimOptions options() const {
+    io::SimOptions options;
+    options.disk.volatile_cache = false;
+    options.latency.immediate = true;
+    options.stacks = stacks_;
+    return options;
+  }
+  std::string index_file() const { return directory_.path("fast/index/data.mdb"); }
+
+  io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
+  std::shared_ptr<io::FiberStacks> stacks_ = std::make_shared<io::FiberStacks>();
+  std::vector<std::pair<std::string, std::shared_ptr<const io::CowImage>>> disks_;
+  std::string index_;
+  std::uint64_t index_size_ = 0;
+};
 
 class Sequence {
  public:
-  Sequence() : store_(make_store()) { model_.collections[kDefaultCollection]; }
+  explicit Sequence(const Pool& pool) : pool_(pool), system_(pool.fresh()) {
+    model_.collections[kDefaultCollection];
+  }
 
   void run(Decoder in) {
-    while (in.remaining() > 0 && ops_ < kMostOps) {
-      const std::uint8_t what = in.u8();
-      // The other bits say how many ops the transaction has.
-      if (what == 0xff) {
-        HEXAD_ASSERT(store_.checkpoint().ok());
-        continue;
+    const bool closes = (in.u8() & 1) != 0;
+    system_->run([&] {
+      {
+        Store store = open();
+        while (in.remaining() > 0 && ops_ < kMostOps) step(store, in);
+        compare(store);
+        must(store.sync());
+        if (closes) must(store.close());
       }
-      Transaction transaction;
-      for (std::size_t left = 1 + what % 4; left > 0 && in.remaining() > 0; --left) {
-        add(transaction, in);
+      Store store = open();
+      compare(store);
+      must(store.checkpoint());
+      compare(store);
+      const Result<FsckReport> report = store.fsck({true, false});
+      must(report.status());
+      if (!report->findings.empty()) {
+        fail(report->findings.front().subject + ": " + report->findings.front().problem);
       }
-      commit(std::move(transaction),
-             (what & 0x80) != 0 ? Durability::kBuffered : Durability::kDurable);
-    }
-    compare();
-    HEXAD_ASSERT(store_.checkpoint().ok());
-    compare();
-    const Result<FsckReport> report = store_.fsck({true, false});
-    if (report.ok() && !report->findings.empty()) {
-      fail(report->findings.front().subject + ": " + report->findings.front().problem);
-    }
-    HEXAD_ASSERT(report.ok());
-    HEXAD_ASSERT(store_.close().ok());
+    });
   }
 
  private:
-  static Store make_store() {
-    MemoryStoreOptions options;
-    options.capacity = 128_MiB;
-    RuntimeOptions runtime;
-    runtime.memtable_size = 256_KiB;
-    runtime.cache_size = 1_MiB;
-    return Store::in_memory(options, runtime).value();
-  }
   [[noreturn]] static void fail(const std::string& why) {
     std::fprintf(stderr, "%s\n", why.c_str());
     assertion_failed(__FILE__, __LINE__, "store and model agree");
   }
-  void commit(Transaction transaction, Durability durability) {
+  static void must(const Status& status) {
+    if (!status.ok()) fail(status.error().to_string());
+  }
+  Store open() const {
+    RuntimeOptions runtime;
+    runtime.memtable_size = 256_KiB;
+    runtime.cache_size = 1_MiB;
+    Result<Store> store = Store::open(pool_.description, runtime, system_.get());
+    must(store.status());
+    return std::move(store).value();
+  }
+  void step(Store& store, Decoder& in) {
+    const std::uint8_t what = in.u8();
+    if (what == 0xff) return must(store.checkpoint());
+    // The other bits say how many ops the transaction has, and whether it is buffered.
+    Transaction transaction;
+    for (std::size_t left = 1 + what % 4; left > 0 && in.remaining() > 0; --left) {
+      add(transaction, in);
+    }
+    commit(store, std::move(transaction),
+           (what & 0x80) != 0 ? Durability::kBuffered : Durability::kDurable);
+  }
+  void commit(Store& store, Transaction transaction, Durability durability) {
     ops_ += transaction.size();
     Model next = model_;
     const std::optional<ErrorCode> expected = next.apply(transaction);
     CommitOptions options;
     options.durability = durability;
-    const Result<Lsn> lsn = store_.commit(std::move(transaction), options);
+    const Result<Lsn> lsn = store.commit(std::move(transaction), options);
     const std::optional<ErrorCode> code =
         lsn.ok() ? std::nullopt : std::optional<ErrorCode>(lsn.error().code);
     if (code != expected) {
@@ -124,14 +198,15 @@ class Sequence {
     next.stamp(*lsn);
     model_ = std::move(next);
   }
-  void compare() {
+  void compare(Store& store) {
     io::Rng rng(ops_);
-    const std::string why = difference(store_, model_, rng);
+    const std::string why = difference(store, model_, rng);
     if (!why.empty()) fail(why);
   }
   void add(Transaction& t, Decoder& in) const;
 
-  Store store_;
+  const Pool& pool_;
+  std::unique_ptr<io::SimSystem> system_;
   Model model_;
   std::size_t ops_ = 0;
 };
@@ -153,8 +228,10 @@ void Sequence::add(Transaction& t, Decoder& in) const {
     case 3:
       return t.create(c, name);
     case 4:
-    case 5:
-      return t.put(c, name, payload(in), static_cast<Hint>(in.u8() % 3));
+    case 5: {
+      const std::string data = payload(in);
+      return t.put(c, name, data, static_cast<Hint>(in.u8() % 3));
+    }
     case 6:
     case 7:
     case 8: {
@@ -258,7 +335,7 @@ void Sequence::add(Transaction& t, Decoder& in) const {
       return t.clone_range(c, name, from, length, to, other, number(in));
     }
     case 37:
-      return t.split_collection(c, name.substr(0, in.u8() % 4), collection(in));
+      return t.split_collection(c, name.substr(0, kind >> 6), collection(in));
     case 38:
       return t.merge_collection(collection(in), c);
     default: {
@@ -280,21 +357,22 @@ std::string text(std::initializer_list<int> bytes) {
 std::vector<std::string> hexad::testing::fuzz_seeds() {
   return {
       // An object that is overwritten, cloned, cut; with a checkpoint between.
-      text({0,  4, 0, 0, 10, 0x50, 0, 0, 6, 0, 0, 3,    5,  0x60, 0xff, 0,
-            35, 0, 0, 0, 1,  1,    6, 0, 0, 9, 4, 0x41, 11, 0,    1,    4}),
+      text({1,  0, 4, 0, 0, 10, 0x50, 0, 0, 6, 0, 0,    3,  5, 0x60, 0xff, 0,
+            35, 0, 0, 0, 1, 1,  6,    0, 0, 9, 4, 0x41, 11, 0, 1,    4}),
       // Omaps that clones share.
-      text({3,  2, 0, 0, 27, 0, 0,  0, 8, 0x55, 27, 0, 0, 1, 3, 0, 32,   0, 0,  6, 1, 0,
-            35, 0, 0, 0, 1,  1, 29, 0, 0, 0,    27, 0, 1, 1, 2, 3, 0xff, 0, 31, 0, 0}),
+      text({0, 3,  2, 0, 0, 27, 0, 0,  0, 8, 0x55, 27, 0, 0, 1, 3, 0, 32,   0, 0,  6, 1,
+            0, 35, 0, 0, 0, 1,  1, 29, 0, 0, 0,    27, 0, 1, 1, 2, 3, 0xff, 0, 31, 0, 0}),
       // Names that go from one collection to another.
-      text({1,  0, 0x81, 0, 4,    0, 0,  3, 0x50, 1,    4, 0,    2,    4, 0x51,
-            37, 0, 0,    1, 0x81, 0, 38, 0, 0,    0x81, 0, 0xa9, 0x81, 0}),
+      text({1,    1,  0, 0x81, 0, 4,    0, 0,  3, 0x50, 1,    4, 0,    2,    4,
+            0x51, 37, 0, 0,    1, 0x81, 0, 38, 0, 0,    0x81, 0, 0xa9, 0x81, 0}),
       // Small writes, buffered, into one page, and one over the boundary of two.
-      text({0x80, 6,  0, 0,    20, 30, 1, 0x80, 6,  0,  0, 90, 30, 2, 0x80, 6,   0,
-            0,    11, 6, 0x71, 0,  10, 0, 0,    30, 40, 0, 9,  0,  0, 12,   0x44}),
+      text({0, 0x80, 6,  0, 0,    20, 30, 1, 0x80, 6,  0,  0, 90, 30, 2, 0x80, 6,
+            0, 0,    11, 6, 0x71, 0,  10, 0, 0,    30, 40, 0, 9,  0,  0, 12,   0x44}),
   };
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  Sequence().run(Decoder(ByteView(reinterpret_cast<const std::byte*>(data), size)));
+  static const Pool pool;
+  Sequence(pool).run(Decoder(ByteView(reinterpret_cast<const std::byte*>(data), size)));
   return 0;
 }
