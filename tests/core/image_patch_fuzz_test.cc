@@ -41,7 +41,8 @@ std::string edited(std::string value, Decoder in) {
   while (in.remaining() > 0) {
     const std::size_t at = in.le16() % (value.size() + 1);
     const std::size_t drop = std::min<std::size_t>(in.u8(), value.size() - at);
-    const std::size_t insert = std::min<std::size_t>(in.u8(), in.remaining());
+    const std::size_t wanted = in.u8();
+    const std::size_t insert = std::min(wanted, in.remaining());
     value.replace(at, drop, in.raw(insert));
     if (!in.ok()) break;
   }
@@ -56,7 +57,8 @@ void try_any_patch(std::string_view base, Decoder in) {
     PatchPiece& piece = patch.pieces.emplace_back();
     piece.keep = static_cast<std::uint32_t>(in.varint_up_to(0xffffffff));
     piece.drop = static_cast<std::uint32_t>(in.varint_up_to(0xffffffff));
-    piece.insert = in.raw(std::min<std::size_t>(in.u8(), in.remaining()));
+    const std::size_t wanted = in.u8();
+    piece.insert = in.raw(std::min(wanted, in.remaining()));
     inserted += piece.insert.size();
   }
   const Result<std::string> value = apply_patch(base, patch);

@@ -85,7 +85,8 @@ void edit(Stripe& stripe, Decoder& in) {
     }
     const MutByteView cell = stripe.cells[what % stripe.shape.cells()];
     const std::size_t at = in.le16() % cell.size();
-    const std::size_t length = std::min({std::size_t{in.u8()}, cell.size() - at, in.remaining()});
+    const std::size_t wanted = in.u8();
+    const std::size_t length = std::min({wanted, cell.size() - at, in.remaining()});
     copy_bytes(cell.subspan(at), as_bytes(in.raw(length)));
   }
 }

@@ -60,10 +60,12 @@ class Fixture {
       const std::uint16_t at = in.le16();
       if (page == kCut) {
         HEXAD_ASSERT(::ftruncate(file_, at * std::int64_t{16}) == 0);
+        touched_.push_back({0, good_.size()});
         continue;
       }
-      const std::size_t length = std::min<std::size_t>(in.u8() % 16, in.remaining());
-      const std::string_view bytes = in.raw(length);
+      const std::size_t wanted = in.u8() % 16;
+      const std::string_view bytes = in.raw(std::min(wanted, in.remaining()));
+      const std::size_t length = bytes.size();
       const std::uint64_t offset = page % pages_ * kPage + at % kPage;
       HEXAD_ASSERT(::pwrite(file_, bytes.data(), length, static_cast<off_t>(offset)) ==
                    static_cast<ssize_t>(length));
@@ -71,11 +73,7 @@ class Fixture {
     }
   }
   void restore() {
-    const off_t size = ::lseek(file_, 0, SEEK_END);
     for (const auto& [offset, length] : touched_) put_back(offset, length);
-    if (size < static_cast<off_t>(good_.size())) {
-      put_back(static_cast<std::uint64_t>(size), good_.size() - static_cast<std::size_t>(size));
-    }
     HEXAD_ASSERT(::ftruncate(file_, static_cast<off_t>(good_.size())) == 0);
   }
 
@@ -143,6 +141,7 @@ class Fixture {
     HEXAD_ASSERT(index.apply(lsn, 1, changes).ok());
   }
   void put_back(std::uint64_t offset, std::size_t length) {
+    length = std::min(length, good_.size() - offset);
     HEXAD_ASSERT(::pwrite(file_, good_.data() + offset, length, static_cast<off_t>(offset)) ==
                  static_cast<ssize_t>(length));
   }

@@ -4,7 +4,11 @@
 // for each. The random seed is fixed, so a failure comes back; the input that failed is left in
 // $TEST_TMPDIR/fuzz-input.
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <csignal>
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -19,6 +23,8 @@
 #include "tools/build/fuzz_seeds.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+// Only where there is a sanitizer.
+extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 __attribute__((weak)) std::vector<std::string> hexad::testing::fuzz_seeds() { return {}; }
 
@@ -34,13 +40,40 @@ std::string left_behind_path() {
   return std::string(dir != nullptr ? dir : "/tmp") + "/fuzz-input";
 }
 
-// Writes the input down before running it: the target may not come back.
-void run_one(const Input& input) {
+// What is running, for whoever does not come back from it.
+const Input* running = nullptr;
+
+void leave_behind() {
+  if (running == nullptr) return;
   static const std::string path = left_behind_path();
-  std::ofstream(path, std::ios::binary | std::ios::trunc)
-      .write(reinterpret_cast<const char*>(input.data()),
-             static_cast<std::streamsize>(input.size()));
+  const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+  if (file < 0) return;
+  [[maybe_unused]] const ssize_t written = ::write(file, running->data(), running->size());
+  ::close(file);
+  running = nullptr;
+}
+
+extern "C" void die(int signal) {
+  leave_behind();
+  std::signal(signal, SIG_DFL);
+  std::raise(signal);
+}
+
+// An assertion, a fault that no sanitizer reports, the end of the test's time, a sanitizer's
+// report.
+void watch_for_the_end() {
+  for (const int signal : {SIGABRT, SIGTERM}) std::signal(signal, die);
+  if (__sanitizer_set_death_callback != nullptr) {
+    __sanitizer_set_death_callback(leave_behind);
+    return;
+  }
+  for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, die);
+}
+
+void run_one(const Input& input) {
+  running = &input;
   LLVMFuzzerTestOneInput(input.data(), input.size());
+  running = nullptr;
 }
 
 std::size_t below(std::mt19937_64& random, std::size_t bound) { return random() % bound; }
@@ -115,8 +148,8 @@ int main(int argc, char** argv) {
     inputs.emplace_back(seed.begin(), seed.end());
   }
   if (inputs.empty()) inputs.emplace_back();
+  watch_for_the_end();
   std::mt19937_64 random(1);
   for (const Input& input : inputs) run_around(input, runs / inputs.size(), random);
-  std::remove(left_behind_path().c_str());
   return 0;
 }
