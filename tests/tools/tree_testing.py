@@ -206,13 +206,13 @@ def make_everything(top, rng, terabyte=True, root=ROOT):
     for name, when in times.items():
         os.utime(place(name), ns=(5, when), follow_symlinks=False)
     os.mkfifo(place("pipe"))
-    here = os.getcwd()
-    os.chdir(place("deep/er"))
+    # The name of a socket has some hundred bytes at most, so its folder is named by a descriptor.
+    folder = os.open(place("deep/er"), os.O_RDONLY)
     try:
         with socket.socket(socket.AF_UNIX) as listener:
-            listener.bind("socket")
+            listener.bind(f"/proc/self/fd/{folder}/socket")
     finally:
-        os.chdir(here)
+        os.close(folder)
     left_out = {"pipe", "deep/er/socket"}
     if root:
         os.mknod(place("null"), 0o666 | stat.S_IFCHR, os.makedev(1, 3))
