@@ -84,6 +84,8 @@ struct EngineParts {
 };
 
 // One consistent state for reading. Space that it needs is not reused while it lives.
+// A thread has one of these or one snapshot of the index at a time, which tests watch
+// (nested_readers_test): who had two could wait for himself.
 struct ReadState {
   ReadPins::Pin pin;
   std::unique_ptr<MetaView> view;

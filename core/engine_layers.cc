@@ -80,7 +80,7 @@ Status Engine::merge_layers(const LayeredObject& object) {
     for (bool last = false; !last;) {
       std::vector<LayerKey> keys;
       {
-        // Let go before the commit, which may have to wait for readers.
+        // Let go before the commit, which takes states of its own.
         HEXAD_TRY_ASSIGN(ReadState state, read_state());
         HEXAD_TRY_ASSIGN(OmapCursor cursor,
                          OmapCursor::open(*state.view, layers, from, {}, hidden));

@@ -140,9 +140,10 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
     // An older version would be compared in vain.
     HEXAD_TRY(wait_until_read(newest->version));
   }
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  // Before the state: what it shows is not older, unless commits are not visible yet.
   HEXAD_TRY_ASSIGN(const std::optional<CollectionId> newest_space,
                    space_of(op, parts_.metadata->get_latest(collection_key(op.collection))));
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(std::optional<CollectionId> space,
                    space_of(op, state.view->get(collection_key(op.collection))));
   if (space != newest_space) {

@@ -12,7 +12,7 @@ Status Engine::rewrite_page(const CrowdedPage& crowded) {
   const std::uint64_t begin = std::uint64_t{crowded.page} * kPageSpan;
   Transaction transaction;
   {
-    // Let go before the commit, which may have to wait for readers.
+    // Let go before the commit, which takes states of its own.
     HEXAD_TRY_ASSIGN(ReadState state, read_state());
     HEXAD_TRY_ASSIGN(const CollectionRecord collection,
                      find_collection(*state.view, crowded.collection));

@@ -142,8 +142,7 @@ StoreStatus Engine::status() {
   return status;
 }
 
-// Ends its view of the index before it returns: statistics of the index take another one, and the
-// index could wait for the first to end before it gives out the second.
+// Ends its view of the index before it returns: statistics of the index look at another one.
 Status Engine::add_records(SpaceUsage& usage) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   const RecordShape& shape = parts_.shape->record;

@@ -73,10 +73,9 @@ std::optional<std::string> Metadata::patch_base(std::string_view key) {
 }
 
 Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
-  // The index's snapshot is taken without the lock: it may have to wait until the index has grown,
-  // which waits for the readers there are, and those need the lock. So it is tried until no
-  // checkpoint has begun or ended meanwhile: the index may then be ahead of the memtables by what
-  // the frozen one shadows, and by nothing else.
+  // The index's snapshot is taken without the lock, which commits need: it looks at a file. So it
+  // is tried until no checkpoint has begun or ended meanwhile: the index may then be ahead of the
+  // memtables by what the frozen one shadows, and by nothing else.
   for (;;) {
     std::unique_ptr<MetaView> view(new MetaView(*this, at));
     {

@@ -41,8 +41,8 @@ struct CursorMoves {
   std::uint64_t deleted = 0;  // of these, the ones with a tombstone
 };
 
-// One consistent state: everything up to an LSN. Short-lived, since the index keeps the pages of
-// the oldest reader. One thread at a time.
+// One consistent state: everything up to an LSN. As long as it is there the index keeps the pages
+// of its state, and grows. One thread at a time.
 class MetaView {
  public:
   Lsn lsn() const { return lsn_; }
@@ -179,8 +179,7 @@ class Metadata {
   // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
   // later change of the key does: what a patch may change (core/image_patch.h). Else nothing.
   std::optional<std::string> patch_base(std::string_view key);
-  // At `at`, or at the LSN of the last freeze() where that is later. May wait for the index to
-  // grow.
+  // At `at`, or at the LSN of the last freeze() where that is later.
   Result<std::unique_ptr<MetaView>> view(Lsn at);
   // Bytes of memory in the memtables.
   std::uint64_t memtable_bytes();

@@ -44,7 +44,8 @@ class Store {
   // Opens what format() made; never creates anything. Up to m data devices may be missing, stale or
   // damaged. Recovers from a crash: cost bounded by the log. `system` null: the operating system.
   // Errors: kNotFound, kBusy, kUnavailable (too few devices: the message lists each and why),
-  // kCorruption, kInvalidArgument (foreign, duplicate), kIo.
+  // kCorruption, kInvalidArgument (foreign, duplicate), kIo (also where the system refuses a
+  // thread: all that the store ever needs are started here).
   static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
                             io::System* system = nullptr);
 
@@ -108,7 +109,8 @@ class Store {
   // of the range that hold any.
   Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
                                          const ByteRange& range = {0, kMaxObjectSize});
-  // Of the range's bytes, holes as zeros, up to the object's end. Reads it all, in bounded memory.
+  // Of the range's bytes, holes as zeros, up to the object's end. Reads it all, in bounded memory,
+  // of one version, which keeps room as collection_usage() does.
   Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
                                  const ByteRange& range, ChecksumType type = ChecksumType::kCrc32c);
   // False also when the collection does not exist, and for names that no object can have.
@@ -137,17 +139,18 @@ class Store {
   Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
                              const OmapOptions& options = {});
   // A page of the names of a collection. One state per page; the next page is of a state of its
-  // own, as late as it is asked for: a state held over many pages would hold up checkpoints.
-  // Cost: the entries of the page, and one seek per common prefix, however many names lie below.
-  // Names deleted before the last checkpoint cost nothing. Those deleted since, where the page
-  // passes, cost a step each, at most what memtable_size has room for; a page that passes over many
-  // of them asks for a checkpoint. Errors: kNotFound (the collection), kInvalidArgument (a text of
-  // more than kMaxNameSize bytes), kIo.
+  // own, as late as it is asked for: a state held over many pages would keep room that checkpoints
+  // free. Cost: the entries of the page, and one seek per common prefix, however many names lie
+  // below. Names deleted before the last checkpoint cost nothing. Those deleted since, where the
+  // page passes, cost a step each, at most what memtable_size has room for; a page that passes over
+  // many of them asks for a checkpoint. Errors: kNotFound (the collection), kInvalidArgument (a
+  // text of more than kMaxNameSize bytes), kIo.
   Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
   // By name. Cost: with the number of collections, not of objects.
   Result<std::vector<CollectionInfo>> collections();
   Result<CollectionInfo> collection(std::string_view name);
-  // One pass over the collection's objects, of one state.
+  // One pass over the collection's objects, of one state. Nobody waits for it; but as long as it
+  // takes, the index on the fast tier does not use again what checkpoints free there, and grows.
   Result<CollectionUsage> collection_usage(std::string_view name);
 
   // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer). `hint`:
@@ -165,6 +168,8 @@ class Store {
   Status checkpoint();
 
   StoreStatus status();
+  // The records are counted in one state, as collection_usage() counts them; room and the sizes of
+  // devices are of the moment after that.
   Result<SpaceUsage> space();
   std::vector<Counter> counters();
   // Whether metadata and space agree, and what is stored is what its checksums say. Commits wait
@@ -180,8 +185,10 @@ class Store {
   Result<ScrubReport> scrub(const ScrubOptions& options = {});
   std::vector<EffectiveOption> effective_options() const;
 
- private:
+  // Of an engine that has started: how open() ends. For tests that bring parts of their own.
   explicit Store(std::unique_ptr<core::Engine> engine);
+
+ private:
   void let_go();
   std::unique_ptr<core::Engine> engine_;
 };

@@ -10,8 +10,8 @@
 namespace hexad::core {
 
 // Keeps its LSN pinned, so that the space of its version is not reused. Holds no snapshot of the
-// index, which a checkpoint that has to grow the index would wait for: the pages are copied at
-// opening, encoded as they are (about 0.4 KiB per MiB of object). An object with more of them than
+// index, which would get larger with every checkpoint meanwhile: the pages are copied at opening,
+// encoded as they are (about 0.4 KiB per MiB of object). An object with more of them than
 // RuntimeOptions::stream_buffer holds (some 40 GiB by default) is read from the present state as
 // long as it has not changed, and ends with kConflict when it has.
 class StreamReader {

@@ -37,8 +37,12 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   check.touch(collection, name);
   check.set_hint(collection, name, hint.value_or(Hint::kNone));
   HEXAD_TRY(check.problem());
-  HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
-  HEXAD_TRY_ASSIGN(const CollectionRecord record, engine.find_collection(*state.view, collection));
+  const auto find_collection = [&]() -> Result<CollectionRecord> {
+    HEXAD_TRY_ASSIGN(const ReadState state, engine.read_state());
+    return engine.find_collection(*state.view, collection);
+  };
+  // The state has ended before stored_hint() looks at one of its own.
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection());
   auto staged = std::make_shared<StagedObject>();
   staged->collection = collection;
   staged->name = name;
