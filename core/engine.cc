@@ -75,8 +75,7 @@ Engine::~Engine() {
 Status Engine::start() {
   set_reserve();
   if (lane_ == nullptr) return {};
-  background_ = executor().start("hexad-checkpoint", [this] { background(); });
-  repairs_ = executor().start("hexad-repair", [this] { repairs(); });
+  HEXAD_TRY(start_threads());
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(doom_abandoned());
   on_progress();  // the first zone may be wanted
@@ -87,6 +86,16 @@ Status Engine::here() const {
   if (!in_child()) return {};
   return Error{ErrorCode::kForked, "the store was opened before fork(), and this is the child",
                "Open stores in the process that uses them."};
+}
+
+// All that there will ever be, so that none is refused later, in the middle of something. Those
+// that there are by then are joined by the destructor.
+Status Engine::start_threads() {
+  HEXAD_TRY(executor().start_pool());
+  HEXAD_TRY_ASSIGN(background_, executor().try_start("hexad-checkpoint", [this] { background(); }));
+  HEXAD_TRY_ASSIGN(repairs_, executor().try_start("hexad-repair", [this] { repairs(); }));
+  HEXAD_TRY_ASSIGN(sealer_, executor().try_start("hexad-seal", [this] { sealer(); }));
+  return merger_->begin();
 }
 
 Status Engine::close() {

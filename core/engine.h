@@ -98,7 +98,8 @@ class Engine : public PlanSource {
  public:
   explicit Engine(EngineParts parts);
   ~Engine() override;
-  // Starts the background thread and takes back what crashed writers left. Once, after creation.
+  // Starts all threads there will be and takes back what crashed writers left. Once, after
+  // creation. Errors: those of commits; the system refuses a thread.
   Status start();
   Status close();
 
@@ -272,6 +273,7 @@ class Engine : public PlanSource {
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
   // Buffered commits are waiting: seals them soon.
   void seal_soon();
+  Status start_threads();
   void sealer();
   // kIo when buffered commits have been lost (R15).
   Status lost_buffered() const;
@@ -479,11 +481,11 @@ class Engine : public PlanSource {
   std::uint64_t budget_turn_ = 0;       // whose turn it is to be admitted
   std::uint64_t budget_next_turn_ = 0;  // of who comes next
 
-  io::Mutex seal_mutex_;  // sealer_, seal_stopping_
+  io::Mutex seal_mutex_;  // seal_stopping_
   io::CondVar seal_changed_;
   std::atomic<bool> seal_wanted_{false};
   bool seal_stopping_ = false;
-  std::unique_ptr<io::Thread> sealer_;  // since the first buffered commit
+  std::unique_ptr<io::Thread> sealer_;
 
   io::Mutex state_mutex_;  // below
   // One for each kind of waiter.

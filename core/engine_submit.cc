@@ -47,7 +47,6 @@ std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
 void Engine::seal_soon() {
   if (seal_wanted_.exchange(true, std::memory_order_acq_rel)) return;
   const io::Lock lock(seal_mutex_);
-  if (sealer_ == nullptr) sealer_ = executor().start("hexad-seal", [this] { sealer(); });
   seal_changed_.notify_all();
 }
 

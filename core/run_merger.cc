@@ -33,14 +33,20 @@ bool RunMerger::finished() {
   return state_ == State::kFinished;
 }
 
+Status RunMerger::begin() {
+  HEXAD_ASSERT(thread_ == nullptr);
+  HEXAD_TRY_ASSIGN(thread_, executor_.try_start("hexad-merge", [this] { thread(); }));
+  return {};
+}
+
 void RunMerger::start(RunMerge plan) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(state_ == State::kIdle);
   if (stopping_) return;
+  HEXAD_ASSERT(thread_ != nullptr);
   plan_ = std::move(plan);
   state_ = State::kWanted;
   hurry_ = false;
-  if (thread_ == nullptr) thread_ = executor_.start("hexad-merge", [this] { thread(); });
   changed_.notify_all();
 }
 

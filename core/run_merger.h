@@ -36,11 +36,13 @@ class RunMerger {
   RunMerger(const RunMerger&) = delete;
   RunMerger& operator=(const RunMerger&) = delete;
 
+  // Makes the thread. Once, before the first start(). Errors: the system refuses it.
+  Status begin();
   // A merge is under way, or finished and not installed.
   bool busy();
   // It is finished and not installed.
   bool finished();
-  // Precondition: not busy(). After stop() it does nothing.
+  // Preconditions: begin() has succeeded, not busy(). After stop() it does nothing.
   void start(RunMerge plan);
   // Waits until none is under way; it does not rest any more.
   void finish();
@@ -75,7 +77,7 @@ class RunMerger {
   RunMerge plan_;                       // kWanted
   std::optional<MergedRun> merged_;     // kFinished
   std::set<DeviceId> failed_;           // devices, since the last install()
-  std::unique_ptr<io::Thread> thread_;  // since the first start()
+  std::unique_ptr<io::Thread> thread_;  // since begin()
 };
 
 }  // namespace hexad::core

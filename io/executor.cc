@@ -1,14 +1,12 @@
 #include "io/executor.h"
 
-#include <pthread.h>
-
 #include <chrono>
 #include <deque>
 #include <thread>
 #include <utility>
-#include <vector>
 
 #include "base/assert.h"
+#include "io/os_thread.h"
 
 namespace hexad::io {
 
@@ -28,23 +26,13 @@ class SystemClock final : public Clock {
   }
 };
 
-// The kernel keeps 15 characters of a thread's name.
-void name_this_thread(const std::string& name) {
-  pthread_setname_np(pthread_self(), name.substr(0, 15).c_str());
-}
-
 class SystemThread final : public Thread {
  public:
-  SystemThread(const std::string& name, Task task)
-      : thread_([name, task = std::move(task)] {
-          name_this_thread(name);
-          task();
-        }) {}
-  ~SystemThread() override { HEXAD_ASSERT(!thread_.joinable()); }
+  explicit SystemThread(OsThread thread) : thread_(std::move(thread)) {}
   void join() override { thread_.join(); }
 
  private:
-  std::thread thread_;
+  OsThread thread_;
 };
 
 class ThreadExecutor final : public Executor {
@@ -61,18 +49,24 @@ class ThreadExecutor final : public Executor {
     work_.notify_all();
     // Tasks may post more tasks, and those may start another pool thread, until the last is done.
     for (std::size_t i = 0;; ++i) {
-      std::thread thread;
+      OsThread* thread = nullptr;
       {
         const std::lock_guard<std::mutex> lock(mutex_);
         if (i == pool_.size()) break;
-        thread = std::move(pool_[i]);
+        thread = &pool_[i];  // stays where it is
       }
-      thread.join();
+      thread->join();
     }
   }
 
-  std::unique_ptr<Thread> start(const std::string& name, Task task) override {
-    return std::make_unique<SystemThread>(name, std::move(task));
+  Result<std::unique_ptr<Thread>> try_start(const std::string& name, Task task) override {
+    HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start(name, std::move(task)));
+    return std::unique_ptr<Thread>(std::make_unique<SystemThread>(std::move(thread)));
+  }
+
+  Status start_pool() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return pool_.empty() ? add_thread() : Status();
   }
 
   void post(Task task) override {
@@ -80,7 +74,9 @@ class ThreadExecutor final : public Executor {
       const std::lock_guard<std::mutex> lock(mutex_);
       tasks_.push_back(std::move(task));
       if (tasks_.size() > idle_ && pool_.size() < pool_size_) {
-        pool_.emplace_back([this] { serve(); });
+        // Refused: those that there are do it, a bit later.
+        const Status added = add_thread();
+        HEXAD_ASSERT(added.ok() || !pool_.empty());
       }
     }
     work_.notify_one();
@@ -93,8 +89,14 @@ class ThreadExecutor final : public Executor {
   Clock& clock() override { return clock_; }
 
  private:
+  // Under the lock.
+  Status add_thread() {
+    HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start("hexad-pool", [this] { serve(); }));
+    pool_.push_back(std::move(thread));
+    return {};
+  }
+
   void serve() {
-    name_this_thread("hexad-pool");
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
       while (tasks_.empty() && !closing_) {
@@ -117,7 +119,7 @@ class ThreadExecutor final : public Executor {
   std::mutex mutex_;
   std::condition_variable work_;
   std::deque<Task> tasks_;
-  std::vector<std::thread> pool_;
+  std::deque<OsThread> pool_;
   std::size_t idle_ = 0;
   bool closing_ = false;
 };

@@ -11,7 +11,9 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
+#include "base/error.h"
 #include "io/clock.h"
 
 namespace hexad::io {
@@ -32,7 +34,15 @@ class Executor {
  public:
   virtual ~Executor() = default;
   // Starts a thread of its own for a long-lived task. `name` shows in debuggers and traces.
-  virtual std::unique_ptr<Thread> start(const std::string& name, Task task) = 0;
+  // Errors: the system refuses the thread.
+  virtual Result<std::unique_ptr<Thread>> try_start(const std::string& name, Task task) = 0;
+  // The same for tests and tools, which cannot go on without it.
+  std::unique_ptr<Thread> start(const std::string& name, Task task) {
+    return try_start(name, std::move(task)).value();
+  }
+  // From then on post() has a thread to run on, whatever the system refuses later. Any number of
+  // times. Errors: the system refuses the thread.
+  virtual Status start_pool() { return {}; }
   // Runs a short task soon, on a shared pool thread; tasks may run in any order and at once.
   virtual void post(Task task) = 0;
   virtual void sleep_for(Nanos duration) = 0;
@@ -41,8 +51,10 @@ class Executor {
   virtual FiberScheduler* fibers() { return nullptr; }
 };
 
-// Real threads: post() runs on `pool_threads` (> 0) threads, started on first use and joined by the
-// destructor after all posted tasks have run. The clock is the operating system's.
+// Real threads: post() runs on at most `pool_threads` (> 0) threads, joined by the destructor after
+// all posted tasks have run. The first one is started by start_pool(), or by the first task, which
+// asserts that the system does not refuse it; others when there is work for them, and where they
+// are refused there are fewer. The clock is the operating system's.
 std::unique_ptr<Executor> make_thread_executor(int pool_threads);
 
 // What a fiber scheduler has to offer to Mutex and CondVar; implemented by the simulation.

@@ -73,8 +73,12 @@ Result<std::unique_ptr<System>> make_real_system(QueueKind kind) {
       return ring.error();
     }
   }
-  if (queue == nullptr) queue = make_thread_queue(kQueueThreads);
-  return std::unique_ptr<System>(std::make_unique<RealSystem>(std::move(queue)));
+  if (queue == nullptr) {
+    HEXAD_TRY_ASSIGN(queue, make_thread_queue(kQueueThreads));
+  }
+  auto system = std::make_unique<RealSystem>(std::move(queue));
+  HEXAD_TRY(system->executor().start_pool());
+  return std::unique_ptr<System>(std::move(system));
 }
 
 }  // namespace hexad::io

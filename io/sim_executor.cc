@@ -96,8 +96,8 @@ std::shared_ptr<SimExecutor::Strand> SimExecutor::spawn(std::string name, Task t
   return strand;
 }
 
-std::unique_ptr<Thread> SimExecutor::start(const std::string& name, Task task) {
-  return std::make_unique<Join>(*this, spawn(name, std::move(task)));
+Result<std::unique_ptr<Thread>> SimExecutor::try_start(const std::string& name, Task task) {
+  return std::unique_ptr<Thread>(std::make_unique<Join>(*this, spawn(name, std::move(task))));
 }
 
 void SimExecutor::post(Task task) { spawn("task", std::move(task)); }

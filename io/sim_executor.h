@@ -52,7 +52,7 @@ class SimExecutor final : public Executor, private FiberScheduler, private Clock
   // The fibers that have not finished are dropped as they stand. What they own is leaked.
   void abandon();
 
-  std::unique_ptr<Thread> start(const std::string& name, Task task) override;
+  Result<std::unique_ptr<Thread>> try_start(const std::string& name, Task task) override;
   // Each task is a fiber of its own.
   void post(Task task) override;
   void sleep_for(Nanos duration) override;

@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <list>
 #include <mutex>
-#include <thread>
 #include <utility>
-#include <vector>
 
 #include "io/file_request.h"
+#include "io/os_thread.h"
 
 namespace hexad::io {
 
@@ -24,9 +24,15 @@ struct Pending {
 
 class ThreadQueue final : public FileQueue {
  public:
-  explicit ThreadQueue(int threads) {
+  ThreadQueue() = default;
+  Status start(int threads) {
     HEXAD_ASSERT(threads > 0);
-    for (int i = 0; i < threads; ++i) pool_.emplace_back([this] { serve(); });
+    for (int i = 0; i < threads; ++i) {
+      Result<OsThread> thread = OsThread::start("hexad-io", [this] { serve(); });
+      if (!thread.ok()) return pool_.empty() ? Status(thread.error()) : Status();
+      pool_.push_back(std::move(thread).value());
+    }
+    return {};
   }
 
   ~ThreadQueue() override {
@@ -36,7 +42,7 @@ class ThreadQueue final : public FileQueue {
       closing_ = true;
     }
     work_.notify_all();
-    for (std::thread& thread : pool_) thread.join();
+    for (OsThread& thread : pool_) thread.join();
   }
 
   int attach(int) override { return -1; }
@@ -106,13 +112,15 @@ class ThreadQueue final : public FileQueue {
   std::condition_variable completed_;  // some batch is complete
   std::list<Pending> pending_;         // guarded by mutex_; oldest first
   bool closing_ = false;               // guarded by mutex_
-  std::vector<std::thread> pool_;
+  std::deque<OsThread> pool_;
 };
 
 }  // namespace
 
-std::unique_ptr<FileQueue> make_thread_queue(int threads) {
-  return std::make_unique<ThreadQueue>(threads);
+Result<std::unique_ptr<FileQueue>> make_thread_queue(int threads) {
+  auto queue = std::make_unique<ThreadQueue>();
+  HEXAD_TRY(queue->start(threads));
+  return std::unique_ptr<FileQueue>(std::move(queue));
 }
 
 }  // namespace hexad::io

@@ -5,12 +5,14 @@
 
 #include <memory>
 
+#include "base/error.h"
 #include "io/file_device.h"
 
 namespace hexad::io {
 
-// `threads` (> 0) bounds the requests in flight, besides those that waiting callers execute.
-// Nothing is in flight when the queue is destroyed.
-std::unique_ptr<FileQueue> make_thread_queue(int threads);
+// `threads` (> 0) bounds the requests in flight, besides those that waiting callers execute. Where
+// the system refuses some of them there are fewer. Nothing is in flight when the queue is
+// destroyed. Errors: it refuses all of them.
+Result<std::unique_ptr<FileQueue>> make_thread_queue(int threads);
 
 }  // namespace hexad::io

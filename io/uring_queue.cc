@@ -13,14 +13,15 @@
 #include <cstring>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <span>
-#include <thread>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
 #include "io/file_request.h"
 #include "io/os_error.h"
+#include "io/os_thread.h"
 
 namespace hexad::io {
 
@@ -134,7 +135,7 @@ class UringQueue final : public FileQueue {
   bool background_promoted_ = false;
   bool closing_ = false;
   std::condition_variable background_wake_;
-  std::thread background_;
+  std::optional<OsThread> background_;
 
   std::mutex files_mutex_;
   std::vector<int> free_files_;  // indices of the ring's file table
@@ -170,7 +171,8 @@ Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
     }
   }
   UringQueue* raw = queue.get();
-  queue->background_ = std::thread([raw] { raw->serve(); });
+  HEXAD_TRY_ASSIGN(OsThread background, OsThread::start("hexad-uring", [raw] { raw->serve(); }));
+  queue->background_.emplace(std::move(background));
   return std::unique_ptr<FileQueue>(std::move(queue));
 }
 
@@ -181,7 +183,7 @@ UringQueue::~UringQueue() {
     closing_ = true;
   }
   background_wake_.notify_one();
-  background_.join();
+  if (background_.has_value()) background_->join();
   HEXAD_ASSERT(free_.size() == flights_.size());
   io_uring_queue_exit(&ring_);
 }

@@ -28,6 +28,11 @@ struct Fixture : testing::CatalogueWorld {
       return merge && failing;
     };
   }
+  void start(RunMerge wanted) {
+    if (!begun) REQUIRE(merger.begin().ok());
+    begun = true;
+    merger.start(std::move(wanted));
+  }
   RunMerge plan() { return catalogue->plan_merge(catalogue->begin()).value(); }
   // What a checkpoint does with it.
   void install(Lsn lsn) {
@@ -47,6 +52,7 @@ struct Fixture : testing::CatalogueWorld {
   int writes = 0;
   std::vector<std::string> told;
   std::set<DeviceId> failed;
+  bool begun = false;
   RunMerger merger{sim, *catalogue, preparer,
                    [this](const Status& status) { told.push_back(problem_of(status)); }};
 };
@@ -55,7 +61,7 @@ TEST_CASE("run merger: what was merged beside is in the next draft") {
   Fixture f;
   f.sim.run([&] {
     REQUIRE_FALSE(f.merger.busy());
-    f.merger.start(f.plan());
+    f.start(f.plan());
     REQUIRE(f.merger.busy());
     f.sim.sleep_for(kWrite / 2);
     REQUIRE(f.writes == 0);  // it is still at it
@@ -81,14 +87,14 @@ TEST_CASE("run merger: what is given up gives its space back, under way or finis
     f.sim.run([&] {
       REQUIRE_FALSE(f.merger.give_up());
       for (int i = 0; i < 3; ++i) {
-        f.merger.start(f.plan());
+        f.start(f.plan());
         f.sim.sleep_for(after);
         REQUIRE(f.merger.give_up());
         REQUIRE_FALSE(f.merger.busy());
         REQUIRE(f.free() == free);
       }
       f.install(100);
-      f.merger.start(f.plan());
+      f.start(f.plan());
       f.merger.finish();
       f.install(110);
       f.merger.stop();
@@ -101,12 +107,12 @@ TEST_CASE("run merger: once it is stopped, nothing is under way and nothing begi
   Fixture f;
   const std::uint64_t free = f.free();
   f.sim.run([&] {
-    f.merger.start(f.plan());
+    f.start(f.plan());
     f.sim.sleep_for(kWrite / 2);
     f.merger.stop();
     REQUIRE_FALSE(f.merger.busy());
     REQUIRE(f.free() == free);
-    f.merger.start(f.plan());
+    f.start(f.plan());
     REQUIRE_FALSE(f.merger.busy());
     f.merger.stop();
     f.install(100);
@@ -119,7 +125,7 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
   f.failing = true;
   SECTION("one of them: the others are enough") {
     f.sim.run([&] {
-      f.merger.start(f.plan());
+      f.start(f.plan());
       f.merger.finish();
       f.install(100);
       f.merger.stop();
@@ -136,7 +142,7 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
     }
     const std::uint64_t free = f.free();
     f.sim.run([&] {
-      f.merger.start(f.plan());
+      f.start(f.plan());
       f.merger.finish();
       REQUIRE_FALSE(f.merger.busy());
       REQUIRE(f.free() == free);
@@ -165,7 +171,7 @@ TEST_CASE("run merger: it rests as long as it works, unless somebody waits") {
     io::Nanos took = 0;
     f.sim.run([&] {
       const io::Nanos begun = f.now();
-      f.merger.start({draft.manifest.runs, draft.readers, true});
+      f.start({draft.manifest.runs, draft.readers, true});
       if (hurry) {
         f.merger.finish();
       } else {

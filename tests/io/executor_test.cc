@@ -2,15 +2,45 @@
 // sim_executor_test.cc.
 #include "io/executor.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <deque>
+#include <fstream>
 
 using namespace hexad::io;
 
 namespace {
 constexpr Nanos kMillisecond = 1'000'000;
 }
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // they reserve terabytes
+TEST_CASE("executor: where the system refuses threads, those of the pool that there are do all") {
+  const auto executor = make_thread_executor(8);
+  REQUIRE(executor->start_pool().ok());
+  std::uint64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_AS, &before) == 0);
+  rlimit limited = before;  // no room for a stack
+  limited.rlim_cur = pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)) + (2u << 20);
+  REQUIRE(::setrlimit(RLIMIT_AS, &limited) == 0);
+  std::atomic<int> ran{0};
+  for (int i = 0; i < 100; ++i) executor->post([&] { ++ran; });
+  const auto refused = executor->try_start("one more", [&] { ran = -1000; });
+  REQUIRE(::setrlimit(RLIMIT_AS, &before) == 0);
+  REQUIRE_FALSE(refused.ok());
+  std::atomic<bool> last{false};
+  executor->post([&] {
+    last = true;
+    last.notify_all();
+  });
+  last.wait(false);
+  while (ran != 100) executor->sleep_for(kMillisecond);
+}
+#endif
 
 TEST_CASE("executor: started threads run and are joined") {
   const auto executor = make_thread_executor(1);

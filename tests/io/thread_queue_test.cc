@@ -18,7 +18,7 @@ using hexad::io::testing::TemporaryDirectory;
 namespace {
 
 struct Files {
-  explicit Files(int threads) : queue(make_thread_queue(threads)) {}
+  explicit Files(int threads) : queue(make_thread_queue(threads).value()) {}
   std::unique_ptr<FileDevice> make(const std::string& name) {
     return FileDevice::create(directory.path(name), 1_MiB, *queue).value();
   }
@@ -30,7 +30,7 @@ struct Files {
 
 TEST_CASE("thread_queue: one thread is enough for the whole contract") {
   io::testing::run_device_contract([] {
-    return std::make_unique<FileWorld>([] { return make_thread_queue(1); },
+    return std::make_unique<FileWorld>([] { return make_thread_queue(1).value(); },
                                        Caching::kDirectIfPossible);
   });
 }
