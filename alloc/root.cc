@@ -18,6 +18,9 @@ namespace {
 constexpr std::string_view kMagic = "HEXADROT";
 constexpr std::size_t kRowSize = 48;
 constexpr std::uint8_t kCleanClose = 1;
+// Incompatible feature: forks follow the device table. A program that does not know them would take
+// two halves that were written apart for one store.
+constexpr std::uint64_t kForked = 1;
 
 void encode_row(Encoder& encoder, const RootDevice& row) {
   encode_uuid(encoder, row.uuid);
@@ -75,6 +78,32 @@ ManifestAddress decode_manifest(Decoder& decoder) {
   return manifest;
 }
 
+void encode_forks(Encoder& encoder, const std::vector<Fork>& forks) {
+  encoder.le32(static_cast<std::uint32_t>(forks.size()));
+  for (const Fork& fork : forks) {
+    encoder.le64(fork.from_epoch);
+    encoder.le64(fork.from_sequence);
+    encoder.le64(fork.first_epoch);
+    encoder.le32(fork.from_left);
+    encoder.zeros(4);
+  }
+}
+
+std::vector<Fork> decode_forks(Decoder& decoder) {
+  std::vector<Fork> forks;
+  const std::uint32_t count = decoder.le32();
+  if (count == 0 || count > kMaxForks) decoder.fail();
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    Fork& fork = forks.emplace_back();
+    fork.from_epoch = decoder.le64();
+    fork.from_sequence = decoder.le64();
+    fork.first_epoch = decoder.le64();
+    fork.from_left = decoder.le32();
+    decoder.zeros(4);
+  }
+  return forks;
+}
+
 Error invalid(const std::string& message) {
   return Error{ErrorCode::kInvalidArgument, "root: " + message, ""};
 }
@@ -107,6 +136,23 @@ Status check_row(const RootDevice& row, Epoch epoch) {
   }
   if (row.left_epoch > epoch || row.confirmed_epoch > epoch) {
     return invalid(name + ": an epoch above the root's " + std::to_string(epoch));
+  }
+  return {};
+}
+
+Status check_forks(const Root& root) {
+  if (root.forks.size() > kMaxForks) {
+    return invalid(std::to_string(root.forks.size()) + " forks, at most " +
+                   std::to_string(kMaxForks) + " are possible");
+  }
+  Epoch before = 1;
+  for (const Fork& fork : root.forks) {
+    if (fork.from_epoch < before || fork.first_epoch <= fork.from_epoch ||
+        fork.first_epoch > root.epoch) {
+      return invalid("a fork from epoch " + std::to_string(fork.from_epoch) + " to " +
+                     std::to_string(fork.first_epoch) + " out of order");
+    }
+    before = fork.first_epoch;
   }
   return {};
 }
@@ -208,6 +254,7 @@ Status check_root(const Root& root) {
     return invalid(std::to_string(root.devices.size()) + " devices; from 1 to " +
                    std::to_string(kMaxDevices) + " are possible");
   }
+  HEXAD_TRY(check_forks(root));
   for (std::size_t i = 0; i < root.devices.size(); ++i) {
     if (i > 0 && root.devices[i - 1].id >= root.devices[i].id) {
       return invalid("device table is not sorted by id");
@@ -230,7 +277,7 @@ std::string encode_root(const Root& root) {
   std::string body;
   Encoder encoder(body);
   encoder.le64(root.compat_features);
-  encoder.le64(root.incompat_features);
+  encoder.le64(root.incompat_features | (root.forks.empty() ? 0 : kForked));
   encode_uuid(encoder, root.store);
   encoder.le64(root.epoch);
   encoder.le64(root.sequence);
@@ -252,6 +299,7 @@ std::string encode_root(const Root& root) {
   for (const DeviceId id : root.log_devices) encoder.le32(id);
   encoder.le32(static_cast<std::uint32_t>(root.devices.size()));
   for (const RootDevice& row : root.devices) encode_row(encoder, row);
+  if (!root.forks.empty()) encode_forks(encoder, root.forks);
   std::string out = seal(kMagic, body);
   HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
   return out;
@@ -262,7 +310,8 @@ Result<Root> decode_root(ByteView slot) {
   Decoder decoder(body);
   Root root;
   root.compat_features = decoder.le64();
-  root.incompat_features = decoder.le64();
+  const std::uint64_t incompat = decoder.le64();
+  root.incompat_features = incompat & ~kForked;
   if (root.incompat_features != 0) {
     return Error{
         ErrorCode::kUnsupported,
@@ -298,6 +347,7 @@ Result<Root> decode_root(ByteView slot) {
   for (std::uint32_t i = 0; i < rows && decoder.ok(); ++i) {
     root.devices.push_back(decode_row(decoder));
   }
+  if ((incompat & kForked) != 0) root.forks = decode_forks(decoder);
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {
     return Error{ErrorCode::kCorruption, sound.error().message, ""};

@@ -63,6 +63,19 @@ struct LogTrim {
   bool operator==(const LogTrim&) const = default;
 };
 
+// An opening for writing that went on without knowing what had become of the other devices
+// (alloc/root_choice.h, P9). Who has it goes on from here; others may go on from the same root.
+struct Fork {
+  // The place in the order of roots of the one that it went on from.
+  Epoch from_epoch = 0;
+  std::uint32_t from_left = 0;  // devices that had left
+  std::uint64_t from_sequence = 0;
+  Epoch first_epoch = 0;  // of what came after; drawn by chance, so nobody else has it
+
+  bool operator==(const Fork&) const = default;
+};
+inline constexpr std::uint32_t kMaxForks = 24;
+
 struct Root {
   Uuid store;
   Epoch epoch = 0;             // from 1
@@ -83,6 +96,7 @@ struct Root {
   bool clean_close = false;
   ZoneId next_zone = 0;  // ids reserved: none at or above it is in use
   DeviceId next_device = 0;
+  std::vector<Fork> forks;  // oldest first, at most kMaxForks; almost always none
 
   // nullptr when the table does not have the device.
   const RootDevice* find(DeviceId id) const;

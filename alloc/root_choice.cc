@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <optional>
+#include <tuple>
 
 #include "base/assert.h"
 
@@ -131,6 +132,43 @@ std::vector<DeviceStanding> judge_all(const Uuid& store, std::span<const DeviceR
   return standings;
 }
 
+// P9: nothing is known of `other` that `root`, the newest, did not go on from.
+bool goes_on_from(const Root& root, const Root& other) {
+  const std::size_t common = std::min(root.forks.size(), other.forks.size());
+  if (!std::equal(other.forks.begin(), other.forks.begin() + static_cast<std::ptrdiff_t>(common),
+                  root.forks.begin())) {
+    return false;
+  }
+  if (other.forks.size() > common) return false;
+  if (root.forks.size() == common) return true;
+  const Fork& fork = root.forks[common];
+  return std::tuple(other.epoch, other.left_count(), other.sequence) <=
+         std::tuple(fork.from_epoch, fork.from_left, fork.from_sequence);
+}
+
+Status check_one_lineage(const Uuid& store, std::span<const DeviceRoots> devices,
+                         const Root& root) {
+  std::string here;
+  std::string apart;
+  for (const DeviceRoots& device : devices) {
+    if (device.store != store) continue;
+    bool strange = false;
+    for (const Root& other : device.roots) {
+      strange = strange || (other.store == store && !goes_on_from(root, other));
+    }
+    std::string& list = strange ? apart : here;
+    list += (list.empty() ? "" : ", ") + std::to_string(device.id);
+  }
+  if (apart.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "the pool was written apart: devices " + here + " and devices " + apart +
+                   " went on without each other, and each may have commits that the others lack; "
+                   "they are never joined",
+               "Open it with the devices of one half alone, and with the fast directory moved away "
+               "where its log is of the other half. What only that has can be fetched with hexad "
+               "export, opened in the same way."};
+}
+
 // "Ties": all roots of the epoch of `root`, the newest, are of its writer.
 Status check_one_writer(const Uuid& store, std::span<const DeviceRoots> devices, const Root& root) {
   for (const DeviceRoots& device : devices) {
@@ -212,6 +250,7 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                      " devices",
                  "Name the devices of this store."};
   }
+  HEXAD_TRY(check_one_lineage(store, devices, *best));
   HEXAD_TRY(check_one_writer(store, devices, *best));
   RootChoice choice;
   choice.root = *best;
@@ -231,8 +270,37 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
   return choice;
 }
 
-bool is_promised(const Root& promise, std::span<const DeviceId> written, std::uint32_t m) {
-  return count_written(promise, written) >= write_quorum(promise.data_device_count(), m);
+Ground ground_of(const RootChoice& choice, std::uint32_t m) {
+  std::uint32_t usable = 0;
+  bool all_live = true;
+  for (const RootDevice& row : choice.root.devices) {
+    if (row.role != DeviceRole::kData || row.state != MemberState::kLive) continue;
+    const bool here = std::any_of(
+        choice.devices.begin(), choice.devices.end(), [&](const DeviceStanding& device) {
+          return device.id == row.id && device.standing == Standing::kHealthy;
+        });
+    usable += here ? 1 : 0;
+    all_live = all_live && here;
+  }
+  if (all_live) return Ground::kWitness;
+  return usable >= write_quorum(choice.root.data_device_count(), m) ? Ground::kQuorum
+                                                                    : Ground::kNone;
+}
+
+bool may_go_on(Ground ground, const Root& chosen, std::span<const DeviceId> written,
+               std::span<const DeviceId> informed, std::uint32_t m) {
+  const std::uint32_t count = count_written(chosen, written);
+  if (count >= write_quorum(chosen.data_device_count(), m)) return true;
+  if (count < read_quorum(chosen.data_device_count(), m)) return false;
+  if (ground == Ground::kWord) return true;
+  if (ground != Ground::kWitness) return false;
+  return std::all_of(chosen.devices.begin(), chosen.devices.end(), [&](const RootDevice& row) {
+    const auto has = [&](std::span<const DeviceId> set) {
+      return std::find(set.begin(), set.end(), row.id) != set.end();
+    };
+    return row.role != DeviceRole::kData || row.state != MemberState::kLive || has(written) ||
+           has(informed);
+  });
 }
 
 bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
@@ -241,7 +309,8 @@ bool is_committed(const Root& previous, const Root& next, std::span<const Device
     const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
     if (row.state == MemberState::kLive && !found) return false;
   }
-  return is_promised(previous, written, m) && is_promised(next, written, m);
+  return count_written(previous, written) >= read_quorum(previous.data_device_count(), m) &&
+         count_written(next, written) >= read_quorum(next.data_device_count(), m);
 }
 
 Root next_root(const Root& current) {
@@ -264,6 +333,17 @@ Root next_epoch_root(const Root& current) {
   HEXAD_ASSERT(next.epoch > current.epoch);
   next.promised_epoch = next.epoch + 1;
   return next;
+}
+
+Status fork(Root& next, const Root& before) {
+  if (next.forks.size() >= kMaxForks) {
+    return Error{ErrorCode::kTooBig,
+                 "the pool has been opened " + std::to_string(kMaxForks) +
+                     " times without knowing what became of its other devices; no more",
+                 "Attach the missing devices."};
+  }
+  next.forks.push_back({before.epoch, before.left_count(), before.sequence, next.epoch});
+  return {};
 }
 
 Root next_attempt(Root next, std::uint64_t& sent) {

@@ -2,11 +2,12 @@
 //
 // The writer's protocol (core follows it, the tests here enumerate its crashes)
 //   P1  Quorums count rows with role kData of a device table, in any state: N rows. A root is
-//       committed when it is durable on write_quorum(N, m) = max(N - m, m + 1) of them, for the
-//       table of the root before it and for its own, and on every device that it lists as live.
-//       Opening needs readable roots on read_quorum(N, m) = N - m. Any two such sets meet.
+//       committed when it is durable on every device that it lists as live, and those are at least
+//       read_quorum(N, m) = N - m of them, for the table of the root before it and for its own.
+//       Opening needs readable roots on N - m. Where N > 2m any two such sets meet; for N <= 2m,
+//       so for k <= m, there is P8.
 //   P2  A root of epoch e is written only when some root with promised_epoch >= e is durable on
-//       the write quorum. Opening for writing therefore writes promise_root() first, and only then
+//       a quorum (P8). Opening for writing therefore writes promise_root() first, and only then
 //       next_epoch_root(); each root of a new epoch promises the next one, so that a membership
 //       change of the same writer needs no extra round.
 //   P3  A change of membership takes a new epoch (next_epoch_root()), a checkpoint does not
@@ -23,6 +24,14 @@
 //   P7  Making a store writes labels and a root of sequence kMaking to all devices, and then, when
 //       all that is durable, one of sequence kMade. A root of sequence kMaking counts only where
 //       all devices of its table are there: otherwise nobody has been told that there is a store.
+//   P8  An opening for writing has a ground to stand on: (a) it can use m + 1 data devices, or (b)
+//       all that the newest root lists as live, for then whoever is away has left with that root:
+//       the devices that carry it bear witness. Promise and first root of the new epoch have to be
+//       durable on write_quorum(N, m) = max(N - m, m + 1) data devices; or, (b), on N - m, when
+//       those live ones that are not among them were seen to carry the newest root and failed only
+//       now. What comes after needs P1 alone: the writer has seen who failed.
+//   P9  Without such a ground it takes a word of the user. The new epoch is then drawn by chance
+//       from a large range, and the root says from which one it went on (fork()).
 //
 // Why the newest root may be adopted, wherever it is found
 //   * No two writers own one epoch: before its first root of epoch e a writer had promised e on a
@@ -35,6 +44,19 @@
 //   * In the same way an attempt that was given up for r is older than r (P6).
 //   * s itself may be on one device only, after a crash: then nothing was acknowledged under it,
 //     and all it refers to is durable (P4).
+//
+// Why no two writers go on apart where N <= 2m, unless told to
+//   * Let a writer go on with the live devices T, at least N - m, and let others be without T: they
+//     are at most m, so ground (a) is not theirs. For (b) the newest root that they find would have
+//     to list all of T as left.
+//   * Those of them that were live when the writer's last root was committed carry that root, which
+//     lists T as live; so does each attempt after it. Those that had left have older roots. An
+//     attempt of an earlier writer that was given up, or cut, may list T as left, on one of those;
+//     but a device that the writer knows of has a newer root, which then counts. That is why the
+//     first root of an opening needs m + 1 devices, or all the live ones, informed.
+//   * So nothing but a word (P9) makes two lineages. Roots of two that were written apart are told
+//     by their forks: each has what the other did not go on from. choose_root() refuses to choose.
+//     Where one of the two wrote nothing, the other one has gone on from its last root, and counts.
 //
 // Ties, and what else is not in the order of sequences
 //   * Attempts of one change of membership: each is given up because a device did not take it, and
@@ -114,7 +136,7 @@ struct RootChoice {
 // `store`: the store that is being opened; others' devices are foreign. `m`: parities of the
 // profile. Errors: kUnavailable (fewer readable roots than read_quorum(), or P7; the message counts
 // and names what is absent), kNotFound (no device carries a root of this store), kCorruption (two
-// roots that no writer makes, "Ties").
+// roots that no writer makes, "Ties"), kInvalidArgument (devices that were written apart, P9).
 Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> devices,
                                std::uint32_t m);
 
@@ -131,8 +153,20 @@ constexpr std::uint32_t write_quorum(std::uint32_t n, std::uint32_t m) {
 // P1. `previous`: the root that `next` was made from. `written`: devices where it is durable.
 bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
                   std::uint32_t m);
-// The promise alone (P2): on the write quorum of its own table, whoever is live.
-bool is_promised(const Root& promise, std::span<const DeviceId> written, std::uint32_t m);
+
+// P8, P9: what an opening for writing stands on.
+enum class Ground : std::uint8_t {
+  kQuorum = 1,  // (a)
+  kWitness,     // (b)
+  kWord,        // neither; the user takes the risk
+  kNone,
+};
+// Never kWord.
+Ground ground_of(const RootChoice& choice, std::uint32_t m);
+// Whether what an opening has written to `written`, its promise or the first root of its epoch,
+// lets it go on. `chosen`: the root that it found. `informed`: devices that carry that root.
+bool may_go_on(Ground ground, const Root& chosen, std::span<const DeviceId> written,
+               std::span<const DeviceId> informed, std::uint32_t m);
 
 // The successor of `current` in the same epoch: a checkpoint, a clean close. Not clean_close.
 Root next_root(const Root& current);
@@ -142,6 +176,9 @@ Root promise_root(const RootChoice& choice);
 // The successor in the epoch that `current` promised, promising the next. The caller edits the
 // table (mark_left()) and the fence. Precondition: the promise is durable (P2).
 Root next_epoch_root(const Root& current);
+// P9: notes in `next`, of a new epoch, that it went on from `before` on nobody's evidence.
+// Errors: kTooBig (kMaxForks).
+Status fork(Root& next, const Root& before);
 // P6: `next` with a sequence above `sent`, that of the last root which was sent out since opening.
 Root next_attempt(Root next, std::uint64_t& sent);
 // Notes that `id` left with this root. No effect on a row that has left already.

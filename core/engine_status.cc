@@ -269,6 +269,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("log_durability", static_cast<std::uint64_t>(given.log_durability),
           static_cast<std::uint64_t>(defaults.log_durability),
           std::string(to_string(given.log_durability)));
+  runtime("split_risk", static_cast<std::uint64_t>(given.split_risk),
+          static_cast<std::uint64_t>(defaults.split_risk),
+          given.split_risk == SplitRisk::kRefuse ? "refuse" : "take");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

@@ -35,6 +35,20 @@ StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   return shape;
 }
 
+// Live data devices that are not there.
+std::string list_missing(const alloc::RootChoice& choice) {
+  std::string text;
+  for (const alloc::DeviceStanding& device : choice.devices) {
+    const alloc::RootDevice* const row = choice.root.find(device.id);
+    if (row == nullptr || row->role != alloc::DeviceRole::kData ||
+        row->state != alloc::MemberState::kLive || device.standing == alloc::Standing::kHealthy) {
+      continue;
+    }
+    text += (text.empty() ? "" : "; ") + device.reason;
+  }
+  return text;
+}
+
 std::string list_unusable(const std::vector<Member>& members,
                           const std::vector<DeviceStatus>& strangers) {
   std::string text;
@@ -127,6 +141,25 @@ Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* 
   return {};
 }
 
+// Epochs of two openings by word never meet: each leaps this far, by chance (P9).
+Epoch leap(io::System& system) { return 1 + system.draw_seed() % (Epoch{1} << 40); }
+
+// What an opening stands on (P8). Errors: kUnavailable (nothing, and no word was given).
+Result<alloc::Ground> find_ground(const alloc::RootChoice& choice, const StoreShape& shape,
+                                  SplitRisk risk) {
+  const alloc::Ground ground = alloc::ground_of(choice, shape.m());
+  if (ground != alloc::Ground::kNone) return ground;
+  if (risk == SplitRisk::kTake) return alloc::Ground::kWord;
+  return Error{ErrorCode::kUnavailable,
+               "the devices that are there do not know whether the others have been written "
+               "without them: " +
+                   list_missing(choice),
+               "Attach one of those that are missing, or open it for reading. Where they are lost "
+               "for good, --risk-split (in C++ SplitRisk::kTake, in Python "
+               "split_risk='take') goes on without them; if they were written since, the two "
+               "halves can never be joined."};
+}
+
 // What some request of this opening was refused with, and not by its device's fault (R18): what was
 // taken for lost or torn may be there. And what that means for the call.
 Status check_refusals(const Members& members, const char* so) {
@@ -190,8 +223,9 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 // the next attempt has a sequence of its own (P6), its fence a place of its own (A5) and a higher
 // epoch when the root before it was committed; each fence follows the kept chain, and the one of
 // the highest epoch is followed (kv/log_scan.h).
+// `ground`: what it stands on (P8), not kNone.
 Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
-                 const alloc::RootChoice& choice) {
+                 const alloc::RootChoice& choice, alloc::Ground ground) {
   Members& members = *parts.members;
   const std::uint32_t m = parts.shape->m();
   std::set<DeviceId> failed;
@@ -229,20 +263,32 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     return {};
   };
 
+  const auto too_few = [](const std::string& what, std::size_t devices) {
+    return Error{ErrorCode::kUnavailable,
+                 what + " to " + std::to_string(devices) + " devices, too few to go on",
+                 "Attach the missing devices and open the store again."};
+  };
+
+  std::vector<DeviceId> informed;
+  for (const alloc::DeviceStanding& device : choice.devices) {
+    if (device.standing == alloc::Standing::kHealthy && !device.behind) {
+      informed.push_back(device.id);
+    }
+  }
   std::vector<DeviceId> good;
   alloc::Root promise = alloc::promise_root(choice);
+  if (ground == alloc::Ground::kWord) promise.promised_epoch += leap(*parts.system);
   HEXAD_TRY(lose_failed());
   HEXAD_TRY(write(promise, good));
-  if (!alloc::is_promised(promise, good, m)) {
-    return Error{ErrorCode::kUnavailable,
-                 "the opening could be noted on " + std::to_string(good.size()) +
-                     " devices only, too few to go on",
-                 "Attach the missing devices and open the store again."};
+  if (!alloc::may_go_on(ground, choice.root, good, informed, m)) {
+    return too_few("the note that the store is being opened was written", good.size());
   }
+  informed.insert(informed.end(), good.begin(), good.end());
   alloc::record_written(promise, good);
   alloc::Root current = promise;
   std::uint64_t sent = promise.sequence;
   kv::LogPosition tail = recovered.scan.fresh;
+  bool taken = false;  // a root of this opening is committed
 
   for (;;) {
     HEXAD_TRY(lose_failed());
@@ -274,15 +320,15 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
     next.previous_epoch_end = recovered.last_lsn;
     next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
     next.clean_close = false;
+    if (ground == alloc::Ground::kWord && !taken) HEXAD_TRY(alloc::fork(next, current));
     next = alloc::next_attempt(std::move(next), sent);
     HEXAD_TRY(write(next, good));
     if (!failed.empty()) continue;
-    if (!alloc::is_committed(current, next, good, m)) {
-      return Error{
-          ErrorCode::kUnavailable,
-          "the root was written to " + std::to_string(good.size()) + " devices, too few to count",
-          "Attach the missing devices and open the store again."};
+    if (!alloc::is_committed(current, next, good, m) ||
+        (!taken && !alloc::may_go_on(ground, choice.root, good, informed, m))) {
+      return too_few("the root was written", good.size());
     }
+    taken = true;
     alloc::record_written(next, good);
     current = next;
 
@@ -321,6 +367,15 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.strangers = std::move(assignment.strangers);
   HEXAD_TRY(check_duplicates(pool, parts.strangers));
   HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape));
+  alloc::Ground ground = alloc::ground_of(choice, parts.shape->m());
+  if (writing) {
+    HEXAD_TRY_ASSIGN(ground, find_ground(choice, *parts.shape, options.split_risk));
+  } else if (ground == alloc::Ground::kNone) {
+    parts.notes.push_back(
+        "the devices that are there do not know whether the others have been written without them, "
+        "and if so, what is read is old: " +
+        list_missing(choice));
+  }
 
   io::Executor& executor = system->executor();
   parts.counters = std::make_unique<Counters>();
@@ -389,7 +444,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
                    unsure.error().hint};
     }
     for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
-    HEXAD_TRY(take_over(parts, recovery, recovered, choice));
+    HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);

@@ -233,6 +233,9 @@ Status RuntimeOptions::validate() const {
   if (log_durability > LogDurability::kDataFirst) {
     problems.add("log_durability is none of full, fast, data-first");
   }
+  if (split_risk != SplitRisk::kRefuse && split_risk != SplitRisk::kTake) {
+    problems.add("split_risk is neither refuse nor take");
+  }
   return problems.status();
 }
 

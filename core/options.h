@@ -80,6 +80,16 @@ enum class Unwritable : std::uint8_t {
   kLose,
 };
 
+// What an opening for writing does that finds at most m data devices and no trace of what became of
+// the others (profiles with k <= m only, doc/promises.md).
+enum class SplitRisk : std::uint8_t {
+  kRefuse,
+  // Goes on without them. If they are written too, by a process that saw these fail, or by another
+  // opening of this kind, there are two stores of one name, each with commits that the other lacks.
+  // They are recognised, and never joined.
+  kTake,
+};
+
 enum class FlushSharing : std::uint8_t {
   // Devices that are known to have one cache below them (files on one ext4 or xfs with barriers,
   // partitions of one disk) are made durable together, by one flush.
@@ -120,6 +130,7 @@ struct RuntimeOptions {
   FlushSharing flush_sharing = FlushSharing::kWhereSafe;
   Unwritable unwritable_devices = Unwritable::kRefuse;
   LogDurability log_durability = LogDurability::kFull;
+  SplitRisk split_risk = SplitRisk::kRefuse;
   Status validate() const;
 };
 

@@ -186,7 +186,8 @@ def open(
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
-    leave the pool for good), preset. doc/python.md
+    leave the pool for good), split_risk ("refuse"; "take": write with half of the devices although
+    nothing tells what became of the others), preset. doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.
     Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the

@@ -80,6 +80,13 @@ void start_from_preset(Options& options, const nb::dict& given) {
   if (!value.is_none()) options = Options(take(parse_preset(Text(value, "preset").view())));
 }
 
+Result<SplitRisk> parse_split_risk(std::string_view text) {
+  if (text == "refuse") return SplitRisk::kRefuse;
+  if (text == "take") return SplitRisk::kTake;
+  return Error{ErrorCode::kInvalidArgument, "split_risk '" + printable(text) + "' is not known",
+               "It is refuse or take."};
+}
+
 Result<FlushSharing> parse_flush_sharing(std::string_view text) {
   if (text == "where-safe") return FlushSharing::kWhereSafe;
   if (text == "never") return FlushSharing::kNever;
@@ -151,6 +158,7 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"log_durability", word(options.log_durability, "log_durability", &parse_log_durability)},
       {"unwritable_devices",
        word(options.unwritable_devices, "unwritable_devices", &parse_unwritable)},
+      {"split_risk", word(options.split_risk, "split_risk", &parse_split_risk)},
   };
   set_options(setters, given);
   return options;

@@ -106,6 +106,9 @@ class World {
   bool is_sound(unsigned present) const {
     const auto choice = look(present);
     if (!choice.ok()) return false;
+    // Half of the devices may know nothing of the other half; who may write then is seen in
+    // root_lineage_test.
+    if (n_ <= 2 * m_ && (present & live_of(acknowledged_)) == 0) return true;
     if (!descends(choice->root.log_trim.position, acknowledged_.log_trim.position)) return false;
     for (const DeviceStanding& device : choice->devices) {
       const RootDevice* row = choice->root.find(device.id);
@@ -148,11 +151,14 @@ class World {
     for (const DeviceStanding& device : choice->devices) {
       if (device.standing == Standing::kHealthy) healthy |= 1u << device.id;
     }
+    if (static_cast<std::uint32_t>(std::popcount(healthy)) < read_quorum(n_, m_)) return;
+    const Ground ground = ground_of(*choice, m_);
+    if (ground == Ground::kNone) return;
     Root current = promise_root(*choice);
     current.log_trim.position = name_root(choice->root.log_trim.position);
     if (phase == Phase::kPromise) return store(current, healthy, outcome);
     store(current, healthy, {healthy, 0});
-    if (!is_promised(current, ids(healthy), m_)) return;
+    if (!may_go_on(ground, choice->root, ids(healthy), {}, m_)) return;
     record_written(current, ids(healthy));
 
     const Root before = current;
@@ -218,6 +224,13 @@ class World {
   static bool descends(std::uint64_t name, std::uint64_t from) {
     while (name > from) name = parents()[name - 1];
     return name == from;
+  }
+  static unsigned live_of(const Root& root) {
+    unsigned live = 0;
+    for (const RootDevice& row : root.devices) {
+      if (row.state == MemberState::kLive) live |= 1u << row.id;
+    }
+    return live;
   }
   std::vector<DeviceId> ids(unsigned set) const {
     std::vector<DeviceId> list;
@@ -622,7 +635,7 @@ TEST_CASE("root_choice: a root is committed on every live device and on a quorum
   mark_left(next, 4, 3);
   mark_left(next, 3, 3);
   CHECK_FALSE(is_committed(before, next, three, 2));
-  CHECK_FALSE(is_promised(next, three, 2));
+  CHECK_FALSE(may_go_on(Ground::kWitness, next, three, {}, 2));
   // Four devices of a table of seven would do, had the table before not been smaller.
   Root grown = next_root(before);
   for (DeviceId id = 6; id < 9; ++id) {
@@ -633,6 +646,84 @@ TEST_CASE("root_choice: a root is committed on every live device and on a quorum
   }
   for (const DeviceId id : {3u, 4u, 5u}) mark_left(grown, id, 3);
   CHECK_FALSE(is_committed(before, grown, std::vector<DeviceId>{0, 1, 2, 6, 7, 8}, 2));
+}
+
+TEST_CASE("root_choice: what an opening stands on, and how far it has to come") {
+  // 2+2: three usable devices, or all that are live, or nothing.
+  Root root = next_epoch_root(promise_root({first_root(4), 1, 4, {}}));
+  const auto ground = [&](const std::vector<DeviceId>& here) {
+    std::vector<DeviceRoots> devices;
+    for (const DeviceId id : here) devices.push_back({id, device_uuid(id), kStore, {root}});
+    return ground_of(choose_root(kStore, devices, 2).value(), 2);
+  };
+  CHECK(ground({0, 1, 2, 3}) == Ground::kWitness);
+  CHECK(ground({0, 1, 3}) == Ground::kQuorum);
+  CHECK(ground({2, 3}) == Ground::kNone);
+  mark_left(root, 0, 5);
+  CHECK(ground({1, 2, 3}) == Ground::kWitness);
+  CHECK(ground({1, 2}) == Ground::kNone);
+  mark_left(root, 1, 5);
+  CHECK(ground({2, 3}) == Ground::kWitness);
+  CHECK(ground({0, 2, 3}) == Ground::kWitness);
+  CHECK(ground({0, 2}) == Ground::kNone);
+  // A profile with k > m has a quorum whenever it can be read.
+  CHECK(ground_of(choose_root(kStore, all_with(first_root(6)), 2).value(), 2) == Ground::kWitness);
+  auto four = all_with(first_root(6));
+  four.resize(4);
+  CHECK(ground_of(choose_root(kStore, four, 2).value(), 2) == Ground::kQuorum);
+
+  using Ids = std::vector<DeviceId>;
+  const Root whole = first_root(4);
+  const auto goes_on = [&](Ground stands_on, const Ids& written, const Ids& informed) {
+    return may_go_on(stands_on, whole, written, informed, 2);
+  };
+  for (const Ground any : {Ground::kQuorum, Ground::kWitness, Ground::kWord}) {
+    CHECK(goes_on(any, {0, 1, 3}, {}));
+    CHECK_FALSE(goes_on(any, {3}, {0, 1, 2, 3}));
+  }
+  CHECK(goes_on(Ground::kWord, {0, 1}, {}));
+  // Device 2 was away: it may have a root of an attempt that device 3 had left behind as well.
+  CHECK_FALSE(goes_on(Ground::kQuorum, {0, 1}, {0, 1, 3}));
+  CHECK(goes_on(Ground::kWitness, {0, 1}, {0, 1, 2, 3}));
+  CHECK(goes_on(Ground::kWitness, {0, 1}, {2, 3}));
+  CHECK_FALSE(goes_on(Ground::kWitness, {0, 1}, {0, 1, 3}));
+}
+
+TEST_CASE("root_choice: devices that were written apart are named, and chosen by nobody") {
+  const Root common = promise_root({first_root(4), 1, 4, {}});
+  Root one = next_epoch_root(common);
+  REQUIRE(fork(one, common).ok());
+  mark_left(one, 2, 5);
+  mark_left(one, 3, 5);
+  auto devices = all_with(one);
+  devices[2].roots = devices[3].roots = {common};
+  // They wrote nothing.
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == one);
+  CHECK(standing_of(*choice, 2) == Standing::kStale);
+  // They went on as well, from the same root, in an epoch that is older, or newer.
+  for (const bool newer : {false, true}) {
+    Root other = next_epoch_root(common);
+    if (newer) other.epoch = other.promised_epoch = one.epoch + 100;
+    mark_left(other, 0, 5);
+    mark_left(other, 1, 5);
+    devices[2].roots = {common};
+    devices[3].roots = {common, other};
+    const auto refused = choose_root(kStore, devices, 2);
+    REQUIRE(!refused.ok());
+    CHECK(refused.error().code == ErrorCode::kInvalidArgument);
+    CAPTURE(refused.error().message);
+    CHECK(refused.error().message.find("was written apart") != std::string::npos);
+    CHECK(refused.error().hint.find("one half alone") != std::string::npos);
+  }
+  // An attempt with more devices left, of the epoch that the fork went on from, is apart, too.
+  Root attempt = common;
+  mark_left(attempt, 0, 5);
+  devices[3].roots = {attempt};
+  CHECK(choose_root(kStore, devices, 2).error().code == ErrorCode::kInvalidArgument);
+  for (std::uint32_t i = 1; i < kMaxForks; ++i) REQUIRE(fork(one, one).ok());
+  CHECK(fork(one, one).error().code == ErrorCode::kTooBig);
 }
 
 TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks") {

@@ -155,6 +155,48 @@ TEST_CASE("root: LSNs, epochs and places in the log that have no successor are r
   CHECK(check_root(fresh).ok());
 }
 
+TEST_CASE("root: forks are there when there are any, and older programs refuse them") {
+  const std::string plain = encode_root(example());
+  Root root = example();
+  root.forks = {{2, 1, 30, 5}, {6, 0, 40, 7}};
+  const std::string forked = encode_root(root);
+  REQUIRE(forked.size() == plain.size() + 4 + 2 * 32);
+  REQUIRE(decode_root(as_bytes(forked)).value() == root);
+  REQUIRE(decode_root(as_bytes(plain)).value().forks.empty());
+  // Of the feature bits, behind magic, length and checksum.
+  CHECK(plain[16 + 8] == 0);
+  CHECK(forked[16 + 8] == 1);
+  const auto refused = [&](const std::vector<Fork>& forks) {
+    root.forks = forks;
+    return !check_root(root).ok();
+  };
+  CHECK_FALSE(refused({{1, 0, 1, 2}, {2, 0, 1, 7}}));
+  CHECK(refused({{0, 0, 1, 2}}));
+  CHECK(refused({{2, 0, 1, 2}}));
+  CHECK(refused({{2, 0, 1, 8}}));
+  CHECK(refused({{3, 0, 1, 4}, {3, 0, 1, 5}}));
+  CHECK(refused(std::vector<Fork>(kMaxForks + 1, {1, 0, 1, 2})));
+}
+
+TEST_CASE("root: the largest one fits into its slot") {
+  Root root = example();
+  root.epoch = root.promised_epoch = 1000;
+  root.devices.clear();
+  root.log_devices.clear();
+  root.manifest.slots.clear();
+  for (DeviceId id = 0; id < kMaxDevices; ++id) {
+    RootDevice row;
+    row.id = id;
+    root.devices.push_back(row);
+    root.log_devices.push_back(id);
+    if (id < kMaxZoneSlots) root.manifest.slots.push_back({id, 1});
+  }
+  for (Epoch epoch = 1; epoch <= kMaxForks; ++epoch) root.forks.push_back({epoch, 0, 1, epoch + 1});
+  const std::string bytes = encode_root(root);  // asserts that it does
+  REQUIRE(bytes.size() <= kHeaderSlotSize);
+  REQUIRE(decode_root(as_bytes(bytes)).value() == root);
+}
+
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
   root.incompat_features = 4;

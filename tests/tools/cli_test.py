@@ -592,6 +592,20 @@ class Making(PoolTest):
             os.unlink(devices[2])
             self.assertEqual(self.ok("cat", pool, "x").raw, BINARY)
 
+    def test_half_of_a_mirror_is_written_only_by_a_word(self):
+        pool = self.path("mirror")
+        devices = [f"{pool}/d0", f"{pool}/d1"]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", "1+1")
+        self.ok("put", pool, "x", "-", stdin=b"both")
+        os.rename(devices[0], self.path("away"))
+        self.assertEqual(self.ok("cat", pool, "x").raw, b"both")
+        answer = self.fails(4, "put", pool, "y", "-", stdin=b"one")
+        self.assertIn("--risk-split", answer.error)
+        self.ok("put", pool, "y", "-", "--risk-split", stdin=b"one")
+        self.ok("put", pool, "z", "-", stdin=b"one")
+        os.rename(self.path("away"), devices[0])
+        self.assertEqual(self.ok("cat", pool, "y").raw, b"one")
+
     def test_opening_never_creates(self):
         self.fails(1, "put", self.path("typo"), "x", "-", stdin=b"x")
         self.fails(1, "status", self.path("typo"))

@@ -10,6 +10,8 @@ void CommonOptions::declare(Arguments& arguments) {
   arguments.flag("-q,--quiet", quiet,
                  "No progress, notes and warnings, but for devices that are lost");
   arguments.flag("--name-b64", names_in_base64, "Object names are given in base64");
+  arguments.flag("--risk-split", risk_split,
+                 "Write although nothing tells that the missing devices are not in use elsewhere");
 }
 
 Result<PoolDescription> PoolArguments::describe() const {
@@ -38,6 +40,7 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
   HEXAD_TRY_ASSIGN(const PoolDescription description, pool_.describe());
   options.access = access;
   if (pool_.lose_unwritable) options.unwritable_devices = Unwritable::kLose;
+  if (common_.risk_split) options.split_risk = SplitRisk::kTake;
   HEXAD_TRY_ASSIGN(Store store, Store::open(description, options));
   if (access == Access::kReadWrite) {
     for (const std::string& warning : store.status().warnings) out_.alarm(warning);

@@ -23,6 +23,7 @@ struct CommonOptions {
   bool json = false;
   bool quiet = false;
   bool names_in_base64 = false;
+  bool risk_split = false;
 
   void declare(Arguments& arguments);
 };
