@@ -57,6 +57,7 @@ std::string write_seeds(const std::vector<std::string>& seeds) {
 
 }  // namespace
 
+// NOLINTNEXTLINE(readability-identifier-naming): libFuzzer calls it by this name.
 extern "C" int LLVMFuzzerInitialize(int* argc, char*** argv) {
   Arguments& all = arguments();
   for (int i = 0; i < *argc; ++i) {

@@ -22,9 +22,12 @@
 
 #include "tools/build/fuzz_seeds.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define HEXAD_SANITIZED 1
+#include <sanitizer/common_interface_defs.h>
+#endif
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
-// Only where there is a sanitizer.
-extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
 
 __attribute__((weak)) std::vector<std::string> hexad::testing::fuzz_seeds() { return {}; }
 
@@ -63,11 +66,11 @@ extern "C" void die(int signal) {
 // report.
 void watch_for_the_end() {
   for (const int signal : {SIGABRT, SIGTERM}) std::signal(signal, die);
-  if (__sanitizer_set_death_callback != nullptr) {
-    __sanitizer_set_death_callback(leave_behind);
-    return;
-  }
+#ifdef HEXAD_SANITIZED
+  __sanitizer_set_death_callback(leave_behind);
+#else
   for (const int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) std::signal(signal, die);
+#endif
 }
 
 void run_one(const Input& input) {
