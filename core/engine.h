@@ -245,6 +245,8 @@ class Engine : public PlanSource {
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
   // Under the sequencer's lock.
   void note_hold(std::uint64_t keys);
+  Status place_ahead(Submission& submission, Attempt& attempt);
+  Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
   Status make_way(const Attempt& attempt);
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);

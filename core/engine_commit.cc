@@ -7,6 +7,7 @@
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/staged_object.h"
+#include "ec/stripe_layout.h"
 
 namespace hexad::core {
 
@@ -40,6 +41,7 @@ struct Engine::Attempt {
   std::set<DeviceId> failed;           // not empty: a zone has failed, by these
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
+  bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
 
   // Something can be done about what it lacked; then it is worth another one.
   bool can_be_helped() const {
@@ -266,6 +268,39 @@ void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
   }
 }
 
+// Each young blob is promised a stripe of its own, which it will hardly need: many small ones share
+// one. Where there is not so much for all of them, they are placed before their group is known, in
+// as much as they take. Under the sequencer's lock.
+Status Engine::place_ahead(Submission& submission, Attempt& attempt) {
+  for (std::uint32_t units = parts_.shape->max_pack_units;; units /= 2) {
+    const std::size_t before = attempt.allocated.size();
+    attempt.no_space = false;
+    Status taken = take_places(placer_->plan(submission.young, units), submission, attempt);
+    // Shorter stripes fit where no long run is free.
+    if (taken.ok() || !attempt.no_space || units <= 1) return taken;
+    for (; attempt.allocated.size() > before; attempt.allocated.pop_back()) {
+      parts_.space->abandon(attempt.allocated.back());
+    }
+    submission.packs.clear();
+    for (YoungBlob& blob : submission.young) blob.where = {};
+  }
+}
+
+Status Engine::take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt) {
+  for (const PackPlan& pack : plan.packs) {
+    HEXAD_TRY_ASSIGN(const alloc::Extent where, allocate_locked(pack.units, attempt));
+    submission.packs.push_back({pack, where});
+  }
+  const StoreShape& shape = *parts_.shape;
+  for (const std::size_t item : plan.own_stripe) {
+    YoungBlob& blob = submission.young[item];
+    const std::uint64_t cell = ec::cell_bytes(blob.stored.size(), shape.k(), shape.block);
+    const auto units = static_cast<std::uint32_t>(divide_up(cell, shape.unit));
+    HEXAD_TRY_ASSIGN(blob.where, allocate_locked(units, attempt));
+  }
+  return {};
+}
+
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
 Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
                             Submission& submission, Attempt& attempt) {
@@ -274,6 +309,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& blob = blobs[i]->prepared;
+    if (blob.is_young() && attempt.places_ahead) continue;
     if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
       attempt.reserved += PromisedUnits(blob.units);
       continue;
@@ -330,6 +366,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   }
   HEXAD_TRY(parts_.space->check_deaths(plan.record));
   submission.young.clear();
+  submission.packs.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {
     const PreparedBlob& prepared_blob = blobs[i]->prepared;
     const Blob& blob = prepared_blob.blob;
@@ -339,9 +376,17 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
       continue;
     }
     BlobOwner& owner = *plan.owners[blob.log.index];
-    const bool placed = places[i].units > 0;
+    const bool promised = places[i].units == 0 && !attempt.places_ahead;
     submission.young.push_back({blob.log, prepared_blob.stored, std::move(owner.key), owner.offset,
-                                placed ? 0 : prepared_blob.units, places[i]});
+                                promised ? prepared_blob.units : 0, places[i]});
+  }
+  if (attempt.places_ahead) {
+    HEXAD_TRY(place_ahead(submission, attempt));
+    if (lane_->next_lsn() != context.lsn) {
+      // That has made a zone, whose record has the LSN that this was planned with.
+      attempt.redo = true;
+      return {};
+    }
   }
   for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
   if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
@@ -472,8 +517,10 @@ void Engine::reclaim() {
 Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                         Submission& submission, Lsn* rests_on, Author author) {
   int rewrites = 0;
+  bool places_ahead = false;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
+    attempt.places_ahead = places_ahead;
     attempt.keep_versions = author == Author::kEngine;
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
     Status status;
@@ -488,6 +535,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       }
     }
     if (!attempt.can_be_helped()) return unplaced(status);
+    if (attempt.no_space && !std::exchange(places_ahead, true)) continue;
     if (!attempt.crowded.empty()) {
       ++rewrites;
       for (const CrowdedPage& page : attempt.crowded) {

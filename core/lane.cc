@@ -241,12 +241,18 @@ Lane::PayloadRoom Lane::hold_payload_room(const std::vector<Submission>& members
 
 Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload_room) {
   std::vector<YoungBlob> young;
+  std::vector<GivenPack> given;
   for (Submission& member : members) {
+    for (GivenPack& pack : member.packs) {
+      for (PackPlan::Slot& slot : pack.plan.slots) slot.item += young.size();
+      given.push_back(std::move(pack));
+    }
     for (YoungBlob& blob : member.young) young.push_back(std::move(blob));
     member.young.clear();
+    member.packs.clear();
   }
   if (young.empty()) return {};
-  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room));
+  HEXAD_TRY_ASSIGN(PlacedBlobs placed, placer_.place(std::move(young), payload_room, given));
   for (const StripeWrite& stripe : placed.stripes) {
     in_flight_cells_.add(stripe.where, stripe.prepared.cells, stripe.prepared.stride);
   }

@@ -85,6 +85,7 @@ struct Submission {
   std::string sealed;   // all of it
   std::vector<StripeWrite> stripes;
   std::vector<YoungBlob> young;  // the group decides about their places
+  std::vector<GivenPack> packs;  // but for those of `young` that these have places for
   std::uint64_t reserved = 0;    // bytes of the ring set aside
   Durability durability = Durability::kDurable;
   // On the way here; negative: a transaction of the engine's own, not timed.

@@ -8,27 +8,57 @@
 
 namespace hexad::core {
 
-Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs,
-                                        std::uint64_t log_bytes) const {
+PlacementPlan StripePlacer::plan(const std::vector<YoungBlob>& blobs,
+                                 std::uint32_t max_pack_units) const {
+  return plan_some(blobs, std::vector<bool>(blobs.size()), max_pack_units, 0);
+}
+
+PlacementPlan StripePlacer::plan_some(const std::vector<YoungBlob>& blobs,
+                                      const std::vector<bool>& left_out,
+                                      std::uint32_t max_pack_units, std::uint64_t log_bytes) const {
   PlacementRules rules;
   rules.k = shape_.k();
   rules.cells = shape_.cells();
   rules.unit = static_cast<std::uint32_t>(shape_.unit);
-  rules.max_pack_units = shape_.max_pack_units;
+  rules.max_pack_units = max_pack_units;
   rules.footer = pack_footer_base(shape_.record);
   rules.log_bytes = log_bytes;
   std::vector<PlacementItem> items;
+  std::vector<std::size_t> blob_of;  // by item
   items.reserve(blobs.size());
-  for (const YoungBlob& blob : blobs) {
-    items.push_back({static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob),
-                     blob.where.units > 0});
+  blob_of.reserve(blobs.size());
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    if (left_out[i]) continue;
+    items.push_back({static_cast<std::uint32_t>(blobs[i].stored.size()),
+                     pack_footer_entry(blobs[i]), blobs[i].where.units > 0});
+    blob_of.push_back(i);
   }
   PlacementPlan plan = plan_placement(items, rules);
+  for (PackPlan& pack : plan.packs) {
+    for (PackPlan::Slot& slot : pack.slots) slot.item = blob_of[slot.item];
+  }
+  for (std::vector<std::size_t>* list : {&plan.own_stripe, &plan.in_log}) {
+    for (std::size_t& item : *list) item = blob_of[item];
+  }
+  return plan;
+}
+
+Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes,
+                                        const std::vector<GivenPack>& given) const {
+  std::vector<bool> is_given(blobs.size());
+  for (const GivenPack& pack : given) {
+    for (const PackPlan::Slot& slot : pack.plan.slots) is_given[slot.item] = true;
+  }
+  PlacementPlan plan = plan_some(blobs, is_given, shape_.max_pack_units, log_bytes);
 
   PlacedBlobs placed;
   PromisedUnits taken;  // by the stripes that have their units
   Status status;
+  for (std::size_t i = 0; status.ok() && i < given.size(); ++i) {
+    status = fill_pack(given[i], blobs, placed);
+  }
   for (const PackPlan& pack : plan.packs) {
+    if (!status.ok()) break;
     status = place_pack(pack, blobs, placed);
     if (!status.ok() && status.error().code == ErrorCode::kNoSpace) {
       // Not that much is free in one run; what is reserved for each of them is.
@@ -64,16 +94,21 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
   PromisedUnits promised;
   for (const PackPlan::Slot& slot : plan.slots) promised += PromisedUnits(blobs[slot.item].units);
   HEXAD_TRY_ASSIGN(const alloc::Extent where, space_.allocate_shared(plan.units, promised));
-  Result<PreparedBlob> built = build_pack(plan, blobs, shape_, codec_);
-  if (!built.ok()) {
-    space_.reserve(promised);
-    space_.abandon(where);
-    return built.error();
-  }
-  built->blob.where = where;
+  Status filled = fill_pack({plan, where}, blobs, placed);
+  if (filled.ok()) return {};
+  space_.reserve(promised);
+  space_.abandon(where);
+  return filled;
+}
+
+Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,
+                               PlacedBlobs& placed) const {
+  const alloc::Extent& where = pack.where;
+  HEXAD_TRY_ASSIGN(PreparedBlob built, build_pack(pack.plan, blobs, shape_, codec_));
+  built.blob.where = where;
   placed.part.allocated.push_back(
-      {where, built->blob.cell_bytes, false, built->blob.cell_sums, built->blob.stored});
-  for (const PackPlan::Slot& slot : plan.slots) {
+      {where, built.blob.cell_bytes, false, built.blob.cell_sums, built.blob.stored});
+  for (const PackPlan::Slot& slot : pack.plan.slots) {
     YoungPlace place;
     place.from = blobs[slot.item].place;
     place.stored = static_cast<std::uint32_t>(blobs[slot.item].stored.size());
@@ -82,7 +117,7 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
     place.cell_offset = slot.offset;
     placed.part.placed.push_back(std::move(place));
   }
-  placed.stripes.push_back({where, std::move(built).value()});
+  placed.stripes.push_back({where, std::move(built)});
   return {};
 }
 

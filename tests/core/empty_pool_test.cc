@@ -115,6 +115,36 @@ TEST_CASE("empty pool: any mix of sizes well below what is available commits in 
   }
 }
 
+FormatOptions large_units() {
+  FormatOptions options;
+  options.min_alloc = 16_KiB;  // 64 KiB to a stripe of one unit
+  options.device_size = 32_MiB;
+  options.slab_size = 4_MiB;
+  options.log_size = 5_MiB;
+  return options;
+}
+
+// A stripe for each was wanted, although some fifteen share one.
+TEST_CASE("empty pool: small objects that share stripes need no stripe each", "[one-thread]") {
+  const FormatOptions options = large_units();
+  StoreFixture fixture(options);
+  Store store = fixture.open();
+  const std::uint64_t stripes = store.space()->available / (64_KiB);
+  require_commits(store, std::vector<std::size_t>(stripes * 2, 4000), 1, Durability::kDurable);
+  REQUIRE(deep_findings(store) == "");
+  SECTION("nor where no two free units touch") {
+    std::uint64_t count = 0;
+    while (put(store, "large" + std::to_string(count), noise(60'000, count)).ok()) ++count;
+    REQUIRE(count > stripes / 2);
+    for (std::uint64_t i = 0; i < count; i += 2) {
+      REQUIRE(remove(store, "large" + std::to_string(i)).ok());
+    }
+    require_commits(store, std::vector<std::size_t>(count, 4000), 7, Durability::kBuffered);
+    REQUIRE(message_of(store.sync()) == "");
+    REQUIRE(deep_findings(store) == "");
+  }
+}
+
 TEST_CASE("empty pool: what fits a store in memory commits in any order", "[one-thread]") {
   const std::uint64_t seed = GENERATE(range(1, 4));
   const Order order = GENERATE(Order::kMixed, Order::kLargeFirst, Order::kLargeLast);

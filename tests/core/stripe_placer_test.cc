@@ -311,6 +311,33 @@ TEST_CASE("stripe_placer: units that a blob has already are where it goes") {
   CHECK(placed->part.payloads.empty());
 }
 
+TEST_CASE("stripe_placer: blobs whose transaction has a place for them share that, and no other") {
+  Fixture f;
+  std::vector<YoungBlob> blobs = f.group(12, 4096);
+  const std::vector<YoungBlob> others = f.group(3, 200);
+  for (YoungBlob& blob : blobs) {
+    f.space->give_back(PromisedUnits(blob.units));
+    blob.units = 0;
+  }
+  blobs.insert(blobs.begin(), others.begin(), others.end());
+  const PlacementPlan plan = f.placer().plan({blobs.begin() + 3, blobs.end()}, 32);
+  std::vector<GivenPack> given;
+  for (PackPlan pack : plan.packs) {
+    for (PackPlan::Slot& slot : pack.slots) slot.item += 3;
+    given.push_back({pack, f.space->allocate(pack.units).value()});
+  }
+  REQUIRE(given.size() == 1);
+  REQUIRE(plan.own_stripe.empty());
+  REQUIRE(plan.in_log.empty());
+  const Result<PlacedBlobs> placed = f.placer().place(blobs, 64 << 10, given);
+  REQUIRE(placed.ok());
+  check_placed(*placed, blobs, f);
+  REQUIRE(placed->stripes.size() == 1);
+  CHECK(placed->stripes[0].where == given[0].where);
+  CHECK(placed->in_log.size() == 3);
+  CHECK(f.space->reserved() == 3);
+}
+
 TEST_CASE("stripe_placer: when a reservation does not hold, nothing is left allocated") {
   Fixture f(9);
   // 5 units more than there are.
