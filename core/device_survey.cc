@@ -227,6 +227,11 @@ Result<Assignment> assign_members(Survey& survey) {
   if (!choice.ok()) {
     Error error = choice.error();
     error.message += list_problems(survey.devices);
+    for (const SurveyedDevice& device : survey.devices) {
+      const bool passing =
+          device.problem.has_value() && device.problem->code == ErrorCode::kExhausted;
+      if (passing) error.code = ErrorCode::kExhausted;
+    }
     return error;
   }
   assignment.choice = std::move(choice).value();

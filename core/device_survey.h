@@ -55,7 +55,7 @@ struct Assignment {
   std::vector<Member> members;
   std::vector<DeviceStatus> strangers;
 };
-// Errors: kUnavailable (too few roots).
+// Errors: kUnavailable (too few roots), kExhausted (the same, and some could not be read just now).
 Result<Assignment> assign_members(Survey& survey);
 
 }  // namespace hexad::core
