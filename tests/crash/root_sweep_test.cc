@@ -441,11 +441,17 @@ void sweep_cuts_of_mkfs(std::size_t sets) {
   std::uint64_t cut = 0;
   for (;; ++cut) {
     Blank blank(cut + 1);
+    std::uint64_t failed = 0;
     blank.system().set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
-      if (op.number >= cut) return FaultKind::kDeviceError;
-      return std::nullopt;
+      if (op.number < cut) return std::nullopt;
+      ++failed;
+      return FaultKind::kDeviceError;
     });
-    if (blank.make()) break;  // that was all
+    if (blank.make()) {
+      CAPTURE(cut);
+      REQUIRE(failed == 0);  // that was all
+      break;
+    }
     blank.system().power_cut();
     blank.system().set_hook(nullptr);
     bool whole = false;
