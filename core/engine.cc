@@ -74,6 +74,7 @@ Engine::~Engine() {
 
 Status Engine::start() {
   set_reserve();
+  HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
   if (lane_ == nullptr) return {};
   HEXAD_TRY(start_threads());
   if (!parts_.index->has_fast()) want_index();
@@ -91,7 +92,6 @@ Status Engine::here() const {
 // All that there will ever be, so that none is refused later, in the middle of something. Those
 // that there are by then are joined by the destructor.
 Status Engine::start_threads() {
-  HEXAD_TRY(executor().start_pool());
   HEXAD_TRY_ASSIGN(background_, executor().try_start("hexad-checkpoint", [this] { background(); }));
   HEXAD_TRY_ASSIGN(repairs_, executor().try_start("hexad-repair", [this] { repairs(); }));
   HEXAD_TRY_ASSIGN(sealer_, executor().try_start("hexad-seal", [this] { sealer(); }));
