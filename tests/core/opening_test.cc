@@ -398,10 +398,11 @@ TEST_CASE("opening: a fence that is written again has another place and another 
       });
       REQUIRE(store.open([&](const EngineParts& parts) {
         store.system.set_hook(nullptr);
-        const auto twice = std::count_if(
-            parts.notes.begin(), parts.notes.end(),
-            [](const std::string& note) { return note.find("has left") != std::string::npos; });
-        return twice == 1 ? problem_of(parts) : "so many notes: " + std::to_string(twice);
+        const auto twice = std::count_if(parts.warnings.begin(), parts.warnings.end(),
+                                         [](const std::string& warning) {
+                                           return warning.find("has left") != std::string::npos;
+                                         });
+        return twice == 1 ? problem_of(parts) : "so many warnings: " + std::to_string(twice);
       }) == "");
       std::size_t both = 0;
       for (const auto& [disk, offsets] : fences) {

@@ -145,9 +145,13 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
       f.start(f.plan());
       f.merger.finish();
       REQUIRE_FALSE(f.merger.busy());
-      REQUIRE(f.free() == free);
       f.install(100);
       f.merger.stop();
+      // Kept back until the devices have left, which may still write what they did not take (V3).
+      REQUIRE(f.free() < free);
+      for (const DeviceId id : f.space->suspects()) f.members->lose(id, "told to fail");
+      f.space->free_kept_back();
+      REQUIRE(f.free() == free);
     });
     CHECK(f.told.size() == 1);
     CHECK(f.told[0].find("cells could be written") != std::string::npos);
