@@ -95,8 +95,8 @@ Status Engine::send_refused_again() {
   const std::vector<io::IoRequest*> refused = lane_->refused_requests();
   if (refused.empty()) return {};
   const io::Patience patience;
-  const Status sent = io::send_again(refused, executor(), patience,
-                                     [this](const Error& why) { note_refused(why); });
+  Status sent = io::send_again(refused, executor(), patience,
+                               [this](const Error& why) { note_refused(why); });
   note_refused(std::nullopt);
   if (sent.ok()) return sent;
   return Error{ErrorCode::kUnknown,
@@ -125,7 +125,7 @@ Status Engine::write_root(alloc::Root next, std::set<DeviceId>& failed) {
   const io::Nanos end = executor().clock().now() + patience.limit;
   for (io::Nanos pause = patience.first_pause;;
        pause = std::min(2 * pause, patience.longest_pause)) {
-    const Status refused = write_root_once(next, failed);
+    Status refused = write_root_once(next, failed);
     const bool again = !refused.ok() && failed.empty() && is_refusal(refused.error());
     if (again && executor().clock().now() < end) {
       note_refused(refused.error());

@@ -116,7 +116,7 @@ Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<D
   if (batch.requests.empty()) return {};
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
-  const Status refused = io::send_again_briefly(batch, executor());
+  Status refused = io::send_again_briefly(batch, executor());
   std::vector<std::uint32_t> good(stripes.size(), 0);
   for (std::size_t i = 0; i < batch.requests.size(); ++i) {
     const io::IoRequest& request = batch.requests[i];

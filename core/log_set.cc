@@ -83,7 +83,7 @@ Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas
       if ((bits >> j & 1) != 0) failed.insert(ids[i]);
     }
     if (scanned) continue;
-    const Status copied = kv::copy_log(scan, 0, areas[i]);
+    Status copied = kv::copy_log(scan, 0, areas[i]);
     if (!copied.ok() && !io::is_medium(copied.error())) return copied;
     if (!copied.ok()) failed.insert(ids[i]);
   }
