@@ -91,8 +91,10 @@ Status Engine::copy_stale_pages(CopyStep& step) {
 
 Status Engine::copy_next_pages(CopyStep& step) {
   const BodyId body = step.copied.from;
-  PageRange left{step.until, kEndOfPages};
-  while (!step.is_full()) {
+  const std::uint32_t first = step.until;
+  PageRange left{first, kEndOfPages};
+  // One in any case: a stale page alone may have filled the record, and be stale again.
+  while (!step.is_full() || step.until == first) {
     left = first_uncut(step.cut, left);
     if (left.empty()) {
       step.until = kEndOfPages;
@@ -100,7 +102,7 @@ Status Engine::copy_next_pages(CopyStep& step) {
     }
     const Visit take = [&](std::string_view key, std::string_view value) -> Result<bool> {
       HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
-      if (parsed.page >= left.end || step.is_full()) return false;
+      if (parsed.page >= left.end || (step.is_full() && step.until > first)) return false;
       HEXAD_TRY(copy_page(parsed.page, std::string(value), step));
       step.until = parsed.page + 1;
       return true;
@@ -153,7 +155,15 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from) {
 
 Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from,
                                                         std::shared_ptr<CopiedPages> copied) {
-  if (copied == nullptr || copied->from != from) copied = begin_copy(from);
+  // What the background has yet to take back goes first: each of those pages would be one that has
+  // changed since, and without any writer there could be more of them than a copy may have.
+  const auto begin = [&]() -> Status {
+    HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(from)));
+    if (marks.has_value()) HEXAD_TRY(drop_all_cuts(from));
+    copied = begin_copy(from);
+    return {};
+  };
+  if (copied == nullptr || copied->from != from) HEXAD_TRY(begin());
   for (int lost = 0, rounds = 0; lost < kMaxCopies && rounds < kMaxRounds;) {
     HEXAD_TRY(copy_some_pages(*copied));
     {
@@ -166,7 +176,7 @@ Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from,
       }
     }
     // What it was made of is mostly gone.
-    copied = begin_copy(from);
+    HEXAD_TRY(begin());
     ++lost;
   }
   return Error{ErrorCode::kConflict,

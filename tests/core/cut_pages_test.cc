@@ -208,6 +208,33 @@ TEST_CASE("cut_pages: a clone made beside writers shows one state of its source"
   CHECK(opened.findings() == "");
 }
 
+// Else each page that is taken back meanwhile would be one that has changed since it was copied.
+TEST_CASE("cut_pages: what is cut off of an object goes before the others are copied") {
+  StoreFixture fixture(roomy_format());
+  Opened opened(fixture);
+  constexpr std::uint64_t kPages = 600;
+  opened.make("a", kPages);
+  const core::CollectionRecord collection =
+      core::decode_collection(*opened.engine.get(core::collection_key(kBucket)).value()).value();
+  const std::string key = collection.key_of("a");
+  const core::RecordShape& shape = opened.engine.shape().record;
+  core::ObjectRecord object = core::decode_object(*opened.engine.get(key).value(), shape).value();
+  // The background is not told.
+  object.cuts = {{10, 20}, {300, 310}};
+  const auto fill = [&](core::LogRecord& record) -> Status {
+    record.images.push_back({key, core::encode_object(object, shape)});
+    record.images.push_back({core::cut_key(object.body), core::encode_cuts(object.cuts)});
+    return {};
+  };
+  REQUIRE(opened.engine.commit_internal(fill).ok());
+  REQUIRE(opened.pages() == kPages);
+  opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
+  CHECK_FALSE(opened.engine.get(core::cut_key(object.body)).value().has_value());
+  CHECK(opened.pages() == 2 * (kPages - 20));
+  CHECK(opened.engine.stat(kBucket, "b")->extents == kPages - 20);
+  CHECK(opened.findings() == "");
+}
+
 TEST_CASE("cut_pages: names that were deleted, or go to another collection, are walked elsewhere") {
   StoreFixture fixture(roomy_format());
   Opened opened(fixture);
