@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,9 @@ namespace hexad::core {
 
 namespace {
 
+// Copies that are asked for at once.
+constexpr std::size_t kForeseen = 256;
+
 std::uint64_t inline_bytes(const ExtentList& extents) {
   std::uint64_t bytes = 0;
   for (const Extent& extent : extents) bytes += extent.bytes.size();
@@ -29,6 +33,11 @@ std::size_t extents_of(const Content& content) {
   std::size_t count = 0;
   for (const auto& [index, at] : content.pages) count += at.now.size();
   return count;
+}
+
+bool is_usable(const std::shared_ptr<CopiedPages>& copied, const Content& source) {
+  return copied != nullptr && copied->from == source.stored_body && !copied->lost &&
+         copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
 }
 
 Error too_many(const TransactionOp& op, const std::string& hint) {
@@ -44,10 +53,7 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   HEXAD_TRY_ASSIGN(Slot * from, state_.existing_object(op));
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
   Content& source = *from->current;
-  // What only this transaction has can be copied nowhere else.
-  const std::uint64_t limit = source.stored_body == 0 ? pages_left_ : context_.clones_at_once;
-  HEXAD_TRY_ASSIGN(bool few, load_for_clone(source, {0, kEndOfPages}, limit));
-  if (source.stored_body != 0 && extents_of(source) > kFewClonedExtents) few = false;
+  HEXAD_TRY_ASSIGN(const bool few, is_few(source));
   std::shared_ptr<Content> copy;
   if (few) {
     copy = page_by_page(source);
@@ -65,6 +71,36 @@ Status CloneOps::clone(const TransactionOp& op, const PreparedOp& prepared, std:
   copy->record.layers = source.record.layers;
   copy->changed = true;
   to->current = std::move(copy);
+  return {};
+}
+
+Result<bool> CloneOps::is_few(Content& source) {
+  // What only this transaction has can be copied nowhere else.
+  const std::uint64_t limit = source.stored_body == 0 ? pages_left_ : context_.clones_at_once;
+  HEXAD_TRY_ASSIGN(const bool few, load_for_clone(source, {0, kEndOfPages}, limit));
+  return few && (source.stored_body == 0 || extents_of(source) <= kFewClonedExtents);
+}
+
+// One by one they would take an attempt each, of which there are not as many as a transaction may
+// have ops, and each plans all that is before.
+Status CloneOps::foresee(const std::vector<TransactionOp>& ops, const PreparedOps& prepared,
+                         std::size_t index) {
+  using Name = std::pair<std::string_view, std::string_view>;
+  std::set<Name> changed;
+  for (std::size_t i = index; i < ops.size() && plan_.redo.size() < kForeseen; ++i) {
+    const TransactionOp& op = ops[i];
+    if (is_guard(op.kind) || op.kind == OpKind::kRemoveAttr) continue;  // change no page
+    if (op.kind != OpKind::kClone) return {};
+    const bool as_it_was = changed.count({op.collection, op.name}) == 0;
+    changed.insert({op.other_collection, op.other});
+    if (i == index || !as_it_was) continue;
+    const Result<Slot*> slot = state_.object(op.collection, op.name);
+    if (!slot.ok() || (*slot)->current == nullptr) return {};  // it will say so itself
+    Content& source = *(*slot)->current;
+    if (source.stored_body == 0 || is_usable(prepared[i].copied, source)) continue;
+    HEXAD_TRY_ASSIGN(const bool few, is_few(source));
+    if (!few) plan_.redo.push_back(Redo{i, 0, false, source.stored_body, {}});
+  }
   return {};
 }
 
@@ -87,9 +123,7 @@ std::shared_ptr<Content> CloneOps::page_by_page(Content& source) {
 Result<std::shared_ptr<Content>> CloneOps::with_copy(const TransactionOp& op, Content& source,
                                                      const PreparedOp& prepared) {
   const std::shared_ptr<CopiedPages>& copied = prepared.copied;
-  const bool usable = copied != nullptr && copied->from == source.stored_body && !copied->lost &&
-                      copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
-  if (!usable) return std::shared_ptr<Content>();
+  if (!is_usable(copied, source)) return std::shared_ptr<Content>();
   auto copy = std::make_shared<Content>();
   copy->record = source.record;
   copy->record.body = copied->to;

@@ -27,9 +27,16 @@ class CloneOps {
   // Where pages have to be copied first, that is noted in the plan, and nothing else has happened:
   // the ops behind it are not to be applied.
   Status clone(const TransactionOp& op, const PreparedOp& prepared, std::size_t index);
+  // Behind the op at `index`, which has to wait for that: notes what clones behind it will ask for,
+  // too, as far as the ops between say nothing of their sources. What they ask for in the end may
+  // differ; then it is asked for again.
+  Status foresee(const std::vector<TransactionOp>& ops, const PreparedOps& prepared,
+                 std::size_t index);
   Status clone_range(const TransactionOp& op);
 
  private:
+  // Whether it can be shown page by page.
+  Result<bool> is_few(Content& source);
   // Whether there are no more pages than `limit`, and than the transaction may still show.
   Result<bool> load_for_clone(Content& source, const PageRange& range, std::uint64_t limit);
   std::shared_ptr<Content> page_by_page(Content& source);

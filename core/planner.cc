@@ -40,7 +40,9 @@ class Planner {
     for (std::size_t i = 0; i < transaction_.ops().size(); ++i) {
       HEXAD_TRY(apply(transaction_.ops()[i], i));
       // What comes behind would see the op's objects as they are not.
-      if (!plan_.redo.empty() && plan_.redo.back().stops()) return std::move(plan_);
+      if (plan_.redo.empty() || !plan_.redo.back().stops()) continue;
+      HEXAD_TRY(clones_.foresee(transaction_.ops(), prepared_, i));
+      return std::move(plan_);
     }
     const auto again = [this] {
       return !plan_.redo.empty() || !plan_.crowded.empty() || !plan_.layered.empty() ||

@@ -1,6 +1,8 @@
 #include "core/plan_clones.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "core/keys.h"
@@ -175,6 +177,46 @@ TEST_CASE("plan_clones: an object with many pages is copied first, and one key n
   w.check_alive();
   w.must([](Transaction& next) { next.remove("c", "b"); });
   CHECK(w.alive.blobs.empty());
+}
+
+TEST_CASE("plan_clones: what several clones want copied is asked for at once") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });
+  w.must([](Transaction& t) { write_pages(t, "b", 0, kMany, 'b'); });
+  w.must([](Transaction& t) { t.put("c", "small", "s"); });
+  const auto build = [](Transaction& t) {
+    t.expect_absent("c", "x");
+    t.clone("c", "a", "c", "x");
+    t.expect_absent("c", "y");
+    t.clone("c", "b", "c", "y");
+    t.remove_attr("c", "y", "k");
+    t.clone("c", "x", "c", "z");      // of what is not there yet
+    t.clone("c", "small", "c", "a");  // page by page
+    t.clone("c", "a", "c", "v");      // of what is another object by then
+    t.clone("c", "b", "c", "u");
+    t.touch("c", "new");
+    t.clone("c", "b", "c", "late");  // who knows, behind other ops
+  };
+  Transaction t;
+  build(t);
+  w.prepared = w.prepare(t);
+  const Plan first = plan_transaction(t, w.prepared, w.context, w.source).value();
+  std::vector<std::pair<std::size_t, BodyId>> copies;
+  for (const Redo& redo : first.redo) copies.emplace_back(redo.op, redo.copy);
+  const BodyId a = w.object("a")->body;
+  const BodyId b = w.object("b")->body;
+  CHECK((copies == std::vector<std::pair<std::size_t, BodyId>>{{1, a}, {3, b}, {8, b}}));
+  // What has been copied is not asked for again.
+  w.prepared[8].copied = w.copy(b);
+  CHECK(plan_transaction(t, w.prepared, w.context, w.source)->redo.size() == 2);
+  w.drop(w.prepared[8].copied->to);
+  w.must(build);
+  CHECK(w.read("x")[kPageSpan] == 'x');
+  CHECK(w.read("z")[kPageSpan] == 'x');
+  CHECK(w.read("y")[kPageSpan] == 'b');
+  CHECK(w.read("v") == "s");
+  CHECK(w.read("late")[kPageSpan] == 'b');
+  w.check_alive();
 }
 
 TEST_CASE("plan_clones: pages that others change while an object is copied are put in place") {
