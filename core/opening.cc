@@ -141,8 +141,17 @@ Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* 
   return {};
 }
 
-// Epochs of two openings by word never meet: each leaps this far, by chance (P9).
-Epoch leap(io::System& system) { return 1 + system.draw_seed() % (Epoch{1} << 40); }
+// Epochs of two openings by word never meet: each leaps far, by chance (P9). The low half of an
+// epoch is in the ids that its writer gives out (Engine::new_body), so within one lineage it only
+// grows (R16): by an eighth of what is left at most, so that kMaxForks of them leave enough.
+Epoch leap(Epoch from, io::System& system) {
+  constexpr Epoch kHalf = Epoch{1} << 32;
+  constexpr Epoch kFarthest = Epoch{1} << 25;  // kMaxForks of them stay below what a root may have
+  const Epoch far = 1 + system.draw_seed() % kFarthest;
+  const Epoch near = system.draw_seed() % ((kHalf - from % kHalf) / 8 + 1);
+  return far * kHalf + near;
+}
+static_assert(alloc::kMaxForks < 32);
 
 // What an opening stands on (P8). Errors: kUnavailable (nothing, and no word was given).
 Result<alloc::Ground> find_ground(const alloc::RootChoice& choice, const StoreShape& shape,
@@ -277,7 +286,9 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
   }
   std::vector<DeviceId> good;
   alloc::Root promise = alloc::promise_root(choice);
-  if (ground == alloc::Ground::kWord) promise.promised_epoch += leap(*parts.system);
+  if (ground == alloc::Ground::kWord) {
+    promise.promised_epoch += leap(promise.promised_epoch, *parts.system);
+  }
   HEXAD_TRY(lose_failed());
   HEXAD_TRY(write(promise, good));
   if (!alloc::may_go_on(ground, choice.root, good, informed, m)) {

@@ -166,8 +166,10 @@ TEST_CASE("small profiles: with any m devices away all is read, and written only
         if ((away >> i & 1) == 0) here.insert(i);
       }
       pool.attach(here);
+      Epoch before = 0;
       {
         Store store = pool.open(Access::kReadOnly);
+        before = store.status().epoch;
         require_all(store, {"before"});
         const std::vector<std::string> notes = store.status().notes;
         REQUIRE(std::any_of(notes.begin(), notes.end(), [](const std::string& note) {
@@ -179,6 +181,12 @@ TEST_CASE("small profiles: with any m devices away all is read, and written only
       REQUIRE(refused.error().hint.find("--risk-split") != std::string::npos);
       {
         Store store = pool.open(Access::kReadWrite, SplitRisk::kTake);
+        // Far away, and with a low half, which is in the ids given out, that was never used.
+        const Epoch after = store.status().epoch;
+        constexpr Epoch kHalf = Epoch{1} << 32;
+        REQUIRE(after / kHalf > before / kHalf);
+        REQUIRE(after % kHalf > before % kHalf);
+        REQUIRE(after % kHalf - before % kHalf <= kHalf / 8 + 2);
         require_all(store, {"before"});
         put_all(store, {"after"});
         REQUIRE(store.close().ok());
