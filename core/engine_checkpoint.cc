@@ -63,6 +63,8 @@ Status Engine::checkpoint() {
 // On the merger's thread.
 void Engine::on_merged(const Status& merged) {
   note_background("merging runs", merged);
+  // The next checkpoint may be far away, and until then all that is given up would be kept back.
+  if (!parts_.space->suspects().empty()) lose_suspects_soon();
   if (!merged.ok()) return;
   const io::Lock lock(state_mutex_);
   install_at_ = executor().clock().now() + kInstallAfter;

@@ -470,6 +470,8 @@ Status Engine::make_room(const Attempt& attempt) {
     const io::Lock until_it_is_there(zone_mutex_);
     return {};
   }
+  // What is kept back because of them may be all that is missing (V3).
+  if (!parts_.space->suspects().empty()) return lose_devices({});
   // Pages of removed objects, and payloads in the log, which take more room alone than packed.
   // What cannot be taken back is the background's affair: there may be space without it.
   if (const Result<bool> dropped = drop_doomed(); dropped.ok() && *dropped) return {};

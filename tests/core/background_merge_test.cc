@@ -163,6 +163,38 @@ TEST_CASE("background merge: where nobody writes any more, it comes in all the s
   REQUIRE(world.with_store([](Store& store) { return difference(store, kMany); }) == "");
 }
 
+TEST_CASE("background merge: a device that fails one leaves, though nothing comes of the merge") {
+  World world;
+  constexpr int kMany = kRuns + 3;
+  REQUIRE(world.with_store([&](Store& store) -> std::string {
+    int failed = 0;
+    int refused = 0;
+    world.hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (op.op != io::IoOp::kWrite || op.cause != io::IoCause::kMerge) return std::nullopt;
+      if (op.disk == "dev4" && failed == 0 && ++failed > 0) return FaultKind::kWriteErrorBefore;
+      if (op.disk == "dev5") {  // so that every merge fails, for a reason that is no device's
+        ++refused;
+        return FaultKind::kWriteNoSpace;
+      }
+      return std::nullopt;
+    });
+    for (int i = 0; i < kMany && failed == 0; ++i) {
+      if (!checkpoint(store, i)) return "checkpoint";
+      world.sleep();
+    }
+    if (failed == 0 || refused == 0) return "nothing was merged";
+    // Nobody commits anything, and no checkpoint is due.
+    for (int i = 0; i < 3; ++i) world.sleep();
+    world.hook(nullptr);
+    std::string lost;
+    for (const DeviceStatus& device : store.status().devices) {
+      if (device.state != "ok") lost += device.path + " ";
+    }
+    if (lost != "dev4 ") return "lost: " + lost;
+    return findings(store);
+  }) == "");
+}
+
 TEST_CASE("background merge: closing waits for it, and the next opening has it") {
   World world;
   constexpr int kMany = kRuns + 3;
