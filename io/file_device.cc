@@ -291,6 +291,16 @@ Error request_error(const IoRequest& request, int number) {
 
 bool is_refused_discard(int number) { return number == EOPNOTSUPP || number == EBUSY; }
 
+bool flushes_apart(const IoRequest& request) {
+  return request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
+         !request.device->direct();
+}
+
+Error own_flush_error(const IoRequest& request, int number) {
+  const Error error = request_error(request, number);
+  return Error{ErrorCode::kIo, error.message + ", by its flush", error.hint};
+}
+
 Error short_request_error(const IoRequest& request, std::uint64_t transferred) {
   return Error{ErrorCode::kIo,
                subject_of(request) + ": only " + format_size(transferred) + " are there",

@@ -118,6 +118,13 @@ Error request_error(const IoRequest& request, int number);
 // cache that is dirty or in use (a probe of its partitions is enough).
 bool is_refused_discard(int number);
 // The error of a request at whose place the file or device has no bytes.
+// A durable write whose bytes are in the page cache first. What writing them back has failed with
+// comes with the next flush, whoever asks for it, and once: so its own flush is one of its own,
+// that no error of it passes for one of the write, which could be made good by another attempt
+// (R11).
+bool flushes_apart(const IoRequest& request);
+// Of that flush. Never anything but kIo: whatever it was, bytes may be lost.
+Error own_flush_error(const IoRequest& request, int number);
 Error short_request_error(const IoRequest& request, std::uint64_t transferred);
 
 }  // namespace hexad::io

@@ -29,8 +29,9 @@ Status transfer(const IoRequest& request, int fd) {
   while (moved < request.length) {
     const iovec part{request.data + moved, std::min(request.length - moved, kLargestTransfer)};
     const auto offset = static_cast<off_t>(request.offset + moved);
-    const int flags =
-        request.op == IoOp::kWrite && request.mode == WriteMode::kDurable ? RWF_DSYNC : 0;
+    const bool at_once = request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
+                         !flushes_apart(request);
+    const int flags = at_once ? RWF_DSYNC : 0;
     const ssize_t rc = request.op == IoOp::kRead ? preadv2(fd, &part, 1, offset, 0)
                                                  : pwritev2(fd, &part, 1, offset, flags);
     if (rc < 0) {
@@ -49,8 +50,14 @@ Status execute_request(const IoRequest& request) {
   const int fd = static_cast<const FileDevice*>(request.device)->fd();
   switch (request.op) {
     case IoOp::kRead:
-    case IoOp::kWrite:
       return transfer(request, fd);
+    case IoOp::kWrite:
+      HEXAD_TRY(transfer(request, fd));
+      if (!flushes_apart(request)) return {};
+      while (fdatasync(fd) != 0) {
+        if (errno != EINTR) return own_flush_error(request, errno);
+      }
+      return {};
     case IoOp::kFlush:
       while (fdatasync(fd) != 0) {
         if (errno != EINTR) return request_error(request, errno);

@@ -38,6 +38,7 @@ struct Flight {
   std::uint64_t moved = 0;  // bytes transferred so far
   int retries = 0;
   bool callback = false;  // batch->done is set: the batch counts in callbacks_
+  bool flushing = false;  // its bytes are written, and a flush of its own is under way
 };
 
 struct Completion {
@@ -261,7 +262,7 @@ bool UringQueue::fill() {
     if (fresh) {
       const auto [batch, request] = backlog_.front();
       backlog_.pop_front();
-      flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done)};
+      flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done), false};
     }
     prepare(sqe, index);
   }
@@ -276,13 +277,15 @@ void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
   const std::uint64_t offset = request.offset + flight.moved;
   const auto length =
       static_cast<unsigned>(std::min(request.length - flight.moved, kLargestTransfer));
-  switch (request.op) {
+  switch (flight.flushing ? IoOp::kFlush : request.op) {
     case IoOp::kRead:
       io_uring_prep_read(sqe, fd, request.data + flight.moved, length, offset);
       break;
     case IoOp::kWrite:
       io_uring_prep_write(sqe, fd, request.data + flight.moved, length, offset);
-      if (request.mode == WriteMode::kDurable) sqe->rw_flags = RWF_DSYNC;
+      if (request.mode == WriteMode::kDurable && !flushes_apart(request)) {
+        sqe->rw_flags = RWF_DSYNC;
+      }
       break;
     case IoOp::kFlush:
       io_uring_prep_fsync(sqe, fd, IORING_FSYNC_DATASYNC);
@@ -471,13 +474,18 @@ std::size_t UringQueue::wait_for_completions(std::span<Completion> into, Nanos l
 // True when the request is complete, its status set; false when the rest of it has to go out again.
 bool UringQueue::settle(Flight& flight, int result) {
   IoRequest& request = *flight.request;
-  const bool moves_bytes = request.op == IoOp::kRead || request.op == IoOp::kWrite;
+  const bool moves_bytes =
+      !flight.flushing && (request.op == IoOp::kRead || request.op == IoOp::kWrite);
   if (result < 0) {
     // ECANCELED: the thread that submitted has ended before its request had begun.
     const bool passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
     if (passing && ++flight.retries <= kMostRetries) return false;
     const bool harmless = request.op == IoOp::kDiscard && is_refused_discard(-result);
-    if (!harmless) request.status = request_error(request, -result);
+    if (flight.flushing) {
+      request.status = own_flush_error(request, -result);
+    } else if (!harmless) {
+      request.status = request_error(request, -result);
+    }
     return true;
   }
   if (!moves_bytes) return true;
@@ -486,7 +494,9 @@ bool UringQueue::settle(Flight& flight, int result) {
     return true;
   }
   flight.moved += static_cast<std::uint64_t>(result);
-  return flight.moved == request.length;
+  if (flight.moved < request.length) return false;
+  flight.flushing = flushes_apart(request);
+  return !flight.flushing;
 }
 
 }  // namespace
