@@ -192,19 +192,26 @@ Status check_one_writer(const Uuid& store, std::span<const DeviceRoots> devices,
 }
 
 // P7.
-Status check_made(const RootChoice& choice) {
+Status check_made(const RootChoice& choice, std::uint32_t m) {
   if (choice.root.epoch != 1 || choice.root.sequence != kMaking) return {};
+  // Whoever has written it without these devices has left a promise on one of them only where any
+  // two read quorums meet (P1).
+  const std::uint32_t n = choice.root.data_device_count();
+  const bool unwritten = n > 2 * m;
   for (const RootDevice& row : choice.root.devices) {
     for (const DeviceStanding& device : choice.devices) {
       const bool missed =
           device.standing == Standing::kMissing || device.standing == Standing::kStale;
       if (device.id != row.id || !missed) continue;
       return Error{ErrorCode::kUnavailable,
-                   "the pool was never opened for writing, and perhaps it was never made to the "
-                   "end: " +
-                       list_absent(choice.devices),
-                   "Attach all its devices. It holds nothing yet: it can also be made again, with "
-                   "hexad mkfs --force."};
+                   std::string(unwritten ? "the pool was never opened for writing"
+                                         : "these devices have not seen the pool being opened for "
+                                           "writing, though others may have") +
+                       ", and perhaps it was never made to the end: " + list_absent(choice.devices),
+                   std::string("Attach all its devices.") +
+                       (unwritten ? " It holds nothing yet: it can also be made again, with hexad "
+                                    "mkfs --force."
+                                  : "")};
     }
   }
   return {};
@@ -266,7 +273,7 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                      " are needed: " + list_absent(choice.devices),
                  "Attach the devices that are named."};
   }
-  HEXAD_TRY(check_made(choice));
+  HEXAD_TRY(check_made(choice, m));
   return choice;
 }
 

@@ -542,6 +542,16 @@ TEST_CASE("root_choice: a store that was not made to the end opens with all its 
   CHECK(refused.error().message ==
         "the pool was never opened for writing, and perhaps it was never made to the end: device 5 "
         "is missing");
+  CHECK_THAT(refused.error().hint, Catch::Contains("holds nothing yet"));
+  // Where k <= m, a version without P8 may have gone on with the devices that are not here.
+  Root half = first_root(4);
+  half.sequence = kMaking;
+  auto here = all_with(half);
+  here.resize(2);
+  const auto unsure = choose_root(kStore, here, 2);
+  REQUIRE(!unsure.ok());
+  CHECK_THAT(unsure.error().message, Catch::Contains("others may have"));
+  CHECK(unsure.error().hint == "Attach all its devices.");
   // One device says that all had that root.
   devices[2].roots[0].sequence = kMade;
   CHECK(choose_root(kStore, devices, 2).ok());
