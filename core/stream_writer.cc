@@ -56,10 +56,12 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
 }
 
 StreamWriter::~StreamWriter() {
+  // Published or given up: nothing is on its way, and the store may be gone.
+  if (staged_ == nullptr) return;
   if (engine_.in_child()) {
     // What is on its way is the parent's.
     for (std::unique_ptr<Flight>& flight : flights_) static_cast<void>(flight.release());
-  } else if (staged_ != nullptr) {
+  } else {
     abandon();
   }
 }
