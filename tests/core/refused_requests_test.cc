@@ -131,7 +131,8 @@ TEST_CASE("refused: any requests of an opening cost the call and no more") {
     REQUIRE(with_store(*system, crashed.origin.pool(), [](Store& store) { return check(store); }) ==
             "");
   }
-  REQUIRE(failed >= 20 / kThinned);
+  // A thinned sweep may miss one more of them than its share.
+  REQUIRE(failed > (kThinned == 1 ? 20 : 20 / kThinned - 1));
 }
 
 TEST_CASE("refused: any request of commits and checkpoints, once, costs no device") {
