@@ -14,7 +14,8 @@ namespace hexad::core {
 
 Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters,
              LogBlobs& log_blobs)
-    : shape_(shape),
+    : executor_(executor),
+      shape_(shape),
       members_(members),
       stats_(counters),
       log_blobs_(log_blobs),
@@ -482,6 +483,7 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
 }
 
 void Space::set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken) {
+  if (!taken) slabs_exhausted_ = false;
   for (const alloc::ZoneSlot& slot : slots) {
     for (std::size_t i = 0; i < members_.size(); ++i) {
       if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
@@ -612,15 +614,13 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>& fa
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
+  const Status refused = io::send_again_briefly(batch, executor_);
   // A header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
-  Status refused;
   for (const io::IoRequest& request : batch.requests) {
     if (request.status.ok()) {
       ++written;
-    } else if (io::is_refused(request)) {
-      refused = request.status;
-    } else {
+    } else if (!io::is_refused(request)) {
       failed.insert(members_.owner(request.device)->id);
     }
   }

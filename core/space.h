@@ -143,8 +143,9 @@ class Space : public StripeMap {
   // with zeros first, where that makes later writes cheaper. The zone exists once a record that
   // says so is published, and can be allocated from after add_zone(); else release_zone() gives
   // the slabs back. `failed` gets the devices that did not take a write, whatever the outcome; they
-  // are suspect() then. I/O. Errors: kNoSpace (no slabs left, or no room below a device),
-  // kUnavailable or that of a device (fewer than k headers).
+  // are suspect() then. I/O, and waits for some seconds where a header is refused for want of
+  // something that passes (io/refused.h). Errors: kNoSpace (no slabs left, or no room below a
+  // device), kUnavailable or that of a device (fewer than k headers).
   enum class Zeroing : std::uint8_t { kNone, kAhead };
   Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
   void release_zone(const ZoneCreation& creation);
@@ -217,6 +218,7 @@ class Space : public StripeMap {
   Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
   Status write_headers(const ZoneCreation& creation, std::set<DeviceId>& failed);
 
+  io::Executor& executor_;
   const StoreShape& shape_;
   Members& members_;
   Counters& stats_;
@@ -236,7 +238,7 @@ class Space : public StripeMap {
   std::set<alloc::ZoneId> known_;              // named by the manifest that was opened
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;
-  bool slabs_exhausted_ = false;  // the last prepare_zone() found none
+  bool slabs_exhausted_ = false;  // the last prepare_zone() found none, and none came back since
 };
 
 }  // namespace hexad::core

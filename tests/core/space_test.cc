@@ -82,6 +82,26 @@ TEST_CASE("space: zones are made until the slabs are used up, and no slab is use
   REQUIRE(space.zones_to_come() == 0);
 }
 
+TEST_CASE("space: slabs that come back are wanted again when the last zone found none") {
+  const bool suspect = GENERATE(false, true);
+  CAPTURE(suspect);
+  SpaceFixture f(6, 1);
+  Space& space = f.make();
+  const ZoneCreation zone = space.prepare_zone(Zeroing::kNone).value();
+  REQUIRE(space.prepare_zone(Zeroing::kNone).error().code == ErrorCode::kNoSpace);
+  REQUIRE_FALSE(space.wants_zone());
+  if (suspect) space.suspect({2});
+  space.release_zone(zone);
+  // V3: a header may still come over what is there next.
+  REQUIRE(space.slabs_left() == !suspect);
+  REQUIRE(space.wants_zone() == !suspect);
+  if (suspect) f.members->lose(2, "told to fail");
+  space.free_kept_back();
+  REQUIRE(space.slabs_left());
+  REQUIRE(space.wants_zone());
+  REQUIRE(space.prepare_zone(Zeroing::kNone).ok());
+}
+
 TEST_CASE("space: a zone needs k headers, with fewer its slabs are free again") {
   for (std::uint32_t bad = 0; bad < 64; ++bad) {
     CAPTURE(bad);
