@@ -19,7 +19,7 @@ import fsspec.spec
 import fsspec.transaction
 
 import hexad
-from hexad import _leaving, _native, _process
+from hexad import _imported, _leaving, _native, _process
 
 if TYPE_CHECKING:
     from hexad.fsspec import HexadFileSystem
@@ -218,6 +218,8 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
                 transaction.append(self._name, block, **self.fs.where)
             else:
                 transaction.put(self._name, block, **self.fs.where)
+        if self._writer is not None or self._pending:
+            _imported.forget(transaction, self._store, self._name, self.fs.where)
 
     # Ending
 

@@ -113,10 +113,17 @@ def _rename(fs: HexadFileSystem, store: hexad.Store, names: Renames) -> None:
 
 
 def copy_object(
-    source: hexad.Store, name1: str, target: hexad.Store, name2: str, where: dict[str, Any]
+    source: hexad.Store,
+    name1: str,
+    target: hexad.Store,
+    name2: str,
+    where: dict[str, Any],
+    without: str | None = None,
 ) -> int:
     """Copies data, attributes, hints and omap, from one pool to another or within one, and replaces
     what was there, in one commit. Returns the version that was copied. NotFoundError.
+
+    without: an attribute that stays behind.
     """
     with source.open_reader(name1, **where) as reader:
         raw: Any = reader.raw
@@ -127,7 +134,10 @@ def copy_object(
             with target.transaction() as transaction:
                 transaction.remove(name2, **where)
                 transaction.publish(writer)
-                transaction.set_attrs(name2, raw.attributes(), **where)
+                attributes = raw.attributes()
+                transaction.set_attrs(
+                    name2, {a: v for a, v in attributes.items() if a != without}, **where
+                )
                 header = source.omap_header(name1, **where)
                 if header:
                     transaction.omap_set_header(name2, header, **where)

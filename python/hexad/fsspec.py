@@ -36,7 +36,7 @@ import fsspec.utils
 from fsspec.callbacks import DEFAULT_CALLBACK
 
 import hexad
-from hexad import _fsspec_moves, _fsspec_plan, _native, _pool_path
+from hexad import _fsspec_moves, _fsspec_plan, _imported, _native, _pool_path
 from hexad._fsspec_file import HexadFile, Transaction, already_there, is_directory, not_found
 from hexad._fsspec_trees import Trees
 from hexad._fsspec_wrapped import wrapped
@@ -349,6 +349,11 @@ class HexadFileSystem(Trees):
         store, name = self.locate(path)
         if not name:
             raise is_directory(path)
+        if _imported.remembered(store, name, self.where):
+            with store.transaction() as transaction:
+                transaction.put(name, value, **self.where)
+                _imported.forget(transaction, store, name, self.where)
+            return
         store.put(name, value, **self.where)
 
     def put_file(
@@ -447,7 +452,9 @@ class HexadFileSystem(Trees):
             store.remove_prefix(name + "/" if name else "", **self.where)
 
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
-        """A clone: no data is copied, unless to another pool or where the clone is too large."""
+        """A clone: no data is copied, unless to another pool or where the clone is too large. A copy of
+        one name of an imported file with several (hard links) is a file of its own.
+        """
         (source, name1), (target, name2) = self.locate(path1), self.locate(path2)
         if self.isdir(path1):
             if not name1 or not name2 or not source.exists(name1 + "/", **self.where):
@@ -462,10 +469,13 @@ class HexadFileSystem(Trees):
                 try:
                     with source.transaction() as transaction:
                         transaction.clone(name1, name2, **self.where)
+                        transaction.remove_attr(name2, _imported.LINK, **self.where)
                     return
                 except hexad.TooBigError:
                     pass
-            _fsspec_moves.copy_object(source, name1, target, name2, self.where)
+            _fsspec_moves.copy_object(
+                source, name1, target, name2, self.where, without=_imported.LINK
+            )
         except hexad.NotFoundError as error:
             raise not_found(path1) from error
 

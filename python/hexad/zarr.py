@@ -20,6 +20,7 @@ from zarr.core.buffer import Buffer
 from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
+from hexad import _imported
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -319,11 +320,14 @@ class HexadStore(Store):
 
     async def set(self, key: str, value: Buffer) -> None:
         data = self._to_write(value)
-        if data.nbytes > MAX_PUT:
-            await asyncio.to_thread(self._write, self.prefix + key, data)
-            return
+        name = self.prefix + key
         store = await self._store_async()
-        await store.put_async(self.prefix + key, data, **self._where)
+        # A chunk that was imported is no file of that time any more.
+        imported = await asyncio.to_thread(_imported.remembered, store, name, self._where)
+        if data.nbytes > MAX_PUT or imported:
+            await asyncio.to_thread(self._write, name, data)
+            return
+        await store.put_async(name, data, **self._where)
 
     def set_sync(self, key: str, value: Buffer) -> None:
         self._write(self.prefix + key, self._to_write(value))
@@ -357,6 +361,7 @@ class HexadStore(Store):
                     writer = store.open_writer(name, **self._where)
                     writer.write(data)
                     transaction.publish(writer)
+                _imported.forget(transaction, store, name, self._where)
         except BaseException:
             if writer is not None:
                 writer.discard()
