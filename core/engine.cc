@@ -41,6 +41,7 @@ Engine::Engine(EngineParts parts)
                                      repair_wake_.notify_all();
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
+    ids_.begin(lane_->epoch(), parts_.ids_drawn);
     merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
                                           [this](const Status& merged) { on_merged(merged); });
   }

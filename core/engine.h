@@ -20,7 +20,9 @@
 #include "compression/compressor.h"
 #include "core/blob_prepare.h"
 #include "core/blob_read.h"
+#include "core/body_ids.h"
 #include "core/commit_options.h"
+#include "core/copies_under_way.h"
 #include "core/counters.h"
 #include "core/fsck_check.h"
 #include "core/in_flight_cells.h"
@@ -39,6 +41,7 @@
 #include "core/read_pins.h"
 #include "core/run_catalogue.h"
 #include "core/run_merger.h"
+#include "core/sequencer.h"
 #include "core/shape.h"
 #include "core/space.h"
 #include "core/store.h"
@@ -78,6 +81,7 @@ struct EngineParts {
   alloc::Root root;
   std::optional<kv::LogWriter> log;  // nothing when read-only
   Lsn last_lsn = 0;
+  std::uint32_t ids_drawn = 0;  // of the epoch: by nobody; what a test says
   std::vector<std::string> notes;
   std::vector<std::string> warnings;    // as in StoreStatus
   std::vector<DeviceStatus> strangers;  // devices given that are no members
@@ -107,8 +111,8 @@ class Engine : public PlanSource {
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
-  // A change of the engine's own: fills in the record under the sequencer's lock; durable when it
-  // returns. `placed` runs once under that lock when the record has its LSN.
+  // A change of the engine's own: fills in the record under the sequencer's lock, perhaps several
+  // times; durable when it returns. `placed` runs once under that lock when the record has its LSN.
   using FillRecord = std::function<Status(LogRecord&)>;
   // kPacking: the room that the log keeps for packing what rides in it (C4), and an error instead
   // of a wait when even that is not enough.
@@ -186,6 +190,9 @@ class Engine : public PlanSource {
   Counters& stats() { return *parts_.counters; }
   io::Executor& executor() { return parts_.system->executor(); }
   BodyId new_body();
+  // Whether there are enough of them for what begins now. Errors: kExhausted (D2 of
+  // core/body_ids.h).
+  Status may_draw_ids();
   // The most keys of the metadata that any one hold of the sequencer's lock has looked at or
   // written, to plan a transaction or to change something of the engine's own.
   std::uint64_t largest_hold() const { return largest_hold_.load(std::memory_order_relaxed); }
@@ -196,7 +203,8 @@ class Engine : public PlanSource {
   // The pages of a body that no object names, and its writer key, are taken back soon: by the
   // background, by whoever finds no space before, or by the next opening. Does no I/O.
   void doom_body(BodyId body) { doom({{body}, {}}); }
-  // Devices are known to Space::suspect(), and nobody is about to lose them: the repair thread is.
+  // Devices are known to Space::suspect(), and nobody is about to lose them, or ids of the epoch
+  // run short: the repair thread changes the membership.
   void lose_suspects_soon();
   // These devices failed a request: goes on without them (R13). Errors: too many are lost; the
   // store has turned read-only.
@@ -230,6 +238,17 @@ class Engine : public PlanSource {
     bool gave_up = false;
   };
   Status walk(std::string_view prefix, std::string_view from, const Visit& visit, Walk& walk);
+  // scan_from() for those who fill in a record: as many deleted keys as one hold of the lock may
+  // meet. Errors: those, and then commit_internal() takes a checkpoint and fills in anew.
+  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit);
+  // What a try to give a record its place lacked.
+  struct Lacking {
+    std::uint64_t log_bytes = 0;    // not zero: the log has no room for so many
+    bool too_many_deleted = false;  // keys that were deleted since the last checkpoint
+  };
+  // One try of commit_internal(); not durable yet. 0: something was lacking.
+  Result<Lsn> try_internal(const FillRecord& fill, const std::function<void()>& placed,
+                           LogRoom room, Lacking& lacking);
   Result<PreparedOps> prepare(const Transaction& transaction);
   struct Preparing;
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
@@ -248,6 +267,7 @@ class Engine : public PlanSource {
   Status place_ahead(Submission& submission, Attempt& attempt);
   Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
   Status make_way(const Attempt& attempt);
+  Status make_zone_for(const Attempt& attempt);
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
   Status rewrite_page(const CrowdedPage& crowded);
@@ -316,8 +336,11 @@ class Engine : public PlanSource {
   Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
   void background();
   void note_background(const std::string& what, const Status& status);
-  enum class ZoneFor : std::uint8_t { kCommits, kCheckpoint };
+  // Ahead of need; for a commit that waits; for a checkpoint that does.
+  enum class ZoneFor : std::uint8_t { kCommits, kWaiting, kCheckpoint };
   Status make_zone(ZoneFor whom);
+  // Under zone_mutex_. `lacking`: of kWaiting, and then there is no zone, and no error either.
+  Status make_zone_locked(ZoneFor whom, Lacking& lacking);
   void repairs();
   void on_progress();
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
@@ -337,7 +360,10 @@ class Engine : public PlanSource {
   // few did; some refused it, and not by their own fault (io/refused.h), for as long as one waits.
   Status write_root(alloc::Root next, std::set<DeviceId>& failed);
   Status write_root_once(alloc::Root& next, std::set<DeviceId>& failed);
-  Status send_refused_again();
+  // R18: until all are taken, or nobody can wait any longer.
+  Status send_refused_again(const std::vector<io::IoRequest*>& requests);
+  // The same for what can be done again as a whole, and says with its error that it was refused.
+  Status until_taken(const std::function<Status()>& attempt);
   // What status() says of writes that are waiting to be sent again; nothing: none are.
   void note_refused(std::optional<Error> why);
   // Returns what all are told who wait for a commit, kUnknown: of whoever was first.
@@ -434,8 +460,6 @@ class Engine : public PlanSource {
   Status copy_stale_pages(CopyStep& step);
   Status copy_next_pages(CopyStep& step);
   Status copy_page(std::uint32_t page, const std::optional<std::string>& value, CopyStep& step);
-  // A page has changed; under the sequencer's lock.
-  void tell_copying(BodyId body, std::uint32_t page);
 
   // engine_layers.cc
   // Makes the list of layers below the object's omap shorter; what it shows stays the same.
@@ -459,22 +483,23 @@ class Engine : public PlanSource {
   std::unique_ptr<RunMerger> merger_;  // as the lane
   ReadPins pins_;
 
-  io::Mutex zone_mutex_;  // while a zone is made ahead of need
+  io::Mutex zone_mutex_;  // while a zone is made
   io::Mutex doom_mutex_;  // while something doomed is dropped
   std::string
       drop_from_;  // guarded by doom_mutex_: objects of a removed collection before are gone
   std::atomic<std::uint64_t> drops_{0};
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
-  io::Mutex sequencer_;
+  Sequencer sequencer_;
   std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
-  std::vector<std::weak_ptr<CopiedPages>> copying_;    // guarded by sequencer_
+  CopiesUnderWay copying_;                             // guarded by sequencer_
+  Walk fill_walk_;                                     // of this hold; guarded by sequencer_
   PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
   alloc::Root root_;
   std::uint64_t sent_root_ = 0;  // sequence of the last one that was written, committed or not
   Lsn checkpoint_lsn_ = 0;
-  std::atomic<std::uint32_t> body_counter_{0};
+  BodyIds ids_;
   std::atomic<bool> closed_{false};
 
   io::Mutex budget_mutex_;  // of its own, so that no commit wakes the threads below

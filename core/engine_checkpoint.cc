@@ -119,7 +119,7 @@ Result<Engine::Frozen> Engine::freeze(const RunDraft& draft) {
   const PayloadPause no_payloads(*lane_);
   HEXAD_TRY(pack_payloads());
   Frozen frozen;
-  const io::Lock lock(sequencer_);
+  const SequencerLock lock(sequencer_);
   HEXAD_TRY(lane_->drain());
   frozen.lsn = lane_->next_lsn() - 1;
   if (frozen.lsn > checkpoint_lsn_) {
@@ -171,7 +171,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
   HEXAD_TRY(apply_to_index(frozen->lsn, epoch, changes));
   parts_.metadata->drop_frozen();
   {
-    const io::Lock lock(sequencer_);
+    const SequencerLock lock(sequencer_);
     pages_.clear();  // C10
   }
   parts_.log_blobs->retire(frozen->lsn, lane_->visible());
@@ -402,29 +402,46 @@ void Engine::on_progress() {
   background_wake_.notify_all();
 }
 
-// kCommits: ahead of need, so that none waits for it. The last checkpoint may need a zone, too,
-// when the store is closed for everybody else.
+// The last checkpoint may need a zone, too, when the store is closed for everybody else.
 Status Engine::make_zone(ZoneFor whom) {
   const io::Lock lock(zone_mutex_);
-  std::set<DeviceId> failed;
-  const Result<ZoneCreation> prepared = parts_.space->prepare_zone(Space::Zeroing::kAhead, &failed);
-  // Whoever has failed is told to have, whatever it was that failed.
-  if (!failed.empty()) {
-    const Status left = lose_devices(failed);
+  Lacking lacking;
+  return make_zone_locked(whom, lacking);
+}
+
+// Not under the sequencer's lock: all but the record is I/O, and commits that have room go on.
+Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
+  const bool waits = whom == ZoneFor::kWaiting;
+  const auto zeroing = waits ? Space::Zeroing::kNone : Space::Zeroing::kAhead;
+  Result<ZoneCreation> prepared = Error{};
+  for (std::set<DeviceId> failed;;) {
+    prepared = parts_.space->prepare_zone(zeroing, &failed);
+    if (failed.empty()) break;
+    // Whoever has failed is told to have, whatever it was that failed.
+    const Status left = lose_devices(std::exchange(failed, {}));
     if (!left.ok() && prepared.ok()) parts_.space->release_zone(*prepared);
     HEXAD_TRY(left);
+    // Once more without them: there are no more than m of them until that is an error.
+    if (prepared.ok()) break;
   }
-  HEXAD_TRY_ASSIGN(const ZoneCreation creation, prepared);
+  HEXAD_TRY(prepared.status());
+  const ZoneCreation& creation = *prepared;
   bool placed = false;
   const FillRecord fill = [&](LogRecord& record) -> Status {
     if (whom == ZoneFor::kCommits) HEXAD_TRY(writable());
     record.zones.push_back(creation);
     return {};
   };
-  // From the room that is kept for packing: room in the log comes from checkpoints, and those may
-  // be waiting for this zone.
-  const Result<Lsn> lsn = commit_internal(
-      fill, [&] { placed = parts_.space->add_zone(creation).ok(); }, LogRoom::kPacking);
+  const auto add = [&] { placed = parts_.space->add_zone(creation).ok(); };
+  const auto place = [&]() -> Result<Lsn> {
+    // A commit that waits can wait for a checkpoint as well. All others take the room that is kept
+    // for packing: room in the log comes from checkpoints, and those may be waiting for this zone.
+    if (!waits) return commit_internal(fill, add, LogRoom::kPacking);
+    HEXAD_TRY_ASSIGN(const Lsn at, try_internal(fill, add, LogRoom::kCommon, lacking));
+    if (at > 0) HEXAD_TRY(lane_->wait_durable(at));
+    return at;
+  };
+  const Result<Lsn> lsn = place();
   if (!placed) parts_.space->release_zone(creation);
   return lsn.status();
 }

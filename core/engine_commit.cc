@@ -31,6 +31,8 @@ struct Engine::Attempt {
   std::vector<Redo> redo_ops;
   std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
   bool no_space = false;           // the allocator had none; freed space may still come back
+  bool wants_zone = false;         // ... and there are slabs for one more zone
+  std::uint64_t all_units = 0;     // in the zones that there were then
   std::uint64_t free_units = 0;    // that there were then, or that it had taken itself
   std::uint64_t promised = 0;      // ... and units that others had reserved
   Error space_error;
@@ -38,7 +40,6 @@ struct Engine::Attempt {
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
   std::vector<BodyId> cut;             // not empty: take back what is cut off of these first
   bool too_many_deleted = false;       // the plan met so many keys that were deleted
-  std::set<DeviceId> failed;           // not empty: a zone has failed, by these
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
   bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
@@ -46,12 +47,14 @@ struct Engine::Attempt {
   // Something can be done about what it lacked; then it is worth another one.
   bool can_be_helped() const {
     return redo || record_bytes > 0 || no_space || !crowded.empty() || !layered.empty() ||
-           !cut.empty() || too_many_deleted || !failed.empty();
+           !cut.empty() || too_many_deleted;
   }
 
   // What there is for it, with what it has taken or reserved itself given back.
   void note_room(Space& space) {
-    free_units = space.counters().free;
+    const alloc::SpaceCounters units = space.counters();
+    all_units = units.total;
+    free_units = units.free;
     for (const alloc::Extent& own : allocated) free_units += own.units;
     promised = space.reserved() - reserved.units;
   }
@@ -164,9 +167,8 @@ Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
   return prepared;
 }
 
-// Under the sequencer's lock. Makes a zone when those that there are have no room left. Where that
-// does not help, it is still there for the next attempt, which may reserve what this one had to
-// place.
+// Under the sequencer's lock. Where no zone has room, whoever repeats the attempt makes another one
+// first, without that lock: its headers are written to devices (make_zone_for()).
 Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& attempt) {
   Space& space = *parts_.space;
   const auto is_full = [](const Result<alloc::Extent>& extent) {
@@ -178,30 +180,10 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
     attempt.note_room(space);
     extent = space.allocate(units);
   }
-  if (is_full(extent) && space.slabs_left()) {
-    HEXAD_TRY_ASSIGN(const ZoneCreation creation,
-                     space.prepare_zone(Space::Zeroing::kNone, &attempt.failed));
-    // Who did not take a header of a zone that exists leaves with the next change of membership.
-    if (!std::exchange(attempt.failed, {}).empty()) lose_suspects_soon();
-    Submission submission;
-    submission.lsn = lane_->next_lsn();
-    submission.record.time = parts_.system->clock().wall_time();
-    submission.record.zones.push_back(creation);
-    submission.encoded = encode_own_part(submission.record, parts_.shape->record);
-    const std::uint64_t bytes = lane_->record_bound(submission);
-    const Result<bool> reserved = lane_->try_reserve(submission);
-    if (!reserved.ok() || !*reserved) {
-      space.release_zone(creation);
-      if (!reserved.ok()) return reserved.error();
-      attempt.record_bytes = bytes;
-      return Error{ErrorCode::kNoSpace, "the log is full", ""};
-    }
-    lane_->enqueue(std::move(submission));
-    HEXAD_TRY(space.add_zone(creation));
-    extent = space.allocate(units);
-  }
   if (is_full(extent)) {
     attempt.no_space = true;
+    // A new one has all units of a slab in a row but that of the header.
+    attempt.wants_zone = units < space.slab_units() && space.slabs_left();
     attempt.space_error = extent.error();
   }
   if (extent.ok()) attempt.allocated.push_back(*extent);
@@ -263,7 +245,7 @@ void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
     if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
     if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
       pages_.forget(page->body, page->page);  // C9
-      if (!copying_.empty()) tell_copying(page->body, page->page);
+      if (!copying_.empty()) copying_.tell(page->body, page->page);
     }
   }
 }
@@ -276,8 +258,8 @@ Status Engine::place_ahead(Submission& submission, Attempt& attempt) {
     const std::size_t before = attempt.allocated.size();
     attempt.no_space = false;
     Status taken = take_places(placer_->plan(submission.young, units), submission, attempt);
-    // Shorter stripes fit where no long run is free.
-    if (taken.ok() || !attempt.no_space || units <= 1) return taken;
+    // Shorter stripes fit where no long run is free, and none is to come.
+    if (taken.ok() || !attempt.no_space || attempt.wants_zone || units <= 1) return taken;
     for (; attempt.allocated.size() > before; attempt.allocated.pop_back()) {
       parts_.space->abandon(attempt.allocated.back());
     }
@@ -305,6 +287,7 @@ Status Engine::take_places(const PlacementPlan& plan, Submission& submission, At
 Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
                             Submission& submission, Attempt& attempt) {
   HEXAD_TRY(writable());
+  HEXAD_TRY(may_draw_ids());
   const std::vector<PayloadPiece*> blobs = blob_pieces(transaction, prepared);
   std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
   for (std::size_t i = 0; i < blobs.size(); ++i) {
@@ -315,13 +298,6 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
       continue;
     }
     HEXAD_TRY_ASSIGN(places[i], allocate_locked(blob.units, attempt));
-    // That may have made a zone, with room enough for the group to choose.
-    if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
-      attempt.reserved += PromisedUnits(blob.units);
-      parts_.space->abandon(places[i]);
-      attempt.allocated.pop_back();
-      places[i] = {};
-    }
   }
   PlanContext context;
   context.lsn = lane_->next_lsn();
@@ -380,14 +356,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
     submission.young.push_back({blob.log, prepared_blob.stored, std::move(owner.key), owner.offset,
                                 promised ? prepared_blob.units : 0, places[i]});
   }
-  if (attempt.places_ahead) {
-    HEXAD_TRY(place_ahead(submission, attempt));
-    if (lane_->next_lsn() != context.lsn) {
-      // That has made a zone, whose record has the LSN that this was planned with.
-      attempt.redo = true;
-      return {};
-    }
-  }
+  if (attempt.places_ahead) HEXAD_TRY(place_ahead(submission, attempt));
   for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
   if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
       !parts_.space->slabs_left()) {
@@ -446,7 +415,6 @@ Status Engine::unplaced(const Status& why) const {
 
 // What an attempt lacked, or met.
 Status Engine::make_way(const Attempt& attempt) {
-  if (!attempt.failed.empty()) return lose_devices(attempt.failed);
   // It takes all tombstones away that were there when it began.
   if (attempt.too_many_deleted) return run_checkpoint(false);
   for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
@@ -454,7 +422,26 @@ Status Engine::make_way(const Attempt& attempt) {
   return attempt.layered.empty() && attempt.cut.empty() ? make_room(attempt) : Status();
 }
 
-// Room in the log, or space that is freed but not yet reusable.
+// A zone for an attempt that found room in none, unless somebody has made one since: so whoever
+// comes back without an error finds more zones than before, of which there is an end, or more room
+// in the log, or devices have left. Nothing rests on a zone that nobody takes anything of after
+// all: it is there for others. Headers of one that got no record mean nothing, and are written
+// over.
+Status Engine::make_zone_for(const Attempt& attempt) {
+  Lacking lacking;
+  {
+    const io::Lock lock(zone_mutex_);
+    if (parts_.space->counters().total > attempt.all_units) return {};
+    HEXAD_TRY(make_zone_locked(ZoneFor::kWaiting, lacking));
+  }
+  if (lacking.log_bytes == 0) return {};
+  // The checkpoint may need a zone itself.
+  Attempt without_room;
+  without_room.record_bytes = lacking.log_bytes;
+  return make_room(without_room);
+}
+
+// Room in the log, a zone, or space that is freed but not yet reusable.
 Status Engine::make_room(const Attempt& attempt) {
   if (attempt.record_bytes > 0) {
     const Lsn before = parts_.index->applied_lsn();
@@ -466,7 +453,12 @@ Status Engine::make_room(const Attempt& attempt) {
     }
     return Error{ErrorCode::kNoSpace, "the log has no room even after a checkpoint", ""};
   }
-  if (parts_.space->zone_under_way()) {
+  Status zone;
+  if (attempt.wants_zone) {
+    zone = make_zone_for(attempt);
+    // Where there is no room below the devices, what was freed may do.
+    if (zone.ok() || zone.error().code != ErrorCode::kNoSpace) return zone;
+  } else if (parts_.space->zone_under_way()) {
     const io::Lock until_it_is_there(zone_mutex_);
     return {};
   }
@@ -504,7 +496,7 @@ Status Engine::make_room(const Attempt& attempt) {
     reclaim();
     if (parts_.space->counters().free > attempt.free_units) return {};
   }
-  return attempt.space_error;
+  return zone.ok() ? Status(attempt.space_error) : zone;
 }
 
 void Engine::reclaim() {
@@ -527,7 +519,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
     Status status;
     {
-      const io::Lock lock(sequencer_);
+      const SequencerLock lock(sequencer_);
       const ReadPins::Pin pin = pin_visible();  // Y4 of core/log_blobs.h
       status = try_sequence(transaction, prepared, submission, attempt);
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
@@ -537,7 +529,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       }
     }
     if (!attempt.can_be_helped()) return unplaced(status);
-    if (attempt.no_space && !std::exchange(places_ahead, true)) continue;
+    const bool is_full = attempt.no_space && !attempt.wants_zone;
+    if (is_full && !std::exchange(places_ahead, true)) continue;
     if (!attempt.crowded.empty()) {
       ++rewrites;
       for (const CrowdedPage& page : attempt.crowded) {
@@ -570,50 +563,65 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                "Retry, or write them from fewer threads."};
 }
 
+Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<void()>& placed,
+                                 LogRoom room, Lacking& lacking) {
+  const SequencerLock lock(sequencer_);
+  // The last checkpoint packs, too, when the store is closed for everybody else.
+  if (room == LogRoom::kCommon) HEXAD_TRY(writable());
+  const ReadPins::Pin pin = pin_visible();  // Y4 of core/log_blobs.h
+  Submission submission;
+  submission.lsn = lane_->next_lsn();
+  submission.record.time = parts_.system->clock().wall_time();
+  fill_walk_ = {kMostDeleted};
+  const Status filled = fill(submission.record);
+  note_hold(submission.record.images.size() + fill_walk_.deleted);
+  if (!filled.ok() && fill_walk_.gave_up) {
+    lacking.too_many_deleted = true;
+    return Lsn{0};
+  }
+  HEXAD_TRY(filled);
+  HEXAD_TRY(parts_.space->check_deaths(submission.record));
+  submission.encoded = encode_own_part(submission.record, parts_.shape->record);
+  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission, room == LogRoom::kPacking));
+  if (!reserved) {
+    lacking.log_bytes = lane_->record_bound(submission);
+    return Lsn{0};
+  }
+  const Lsn lsn = submission.lsn;
+  apply(lsn, submission.record.images);
+  for (const LogPlace& death : submission.record.young_deaths) {
+    parts_.space->give_back(parts_.log_blobs->kill(death));
+  }
+  lane_->enqueue(std::move(submission));
+  if (placed) placed();
+  return lsn;
+}
+
 Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed,
                                     LogRoom room) {
-  Lsn lsn = 0;
-  for (int i = 0; i < kMaxAttempts && lsn == 0; ++i) {
-    std::uint64_t wanted = 0;
-    {
-      const io::Lock lock(sequencer_);
-      // The last checkpoint packs, too, when the store is closed for everybody else.
-      if (room == LogRoom::kCommon) HEXAD_TRY(writable());
-      const ReadPins::Pin pin = pin_visible();  // Y4 of core/log_blobs.h
-      Submission submission;
-      submission.lsn = lane_->next_lsn();
-      submission.record.time = parts_.system->clock().wall_time();
-      HEXAD_TRY(fill(submission.record));
-      note_hold(submission.record.images.size());
-      HEXAD_TRY(parts_.space->check_deaths(submission.record));
-      submission.encoded = encode_own_part(submission.record, parts_.shape->record);
-      HEXAD_TRY_ASSIGN(const bool reserved,
-                       lane_->try_reserve(submission, room == LogRoom::kPacking));
-      if (reserved) {
-        lsn = submission.lsn;
-        apply(lsn, submission.record.images);
-        for (const LogPlace& death : submission.record.young_deaths) {
-          parts_.space->give_back(parts_.log_blobs->kill(death));
-        }
-        lane_->enqueue(std::move(submission));
-        if (placed) placed();
-      } else {
-        wanted = lane_->record_bound(submission);
-      }
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Lacking lacking;
+    HEXAD_TRY_ASSIGN(const Lsn lsn, try_internal(fill, placed, room, lacking));
+    if (lsn > 0) {
+      HEXAD_TRY(lane_->wait_durable(lsn));
+      return lsn;
     }
-    if (wanted > 0 && room == LogRoom::kPacking) {
+    if (room == LogRoom::kPacking) {
       return Error{ErrorCode::kNoSpace,
-                   "the log has no room for packing what rides in it (" + format_size(wanted) + ")",
+                   "the log has no room for packing what rides in it (" +
+                       format_size(lacking.log_bytes) + ")",
                    "Close the store and open it again; run hexad fsck."};
     }
-    if (wanted > 0) {
-      Attempt attempt;
-      attempt.record_bytes = wanted;
-      HEXAD_TRY(make_way(attempt));
-    }
+    Attempt attempt;
+    attempt.record_bytes = lacking.log_bytes;
+    attempt.too_many_deleted = lacking.too_many_deleted;
+    HEXAD_TRY(make_way(attempt));
   }
-  HEXAD_TRY(lane_->wait_durable(lsn));
-  return lsn;
+  return Error{ErrorCode::kConflict,
+               "gave up after " + std::to_string(kMaxAttempts) +
+                   " attempts: others take the room in the log before a change of the store's own "
+                   "has its place",
+               "Retry, or write from fewer threads."};
 }
 
 Result<std::optional<std::string>> Engine::get(std::string_view key) {
@@ -631,6 +639,10 @@ Status Engine::scan(std::string_view prefix, const Visit& visit) {
 Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
   Walk unlimited;
   return walk(prefix, from, visit, unlimited);
+}
+
+Status Engine::scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) {
+  return walk(prefix, from, visit, fill_walk_);
 }
 
 Status Engine::walk(std::string_view prefix, std::string_view from, const Visit& visit,
@@ -659,15 +671,28 @@ void Engine::note_hold(std::uint64_t keys) {
 }
 
 BodyId Engine::new_body() {
-  // Epochs are never used twice, so neither is {epoch, counter}.
-  return lane_->epoch() << 32 | ++body_counter_;
+  const BodyId id = ids_.draw();
+  // D1: exactly one of those who draw is told so, in each epoch.
+  if (static_cast<std::uint32_t>(id) == BodyIds::kHalf) lose_suspects_soon();
+  return id;
+}
+
+Status Engine::may_draw_ids() {
+  if (!ids_.spent()) return {};
+  lose_suspects_soon();
+  return Error{ErrorCode::kExhausted,
+               "of the ids of epoch " + std::to_string(lane_->epoch()) +
+                   " for objects and clones, " + std::to_string(ids_.drawn()) +
+                   " have been used, and fewer are left than a transaction may take; another epoch "
+                   "is being begun",
+               "Retry, or close the store and open it again, which begins one, too."};
 }
 
 Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     Result<alloc::Extent> extent = [&] {
-      const io::Lock lock(sequencer_);
+      const SequencerLock lock(sequencer_);
       return allocate_locked(units, attempt);
     }();
     if (extent.ok()) return extent;

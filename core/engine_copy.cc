@@ -107,13 +107,14 @@ Status Engine::copy_next_pages(CopyStep& step) {
       step.until = parsed.page + 1;
       return true;
     };
-    HEXAD_TRY(scan_from(page_prefix(body), page_key(body, left.from), take));
+    HEXAD_TRY(scan_to_fill(page_prefix(body), page_key(body, left.from), take));
     left = {left.end, kEndOfPages};
   }
   return {};
 }
 
 Status Engine::copy_some_pages(CopiedPages& copied) {
+  HEXAD_TRY(may_draw_ids());
   // Both pages, and what is counted of their blobs.
   const std::size_t most_bytes = std::min<std::size_t>(kBytesAtOnce, max_record() / 8);
   std::uint32_t until = 0;
@@ -147,9 +148,8 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from) {
                                         if (!pages->taken) doom({{pages->to}, {}});
                                         delete pages;
                                       });
-  const io::Lock lock(sequencer_);
-  std::erase_if(copying_, [](const auto& other) { return other.expired(); });
-  copying_.push_back(copied);
+  const SequencerLock lock(sequencer_);
+  copying_.add(copied);
   return copied;
 }
 
@@ -167,7 +167,7 @@ Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from,
   for (int lost = 0, rounds = 0; lost < kMaxCopies && rounds < kMaxRounds;) {
     HEXAD_TRY(copy_some_pages(*copied));
     {
-      const io::Lock lock(sequencer_);
+      const SequencerLock lock(sequencer_);
       if (!copied->lost) {
         const bool whole = copied->until == kEndOfPages;
         if (whole && copied->stale.size() <= kFewStalePages) return copied;
@@ -184,14 +184,6 @@ Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from,
                "meanwhile, " +
                    std::to_string(kPagesAtOnce) + " with each record",
                "Retry, or write it from fewer threads."};
-}
-
-// Of records that are applied: pages that are to be copied once more.
-void Engine::tell_copying(BodyId body, std::uint32_t page) {
-  for (const std::weak_ptr<CopiedPages>& other : copying_) {
-    const std::shared_ptr<CopiedPages> copied = other.lock();
-    if (copied != nullptr && copied->from == body) copied->note_change(page);
-  }
 }
 
 }  // namespace hexad::core

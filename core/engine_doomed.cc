@@ -50,7 +50,7 @@ Result<bool> Engine::drop_keys(const DoomedKeys& doomed, std::string& from,
       next = key;
       return true;
     };
-    HEXAD_TRY(scan_from(doomed.prefix, from, take));
+    HEXAD_TRY(scan_to_fill(doomed.prefix, from, take));
     HEXAD_TRY(taking.blobs.finish(*this, record));
     HEXAD_TRY_ASSIGN(gone, taking.layers.finish(*this, record));
     if (last) record.images.push_back({doomed.marker, std::nullopt});
@@ -153,7 +153,7 @@ Result<bool> Engine::drop_cut(BodyId body) {
         record.images.push_back({std::string(key), std::nullopt});
         return true;
       };
-      HEXAD_TRY(scan_from(page_prefix(body), page_key(body, mark.from), take));
+      HEXAD_TRY(scan_to_fill(page_prefix(body), page_key(body, mark.from), take));
       if (last) marks.erase(marks.begin());
     }
     HEXAD_TRY(taking.blobs.finish(*this, record));

@@ -122,7 +122,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
   // No checkpoint meanwhile: what it writes belongs to nothing yet.
   io::Lock checkpoints(checkpoint_mutex_);
-  io::Lock lock(sequencer_);
+  SequencerLock lock(sequencer_);
   if (lane_ != nullptr && !lane_->stopped().has_value()) HEXAD_TRY(lane_->drain());
   const PackChecker packs(*parts_.shape, *parts_.codec, *parts_.space, parts_.system->queue(),
                           *parts_.counters);

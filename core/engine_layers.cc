@@ -109,6 +109,7 @@ Status Engine::merge_layers(const LayeredObject& object) {
 }
 
 Status Engine::copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record) {
+  HEXAD_TRY(may_draw_ids());
   Taking taking{record};
   record.images.push_back({writer_key(to), std::string()});
   for (const LayerKey& key : keys) HEXAD_TRY(copy_entry(key, to, taking));
@@ -145,7 +146,7 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, Taking& taking) {
       images.push_back({page_key(body, page.page), encode_page(extents, shape)});
       return true;
     };
-    HEXAD_TRY(scan(page_prefix(entry.body), take));
+    HEXAD_TRY(scan_to_fill(page_prefix(entry.body), page_prefix(entry.body), take));
     entry.body = body;
   }
   images.push_back({to_key, encode_object(entry, shape)});

@@ -5,7 +5,10 @@
 //      and not by its device's fault, goes out again until it is taken, or until nobody can wait
 //      any longer: then the store gives up, and no device is lost (R18)
 //   2  stop using the devices that failed; more than m of them: give up
-//   3  give the remaining log copies, and new ones in place of the lost, all blocks of the log
+//   3  give the remaining log copies, and new ones in place of the lost, all blocks of the log.
+//   This,
+//      4 and 5 wait as 1 does for what is refused: who gave up at once would stop a store for a
+//      full file system that commits alone would have waited for
 //   4  root of a new epoch that lists the devices as left, on all live devices
 //   5  fence of the new epoch behind the last block
 //   6  what was in flight is now durable on everything that counts: acknowledge, go on
@@ -24,9 +27,20 @@ namespace hexad::core {
 
 namespace {
 
-// What write_root_once() says of a device that is not to blame, as against too few devices.
+// What is said of a device that is not to blame, as against too few devices, or a log that cannot
+// be what it should be.
 bool is_refusal(const Error& error) {
-  return error.code != ErrorCode::kUnavailable && !io::is_medium(error);
+  return error.code != ErrorCode::kUnavailable && error.code != ErrorCode::kUnknown &&
+         !io::is_medium(error);
+}
+
+Error gave_up_waiting(const Error& why, io::Nanos waited) {
+  return Error{
+      ErrorCode::kUnknown,
+      why.message + ", for " + std::to_string(waited / 1'000'000'000) +
+          " s; no device is lost by that, but commits that were in flight may or may not "
+          "have happened",
+      why.hint + (why.hint.empty() ? "" : " ") + "Then close the store and open it again."};
 }
 
 }  // namespace
@@ -50,7 +64,7 @@ void Engine::repairs() {
     }
     if (wanted) repair();
     // Unless they have left with it. Should that fail, the store has turned read-only.
-    if (!parts_.space->suspects().empty()) lose_devices({}).ignore();
+    if (!parts_.space->suspects().empty() || ids_.half_spent()) lose_devices({}).ignore();
   }
 }
 
@@ -71,18 +85,21 @@ Status Engine::lose_devices(const std::set<DeviceId>& failed) {
   return {};
 }
 
-// Steps 1 to 5 for these devices and all that failed a request of what is in flight: the fence of 5
-// comes behind that, too, and so says that all of it is durable on what counts. For the same reason
-// nobody gets here who comes after somebody who gave up.
+// Steps 1 to 5 for these devices, or for none where a new epoch alone is wanted, and all that
+// failed a request of what is in flight: the fence of 5 comes behind that, too, and so says that
+// all of it is durable on what counts. For the same reason nobody gets here who comes after
+// somebody who gave up.
 Status Engine::leave_behind(std::set<DeviceId> failed) {
   const io::Lock lock(membership_mutex_);
   lane_->wait_quiet();
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
-  if (const Status taken = send_refused_again(); !taken.ok()) return turn_read_only(taken.error());
+  if (const Status taken = send_refused_again(lane_->refused_requests()); !taken.ok()) {
+    return turn_read_only(taken.error());
+  }
   failed.merge(lane_->failed_devices());
   failed.merge(parts_.space->suspects());
   // All that was in flight is durable, and no device has failed.
-  if (failed.empty()) return {};
+  if (failed.empty() && !ids_.half_spent()) return {};
   const Status changed = change_membership(std::move(failed));
   if (!changed.ok()) return turn_read_only(changed.error());
   parts_.space->free_kept_back();
@@ -91,20 +108,31 @@ Status Engine::leave_behind(std::set<DeviceId> failed) {
 
 // R18: nobody has been told anything that rests on these writes, their bytes and places are those
 // of the groups in flight, and the lane is paused: so they may be sent as often as it takes.
-Status Engine::send_refused_again() {
-  const std::vector<io::IoRequest*> refused = lane_->refused_requests();
-  if (refused.empty()) return {};
+Status Engine::send_refused_again(const std::vector<io::IoRequest*>& requests) {
+  if (requests.empty()) return {};
   const io::Patience patience;
-  Status sent = io::send_again(refused, executor(), patience,
+  Status sent = io::send_again(requests, executor(), patience,
                                [this](const Error& why) { note_refused(why); });
   note_refused(std::nullopt);
-  if (sent.ok()) return sent;
-  return Error{ErrorCode::kUnknown,
-               sent.error().message + ", for " + std::to_string(patience.limit / 1'000'000'000) +
-                   " s; no device is lost by that, but commits that were in flight may or may not "
-                   "have happened",
-               sent.error().hint + (sent.error().hint.empty() ? "" : " ") +
-                   "Then close the store and open it again."};
+  return sent.ok() ? sent : gave_up_waiting(sent.error(), patience.limit);
+}
+
+// For steps that write the same bytes to the same places each time.
+Status Engine::until_taken(const std::function<Status()>& attempt) {
+  const io::Patience patience;
+  const io::Nanos end = executor().clock().now() + patience.limit;
+  for (io::Nanos pause = patience.first_pause;;
+       pause = std::min(2 * pause, patience.longest_pause)) {
+    Status status = attempt();
+    const bool again = !status.ok() && is_refusal(status.error());
+    if (again && executor().clock().now() < end) {
+      note_refused(status.error());
+      executor().sleep_for(pause);
+      continue;
+    }
+    note_refused(std::nullopt);
+    return again ? gave_up_waiting(status.error(), patience.limit) : status;
+  }
 }
 
 void Engine::note_refused(std::optional<Error> why) {
@@ -213,7 +241,8 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
                    "Close the store, check the devices, open it again."};
     }
     std::set<DeviceId> again;
-    HEXAD_TRY(bring_log_up(areas, log_ids, log, parts_.shape->uuid, again));
+    HEXAD_TRY(
+        until_taken([&] { return bring_log_up(areas, log_ids, log, parts_.shape->uuid, again); }));
 
     // 4: the root.
     if (again.empty()) {
@@ -231,7 +260,10 @@ Status Engine::change_membership(std::set<DeviceId> failed) {
     // 5: the fence.
     if (again.empty()) {
       HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, lane_->begin_epoch(areas, root_.epoch));
-      HEXAD_TRY_ASSIGN(again, write_fence(fence, *parts_.members, executor()));
+      ids_.begin(root_.epoch);
+      HEXAD_TRY_ASSIGN(again, write_fence(fence, *parts_.members, [this](io::IoBatch& batch) {
+                         return send_refused_again(io::refused_of(batch));
+                       }));
     }
     if (again.empty()) return {};
     failed = std::move(again);

@@ -13,7 +13,7 @@ namespace hexad::core {
 Status Engine::pack_payloads() {
   {
     // What was sealed before that is durable, or its group has failed.
-    const io::Lock lock(sequencer_);
+    const SequencerLock lock(sequencer_);
     HEXAD_TRY(lane_->drain());
   }
   for (;;) {

@@ -87,7 +87,7 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
   const ReadPins::Pin pin = pin_visible();  // and what is newer
   std::unique_ptr<MetaView> view;
   {
-    const io::Lock lock(sequencer_);
+    const SequencerLock lock(sequencer_);
     HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
     std::erase_if(counting_, [](const auto& other) { return other.expired(); });
     counting_.push_back(counted);

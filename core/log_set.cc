@@ -41,13 +41,38 @@ std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m
   return choose_log_devices(candidates, m);
 }
 
+namespace {
+
+std::vector<std::uint64_t> refusals_of(const std::vector<kv::LogArea>& areas) {
+  std::vector<std::uint64_t> counts;
+  for (const kv::LogArea& area : areas) counts.push_back(area.device->traffic().refused);
+  return counts;
+}
+
+// What a device has refused since its count was `before`.
+Status refused_since(const std::vector<kv::LogArea>& areas,
+                     const std::vector<std::uint64_t>& before) {
+  for (std::size_t i = 0; i < areas.size(); ++i) {
+    if (areas[i].device->traffic().refused == before[i]) continue;
+    if (const std::optional<Error> why = areas[i].device->last_refusal()) return *why;
+  }
+  return {};
+}
+
+}  // namespace
+
 Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
                     const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed) {
   kv::LogScanOptions options;
   options.uuid = uuid;
   options.block_size = log.block_size();
   options.trim = log.trim_point();
-  HEXAD_TRY_ASSIGN(const kv::LogScan scan, kv::scan_log(areas, options));
+  const std::vector<std::uint64_t> before = refusals_of(areas);
+  const Result<kv::LogScan> scanned = kv::scan_log(areas, options);
+  // A block that was not read for want of memory is not one that is not there.
+  HEXAD_TRY(refused_since(areas, before));
+  HEXAD_TRY(scanned.status());
+  const kv::LogScan& scan = *scanned;
   HEXAD_TRY(kv::check_log_scan(scan));
   if (!(scan.end == log.last())) {
     return Error{ErrorCode::kUnknown,
@@ -91,7 +116,7 @@ Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas
 }
 
 Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& members,
-                                       io::Executor& executor) {
+                                       const SendAgain& again) {
   io::IoBatch batch;
   for (io::IoRequest& request : fence.requests) {
     request.mode = io::WriteMode::kDurable;
@@ -99,7 +124,7 @@ Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& 
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
-  HEXAD_TRY(io::send_again_briefly(batch, executor));
+  HEXAD_TRY(again(batch));
   std::set<DeviceId> failed;
   for (const io::IoRequest& request : batch.requests) {
     if (!request.status.ok()) failed.insert(members.owner(request.device)->id);

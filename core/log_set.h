@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <set>
 #include <span>
 #include <vector>
@@ -33,8 +34,9 @@ std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidate
 std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
 
 // Writes every block between the trim point and the last block of `log` to every area that lacks
-// it. `failed` gets the devices that did not take everything. Errors: the log cannot be read; a
-// write was refused (io/refused.h).
+// it; the same bytes to the same places however often it is called. `failed` gets the devices that
+// did not take everything. Errors: the log cannot be read; a read or a write was refused
+// (io/refused.h), and nothing is known of the rest.
 Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
                     const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
 
@@ -43,9 +45,10 @@ Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<Dev
 Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas,
                   const std::vector<DeviceId>& ids, Counters& counters, std::set<DeviceId>& failed);
 
-// Writes a fence durably to all its copies; returns the devices that failed. Errors: some refuse it
-// (io/refused.h), after it was tried again for a while by the executor's clock.
+// Writes a fence durably to all its copies; returns the devices that failed. `again`: sends those
+// of the requests again that were refused (io/refused.h). Errors: its own.
+using SendAgain = std::function<Status(io::IoBatch&)>;
 Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& members,
-                                       io::Executor& executor);
+                                       const SendAgain& again);
 
 }  // namespace hexad::core

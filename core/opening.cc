@@ -10,6 +10,7 @@
 #include "core/recovery.h"
 #include "core/room_below.h"
 #include "io/os_error.h"
+#include "io/refused.h"
 #include "kv/lmdb_index.h"
 
 namespace hexad::core {
@@ -345,7 +346,9 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
 
     HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
     tail = writer.tail();
-    HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, parts.system->executor()));
+    HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, [&](io::IoBatch& batch) {
+                       return io::send_again_briefly(batch, parts.system->executor());
+                     }));
     if (!failed.empty()) continue;
     warn_of_departures(choice.root, current, members, parts.warnings);
     parts.log = std::move(writer);

@@ -212,12 +212,30 @@ Result<bool> CloneOps::load_for_clone(Content& source, const PageRange& range,
   return true;
 }
 
+// Of the range as much as this transaction can show, in pages from `first` on. All pages before
+// that have been looked at, and there are more of them.
+Error CloneOps::too_long(const TransactionOp& op, const Content& source,
+                         std::uint32_t first) const {
+  std::uint64_t left = pages_left_ + 1;  // as load_for_clone() has it
+  auto at = source.pages.lower_bound(first);
+  for (; left > 1; --left) ++at;
+  const std::uint64_t fits = (at->first + 1) * kPageSpan - op.offset;
+  return Error{ErrorCode::kTooBig,
+               object_text(op) + ": of the " + std::to_string(op.length) + " bytes at " +
+                   std::to_string(op.offset) + " this transaction can show the first " +
+                   std::to_string(fits) + ", for with them its clones show " +
+                   std::to_string(kMaxClonedPages) + " MiB that hold data",
+               "Clone these " + std::to_string(fits) +
+                   " bytes with this transaction, and what is behind them with others, which may "
+                   "show as much each."};
+}
+
 Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, Content& source) {
   const std::uint64_t end = op.offset + op.length;
   const auto first = static_cast<std::uint32_t>(op.offset / kPageSpan);
   const auto behind = static_cast<std::uint32_t>(divide_up(end, kPageSpan));
   HEXAD_TRY_ASSIGN(const bool few, load_for_clone(source, {first, behind}, pages_left_));
-  if (!few) return too_many(op, "Clone it in ranges, in several transactions.");
+  if (!few) return too_long(op, source, first);
   ExtentList shown;
   for (auto at = source.pages.lower_bound(first); at != source.pages.end() && at->first < behind;
        ++at) {

@@ -47,6 +47,7 @@ class CloneOps {
   Status freeze_omap(const TransactionOp& op, Content& source);
   // The layers that the metadata has can be merged; those that this transaction makes cannot.
   Status note_layered(const TransactionOp& op, const ObjectRecord& record);
+  Error too_long(const TransactionOp& op, const Content& source, std::uint32_t first) const;
   // What the source shows in the op's range, with share ids.
   Result<ExtentList> extents_for_clone(const TransactionOp& op, Content& source);
   // Into a hole, cut where the pages of this object begin.

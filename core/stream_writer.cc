@@ -47,6 +47,7 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   staged->collection = collection;
   staged->name = name;
   staged->hint = hint;
+  HEXAD_TRY(engine.may_draw_ids());
   staged->body = engine.new_body();
   if (!hint.has_value()) {
     HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));

@@ -239,8 +239,9 @@ class Transaction {
   // it where it ends before that, and leaves its other parts alone; length 0: creates it and no
   // more. An object may be its own source where the ranges do not overlap. kNotFound as clone();
   // kInvalidArgument: the range ends behind the source, or overlaps the destination's in the same
-  // object; kTooBig: more than kMaxClonedPages (clone in several transactions then), an end behind
-  // 2^44 - 1, too many small pieces for one MiB of the destination, or the log's limit.
+  // object; kTooBig: more than kMaxClonedPages (the error says how many bytes the transaction can
+  // show; clone the rest with others), an end behind 2^44 - 1, too many small pieces for one MiB of
+  // the destination, or the log's limit.
   void clone_range(std::string_view collection, std::string_view from, std::uint64_t offset,
                    std::uint64_t length, std::string_view to_collection, std::string_view to,
                    std::uint64_t to_offset);

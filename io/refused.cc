@@ -11,6 +11,14 @@ bool is_refused(const IoRequest& request) {
   return request.op != IoOp::kFlush && !request.status.ok() && !is_medium(request.status.error());
 }
 
+std::vector<IoRequest*> refused_of(IoBatch& batch) {
+  std::vector<IoRequest*> refused;
+  for (IoRequest& request : batch.requests) {
+    if (is_refused(request)) refused.push_back(&request);
+  }
+  return refused;
+}
+
 Status send_again(const std::vector<IoRequest*>& requests, Executor& executor,
                   const Patience& patience, const std::function<void(const Error&)>& pausing) {
   std::vector<IoRequest*> left;

@@ -22,6 +22,9 @@ struct Patience {
 // should have covered (D4), and no later flush makes that good.
 bool is_refused(const IoRequest& request);
 
+// Those of a batch that is complete.
+std::vector<IoRequest*> refused_of(IoBatch& batch);
+
 // Sends the refused ones of `requests`, all of them complete, until each has succeeded or has
 // failed by its device's fault, or until the limit has passed. Writes go out kDurable, since the
 // flush that should have followed has not covered them. Blocks; sleeps by the executor's clock.

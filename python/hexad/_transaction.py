@@ -215,7 +215,8 @@ class Transaction:
         from `to_offset` on, and its other parts stay. Creates `to`, extends it.
 
         NotFoundError; InvalidArgumentError: the range ends behind the object, or overlaps itself;
-        TooBigError: more than 4096 MiB that hold data, in all such calls of the transaction.
+        TooBigError: more than 4096 MiB that hold data, in all such calls of the transaction. The
+        error says how many bytes it can show; clone the rest with others.
         """
         self._reads = True
         inside = self._in(collection)

@@ -22,6 +22,8 @@ using core::kPageSpan;
 
 // What one hold of the lock may handle: what one record takes back, and the numbers of owners.
 constexpr std::uint64_t kMostKeys = 4096;
+// ... besides what was deleted since the last checkpoint, and is stepped over.
+constexpr std::uint64_t kMostDeleted = 10'000;
 
 FormatOptions roomy_format() {
   FormatOptions format = small_format();
@@ -76,6 +78,12 @@ struct Opened {
     };
     REQUIRE(engine.scan(core::kPageKeys, look).ok());
     return count;
+  }
+  std::uint64_t checkpoints() {
+    for (const Counter& counter : engine.counters()) {
+      if (counter.name == "checkpoints") return counter.since_open;
+    }
+    return 0;
   }
   std::string findings() {
     FsckOptions options;
@@ -165,7 +173,38 @@ TEST_CASE(
     opened.settle();
     CHECK(opened.pages() == 0);
   }
-  CHECK(opened.engine.largest_hold() <= kMostKeys);
+  CHECK(opened.engine.largest_hold() <= kMostDeleted + kMostKeys);
+  CHECK(opened.findings() == "");
+}
+
+// Whoever does what the error says gets the whole range, in two transactions.
+TEST_CASE("cut_pages: a range of too many pages is refused with how much of it fits") {
+  FormatOptions format = roomy_format();
+  format.log_size = 16 << 20;
+  StoreFixture fixture(format);
+  Opened opened(fixture);
+  constexpr std::uint64_t kPages = 5'000;
+  constexpr std::uint64_t kBegin = 10 * kPageSpan + 5;  // behind the byte of its first page
+  constexpr std::uint64_t kAll = (kPages - 10) * kPageSpan - 5;
+  opened.make("a", kPages);
+  opened.must([](Transaction& t) { t.truncate(kBucket, "a", kPages * kPageSpan); });
+  const auto clone = [&](std::uint64_t from, std::uint64_t length) {
+    Transaction t;
+    t.clone_range(kBucket, "a", from, length, kBucket, "b", from - kBegin + 3);
+    return opened.engine.commit(std::move(t));
+  };
+  const Result<Lsn> refused = clone(kBegin, kAll);
+  REQUIRE(code_of(refused) == ErrorCode::kTooBig);
+  constexpr std::uint64_t kFits = 4097 * kPageSpan - 5;  // a page costs what the op does
+  CHECK(refused.error().message ==
+        "object default/a: of the " + std::to_string(kAll) + " bytes at " + std::to_string(kBegin) +
+            " this transaction can show the first " + std::to_string(kFits) +
+            ", for with them its clones show 4096 MiB that hold data");
+  CHECK(code_of(clone(kBegin, kFits + 1)) == ErrorCode::kTooBig);
+  CHECK(code_of(clone(kBegin, kFits)) == std::nullopt);
+  CHECK(code_of(clone(kBegin + kFits, kAll - kFits)) == std::nullopt);
+  CHECK(opened.engine.stat(kBucket, "b")->size == kAll + 3);
+  CHECK(opened.engine.stat(kBucket, "b")->extents == kPages - 11);
   CHECK(opened.findings() == "");
 }
 
@@ -235,6 +274,40 @@ TEST_CASE("cut_pages: what is cut off of an object goes before the others are co
   CHECK(opened.findings() == "");
 }
 
+// 20,000 of them between pages that are there: what is taken back, or copied, page by page has to
+// get past them, and no transaction has met them before.
+TEST_CASE("cut_pages: pages that were deleted are not walked over under the lock") {
+  FormatOptions format = roomy_format();
+  format.log_size = 16 << 20;
+  StoreFixture fixture(format);
+  RuntimeOptions options;
+  options.memtable_size = 64 << 20;
+  Opened opened(fixture, options);
+  constexpr std::uint64_t kFirst = 2'000;
+  constexpr std::uint64_t kGap = 20'000;
+  constexpr std::uint64_t kLast = 100;
+  opened.make("a", kFirst + kGap + kLast);
+  opened.must([](Transaction& t) { t.zero(kBucket, "a", kFirst * kPageSpan, kGap * kPageSpan); });
+  opened.settle();
+  REQUIRE(opened.pages() == kFirst + kLast);
+  REQUIRE(opened.checkpoints() == 0);  // all tombstones are there
+  SECTION("what is removed") {
+    opened.must([](Transaction& t) { t.remove(kBucket, "a"); });
+    opened.settle();
+    CHECK(opened.pages() == 0);
+  }
+  SECTION("what is cloned") {
+    opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
+    CHECK(opened.pages() == 2 * (kFirst + kLast));
+    CHECK(opened.engine.stat(kBucket, "b")->extents == kFirst + kLast);
+  }
+  // Such a walk ends, and a checkpoint takes them all away.
+  CHECK(opened.checkpoints() == 1);
+  CHECK(opened.engine.largest_hold() >= kMostDeleted);
+  CHECK(opened.engine.largest_hold() <= kMostDeleted + kMostKeys);
+  CHECK(opened.findings() == "");
+}
+
 TEST_CASE("cut_pages: names that were deleted, or go to another collection, are walked elsewhere") {
   StoreFixture fixture(roomy_format());
   Opened opened(fixture);
@@ -255,18 +328,12 @@ TEST_CASE("cut_pages: names that were deleted, or go to another collection, are 
                        "n" + std::to_string(102'000 + name));
       });
     }
-    const auto checkpoints = [&] {
-      for (const Counter& counter : opened.engine.counters()) {
-        if (counter.name == "checkpoints") return counter.since_open;
-      }
-      return std::uint64_t{0};
-    };
-    REQUIRE(checkpoints() == 0);  // all tombstones are there
+    REQUIRE(opened.checkpoints() == 0);  // all tombstones are there
     Transaction t;
     t.remove_collection("many");
     CHECK(code_of(opened.engine.commit(std::move(t))) == ErrorCode::kNotEmpty);
-    CHECK(checkpoints() == 1);
-    CHECK(opened.engine.largest_hold() <= 10'000 + 2 * kMostKeys);
+    CHECK(opened.checkpoints() == 1);
+    CHECK(opened.engine.largest_hold() <= kMostDeleted + 2 * kMostKeys);
   }
   SECTION("split twice") {
     opened.must([](Transaction& t) {

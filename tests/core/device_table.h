@@ -36,8 +36,9 @@ class TableDevice final : public io::Device {
 
   io::Geometry shape;  // set before anybody looks
   Bytes bytes;
-  // Requests for which it returns true have no effect and complete with kIo.
+  // Requests for which it returns true have no effect and complete with that.
   std::function<bool(const io::IoRequest&)> fails = [](const io::IoRequest&) { return false; };
+  ErrorCode failure = ErrorCode::kIo;
   // What was asked, without the data.
   std::vector<io::IoRequest> asked;
 
@@ -59,7 +60,7 @@ class TableDevice final : public io::Device {
   Status serve(const io::IoRequest& request) {
     asked.push_back(request);
     asked.back().data = nullptr;
-    if (fails(request)) return Error{ErrorCode::kIo, name_ + ": told to fail", ""};
+    if (fails(request)) return Error{failure, name_ + ": told to fail", ""};
     const MutByteView all(bytes);
     if (request.op == io::IoOp::kRead) {
       copy_bytes({request.data, request.length}, all.subspan(request.offset, request.length));

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <utility>
 
 #include "alloc/device_layout.h"
 #include "io/memory_system.h"
@@ -40,6 +42,15 @@ class FaultySystem final : public io::System {
     return wrap(path, std::move(device));
   }
 
+  // Sees every request before it runs, on the thread that sends it. Before other threads.
+  using Watch = std::function<void(const io::IoRequest&)>;
+  void watch(Watch watch) { queue_.watch = std::move(watch); }
+  // A header of a slab, or the manifest.
+  static bool is_slab_header(const io::IoRequest& request) {
+    return request.op == io::IoOp::kWrite && request.cause == io::IoCause::kSuper &&
+           request.offset >= alloc::kHeaderSize;
+  }
+
   DeviceFault& fault(const std::string& path) {
     const std::lock_guard<std::mutex> lock(mutex_);
     return faults_[path];
@@ -70,19 +81,19 @@ class FaultySystem final : public io::System {
     void wait(io::IoBatch& batch) override { HEXAD_ASSERT(batch.complete()); }
     std::string name() const override { return "memory"; }
 
+    Watch watch;
+
    protected:
     void submit_requests(io::IoBatch& batch) override {
       const std::size_t count = batch.requests.size();
-      for (io::IoRequest& request : batch.requests) request.status = run(request);
+      for (io::IoRequest& request : batch.requests) {
+        if (watch) watch(request);
+        request.status = run(request);
+      }
       for (std::size_t i = 0; i < count; ++i) finish(batch);
     }
 
    private:
-    // And the manifest.
-    static bool is_slab_header(const io::IoRequest& request) {
-      return request.op == io::IoOp::kWrite && request.cause == io::IoCause::kSuper &&
-             request.offset >= alloc::kHeaderSize;
-    }
     static bool is_root(const io::IoRequest& request) {
       return request.op == io::IoOp::kWrite &&
              (request.offset == alloc::root_offset(0) || request.offset == alloc::root_offset(1));

@@ -246,6 +246,78 @@ TEST_CASE("refused: a wait without end leaves the outcome open, and every device
           }) == "");
 }
 
+// A log device is lost, and while its place is taken by another one, and the fence is written, a
+// third device refuses that: the wait is that of a commit (R18).
+TEST_CASE("refused: a change of membership waits until its writes are taken") {
+  const bool fence = GENERATE(false, true);
+  const io::Nanos length = GENERATE(8 * kSecond, 100 * kSecond);
+  CAPTURE(fence, length);
+  SimOrigin origin({}, fill);
+  const auto system = origin.start(1);
+  bool dead = false;
+  bool copied = false;  // of the log's blocks, some have gone to the new copy
+  std::optional<io::Nanos> since;
+  Result<Lsn> committed = Error{};
+  StoreStatus afterwards;
+  REQUIRE(with_store(*system, origin.pool(), [&](Store& store) {
+            system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+              if (op.op != IoOp::kWrite) return std::nullopt;
+              if (op.disk == "dev2") {
+                dead = true;
+                return FaultKind::kWriteErrorBefore;
+              }
+              copied = copied || (dead && op.cause == io::IoCause::kHeal);
+              const bool of_change =
+                  fence ? copied && op.cause == io::IoCause::kLog : op.cause == io::IoCause::kHeal;
+              if (!dead || op.disk != "dev1" || !of_change) return std::nullopt;
+              if (!since.has_value()) since = system->clock().now();
+              if (system->clock().now() >= *since + length) return std::nullopt;
+              return FaultKind::kRefused;
+            });
+            Transaction t;
+            t.put(kDefaultCollection, "0", value_of(7));
+            committed = store.commit(std::move(t));
+            afterwards = store.status();
+            system->set_hook(nullptr);
+          }) == "");
+  REQUIRE(since.has_value());
+  const io::Nanos took = system->clock().now() - *since;
+  if (length < 30 * kSecond) {
+    REQUIRE(committed.ok());
+    REQUIRE(took >= length);
+    REQUIRE_FALSE(afterwards.read_only);
+    REQUIRE(afterwards.warnings.empty());
+    REQUIRE(afterwards.health == Health::kDegraded);
+  } else {
+    REQUIRE_FALSE(committed.ok());
+    REQUIRE(committed.error().code == ErrorCode::kUnknown);
+    REQUIRE_THAT(committed.error().message,
+                 Catch::Contains("dev1") && Catch::Contains(", for 30 s"));
+    REQUIRE(took >= 30 * kSecond);
+    REQUIRE(took < 60 * kSecond);
+    REQUIRE(afterwards.read_only);
+  }
+  for (const DeviceStatus& device : afterwards.devices) {
+    CAPTURE(device.path);
+    REQUIRE((device.state == "ok") == (device.path != "dev2"));
+  }
+  // Nothing that was acknowledged is lost, with the third device or without it.
+  REQUIRE(with_store(*system, origin.pool(), [](Store& store) -> std::string {
+            Transaction t;
+            t.put(kDefaultCollection, "0", value_of(0));
+            const Result<Lsn> done = store.commit(std::move(t));
+            if (!done.ok()) return done.error().to_string();
+            for (int i = 0; i < 10; ++i) {
+              const Result<Bytes> found = store.get(kDefaultCollection, std::to_string(i));
+              if (!found.ok()) return found.error().to_string();
+              if (as_text(*found) != std::string_view(value_of(i))) return "other bytes";
+            }
+            const Result<FsckReport> report = store.fsck({true, false});
+            if (!report.ok()) return report.error().to_string();
+            return report->findings.empty() ? "" : report->findings[0].problem;
+          }) == "");
+}
+
 TEST_CASE("refused: a stream that finds no space below its devices fails, and nothing else does") {
   SimPoolOptions options;
   options.device_size = 16_MiB;

@@ -1,0 +1,36 @@
+// The lock under which transactions get their places in the order, one at a time. Whoever holds it
+// holds up every commit: so no hold handles more than a bounded number of keys
+// (Engine::largest_hold()), and none asks a device for anything, but for a checkpoint and fsck,
+// which wait for what is in flight.
+#pragma once
+
+#include <mutex>
+
+#include "io/executor.h"
+
+namespace hexad::core {
+
+class Sequencer {
+ public:
+  explicit Sequencer(io::Executor& executor) : mutex_(executor) {}
+
+  void lock() {
+    mutex_.lock();
+    ++held_;
+  }
+  void unlock() {
+    --held_;
+    mutex_.unlock();
+  }
+  // Whether the calling thread holds one, of any store. The fibers of a simulation share a thread,
+  // so there it says whether any of them does. For tests.
+  static bool held_here() { return held_ > 0; }
+
+ private:
+  io::Mutex mutex_;
+  static inline thread_local int held_ = 0;
+};
+
+using SequencerLock = std::unique_lock<Sequencer>;
+
+}  // namespace hexad::core

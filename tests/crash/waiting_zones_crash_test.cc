@@ -1,0 +1,73 @@
+// Transactions that find room in no zone, and have one made or several; some of them fail in the
+// end, and leave zones that nobody has taken anything of.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/core/noise.h"
+#include "tests/crash/crash_world.h"
+#include "tests/crash/harness_line.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr const char* kHere = kDefaultCollection;
+
+void put_some(Transaction& t, const std::string& name, int count, std::uint64_t seed) {
+  for (int i = 0; i < count; ++i) t.put(kHere, name + std::to_string(i), noise(100'000, seed));
+}
+
+TEST_CASE(
+    "waiting zones: no crash shows a transaction in part, or loses one, while zones are made") {
+  const HarnessLine line("crash-waiting-zones");
+  std::uint64_t states = 0;
+  std::uint64_t violations = 0;
+  for (const int every : {1, 2, 1000}) {
+    CrashWorldOptions options;
+    options.seed = 60 + static_cast<std::uint64_t>(every);
+    options.checkpoint_every = every;
+    options.before = [](Transaction& t) { t.put(kHere, "first", noise(2'000, 1)); };
+    // A zone has room for two of 100,000 bytes.
+    options.script = {
+        [](Transaction& t) { put_some(t, "a", 5, 2); },
+        [](Transaction& t) {
+          t.expect_absent(kHere, "a0");
+          put_some(t, "b", 7, 3);
+        },
+        [](Transaction& t) { put_some(t, "b", 5, 4); },
+        [](Transaction& t) {
+          put_some(t, "a", 3, 5);
+          for (int i = 0; i < 10; ++i) t.put(kHere, std::to_string(i), noise(9'000, 6));
+        },
+        [](Transaction& t) {
+          t.remove(kHere, "b1");
+          put_some(t, "c", 4, 7);
+        },
+    };
+    CrashWorld world(options);
+    world.run();
+    io::CrashOptions crash;
+    crash.seed = options.seed;
+    crash.exhaustive_limit = 2;
+    crash.random_samples = 4;
+    crash.tears_per_write = 1;
+    const io::CrashStates all(world.recorder(), crash);
+    all.for_each([&](const io::CrashState& state) {
+      if (state.number() % 23 != 0) return true;
+      ++states;
+      const auto problem = world.reopen(
+          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
+      if (problem.has_value()) {
+        ++violations;
+        CAPTURE(every, state.describe());
+        CHECK(*problem == "");
+      }
+      return violations < 5;
+    });
+  }
+  line.print({{"states", states}, {"violations", violations}});
+  REQUIRE(states > 50);
+  REQUIRE(violations == 0);
+}
+
+}  // namespace
+}  // namespace hexad::testing
