@@ -81,7 +81,9 @@ struct EngineParts {
   alloc::Root root;
   std::optional<kv::LogWriter> log;  // nothing when read-only
   Lsn last_lsn = 0;
-  std::uint32_t ids_drawn = 0;  // of the epoch: by nobody; what a test says
+  // What tests say: ids of the epoch that have been drawn, pages of ranges cloned one by one.
+  std::uint32_t ids_drawn = 0;
+  std::uint64_t ranges_at_once = kMaxClonedPages;
   std::vector<std::string> notes;
   std::vector<std::string> warnings;    // as in StoreStatus
   std::vector<DeviceStatus> strangers;  // devices given that are no members
@@ -453,13 +455,16 @@ class Engine : public PlanSource {
 
   // engine_copy.cc
   struct CopyStep;
-  // The pages of a body for a clone; `copied`: what there is of a copy, or null.
-  Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, std::shared_ptr<CopiedPages> copied);
-  std::shared_ptr<CopiedPages> begin_copy(BodyId from);
+  // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null.
+  Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, const ShiftedRange& range,
+                                                  std::shared_ptr<CopiedPages> copied);
+  std::shared_ptr<CopiedPages> begin_copy(BodyId from, const ShiftedRange& range);
   Status copy_some_pages(CopiedPages& copied);
   Status copy_stale_pages(CopyStep& step);
   Status copy_next_pages(CopyStep& step);
-  Status copy_page(std::uint32_t page, const std::optional<std::string>& value, CopyStep& step);
+  Status copy_page(std::uint32_t page, CopyStep& step);
+  Result<const ExtentList*> source_page(std::uint32_t page, CopyStep& step);
+  Result<const ExtentList*> keep_source(std::uint32_t page, std::string_view value, CopyStep& step);
 
   // engine_layers.cc
   // Makes the list of layers below the object's omap shorter; what it shows stays the same.

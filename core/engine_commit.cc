@@ -315,6 +315,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   context.new_body = [this] { return new_body(); };
   context.keep_versions = attempt.keep_versions;
   context.accept_crowded = attempt.accept_crowded;
+  context.ranges_at_once = parts_.ranges_at_once;
   context.log_blobs = parts_.log_blobs.get();
   PlanReader reader(*this);
   CountedSource source(reader);
@@ -543,7 +544,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
       for (const Redo& redo : attempt.redo_ops) {
         if (redo.copy != 0) {
           std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
-          HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, std::move(copied)));
+          const ShiftedRange range = cloned_range(transaction.ops()[redo.op]);
+          HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, range, std::move(copied)));
           continue;
         }
         if (!redo.count.empty()) {

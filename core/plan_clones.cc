@@ -35,9 +35,15 @@ std::size_t extents_of(const Content& content) {
   return count;
 }
 
-bool is_usable(const std::shared_ptr<CopiedPages>& copied, const Content& source) {
-  return copied != nullptr && copied->from == source.stored_body && !copied->lost &&
-         copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
+// Cut off, and no op has looked at it since.
+bool is_hidden(const Content& content, std::uint32_t page) {
+  return content.pages.count(page) == 0 && is_cut(content.record.cuts, page);
+}
+
+bool is_usable(const std::shared_ptr<CopiedPages>& copied, const Content& source,
+               const ShiftedRange& range = {}) {
+  return copied != nullptr && copied->from == source.stored_body && copied->range == range &&
+         !copied->lost && copied->until == kEndOfPages && copied->stale.size() <= kFewStalePages;
 }
 
 Error too_many(const TransactionOp& op, const std::string& hint) {
@@ -177,7 +183,8 @@ Status CloneOps::note_layered(const TransactionOp& op, const ObjectRecord& recor
                "Use several transactions."};
 }
 
-Status CloneOps::clone_range(const TransactionOp& op) {
+Status CloneOps::clone_range(const TransactionOp& op, const PreparedOp& prepared,
+                             std::size_t index) {
   HEXAD_TRY_ASSIGN(const Slot* from, state_.existing_object(op));
   const std::shared_ptr<Content> source = from->current;
   if (op.offset > source->record.size || op.length > source->record.size - op.offset) {
@@ -190,6 +197,14 @@ Status CloneOps::clone_range(const TransactionOp& op) {
   HEXAD_TRY_ASSIGN(Slot * to, state_.object(op.other_collection, op.other));
   Content* target = PlanState::writable(*to);
   if (op.length == 0) return {};
+  // What this transaction has made, or has cut off, can be copied nowhere else.
+  const bool can_copy =
+      source->stored_body != 0 && !(source->changed && !source->record.cuts.empty());
+  const std::uint64_t limit =
+      can_copy ? std::min(pages_left_, context_.ranges_at_once) : pages_left_;
+  HEXAD_TRY_ASSIGN(const bool few, load_for_clone(*source, cloned_range(op).pages(), limit));
+  if (!few && can_copy) return clone_long_range(op, *source, *to, prepared, index);
+  if (!few) return too_long(op, *source);
   HEXAD_TRY_ASSIGN(ExtentList shown, extents_for_clone(op, *source));
   HEXAD_TRY(punch_range(state_, *target, op.to_offset, op.length));
   for (Extent& extent : shown) {
@@ -212,30 +227,108 @@ Result<bool> CloneOps::load_for_clone(Content& source, const PageRange& range,
   return true;
 }
 
-// Of the range as much as this transaction can show, in pages from `first` on. All pages before
-// that have been looked at, and there are more of them.
-Error CloneOps::too_long(const TransactionOp& op, const Content& source,
-                         std::uint32_t first) const {
-  std::uint64_t left = pages_left_ + 1;  // as load_for_clone() has it
-  auto at = source.pages.lower_bound(first);
+// Of the range as much as this transaction can show page by page. All pages before that have been
+// looked at, and there are more of them.
+Error CloneOps::too_long(const TransactionOp& op, const Content& source) const {
+  std::uint64_t left = std::min(pages_left_, context_.ranges_at_once) + 1;
+  auto at = source.pages.lower_bound(cloned_range(op).pages().from);
   for (; left > 1; --left) ++at;
   const std::uint64_t fits = (at->first + 1) * kPageSpan - op.offset;
-  return Error{ErrorCode::kTooBig,
-               object_text(op) + ": of the " + std::to_string(op.length) + " bytes at " +
-                   std::to_string(op.offset) + " this transaction can show the first " +
-                   std::to_string(fits) + ", for with them its clones show " +
-                   std::to_string(kMaxClonedPages) + " MiB that hold data",
-               "Clone these " + std::to_string(fits) +
-                   " bytes with this transaction, and what is behind them with others, which may "
-                   "show as much each."};
+  return Error{
+      ErrorCode::kTooBig,
+      object_text(op) + ": of the " + std::to_string(op.length) + " bytes at " +
+          std::to_string(op.offset) + " this transaction can show the first " +
+          std::to_string(fits) + ", for with them its clones show " +
+          std::to_string(kMaxClonedPages) +
+          " MiB that hold data, and more can be had only of an object that is there before "
+          "it, in one that shows less than that elsewhere",
+      "Clone these " + std::to_string(fits) +
+          " bytes with this transaction, and what is behind them with others, which may "
+          "show as much each."};
+}
+
+Result<std::optional<std::set<std::uint32_t>>> CloneOps::pages_beside(Content& target,
+                                                                      const ShiftedRange& range) {
+  const PageRange whole = range.whole_pages();
+  std::set<std::uint32_t> beside;
+  for (const PageRange& part : {PageRange{0, whole.from}, PageRange{whole.end, kEndOfPages}}) {
+    HEXAD_TRY_ASSIGN(const bool all, state_.load_some_pages(target, part, pages_left_ + 1));
+    for (auto at = target.pages.lower_bound(part.from);
+         at != target.pages.end() && at->first < part.end; ++at) {
+      if (!at->second.now.empty()) beside.insert(at->first);
+    }
+    if (!all || beside.size() > pages_left_) return std::optional<std::set<std::uint32_t>>();
+  }
+  return std::optional(std::move(beside));
+}
+
+Status CloneOps::compose_page(Content& copy, std::uint32_t index, Content& source, Content& target,
+                              const ShiftedRange& range) {
+  HEXAD_TRY_ASSIGN(Page * ours, state_.page(copy, index));
+  ExtentList now;
+  const PageRange whole = range.whole_pages();
+  const bool beside = index < whole.from || index >= whole.end;
+  if (beside && !is_hidden(target, index)) {
+    HEXAD_TRY_ASSIGN(Page * before, state_.page(target, index));
+    if (!before->now.empty()) state_.share(target, *before, 0, kMaxObjectSize + 1);
+    now = before->now;
+    punch(now, range.to_offset, range.length);
+  }
+  const PageRange sources = range.sources_of(index);
+  for (std::uint32_t page = sources.from; page < sources.end; ++page) {
+    if (is_hidden(source, page)) continue;
+    HEXAD_TRY_ASSIGN(Page * theirs, state_.page(source, page));
+    if (!theirs->now.empty()) state_.share(source, *theirs, 0, kMaxObjectSize + 1);
+    add_shifted(now, theirs->now, range, index);
+  }
+  ours->now = std::move(now);
+  ours->dirty = true;
+  return {};
+}
+
+// The copy was made of what the metadata had, and the destination's body can be given up for it: so
+// all that the destination shows besides the range, and what has changed since, is put in place
+// here.
+Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot& to,
+                                  const PreparedOp& prepared, std::size_t index) {
+  const ShiftedRange range = cloned_range(op);
+  const std::shared_ptr<Content> target = to.current;
+  HEXAD_TRY_ASSIGN(const auto beside, pages_beside(*target, range));
+  if (!beside.has_value()) return too_long(op, source);
+  const std::shared_ptr<CopiedPages>& copied = prepared.copied;
+  if (!is_usable(copied, source, range)) {
+    plan_.redo.push_back(Redo{index, 0, false, source.stored_body, {}});
+    return {};
+  }
+  std::set<std::uint32_t> differ = *beside;
+  differ.insert(copied->stale.begin(), copied->stale.end());
+  for (const auto& [page, at] : source.pages) {
+    const PageRange shown = range.shown_by(page);
+    for (std::uint32_t i = shown.from; at.dirty && i < shown.end; ++i) differ.insert(i);
+  }
+  if (differ.size() > pages_left_) return too_many(op, "Use several transactions.");
+  pages_left_ -= differ.size();
+  auto copy = std::make_shared<Content>();
+  copy->record = target->record;
+  copy->record.body = copied->to;
+  copy->record.cuts.clear();
+  copy->stored_body = copied->to;
+  copy->changed = true;
+  for (const std::uint32_t page : differ) {
+    HEXAD_TRY(compose_page(*copy, page, source, *target, range));
+  }
+  copy->record.size = std::max(copy->record.size, range.to_end());
+  plan_.record.images.push_back({writer_key(copied->to), std::nullopt});
+  plan_.copies.push_back(copied);
+  adopted_.push_back(copy);
+  to.current = copy;
+  return check_inline(op, *copy, source);
 }
 
 Result<ExtentList> CloneOps::extents_for_clone(const TransactionOp& op, Content& source) {
   const std::uint64_t end = op.offset + op.length;
   const auto first = static_cast<std::uint32_t>(op.offset / kPageSpan);
   const auto behind = static_cast<std::uint32_t>(divide_up(end, kPageSpan));
-  HEXAD_TRY_ASSIGN(const bool few, load_for_clone(source, {first, behind}, pages_left_));
-  if (!few) return too_long(op, source, first);
   ExtentList shown;
   for (auto at = source.pages.lower_bound(first); at != source.pages.end() && at->first < behind;
        ++at) {

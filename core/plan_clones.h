@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "base/error.h"
@@ -32,7 +34,7 @@ class CloneOps {
   // differ; then it is asked for again.
   Status foresee(const std::vector<TransactionOp>& ops, const PreparedOps& prepared,
                  std::size_t index);
-  Status clone_range(const TransactionOp& op);
+  Status clone_range(const TransactionOp& op, const PreparedOp& prepared, std::size_t index);
 
  private:
   // Whether it can be shown page by page.
@@ -47,7 +49,17 @@ class CloneOps {
   Status freeze_omap(const TransactionOp& op, Content& source);
   // The layers that the metadata has can be merged; those that this transaction makes cannot.
   Status note_layered(const TransactionOp& op, const ObjectRecord& record);
-  Error too_long(const TransactionOp& op, const Content& source, std::uint32_t first) const;
+  Error too_long(const TransactionOp& op, const Content& source) const;
+  // A range that cannot be shown page by page: pages that were copied before, with what else the
+  // destination shows.
+  Status clone_long_range(const TransactionOp& op, Content& source, Slot& to,
+                          const PreparedOp& prepared, std::size_t index);
+  // Of the destination, those that show something besides the range. Nothing: there are too many.
+  Result<std::optional<std::set<std::uint32_t>>> pages_beside(Content& target,
+                                                              const ShiftedRange& range);
+  // A page of the destination as it is in the end.
+  Status compose_page(Content& copy, std::uint32_t index, Content& source, Content& target,
+                      const ShiftedRange& range);
   // What the source shows in the op's range, with share ids.
   Result<ExtentList> extents_for_clone(const TransactionOp& op, Content& source);
   // Into a hole, cut where the pages of this object begin.

@@ -106,7 +106,7 @@ class Planner {
       case OpKind::kClone:
         return clones_.clone(op, prepared_[index], index);
       case OpKind::kCloneRange:
-        return clones_.clone_range(op);
+        return clones_.clone_range(op, prepared_[index], index);
       case OpKind::kPublish:
         return publish(op);
       case OpKind::kOmapSet:

@@ -63,6 +63,8 @@ struct PlanContext {
   std::uint64_t drops_at_once = kMaxDroppedAtOnce;
   // Pages that a clone shows one by one. One with more takes a copy over that was made before.
   std::uint64_t clones_at_once = kFewClonedPages;
+  // The same for a range of one.
+  std::uint64_t ranges_at_once = kMaxClonedPages;
   // Where young blobs have gone; null: nobody knows any.
   const LogBlobs* log_blobs = nullptr;
 };

@@ -16,11 +16,19 @@ bool CountedNames::has(std::string_view key) const {
 }
 
 void CopiedPages::note_change(std::uint32_t page) {
-  if (page >= until || lost) return;
-  stale.insert(page);
+  if (lost) return;
+  const PageRange shown = range.shown_by(page);
+  for (std::uint32_t copy = shown.from; copy < std::min(shown.end, until); ++copy) {
+    stale.insert(copy);
+  }
   if (stale.size() <= kMaxStalePages) return;
   lost = true;
   stale.clear();
+}
+
+ShiftedRange cloned_range(const TransactionOp& op) {
+  if (op.kind != OpKind::kCloneRange) return {};
+  return {op.offset, op.length, op.to_offset};
 }
 
 bool needs_preparing(const TransactionOp& op) {

@@ -14,6 +14,7 @@
 #include "core/blob_prepare.h"
 #include "core/keys.h"
 #include "core/record.h"
+#include "core/shifted_range.h"
 #include "core/transaction.h"
 
 namespace hexad::core {
@@ -57,15 +58,18 @@ struct CountedNames {
 
 // The pages of a body copied to one that no object names, for a clone of an object with many of
 // them: they show the same blobs. Copied beside the commits, bit by bit; what these change
-// meanwhile is noted. All but `taken` belongs to whoever holds the sequencer's lock.
+// meanwhile is noted. All but `taken` belongs to whoever holds the sequencer's lock. `until` and
+// `stale` are pages of the copy.
 struct CopiedPages {
   BodyId from = 0;
   BodyId to = 0;                       // has a writer key
+  ShiftedRange range = {};             // of its bytes, and where they are in the copy
   std::uint32_t until = 0;             // pages before it have been copied
   std::set<std::uint32_t> stale = {};  // ... and have changed since
   bool lost = false;                   // so many of them that nobody has kept count
   bool taken = false;                  // a transaction has given `to` to an object
 
+  // A page of `from` is another one.
   void note_change(std::uint32_t page);
 };
 
@@ -97,6 +101,9 @@ struct Redo {
   // The transaction cannot be planned beyond the op without it.
   bool stops() const { return copy != 0 || !count.empty(); }
 };
+
+// What a clone or clone_range shows of its source.
+ShiftedRange cloned_range(const TransactionOp& op);
 
 // One per op of the transaction, empty for ops that nothing is prepared for.
 using PreparedOps = std::vector<PreparedOp>;

@@ -29,8 +29,8 @@ struct StagedObject;  // what an ObjectWriter has written so far
 // What the remove_range() and omap_remove_range() calls of one transaction may remove together.
 inline constexpr std::uint64_t kMaxRangeRemovals = 4096;
 
-// MiB that hold data, of those that all clone_range() calls of a transaction show in other objects.
-// A clone() has no such limit.
+// MiB that hold data, of those that all clone_range() calls of a transaction show in other objects
+// page by page. Of longer ranges a copy is made before.
 inline constexpr std::uint64_t kMaxClonedPages = 4096;
 
 enum class OpKind : std::uint8_t {
@@ -239,9 +239,11 @@ class Transaction {
   // it where it ends before that, and leaves its other parts alone; length 0: creates it and no
   // more. An object may be its own source where the ranges do not overlap. kNotFound as clone();
   // kInvalidArgument: the range ends behind the source, or overlaps the destination's in the same
-  // object; kTooBig: more than kMaxClonedPages (the error says how many bytes the transaction can
-  // show; clone the rest with others), an end behind 2^44 - 1, too many small pieces for one MiB of
-  // the destination, or the log's limit.
+  // object; kTooBig: an end behind 2^44 - 1, too many small pieces for one MiB of the destination,
+  // or the log's limit. Up to kMaxClonedPages MiB that hold data may be shown by a transaction in
+  // any way. More are copied first, as by clone(), from an object that is there before the
+  // transaction, into one that shows no more than that elsewhere; else kTooBig, and the error says
+  // how many bytes of the range the transaction can show (clone the rest with others).
   void clone_range(std::string_view collection, std::string_view from, std::uint64_t offset,
                    std::uint64_t length, std::string_view to_collection, std::string_view to,
                    std::uint64_t to_offset);

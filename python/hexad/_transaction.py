@@ -215,8 +215,9 @@ class Transaction:
         from `to_offset` on, and its other parts stay. Creates `to`, extends it.
 
         NotFoundError; InvalidArgumentError: the range ends behind the object, or overlaps itself;
-        TooBigError: more than 4096 MiB that hold data, in all such calls of the transaction. The
-        error says how many bytes it can show; clone the rest with others.
+        TooBigError: more than 4096 MiB that hold data, in all such calls of the transaction, of an
+        object that it has made, or into one that shows more than that elsewhere. The error says how
+        many bytes fit; clone the rest with other transactions.
         """
         self._reads = True
         inside = self._in(collection)

@@ -179,6 +179,64 @@ TEST_CASE("plan_clones: an object with many pages is copied first, and one key n
   CHECK(w.alive.blobs.empty());
 }
 
+TEST_CASE(
+    "plan_clones: a long range is copied first, and takes the place of the destination's body") {
+  PlannerWorld w;
+  w.context.ranges_at_once = 2;
+  w.must([](Transaction& t) {
+    write_pages(t, "a", 0, 9);
+    write_pages(t, "b", 0, 12, 'b');
+    t.set_attr("c", "b", "kept", "yes");
+    t.omap_set("c", "b", "key", "value");
+  });
+  const std::string source = w.read("a");
+  std::string expected = w.read("b");
+  const BodyId before = w.object("b")->body;
+  constexpr std::uint64_t kFrom = kPageSpan + 100;
+  constexpr std::uint64_t kLength = 6 * kPageSpan + 100;
+  constexpr std::uint64_t kTo = 2 * kPageSpan + 250;
+  expected.replace(kTo, kLength, source, kFrom, kLength);
+  const Plan plan =
+      w.must([](Transaction& t) { t.clone_range("c", "a", kFrom, kLength, "c", "b", kTo); });
+  REQUIRE(plan.copies.size() == 1);
+  CHECK(w.object("b")->body == plan.copies[0]->to);
+  CHECK(w.object("b")->body != before);
+  CHECK(w.object("b")->attributes.at("kept") == "yes");
+  CHECK(w.object("b")->omap != 0);
+  CHECK((w.read("b") == expected));
+  CHECK((w.read("a") == source));
+  w.check_alive();
+  // What ops before it in the transaction have done to either counts, and what comes behind it.
+  std::string again = w.read("b");
+  again.replace(5, 3, "own");
+  again.resize(20 * kPageSpan);
+  std::string changed = source;
+  changed.replace(3 * kPageSpan + 150, 4, "new!");
+  again.replace(12 * kPageSpan, 8 * kPageSpan, changed, 0, 8 * kPageSpan);
+  again.replace(13 * kPageSpan, 5, "after");
+  w.must([](Transaction& t) {
+    t.write("c", "a", 3 * kPageSpan + 150, as_bytes("new!"));
+    t.write("c", "b", 5, as_bytes("own"));
+    t.clone_range("c", "a", 0, 8 * kPageSpan, "c", "b", 12 * kPageSpan);
+    t.write("c", "b", 13 * kPageSpan, as_bytes("after"));
+  });
+  CHECK((w.read("b") == again));
+  w.check_alive();
+  // Onto itself.
+  w.must([](Transaction& t) {
+    t.clone_range("c", "b", 7, 9 * kPageSpan, "c", "b", 20 * kPageSpan - 1);
+  });
+  again.resize(29 * kPageSpan - 1);
+  again.replace(20 * kPageSpan - 1, 9 * kPageSpan, again.substr(7, 9 * kPageSpan));
+  CHECK((w.read("b") == again));
+  w.check_alive();
+  w.must([](Transaction& t) {
+    t.remove("c", "a");
+    t.remove("c", "b");
+  });
+  CHECK(w.alive.blobs.empty());
+}
+
 TEST_CASE("plan_clones: what several clones want copied is asked for at once") {
   PlannerWorld w;
   w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });

@@ -154,6 +154,7 @@ TEST_CASE("planner: random transactions match strings, and every blob dies exact
   const bool cuts = seed % 2 == 0;
   if (cuts) w.context.drops_at_once = rng.below(2);
   if (seed % 3 == 0) w.context.clones_at_once = 0;
+  if (seed % 4 < 2) w.context.ranges_at_once = seed % 4;
   std::map<std::string, ModelObject> model;
   for (int step = 0; step < 250; ++step) {
     CAPTURE(step);

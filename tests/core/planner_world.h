@@ -107,7 +107,7 @@ struct PlannerWorld {
       if (!result.ok() || result->redo.empty()) return result;
       for (const Redo& redo : result->redo) {
         if (redo.copy != 0) {
-          prepared[redo.op].copied = copy(redo.copy);
+          prepared[redo.op].copied = copy(redo.copy, cloned_range(transaction.ops()[redo.op]));
           continue;
         }
         if (!redo.count.empty()) {
@@ -209,10 +209,11 @@ struct PlannerWorld {
     }
     return counted;
   }
-  // What the engine does with the pages of an object that is to be cloned.
-  std::shared_ptr<CopiedPages> copy(BodyId from) {
+  // What the engine does with the pages of an object that is to be cloned, or a range of it.
+  std::shared_ptr<CopiedPages> copy(BodyId from, const ShiftedRange& range = {}) {
     auto copied = std::make_shared<CopiedPages>();
     copied->from = from;
+    copied->range = range;
     copied->to = ++last_body;
     copied->until = kEndOfPages;
     PageCuts cut;
@@ -221,6 +222,7 @@ struct PlannerWorld {
     LogRecord record;
     BlobOwners owners;
     record.images.push_back({writer_key(copied->to), std::string()});
+    std::map<std::uint32_t, ExtentList> copies;
     each_page(from, [&](std::string_view key, const ExtentList& page) {
       const std::uint32_t index = parse_page_key(key)->page;
       if (is_cut(cut, index)) return;
@@ -229,9 +231,16 @@ struct PlannerWorld {
         record.images.push_back({std::string(key), encode_page(now, shape.record)});
       }
       owners.note(now);
-      owners.change({}, now, record);
-      record.images.push_back({page_key(copied->to, index), encode_page(now, shape.record)});
+      const PageRange shown = range.shown_by(index);
+      for (std::uint32_t to = shown.from; to < shown.end; ++to) {
+        add_shifted(copies[to], now, range, to);
+      }
     });
+    for (const auto& [to, extents] : copies) {
+      owners.change({}, extents, record);
+      if (extents.empty()) continue;
+      record.images.push_back({page_key(copied->to, to), encode_page(extents, shape.record)});
+    }
     REQUIRE(owners.finish(source, record).ok());
     apply(record);
     return copied;

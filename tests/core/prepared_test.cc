@@ -75,5 +75,26 @@ TEST_CASE("prepared: the hint and the policy decide about compression, piece by 
   REQUIRE_FALSE(compressed(Hint::kIncompressible));
 }
 
+TEST_CASE("prepared: a changed page is noted wherever a copy shows it, as far as that has come") {
+  CopiedPages copied{1, 2};
+  copied.until = 10;
+  copied.note_change(9);
+  copied.note_change(10);
+  CHECK(copied.stale == std::set<std::uint32_t>{9});
+  // Across two pages each.
+  CopiedPages range{1, 2, {5 * kPageSpan, 20 * kPageSpan, 7 * kPageSpan + 1}};
+  range.until = 12;
+  range.note_change(4);
+  CHECK(range.stale.empty());
+  range.note_change(5);
+  CHECK(range.stale == std::set<std::uint32_t>{7, 8});
+  range.note_change(9);
+  CHECK(range.stale == std::set<std::uint32_t>{7, 8, 11});
+  range.until = kEndOfPages;
+  range.note_change(24);
+  range.note_change(25);
+  CHECK(range.stale == std::set<std::uint32_t>{7, 8, 11, 26, 27});
+}
+
 }  // namespace
 }  // namespace hexad::core
