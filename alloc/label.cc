@@ -160,7 +160,9 @@ Result<LabelCopy> read_label(io::Device& device) {
   Result<Label> second = read_copy(device, 1);
   for (const Result<Label>* copy : {&first, &second}) {
     // Says nothing about the label.
-    if (!copy->ok() && copy->error().code == ErrorCode::kExhausted) return copy->error();
+    if (copy->ok()) continue;
+    const ErrorCode code = copy->error().code;
+    if (code == ErrorCode::kExhausted || code == ErrorCode::kUnavailable) return copy->error();
   }
   if (!first.ok() && !second.ok()) {
     const ErrorCode a = first.error().code;

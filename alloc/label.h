@@ -70,6 +70,7 @@ struct LabelCopy {
 //   kUnsupported      see decode_label(); or the device's blocks are too large for the layout
 //   kIo               neither copy can be read
 //   kExhausted        a copy could not be read for want of memory or the like
+//   kUnavailable      the device does not answer
 Result<LabelCopy> read_label(io::Device& device);
 
 // Writes copy 0, flushes, writes copy 1, flushes. Errors: those of the device.

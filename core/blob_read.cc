@@ -16,22 +16,22 @@ std::string describe(const alloc::Extent& where) {
   return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
 }
 
-bool is_silent(io::Device& device) { return device.silent_for() >= kSilence; }
+using io::is_silent;
 
 std::string not_answered(io::Device& device) {
-  return device.name() + " has not answered for " +
-         std::to_string(device.silent_for() / 1'000'000'000) + " s";
+  return device.name() + " " + io::describe_silence(device);
 }
 
-// Silent devices count as not there. True when there are any.
-bool leave_out_silent(std::vector<CellPlace>& places) {
-  bool any = false;
-  for (CellPlace& place : places) {
+// Silent devices count as not there. The cells on them.
+ec::ShardSet leave_out_silent(std::vector<CellPlace>& places) {
+  ec::ShardSet silent;
+  for (std::uint32_t role = 0; role < places.size(); ++role) {
+    CellPlace& place = places[role];
     if (!place.readable || !is_silent(*place.device)) continue;
     place.readable = false;
-    any = true;
+    silent.add(role);
   }
-  return any;
+  return silent;
 }
 
 // A part of one data cell that is read and verified as a whole. Offsets of a private blob count
@@ -272,7 +272,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
   widen(fetch, blob, shape_);
   const auto length = static_cast<std::uint32_t>(fetch.buffer.size());
   HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
-  bool silent = leave_out_silent(places);
+  bool silent = !leave_out_silent(places).empty();
   const auto stride = static_cast<std::uint32_t>(round_up(length, AlignedBuffer::kAlignment));
   AlignedBuffer buffer(std::size_t{stride} * shape_.cells());
   std::vector<MutByteView> shards;
@@ -373,15 +373,16 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
   cells.stride = static_cast<std::uint32_t>(round_up(cell_bytes, AlignedBuffer::kAlignment));
   cells.buffer = AlignedBuffer(std::size_t{cells.stride} * shape_.cells());
   HEXAD_TRY_ASSIGN(cells.places, map_.locate(where));
-  if (wait == Wait::kBounded) leave_out_silent(cells.places);
+  if (wait == Wait::kBounded) cells.silent = leave_out_silent(cells.places);
 
   auto batch = std::make_unique<io::IoBatch>();
   std::vector<std::uint32_t> roles;
   for (const std::uint32_t role : wanted) {
     const CellPlace& place = cells.places[role];
     if (!place.readable) {
-      cells.problems.push_back("cell " + std::to_string(role) + " on device " +
-                               std::to_string(place.id) + " is not there");
+      cells.problems.push_back(
+          "cell " + std::to_string(role) + " on device " + std::to_string(place.id) +
+          (cells.silent.contains(role) ? ": " + not_answered(*place.device) : " is not there"));
       continue;
     }
     roles.push_back(role);
@@ -401,6 +402,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
         "cell " + std::to_string(role) + " on device " + std::to_string(cells.places[role].id);
     if (!request.is_answered()) {
       cells.places[role].readable = false;
+      cells.silent.add(role);
       cells.problems.push_back(subject + ": " + not_answered(*request.device));
     } else if (!request.status.ok()) {
       counters_.add(CounterId::kReadErrors);

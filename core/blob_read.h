@@ -20,13 +20,12 @@
 #include "ec/codec.h"
 #include "ec/shard_set.h"
 #include "ec/stripe_layout.h"
+#include "io/bounded_reads.h"
 #include "io/device.h"
 
 namespace hexad::core {
 
-// A device with requests under way that has not answered any for so long is silent: reads do not
-// wait for it.
-inline constexpr io::Nanos kSilence = 5'000'000'000;
+using io::kSilence;
 
 class BlobReader {
  public:
@@ -70,6 +69,7 @@ class BlobReader {
     std::uint32_t stride = 0;
     std::uint32_t cell_bytes = 0;
     ec::ShardSet good;
+    ec::ShardSet silent;                // not read, since their devices do not answer
     std::vector<std::string> problems;  // one per bad cell
     std::vector<CellPlace> places;
 

@@ -55,6 +55,12 @@ bool is_ours(const SurveyedDevice& device) {
   return device.problem->code == ErrorCode::kUnsupported;
 }
 
+// What is not known now may be known in a moment.
+bool is_passing(const SurveyedDevice& device) {
+  return device.problem.has_value() && (device.problem->code == ErrorCode::kExhausted ||
+                                        device.problem->code == ErrorCode::kUnavailable);
+}
+
 // For writing. Going on without the device would make it stale, for a reason that may be gone in a
 // moment, or that is not its own. Nothing has been written yet.
 Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable unwritable) {
@@ -69,6 +75,11 @@ Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable un
   Error error = *device.problem;
   error.message +=
       "; the pool is not opened for writing without this device, and nothing has changed";
+  if (code == ErrorCode::kUnavailable) {
+    error.hint +=
+        " Or open the pool for reading only. Or, where it is lost for good, give it up: name the "
+        "other devices alone, with --device.";
+  }
   if (lasting) {
     error.hint += std::string(error.hint.empty() ? "" : " ") +
                   "Or open the pool for reading only. Or give the device up: "
@@ -157,6 +168,12 @@ std::string state_of(alloc::Standing standing) {
 
 }  // namespace
 
+SurveyedDevice::~SurveyedDevice() {
+  if (device == nullptr) return;
+  io::IoQueue& queue = device->queue();
+  queue.close(std::move(device));
+}
+
 Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
                               Unwritable unwritable) {
   if (pool.devices.empty()) {
@@ -178,7 +195,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   if (votes.empty()) {
     // There may well be a store.
     for (const SurveyedDevice& device : survey.devices) {
-      if (device.problem.has_value() && device.problem->code == ErrorCode::kExhausted) {
+      if (is_passing(device)) {
         return *device.problem;
       }
     }
@@ -228,9 +245,7 @@ Result<Assignment> assign_members(Survey& survey) {
     Error error = choice.error();
     error.message += list_problems(survey.devices);
     for (const SurveyedDevice& device : survey.devices) {
-      const bool passing =
-          device.problem.has_value() && device.problem->code == ErrorCode::kExhausted;
-      if (passing) error.code = ErrorCode::kExhausted;
+      if (is_passing(device)) error.code = device.problem->code;
     }
     return error;
   }

@@ -20,6 +20,12 @@
 namespace hexad::core {
 
 struct SurveyedDevice {
+  SurveyedDevice() = default;
+  SurveyedDevice(SurveyedDevice&&) = default;
+  SurveyedDevice& operator=(SurveyedDevice&&) = default;
+  // A device that has not answered yet is closed when it has.
+  ~SurveyedDevice();
+
   std::string path;
   std::unique_ptr<io::Device> device;  // null: could not be opened
   std::optional<alloc::Label> label;   // nothing: not readable
@@ -38,13 +44,14 @@ struct Survey {
   std::vector<std::string> fast_directories;
 };
 
-// Opens every path; those that fail are in the result with their problem, and so are those whose
-// label contradicts itself or the labels of its store. The store is the one that most labels name.
-// For writing, a device whose problem is not its own (io/os_error.h) is an error, since going on
-// without it would make it stale; where `unwritable` says so, one that will not be writable later
-// either is among those that failed.
-// Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a device is in
-// use), kInvalidArgument (no paths), kExhausted, kReadOnly, kUnsupported.
+// Opens every path; those that fail are in the result with their problem, and so are those that do
+// not answer within io::kReadPatience (kUnavailable), and those whose label contradicts itself or
+// the labels of its store. The store is the one that most labels name. For writing, a device whose
+// problem is not its own (io/os_error.h) is an error, since going on without it would make it
+// stale; where `unwritable` says so, one that will not be writable later either is among those that
+// failed. Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a
+// device is in use), kInvalidArgument (no paths), kExhausted, kReadOnly, kUnsupported, kUnavailable
+// (a device does not answer, for writing; or so few do that none has a label).
 Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
                               Unwritable unwritable = Unwritable::kRefuse);
 

@@ -21,7 +21,8 @@ Engine::Engine(EngineParts parts)
       seal_changed_(executor()),
       state_mutex_(executor()),
       background_wake_(executor()),
-      repair_wake_(executor()) {
+      repair_wake_(executor()),
+      close_changed_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
   parts_.metadata->set_cache(cache_.get());
@@ -97,14 +98,6 @@ Status Engine::start_threads() {
   HEXAD_TRY_ASSIGN(repairs_, executor().try_start("hexad-repair", [this] { repairs(); }));
   HEXAD_TRY_ASSIGN(sealer_, executor().try_start("hexad-seal", [this] { sealer(); }));
   return merger_->begin();
-}
-
-Status Engine::close() {
-  if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
-  if (lane_ == nullptr) return {};
-  Status closed = lane_->stopped().has_value() ? lost_buffered() : run_checkpoint(true);
-  merger_->stop();
-  return closed;
 }
 
 }  // namespace hexad::core

@@ -107,7 +107,12 @@ class Engine : public PlanSource {
   // Starts all threads there will be and takes back what crashed writers left. Once, after
   // creation. Errors: those of commits; the system refuses a thread.
   Status start();
+  // Ends with kUnavailable when a device has not answered for io::kReadPatience, and goes on
+  // beside: who calls it again waits again.
   Status close();
+  // Whether the destructor will come to an end. Waits while a device is silent, for as long as
+  // close() does; where it is false nothing of this may be destroyed.
+  bool may_end();
 
   // --- commits (engine_submit.cc, engine_commit.cc) ---
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
@@ -378,6 +383,20 @@ class Engine : public PlanSource {
   // engine_scrub.cc
   class ScrubPass;
 
+  // engine_waits.cc
+  // The usable device that has been silent for so long, or longest; null: none has.
+  const Member* silent_member(io::Nanos limit) const;
+  // kUnavailable when one is silent: `what` begins the message.
+  Status check_silence(const std::string& what) const;
+  // Takes the lock, unless its holder seems to wait for a device that is silent.
+  template <typename Mutex>
+  Result<std::unique_lock<Mutex>> lock_unless_silent(Mutex& mutex, const std::string& what);
+  // Until `lsn` is durable or the lane has stopped, unless a device is silent.
+  Status wait_unless_silent(Lsn lsn, const std::string& what);
+  Finding silence_finding(DeviceId device, std::uint64_t cells) const;
+  // On the background thread.
+  void finish_closing();
+
   // engine_status.cc
   void fold_counters();
   Status add_records(SpaceUsage& usage);
@@ -537,7 +556,11 @@ class Engine : public PlanSource {
     io::Nanos since = 0;
   };
   std::optional<Refused> refused_;
-  bool suspects_wanted_ = false;                            // lose_suspects_soon()
+  bool suspects_wanted_ = false;        // lose_suspects_soon()
+  bool close_wanted_ = false;           // by the background
+  bool close_left_ = false;             // nobody waits for it any more
+  std::optional<Status> close_result_;  // nothing: it has not come to that
+  io::CondVar close_changed_;
   bool stopping_ = false;                                   // the background
   bool repairs_stopping_ = false;                           // after it
   std::map<std::string, std::string> background_problems_;  // of the last try at each thing

@@ -455,7 +455,7 @@ void Engine::background() {
     bool install_now = false;
     {
       io::Lock lock(state_mutex_);
-      while (!stopping_ &&
+      while (!stopping_ && !close_wanted_ &&
              !(checkpoint_wanted_ || checkpoint_due_ || zone_wanted_ || index_wanted_)) {
         const std::optional<io::Nanos> idle = background_wait();
         if (idle == io::Nanos{0}) break;
@@ -466,6 +466,10 @@ void Engine::background() {
         }
       }
       if (stopping_) return;
+      if (close_wanted_) {
+        lock.unlock();
+        return finish_closing();
+      }
       // Who wants something from here on is heard after this attempt.
       checkpoint_now = std::exchange(checkpoint_wanted_, false);
       due_now = std::exchange(checkpoint_due_, false);

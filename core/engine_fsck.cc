@@ -121,9 +121,13 @@ Status Engine::check_runs(FsckCheck& check, bool deep) {
 Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
   // No checkpoint meanwhile: what it writes belongs to nothing yet.
-  io::Lock checkpoints(checkpoint_mutex_);
-  SequencerLock lock(sequencer_);
-  if (lane_ != nullptr && !lane_->stopped().has_value()) HEXAD_TRY(lane_->drain());
+  HEXAD_TRY_ASSIGN(io::Lock checkpoints,
+                   lock_unless_silent(checkpoint_mutex_, "fsck waits for a checkpoint"));
+  HEXAD_TRY_ASSIGN(SequencerLock lock, lock_unless_silent(sequencer_, "fsck waits for commits"));
+  if (lane_ != nullptr && !lane_->stopped().has_value()) {
+    HEXAD_TRY(wait_unless_silent(lane_->next_lsn() - 1, "fsck waits for commits"));
+    HEXAD_TRY(lane_->drain());
+  }
   const PackChecker packs(*parts_.shape, *parts_.codec, *parts_.space, parts_.system->queue(),
                           *parts_.counters);
   FsckCheck check(options, *parts_.shape, *parts_.codec, *reader_, packs, *parts_.log_blobs,
@@ -282,6 +286,10 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   check.find_wrong_owners();
   check.check_leaks();
   check.check_packs();
+  for (const auto& [device, cells] : check.silent) {
+    const Finding finding = silence_finding(device, cells);
+    check.find(finding.subject, finding.problem);
+  }
   const Status zones = parts_.space->check_invariants();
   if (!zones.ok()) check.find("zones", zones.error().message);
   const std::vector<FsckCheck::WrongTotals> wrong = check.find_wrong_totals();

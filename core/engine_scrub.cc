@@ -12,6 +12,7 @@
 //   U4  a piece ends after some MiB or keys, and the state with it: neither space nor checkpoints
 //       wait for a scrub
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -67,6 +68,10 @@ class Engine::ScrubPass {
       HEXAD_TRY(rest());
     }
     report_.next = encode_position(at_);
+    for (const auto& [device, cells] : silent_) {
+      const Finding finding = engine_.silence_finding(device, cells);
+      find(finding.subject, finding.problem);
+    }
     return std::move(report_);
   }
 
@@ -124,6 +129,7 @@ class Engine::ScrubPass {
     report_.bytes_checked += bytes;
     engine_.stats().add(CounterId::kScrubBytes, bytes);
   }
+  void note_silent(DeviceId device) { ++silent_[device]; }
   void find(std::string subject, std::string problem, bool repaired = false) {
     engine_.stats().add(CounterId::kScrubFindings);
     report_.findings.push_back({std::move(subject), std::move(problem), repaired});
@@ -136,7 +142,8 @@ class Engine::ScrubPass {
   Result<ReadState> settled_state() {
     HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
     // Where the lane has stopped, nothing is given up any more.
-    if (engine_.lane_ != nullptr) engine_.lane_->wait_durable(state.pin.lsn()).ignore();
+    HEXAD_TRY(
+        engine_.wait_unless_silent(state.pin.lsn(), "a scrub of pack stripes waits for commits"));
     return state;
   }
 
@@ -169,6 +176,7 @@ class Engine::ScrubPass {
       return {};
     }
     count_bytes(checked->checked);
+    for (const std::uint32_t role : checked->silent) note_silent(checked->places[role].id);
     std::vector<PackWitness> witnesses;
     if (checked->verdict.footer.has_value()) {
       HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe, *checked->verdict.footer));
@@ -307,6 +315,7 @@ class Engine::ScrubPass {
     count_stripe();
     HEXAD_TRY_ASSIGN(CheckedStripe checked, stripes_.check(blob, engine_.space().may_heal()));
     count_bytes(checked.checked);
+    for (const DeviceId device : checked.silent) note_silent(device);
     return checked;
   }
 
@@ -335,7 +344,9 @@ class Engine::ScrubPass {
   Status look_at_runs() {
     std::vector<RunCatalogue::HeldRun> runs;
     {
-      const io::Lock lock(engine_.checkpoint_mutex_);
+      HEXAD_TRY_ASSIGN(const io::Lock lock,
+                       engine_.lock_unless_silent(engine_.checkpoint_mutex_,
+                                                  "a scrub of runs waits for a checkpoint"));
       runs = engine_.parts_.runs->held();
     }
     for (const RunCatalogue::HeldRun& run : runs) {
@@ -363,8 +374,9 @@ class Engine::ScrubPass {
   const PackChecker packs_;
   const StripeCheck stripes_;
   ScrubReport report_;
-  std::set<ShareId> shared_;  // looked at already
-  bool stopped_ = false;      // the caller wants no more
+  std::set<ShareId> shared_;                  // looked at already
+  std::map<DeviceId, std::uint64_t> silent_;  // cells of theirs that were not looked at
+  bool stopped_ = false;                      // the caller wants no more
   // Of the present piece.
   std::uint64_t bytes_before_ = 0;
   std::uint64_t steps_ = 0;

@@ -21,6 +21,16 @@ namespace hexad::core {
 namespace {
 
 struct NewDevice {
+  NewDevice() = default;
+  NewDevice(NewDevice&&) = default;
+  NewDevice& operator=(NewDevice&&) = default;
+  // A device that has not answered yet is closed when it has.
+  ~NewDevice() {
+    if (device == nullptr) return;
+    io::IoQueue& queue = device->queue();
+    queue.close(std::move(device));
+  }
+
   std::string path;
   alloc::DeviceRole role = alloc::DeviceRole::kData;
   std::unique_ptr<io::Device> device;  // null: to be made
@@ -46,6 +56,10 @@ Status check_unused(NewDevice& target) {
   HEXAD_TRY_ASSIGN(const std::optional<std::string> foreign,
                    alloc::detect_foreign_signature(*target.device));
   const Result<alloc::LabelCopy> label = alloc::read_label(*target.device);
+  // Then it is not known whose it is.
+  const bool passing = !label.ok() && (label.error().code == ErrorCode::kExhausted ||
+                                       label.error().code == ErrorCode::kUnavailable);
+  if (passing) return label.error();
   std::string holds;
   if (foreign.has_value()) holds = *foreign;
   if (label.ok()) holds = "hexad store " + to_string(label->label.store);

@@ -204,6 +204,7 @@ void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
     return;
   }
   report.bytes_checked += checked->checked;
+  for (const std::uint32_t role : checked->silent) ++silent[checked->places[role].id];
   const PackVerdict& verdict = checked->verdict;
   if (!verdict.whole || !checked->bad.empty()) {
     const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
@@ -273,6 +274,7 @@ void FsckCheck::check_leaks() {
 Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
   HEXAD_TRY_ASSIGN(const CheckedStripe checked, stripe_check_.check(blob, options_.repair));
   report.bytes_checked += checked.checked;
+  for (const DeviceId device : checked.silent) ++silent[device];
   for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
   return {};
 }

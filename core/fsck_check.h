@@ -17,7 +17,8 @@
 //   F12 a page that was cut off of an object is marked to be taken back, and no other page of it is
 //       (O2 of core/page_cuts.h)
 //
-// Cells on devices that are away are no finding. Single thread; commits wait meanwhile.
+// Cells on devices that are away are no finding, and those on devices that do not answer one for
+// each device. Single thread; commits wait meanwhile.
 #pragma once
 
 #include <cstdint>
@@ -50,6 +51,8 @@ class FsckCheck {
             Space& space);
 
   FsckReport report;
+  // Deep: devices that do not answer, and how many cells on them were not looked at for that.
+  std::map<DeviceId, std::uint64_t> silent;
 
   void find(std::string subject, std::string problem, bool repaired = false) {
     report.findings.push_back({std::move(subject), std::move(problem), repaired});

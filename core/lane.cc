@@ -419,6 +419,24 @@ Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
   }
 }
 
+bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
+  const io::Nanos end = executor_.clock().now() + limit;
+  for (;;) {
+    {
+      io::Lock lock(mutex_);
+      if (durable_ >= lsn || stopped_.has_value()) return true;
+      wanted_ = std::max(wanted_, lsn);
+      if (!may_seal()) {
+        const io::Nanos left = end - executor_.clock().now();
+        if (left <= 0) return false;
+        sleepers_.sleep_for(lock, lsn, LsnWaiters::Until::kDurable, left);
+        continue;
+      }
+    }
+    pump();
+  }
+}
+
 void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   std::optional<Status> now;  // nothing: later
   {

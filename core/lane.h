@@ -163,6 +163,9 @@ class Lane {
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
   // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast.
   Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
+  // Until `lsn` is durable or the lane has stopped (true), or for `limit`. Waits for no device
+  // itself.
+  bool wait_durable_for(Lsn lsn, io::Nanos limit);
   // Runs `done` when `lsn` is answered, sealing up to there what can be sealed, or with the reason
   // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);

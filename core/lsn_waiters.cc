@@ -9,6 +9,19 @@ void LsnWaiters::sleep(io::Lock& lock, Lsn lsn, Until until) {
   sleeper.condition.wait(lock, [&] { return sleeper.woken; });
 }
 
+void LsnWaiters::sleep_for(io::Lock& lock, Lsn lsn, Until until, io::Nanos limit) {
+  Sleeper sleeper(executor_);
+  sleeper.until = until;
+  const auto at = sleepers_.emplace(lsn, &sleeper);
+  const io::Nanos end = executor_.clock().now() + limit;
+  while (!sleeper.woken) {
+    const io::Nanos left = end - executor_.clock().now();
+    if (left <= 0) break;
+    sleeper.condition.wait_for(lock, left);
+  }
+  if (!sleeper.woken) sleepers_.erase(at);  // whoever wakes it has taken it out
+}
+
 LsnWaiters::Sleepers::iterator LsnWaiters::wake(Sleepers::iterator at) {
   at->second->woken = true;
   at->second->condition.notify_one();

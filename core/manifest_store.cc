@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
+#include "io/bounded_reads.h"
 #include "io/refused.h"
 
 namespace hexad::core {
@@ -169,7 +170,7 @@ Status ManifestStore::check(const alloc::ManifestAddress& address) const {
 }
 
 void ManifestStore::read_roles(Cells& cells, std::uint32_t from, std::uint32_t to) const {
-  io::IoBatch batch;
+  std::vector<io::IoRequest> reads;
   std::vector<std::uint32_t> roles;
   for (std::uint32_t role = from; role < to; ++role) {
     const CellPlace& place = cells.places[role];
@@ -177,19 +178,23 @@ void ManifestStore::read_roles(Cells& cells, std::uint32_t from, std::uint32_t t
       cells.note(role, "is not there");
       continue;
     }
+    if (io::is_silent(*place.device)) {
+      cells.note(role, io::describe_silence(*place.device));
+      continue;
+    }
     roles.push_back(role);
-    batch.requests.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
+    reads.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
     counters_.add(CounterId::kDeviceBytesRead, cells.bytes);
   }
-  if (batch.requests.empty()) return;
-  io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.run(batch);
+  if (reads.empty()) return;
+  io::IoQueue& queue = reads.front().device->queue();
+  const std::vector<Status> outcomes = io::read_round(queue, std::move(reads), cells.buffer);
   for (std::size_t i = 0; i < roles.size(); ++i) {
-    if (batch.requests[i].status.ok()) {
+    if (outcomes[i].ok()) {
       cells.read.add(roles[i]);
     } else {
       counters_.add(CounterId::kReadErrors);
-      cells.note(roles[i], "cannot be read: " + batch.requests[i].status.error().message);
+      cells.note(roles[i], "cannot be read: " + outcomes[i].error().message);
     }
   }
 }

@@ -1,6 +1,7 @@
 #include "core/members.h"
 
 #include <map>
+#include <set>
 #include <utility>
 
 namespace hexad::core {
@@ -31,8 +32,12 @@ Members::Members(io::Executor& executor, std::vector<Member> members, FlushShari
 }
 
 Members::~Members() {
-  for (const Member& member : members_) {
-    if (member.device != nullptr) member.device->queue().wait_for_abandoned();
+  std::set<io::IoQueue*> queues;
+  for (Member& member : members_) {
+    if (member.device == nullptr) continue;
+    io::IoQueue& queue = member.device->queue();
+    if (queues.insert(&queue).second) queue.wait_for_abandoned();
+    queue.close(std::move(member.device));
   }
 }
 

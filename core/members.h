@@ -42,7 +42,8 @@ class Members {
   // attached.
   Members(io::Executor& executor, std::vector<Member> members,
           FlushSharing sharing = FlushSharing::kWhereSafe);
-  // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()).
+  // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()), for
+  // io::kReadPatience at most; devices that owe one then stay open, and locked, until they give it.
   ~Members();
 
   std::size_t size() const { return members_.size(); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "io/bounded_reads.h"
 
 namespace hexad::core {
 
@@ -39,12 +40,14 @@ Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
     if (pack.places[role].readable) there.add(role);
   }
   AlignedBuffer read_buffer = buffer_for(shape_.cells(), cell);
-  const std::vector<MutByteView> cells = views(read_buffer, shape_.cells(), cell);
   pack.buffer = buffer_for(shape_.cells(), cell);
   pack.right = views(pack.buffer, shape_.cells(), cell);
 
   std::vector<std::string> why(shape_.cells());
-  pack.read = read_cells(pack.places, there, cells, why);
+  const Found found = read_cells(pack.places, there, read_buffer, cell, why);
+  const std::vector<MutByteView> cells = views(read_buffer, shape_.cells(), cell);
+  pack.read = found.read;
+  pack.silent = found.silent;
   pack.checked = cell * pack.read.size();
   HEXAD_TRY_ASSIGN(pack.verdict,
                    judge_pack(cells, pack.read, pack.right, witnesses, shape_, codec_));
@@ -53,7 +56,7 @@ Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
     counters_.add(CounterId::kCellsReconstructed,
                   ((ec::ShardSet::first(shape_.cells()) - pack.read) | pack.verdict.bad).size());
   }
-  pack.bad = (there - pack.read) | pack.verdict.bad;
+  pack.bad = (there - pack.read - pack.silent) | pack.verdict.bad;
   const auto add = [&](const std::string& problem) {
     pack.problems += (pack.problems.empty() ? "" : "; ") + problem;
   };
@@ -66,7 +69,12 @@ Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
           (role < shape_.k() ? " does not match its checksum" : " is not the code of the data"));
     }
   }
-  if (!pack.verdict.whole) add(pack.verdict.problem);
+  if (!pack.verdict.whole) {
+    add(pack.verdict.problem);
+    for (const std::uint32_t role : pack.silent) {
+      add(describe(pack.places[role], role) + ": " + why[role]);
+    }
+  }
   return pack;
 }
 
@@ -80,36 +88,46 @@ bool PackChecker::repair(const CheckedPack& pack) const {
   heal(pack);
   const std::size_t cell = pack.right[0].size();
   AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
-  const std::vector<MutByteView> cells = views(buffer, shape_.cells(), cell);
   std::vector<std::string> why(shape_.cells());
-  if (read_cells(pack.places, pack.bad, cells, why) != pack.bad) return false;
+  if (read_cells(pack.places, pack.bad, buffer, cell, why).read != pack.bad) return false;
+  const std::vector<MutByteView> cells = views(buffer, shape_.cells(), cell);
   return std::all_of(pack.bad.begin(), pack.bad.end(), [&](std::uint32_t role) {
     return std::equal(cells[role].begin(), cells[role].end(), pack.right[role].begin());
   });
 }
 
-ec::ShardSet PackChecker::read_cells(const std::vector<CellPlace>& places, ec::ShardSet wanted,
-                                     std::span<const MutByteView> into,
-                                     std::vector<std::string>& why) const {
-  io::IoBatch batch;
+PackChecker::Found PackChecker::read_cells(const std::vector<CellPlace>& places,
+                                           ec::ShardSet wanted, AlignedBuffer& buffer,
+                                           std::size_t cell, std::vector<std::string>& why) const {
+  const std::vector<MutByteView> into = views(buffer, shape_.cells(), cell);
+  Found found;
+  std::vector<std::uint32_t> roles;
+  std::vector<io::IoRequest> reads;
   for (const std::uint32_t role : wanted) {
-    batch.requests.push_back(
-        io::IoRequest::read(*places[role].device, places[role].offset, into[role]));
-    counters_.add(CounterId::kDeviceBytesRead, into[role].size());
+    io::Device& device = *places[role].device;
+    if (io::is_silent(device)) {
+      found.silent.add(role);
+      why[role] = device.name() + " " + io::describe_silence(device);
+      continue;
+    }
+    roles.push_back(role);
+    reads.push_back(io::IoRequest::read(device, places[role].offset, into[role]));
+    counters_.add(CounterId::kDeviceBytesRead, cell);
   }
-  queue_.run(batch);
-  ec::ShardSet read;
-  std::size_t i = 0;
-  for (const std::uint32_t role : wanted) {
-    const Status& status = batch.requests[i++].status;
-    if (status.ok()) {
-      read.add(role);
+  const std::vector<Status> outcomes = io::read_round(queue_, std::move(reads), buffer);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    if (outcomes[i].ok()) {
+      found.read.add(roles[i]);
+      continue;
+    }
+    why[roles[i]] = outcomes[i].error().message;
+    if (outcomes[i].error().code == ErrorCode::kUnavailable) {
+      found.silent.add(roles[i]);
     } else {
       counters_.add(CounterId::kReadErrors);
-      why[role] = status.error().message;
     }
   }
-  return read;
+  return found;
 }
 
 }  // namespace hexad::core

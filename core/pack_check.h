@@ -23,6 +23,7 @@ struct CheckedPack {
   PackVerdict verdict;
   std::vector<CellPlace> places;
   ec::ShardSet read;          // cells that could be read
+  ec::ShardSet silent;        // cells that were not, since their devices do not answer
   ec::ShardSet bad;           // readable ones that failed to, or are not what they should be
   std::string problems;       // of the bad cells, by cell and device, and of the stripe; for people
   std::uint64_t checked = 0;  // bytes that were read
@@ -40,7 +41,8 @@ class PackChecker {
 
   // `stripe`: all its units, which do not change hands meanwhile: the caller pins them. Witnesses
   // that lie outside of the cells are the caller's bug. Any thread.
-  // Memory: twice the stripe. Cost: all cells are read, and see judge_pack().
+  // Memory: twice the stripe. Cost: all cells are read, and see judge_pack(). What a device does
+  // not give within io::kSilence counts as not there, and not as bad.
   // Errors: kCorruption (no such place).
   Result<CheckedPack> check(const alloc::Extent& stripe,
                             std::span<const PackWitness> witnesses) const;
@@ -51,9 +53,13 @@ class PackChecker {
   bool repair(const CheckedPack& pack) const;
 
  private:
-  // Those of `wanted` that could be read.
-  ec::ShardSet read_cells(const std::vector<CellPlace>& places, ec::ShardSet wanted,
-                          std::span<const MutByteView> into, std::vector<std::string>& why) const;
+  struct Found {
+    ec::ShardSet read;
+    ec::ShardSet silent;
+  };
+  // Of `wanted`, into `buffer`, which may be another one then (io::read_round()).
+  Found read_cells(const std::vector<CellPlace>& places, ec::ShardSet wanted, AlignedBuffer& buffer,
+                   std::size_t cell, std::vector<std::string>& why) const;
 
   const StoreShape& shape_;
   const ec::Codec& codec_;

@@ -18,6 +18,11 @@ class Sequencer {
     mutex_.lock();
     ++held_;
   }
+  bool try_lock() {
+    if (!mutex_.try_lock()) return false;
+    ++held_;
+    return true;
+  }
   void unlock() {
     --held_;
     mutex_.unlock();

@@ -392,7 +392,7 @@ void Space::abandon_internal(const alloc::Extent& extent) {
 
 void Space::abandon(const alloc::Extent& extent) {
   const io::Lock lock(mutex_);
-  if (has_suspects()) {
+  if (keeps_back()) {
     kept_back_.push_back(extent);
   } else {
     zones_.abandon(extent);
@@ -422,6 +422,12 @@ void Space::free_kept_back() {
   const io::Lock lock(mutex_);
   if (has_suspects()) return;
   suspects_.clear();
+  give_kept_back();
+}
+
+// Under the lock.
+void Space::give_kept_back() {
+  if (keeps_back()) return;
   for (const alloc::Extent& extent : std::exchange(kept_back_, {})) zones_.abandon(extent);
   for (const ZoneCreation& creation : std::exchange(zones_kept_back_, {})) {
     set_taken(creation.slots, false);
@@ -451,8 +457,27 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
   }
 }
 
-std::uint64_t Space::reclaim(Lsn limit) {
+// What has been answered is over.
+void Space::settle_late_heals() {
+  io::IoQueue* queue = nullptr;
+  {
+    const io::Lock lock(mutex_);
+    if (late_heals_.empty()) return;
+    queue = late_queue_;
+  }
+  queue->has_abandoned();
   const io::Lock lock(mutex_);
+  std::erase_if(late_heals_, [](const LateHeal& heal) { return heal.begun.expired(); });
+  give_kept_back();
+}
+
+std::uint64_t Space::reclaim(Lsn limit) {
+  settle_late_heals();
+  const io::Lock lock(mutex_);
+  for (const LateHeal& heal : late_heals_) {
+    if (const auto begun = heal.begun.lock()) limit = std::min(limit, *begun);  // V4
+  }
+  reclaimed_ = std::max(reclaimed_, limit);
   return zones_.reclaim(limit);
 }
 
@@ -523,7 +548,7 @@ Result<ZoneCreation> Space::prepare_zone(Zeroing zeroing, std::set<DeviceId>* fa
 void Space::release_zone(const ZoneCreation& creation) {
   const io::Lock lock(mutex_);
   under_way_.erase(creation.zone);
-  if (has_suspects()) {
+  if (keeps_back()) {
     zones_kept_back_.push_back(creation);
   } else {
     set_taken(creation.slots, false);

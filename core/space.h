@@ -12,6 +12,8 @@
 //   V3  what was abandoned or released is not used again while a device that failed a write is in
 //   the
 //       membership
+//   V4  while a cell is on its way back to a device that does not answer, nothing that was in use
+//       when it was sent is used again: what is freed, abandoned or released waits
 // Whoever takes what it was promised keeps V2 for the others, in any order:
 //   - single units are cut from the longest run only when it is all that is free (Fit::kShortest).
 //     Then it is as long as all that was promised, by V1. So any number of them may be promised, in
@@ -26,6 +28,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -213,6 +216,12 @@ class Space : public StripeMap {
 
   // Of the suspects, whether any is in use.
   bool has_suspects() const;
+  // V3, V4.
+  bool keeps_back() const { return has_suspects() || !late_heals_.empty(); }
+  void settle_late_heals();
+  bool heals_late(DeviceId device);
+  Status write_back(const CellPlace& place, ByteView cell);
+  void give_kept_back();
 
   Status reserve_slabs(const ZoneCreation& creation);
   Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
@@ -233,9 +242,16 @@ class Space : public StripeMap {
   std::set<DeviceId> suspects_;                // V3, those that have left since included
   std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
-  std::set<alloc::ZoneId> unsaved_;            // handed out by dirty_images(), not yet written
-  std::set<alloc::ZoneId> under_way_;          // prepared, neither added nor released
-  std::set<alloc::ZoneId> known_;              // named by the manifest that was opened
+  struct LateHeal {
+    DeviceId device;
+    std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered
+  };
+  std::vector<LateHeal> late_heals_;
+  io::IoQueue* late_queue_ = nullptr;  // whose they are
+  Lsn reclaimed_ = 0;                  // the highest limit so far
+  std::set<alloc::ZoneId> unsaved_;    // handed out by dirty_images(), not yet written
+  std::set<alloc::ZoneId> under_way_;  // prepared, neither added nor released
+  std::set<alloc::ZoneId> known_;      // named by the manifest that was opened
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;
   bool slabs_exhausted_ = false;  // the last prepare_zone() found none, and none came back since

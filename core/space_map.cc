@@ -1,6 +1,11 @@
 // Space as a map: from the address of a stripe to its cells on devices, and back onto them.
+#include <algorithm>
+#include <memory>
+
+#include "base/aligned_buffer.h"
 #include "core/space.h"
 #include "ec/stripe_layout.h"
+#include "io/bounded_reads.h"
 
 namespace hexad::core {
 
@@ -36,12 +41,47 @@ std::optional<alloc::Extent> Space::pack_stripe(const alloc::Extent& where) cons
   return alloc::Extent{where.zone, pack->run.unit, pack->run.units};
 }
 
+// Nobody waits for a device that has not answered the last one.
+bool Space::heals_late(DeviceId device) {
+  settle_late_heals();
+  const io::Lock lock(mutex_);
+  return std::any_of(late_heals_.begin(), late_heals_.end(),
+                     [device](const LateHeal& heal) { return heal.device == device; });
+}
+
+// The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like us.
+// In memory of their own, for whoever needed them may not wait for the device.
+Status Space::write_back(const CellPlace& place, ByteView cell) {
+  const auto late = [&] {
+    return Error{ErrorCode::kUnavailable,
+                 place.device->name() + " has not answered an attempt for more than " +
+                     std::to_string(io::kSilence / 1'000'000'000) + " s",
+                 ""};
+  };
+  if (heals_late(place.id)) return late();
+  AlignedBuffer bytes = AlignedBuffer::copy_of(cell);
+  auto batch = std::make_unique<io::IoBatch>();
+  batch->requests.push_back(io::IoRequest::write(*place.device, place.offset, bytes,
+                                                 io::WriteMode::kDurable, io::IoCause::kHeal));
+  io::IoQueue& queue = place.device->queue();
+  if (queue.run_for(*batch, io::kSilence)) return std::move(batch->requests.front().status);
+  // The caller still pins what is there (V4).
+  std::shared_ptr<Lsn> token;
+  {
+    const io::Lock lock(mutex_);
+    token = std::make_shared<Lsn>(reclaimed_);
+    late_heals_.push_back({place.id, token});
+    late_queue_ = &queue;
+  }
+  std::vector<AlignedBuffer> buffers;
+  buffers.push_back(std::move(bytes));
+  queue.abandon(std::move(batch), std::move(buffers), std::move(token));
+  return late();
+}
+
 void Space::heal(const CellPlace& place, ByteView cell) {
   if (!may_heal()) return;
-  // The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like
-  // us.
-  const Status written =
-      place.device->write(place.offset, cell, io::WriteMode::kDurable, io::IoCause::kHeal);
+  const Status written = write_back(place, cell);
   if (written.ok()) {
     stats_.add(CounterId::kCellsHealed);
     return;

@@ -65,9 +65,10 @@ Store& Store::operator=(Store&& other) noexcept {
 Store::~Store() { let_go(); }
 
 // In a forked child nothing of it may be touched (Engine::here), so it stays where it is: its
-// threads are not there, its rings and locks are the parent's.
+// threads are not there, its rings and locks are the parent's. So does one whose requests a device
+// does not answer: the device, or a thread of ours, may still write there.
 void Store::let_go() {
-  if (engine_ != nullptr && engine_->in_child()) {
+  if (engine_ != nullptr && (engine_->in_child() || !engine_->may_end())) {
     static_cast<void>(engine_.release());
   }
   engine_.reset();

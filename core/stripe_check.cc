@@ -6,17 +6,29 @@
 
 namespace hexad::core {
 
+namespace {
+
+std::string join(const std::vector<std::string>& problems) {
+  std::string all;
+  for (const std::string& problem : problems) all += (all.empty() ? "" : "; ") + problem;
+  return all;
+}
+
+}  // namespace
+
 Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
+  constexpr auto kBounded = BlobReader::Wait::kBounded;
   CheckedStripe checked;
   const ec::ShardSet all = ec::ShardSet::first(shape_.cells());
   Result<BlobReader::Cells> read =
-      reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, all);
+      reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, all, kBounded);
   if (!read.ok()) {
     checked.problems.push_back(read.error().message);
     return checked;
   }
   BlobReader::Cells cells = std::move(read).value();
   checked.checked = std::uint64_t{blob.cell_bytes} * cells.good.size();
+  for (const std::uint32_t role : cells.silent) checked.silent.push_back(cells.places[role].id);
   ec::ShardSet absent;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
     if (!cells.places[role].readable) absent.add(role);
@@ -25,15 +37,12 @@ Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
   if (cells.good.size() < shape_.k()) {
     checked.problems.push_back(alloc::to_string(blob.where) + ": only " +
                                std::to_string(cells.good.size()) + " good cells, " +
-                               std::to_string(shape_.k()) + " are needed");
+                               std::to_string(shape_.k()) + " are needed (" + join(cells.problems) +
+                               ")");
     return checked;
   }
   if (!bad.empty()) {
-    std::string problems;
-    for (const std::string& problem : cells.problems) {
-      problems += (problems.empty() ? "" : "; ") + problem;
-    }
-    checked.problems.push_back(std::move(problems));
+    checked.problems.push_back(join(cells.problems));
     if (!repair) return checked;
     // It offers every cell to the map, which writes it back.
     const Status rebuilt = reader_.rebuild(blob.where, blob.cell_sums, cells);
@@ -42,7 +51,7 @@ Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
       return checked;
     }
     const Result<BlobReader::Cells> again =
-        reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, bad);
+        reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, bad, kBounded);
     checked.repaired = again.ok() && again->good == bad;
     return checked;
   }

@@ -18,6 +18,8 @@ struct CheckedStripe {
   std::vector<std::string> problems;  // for people; cells on devices that are away are none
   bool repaired = false;              // all of them are over
   std::uint64_t checked = 0;          // bytes that were read and fit their checksums
+  // Devices that do not answer: their cells were not looked at.
+  std::vector<DeviceId> silent;
 };
 
 class StripeCheck {
@@ -26,10 +28,10 @@ class StripeCheck {
   StripeCheck(const StoreShape& shape, const ec::Codec& codec, const BlobReader& reader)
       : shape_(shape), codec_(codec), reader_(reader) {}
 
-  // `blob`: private. Its units do not change hands meanwhile: the caller pins them. `repair`: bad
-  // cells are rebuilt, written back and read again. Any thread. Cost: all cells are read; one pass
-  // of checksums, and one of coding. Memory: the stripe.
-  // Errors: our own bugs. What a device says or has is a problem.
+  // `blob`: private. Waits for no device longer than io::kSilence. Its units do not change hands
+  // meanwhile: the caller pins them. `repair`: bad cells are rebuilt, written back and read again.
+  // Any thread. Cost: all cells are read; one pass of checksums, and one of coding. Memory: the
+  // stripe. Errors: our own bugs. What a device says or has is a problem.
   Result<CheckedStripe> check(const Blob& blob, bool repair) const;
 
  private:

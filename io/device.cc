@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "base/units.h"
@@ -150,13 +151,17 @@ void IoQueue::run(IoBatch& batch) {
 
 bool IoQueue::run_for(IoBatch& batch, Nanos limit) {
   HEXAD_ASSERT(!batch.done);
-  constexpr Nanos kAnswers = 100'000'000;
   const bool alone = executes_alone() != nullptr && batch.requests.size() == 1;
-  if (alone && batch.requests.front().device->silent_for() < kAnswers) {
+  if (batch.requests.empty() || (alone && batch.requests.front().device->in_memory())) {
     run(batch);
     return true;
   }
-  submit(batch);
+  announce(batch);
+  return run_requests_for(batch, limit);
+}
+
+bool IoQueue::run_requests_for(IoBatch& batch, Nanos limit) {
+  submit_requests(batch);
   return wait_for(batch, limit);
 }
 
@@ -165,30 +170,78 @@ bool IoQueue::wait_for(IoBatch& batch, Nanos) {
   return true;
 }
 
-void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers) {
+void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
+                      std::shared_ptr<void> token) {
+  has_abandoned();
   const std::lock_guard<std::mutex> lock(abandoned_mutex_);
-  std::erase_if(abandoned_, [](const Abandoned& one) { return one.batch->complete(); });
-  abandoned_.push_back({std::move(batch), std::move(buffers)});
+  abandoned_.push_back({std::move(batch), std::move(buffers), std::move(token)});
 }
 
-void IoQueue::wait_for_abandoned() {
-  std::vector<Abandoned> all;
-  {
+void IoQueue::close(std::unique_ptr<Device> device) {
+  if (device == nullptr) return;
+  // While a batch is left, its devices may be looked at once more after their last answer.
+  if (!has_abandoned()) return;
+  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  closing_.push_back(std::move(device));
+}
+
+bool IoQueue::has_abandoned() {
+  // What goes is destroyed without the lock: a device waits for threads of its own.
+  std::vector<Abandoned> gone;
+  std::vector<std::unique_ptr<Device>> closed;
+  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  const auto left = std::stable_partition(
+      abandoned_.begin(), abandoned_.end(),
+      [](const Abandoned& one) { return one.waiters > 0 || !one.batch->complete(); });
+  gone.assign(std::make_move_iterator(left), std::make_move_iterator(abandoned_.end()));
+  abandoned_.erase(left, abandoned_.end());
+  if (abandoned_.empty()) closed.swap(closing_);
+  return !abandoned_.empty();
+}
+
+bool IoQueue::wait_for_abandoned(Nanos limit) {
+  const Nanos end = now() + limit;
+  while (has_abandoned()) {
+    IoBatch* batch = nullptr;
+    Nanos left = end - now();
+    {
+      const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+      if (abandoned_.empty()) continue;
+      ++abandoned_.front().waiters;
+      batch = abandoned_.front().batch.get();
+      for (const IoRequest& request : batch->requests) {
+        if (!request.is_answered()) left = std::min(left, limit - request.device->silent_for());
+      }
+    }
+    const bool complete = left > 0 && wait_for(*batch, left);
     const std::lock_guard<std::mutex> lock(abandoned_mutex_);
-    all.swap(abandoned_);
+    for (Abandoned& one : abandoned_) {
+      if (one.batch.get() == batch) --one.waiters;
+    }
+    if (left <= 0 && !complete) return false;
   }
-  for (const Abandoned& one : all) wait(*one.batch);
+  return true;
+}
+
+void IoQueue::drop_abandoned() {
+  const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+  abandoned_.clear();
+  closing_.clear();
+}
+
+void IoQueue::announce(IoBatch& batch) {
+  for (IoRequest& request : batch.requests) announce(request);
+  batch.pending_.store(static_cast<std::uint32_t>(batch.requests.size()) + 1,
+                       std::memory_order_relaxed);
 }
 
 void IoQueue::submit(IoBatch& batch) {
-  for (IoRequest& request : batch.requests) announce(request);
   if (batch.requests.empty()) {
     batch.pending_.store(2, std::memory_order_relaxed);
     finish(batch);
     return;
   }
-  batch.pending_.store(static_cast<std::uint32_t>(batch.requests.size()) + 1,
-                       std::memory_order_relaxed);
+  announce(batch);
   submit_requests(batch);
 }
 
@@ -260,7 +313,31 @@ void Device::note_refusal(const Error& error) {
 }
 
 Status Device::read(std::uint64_t offset, MutByteView into) {
-  return run_one(IoRequest::read(*this, offset, into));
+  const bool misaligned = reinterpret_cast<std::uintptr_t>(into.data()) % kBufferAlignment != 0;
+  if (into.empty() || misaligned) return run_one(IoRequest::read(*this, offset, into));
+  const auto silent = [&] {
+    Error error{ErrorCode::kUnavailable,
+                name() + ": read of " + format_size(into.size()) + " at byte " +
+                    std::to_string(offset) + ": the device has not answered for " +
+                    std::to_string(silent_for() / 1'000'000'000) + " s",
+                "Try again when it answers."};
+    note_refusal(error);
+    return error;
+  };
+  if (silent_for() >= kReadPatience) return silent();
+  // Its own memory, for an answer may come when nobody waits for it any more.
+  AlignedBuffer buffer(into.size());
+  auto batch = std::make_unique<IoBatch>();
+  batch->requests.push_back(IoRequest::read(*this, offset, buffer.bytes()));
+  if (!queue().run_for(*batch, kReadPatience)) {
+    std::vector<AlignedBuffer> buffers;
+    buffers.push_back(std::move(buffer));
+    queue().abandon(std::move(batch), std::move(buffers));
+    return silent();
+  }
+  Status status = std::move(batch->requests.front().status);
+  if (status.ok()) copy_bytes(into, buffer.bytes());
+  return status;
 }
 
 Status Device::write(std::uint64_t offset, ByteView from, WriteMode mode, IoCause cause) {

@@ -42,6 +42,10 @@ namespace hexad::io {
 class Device;
 class IoQueue;
 
+// What a thread that reads outside of the commit and read paths waits for a device. As long as
+// disks in recovery and those that spin up take.
+inline constexpr Nanos kReadPatience = 30'000'000'000;
+
 struct Geometry {
   std::uint64_t size = 0;               // bytes, a multiple of logical_block
   std::uint32_t logical_block = 512;    // smallest unit of a request, bytes
@@ -143,14 +147,22 @@ class IoQueue {
   void run(IoBatch& batch);
   // The same, but waits for `limit` at most: true when the batch is complete. When it is not, those
   // requests that are answered can be looked at, and batch and buffers stay where they are until
-  // it is: whoever cannot wait gives them to abandon(). A lone request to a device that answers may
-  // be executed on this thread, where that costs less; should the device fall silent at that very
-  // moment, the thread waits for it in the kernel.
+  // it is: whoever cannot wait gives them to abandon(). The thread never waits in the kernel for
+  // the device itself, where nobody could call it back, unless the device is memory.
   bool run_for(IoBatch& batch, Nanos limit);
-  // Keeps both until the batch is complete.
-  void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers);
-  // Waits for all that has been abandoned: before the devices are closed.
-  void wait_for_abandoned();
+  // Keeps all of them until the batch is complete, and that has been noticed. `token`: for those
+  // who want to know when it is.
+  void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
+               std::shared_ptr<void> token = nullptr);
+  // Closes the device, or keeps it open, and locked, until its requests have been answered. They
+  // are all of abandoned batches. Null: nothing.
+  void close(std::unique_ptr<Device> device);
+  // Lets go what has been answered. Whether anything is left: then neither the devices of its
+  // requests may be closed, but by close(), nor the queue be destroyed.
+  bool has_abandoned();
+  // Until nothing is left, or for `limit`, what its devices have been silent before included. True
+  // in the first case.
+  bool wait_for_abandoned(Nanos limit = kReadPatience);
   // The time by which waits are measured; 0 where nothing ever waits.
   virtual Nanos now() const { return 0; }
   // "io_uring", "threads", "memory", "simulated".
@@ -158,8 +170,11 @@ class IoQueue {
 
  protected:
   virtual void submit_requests(IoBatch& batch) = 0;
-  // wait() for `limit` at most; true when the batch is complete.
+  // wait() for `limit` at most; true when the batch is complete. What is not is completed by
+  // somebody when it is answered, whether or not anybody waits.
   virtual bool wait_for(IoBatch& batch, Nanos limit);
+  // submit_requests() and wait_for() in one, of a batch that is not empty.
+  virtual bool run_requests_for(IoBatch& batch, Nanos limit);
   // What executes a valid request on the thread that waits for it alone, where that costs less than
   // handing it on; null: nothing does. Takes the request whole, and returns its status.
   using Execute = Status (*)(const IoRequest&);
@@ -174,18 +189,25 @@ class IoQueue {
   // kReadOnly.
   static Status check(const IoRequest& request);
 
+  // For those whose devices are gone without having answered, as simulated ones may be.
+  void drop_abandoned();
+
  private:
   // Before it goes out.
   void announce(IoRequest& request);
+  void announce(IoBatch& batch);
   static void count(const IoRequest& request);
   static void settle(IoRequest& request);
 
   struct Abandoned {
     std::unique_ptr<IoBatch> batch;
     std::vector<AlignedBuffer> buffers;
+    std::shared_ptr<void> token;
+    int waiters = 0;  // in wait_for_abandoned(): until they look away it stays
   };
   std::mutex abandoned_mutex_;
-  std::vector<Abandoned> abandoned_;  // guarded by it
+  std::vector<Abandoned> abandoned_;              // guarded by it
+  std::vector<std::unique_ptr<Device>> closing_;  // guarded by it: to be closed then
 };
 
 // What was asked of a device since it was opened, failed requests included. Any thread; exact.
@@ -226,6 +248,8 @@ class Device {
   // True when opened OpenMode::kReadOnly: writes, discards and grow fail with kReadOnly. Flushes
   // have nothing to do and succeed.
   virtual bool read_only() const { return false; }
+  // No request to it waits for anything outside of this machine's memory.
+  virtual bool in_memory() const { return false; }
   // Sees to it that no later write to [offset, offset + length) fails for lack of space below the
   // device. The content stays as it is. Whole logical blocks. Blocking; any thread.
   enum class Room : std::uint8_t {
@@ -239,7 +263,9 @@ class Device {
   // For how long requests have been under way without any answer; 0: none are. Any thread.
   Nanos silent_for();
 
-  // Blocking single requests, for everything that is not the commit or read path.
+  // Blocking single requests, for everything that is not the commit or read path. A read ends after
+  // kReadPatience: kUnavailable, by no fault of the device (io/os_error.h) and counted as refused;
+  // then it has not touched `into`, and never will. The others wait for the device.
   Status read(std::uint64_t offset, MutByteView into);
   Status write(std::uint64_t offset, ByteView from, WriteMode mode = WriteMode::kCached,
                IoCause cause = IoCause::kOther);

@@ -156,7 +156,8 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
   if (device->direct_ && device->geometry_.volatile_cache) {
     HEXAD_TRY(device->join_flush_domain(status.st_dev, status.st_rdev));
   }
-  device->queue_index_ = queue.attach(device->fd());
+  device->in_memory_ = !device->block_device_ && is_in_memory(device->fd());
+  HEXAD_TRY_ASSIGN(device->queue_index_, queue.attach(device->fd()));
   return device;
 }
 

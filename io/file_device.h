@@ -33,7 +33,8 @@ class FileQueue : public IoQueue {
 
  public:
   // The index by which requests may name `fd`, or -1 when only the descriptor itself serves.
-  virtual int attach(int fd) = 0;
+  // Errors: the system refuses what the queue needs for it.
+  virtual Result<int> attach(int fd) = 0;
   // Precondition: nothing of this descriptor is in flight.
   virtual void detach(int index) = 0;
 };
@@ -77,6 +78,7 @@ class FileDevice final : public Device {
   IoQueue& queue() override { return queue_; }
   Status grow(std::uint64_t new_size) override;
   bool direct() const override { return direct_; }
+  bool in_memory() const override { return in_memory_; }
   bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
   // What lies below a block device is nobody's to see: it counts as sure.
   Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length) override;
@@ -107,6 +109,7 @@ class FileDevice final : public Device {
   Geometry geometry_;
   bool direct_ = false;
   bool block_device_ = false;
+  bool in_memory_ = false;
   int queue_index_ = -1;
   std::unique_ptr<UnwrittenRanges> unwritten_;  // of files in a shared domain
 };

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
+#include <linux/magic.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -96,6 +98,13 @@ Result<Geometry> block_device_geometry(int fd, const std::string& name) {
   geometry.volatile_cache = queue_attribute(status.st_rdev, "write_cache") != "write through";
   geometry.rotational = queue_attribute(status.st_rdev, "rotational") == "1";
   return geometry;
+}
+
+bool is_in_memory(int fd) {
+  struct statfs system {};
+  if (fstatfs(fd, &system) != 0) return false;
+  const auto type = static_cast<std::uint64_t>(system.f_type);
+  return type == TMPFS_MAGIC || type == RAMFS_MAGIC;
 }
 
 std::optional<int> lock_holder(int fd) {

@@ -18,6 +18,9 @@ Result<Geometry> regular_file_geometry(int fd, const std::string& name, bool& di
 // Geometry of a block device, by ioctl and sysfs. Errors: kIo.
 Result<Geometry> block_device_geometry(int fd, const std::string& name);
 
+// Whether what a regular file holds is in memory, and nowhere else (or in swap, as all memory).
+bool is_in_memory(int fd);
+
 // The process that holds a flock(2) on this file, from /proc/locks; nothing where not knowable.
 std::optional<int> lock_holder(int fd);
 

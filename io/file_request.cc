@@ -75,4 +75,12 @@ Status execute_request(const IoRequest& request) {
   return {};
 }
 
+bool read_from_cache(const IoRequest& request) {
+  if (request.op != IoOp::kRead || request.device->direct()) return false;
+  const iovec part{request.data, request.length};
+  const int fd = static_cast<const FileDevice*>(request.device)->fd();
+  const ssize_t rc = preadv2(fd, &part, 1, static_cast<off_t>(request.offset), RWF_NOWAIT);
+  return rc >= 0 && static_cast<std::uint64_t>(rc) == request.length;
+}
+
 }  // namespace hexad::io

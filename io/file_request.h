@@ -9,4 +9,8 @@ namespace hexad::io {
 // less or is interrupted. Checks nothing (D1). Any thread. Errors: those of os_error().
 Status execute_request(const IoRequest& request);
 
+// Executes a read of bytes that the page cache has, without waiting for the device. Checks nothing.
+// False: it does not have all of them, or the device has no page cache, or it is no read.
+bool read_from_cache(const IoRequest& request);
+
 }  // namespace hexad::io

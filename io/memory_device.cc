@@ -37,6 +37,7 @@ class MemoryDevice final : public Device {
   const std::string& name() const override { return name_; }
   IoQueue& queue() override { return queue_; }
   bool direct() const override { return true; }
+  bool in_memory() const override { return true; }
   bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
 
   Status grow(std::uint64_t new_size) override {

@@ -16,7 +16,7 @@ namespace hexad::io {
 
 namespace {
 
-// Requests are mostly asleep in the kernel: more of them than processors pays.
+// Of each device. Requests are mostly asleep in the kernel: more of them than processors pays.
 constexpr int kQueueThreads = 16;
 
 int pool_threads() {
@@ -27,6 +27,13 @@ class RealSystem final : public System {
  public:
   explicit RealSystem(std::unique_ptr<FileQueue> queue)
       : queue_(std::move(queue)), executor_(make_thread_executor(pool_threads())) {}
+
+  ~RealSystem() override {
+    executor_.reset();  // the tasks, which may use the queue to their end
+    // The kernel may still write into what an abandoned request has, and its answer is looked for
+    // by the queue: all of that stays.
+    if (queue_->has_abandoned()) static_cast<void>(queue_.release());
+  }
 
   Executor& executor() override { return *executor_; }
   Clock& clock() override { return executor_->clock(); }
@@ -54,9 +61,8 @@ class RealSystem final : public System {
   }
 
  private:
-  // The queue outlives the tasks of the executor, which may use it to their end.
-  const std::unique_ptr<FileQueue> queue_;
-  const std::unique_ptr<Executor> executor_;
+  std::unique_ptr<FileQueue> queue_;
+  std::unique_ptr<Executor> executor_;
   std::mutex mutex_;
   Rng seeds_ = Rng::from_entropy();  // guarded by mutex_
 };
@@ -73,9 +79,7 @@ Result<std::unique_ptr<System>> make_real_system(QueueKind kind) {
       return ring.error();
     }
   }
-  if (queue == nullptr) {
-    HEXAD_TRY_ASSIGN(queue, make_thread_queue(kQueueThreads));
-  }
+  if (queue == nullptr) queue = make_thread_queue(kQueueThreads);
   auto system = std::make_unique<RealSystem>(std::move(queue));
   HEXAD_TRY(system->executor().start_pool());
   return std::unique_ptr<System>(std::move(system));

@@ -22,7 +22,7 @@ SimSystem::SimSystem(const CrashState& state, SimOptions options) : SimSystem(st
   }
 }
 
-SimSystem::~SimSystem() = default;
+SimSystem::~SimSystem() { queue_.drop_abandoned(); }
 
 SimDisk& SimSystem::add_disk(const std::string& name, std::uint64_t size) {
   return add_disk(name, std::make_shared<CowImage>(size), options_.disk);

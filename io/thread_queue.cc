@@ -4,9 +4,10 @@
 #include <chrono>
 #include <condition_variable>
 #include <deque>
-#include <list>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "io/file_request.h"
 #include "io/os_thread.h"
@@ -15,112 +16,189 @@ namespace hexad::io {
 
 namespace {
 
-// The requests of one batch that nobody has started yet: [next, count).
-struct Pending {
+// A request that no thread has taken yet.
+struct Item {
   IoBatch* batch;
-  std::size_t next;
-  std::size_t count;
+  IoRequest* request;
+};
+
+// What one device has. All of it is guarded by the queue's mutex.
+struct Lane {
+  std::condition_variable work;  // pending has something, or closing
+  std::deque<Item> pending;      // oldest first
+  std::deque<OsThread> threads;
+  std::size_t idle = 0;  // of the threads
+  bool closing = false;
+};
+
+// A thread asleep in wait(); lives on its stack, listed in waiters_.
+struct Waiter {
+  explicit Waiter(const IoBatch* of) : batch(of) {}
+  const IoBatch* batch;
+  std::condition_variable wake;
 };
 
 class ThreadQueue final : public FileQueue {
  public:
-  ThreadQueue() = default;
-  Status start(int threads) {
+  explicit ThreadQueue(int threads) : most_threads_(static_cast<std::size_t>(threads)) {
     HEXAD_ASSERT(threads > 0);
-    for (int i = 0; i < threads; ++i) {
-      Result<OsThread> thread = OsThread::start("hexad-io", [this] { serve(); });
-      if (!thread.ok()) return pool_.empty() ? Status(thread.error()) : Status();
-      pool_.push_back(std::move(thread).value());
-    }
-    return {};
   }
 
   ~ThreadQueue() override {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      HEXAD_ASSERT(pending_.empty());
-      closing_ = true;
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (lanes_[i] != nullptr) detach(static_cast<int>(i));
     }
-    work_.notify_all();
-    for (OsThread& thread : pool_) thread.join();
   }
 
-  int attach(int) override { return -1; }
-  void detach(int) override {}
+  Result<int> attach(int) override {
+    auto lane = std::make_unique<Lane>();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    HEXAD_TRY(add_thread(*lane));
+    const auto free = std::find(lanes_.begin(), lanes_.end(), nullptr);
+    const auto index = free - lanes_.begin();
+    if (free == lanes_.end()) {
+      lanes_.push_back(std::move(lane));
+    } else {
+      *free = std::move(lane);
+    }
+    return static_cast<int>(index);
+  }
+
+  void detach(int index) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    // Its threads still look at it.
+    const std::unique_ptr<Lane> lane = std::move(lanes_[static_cast<std::size_t>(index)]);
+    HEXAD_ASSERT(lane->pending.empty());
+    lane->closing = true;
+    lane->work.notify_all();
+    lock.unlock();
+    for (OsThread& thread : lane->threads) thread.join();
+  }
+
   std::string name() const override { return "threads"; }
   Nanos now() const override { return steady_now(); }
   Execute executes_alone() const override { return execute_request; }
 
   void wait(IoBatch& batch) override {
     std::unique_lock<std::mutex> lock(mutex_);
-    for (;;) {
-      const auto mine = std::find_if(pending_.begin(), pending_.end(),
-                                     [&](const Pending& one) { return one.batch == &batch; });
-      if (mine == pending_.end()) break;
-      run_next(mine, lock);
-    }
-    completed_.wait(lock, [&] { return batch.complete(); });
+    while (const std::optional<Item> mine = take_one_of(batch)) run(*mine, lock);
+    Waiter self(&batch);
+    waiters_.push_back(&self);
+    self.wake.wait(lock, [&] { return batch.complete(); });
+    std::erase(waiters_, &self);
   }
 
  protected:
-  // The pool takes all of it: what this thread began it could not leave.
+  // The threads take all of it: what this one began it could not leave.
   bool wait_for(IoBatch& batch, Nanos limit) override {
-    work_.notify_all();
     std::unique_lock<std::mutex> lock(mutex_);
-    return completed_.wait_for(lock, std::chrono::nanoseconds(limit),
-                               [&] { return batch.complete(); });
+    if (batch.complete()) return true;
+    for (const IoRequest& request : batch.requests) rouse(lane_of(request));
+    Waiter self(&batch);
+    waiters_.push_back(&self);
+    self.wake.wait_for(lock, std::chrono::nanoseconds(limit), [&] { return batch.complete(); });
+    std::erase(waiters_, &self);
+    return batch.complete();
+  }
+
+  bool run_requests_for(IoBatch& batch, Nanos limit) override {
+    IoRequest& first = batch.requests.front();
+    if (batch.requests.size() == 1 && check(first).ok() && read_from_cache(first)) {
+      finish(batch);
+      return true;
+    }
+    return FileQueue::run_requests_for(batch, limit);
   }
 
   void submit_requests(IoBatch& batch) override {
     const std::size_t count = batch.requests.size();
-    // Whoever waits takes a share; a batch with a callback is for the pool alone.
-    const std::size_t helpers = batch.done ? count : count - 1;
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      pending_.push_back({&batch, 0, count});
+    // Whoever waits takes the last one; a batch with a callback is for the threads alone.
+    const std::size_t helped = batch.done ? count : count - 1;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) {
+      IoRequest& request = batch.requests[i];
+      Lane& lane = lane_of(request);
+      lane.pending.push_back({&batch, &request});
+      if (i < helped) rouse(lane);
     }
-    for (std::size_t i = 0; i < std::min(helpers, pool_.size()); ++i) work_.notify_one();
   }
 
  private:
-  void serve() {
+  Lane& lane_of(const IoRequest& request) {
+    const auto* device = static_cast<const FileDevice*>(request.device);
+    return *lanes_[static_cast<std::size_t>(device->queue_index())];
+  }
+
+  // The rest is under the lock.
+
+  Status add_thread(Lane& lane) {
+    HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start("hexad-io", [this, &lane] { serve(lane); }));
+    lane.threads.push_back(std::move(thread));
+    return {};
+  }
+
+  // There is something for its threads to do.
+  void rouse(Lane& lane) {
+    // Refused: those that there are do it, a bit later.
+    if (lane.pending.size() > lane.idle && lane.threads.size() < most_threads_) {
+      add_thread(lane).ignore();
+    }
+    lane.work.notify_one();
+  }
+
+  void serve(Lane& lane) {
     std::unique_lock<std::mutex> lock(mutex_);
     for (;;) {
-      work_.wait(lock, [&] { return closing_ || !pending_.empty(); });
-      if (pending_.empty()) return;
-      run_next(pending_.begin(), lock);
+      ++lane.idle;
+      lane.work.wait(lock, [&] { return lane.closing || !lane.pending.empty(); });
+      --lane.idle;
+      if (lane.pending.empty()) return;
+      const Item item = lane.pending.front();
+      lane.pending.pop_front();
+      run(item, lock);
     }
   }
 
-  // Takes the next request of `from` and executes it with the lock released.
-  void run_next(std::list<Pending>::iterator from, std::unique_lock<std::mutex>& lock) {
-    IoBatch& batch = *from->batch;
-    IoRequest& request = batch.requests[from->next];
-    if (++from->next == from->count) pending_.erase(from);
-    lock.unlock();
-    request.status = check(request);
-    if (request.status.ok()) request.status = execute_request(request);
-    answer(request);
-    const bool last = finish(batch);
-    lock.lock();
-    // Under the lock, so that a waiter cannot have looked before and sleep after.
-    if (last) completed_.notify_all();
+  // The last one that no thread has taken yet.
+  std::optional<Item> take_one_of(IoBatch& batch) {
+    for (auto request = batch.requests.rbegin(); request != batch.requests.rend(); ++request) {
+      std::deque<Item>& pending = lane_of(*request).pending;
+      const auto mine = std::find_if(pending.begin(), pending.end(),
+                                     [&](const Item& one) { return one.request == &*request; });
+      if (mine == pending.end()) continue;
+      const Item item = *mine;
+      pending.erase(mine);
+      return item;
+    }
+    return std::nullopt;
   }
 
+  // Executes it with the lock released.
+  void run(const Item& item, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    item.request->status = check(*item.request);
+    if (item.request->status.ok()) item.request->status = execute_request(*item.request);
+    answer(*item.request);
+    const bool last = finish(*item.batch);
+    lock.lock();
+    if (!last) return;
+    // Under the lock, so that a waiter cannot have looked before and sleep after. Where nobody
+    // waits the batch may be gone.
+    for (Waiter* waiter : waiters_) {
+      if (waiter->batch == item.batch) waiter->wake.notify_one();
+    }
+  }
+
+  const std::size_t most_threads_;  // of each device
   std::mutex mutex_;
-  std::condition_variable work_;       // pending_ has something, or closing_
-  std::condition_variable completed_;  // some batch is complete
-  std::list<Pending> pending_;         // guarded by mutex_; oldest first
-  bool closing_ = false;               // guarded by mutex_
-  std::deque<OsThread> pool_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by it, by queue index; null: free
+  std::vector<Waiter*> waiters_;              // guarded by it
 };
 
 }  // namespace
 
-Result<std::unique_ptr<FileQueue>> make_thread_queue(int threads) {
-  auto queue = std::make_unique<ThreadQueue>();
-  HEXAD_TRY(queue->start(threads));
-  return std::unique_ptr<FileQueue>(std::move(queue));
+std::unique_ptr<FileQueue> make_thread_queue(int threads) {
+  return std::make_unique<ThreadQueue>(threads);
 }
 
 }  // namespace hexad::io

@@ -4,6 +4,7 @@
 #include <liburing.h>
 #include <linux/falloc.h>
 #include <linux/fs.h>
+#include <poll.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@
 
 #include "base/units.h"
 #include "io/file_request.h"
+#include "io/lone_ring.h"
 #include "io/os_error.h"
 #include "io/os_thread.h"
 
@@ -30,6 +32,9 @@ namespace {
 constexpr std::uint64_t kLargestTransfer = 1_GiB;  // Linux: 2 GiB less a page
 constexpr std::size_t kReapAtOnce = 64;
 constexpr int kMostRetries = 1000;
+// Threads that read at the same time and have a ring of their own for it; the others use the one
+// that all share.
+constexpr std::size_t kLoneRings = 32;
 
 // One request that the kernel has or is about to get. Its index is the completion's user data.
 struct Flight {
@@ -39,6 +44,8 @@ struct Flight {
   int retries = 0;
   bool callback = false;  // batch->done is set: the batch counts in callbacks_
   bool flushing = false;  // its bytes are written, and a flush of its own is under way
+  // It is late on this ring; what the kernel has here is a poll of that.
+  LoneRing* lone = nullptr;
 };
 
 struct Completion {
@@ -65,7 +72,8 @@ struct Waiter {
 //                   reaper promote it (or another) before it lets go;
 //         submit()  of a batch with a callback promotes the background thread if the role is free;
 //         hand_on() runs when a reaper is done, and promotes a waiter whose batch is incomplete,
-//                   else the background thread if callbacks_ > 0, else frees the role.
+//                   else the background thread if callbacks_ > 0 or something is late (Q8), else
+//                   frees the role.
 //   Q3  A waiter that sleeps is woken when its batch is complete. The reaper makes the batch
 //       complete first and takes reap_mutex_ afterwards to look through waiters_. A waiter checks
 //       its batch and enters itself under one hold of reap_mutex_: either it sees the batch
@@ -80,15 +88,20 @@ struct Waiter {
 //       touch batch or request again: they may be gone.
 //   Q7  At most flights_.size() requests are in the kernel, and the completion ring holds as many:
 //       it never overflows.
+//   Q8  What nobody waits for any more, since wait_for() has ended, is completed by the background
+//       thread at the latest. It has the role, with the others behind it, until nothing is in the
+//       kernel: late_ counts what was left, and late_done_ is what it was when that was the case.
+//   Q9  A lone ring is one thread's from taking it on; when that thread leaves it late, it is its
+//       flight's. Whoever has taken its answer gives it back.
 //
-// Locks: submit_mutex_ before flights_mutex_; reap_mutex_ alone. None is held while a callback
-// runs.
+// Locks: submit_mutex_ before flights_mutex_ before that of lone_rings_; reap_mutex_ alone. None is
+// held while a callback runs.
 class UringQueue final : public FileQueue {
  public:
   static Result<std::unique_ptr<FileQueue>> make(UringOptions options);
   ~UringQueue() override;
 
-  int attach(int fd) override;
+  Result<int> attach(int fd) override;
   void detach(int index) override;
   std::string name() const override { return "io_uring"; }
   // One system call of the thread that waits, and nobody has to be woken: cheaper than the ring.
@@ -99,9 +112,11 @@ class UringQueue final : public FileQueue {
  protected:
   void submit_requests(IoBatch& batch) override;
   bool wait_for(IoBatch& batch, Nanos limit) override;
+  // A lone read by a ring of its own, where one is free.
+  bool run_requests_for(IoBatch& batch, Nanos limit) override;
 
  private:
-  explicit UringQueue(UringOptions options) : flights_(options.in_flight) {
+  explicit UringQueue(UringOptions options) : flights_(options.in_flight), lone_rings_(kLoneRings) {
     for (std::uint32_t i = options.in_flight; i-- > 0;) free_.push_back(i);
   }
 
@@ -110,6 +125,7 @@ class UringQueue final : public FileQueue {
   bool fill();
   void prepare(io_uring_sqe* sqe, std::uint32_t index);
   void enter(std::unique_lock<std::mutex>& lock);
+  void leave_late(const Flight& flight);
 
   // The reaping side; all but serve() and wait_for_completions() are called by the reaper alone.
   void serve();
@@ -117,26 +133,33 @@ class UringQueue final : public FileQueue {
   void reap(Nanos limit = -1);
   std::size_t wait_for_completions(std::span<Completion> into, Nanos limit);
   bool settle(Flight& flight, int result);
+  bool settle_late(Flight& flight);
   void wake_complete_waiters();
   void hand_on();
+  void note_late();
+  bool is_idle();
 
   io_uring ring_{};
   std::mutex submit_mutex_;  // the submission side of ring_
 
   std::mutex flights_mutex_;
   std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_;                      // indices into flights_
-  std::vector<std::uint32_t> again_;                     // flights to go out once more
-  std::deque<std::pair<IoBatch*, IoRequest*>> backlog_;  // waiting for a free flight
+  std::vector<std::uint32_t> free_;   // indices into flights_
+  std::vector<std::uint32_t> again_;  // flights to go out once more
+  std::deque<Flight> backlog_;        // waiting for a free place in flights_
 
   std::mutex reap_mutex_;
   bool reaping_ = false;          // Q1
   std::vector<Waiter*> waiters_;  // asleep in wait(), oldest first
   std::size_t callbacks_ = 0;     // batches with a callback that are not complete
+  std::uint64_t late_ = 0;        // Q8
+  std::uint64_t late_done_ = 0;
   bool background_promoted_ = false;
   bool closing_ = false;
   std::condition_variable background_wake_;
   std::optional<OsThread> background_;
+
+  LoneRings lone_rings_;
 
   std::mutex files_mutex_;
   std::vector<int> free_files_;  // indices of the ring's file table
@@ -189,7 +212,7 @@ UringQueue::~UringQueue() {
   io_uring_queue_exit(&ring_);
 }
 
-int UringQueue::attach(int fd) {
+Result<int> UringQueue::attach(int fd) {
   const std::lock_guard<std::mutex> lock(files_mutex_);
   if (free_files_.empty()) return -1;
   const int index = free_files_.back();
@@ -233,7 +256,7 @@ void UringQueue::submit_requests(IoBatch& batch) {
   {
     const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
     for (IoRequest& request : batch.requests) {
-      if (request.status.ok()) backlog_.emplace_back(&batch, &request);
+      if (request.status.ok()) backlog_.push_back({&batch, &request, 0, 0, callback});
     }
   }
   issue(lock);
@@ -260,9 +283,8 @@ bool UringQueue::fill() {
     const std::uint32_t index = from.back();
     from.pop_back();
     if (fresh) {
-      const auto [batch, request] = backlog_.front();
+      flights_[index] = backlog_.front();
       backlog_.pop_front();
-      flights_[index] = Flight{batch, request, 0, 0, static_cast<bool>(batch->done), false};
     }
     prepare(sqe, index);
   }
@@ -270,6 +292,11 @@ bool UringQueue::fill() {
 
 void UringQueue::prepare(io_uring_sqe* sqe, std::uint32_t index) {
   const Flight& flight = flights_[index];
+  if (flight.lone != nullptr) {
+    io_uring_prep_poll_add(sqe, flight.lone->fd(), POLLIN);
+    io_uring_sqe_set_data64(sqe, index);
+    return;
+  }
   const IoRequest& request = *flight.request;
   const auto* device = static_cast<const FileDevice*>(request.device);
   const bool registered = device->queue_index() >= 0;
@@ -347,13 +374,89 @@ bool UringQueue::wait_for(IoBatch& batch, Nanos limit) {
       self.wake.wait_for(lock, std::chrono::nanoseconds(limit),
                          [&] { return self.promoted || batch.complete(); });
       std::erase(waiters_, &self);
-      if (!self.promoted) return batch.complete();
+      if (!self.promoted) {
+        if (batch.complete()) return true;
+        note_late();
+        return false;
+      }
     }
     reaping_ = true;
   }
   for (Nanos left = end - now(); left > 0 && !batch.complete(); left = end - now()) reap(left);
+  const bool complete = batch.complete();
+  if (!complete) {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    note_late();
+  }
   hand_on();
-  return batch.complete();
+  return complete;
+}
+
+bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
+  IoRequest& request = batch.requests.front();
+  const bool is_lone = batch.requests.size() == 1 && request.op == IoOp::kRead;
+  if (!is_lone || !check(request).ok()) return FileQueue::run_requests_for(batch, limit);
+  if (read_from_cache(request)) {
+    finish(batch);
+    return true;
+  }
+  LoneRing* const ring = lone_rings_.take();
+  if (ring == nullptr) return FileQueue::run_requests_for(batch, limit);
+  const int fd = static_cast<const FileDevice*>(request.device)->fd();
+  Flight flight{&batch, &request};
+  const Nanos end = now() + limit;
+  for (Nanos left = limit;; left = std::max<Nanos>(0, end - now())) {
+    const std::uint64_t length = std::min(request.length - flight.moved, kLargestTransfer);
+    const auto how = flight.retries > 0 ? LoneRing::How::kMayWait : LoneRing::How::kAtOnce;
+    const LoneRing::Answer answered = ring->read(fd, {request.data + flight.moved, length},
+                                                 request.offset + flight.moved, how, left);
+    switch (answered.outcome) {
+      case LoneRing::Outcome::kAnswered:
+        if (!settle(flight, answered.result)) continue;
+        lone_rings_.give_back(ring);
+        finish(batch);
+        return true;
+      case LoneRing::Outcome::kNotSent:
+        // From its start, by the ring that all share.
+        lone_rings_.discard(ring);
+        request.status = Status();
+        return FileQueue::run_requests_for(batch, limit);
+      case LoneRing::Outcome::kLate:
+        flight.lone = ring;  // Q9
+        leave_late(flight);
+        return batch.complete();
+    }
+  }
+}
+
+// Nobody else knows of the flight yet.
+void UringQueue::leave_late(const Flight& flight) {
+  {
+    std::unique_lock<std::mutex> lock(submit_mutex_);
+    {
+      const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
+      backlog_.push_back(flight);
+    }
+    issue(lock);
+  }
+  const std::lock_guard<std::mutex> lock(reap_mutex_);
+  note_late();
+}
+
+// Under reap_mutex_. Something of a batch that its thread does not wait for is in flights_ or
+// backlog_, or has been completed.
+void UringQueue::note_late() {
+  ++late_;
+  if (reaping_) return;  // and hands the role on
+  reaping_ = true;
+  background_promoted_ = true;
+  background_wake_.notify_one();
+}
+
+// Nothing is in the kernel or on its way there.
+bool UringQueue::is_idle() {
+  const std::lock_guard<std::mutex> lock(flights_mutex_);
+  return free_.size() == flights_.size() && backlog_.empty();
 }
 
 void UringQueue::serve() {
@@ -363,10 +466,14 @@ void UringQueue::serve() {
     background_wake_.wait(lock, [&] { return closing_ || background_promoted_; });
     if (!background_promoted_) return;
     background_promoted_ = false;
-    while (callbacks_ > 0) {
+    while (callbacks_ > 0 || late_ != late_done_) {
+      const std::uint64_t late = late_;
+      const bool only_late = callbacks_ == 0;
       lock.unlock();
-      reap();
+      const bool none_left = only_late && is_idle();
+      if (!none_left) reap();
       lock.lock();
+      if (none_left) late_done_ = late;
     }
     lock.unlock();
     hand_on();
@@ -383,7 +490,7 @@ void UringQueue::hand_on() {
     waiter->wake.notify_one();
     return;
   }
-  if (callbacks_ > 0) {
+  if (callbacks_ > 0 || late_ != late_done_) {
     background_promoted_ = true;
     background_wake_.notify_one();
     return;
@@ -409,7 +516,9 @@ void UringQueue::reap(Nanos limit) {
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t index = completions[i].flight;
       Flight& flight = flights_[index];
-      if (settle(flight, completions[i].result)) {
+      const bool settled =
+          flight.lone != nullptr ? settle_late(flight) : settle(flight, completions[i].result);
+      if (settled) {
         answer(*flight.request);
         finished[finished_count++] = {flight.batch, flight.callback};
         free_.push_back(index);
@@ -469,6 +578,15 @@ std::size_t UringQueue::wait_for_completions(std::span<Completion> into, Nanos l
   }
   io_uring_cq_advance(&ring_, count);
   return count;
+}
+
+// The ring of a late read can be read, or its poll has ended otherwise and begins again. What is
+// left of the request goes by the ring that all share.
+bool UringQueue::settle_late(Flight& flight) {
+  const LoneRing::Answer answered = flight.lone->take();
+  if (answered.outcome != LoneRing::Outcome::kAnswered) return false;
+  lone_rings_.give_back(std::exchange(flight.lone, nullptr));
+  return settle(flight, answered.result);
 }
 
 // True when the request is complete, its status set; false when the rest of it has to go out again.

@@ -58,6 +58,36 @@ class Dormitory {
   std::vector<std::unique_ptr<io::Thread>> threads_;
 };
 
+TEST_CASE("lsn_waiters: who sleeps for a time leaves when it is over, or when woken before") {
+  io::SimExecutor executor(1);
+  std::vector<io::Nanos> took;
+  std::size_t left = 0;
+  executor.run([&] {
+    io::Mutex mutex(executor);
+    LsnWaiters waiters(executor);
+    const auto sleep = [&](io::Nanos limit) {
+      io::Lock lock(mutex);
+      const io::Nanos began = executor.clock().now();
+      waiters.sleep_for(lock, 5, Until::kDurable, limit);
+      left += waiters.size();
+      took.push_back(executor.clock().now() - began);
+    };
+    sleep(1000);
+    sleep(0);
+    const auto waker = executor.start("waker", [&] {
+      executor.sleep_for(300);
+      const io::Lock lock(mutex);
+      waiters.wake_reached(5, 5);
+    });
+    sleep(1000);
+    waker->join();
+  });
+  REQUIRE(left == 0);
+  REQUIRE(took[0] == 1000);
+  REQUIRE(took[1] == 0);
+  REQUIRE(took[2] == 300);
+}
+
 TEST_CASE("lsn_waiters: those wake up whose LSN has come, the others sleep on") {
   io::SimExecutor executor(GENERATE(range(1, 5)));
   executor.run([&] {

@@ -32,7 +32,7 @@ namespace {
 std::unique_ptr<FileQueue> uring() { return make_uring_queue().value(); }
 // Much smaller than the batches of the contract.
 std::unique_ptr<FileQueue> tiny_uring() { return make_uring_queue({4, 1}).value(); }
-std::unique_ptr<FileQueue> threads() { return make_thread_queue(4).value(); }
+std::unique_ptr<FileQueue> threads() { return make_thread_queue(4); }
 
 class LoopWorld final : public io::testing::World {
  public:

@@ -55,6 +55,14 @@ TEST_CASE("file_geometry: direct I/O works in the blocks that are told, and in n
   if (block > 512) REQUIRE(pread(fd.get(), buffer.data(), 512, 0) != 512);
 }
 
+TEST_CASE("file_geometry: what is in memory is known") {
+  const TemporaryDirectory memory{TemporaryDirectory::On::kMemory};
+  if (memory.path().starts_with("/dev/shm"))
+    REQUIRE(is_in_memory(make_file(memory.path("file"), 1_MiB).get()));
+  const Fd other(open("/proc/self/status", O_RDONLY | O_CLOEXEC));
+  REQUIRE_FALSE(is_in_memory(other.get()));
+}
+
 TEST_CASE("file_geometry: sizes are rounded down to whole blocks") {
   const TemporaryDirectory directory;
   for (const std::uint64_t size : {0, 1, 511, 512, 513, 1023, 1024, 4095, 4096, 4097}) {

@@ -14,7 +14,7 @@ using hexad::io::testing::TemporaryDirectory;
 namespace {
 
 struct Files {
-  explicit Files(int threads) : queue(make_thread_queue(threads).value()) {}
+  explicit Files(int threads) : queue(make_thread_queue(threads)) {}
   std::unique_ptr<FileDevice> make(const std::string& name) {
     return FileDevice::create(directory.path(name), 1_MiB, *queue).value();
   }

@@ -87,7 +87,7 @@ struct Pair {
 
 Pair make_pair() {
   Result<std::unique_ptr<FileQueue>> ring = make_uring_queue();
-  return Pair(ring.ok() ? std::move(ring).value() : make_thread_queue(4).value());
+  return Pair(ring.ok() ? std::move(ring).value() : make_thread_queue(4));
 }
 
 // What the device made of a shared write.

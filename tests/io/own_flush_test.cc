@@ -34,7 +34,7 @@ using hexad::io::testing::TemporaryDirectory;
 
 TEST_CASE("own flush: what it fails with is a failed flush, whatever the errno") {
   const TemporaryDirectory directory;
-  const auto queue = make_thread_queue(2).value();
+  const auto queue = make_thread_queue(2);
   const auto device =
       FileDevice::create(directory.path("device"), 1_MiB, *queue, Caching::kBuffered).value();
   REQUIRE_FALSE(device->direct());

@@ -95,6 +95,39 @@ TEST_CASE("sim_device: keeps the device contract with blocks of 4096 bytes") {
   io::testing::run_device_contract([&] { return std::make_unique<SimWorld>(options); });
 }
 
+TEST_CASE("sim_device: a blocking read ends, names the device, and blames it for nothing") {
+  One one;
+  AlignedBuffer into = One::filled(4096, 0x33);
+  std::string said[2];
+  Nanos took[2] = {};
+  Nanos under_way = 0;
+  one.system.run([&] {
+    one.inject(FaultKind::kHang, Fault::kForever);
+    for (int i = 0; i < 2; ++i) {
+      const Nanos begin = one.system.clock().now();
+      const Status status = one.device->read(0, into.bytes());
+      if (!status.ok()) said[i] = status.error().to_string();
+      took[i] = one.system.clock().now() - begin;
+    }
+    under_way = static_cast<Nanos>(one.device->traffic().under_way);
+    one.disk().clear_faults();
+    one.disk().release_hung();
+    one.device->queue().wait_for_abandoned();
+  });
+  REQUIRE(said[0] ==
+          "disk: read of 4 KiB at byte 0: the device has not answered for 30 s (unavailable). Try "
+          "again when it answers.");
+  REQUIRE(said[1] == said[0]);
+  REQUIRE(took[0] == kReadPatience);
+  REQUIRE(took[1] == 0);  // it is known by now
+  REQUIRE(under_way == 1);
+  REQUIRE(one.device->traffic().refused == 2);
+  // The late answer went elsewhere.
+  REQUIRE(into.bytes()[0] == std::byte{0x33});
+  REQUIRE(one.device->read(0, into.bytes()).ok());
+  REQUIRE(into.bytes()[0] == std::byte{0x11});
+}
+
 TEST_CASE("sim_device: a seed gives one history, and requests overtake one another") {
   const auto run = [](std::uint64_t seed, std::string& order) {
     SimSystem system(SimOptions{.seed = seed});

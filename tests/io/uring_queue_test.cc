@@ -2,6 +2,9 @@
 // file_device_test.cc, a kernel that refuses the ring is in refused_uring_test.cc.
 #include "io/uring_queue.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <deque>
@@ -170,4 +173,96 @@ TEST_CASE("uring_queue: waiters and callbacks of many threads are all served") {
 
 TEST_CASE("uring_queue: a queue with nothing to do is made and destroyed, many times") {
   for (int i = 0; i < 50; ++i) REQUIRE(ring(1 + i % 7, i % 3)->name() == "io_uring");
+}
+
+namespace {
+
+// From then on what is read from the device comes from a pipe, when somebody writes it.
+class Muted {
+ public:
+  explicit Muted(const FileDevice& device) {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    REQUIRE(dup2(ends[0], device.fd()) == device.fd());
+    close(ends[0]);
+    in_ = Fd(ends[1]);
+  }
+  void say(ByteView bytes) {
+    REQUIRE(write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  Fd in_;
+};
+
+void left_and_answered_later(std::size_t requests) {
+  CAPTURE(requests);
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 0);  // by descriptor, not by the table
+  const auto silent = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  if (silent->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const auto other = FileDevice::create(directory.path("b"), 64_KiB, *queue).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  REQUIRE(why(other->write(0, data)) == "");
+  Muted muted(*silent);
+  AlignedBuffer buffers[2] = {AlignedBuffer(4096), AlignedBuffer(4096)};
+  IoBatch batch;
+  for (std::size_t i = 0; i < requests; ++i) {
+    batch.requests.push_back(IoRequest::read(*silent, 0, buffers[i].bytes()));
+  }
+  REQUIRE_FALSE(queue->run_for(batch, 1'000'000));
+  REQUIRE(silent->silent_for() >= 1'000'000);
+  AlignedBuffer found(4096);
+  REQUIRE(why(other->read(0, found.bytes())) == "");
+  IoBatch both;  // waited for by others meanwhile
+  both.requests.push_back(IoRequest::read(*other, 0, found.bytes()));
+  both.requests.push_back(IoRequest::flush(*other));
+  queue->run(both);
+  REQUIRE(why(both.first_error()) == "");
+  REQUIRE_FALSE(batch.complete());
+  // In two parts, and nobody waits.
+  for (std::size_t i = 0; i < requests; ++i) {
+    muted.say(ByteView(data).first(1000));
+    muted.say(ByteView(data).subspan(1000));
+  }
+  while (!batch.complete()) std::this_thread::yield();
+  REQUIRE(why(batch.first_error()) == "");
+  REQUIRE(silent->silent_for() == 0);
+  if (requests == 1) REQUIRE(as_text(buffers[0]) == as_text(data));
+}
+
+}  // namespace
+
+TEST_CASE("uring_queue: what nobody waits for any more is completed when it is answered") {
+  left_and_answered_later(1);
+  left_and_answered_later(2);
+}
+
+TEST_CASE("uring_queue: more late reads than there are rings of their own") {
+  constexpr std::size_t kReads = 50;
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 0);
+  const auto device = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  if (device->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const AlignedBuffer data = pattern(1, 4096);
+  {
+    Muted muted(*device);
+    for (std::size_t i = 0; i < kReads; ++i) {
+      auto batch = std::make_unique<IoBatch>();
+      std::vector<AlignedBuffer> buffers;
+      buffers.emplace_back(4096);
+      batch->requests.push_back(IoRequest::read(*device, 0, buffers.back().bytes()));
+      REQUIRE_FALSE(queue->run_for(*batch, 0));
+      queue->abandon(std::move(batch), std::move(buffers));
+    }
+    REQUIRE(device->traffic().under_way == kReads);
+  }  // whoever reads a pipe that nobody writes any more gets nothing
+  queue->wait_for_abandoned();
+  REQUIRE(device->traffic().under_way == 0);
 }
