@@ -391,6 +391,11 @@ class Lost(PoolTest):
         status = self.ok("status", self.pool, "--json").json
         self.assertEqual((status["health"], status["faults_tolerated"]), ("degraded", 0))
         self.assertEqual(self.ok("cat", self.pool, "kept").raw, data)
+        checked = self.expect(3, "fsck", self.pool, "--deep", "--json").json
+        self.assertEqual((checked["errors"], checked["missing_devices"]), (0, 2))
+        self.assertIn("2 of 6 data devices are missing, 0 more may be lost",
+                      self.expect(3, "fsck", self.pool, "--deep").text)
+        self.ok("fsck", self.pool)
         os.rename(self.devices[2], self.devices[2] + ".away")
         self.fails(4, "cat", self.pool, "kept")
         answer = self.fails(4, "status", self.pool, "--json")
@@ -421,6 +426,23 @@ class Together(PoolTest):
                 # Once: the next opening loses nothing.
                 os.rename(devices[2] + ".late", devices[2])
                 self.assertEqual(self.ok("rm", "-f", pool, "nothing", *flags).error, "")
+
+    def test_what_is_written_with_devices_missing_says_so_in_json(self):
+        pool, devices = self.small_pool("degraded")
+        file = self.write("file", b"content")
+        tree = self.path("tree")
+        os.mkdir(tree)
+        self.assertNotIn("warnings", self.ok("put", pool, "a", file, "--json").json)
+        for device in devices[:2]:
+            os.rename(device, device + ".away")
+        first = self.ok("put", pool, "b", file, "--json").json["warnings"]
+        self.assertEqual(len(first), 3)
+        self.assertIn("has left the pool, for good", first[0])
+        for words in (["put", pool, "c", file], ["import", pool, tree],
+                      ["mv", pool, "c", "d"]):
+            warnings = self.ok(*words, "--json").json["warnings"]
+            self.assertEqual(len(warnings), 1)
+            self.assertIn("redundancy is below the profile: 2 of 6 data devices", warnings[0])
 
     def test_a_process_without_descriptors_changes_nothing(self):
         pool, devices = self.small_pool("short")

@@ -69,9 +69,15 @@ void Output::report(const Json& error) {
   if (json() && !object_written_ && !stdout_reserved_) object(Json{{"error", error}});
 }
 
+void Output::keep_warnings(const std::vector<std::string>& warnings) {
+  warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
+}
+
 void Output::object(const Json& object, bool pretty) {
   object_written_ = true;
-  const std::string text = dump(object, pretty);
+  Json told = object;
+  if (!warnings_.empty() && !told.contains("warnings")) told["warnings"] = warnings_;
+  const std::string text = dump(told, pretty);
   if (stdout_reserved_) {
     write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
   } else {

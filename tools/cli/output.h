@@ -6,6 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/error.h"
 
@@ -16,7 +17,7 @@ using Json = nlohmann::ordered_json;
 enum class Style : std::uint8_t { kText, kJson };
 enum class Verbosity : std::uint8_t { kNormal, kQuiet };
 
-// One thread at a time.
+// One thread at a time; warn() and alarm() also on others.
 class Output {
  public:
   Output(Style style, Verbosity verbosity);
@@ -41,6 +42,9 @@ class Output {
   void error(const Error& error);
   // As error(), for work that a signal has ended: the code in JSON is "interrupted".
   void interrupted();
+  // What the one object of --json says under "warnings", beside what it has; nothing where there
+  // are none.
+  void keep_warnings(const std::vector<std::string>& warnings);
   // The one object of --json. `pretty` indents it.
   void object(const Json& object, bool pretty = false);
   // From now on standard output carries object data: object() goes to standard error.
@@ -61,6 +65,7 @@ class Output {
   bool stdout_reserved_ = false;
   bool object_written_ = false;
   std::string buffer_;
+  std::vector<std::string> warnings_;
   Status failure_;
 };
 

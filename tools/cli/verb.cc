@@ -1,6 +1,10 @@
 #include "tools/cli/verb.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "tools/cli/names.h"
+#include "tools/cli/wait_watch.h"
 
 namespace hexad::tools {
 
@@ -41,16 +45,71 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
   options.access = access;
   if (pool_.lose_unwritable) options.unwritable_devices = Unwritable::kLose;
   if (common_.risk_split) options.split_risk = SplitRisk::kTake;
-  HEXAD_TRY_ASSIGN(Store store, Store::open(description, options));
+  Result<Store> store = [&] {
+    const WaitWatch watch = watch_opening();
+    return Store::open(description, options);
+  }();
+  if (!store.ok()) return store;
+  const StoreStatus status = store->status();
+  for (const DeviceStatus& device : status.devices) {
+    const bool silent = device.detail.find("has not answered for") != std::string::npos;
+    if (silent && device.state != "ok") out_.warn("gone on without a device: " + device.detail);
+  }
   if (access == Access::kReadWrite) {
-    for (const std::string& warning : store.status().warnings) out_.alarm(warning);
+    for (const std::string& warning : status.warnings) out_.alarm(warning);
+    out_.keep_warnings(status.warnings);
+    if (const Missing missing = missing_devices(status); missing.devices > 0) {
+      out_.keep_warnings({missing.text});
+    }
   }
   return store;
+}
+
+// Which device keeps it is known when the opening ends, and said by it.
+WaitWatch Session::watch_opening() {
+  constexpr io::Nanos kSecond = 1'000'000'000;
+  const io::Nanos began = clock().now();
+  return {*executor_,
+          [this, began]() -> std::vector<std::string> {
+            const io::Nanos seconds = (clock().now() - began) / kSecond;
+            if (seconds < 5) return {};
+            return {"the pool has been opening for " + std::to_string(seconds) +
+                    " s; a device that does not answer is waited for for " +
+                    std::to_string(io::kReadPatience / kSecond) + " s"};
+          },
+          [this](const std::string& what) { out_.warn(what); }};
+}
+
+Missing missing_devices(const StoreStatus& status) {
+  Missing missing;
+  std::size_t data = 0;
+  for (const DeviceStatus& device : status.devices) {
+    if (device.role != "data" || device.state == "foreign" || device.state == "duplicate") continue;
+    ++data;
+    if (device.state != "ok") ++missing.devices;
+  }
+  if (missing.devices == 0) return missing;
+  missing.text = "redundancy is below the profile: " + std::to_string(missing.devices) + " of " +
+                 std::to_string(data) + " data devices are missing, " +
+                 std::to_string(status.faults_tolerated) + " more may be lost";
+  return missing;
 }
 
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
                                 const RuntimeOptions& options) {
   HEXAD_TRY_ASSIGN(Store store, open(access, options));
+  // Those of the opening have been said.
+  const std::vector<std::string> known = store.status().warnings;
+  const WaitWatch watch(
+      *executor_,
+      [&store, &known] {
+        std::vector<std::string> waits = store.status().warnings;
+        std::erase_if(waits, [&known](const std::string& one) {
+          return std::find(known.begin(), known.end(), one) != known.end();
+        });
+        return waits;
+      },
+      [this](const std::string& what) { out_.warn(what); });
   Result<int> result = work(store);
   const Status closed = store.close();
   if (result.ok() && !closed.ok()) return closed.error();

@@ -1,6 +1,7 @@
 // What a verb is, and what it is given to work with.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -41,6 +42,15 @@ struct PoolArguments {
   std::string word() const;
 };
 
+class WaitWatch;
+
+// Data devices that are not there, so that every stripe lacks cells.
+struct Missing {
+  std::size_t devices = 0;
+  std::string text;  // a sentence that says so; empty when none are
+};
+Missing missing_devices(const StoreStatus& status);
+
 // One run of one verb. Lives on main()'s stack; verbs borrow it.
 class Session {
  public:
@@ -58,13 +68,16 @@ class Session {
   // Opens the pool that the arguments name. What an opening for writing warns of is said on
   // standard error, with -q, too. Errors: those of read_pool() and Store::open().
   Result<Store> open(Access access, RuntimeOptions options = {});
-  // open(), work, close: an error of closing counts when the work itself succeeded.
+  // open(), work, close; says meanwhile what it waits for, when that takes long. An error of
+  // closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
                          const RuntimeOptions& options = {});
   // The object name that the user typed: decoded when --name-b64 was given.
   Result<std::string> name(const std::string& typed) const;
 
  private:
+  WaitWatch watch_opening();
+
   CommonOptions common_;
   PoolArguments pool_;
   Output out_;

@@ -87,14 +87,18 @@ Result<std::vector<FromToVerb::Names>> FromToVerb::objects(Store& store) const {
   return found;
 }
 
-Error FromToVerb::explained(Error error, Store& store) const {
-  if (!force_ && error.code == ErrorCode::kConflict && !directory()) {  // of expect_absent()
+Error FromToVerb::explained(Error error, Store& store, const std::vector<Names>& objects) const {
+  // A conflict may have other causes, as an object that changes faster than it can be copied.
+  const bool may_exist = !force_ && error.code == ErrorCode::kConflict;
+  for (std::size_t i = 0; may_exist && i < objects.size(); ++i) {
+    const Result<bool> exists = store.exists(objects[i].to_collection, objects[i].to);
+    if (!exists.ok() || !*exists) continue;
     error = {ErrorCode::kAlreadyExists,
-             "object " + printable(names_.to_collection) + "/" + printable(names_.to) +
+             "object " + printable(objects[i].to_collection) + "/" + printable(objects[i].to) +
                  " exists already",
              ""};
+    break;
   }
-  if (!force_ && error.code == ErrorCode::kConflict) error.code = ErrorCode::kAlreadyExists;
   if (error.code == ErrorCode::kAlreadyExists) error.hint = "Replace it with --force.";
   if (error.code == ErrorCode::kNotFound && !directory()) {
     const Result<ListPage> below =
@@ -117,7 +121,7 @@ Result<int> FromToVerb::commit(Session& session, Store& store) {
     add(transaction, names, force_);
   }
   const Result<Lsn> committed = store.commit(std::move(transaction));
-  if (!committed.ok()) return explained(committed.error(), store);
+  if (!committed.ok()) return explained(committed.error(), store, objects);
   if (session.out().json()) {
     Json result;
     set_name(result, "from", names_.from);

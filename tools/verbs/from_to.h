@@ -38,7 +38,8 @@ class FromToVerb : public Verb {
   // The objects that go: FROM, or all whose names begin with it.
   Result<std::vector<Names>> objects(Store& store) const;
   Result<int> commit(Session& session, Store& store);
-  Error explained(Error error, Store& store) const;
+  // `objects`: what was to be moved or copied.
+  Error explained(Error error, Store& store, const std::vector<Names>& objects) const;
 
   const Arguments* arguments_ = nullptr;
   Names names_;

@@ -1,4 +1,5 @@
-// hexad fsck: exit code 3 when anything is wrong that was not repaired.
+// hexad fsck: exit code 3 when anything is wrong that was not repaired, or, with --deep, devices
+// are missing.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -11,12 +12,13 @@ namespace hexad::tools {
 
 namespace {
 
-Json as_json(const FsckReport& report) {
+Json as_json(const FsckReport& report, const Missing& missing) {
   return Json{{"errors", report.errors()},
               {"findings", findings_as_json(report.findings)},
               {"objects_checked", report.objects_checked},
               {"stripes_checked", report.stripes_checked},
-              {"bytes_checked", report.bytes_checked}};
+              {"bytes_checked", report.bytes_checked},
+              {"missing_devices", missing.devices}};
 }
 
 void print(Output& out, const FsckReport& report) {
@@ -37,12 +39,17 @@ class Fsck final : public Verb {
     const Access access = options_.repair ? Access::kReadWrite : Access::kReadOnly;
     return session.with_store(access, [&](Store& store) -> Result<int> {
       HEXAD_TRY_ASSIGN(const FsckReport report, store.fsck(options_));
+      // Their cells could not be looked at: nothing is wrong with the others, and too little is
+      // there.
+      const Missing missing = missing_devices(store.status());
       if (session.out().json()) {
-        session.out().object(as_json(report));
+        session.out().object(as_json(report, missing));
       } else {
         print(session.out(), report);
+        if (missing.devices > 0) session.out().note(missing.text);
       }
-      return report.errors() > 0 ? kExitDamaged : kExitOk;
+      const bool too_little = options_.deep && missing.devices > 0;
+      return report.errors() > 0 || too_little ? kExitDamaged : kExitOk;
     });
   }
 
