@@ -4,7 +4,7 @@
 
 namespace hexad::core {
 
-Engine::Engine(EngineParts parts)
+Engine::Engine(StoreParts parts)
     : parts_(std::move(parts)),
       in_flight_cells_(executor()),
       pins_(executor()),

@@ -34,6 +34,7 @@
 #include "core/options.h"
 #include "core/owners.h"
 #include "core/page_memory.h"
+#include "core/pinned_bytes.h"
 #include "core/planner.h"
 #include "core/prepared.h"
 #include "core/read_cache.h"
@@ -44,7 +45,7 @@
 #include "core/sequencer.h"
 #include "core/shape.h"
 #include "core/space.h"
-#include "core/store.h"
+#include "core/store_parts.h"
 #include "core/stripe_placer.h"
 #include "ec/codec.h"
 #include "io/fork_mark.h"
@@ -53,41 +54,6 @@
 #include "kv/tiered_index.h"
 
 namespace hexad::core {
-
-// Everything that opening has found out; made by open_parts() (core/opening.h).
-struct EngineParts {
-  std::unique_ptr<io::System> owned_system;  // null when borrowed
-  io::System* system = nullptr;
-  std::unique_ptr<kv::IndexHome> owned_indexes;  // null when borrowed
-  bool memory_only = false;                      // all of it ends with the store
-  RuntimeOptions options;
-  PoolDescription pool;
-  std::unique_ptr<StoreShape> shape;  // others keep references to it
-  compression::Policy compression;    // of new collections
-  std::unique_ptr<ec::Codec> codec;
-  std::unique_ptr<Counters> counters;
-  std::unique_ptr<compression::Counters> compression_counters;
-  std::unique_ptr<Members> members;
-  kv::IndexHome* indexes = nullptr;
-  std::string index_directory;                              // of the fast index
-  std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
-  std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
-  std::unique_ptr<RunCatalogue> runs;
-  std::unique_ptr<kv::TieredIndex> index;
-  std::unique_ptr<kv::Index> unverified_index;  // to be attached when it is; or null
-  std::unique_ptr<Metadata> metadata;
-  std::unique_ptr<LogBlobs> log_blobs;  // space and the reader keep references to it
-  std::unique_ptr<Space> space;
-  alloc::Root root;
-  std::optional<kv::LogWriter> log;  // nothing when read-only
-  Lsn last_lsn = 0;
-  // What tests say: ids of the epoch that have been drawn, pages of ranges cloned one by one.
-  std::uint32_t ids_drawn = 0;
-  std::uint64_t ranges_at_once = kMaxClonedPages;
-  std::vector<std::string> notes;
-  std::vector<std::string> warnings;    // as in StoreStatus
-  std::vector<DeviceStatus> strangers;  // devices given that are no members
-};
 
 // One consistent state for reading. Space that it needs is not reused while it lives.
 // A thread has one of these or one snapshot of the index at a time, which tests watch
@@ -102,7 +68,7 @@ inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
 class Engine : public PlanSource {
  public:
-  explicit Engine(EngineParts parts);
+  explicit Engine(StoreParts parts);
   ~Engine() override;
   // Starts all threads there will be and takes back what crashed writers left. Once, after
   // creation. Errors: those of commits; the system refuses a thread.
@@ -496,7 +462,7 @@ class Engine : public PlanSource {
                               OmapId by);
 
   io::ForkMark process_;  // that opened the store
-  EngineParts parts_;
+  StoreParts parts_;
   std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
   std::unique_ptr<compression::Compressor> compressor_;
   std::unique_ptr<BlobPreparer> preparer_;

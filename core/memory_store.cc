@@ -42,8 +42,8 @@ FormatOptions memory_format(const MemoryStoreOptions& options) {
   return format;
 }
 
-Result<EngineParts> make_memory_parts(const MemoryStoreOptions& options,
-                                      const RuntimeOptions& runtime) {
+Result<StoreParts> make_memory_parts(const MemoryStoreOptions& options,
+                                     const RuntimeOptions& runtime) {
   HEXAD_TRY(options.validate());
   HEXAD_TRY(runtime.validate());
   if (runtime.access != Access::kReadWrite) {
@@ -55,7 +55,7 @@ Result<EngineParts> make_memory_parts(const MemoryStoreOptions& options,
   const FormatOptions format = memory_format(options);
   HEXAD_TRY(format.validate());
   HEXAD_TRY_ASSIGN(const PoolDescription pool, format_devices(format, *system, indexes.get()));
-  HEXAD_TRY_ASSIGN(EngineParts parts, open_parts(pool, runtime, system.get(), indexes.get()));
+  HEXAD_TRY_ASSIGN(StoreParts parts, open_parts(pool, runtime, system.get(), indexes.get()));
   parts.owned_system = std::move(system);
   parts.owned_indexes = std::move(indexes);
   parts.memory_only = true;

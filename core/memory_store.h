@@ -2,8 +2,8 @@
 #pragma once
 
 #include "base/error.h"
-#include "core/engine.h"
 #include "core/options.h"
+#include "core/store_parts.h"
 
 namespace hexad::core {
 
@@ -13,7 +13,7 @@ FormatOptions memory_format(const MemoryStoreOptions& options);
 
 // Formats and opens. The parts own the system and the index. Errors: kInvalidArgument (options; a
 // store that begins empty is not for reading alone), kNoSpace (address space).
-Result<EngineParts> make_memory_parts(const MemoryStoreOptions& options,
-                                      const RuntimeOptions& runtime);
+Result<StoreParts> make_memory_parts(const MemoryStoreOptions& options,
+                                     const RuntimeOptions& runtime);
 
 }  // namespace hexad::core

@@ -104,7 +104,7 @@ Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceSta
 }
 
 // The index that the store reads: the fast one where it can be used, else the runs.
-Status open_index(const Survey& survey, Access access, EngineParts& parts, Lsn* ahead) {
+Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* ahead) {
   const bool writing = access == Access::kReadWrite;
   const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
   const std::shared_ptr<const kv::RunSet> runs = parts.runs->set();
@@ -234,7 +234,7 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 // epoch when the root before it was committed; each fence follows the kept chain, and the one of
 // the highest epoch is followed (kv/log_scan.h).
 // `ground`: what it stands on (P8), not kNone.
-Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
+Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
                  const alloc::RootChoice& choice, alloc::Ground ground) {
   Members& members = *parts.members;
   const std::uint32_t m = parts.shape->m();
@@ -359,7 +359,7 @@ Status take_over(EngineParts& parts, Recovery& recovery, Recovered& recovered,
 
 // All of open_parts(), into `parts`, whose devices are asked when it fails.
 Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::System* system,
-                kv::IndexHome* indexes, EngineParts& parts) {
+                kv::IndexHome* indexes, StoreParts& parts) {
   HEXAD_TRY(options.validate());
   parts.options = options;
   parts.pool = pool;
@@ -468,9 +468,9 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
 
 }  // namespace
 
-Result<EngineParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
-                               io::System* system, kv::IndexHome* indexes) {
-  EngineParts parts;
+Result<StoreParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
+                              io::System* system, kv::IndexHome* indexes) {
+  StoreParts parts;
   const Status opened = open_all(pool, options, system, indexes, parts);
   if (opened.ok()) return parts;
   // Whatever was made of a refused request, it is why.

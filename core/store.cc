@@ -39,14 +39,14 @@ Result<PoolDescription> Store::format(const FormatOptions& options, io::System* 
 
 Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& options,
                           io::System* system) {
-  HEXAD_TRY_ASSIGN(core::EngineParts parts, core::open_parts(pool, options, system));
+  HEXAD_TRY_ASSIGN(core::StoreParts parts, core::open_parts(pool, options, system));
   auto engine = std::make_unique<core::Engine>(std::move(parts));
   HEXAD_TRY(engine->start());
   return Store(std::move(engine));
 }
 
 Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeOptions& runtime) {
-  HEXAD_TRY_ASSIGN(core::EngineParts parts, core::make_memory_parts(options, runtime));
+  HEXAD_TRY_ASSIGN(core::StoreParts parts, core::make_memory_parts(options, runtime));
   auto engine = std::make_unique<core::Engine>(std::move(parts));
   HEXAD_TRY(engine->start());
   Store store(std::move(engine));

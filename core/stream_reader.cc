@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/page_cursor.h"
+#include "core/stream.h"
 
 namespace hexad::core {
 

@@ -5,6 +5,7 @@
 
 #include "core/keys.h"
 #include "core/object_extents.h"
+#include "core/stream.h"
 #include "io/refused.h"
 
 namespace hexad::core {

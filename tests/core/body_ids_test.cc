@@ -68,7 +68,7 @@ TEST_CASE("body_ids: threads that draw while an epoch begins get different ones"
 struct Opened {
   Opened(StoreFixture& fixture, std::uint32_t drawn)
       : engine([&] {
-          core::EngineParts parts = core::open_parts(fixture.pool, {}, fixture.system).value();
+          core::StoreParts parts = core::open_parts(fixture.pool, {}, fixture.system).value();
           parts.ids_drawn = drawn;
           return parts;
         }()) {

@@ -31,7 +31,7 @@ struct CountedEngine {
   std::unique_ptr<core::Engine> engine;
 
   explicit CountedEngine(StoreFixture& fixture) {
-    Result<core::EngineParts> parts = core::open_parts(fixture.pool, {}, fixture.system);
+    Result<core::StoreParts> parts = core::open_parts(fixture.pool, {}, fixture.system);
     REQUIRE(parts.ok());
     auto counting = std::make_unique<CountingIndex>(std::move(parts->index));
     index = counting.get();

@@ -36,7 +36,7 @@ struct Opened {
   explicit Opened(StoreFixture& fixture, const RuntimeOptions& options = {},
                   std::uint64_t ranges_at_once = kMaxClonedPages)
       : engine([&] {
-          core::EngineParts parts = core::open_parts(fixture.pool, options, fixture.system).value();
+          core::StoreParts parts = core::open_parts(fixture.pool, options, fixture.system).value();
           parts.ranges_at_once = ranges_at_once;
           return parts;
         }()) {

@@ -182,7 +182,7 @@ Status ImageOpener::open(DiskImages& images, Access access, const Use& use) {
   const std::unique_ptr<kv::IndexHome> indexes = kv::make_memory_index_home(system.executor());
   Status opened;
   run(system, [&] {
-    Result<core::EngineParts> parts =
+    Result<core::StoreParts> parts =
         core::open_parts(pool(), runtime(access), &system, indexes.get());
     opened = parts.status();
     if (!opened.ok()) return;

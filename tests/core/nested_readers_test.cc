@@ -24,7 +24,7 @@ class Watched {
       : system_(system), home_(watch, kv::make_lmdb_home(system.executor())) {}
 
   Result<Store> open(const PoolDescription& pool, const RuntimeOptions& runtime) {
-    HEXAD_TRY_ASSIGN(core::EngineParts parts, core::open_parts(pool, runtime, &system_, &home_));
+    HEXAD_TRY_ASSIGN(core::StoreParts parts, core::open_parts(pool, runtime, &system_, &home_));
     auto engine = std::make_unique<core::Engine>(std::move(parts));
     HEXAD_TRY(engine->start());
     return Store(std::move(engine));

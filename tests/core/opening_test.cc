@@ -30,12 +30,12 @@ RuntimeOptions with(Access access) {
   return options;
 }
 
-Result<EngineParts> open(StoreFixture& fixture, Access access, io::System* system = nullptr) {
+Result<StoreParts> open(StoreFixture& fixture, Access access, io::System* system = nullptr) {
   return open_parts(fixture.pool, with(access), system == nullptr ? fixture.system : system);
 }
 
 // The chain of the log as one copy has it, from the root's trim point on.
-kv::LogScan scan(const EngineParts& parts, DeviceId id) {
+kv::LogScan scan(const StoreParts& parts, DeviceId id) {
   kv::LogScanOptions options;
   options.uuid = parts.shape->uuid;
   options.block_size = parts.shape->block;
@@ -46,7 +46,7 @@ kv::LogScan scan(const EngineParts& parts, DeviceId id) {
 }
 
 // What holds whenever open_parts() has succeeded for writing (R8, R13). Says what does not.
-std::string problem_of(const EngineParts& parts) {
+std::string problem_of(const StoreParts& parts) {
   const Members& members = *parts.members;
   if (!parts.log.has_value() || !parts.space->may_heal()) return "it cannot be written to";
   if (parts.log->epoch() != parts.root.epoch) return "the log has another epoch than the root";
@@ -88,7 +88,7 @@ TEST_CASE("opening: a store that was closed is taken over in a new epoch") {
   Epoch before = 0;
   for (int i = 0; i < 3; ++i) {
     CAPTURE(i);
-    const Result<EngineParts> parts = open(fixture, Access::kReadWrite);
+    const Result<StoreParts> parts = open(fixture, Access::kReadWrite);
     REQUIRE(message_of(parts.status()) == "");
     REQUIRE(problem_of(*parts) == "");
     REQUIRE(parts->root.epoch > before);
@@ -109,7 +109,7 @@ TEST_CASE("opening: the shape is that of the labels, and packs fit into the slab
   format.checksum = ChecksumType::kXxh3;
   format.checksum_block = 64_KiB;
   StoreFixture fixture(format);
-  const EngineParts parts = open(fixture, Access::kReadOnly).value();
+  const StoreParts parts = open(fixture, Access::kReadOnly).value();
   const StoreShape& shape = *parts.shape;
   REQUIRE(shape.uuid == parts.root.store);
   REQUIRE(shape.profile.k == 3);
@@ -132,9 +132,9 @@ TEST_CASE("opening: for reading nothing is written and nothing is drawn, by any 
   }
   const auto before = fixture.fingerprint();
   {
-    const Result<EngineParts> first = open(fixture, Access::kReadOnly);
-    const Result<EngineParts> second = open(fixture, Access::kReadOnly);
-    for (const Result<EngineParts>* parts : {&first, &second}) {
+    const Result<StoreParts> first = open(fixture, Access::kReadOnly);
+    const Result<StoreParts> second = open(fixture, Access::kReadOnly);
+    for (const Result<StoreParts>* parts : {&first, &second}) {
       REQUIRE(message_of(parts->status()) == "");
       REQUIRE_FALSE((*parts)->log.has_value());
       REQUIRE_FALSE((*parts)->space->may_heal());
@@ -154,7 +154,7 @@ TEST_CASE("opening: what only the log has is replayed, and said") {
     // Not closed.
   }
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-    const EngineParts parts = open(fixture, access).value();
+    const StoreParts parts = open(fixture, access).value();
     // The engine's own transactions, for zones, count as well.
     const std::uint64_t replayed = parts.counters->since_open(CounterId::kRecoveredTransactions);
     REQUIRE(replayed >= 5);
@@ -169,7 +169,7 @@ TEST_CASE("opening: what only the log has is replayed, and said") {
     Store store = fixture.open();
     REQUIRE(store.close().ok());
   }
-  const EngineParts parts = open(fixture, Access::kReadOnly).value();
+  const StoreParts parts = open(fixture, Access::kReadOnly).value();
   REQUIRE(parts.counters->since_open(CounterId::kRecoveredTransactions) == 0);
   REQUIRE(parts.notes.empty());
   REQUIRE(parts.root.clean_close);
@@ -196,7 +196,7 @@ TEST_CASE("opening: roots that are older than the log are damage") {
     }
   }
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-    const Result<EngineParts> parts = open(fixture, access);
+    const Result<StoreParts> parts = open(fixture, access);
     REQUIRE(code_of(parts) == ErrorCode::kCorruption);
     CHECK_THAT(parts.error().message, Catch::Contains("the roots are older than the log"));
   }
@@ -214,12 +214,12 @@ TEST_CASE("opening: a device that is away leaves durably, and another one takes 
     fixture.take_away(away);
     {
       // For reading it is just not there.
-      const EngineParts parts = open(fixture, Access::kReadOnly).value();
+      const StoreParts parts = open(fixture, Access::kReadOnly).value();
       REQUIRE_FALSE(parts.members->usable(static_cast<DeviceId>(away)));
       REQUIRE(parts.root.find(static_cast<DeviceId>(away))->state == alloc::MemberState::kLive);
     }
     {
-      const EngineParts parts = open(fixture, Access::kReadWrite).value();
+      const StoreParts parts = open(fixture, Access::kReadWrite).value();
       REQUIRE(problem_of(parts) == "");
       const alloc::RootDevice* row = parts.root.find(static_cast<DeviceId>(away));
       REQUIRE(row->state == alloc::MemberState::kLeft);
@@ -231,7 +231,7 @@ TEST_CASE("opening: a device that is away leaves durably, and another one takes 
                                                    : std::vector<DeviceId>{kLogDevice, 0, 1, 2}));
     }
     fixture.bring_back(away);
-    const EngineParts parts = open(fixture, Access::kReadWrite).value();
+    const StoreParts parts = open(fixture, Access::kReadWrite).value();
     REQUIRE(problem_of(parts) == "");
     REQUIRE_FALSE(parts.members->usable(static_cast<DeviceId>(away)));
   }
@@ -245,7 +245,7 @@ TEST_CASE("opening: a log that has m+1 copies in all gets those that data device
     // Not closed.
   }
   {
-    const EngineParts parts = open(fixture, Access::kReadWrite).value();
+    const StoreParts parts = open(fixture, Access::kReadWrite).value();
     alloc::Root older = alloc::next_root(parts.root);
     older.log_devices = {kLogDevice, 0, 1};
     for (const Status& written : alloc::write_root(parts.members->usable_devices(), older)) {
@@ -253,7 +253,7 @@ TEST_CASE("opening: a log that has m+1 copies in all gets those that data device
     }
     REQUIRE(kv::format_log_area(parts.members->find(2)->log_area()).ok());
   }
-  const EngineParts parts = open(fixture, Access::kReadWrite).value();
+  const StoreParts parts = open(fixture, Access::kReadWrite).value();
   REQUIRE(problem_of(parts) == "");
   REQUIRE(parts.root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 1, 2});
   REQUIRE(scan(parts, 2).end.lsn >= 5);
@@ -262,7 +262,7 @@ TEST_CASE("opening: a log that has m+1 copies in all gets those that data device
 TEST_CASE("opening: the fast directory of the labels serves when none is given") {
   StoreFixture fixture;
   const std::vector<std::string> fast = std::exchange(fixture.pool.fast_directories, {});
-  const EngineParts parts = open(fixture, Access::kReadOnly).value();
+  const StoreParts parts = open(fixture, Access::kReadOnly).value();
   REQUIRE(parts.pool.fast_directories == fast);
   REQUIRE(parts.members->usable(kLogDevice));
 }
@@ -272,7 +272,7 @@ TEST_CASE("opening: options that make no sense are refused before any device is 
   RuntimeOptions options;
   options.memtable_size = 0;
   REQUIRE_FALSE(options.validate().ok());
-  const Result<EngineParts> parts = open_parts({{"nowhere"}, {}}, options, fixture.system);
+  const Result<StoreParts> parts = open_parts({{"nowhere"}, {}}, options, fixture.system);
   REQUIRE(code_of(parts) == ErrorCode::kInvalidArgument);
 }
 
@@ -282,7 +282,7 @@ TEST_CASE("opening: devices that refuse to be written leave, as long as they are
   system.fault(fixture.device(1)).writes = true;
   system.fault(fixture.device(5)).writes = true;
   {
-    const Result<EngineParts> parts = open(fixture, Access::kReadWrite, &system);
+    const Result<StoreParts> parts = open(fixture, Access::kReadWrite, &system);
     REQUIRE(message_of(parts.status()) == "");
     REQUIRE(problem_of(*parts) == "");
     for (DeviceId id = 0; id <= kLogDevice; ++id) {
@@ -291,7 +291,7 @@ TEST_CASE("opening: devices that refuse to be written leave, as long as they are
     REQUIRE(parts->root.log_devices == std::vector<DeviceId>{kLogDevice, 0, 2, 3});
   }
   system.fault(fixture.device(2)).writes = true;
-  const Result<EngineParts> refused = open(fixture, Access::kReadWrite, &system);
+  const Result<StoreParts> refused = open(fixture, Access::kReadWrite, &system);
   REQUIRE(code_of(refused) == ErrorCode::kUnavailable);
   // For reading they do.
   REQUIRE(open(fixture, Access::kReadOnly, &system).ok());
@@ -330,7 +330,7 @@ class SimStore {
   std::string open(const Use& use) {
     std::string problem;
     system.run([&] {
-      const Result<EngineParts> parts = open_parts(pool_, {}, &system);
+      const Result<StoreParts> parts = open_parts(pool_, {}, &system);
       problem = parts.ok() ? use(*parts) : parts.error().to_string();
     });
     return problem;
@@ -358,7 +358,7 @@ TEST_CASE("opening: whichever write or flush fails, its device leaves and the re
         return kind;
       });
       std::vector<std::string> lost;
-      REQUIRE(store.open([&](const EngineParts& parts) {
+      REQUIRE(store.open([&](const StoreParts& parts) {
         for (std::size_t i = 0; i < parts.members->size(); ++i) {
           const Member& member = parts.members->at(i);
           if (!parts.members->usable(member.id)) lost.push_back(member.path);
@@ -370,7 +370,7 @@ TEST_CASE("opening: whichever write or flush fails, its device leaves and the re
       REQUIRE(lost == (struck ? std::vector<std::string>{victim} : std::vector<std::string>{}));
       // And again without that device.
       store.system.set_hook(nullptr);
-      REQUIRE(store.open([&](const EngineParts& parts) {
+      REQUIRE(store.open([&](const StoreParts& parts) {
         return parts.last_lsn >= 2 ? problem_of(parts) : "the LSN";
       }) == "");
     }
@@ -396,7 +396,7 @@ TEST_CASE("opening: a fence that is written again has another place and another 
         if (left-- == 0) return kind;
         return std::nullopt;
       });
-      REQUIRE(store.open([&](const EngineParts& parts) {
+      REQUIRE(store.open([&](const StoreParts& parts) {
         store.system.set_hook(nullptr);
         const auto twice = std::count_if(parts.warnings.begin(), parts.warnings.end(),
                                          [](const std::string& warning) {
@@ -430,7 +430,7 @@ TEST_CASE("opening: inspect shows members, epoch and checkpoint of a store, and 
   const auto before = fixture.fingerprint();
   const StoreStatus status = inspect_devices(fixture.pool, fixture.system).value();
   REQUIRE((fixture.fingerprint() == before));
-  const EngineParts parts = open(fixture, Access::kReadOnly).value();
+  const StoreParts parts = open(fixture, Access::kReadOnly).value();
   REQUIRE(status.uuid == parts.shape->uuid);
   REQUIRE(status.epoch == parts.root.epoch);
   REQUIRE(status.checkpoint_lsn >= lsn);

@@ -76,7 +76,7 @@ TEST_CASE("stream_reader: an object with more pages than fit is read until it ch
     REQUIRE(writer->commit().ok());
     REQUIRE(store.close().ok());
   }
-  Result<core::EngineParts> parts = core::open_parts(fixture.pool, {}, fixture.system);
+  Result<core::StoreParts> parts = core::open_parts(fixture.pool, {}, fixture.system);
   REQUIRE(parts.ok());
   parts->options.stream_buffer = 1;
   core::Engine engine(std::move(parts).value());

@@ -19,6 +19,7 @@ WITHOUT = {
     "core/engine.h": "all that Store does; every test of a store is one of it",
     "core/hexad.h": "includes the public headers",
     "core/pinned_bytes.h": "a value; cached_read_test.cc",
+    "core/store_parts.h": "an aggregate; opening_test.cc",
     "core/stripe_map.h": "an interface; core/space.h implements it",
     "core/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/types.h": "aggregates",
