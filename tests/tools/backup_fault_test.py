@@ -1,6 +1,9 @@
 #!/usr/bin/env python3
 """import and export that are killed, at moments all over their work, and then run once more; and
-files that change while they are read. A seed as the argument picks other moments."""
+files that change while they are read.
+
+The trees and the moments follow from seeds, as in tests/base/campaign.h: HEXAD_SEED picks others, and
+with HEXAD_THOROUGH there are more of them. Seeds as arguments are tried in place of those."""
 
 import os
 import random
@@ -14,8 +17,11 @@ import tree_testing as tree  # pylint: disable=wrong-import-position
 from cli_testing import HEXAD, Answer, PoolTest, main  # pylint: disable=wrong-import-position
 
 FAULTS = os.path.abspath(os.environ.get("FAULTS", "tests/tools/libpreload_faults.so"))
-SEED = int(sys.argv.pop(1)) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 1
-ROUNDS = 8
+RUNS = 12 if os.environ.get("HEXAD_THOROUGH") else 3  # trees of each test
+CAMPAIGN = int(os.environ.get("HEXAD_SEED") or 0)
+SEEDS = [int(word) for word in sys.argv[1:] if word.isdigit()] or [
+    CAMPAIGN * 1_000_003 + run for run in range(1, RUNS + 1)]
+KILLS = 4  # of each tree
 KILLED = -9
 
 
@@ -38,41 +44,50 @@ class Faults(PoolTest):
         with open(self.path("calls"), encoding="ascii") as file:
             return int(file.read())
 
-    def moments(self, calls):
-        rng = random.Random(SEED)
-        return sorted(rng.sample(range(1, calls + 1), ROUNDS))
+    def moments(self, calls, seed):
+        return sorted(random.Random(seed).sample(range(1, calls + 1), KILLS))
 
-    def assert_same(self, expected, found, moment):
+    def assert_same(self, expected, found, seed, moment):
         different = tree.differences(tree.describe(expected), tree.describe(found))
-        self.assertEqual(different, "", f"seed {SEED}, killed at call {moment}")
+        self.assertEqual(different, "", f"seed {seed}, killed at call {moment}")
 
     def leftovers(self, top):
         return [name for _, _, files in os.walk(top) for name in files if name.startswith(".hexad-part")]
 
     def test_an_export_that_was_killed_goes_on_and_leaves_nothing(self):
-        top = self.path("tree")
-        tree.make_everything(top, random.Random(SEED), terabyte=False)
+        half_written = 0
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                half_written += self.kill_exports(seed)
+        self.assertGreater(half_written, 0, "no kill was in the middle of a file")
+
+    def kill_exports(self, seed):
+        """Returns how many unfinished files the kills have left."""
+        top = self.path(f"tree{seed}")
+        tree.make_everything(top, random.Random(seed), terabyte=False)
+        wanted = tree.describe(top)
+        self.ok("rm", self.pool, "--all")
         self.ok("import", self.pool, top)
-        calls = self.calls_of("export", self.pool, self.path("whole"))
+        calls = self.calls_of("export", self.pool, self.path(f"whole{seed}"))
         self.assertGreater(calls, 1000)
         half_written = 0
-        for moment in self.moments(calls):
+        for moment in self.moments(calls, seed):
             out = self.path(f"out{moment}")
             answer = with_faults("export", self.pool, out, kill_at=moment)
             self.assertEqual(answer.code, KILLED, moment)
             half_written += len(self.leftovers(out))
             # What was there before the kill is whole.
             written = tree.describe(out)
-            wanted = tree.describe(top)
             for name, entry in written.items():
                 if b".hexad-part" not in name and entry["size"] is not None:
                     self.assertEqual(entry["content"], wanted[name]["content"], (name, moment))
             again = self.ok("export", self.pool, out, "--update", "--json").json
             self.assertEqual(again["failed"], 0)
             self.assertEqual(self.leftovers(out), [], moment)
-            self.assert_same(top, out, moment)
+            self.assert_same(top, out, seed, moment)
             shutil.rmtree(out)
-        self.assertGreater(half_written, 0, "no kill was in the middle of a file")
+        shutil.rmtree(self.path(f"whole{seed}"))
+        return half_written
 
     def test_a_killed_export_leaves_nothing_where_the_next_one_writes_no_such_file(self):
         os.makedirs(self.path("tree/d"))
@@ -104,22 +119,29 @@ class Faults(PoolTest):
         self.assertEqual(self.read(self.path("out")), self.read(self.path("a")))
 
     def test_an_import_that_was_killed_goes_on(self):
-        old = self.path("old")
-        tree.make_everything(old, random.Random(SEED + 1), terabyte=False)
+        for seed in SEEDS:
+            with self.subTest(seed=seed):
+                self.kill_imports(seed)
+        self.ok("fsck", self.pool, "--deep")
+
+    def kill_imports(self, seed):
+        old = self.path(f"old{seed}")
+        tree.make_everything(old, random.Random(f"old {seed}"), terabyte=False)
         # Some times are given, and --update goes by them.
         for folder, folders, files in os.walk(os.fsencode(old)):
             for name in folders + files:
                 path = os.path.join(folder, name)
                 before = os.lstat(path).st_mtime_ns
                 os.utime(path, ns=(0, before + 1), follow_symlinks=False)
-        new = self.path("new")
-        tree.make_everything(new, random.Random(SEED + 2), terabyte=False)
+        new = self.path(f"new{seed}")
+        tree.make_everything(new, random.Random(f"new {seed}"), terabyte=False)
         os.makedirs(os.path.join(new, "only/new"))
         os.unlink(os.path.join(new, "comb"))
         os.makedirs(os.path.join(new, "comb/is a folder now"))
+        self.ok("rm", self.pool, "--all")
         calls = self.calls_of("import", self.pool, new)
         self.assertGreater(calls, 300)
-        for moment in self.moments(calls):
+        for moment in self.moments(calls, seed):
             self.ok("rm", self.pool, "--all")
             self.ok("import", self.pool, old)
             answer = with_faults("import", self.pool, new, kill_at=moment)
@@ -128,9 +150,8 @@ class Faults(PoolTest):
             self.assertEqual(again["failed"], 0)
             out = self.path(f"out{moment}")
             self.ok("export", self.pool, out)
-            self.assert_same(new, out, moment)
+            self.assert_same(new, out, seed, moment)
             shutil.rmtree(out)
-        self.ok("fsck", self.pool, "--deep")
 
     def test_a_file_that_changes_while_it_is_read_is_read_again(self):
         os.makedirs(self.path("tree"))

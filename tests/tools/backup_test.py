@@ -202,6 +202,100 @@ class Backup(PoolTest):
         self.assertIn("write d/a\n", answer.text)
         self.assertEqual(tree.differences(described, tree.describe(self.path("out"))), "")
 
+    def mounted(self, name, options):
+        """A file system in memory there, or the test is skipped."""
+        os.makedirs(self.path(name), exist_ok=True)
+        done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, "none", self.path(name)],
+                              stderr=subprocess.PIPE, check=False)
+        if done.returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        self.addCleanup(subprocess.run, ["umount", self.path(name)], check=True)
+
+    def test_other_file_systems_stay_out_where_the_user_says_so(self):
+        self.mounted("tree/mounted", "size=1m")
+        os.makedirs(self.path("tree/plain"))
+        for name in ("tree/mounted/in", "tree/plain/out"):
+            self.write(name, b"x")
+        os.utime(self.path("tree/mounted"), (7, 7))
+        report = self.ok("import", self.pool, self.path("tree"), "-x", "--json").json
+        self.assertEqual((report["files"], report["directories"]), (1, 2))
+        self.assertEqual(names_of(report["problems"], "skipped"), {"mounted"})
+        self.ok("export", self.pool, self.path("out"))
+        self.assertEqual(os.listdir(self.path("out/mounted")), [])
+        self.assertEqual(os.stat(self.path("out/mounted")).st_mtime, 7)
+        self.assertEqual(self.ok("import", self.pool, self.path("tree"), "--json").json["files"], 2)
+        # What was stored of it is not taken for gone.
+        report = self.ok("import", self.pool, self.path("tree"), "-x", "--delete", "--json").json
+        self.assertEqual(report["deleted"], 0)
+        self.ok("stat", self.pool, "mounted/in")
+
+    def test_an_export_goes_on_where_the_full_file_system_has_room_again(self):
+        self.mounted("small", "size=2m")
+        os.makedirs(self.path("tree"))
+        for i in range(9):
+            self.write(f"tree/f{i}", os.urandom(400_000))
+        self.write("tree/large", os.urandom(5 << 20))
+        self.ok("import", self.pool, self.path("tree"))
+        for options in ((), ("--update",)):
+            answer = self.fails(6, "export", self.pool, self.path("small"), *options)
+            self.assertIn("No space left", answer.error)
+            self.assertIn("with --update the next one goes on there", answer.error)
+            names = sorted(os.listdir(self.path("small")))
+            self.assertEqual(names, [f"f{i}" for i in range(len(names))])
+            for name in names:
+                self.assertEqual(self.read(self.path("small/" + name)),
+                                 self.read(self.path("tree/" + name)))
+        subprocess.run(["mount", "-o", "remount,size=20m", self.path("small")], check=True)
+        report = self.ok("export", self.pool, self.path("small"), "--update", "--json").json
+        self.assertEqual((report["files"], report["unchanged"]), (10 - len(names), len(names)))
+        self.assert_same(self.path("tree"), self.path("small"))
+
+    def test_what_never_began_did_not_end_early(self):
+        for words in (("import", self.pool, self.path("missing")),
+                      ("export", self.pool, self.path("out"), "--prefix", "none/", "--delete")):
+            answer = self.expect(1 if words[0] == "import" else 2, *words)
+            self.assertIn("hexad: ", answer.error)
+            self.assertNotIn("ended early", answer.error)
+
+    def test_names_of_every_shape_come_back_and_patterns_mean_nothing(self):
+        names = ["a[1].txt", "a1.txt", "*", "?", "**", "-rf", "--help", "a\nb", "\x01", "a", "ab", "abc",
+                 "a.", "...", ".x", "caf\u00e9", "cafe\u0301", " ", "  x ", "x" * 255, "a\\b", "'q'",
+                 "$(id)", "~", "%41", "a;b", "#", "\udcff", "\u202e"]
+        os.makedirs(self.path("tree/d[1]/..b"))
+        os.makedirs(self.path("tree/-d"))
+        for folder in ("", "d[1]/", "d[1]/..b/", "-d/"):
+            for name in names:
+                self.write("tree/" + folder + name, ascii(folder + name).encode())
+        self.ok("import", self.pool, self.path("tree"), "--prefix=-p/")
+        self.ok("export", self.pool, self.path("out"), "--prefix=-p/")
+        self.assert_same(self.path("tree"), self.path("out/-p"))
+        for name in names:
+            self.ok("get", self.pool, "--", "-p/" + name, self.path("got"))
+            self.assertEqual(self.read(self.path("got")), ascii(name).encode())
+        self.assertEqual(self.ok("rm", self.pool, "--json", "--", "-p/*").json["removed"], 1)
+        # Where no path can be made of a name nothing is written, inside or outside.
+        for prefix in ("/abs/", "../up/", "a//b/", "./", "a/../../up/"):
+            self.ok("rm", self.pool, "--all")
+            self.ok("import", self.pool, self.path("tree/-d"), "--prefix", prefix)
+            answer = self.expect(7, "export", self.pool, self.path("none"), "--json")
+            self.assertEqual(answer.json["refused"], len(names))
+            self.assertEqual(os.listdir(self.path("none")), [])
+            self.assertFalse(os.path.exists(self.path("up")))
+
+    def test_a_pool_is_not_stored_in_itself_by_whatever_name(self):
+        inner = self.path("tree/pool")
+        devices = [self.path(f"tree/disks/d{i}") for i in range(6)]
+        os.makedirs(self.path("tree/disks"))
+        self.ok("mkfs", inner, "--device", *devices, "--size", "64MiB")
+        os.link(devices[0], self.path("tree/another name"))
+        os.symlink(devices[1], self.path("tree/a link"))
+        os.symlink(self.path("tree"), self.path("tree way"))
+        report = self.ok("import", inner, self.path("tree way"), "--json").json
+        skipped = {f"disks/d{i}" for i in range(6)} | {"another name", "pool/fast"}
+        self.assertEqual(names_of(report["problems"], "skipped"), skipped)
+        self.assertEqual(self.ok("ls", inner).text.splitlines(),
+                         ["a link", "disks/", "pool/", "pool/hexad.pool"])
+
     def test_times_that_64_bits_of_nanoseconds_cannot_hold(self):
         # ext4 ends in 2446 and begins in 1901; memory file systems hold any.
         for base in (self.folder, "/dev/shm"):
@@ -262,18 +356,43 @@ class Backup(PoolTest):
         self.ok("import", self.pool, self.path("tree"))
         group = self.ok("attr", "get", self.pool, "a", "posix.link").raw
         self.assertEqual(self.ok("attr", "get", self.pool, "c", "posix.link").raw, group)
-        # As a program would leave it that writes the bytes and knows nothing of the attributes.
-        remembered = {name: self.ok("attr", "get", self.pool, "b", name).raw.decode()
-                      for name in self.ok("attr", "ls", self.pool, "b").text.split()}
-        self.ok("put", self.pool, "b", "-", stdin=b"diff")
-        for name, value in remembered.items():
-            self.ok("attr", "set", self.pool, "b", name, value)
+        self.put_keeping_attributes("b", b"diff")
         self.ok("cp", self.pool, "a", "copy")
         self.ok("export", self.pool, self.path("out"))
         self.assertFalse(os.path.samefile(self.path("out/a"), self.path("out/copy")))
         self.assertEqual(self.read(self.path("out/b")), b"diff")
         self.assertEqual(self.read(self.path("out/a")), b"same")
         self.assertTrue(os.path.samefile(self.path("out/a"), self.path("out/c")))
+
+    def put_keeping_attributes(self, name, data):
+        """As a program does that writes the bytes and knows nothing of the attributes."""
+        remembered = {key: self.ok("attr", "get", self.pool, name, key).raw.decode()
+                      for key in self.ok("attr", "ls", self.pool, name).text.split()}
+        self.ok("put", self.pool, name, "-", stdin=data)
+        for key, value in remembered.items():
+            self.ok("attr", "set", self.pool, name, key, value)
+
+    def test_update_does_not_take_an_object_that_has_changed_for_the_file_that_it_was(self):
+        # It has the size and the time of the local file, and other bytes.
+        os.makedirs(self.path("tree"))
+        for name, data in {"a": b"as it was", "large": b"x" * (5 << 20)}.items():
+            self.write("tree/" + name, data)
+        self.ok("import", self.pool, self.path("tree"))
+        out = self.path("out")
+        self.ok("export", self.pool, out)
+        kept = self.ok("export", self.pool, out, "--update", "--json").json
+        self.assertEqual((kept["files"], kept["unchanged"]), (0, 2))
+        self.put_keeping_attributes("a", b"different")
+        self.put_keeping_attributes("large", b"x" * (5 << 20))
+        planned = self.ok("export", self.pool, out, "--update", "--dry-run")
+        self.assertIn("write a\n", planned.text)
+        self.assertNotIn("write large", planned.text)
+        inode = os.stat(self.path("out/large")).st_ino
+        written = self.ok("export", self.pool, out, "--update", "--json").json
+        self.assertEqual((written["files"], written["unchanged"]), (1, 1))
+        self.assertEqual(self.read(self.path("out/a")), b"different")
+        # What shows the same bytes is not written again.
+        self.assertEqual(os.stat(self.path("out/large")).st_ino, inode)
 
     def test_what_a_killed_export_has_left_is_not_stored(self):
         os.makedirs(self.path("tree"))

@@ -53,7 +53,7 @@ def content(path):
             at = offset - offset % BLOCK
             while at < offset + length:
                 file.seek(at)
-                piece = file.read(256 * BLOCK)
+                piece = file.read(min(256 * BLOCK, offset + length - at))
                 for i in range(0, len(piece), BLOCK):
                     block = piece[i : i + BLOCK]
                     if block != zeros[: len(block)]:

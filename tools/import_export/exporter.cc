@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <limits.h>
-#include <stdio.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,58 +12,18 @@
 
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
-#include "tools/cli/part_file.h"
-#include "tools/import_export/object_pieces.h"
+#include "tools/import_export/object_ahead.h"
+#include "tools/import_export/object_compare.h"
+#include "tools/import_export/piece_reader.h"
+#include "tools/import_export/temporary_entry.h"
 
 namespace hexad::tools {
 
 namespace {
 
-constexpr std::size_t kPieceBytes = 4 << 20;
+// Threads that read: devices answer many requests at once in little more than the time of one.
+constexpr int kReaders = 8;
 constexpr std::int64_t kSecond = 1'000'000'000;  // nanoseconds
-
-// An entry under a name of its own that disappears unless it is renamed to its real one.
-class Temporary {
- public:
-  explicit Temporary(int directory) : directory_(directory) {}
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  ~Temporary() {
-    if (!name_.empty()) unlinkat(directory_, name_.c_str(), 0);
-  }
-
-  Result<Fd> open(const std::string& leaf) {
-    std::string name;
-    Fd fd(open_part(directory_, leaf, name));
-    if (!fd.valid()) return system_error(errno, leaf, "cannot create");
-    name_ = name;
-    return fd;
-  }
-  Status make(const std::string& leaf, const std::function<int(const char*)>& make) {
-    std::string name;
-    if (make_part(directory_, leaf, name, make) < 0) {
-      return system_error(errno, leaf, "cannot create the link");
-    }
-    name_ = name;
-    return {};
-  }
-  const std::string& name() const { return name_; }
-  Status rename_to(const std::string& leaf) {
-    if (renameat(directory_, name_.c_str(), directory_, leaf.c_str()) != 0) {
-      if (errno == EISDIR || errno == ENOTEMPTY || errno == EEXIST) {
-        return Error{ErrorCode::kInvalidArgument,
-                     display_name(leaf) + " is a directory here; only --delete replaces it", ""};
-      }
-      return system_error(errno, leaf, "cannot put it in place");
-    }
-    name_.clear();
-    return {};
-  }
-
- private:
-  int directory_;
-  std::string name_;  // empty: nothing to remove
-};
 
 std::vector<std::string> with_leaf(const ObjectPath& path) {
   std::vector<std::string> components = path.parents;
@@ -81,7 +40,7 @@ std::uint32_t current_umask() {
 }  // namespace
 
 FileTime Exporter::Object::fallback_time() const {
-  const std::int64_t time = reader.stat().mtime;
+  const std::int64_t time = stat().mtime;
   const std::int64_t rest = (time % kSecond + kSecond) % kSecond;
   return {(time - rest) / kSecond, static_cast<std::uint32_t>(rest)};
 }
@@ -94,7 +53,7 @@ Exporter::Exporter(Session& session, Store& store, std::string directory,
       rules_(rules),
       options_(options),
       progress_(session.out(), session.clock(), "export", 0),
-      piece_(kPieceBytes) {
+      readers_(io::make_thread_executor(kReaders)) {
   rules_.umask = current_umask();
   rules_.xattrs = options.xattrs;
 }
@@ -109,28 +68,18 @@ void Exporter::leave_alone(const PoolDescription& pool, const std::string& direc
   }
 }
 
-Status Exporter::each_object(const std::string& prefix,
-                             const std::function<Status(const ListEntry&)>& use) {
-  ListOptions options{prefix, "", "", 1000};
-  for (bool more = true; more;) {
-    HEXAD_TRY_ASSIGN(const ListPage page, store_.list(session_.collection(), options));
-    for (const ListEntry& entry : page.entries) {
-      if (interrupted()) return interrupted_error();
-      HEXAD_TRY(use(entry));
-    }
-    more = page.next.has_value();
-    if (more) options.start_after = *page.next;
-  }
-  return {};
-}
-
+// For the time that is left.
 Status Exporter::add_sizes(const std::string& prefix) {
   if (!progress_.enabled()) return {};
   std::uint64_t total = 0;
-  HEXAD_TRY(each_object(prefix, [&](const ListEntry& entry) -> Status {
-    total += entry.size;
-    return {};
-  }));
+  ListOptions options{prefix, "", "", kMaxListPage};
+  for (bool more = true; more;) {
+    if (interrupted()) return interrupted_error();
+    HEXAD_TRY_ASSIGN(const ListPage page, store_.list(session_.collection(), options));
+    for (const ListEntry& entry : page.entries) total += entry.size;
+    more = page.next.has_value();
+    if (more) options.start_after = *page.next;
+  }
   progress_.set_total(total);
   return {};
 }
@@ -145,11 +94,16 @@ Status Exporter::run(const std::string& prefix) {
     tree_.emplace(std::move(tree));
   }
   HEXAD_TRY(add_sizes(prefix));
-  HEXAD_TRY(each_object(prefix, [&](const ListEntry& entry) {
-    const std::string name(entry.name);
-    finish_directories(name);
-    return judge(name, export_object(name));
-  }));
+  HEXAD_TRY(readers_->start_pool());
+  ObjectAhead objects(store_, *readers_, session_.collection(), prefix,
+                      [this](const OpenObject& opened) { return wants_data(opened); });
+  for (;;) {
+    if (interrupted()) return interrupted_error();
+    HEXAD_TRY_ASSIGN(const std::optional<OpenObject> opened, objects.next());
+    if (!opened.has_value()) break;
+    finish_directories(opened->name);
+    HEXAD_TRY(judge(opened->name, export_object(*opened)));
+  }
   finish_directories("");
   if (options_.dry()) return {};
   if (syncfs(tree_->root()) != 0) return system_error(errno, "export", "cannot sync");
@@ -210,29 +164,33 @@ void Exporter::note(const std::string& name, const MetadataLoss& loss) {
   if (!loss.other.ok()) report_.lose(session_.out(), name, loss.other.error());
 }
 
-Status Exporter::export_object(const std::string& name) {
-  HEXAD_TRY_ASSIGN(ObjectPath path, split_object_name(name));
-  const std::string& collection = session_.collection();
-  Result<std::unique_ptr<ObjectReader>> opened = store_.open_reader(collection, name);
-  if (!opened.ok()) return store_failed(opened.error());
-  ObjectReader& reader = **opened;
-  Result<PosixAttributes> posix =
-      load_posix_attributes(store_, collection, name, reader.attributes());
-  if (!posix.ok()) return store_failed(posix.error());
-  const Object object{name, std::move(path), reader, std::move(posix).value()};
+// Whether it will be written, as far as can be told without looking at it in its turn. On any
+// thread.
+bool Exporter::wants_data(const OpenObject& opened) const {
+  if (options_.dry() || opened.name.ends_with('/') || !opened.posix.link.empty()) return false;
+  if (options_.same == Same::kReplace) return true;
+  struct stat info = {};
+  return fstatat(tree_->root(), opened.name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 ||
+         !has_same(info, Object{opened, {}});
+}
+
+Status Exporter::export_object(const OpenObject& opened) {
+  HEXAD_TRY_ASSIGN(ObjectPath path, split_object_name(opened.name));
+  if (!opened.status.ok()) return store_failed(opened.status.error());
+  const Object object{opened, std::move(path)};
   if (object.path.directory) return export_directory(object);
   return options_.dry() ? plan_leaf(object) : export_leaf(object);
 }
 
 Status Exporter::export_directory(const Object& object) {
-  if (object.reader.stat().size > 0) {
+  if (object.stat().size > 0) {
     return Error{ErrorCode::kInvalidArgument, "the name ends in \"/\" but the object has data", ""};
   }
   ++report_.directories;
   if (options_.dry()) {
-    const std::string path = object.name.substr(0, object.name.size() - 1);
+    const std::string path = object.name().substr(0, object.name().size() - 1);
     HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(path));
-    if (!info.has_value()) say("write", object.name);
+    if (!info.has_value()) say("write", object.name());
     return {};
   }
   HEXAD_TRY_ASSIGN(const int directory, tree_->directory(with_leaf(object.path)));
@@ -241,7 +199,7 @@ Status Exporter::export_directory(const Object& object) {
     // Left read-only by an earlier export; if this fails, so will the files, each with its name.
     if (fchmod(directory, (info.st_mode & 07777) | 0700) != 0) errno = 0;
   }
-  pending_.push_back({object.name, object.path, object.posix});
+  pending_.push_back({object.name(), object.path, object.posix()});
   return {};
 }
 
@@ -266,23 +224,40 @@ void Exporter::finish_directories(const std::string& name) {
 
 bool Exporter::has_same(const struct stat& info, const Object& object) const {
   const FileTime time{info.st_mtim.tv_sec, static_cast<std::uint32_t>(info.st_mtim.tv_nsec)};
-  return S_ISREG(info.st_mode) && object.posix.type == FileType::kFile &&
-         static_cast<std::uint64_t>(info.st_size) == object.reader.stat().size &&
-         time == object.time();
+  return S_ISREG(info.st_mode) && object.posix().type == FileType::kFile &&
+         static_cast<std::uint64_t>(info.st_size) == object.stat().size && time == object.time();
+}
+
+// A program that writes objects itself may have left the time of the file that this one was.
+Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object& object) {
+  const __int128 changed =
+      static_cast<__int128>(info.st_ctim.tv_sec) * kSecond + info.st_ctim.tv_nsec;
+  if (object.stat().mtime < changed) return true;
+  const Result<bool> same =
+      same_as_file(store_, *readers_, session_.collection(), object.name(), object.stat().size, fd);
+  if (!same.ok()) return store_failed(same.error());
+  return same;
 }
 
 Status Exporter::plan_leaf(const Object& object) {
-  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name));
+  HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name()));
   if (options_.same == Same::kKeep && info.has_value() && has_same(*info, object)) {
-    ++report_.unchanged;
-    return {};
+    const Fd file(openat(before_->parent(), object.path.leaf.c_str(),
+                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+    Result<bool> current = false;
+    if (file.valid()) current = is_current(file.get(), *info, object);
+    HEXAD_TRY(current.status());
+    if (*current) {
+      ++report_.unchanged;
+      return {};
+    }
   }
-  say("write", object.name);
-  if (object.posix.type == FileType::kSymlink) {
+  say("write", object.name());
+  if (object.posix().type == FileType::kSymlink) {
     ++report_.symlinks;
   } else {
     ++report_.files;
-    report_.bytes += object.reader.stat().size;
+    report_.bytes += object.stat().size;
   }
   return {};
 }
@@ -290,9 +265,9 @@ Status Exporter::plan_leaf(const Object& object) {
 Status Exporter::export_leaf(const Object& object) {
   HEXAD_TRY_ASSIGN(const int directory, tree_->directory(object.path.parents));
   HEXAD_TRY_ASSIGN(const Made made, make_leaf(directory, object));
-  if (!object.posix.link.empty()) groups_.try_emplace(object.posix.link, object.name);
-  const std::uint64_t size = object.reader.stat().size;
-  const bool symlink = object.posix.type == FileType::kSymlink;
+  if (!object.posix().link.empty()) groups_.try_emplace(object.posix().link, object.name());
+  const std::uint64_t size = object.stat().size;
+  const bool symlink = object.posix().type == FileType::kSymlink;
   progress_.advance(made == Made::kWritten ? 0 : size, 1);
   if (made == Made::kKept) {
     ++report_.unchanged;
@@ -305,8 +280,8 @@ Status Exporter::export_leaf(const Object& object) {
 }
 
 Result<Exporter::Made> Exporter::make_leaf(int directory, const Object& object) {
-  const auto group = groups_.find(object.posix.link);
-  if (!object.posix.link.empty() && group != groups_.end()) {
+  const auto group = groups_.find(object.posix().link);
+  if (!object.posix().link.empty() && group != groups_.end()) {
     // Reaching the other name's directory lets go of this one.
     const Fd here(fcntl(directory, F_DUPFD_CLOEXEC, 0));
     if (!here.valid()) return system_error(errno, object.path.leaf, "cannot create");
@@ -324,22 +299,24 @@ Result<Exporter::Made> Exporter::make_leaf(int directory, const Object& object) 
 }
 
 Status Exporter::write_file_or_link(int directory, const Object& object) {
-  return object.posix.type == FileType::kSymlink ? write_symlink(directory, object)
-                                                 : write_file(directory, object);
+  return object.posix().type == FileType::kSymlink ? write_symlink(directory, object)
+                                                   : write_file(directory, object);
 }
 
 Result<bool> Exporter::keep_same(int directory, const Object& object) {
-  if (object.posix.type == FileType::kSymlink) return keep_same_link(directory, object);
+  if (object.posix().type == FileType::kSymlink) return keep_same_link(directory, object);
   struct stat info = {};
   const std::string& leaf = object.path.leaf;
   if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   // A file with other names might change under those.
-  if (!has_same(info, object) || (info.st_nlink > 1 && object.posix.link.empty())) return false;
+  if (!has_same(info, object) || (info.st_nlink > 1 && object.posix().link.empty())) return false;
   const Fd file(openat(directory, leaf.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file.valid()) return false;
-  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix,
+  HEXAD_TRY_ASSIGN(const bool current, is_current(file.get(), info, object));
+  if (!current) return false;
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix(),
                                                              object.fallback_time(), rules_, leaf));
-  note(object.name, loss);
+  note(object.name(), loss);
   return true;
 }
 
@@ -351,77 +328,81 @@ Result<bool> Exporter::keep_same_link(int directory, const Object& object) {
   if (size < 0 || found.compare(0, static_cast<std::size_t>(size), target) != 0) return false;
   struct stat info = {};
   if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
-  if (info.st_nlink > 1 && object.posix.link.empty()) return false;
+  if (info.st_nlink > 1 && object.posix().link.empty()) return false;
   HEXAD_TRY_ASSIGN(const MetadataLoss loss,
-                   restore_link_metadata(directory, leaf, object.posix, rules_, leaf));
-  note(object.name, loss);
+                   restore_link_metadata(directory, leaf, object.posix(), rules_, leaf));
+  note(object.name(), loss);
   return true;
 }
 
 Result<std::string> Exporter::read_target(const Object& object) {
-  const std::uint64_t size = object.reader.stat().size;
+  const std::uint64_t size = object.stat().size;
   if (size == 0 || size >= PATH_MAX) {
     return Error{ErrorCode::kInvalidArgument,
                  "the target of the link has " + std::to_string(size) + " bytes", ""};
   }
-  std::string target(static_cast<std::size_t>(size), '\0');
-  object.reader.seek(0);
-  const Result<std::uint64_t> count =
-      object.reader.read({reinterpret_cast<std::byte*>(target.data()), target.size()});
-  if (!count.ok()) return store_failed(count.error());
-  return target;
+  Result<Bytes> target = store_.get(session_.collection(), object.name());
+  if (!target.ok()) return store_failed(target.error());
+  return std::string(as_text(*target));
 }
 
 Status Exporter::write_symlink(int directory, const Object& object) {
   const std::string& leaf = object.path.leaf;
   HEXAD_TRY_ASSIGN(const std::string target, read_target(object));
-  Temporary temporary(directory);
+  TemporaryEntry temporary(directory);
   HEXAD_TRY(temporary.make(
       leaf, [&](const char* name) { return symlinkat(target.c_str(), directory, name); }));
-  HEXAD_TRY_ASSIGN(const MetadataLoss loss,
-                   restore_link_metadata(directory, temporary.name(), object.posix, rules_, leaf));
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_link_metadata(directory, temporary.name(),
+                                                                  object.posix(), rules_, leaf));
   HEXAD_TRY(temporary.rename_to(leaf));
-  note(object.name, loss);
+  note(object.name(), loss);
   return {};
 }
 
 Status Exporter::write_file(int directory, const Object& object) {
   const std::string& leaf = object.path.leaf;
-  Temporary temporary(directory);
+  TemporaryEntry temporary(directory);
   HEXAD_TRY_ASSIGN(const Fd file, temporary.open(leaf));
   HEXAD_TRY(copy_data(object, file.get()));
-  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix,
+  HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix(),
                                                              object.fallback_time(), rules_, leaf));
   HEXAD_TRY(temporary.rename_to(leaf));
-  note(object.name, loss);
+  note(object.name(), loss);
   return {};
 }
 
 Status Exporter::copy_data(const Object& object, int fd) {
-  const std::uint64_t size = object.reader.stat().size;
   const std::string& leaf = object.path.leaf;
-  ObjectPieces pieces(store_, session_.collection(), object.name, {0, size}, size, piece_.size());
-  for (;;) {
-    if (interrupted()) return interrupted_error();
-    const Result<std::optional<ObjectPiece>> next = pieces.next();
-    if (!next.ok()) return store_failed(next.error());
-    if (!next->has_value()) break;
-    const ObjectPiece& piece = **next;
+  std::uint64_t end = 0;  // of what was written
+  const auto write = [&](const ObjectPiece& piece, ByteView data) -> Status {
     progress_.advance(piece.length);
-    if (piece.hole) {
-      if (lseek(fd, static_cast<off_t>(piece.end()), SEEK_SET) < 0) {
-        return system_error(errno, leaf, "cannot leave a hole");
-      }
-      continue;
+    if (!piece.hole) {
+      end = piece.end();
+      return write_all(fd, data, leaf);
     }
-    const MutByteView into = MutByteView(piece_).first(piece.length);
-    object.reader.seek(piece.offset);
-    const Result<std::uint64_t> count = object.reader.read(into);
-    if (!count.ok()) return store_failed(count.error());
-    HEXAD_TRY(write_all(fd, into, leaf));
+    if (lseek(fd, static_cast<off_t>(piece.end()), SEEK_SET) >= 0) return {};
+    return system_error(errno, leaf, "cannot leave a hole");
+  };
+  const std::uint64_t size = object.stat().size;
+  if (const std::optional<ObjectBody>& body = object.opened.body; body.has_value()) {
+    ByteView left = body->data;
+    for (const ObjectPiece& piece : body->pieces) {
+      const ByteView data = left.first(piece.hole ? 0 : piece.length);
+      HEXAD_TRY(write(piece, data));
+      left = left.subspan(data.size());
+    }
+  } else {
+    PieceReader pieces(store_, *readers_, session_.collection(), object.name(), size);
+    for (;;) {
+      if (interrupted()) return interrupted_error();
+      const Result<std::optional<PieceReader::Piece>> piece = pieces.next();
+      if (!piece.ok()) return store_failed(piece.error());
+      if (!piece->has_value()) break;
+      HEXAD_TRY(write((*piece)->where, (*piece)->data));
+    }
   }
   // A hole at the end is none until the size says so.
-  if (ftruncate(fd, static_cast<off_t>(size)) == 0) return {};
+  if (end == size || ftruncate(fd, static_cast<off_t>(size)) == 0) return {};
   return system_error(errno, leaf, "cannot set the size");
 }
 
@@ -429,28 +410,12 @@ Result<bool> Exporter::shows_same_as(const Object& object, const std::string& fi
   const std::string& collection = session_.collection();
   HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> other,
                    store_.open_reader(collection, first));
-  const std::uint64_t size = object.reader.stat().size;
+  const std::uint64_t size = object.stat().size;
   if (other->stat().size != size) return false;
   HEXAD_TRY_ASSIGN(const PosixAttributes posix,
                    load_posix_attributes(store_, collection, first, other->attributes()));
-  if (posix != object.posix) return false;
-  ObjectPieces here(store_, collection, object.name, {0, size}, size, piece_.size() / 2);
-  ObjectPieces there(store_, collection, first, {0, size}, size, piece_.size() / 2);
-  for (;;) {
-    if (interrupted()) return interrupted_error();
-    HEXAD_TRY_ASSIGN(const std::optional<ObjectPiece> piece, here.next());
-    HEXAD_TRY_ASSIGN(const std::optional<ObjectPiece> as, there.next());
-    if (piece != as) return false;
-    if (!piece.has_value()) return true;
-    if (piece->hole) continue;
-    const MutByteView mine = MutByteView(piece_).first(piece->length);
-    const MutByteView its = MutByteView(piece_).subspan(piece_.size() / 2).first(piece->length);
-    object.reader.seek(piece->offset);
-    other->seek(piece->offset);
-    HEXAD_TRY(object.reader.read(mine).status());
-    HEXAD_TRY(other->read(its).status());
-    if (!std::equal(mine.begin(), mine.end(), its.begin())) return false;
-  }
+  if (posix != object.posix()) return false;
+  return same_objects(store_, *readers_, collection, object.name(), first, size);
 }
 
 Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Object& object,
@@ -470,13 +435,13 @@ Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Obj
       its.st_dev == mine.st_dev && its.st_ino == mine.st_ino) {
     return std::optional<Made>(options_.same == Same::kKeep ? Made::kKept : Made::kLinked);
   }
-  Temporary temporary(directory);
+  TemporaryEntry temporary(directory);
   const Status linked = temporary.make(leaf, [&](const char* name) {
     return linkat(source, path.leaf.c_str(), directory, name, 0);
   });
   if (!linked.ok()) {
     report_.lose(
-        session_.out(), object.name,
+        session_.out(), object.name(),
         linked.error().with_context("a file of its own, not a link of " + display_name(first)));
     return none;
   }

@@ -2,17 +2,19 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "io/executor.h"
 #include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 #include "tools/import_export/export_delete.h"
 #include "tools/import_export/file_metadata.h"
 #include "tools/import_export/local_entries.h"
+#include "tools/import_export/object_ahead.h"
 #include "tools/import_export/object_path.h"
 #include "tools/import_export/posix_attributes.h"
 #include "tools/import_export/safe_tree.h"
@@ -24,7 +26,9 @@ namespace hexad::tools {
 // Each file is written under a temporary name and renamed when it is whole; existing files and
 // links are replaced, as tar does. Directories get what they remember when the last name below them
 // has been written. Names of one link group become links of one file, if their objects still show
-// the same. Memory: two pieces of data, one page of names, an entry per link group.
+// the same. Objects are read ahead on several threads; everything else happens on the caller's.
+// Memory: what is read ahead (AheadLimits) or six pieces of data, one page of names, an entry per
+// link group.
 class Exporter {
  public:
   // All outlive the exporter. In a dry run nothing is written, and `directory` need not be there.
@@ -48,23 +52,24 @@ class Exporter {
     PosixAttributes posix;
   };
   struct Object {
-    const std::string& name;
+    const OpenObject& opened;
     ObjectPath path;
-    ObjectReader& reader;
-    PosixAttributes posix;
 
+    const std::string& name() const { return opened.name; }
+    const PosixAttributes& posix() const { return opened.posix; }
+    const ObjectStat& stat() const { return opened.reader->stat(); }
     // Of what remembers none: when the object was changed.
     FileTime fallback_time() const;
-    FileTime time() const { return posix.mtime.value_or(fallback_time()); }
+    FileTime time() const { return posix().mtime.value_or(fallback_time()); }
   };
   // What was done for a name, by way of counting.
   enum class Made : std::uint8_t { kWritten, kLinked, kKept };
 
   Status delete_first(const std::string& prefix);
   Status add_sizes(const std::string& prefix);
-  Status each_object(const std::string& prefix, const std::function<Status(const ListEntry&)>& use);
+  bool wants_data(const OpenObject& opened) const;
   // Errors only when going on makes no sense.
-  Status export_object(const std::string& name);
+  Status export_object(const OpenObject& opened);
   Status export_directory(const Object& object);
   Status export_leaf(const Object& object);
   Status plan_leaf(const Object& object);  // of a dry run
@@ -78,6 +83,8 @@ class Exporter {
   // symbolic link has to have the target, too.
   Result<bool> keep_same(int directory, const Object& object);
   bool has_same(const struct stat& info, const Object& object) const;
+  // The same of the open file, if the object has been changed since it was: compares the data.
+  Result<bool> is_current(int fd, const struct stat& info, const Object& object);
   Result<bool> keep_same_link(int directory, const Object& object);
   Result<std::string> read_target(const Object& object);
   // Makes it a link of the file of object `first`. Nothing: it has to be written.
@@ -103,8 +110,8 @@ class Exporter {
   std::optional<LocalEntries> before_;  // of a dry run
   Fd root_;                             // of before_
   Progress progress_;
+  std::unique_ptr<io::Executor> readers_;
   TransferReport report_;
-  Bytes piece_;
   std::vector<PendingDirectory> pending_;
   std::map<std::string, std::string> groups_;  // link group to the object that was written first
   FileIds left_alone_;

@@ -41,18 +41,27 @@ std::string random_id() {
   return fmt::format("{:08x}{:08x}", random(), random());
 }
 
+// A directory of another file system than the given one. Files do not count: some file systems that
+// lie over others give them numbers of those.
+bool is_elsewhere(const TreeEntry& entry, std::optional<dev_t> file_system) {
+  return file_system.has_value() && S_ISDIR(entry.info.st_mode) &&
+         entry.info.st_dev != *file_system;
+}
+
 // How many bytes there are to read, for the time that is left.
 class SizeCount final : public TreeVisitor {
  public:
+  explicit SizeCount(std::optional<dev_t> file_system) : file_system_(file_system) {}
   Result<Descend> visit(const TreeEntry& entry) override {
     if (interrupted()) return interrupted_error();
     if (S_ISREG(entry.info.st_mode)) bytes_ += static_cast<std::uint64_t>(entry.info.st_size);
-    return Descend::kEnter;
+    return is_elsewhere(entry, file_system_) ? Descend::kSkip : Descend::kEnter;
   }
   void unreadable(const std::string& /*path*/, const Error& /*error*/) override {}
   std::uint64_t bytes() const { return bytes_; }
 
  private:
+  std::optional<dev_t> file_system_;
   std::uint64_t bytes_ = 0;
 };
 
@@ -89,8 +98,14 @@ void Importer::leave_out(const PoolDescription& pool) {
 
 Status Importer::run(const std::string& directory) {
   HEXAD_TRY(target_.look(prefix_));
+  if (options_.mounts == Mounts::kSkip) {
+    struct stat info = {};
+    if (stat(directory.c_str(), &info) != 0)
+      return system_error(errno, directory, "cannot look at");
+    file_system_ = info.st_dev;
+  }
   if (progress_.enabled()) {
-    SizeCount count;
+    SizeCount count(file_system_);
     HEXAD_TRY(walk_tree(directory, count));
     progress_.set_total(count.bytes());
   }
@@ -134,7 +149,9 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
   } else {
     report_.skip(session_.out(), entry.path, special_file(mode));
   }
-  return Descend::kEnter;
+  if (!is_elsewhere(entry, file_system_)) return Descend::kEnter;
+  report_.skip(session_.out(), entry.path, "another file system is mounted there");
+  return Descend::kSkip;
 }
 
 void Importer::unreadable(const std::string& path, const Error& error) {

@@ -90,6 +90,7 @@ class Importer final : private TreeVisitor {
   Progress progress_;
   TransferReport report_;
   std::set<std::pair<dev_t, ino_t>> left_out_;
+  std::optional<dev_t> file_system_;  // directories of others are not entered; nothing: they are
   std::map<std::pair<dev_t, ino_t>, LinkGroup> groups_;
   std::set<std::string> used_links_;
   std::string run_id_;  // of new link groups

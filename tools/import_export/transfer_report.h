@@ -20,7 +20,7 @@ class TransferReport {
   std::uint64_t bytes = 0;      // of files
   std::uint64_t unchanged = 0;  // --update: what is there already
   std::uint64_t deleted = 0;
-  std::uint64_t skipped = 0;     // devices, sockets, pipes, files of the pool itself
+  std::uint64_t skipped = 0;     // devices, sockets, pipes, files of the pool itself, mounts
   std::uint64_t refused = 0;     // names that cannot be
   std::uint64_t failed = 0;      // could not be read or written
   std::uint64_t incomplete = 0;  // is there, but for something that the report names
@@ -40,6 +40,10 @@ class TransferReport {
   // Its data is there, but something that goes with it is not.
   void lose(Output& out, std::string_view name, const Error& error);
 
+  // Whether any name was dealt with, if only found unchanged.
+  bool has_done_anything() const {
+    return files + directories + symlinks + unchanged + deleted > 0;
+  }
   // 0, or the code of the first failure of the store, or 7 when anything was refused, failed or is
   // incomplete.
   int exit_code() const;

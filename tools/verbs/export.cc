@@ -35,6 +35,7 @@ class Export final : public Verb {
       Exporter exporter(session, store, directory_, rules, options());
       exporter.leave_alone(pool, session.pool().directory);
       const Status status = exporter.run(prefix_);
+      if (!status.ok() && !exporter.report().has_done_anything()) return status.error();
       if (!status.ok()) {
         session.out().warn("export ended early; with --update the next one goes on there");
         return status.error();

@@ -17,6 +17,8 @@ class Import final : public Verb {
                    "Do not read files again that are stored with this size and time");
     arguments.flag("--delete", delete_, "Remove objects under the prefix that are not in DIR");
     arguments.flag("-n,--dry-run", dry_run_, "Only say what would be done; change nothing");
+    arguments.flag("-x,--one-file-system", one_file_system_,
+                   "Leave out what is in directories on which other file systems are mounted");
     arguments.flag("--no-xattrs", no_xattrs_,
                    "Leave extended attributes, ACLs and capabilities out");
   }
@@ -29,6 +31,7 @@ class Import final : public Verb {
       Importer importer(session, store, prefix_, options());
       importer.leave_out(pool);
       const Status status = importer.run(directory_);
+      if (!status.ok() && importer.acknowledged_objects() == 0) return status.error();
       if (!status.ok()) {
         session.out().warn(fmt::format(
             "import ended early; {} objects are stored; with --update the next one goes on there",
@@ -47,6 +50,7 @@ class Import final : public Verb {
     if (delete_) options.extra = Extra::kDelete;
     if (dry_run_) options.run = Run::kDry;
     if (no_xattrs_) options.xattrs = Xattrs::kDrop;
+    if (one_file_system_) options.mounts = Mounts::kSkip;
     return options;
   }
 
@@ -56,6 +60,7 @@ class Import final : public Verb {
   bool delete_ = false;
   bool dry_run_ = false;
   bool no_xattrs_ = false;
+  bool one_file_system_ = false;
 };
 
 }  // namespace
