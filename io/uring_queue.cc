@@ -35,6 +35,7 @@ constexpr int kMostRetries = 1000;
 // Threads that read at the same time and have a ring of their own for it; the others use the one
 // that all share.
 constexpr std::size_t kLoneRings = 32;
+constexpr int kMostCanceled = 10;
 
 // One request that the kernel has or is about to get. Its index is the completion's user data.
 struct Flight {
@@ -106,12 +107,12 @@ class UringQueue final : public FileQueue {
   std::string name() const override { return "io_uring"; }
   // One system call of the thread that waits, and nobody has to be woken: cheaper than the ring.
   Execute executes_alone() const override { return execute_request; }
-  void wait(IoBatch& batch) override;
+  void wait(IoBatch& batch) noexcept override;
   Nanos now() const override { return steady_now(); }
 
  protected:
   void submit_requests(IoBatch& batch) override;
-  bool wait_for(IoBatch& batch, Nanos limit) override;
+  bool wait_for(IoBatch& batch, Nanos limit) noexcept override;
   // A lone read by a ring of its own, where one is free.
   bool run_requests_for(IoBatch& batch, Nanos limit) override;
 
@@ -132,8 +133,14 @@ class UringQueue final : public FileQueue {
   // For `limit` at most; negative: until something is there.
   void reap(Nanos limit = -1);
   std::size_t wait_for_completions(std::span<Completion> into, Nanos limit);
-  bool settle(Flight& flight, int result);
-  bool settle_late(Flight& flight);
+  enum class Settled : std::uint8_t {
+    kDone,   // it has its status
+    kAgain,  // the rest of it has to go out again
+    kHere,   // the kernel cannot do it beside: to be executed on this thread
+  };
+  Settled settle(Flight& flight, int result);
+  void execute_here(std::span<const std::uint32_t> flights);
+  Settled settle_late(Flight& flight);
   void wake_complete_waiters();
   void hand_on();
   void note_late();
@@ -343,7 +350,7 @@ void UringQueue::enter(std::unique_lock<std::mutex>& lock) {
   }
 }
 
-void UringQueue::wait(IoBatch& batch) {
+void UringQueue::wait(IoBatch& batch) noexcept {
   if (batch.complete()) return;
   {
     std::unique_lock<std::mutex> lock(reap_mutex_);
@@ -363,7 +370,7 @@ void UringQueue::wait(IoBatch& batch) {
 
 // As wait(), but gives the role on when the time is over (Q2). A batch that nobody waits for any
 // more is completed by whoever reaps next.
-bool UringQueue::wait_for(IoBatch& batch, Nanos limit) {
+bool UringQueue::wait_for(IoBatch& batch, Nanos limit) noexcept {
   const Nanos end = now() + limit;
   {
     std::unique_lock<std::mutex> lock(reap_mutex_);
@@ -412,7 +419,17 @@ bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
                                                  request.offset + flight.moved, how, left);
     switch (answered.outcome) {
       case LoneRing::Outcome::kAnswered:
-        if (!settle(flight, answered.result)) continue;
+        switch (settle(flight, answered.result)) {
+          case Settled::kAgain:
+            continue;
+          case Settled::kHere:
+            // From its start, by the ring that all share, where the thread that reaps executes it.
+            lone_rings_.give_back(ring);
+            request.status = Status();
+            return FileQueue::run_requests_for(batch, limit);
+          case Settled::kDone:
+            break;
+        }
         lone_rings_.give_back(ring);
         finish(batch);
         return true;
@@ -510,24 +527,34 @@ void UringQueue::reap(Nanos limit) {
   };
   Finished finished[kReapAtOnce];
   std::size_t finished_count = 0;
+  std::uint32_t here[kReapAtOnce];
+  std::size_t here_count = 0;
   bool more = false;
   {
     const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t index = completions[i].flight;
       Flight& flight = flights_[index];
-      const bool settled =
+      const Settled settled =
           flight.lone != nullptr ? settle_late(flight) : settle(flight, completions[i].result);
-      if (settled) {
-        answer(*flight.request);
-        finished[finished_count++] = {flight.batch, flight.callback};
-        free_.push_back(index);
-      } else {
-        again_.push_back(index);
+      switch (settled) {
+        case Settled::kDone:
+          answer(*flight.request);
+          finished[finished_count++] = {flight.batch, flight.callback};
+          free_.push_back(index);
+          break;
+        case Settled::kAgain:
+          again_.push_back(index);
+          break;
+        case Settled::kHere:
+          finished[finished_count++] = {flight.batch, flight.callback};
+          here[here_count++] = index;
+          break;
       }
     }
     more = !again_.empty() || !backlog_.empty();
   }
+  if (here_count > 0) execute_here({here, here_count});
   if (more) {
     std::unique_lock<std::mutex> lock(submit_mutex_);
     issue(lock);
@@ -547,6 +574,22 @@ void UringQueue::reap(Nanos limit) {
   const std::lock_guard<std::mutex> lock(reap_mutex_);
   callbacks_ -= callbacks_run;
   if (waited_for) wake_complete_waiters();
+}
+
+// One after the other, while what else completes has to wait: slow, and no failure. A flush that
+// failed would be the loss of its device, whatever the reason.
+void UringQueue::execute_here(std::span<const std::uint32_t> flights) {
+  for (const std::uint32_t index : flights) {
+    IoRequest* request = nullptr;
+    {
+      const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+      request = flights_[index].request;
+    }
+    request->status = execute_request(*request);
+    answer(*request);
+    const std::lock_guard<std::mutex> lock(flights_mutex_);
+    free_.push_back(index);
+  }
 }
 
 // reap_mutex_ is held.
@@ -582,39 +625,41 @@ std::size_t UringQueue::wait_for_completions(std::span<Completion> into, Nanos l
 
 // The ring of a late read can be read, or its poll has ended otherwise and begins again. What is
 // left of the request goes by the ring that all share.
-bool UringQueue::settle_late(Flight& flight) {
+UringQueue::Settled UringQueue::settle_late(Flight& flight) {
   const LoneRing::Answer answered = flight.lone->take();
-  if (answered.outcome != LoneRing::Outcome::kAnswered) return false;
+  if (answered.outcome != LoneRing::Outcome::kAnswered) return Settled::kAgain;
   lone_rings_.give_back(std::exchange(flight.lone, nullptr));
   return settle(flight, answered.result);
 }
 
-// True when the request is complete, its status set; false when the rest of it has to go out again.
-bool UringQueue::settle(Flight& flight, int result) {
+// What has become of a flight. kDone: the status of its request is set.
+UringQueue::Settled UringQueue::settle(Flight& flight, int result) {
   IoRequest& request = *flight.request;
   const bool moves_bytes =
       !flight.flushing && (request.op == IoOp::kRead || request.op == IoOp::kWrite);
   if (result < 0) {
-    // ECANCELED: the thread that submitted has ended before its request had begun.
+    // ECANCELED: the thread that submitted has ended before its request had begun; or the kernel
+    // may have no thread for it, because the user may have no more processes (RLIMIT_NPROC).
     const bool passing = result == -EINTR || result == -EAGAIN || result == -ECANCELED;
-    if (passing && ++flight.retries <= kMostRetries) return false;
+    const int most = result == -ECANCELED ? kMostCanceled : kMostRetries;
+    if (passing) return ++flight.retries <= most ? Settled::kAgain : Settled::kHere;
     const bool harmless = request.op == IoOp::kDiscard && is_refused_discard(-result);
     if (flight.flushing) {
       request.status = own_flush_error(request, -result);
     } else if (!harmless) {
       request.status = request_error(request, -result);
     }
-    return true;
+    return Settled::kDone;
   }
-  if (!moves_bytes) return true;
+  if (!moves_bytes) return Settled::kDone;
   if (result == 0) {
     request.status = short_request_error(request, flight.moved);
-    return true;
+    return Settled::kDone;
   }
   flight.moved += static_cast<std::uint64_t>(result);
-  if (flight.moved < request.length) return false;
+  if (flight.moved < request.length) return Settled::kAgain;
   flight.flushing = flushes_apart(request);
-  return !flight.flushing;
+  return flight.flushing ? Settled::kAgain : Settled::kDone;
 }
 
 }  // namespace
