@@ -5,6 +5,7 @@
 #include <snappy.h>
 #include <zlib.h>
 #include <zstd.h>
+#include <zstd_errors.h>
 
 #include <algorithm>
 #include <memory>
@@ -35,7 +36,7 @@ Bytef empty_bytes[1] = {};
 Bytef* or_nothing(Bytef* pointer) { return pointer == nullptr ? empty_bytes : pointer; }
 
 Error no_memory(Algorithm algorithm) {
-  return Error{ErrorCode::kUnavailable,
+  return Error{ErrorCode::kExhausted,
                std::string(to_string(algorithm)) + ": no memory for its working space",
                "Free memory on this machine and try again."};
 }
@@ -161,6 +162,7 @@ Status zstd_decompress(ByteView in, MutByteView out) {
   // The one-shot call uses `out` as its window, so a frame that asks for a huge one gets none.
   const std::size_t made =
       ZSTD_decompressDCtx(context, out.data(), out.size(), in.data(), in.size());
+  if (ZSTD_getErrorCode(made) == ZSTD_error_memory_allocation) return no_memory(Algorithm::kZstd);
   if (ZSTD_isError(made) || made != out.size()) return corrupt(Algorithm::kZstd, in, out);
   return ok_status();
 }
@@ -205,8 +207,9 @@ Status zlib_decompress(ByteView in, MutByteView out) {
   stream->avail_in = static_cast<uInt>(in.size());
   stream->next_out = or_nothing(zbytes(out));
   stream->avail_out = static_cast<uInt>(out.size());
-  if (inflate(stream, Z_FINISH) != Z_STREAM_END || stream->avail_out != 0 ||
-      stream->avail_in != 0) {
+  const int ended = inflate(stream, Z_FINISH);
+  if (ended == Z_MEM_ERROR) return no_memory(Algorithm::kZlib);
+  if (ended != Z_STREAM_END || stream->avail_out != 0 || stream->avail_in != 0) {
     return corrupt(Algorithm::kZlib, in, out);
   }
   return ok_status();

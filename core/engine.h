@@ -263,6 +263,8 @@ class Engine : public PlanSource {
   Result<ComparedBytes> compare_bytes(const TransactionOp& op);
 
   // engine_submit.cc
+  void submit_here(Transaction&& transaction, const CommitCallback& done,
+                   const CommitOptions& options);
   Status acceptable(const Transaction& transaction, Durability durability) const;
   // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
   std::shared_ptr<void> take_budget(std::uint64_t bytes);
@@ -354,9 +356,9 @@ class Engine : public PlanSource {
   const Member* silent_member(io::Nanos limit) const;
   // kUnavailable when one is silent: `what` begins the message.
   Status check_silence(const std::string& what) const;
-  // Takes the lock, unless its holder seems to wait for a device that is silent.
-  template <typename Mutex>
-  Result<std::unique_lock<Mutex>> lock_unless_silent(Mutex& mutex, const std::string& what);
+  // Locks the mutex, unless its holder seems to wait for a device that is silent.
+  template <typename M>
+  Status lock_unless_silent(M& mutex, const std::string& what);
   // Until `lsn` is durable or the lane has stopped, unless a device is silent.
   Status wait_unless_silent(Lsn lsn, const std::string& what);
   Finding silence_finding(DeviceId device, std::uint64_t cells) const;

@@ -86,6 +86,7 @@ std::optional<io::Nanos> Engine::background_wait() {
 // come before the checkpoint's.
 Status Engine::run_checkpoint(bool clean_close, const std::function<bool()>& needless) {
   constexpr int kMostZones = 16;
+  const io::NoUnwinding none("a checkpoint");
   for (int i = 0;; ++i) {
     Status status;
     const std::uint64_t units = parts_.space->counters().total;

@@ -416,6 +416,7 @@ Status Engine::unplaced(const Status& why) const {
 
 // What an attempt lacked, or met.
 Status Engine::make_way(const Attempt& attempt) {
+  const io::NoUnwinding none("what makes room for a commit");
   // It takes all tombstones away that were there when it began.
   if (attempt.too_many_deleted) return run_checkpoint(false);
   for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));

@@ -79,6 +79,7 @@ void Engine::repair() {
 }
 
 Status Engine::lose_devices(const std::set<DeviceId>& failed) {
+  const io::NoUnwinding none("a change of the membership");
   lane_->pause();
   HEXAD_TRY(leave_behind(failed));
   lane_->resume();

@@ -1,6 +1,7 @@
 // Reads of many ranges at once, and what ranges are made of.
 #include <algorithm>
 
+#include "base/refused_memory.h"
 #include "base/units.h"
 #include "core/engine.h"
 #include "core/keys.h"
@@ -124,7 +125,7 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
   std::sort(wanted.begin(), wanted.end(),
             [](const WantedRange& a, const WantedRange& b) { return a.offset < b.offset; });
   if (record.is_small() && !record.dropped()) {
-    Bytes whole(record.object.size);
+    HEXAD_TRY_ASSIGN(Bytes whole, make_bytes(record.object.size, "its content"));
     if (read_small(record, 0, whole).ok()) {
       for (const WantedRange& range : wanted) {
         copy_bytes(range.out, ByteView(whole).subspan(range.offset, range.out.size()));
@@ -183,7 +184,9 @@ Result<Bytes> Engine::read_ranges(std::string_view collection, std::string_view 
                    "Read them in several calls, or into memory of your own."};
     }
   }
-  Bytes bytes(total);
+  Result<Bytes> made = make_bytes(total, "the ranges");
+  if (!made.ok()) return about(made.error(), collection, name);
+  Bytes bytes = std::move(made).value();
   std::vector<WantedRange> wanted;
   wanted.reserve(ranges.size());
   for (MutByteView left = bytes; const ByteRange& range : ranges) {

@@ -1,6 +1,7 @@
 // Reads: a pinned state, the object's record and extents, the blobs behind them.
 #include <algorithm>
 
+#include "base/refused_memory.h"
 #include "core/engine.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
@@ -299,13 +300,14 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
   if (record->object.size > kMaxGetSize) return too_big(collection, name, record->object.size);
-  Bytes bytes(record->object.size);
-  const Status status = read_through_cache(*state.view, *record, 0, bytes);
+  Result<Bytes> made = make_bytes(record->object.size, "its content");
+  const Status status =
+      made.ok() ? read_through_cache(*state.view, *record, 0, *made) : made.status();
   if (!status.ok()) {
     return status.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
-  note_read(began, bytes.size());
-  return bytes;
+  note_read(began, made->size());
+  return made;
 }
 
 std::optional<PinnedBytes> Engine::cached(std::string_view collection, std::string_view name) {

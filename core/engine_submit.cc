@@ -2,6 +2,7 @@
 // the sealing of what is buffered.
 #include <utility>
 
+#include "base/refused_memory.h"
 #include "core/engine.h"
 
 namespace hexad::core {
@@ -37,6 +38,7 @@ std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
   budget_used_ += bytes;
   ++budget_turn_;
   if (budget_turn_ != budget_next_turn_) budget_changed_.notify_all();
+  lock.unlock();  // where there is no memory for it, what is returned gives back at once
   return {nullptr, [this, bytes](void*) {
             const io::Lock inner(budget_mutex_);
             budget_used_ -= bytes;
@@ -156,10 +158,20 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
 
 void Engine::submit(Transaction&& transaction, const CommitCallback& done,
                     const CommitOptions& options) {
-  if (const Status ready = here(); !ready.ok()) {
-    done(ready.error());  // there is no other thread that could
-    return;
+  // There is no other thread that could tell of these.
+  Status submitted = here();
+  if (submitted.ok()) {
+    submitted = without_bad_alloc([&]() -> Status {
+      submit_here(std::move(transaction), done, options);
+      return {};
+    });
   }
+  if (!submitted.ok()) done(submitted.error());
+}
+
+// What it throws, it throws before `done` may have run, and before anything has a place.
+void Engine::submit_here(Transaction&& transaction, const CommitCallback& done,
+                         const CommitOptions& options) {
   const auto fail = [this](const CommitCallback& callback, const Error& error) {
     const io::Task task = [callback, error] { callback(error); };
     if (lane_ == nullptr) {
@@ -192,6 +204,8 @@ void Engine::submit(Transaction&& transaction, const CommitCallback& done,
   Result<PreparedOps> prepared = prepare(*kept);
   Status status =
       prepared.ok() ? sequence(*kept, *prepared, submission, &rests_on) : prepared.status();
+  std::optional<io::NoUnwinding> none;
+  if (status.ok()) none.emplace("the answer of a commit");
   if (buffered && status.ok()) {
     status = lane_->make_visible(submission.lsn);
   } else if (buffered && rests_on > 0) {

@@ -40,21 +40,21 @@ Status Engine::check_silence(const std::string& what) const {
 
 // A mutex that could be waited for with a limit would cost all others more. Naps are for the case
 // that some device is slow: otherwise they would let everybody else go first.
-template <typename Mutex>
-Result<std::unique_lock<Mutex>> Engine::lock_unless_silent(Mutex& mutex, const std::string& what) {
-  std::unique_lock<Mutex> lock(mutex, std::try_to_lock);
-  while (!lock.owns_lock() && silent_member(kSlow) != nullptr) {
+template <typename M>
+Status Engine::lock_unless_silent(M& mutex, const std::string& what) {
+  while (!mutex.try_lock()) {
+    if (silent_member(kSlow) == nullptr) {
+      mutex.lock();
+      return {};
+    }
     HEXAD_TRY(check_silence(what));
     executor().sleep_for(kNap);
-    static_cast<void>(lock.try_lock());
   }
-  if (!lock.owns_lock()) lock.lock();
-  return lock;
+  return {};
 }
 
-template Result<io::Lock> Engine::lock_unless_silent(io::Mutex& mutex, const std::string& what);
-template Result<SequencerLock> Engine::lock_unless_silent(Sequencer& mutex,
-                                                          const std::string& what);
+template Status Engine::lock_unless_silent(io::Mutex& mutex, const std::string& what);
+template Status Engine::lock_unless_silent(Sequencer& mutex, const std::string& what);
 
 Status Engine::wait_unless_silent(Lsn lsn, const std::string& what) {
   if (lane_ == nullptr) return {};

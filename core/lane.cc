@@ -276,6 +276,7 @@ Status Lane::place_young(std::vector<Submission>& members, std::uint64_t payload
 // In three steps: take the members (under the lock), decide about their young blobs and encode
 // (without), take a place in the log (under the lock again). One thread at a time (C5).
 CommitGroup* Lane::seal() {
+  const io::NoUnwinding none("a group of commits");
   std::vector<Submission> members;
   PayloadRoom room;
   io::Nanos taken_at = 0;
@@ -389,6 +390,7 @@ void Lane::pump() {
 }
 
 void Lane::pump_beside() {
+  const io::NoUnwinding none("a group of commits");
   {
     const io::Lock lock(mutex_);
     if (pump_posted_ || !may_seal()) return;
@@ -438,6 +440,7 @@ bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
 }
 
 void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
+  const io::NoUnwinding none("the answer of a commit");
   std::optional<Status> now;  // nothing: later
   {
     const io::Lock lock(mutex_);
@@ -541,6 +544,7 @@ void Lane::note_recorded(Lsn watermark) {
 }
 
 void Lane::post(io::Task task) {
+  const io::NoUnwinding none("the answer of a commit");
   {
     const io::Lock lock(mutex_);
     ++posted_;

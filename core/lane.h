@@ -40,6 +40,9 @@
 // timer says so (want_all). When the lane stops with visible_ above durable_, what is between may
 // be lost: it stays readable until the store is closed, and lost_buffered() says so (R15).
 //
+// What is between two holds of the lock, a group that is being sealed or written say, is no more
+// for an exception to leave than what the lock guards (io/no_unwinding.h).
+//
 // Lock order: sequencer -> lane -> space. The lane's lock is never held across I/O.
 #pragma once
 
@@ -68,6 +71,7 @@
 #include "core/space.h"
 #include "core/stripe_placer.h"
 #include "io/executor.h"
+#include "io/no_unwinding.h"
 #include "kv/log_writer.h"
 
 namespace hexad::core {

@@ -79,6 +79,7 @@ void Lane::resume() {
 }
 
 void Lane::stop(const Error& why) {
+  const io::NoUnwinding none("the end of the commits");
   std::vector<std::function<void()>> calls;
   {
     const io::Lock lock(mutex_);

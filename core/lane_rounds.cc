@@ -163,6 +163,7 @@ void Lane::choose_modes(std::vector<io::IoRequest>& requests) {
 // proves the cells of what was not acknowledged (R7). Cells ahead are durable before the log knows
 // of them, so that there is nothing to prove.
 void Lane::run(CommitGroup* group, Waiting waiting) {
+  const io::NoUnwinding none("the requests of commits");
   if (group->ahead.batch.requests.empty()) {
     run_main(*group, waiting);
   } else {
@@ -191,6 +192,7 @@ void Lane::start(Round& round, Waiting waiting) {
 // The writes of the round have completed. What is in volatile caches needs a flush that begins now
 // or later. A write that failed needs none: its device is not going to count.
 void Lane::written(Round& round, Waiting waiting) {
+  const io::NoUnwinding none("the requests of commits");
   if (&round == &round.group->main) round.group->written_at = executor_.clock().now();
   std::vector<FlushNeed> needs;
   for (const io::IoRequest& request : round.batch.requests) {
@@ -249,6 +251,7 @@ void Lane::send_flush(const FlushNeed& need) {
 }
 
 void Lane::flushed(FlushDomain domain, bool success) {
+  const io::NoUnwinding none("the requests of commits");
   FlushGate::Ended ended;
   {
     const io::Lock lock(mutex_);
@@ -266,6 +269,7 @@ void Lane::flushed(FlushDomain domain, bool success) {
 }
 
 void Lane::complete(Round& round, Waiting waiting) {
+  const io::NoUnwinding none("the requests of commits");
   CommitGroup& group = *round.group;
   const bool ahead = &round == &group.ahead;
   bool ask_repair = false;

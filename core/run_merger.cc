@@ -72,6 +72,7 @@ bool RunMerger::install(RunDraft& draft) {
 }
 
 bool RunMerger::give_up() {
+  const io::NoUnwinding none("a merge");
   io::Lock lock(mutex_);
   const bool any = state_ != State::kIdle;
   unwanted_ = under_way();

@@ -4,8 +4,6 @@
 // which wait for what is in flight.
 #pragma once
 
-#include <mutex>
-
 #include "io/executor.h"
 
 namespace hexad::core {
@@ -36,6 +34,6 @@ class Sequencer {
   static inline thread_local int held_ = 0;
 };
 
-using SequencerLock = std::unique_lock<Sequencer>;
+using SequencerLock = io::BasicLock<Sequencer>;
 
 }  // namespace hexad::core

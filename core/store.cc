@@ -2,12 +2,14 @@
 
 #include <utility>
 
+#include "base/refused_memory.h"
 #include "core/engine.h"
 #include "core/format.h"
 #include "core/memory_store.h"
 #include "core/opening.h"
 #include "core/stream_reader.h"
 #include "core/stream_writer.h"
+#include "io/no_unwinding.h"
 
 namespace hexad {
 
@@ -19,39 +21,63 @@ Status create_default_collection(Store& store) {
   return store.commit(std::move(transaction)).status();
 }
 
-}  // namespace
-
-Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system,
-                                      std::vector<std::string>* notes) {
-  HEXAD_TRY(options.validate());
-  std::unique_ptr<io::System> owned;
-  if (system == nullptr) {
-    HEXAD_TRY_ASSIGN(owned, io::make_real_system());
-    system = owned.get();
+// Of an engine that nobody else knows of before its threads start: until then all of it goes with
+// what is thrown.
+template <typename MakeParts>
+Result<Store> start(const MakeParts& make_parts) {
+  std::unique_ptr<core::Engine> engine;
+  {
+    const io::UnwindingAllowed allowed(io::UnwindingAllowed::Because::kNobodyElse);
+    HEXAD_TRY_ASSIGN(core::StoreParts parts, make_parts());
+    engine = std::make_unique<core::Engine>(std::move(parts));
   }
-  HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system, nullptr, notes));
-  // The first transaction goes the way of all others, which also proves that the store opens.
-  HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
-  HEXAD_TRY(create_default_collection(store));
-  HEXAD_TRY(store.close());
-  return pool;
-}
-
-Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& options,
-                          io::System* system) {
-  HEXAD_TRY_ASSIGN(core::StoreParts parts, core::open_parts(pool, options, system));
-  auto engine = std::make_unique<core::Engine>(std::move(parts));
   HEXAD_TRY(engine->start());
   return Store(std::move(engine));
 }
 
+// A call of an open store: what it throws leaves the store whole (io/no_unwinding.h), and is its
+// error.
+template <typename Call>
+auto call(const core::Engine& engine, const Call& body) -> decltype(body()) {
+  return without_bad_alloc([&]() -> decltype(body()) {
+    HEXAD_TRY(engine.here());
+    return body();
+  });
+}
+
+}  // namespace
+
+Result<PoolDescription> Store::format(const FormatOptions& options, io::System* system,
+                                      std::vector<std::string>* notes) {
+  return without_bad_alloc([&]() -> Result<PoolDescription> {
+    HEXAD_TRY(options.validate());
+    std::unique_ptr<io::System> owned;
+    if (system == nullptr) {
+      HEXAD_TRY_ASSIGN(owned, io::make_real_system());
+      system = owned.get();
+    }
+    HEXAD_TRY_ASSIGN(PoolDescription pool, core::format_devices(options, *system, nullptr, notes));
+    // The first transaction goes the way of all others, which also proves that the store opens.
+    HEXAD_TRY_ASSIGN(Store store, open(pool, {}, system));
+    HEXAD_TRY(create_default_collection(store));
+    HEXAD_TRY(store.close());
+    return pool;
+  });
+}
+
+Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& options,
+                          io::System* system) {
+  return without_bad_alloc([&]() -> Result<Store> {
+    return start([&] { return core::open_parts(pool, options, system); });
+  });
+}
+
 Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeOptions& runtime) {
-  HEXAD_TRY_ASSIGN(core::StoreParts parts, core::make_memory_parts(options, runtime));
-  auto engine = std::make_unique<core::Engine>(std::move(parts));
-  HEXAD_TRY(engine->start());
-  Store store(std::move(engine));
-  HEXAD_TRY(create_default_collection(store));
-  return store;
+  return without_bad_alloc([&]() -> Result<Store> {
+    HEXAD_TRY_ASSIGN(Store store, start([&] { return core::make_memory_parts(options, runtime); }));
+    HEXAD_TRY(create_default_collection(store));
+    return store;
+  });
 }
 
 Store::Store(std::unique_ptr<core::Engine> engine) : engine_(std::move(engine)) {}
@@ -75,12 +101,10 @@ void Store::let_go() {
 }
 
 Status Store::close() {
-  HEXAD_TRY(engine_->here());
-  return engine_->close();
+  return call(*engine_, [&] { return engine_->close(); });
 }
 Result<Lsn> Store::commit(Transaction&& transaction, const CommitOptions& options) {
-  HEXAD_TRY(engine_->here());
-  return engine_->commit(std::move(transaction), options);
+  return call(*engine_, [&] { return engine_->commit(std::move(transaction), options); });
 }
 void Store::submit(Transaction&& transaction, const CommitCallback& done,
                    const CommitOptions& options) {
@@ -91,12 +115,10 @@ CommitAwaiter Store::commit_async(Transaction&& transaction, const CommitOptions
   return {*engine_, std::move(transaction), options, std::move(resume_on)};
 }
 Status Store::sync() {
-  HEXAD_TRY(engine_->here());
-  return engine_->sync();
+  return call(*engine_, [&] { return engine_->sync(); });
 }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->get(collection, name);
+  return call(*engine_, [&] { return engine_->get(collection, name); });
 }
 std::optional<PinnedBytes> Store::cached(std::string_view collection, std::string_view name) {
   if (engine_->in_child()) return std::nullopt;
@@ -104,111 +126,97 @@ std::optional<PinnedBytes> Store::cached(std::string_view collection, std::strin
 }
 Result<std::uint64_t> Store::read(std::string_view collection, std::string_view name,
                                   std::uint64_t offset, MutByteView into) {
-  HEXAD_TRY(engine_->here());
-  return engine_->read(collection, name, offset, into);
+  return call(*engine_, [&] { return engine_->read(collection, name, offset, into); });
 }
 Result<Bytes> Store::read_ranges(std::string_view collection, std::string_view name,
                                  std::span<const ByteRange> ranges) {
-  HEXAD_TRY(engine_->here());
-  return engine_->read_ranges(collection, name, ranges);
+  return call(*engine_, [&] { return engine_->read_ranges(collection, name, ranges); });
 }
 Status Store::read_ranges(std::string_view collection, std::string_view name,
                           std::span<RangeInto> ranges) {
-  HEXAD_TRY(engine_->here());
-  return engine_->read_ranges(collection, name, ranges);
+  return call(*engine_, [&] { return engine_->read_ranges(collection, name, ranges); });
 }
 Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::string_view name,
                                              std::string_view key) {
-  HEXAD_TRY(engine_->here());
-  const std::string wanted(key);
-  HEXAD_TRY_ASSIGN(auto found, engine_->omap_get(collection, name, {&wanted, 1}));
-  if (found.empty()) return std::optional<Bytes>();
-  return std::optional<Bytes>(std::move(found.begin()->second));
+  return call(*engine_, [&]() -> Result<std::optional<Bytes>> {
+    const std::string wanted(key);
+    HEXAD_TRY_ASSIGN(auto found, engine_->omap_get(collection, name, {&wanted, 1}));
+    if (found.empty()) return std::optional<Bytes>();
+    return std::optional<Bytes>(std::move(found.begin()->second));
+  });
 }
 Result<std::map<std::string, Bytes>> Store::omap_get(std::string_view collection,
                                                      std::string_view name,
                                                      std::span<const std::string> keys) {
-  HEXAD_TRY(engine_->here());
-  return engine_->omap_get(collection, name, keys);
+  return call(*engine_, [&] { return engine_->omap_get(collection, name, keys); });
 }
 Result<Bytes> Store::omap_header(std::string_view collection, std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->omap_header(collection, name);
+  return call(*engine_, [&] { return engine_->omap_header(collection, name); });
 }
 Result<OmapPage> Store::omap_list(std::string_view collection, std::string_view name,
                                   const OmapOptions& options) {
-  HEXAD_TRY(engine_->here());
-  return engine_->omap_list(collection, name, options);
+  return call(*engine_, [&] { return engine_->omap_list(collection, name, options); });
 }
 Result<std::vector<ByteRange>> Store::extents(std::string_view collection, std::string_view name,
                                               const ByteRange& range) {
-  HEXAD_TRY(engine_->here());
-  return engine_->extents(collection, name, range);
+  return call(*engine_, [&] { return engine_->extents(collection, name, range); });
 }
 Result<RangeChecksum> Store::checksum(std::string_view collection, std::string_view name,
                                       const ByteRange& range, ChecksumType type) {
-  HEXAD_TRY(engine_->here());
-  return engine_->checksum(collection, name, range, type);
+  return call(*engine_, [&] { return engine_->checksum(collection, name, range, type); });
 }
 Result<bool> Store::exists(std::string_view collection, std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->exists(collection, name);
+  return call(*engine_, [&] { return engine_->exists(collection, name); });
 }
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->stat(collection, name);
+  return call(*engine_, [&] { return engine_->stat(collection, name); });
 }
 std::optional<ObjectStat> Store::cached_stat(std::string_view collection, std::string_view name) {
   if (engine_->in_child()) return std::nullopt;
   return engine_->cached_stat(collection, name);
 }
 Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->attributes(collection, name);
+  return call(*engine_, [&] { return engine_->attributes(collection, name); });
 }
 Result<std::optional<std::string>> Store::attribute(std::string_view collection,
                                                     std::string_view name,
                                                     std::string_view attribute) {
-  HEXAD_TRY(engine_->here());
-  return engine_->attribute(collection, name, attribute);
+  return call(*engine_, [&] { return engine_->attribute(collection, name, attribute); });
 }
 Result<ListPage> Store::list(std::string_view collection, const ListOptions& options) {
-  HEXAD_TRY(engine_->here());
-  return engine_->list(collection, options);
+  return call(*engine_, [&] { return engine_->list(collection, options); });
 }
 Result<std::vector<CollectionInfo>> Store::collections() {
-  HEXAD_TRY(engine_->here());
-  return engine_->collections();
+  return call(*engine_, [&] { return engine_->collections(); });
 }
 Result<CollectionInfo> Store::collection(std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->collection(name);
+  return call(*engine_, [&] { return engine_->collection(name); });
 }
 Result<CollectionUsage> Store::collection_usage(std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  return engine_->collection_usage(name);
+  return call(*engine_, [&] { return engine_->collection_usage(name); });
 }
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,
                                                          std::string_view name,
                                                          std::optional<Hint> hint) {
-  HEXAD_TRY(engine_->here());
-  HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamWriter> writer,
-                   core::StreamWriter::open(*engine_, collection, name, hint));
-  return std::make_unique<ObjectWriter>(std::move(writer));
+  return call(*engine_, [&]() -> Result<std::unique_ptr<ObjectWriter>> {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamWriter> writer,
+                     core::StreamWriter::open(*engine_, collection, name, hint));
+    return std::make_unique<ObjectWriter>(std::move(writer));
+  });
 }
 
 Result<std::unique_ptr<ObjectReader>> Store::open_reader(std::string_view collection,
                                                          std::string_view name) {
-  HEXAD_TRY(engine_->here());
-  HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamReader> reader,
-                   core::StreamReader::open(*engine_, collection, name));
-  return std::make_unique<ObjectReader>(std::move(reader));
+  return call(*engine_, [&]() -> Result<std::unique_ptr<ObjectReader>> {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<core::StreamReader> reader,
+                     core::StreamReader::open(*engine_, collection, name));
+    return std::make_unique<ObjectReader>(std::move(reader));
+  });
 }
 
 Status Store::checkpoint() {
-  HEXAD_TRY(engine_->here());
-  return engine_->checkpoint();
+  return call(*engine_, [&] { return engine_->checkpoint(); });
 }
 StoreStatus Store::status() {
   if (const Status here = engine_->here(); !here.ok()) {
@@ -219,27 +227,24 @@ StoreStatus Store::status() {
   return engine_->status();
 }
 Result<SpaceUsage> Store::space() {
-  HEXAD_TRY(engine_->here());
-  return engine_->space_usage();
+  return call(*engine_, [&] { return engine_->space_usage(); });
 }
 std::vector<Counter> Store::counters() {
   if (engine_->in_child()) return {};
   return engine_->counters();
 }
 Result<FsckReport> Store::fsck(const FsckOptions& options) {
-  HEXAD_TRY(engine_->here());
-  return engine_->fsck(options);
+  return call(*engine_, [&] { return engine_->fsck(options); });
 }
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
-  HEXAD_TRY(engine_->here());
-  return engine_->scrub(options);
+  return call(*engine_, [&] { return engine_->scrub(options); });
 }
 std::vector<EffectiveOption> Store::effective_options() const {
   return engine_->effective_options();
 }
 
 Result<StoreStatus> inspect(const PoolDescription& pool, io::System* system) {
-  return core::inspect_devices(pool, system);
+  return without_bad_alloc([&] { return core::inspect_devices(pool, system); });
 }
 
 }  // namespace hexad

@@ -2,6 +2,10 @@
 //
 // Any thread may use a Store; it is moved only while no one does. Callbacks run on a pool thread
 // and may call the store. Several stores may be open in one process; there is no global state.
+//
+// A call that the system refuses memory is an error, kExhausted, and has changed nothing; in the
+// middle of what threads share the process ends instead, as in a crash (doc/promises.md). Calls
+// that return no error let std::bad_alloc through; the store goes on.
 #pragma once
 
 #include <map>

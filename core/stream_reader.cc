@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/refused_memory.h"
 #include "core/page_cursor.h"
 #include "core/stream.h"
 
@@ -87,7 +88,9 @@ ObjectReader::~ObjectReader() {
 }
 const ObjectStat& ObjectReader::stat() const { return impl_->stat(); }
 const Attributes& ObjectReader::attributes() const { return impl_->attributes(); }
-Result<std::uint64_t> ObjectReader::read(MutByteView into) { return impl_->read(into); }
+Result<std::uint64_t> ObjectReader::read(MutByteView into) {
+  return without_bad_alloc([&] { return impl_->read(into); });
+}
 void ObjectReader::seek(std::uint64_t offset) { impl_->seek(offset); }
 
 }  // namespace hexad

@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/refused_memory.h"
 #include "core/keys.h"
 #include "core/object_extents.h"
 #include "core/stream.h"
+#include "io/no_unwinding.h"
 #include "io/refused.h"
 
 namespace hexad::core {
@@ -88,6 +90,15 @@ Status StreamWriter::ready_for(std::uint64_t length) {
 }
 
 Status StreamWriter::append(ByteView data) {
+  Status status = without_bad_alloc([&] { return append_here(data); });
+  // Half of it may be there.
+  if (!status.ok() && status.error().code == ErrorCode::kExhausted && staged_ != nullptr) {
+    return fail(status.error());
+  }
+  return status;
+}
+
+Status StreamWriter::append_here(ByteView data) {
   HEXAD_TRY(ready_for(data.size()));
   while (!data.empty()) {
     const std::uint64_t room = kPageSpan - size_ % kPageSpan;
@@ -145,6 +156,16 @@ Status StreamWriter::stage_small() {
   return {};
 }
 
+Status StreamWriter::stage_rest() {
+  if (size_ != buffer_.size()) return write_page();  // of a later page, or with holes
+  if (buffer_.size() > kInlineLimit) return stage_small();
+  Extent extent;
+  extent.length = buffer_.size();
+  extent.bytes.assign(as_text(buffer_));
+  staged_->pages[0].push_back(std::move(extent));
+  return {};
+}
+
 // The buffered bytes become the stripe of their page.
 Status StreamWriter::write_page() {
   auto flight = std::make_unique<Flight>();
@@ -161,6 +182,7 @@ Status StreamWriter::write_page() {
          (flights_.size() + 1) * flight_bytes > engine_.options().stream_buffer) {
     HEXAD_TRY(land_oldest());
   }
+  const io::NoUnwinding none("a piece of a stream");
   Result<alloc::Extent> where = engine_.allocate_for_stream(flight->prepared.units);
   if (!where.ok()) return fail(where.error());
   flight->prepared.blob.where = *where;
@@ -211,6 +233,7 @@ std::uint32_t StreamWriter::count(const Flight& flight, std::set<DeviceId>& fail
 }
 
 Status StreamWriter::land_oldest() {
+  const io::NoUnwinding none("a piece of a stream");
   const std::unique_ptr<Flight> flight = std::move(flights_.front());
   flights_.pop_front();
   land(*flight);
@@ -274,16 +297,8 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   }
   Status status = staged_->problem;
   if (status.ok() && !buffer_.empty()) {
-    if (size_ != buffer_.size()) {
-      status = write_page();  // of a later page, or with holes
-    } else if (buffer_.size() <= kInlineLimit) {
-      Extent extent;
-      extent.length = buffer_.size();
-      extent.bytes.assign(as_text(buffer_));
-      staged_->pages[0].push_back(std::move(extent));
-    } else {
-      status = stage_small();
-    }
+    status = without_bad_alloc([this] { return stage_rest(); });
+    if (!status.ok()) staged_->problem = status;
   }
   while (!flights_.empty()) {
     const Status landed = land_oldest();
@@ -307,6 +322,7 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
 }
 
 void StreamWriter::abandon() {
+  const io::NoUnwinding none("a stream that is given up");
   std::set<DeviceId> failed;
   while (!flights_.empty()) {
     const std::unique_ptr<Flight>& flight = flights_.front();
@@ -333,12 +349,16 @@ namespace hexad {
 ObjectWriter::ObjectWriter(std::unique_ptr<core::StreamWriter> impl) : impl_(std::move(impl)) {}
 ObjectWriter::~ObjectWriter() = default;
 Status ObjectWriter::append(ByteView data) { return impl_->append(data); }
-Status ObjectWriter::skip(std::uint64_t length) { return impl_->skip(length); }
+Status ObjectWriter::skip(std::uint64_t length) {
+  return without_bad_alloc([&] { return impl_->skip(length); });
+}
 Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
-  return impl_->set_attr(name, value);
+  return without_bad_alloc([&] { return impl_->set_attr(name, value); });
 }
 std::uint64_t ObjectWriter::size() const { return impl_->size(); }
-Result<Lsn> ObjectWriter::commit() { return impl_->commit(*this); }
+Result<Lsn> ObjectWriter::commit() {
+  return without_bad_alloc([&] { return impl_->commit(*this); });
+}
 
 void Transaction::publish(ObjectWriter& writer) {
   std::shared_ptr<core::StagedObject> staged = writer.impl_->take_staged();

@@ -51,11 +51,14 @@ class StreamWriter {
                const compression::Policy& policy, compression::Hint hint)
       : engine_(engine), staged_(std::move(staged)), policy_(policy), hint_(hint) {}
 
+  Status append_here(ByteView data);
   // Whether `length` bytes more may come.
   Status ready_for(std::uint64_t length);
   Status fail(const Error& error);
   // Precondition: the buffer is not empty.
   Status write_page();
+  // What is in the buffer, as the end of the object. Precondition: as write_page().
+  Status stage_rest();
   Status stage_small();
   static void land(Flight& flight);
   std::uint32_t count(const Flight& flight, std::set<DeviceId>& failed);

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/refused_memory.h"
+
 namespace hexad {
 namespace {
 
@@ -187,7 +189,11 @@ void Transaction::check(const Status& status) {
 
 void Transaction::add_payload(TransactionOp& op, ByteView data, Payload ownership) {
   if (ownership == Payload::kCopied) {
-    op.owned.assign(data.begin(), data.end());
+    const Status copied = without_bad_alloc([&]() -> Status {
+      op.owned.assign(data.begin(), data.end());
+      return {};
+    });
+    if (!copied.ok() && problem_.ok()) problem_ = no_memory_for(data.size(), op_name(op.kind));
     data = op.owned;
   }
   op.payload = data;

@@ -135,7 +135,7 @@ void IoQueue::answer(IoRequest& request) {
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
 }
 
-void IoQueue::run(IoBatch& batch) {
+void IoQueue::run(IoBatch& batch) noexcept {
   HEXAD_ASSERT(!batch.done);
   if (const Execute execute = executes_alone(); execute != nullptr && batch.requests.size() == 1) {
     IoRequest& request = batch.requests.front();
@@ -149,7 +149,7 @@ void IoQueue::run(IoBatch& batch) {
   wait(batch);
 }
 
-bool IoQueue::run_for(IoBatch& batch, Nanos limit) {
+bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
   HEXAD_ASSERT(!batch.done);
   const bool alone = executes_alone() != nullptr && batch.requests.size() == 1;
   if (batch.requests.empty() || (alone && batch.requests.front().device->in_memory())) {
@@ -171,7 +171,7 @@ bool IoQueue::wait_for(IoBatch& batch, Nanos) {
 }
 
 void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
-                      std::shared_ptr<void> token) {
+                      std::shared_ptr<void> token) noexcept {
   has_abandoned();
   const std::lock_guard<std::mutex> lock(abandoned_mutex_);
   abandoned_.push_back({std::move(batch), std::move(buffers), std::move(token)});
@@ -235,7 +235,7 @@ void IoQueue::announce(IoBatch& batch) {
                        std::memory_order_relaxed);
 }
 
-void IoQueue::submit(IoBatch& batch) {
+void IoQueue::submit(IoBatch& batch) noexcept {
   if (batch.requests.empty()) {
     batch.pending_.store(2, std::memory_order_relaxed);
     finish(batch);

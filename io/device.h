@@ -25,6 +25,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -36,6 +37,7 @@
 #include "base/bytes.h"
 #include "base/error.h"
 #include "io/clock.h"
+#include "io/no_unwinding.h"
 
 namespace hexad::io {
 
@@ -116,6 +118,13 @@ struct IoRequest {
 class IoBatch {
  public:
   IoBatch() = default;
+  // Only when it is complete. An exception that would take it away before ends the process: the
+  // kernel is about to write into its buffers.
+  ~IoBatch() {
+    if (!complete() && std::uncaught_exceptions() > 0) {
+      stop_unwinding_in_flight("requests that are in flight");
+    }
+  }
   IoBatch(const IoBatch&) = delete;
   IoBatch& operator=(const IoBatch&) = delete;
 
@@ -134,26 +143,26 @@ class IoBatch {
 
 // Carries batches to devices. Any thread. Callers of wait() reap completions themselves, so that
 // a lone blocking request needs no thread hop; batches with `done` are reaped by whoever waits, or
-// else by the queue's own thread.
+// else by the queue's own thread. Throws nothing: where it is refused memory the process ends.
 class IoQueue {
  public:
   virtual ~IoQueue() = default;
   // Never fails: a request that cannot be issued completes with its error. An empty batch
   // completes at once. Does not wait for the devices, but may wait for room in the ring.
-  void submit(IoBatch& batch);
+  void submit(IoBatch& batch) noexcept;
   // Returns when the batch is complete.
   virtual void wait(IoBatch& batch) = 0;
   // submit() and wait() in one. Precondition: `done` is not set.
-  void run(IoBatch& batch);
+  void run(IoBatch& batch) noexcept;
   // The same, but waits for `limit` at most: true when the batch is complete. When it is not, those
   // requests that are answered can be looked at, and batch and buffers stay where they are until
   // it is: whoever cannot wait gives them to abandon(). The thread never waits in the kernel for
   // the device itself, where nobody could call it back, unless the device is memory.
-  bool run_for(IoBatch& batch, Nanos limit);
+  bool run_for(IoBatch& batch, Nanos limit) noexcept;
   // Keeps all of them until the batch is complete, and that has been noticed. `token`: for those
   // who want to know when it is.
   void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
-               std::shared_ptr<void> token = nullptr);
+               std::shared_ptr<void> token = nullptr) noexcept;
   // Closes the device, or keeps it open, and locked, until its requests have been answered. They
   // are all of abandoned batches. Null: nothing.
   void close(std::unique_ptr<Device> device);

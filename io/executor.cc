@@ -69,7 +69,7 @@ class ThreadExecutor final : public Executor {
     return pool_.empty() ? add_thread() : Status();
   }
 
-  void post(Task task) override {
+  void post(Task task) noexcept override {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       tasks_.push_back(std::move(task));

@@ -3,10 +3,11 @@
 // simulation (io/sim_executor.h), where exactly one fiber runs at a time.
 //
 // Mutex and CondVar cost what std::mutex and std::condition_variable cost, plus one predictable
-// branch.
+// branch; a Lock looks twice whether an exception is on its way.
 #pragma once
 
 #include <condition_variable>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -15,6 +16,7 @@
 
 #include "base/error.h"
 #include "io/clock.h"
+#include "io/no_unwinding.h"
 
 namespace hexad::io {
 
@@ -44,6 +46,7 @@ class Executor {
   // times. Errors: the system refuses the thread.
   virtual Status start_pool() { return {}; }
   // Runs a short task soon, on a shared pool thread; tasks may run in any order and at once.
+  // Throws nothing: where there is no memory for it, the process ends.
   virtual void post(Task task) = 0;
   virtual void sleep_for(Nanos duration) = 0;
   virtual Clock& clock() = 0;
@@ -109,7 +112,39 @@ class Mutex {
   bool held_ = false;  // fibers only
 };
 
-using Lock = std::unique_lock<Mutex>;
+// As std::unique_lock, but no exception leaves it while it is held: what its mutex guards may be
+// half changed, so the process ends before others can see that (io/no_unwinding.h).
+template <typename M>
+class BasicLock {
+ public:
+  explicit BasicLock(M& mutex) : mutex_(mutex), exceptions_(std::uncaught_exceptions()) { lock(); }
+  // Of one that this thread holds.
+  BasicLock(M& mutex, std::adopt_lock_t)
+      : mutex_(mutex), exceptions_(std::uncaught_exceptions()), held_(true) {}
+  ~BasicLock() {
+    if (!held_) return;
+    if (std::uncaught_exceptions() > exceptions_) stop_unwinding("what a lock guards");
+    mutex_.unlock();
+  }
+  BasicLock(const BasicLock&) = delete;
+  BasicLock& operator=(const BasicLock&) = delete;
+
+  void lock() {
+    mutex_.lock();
+    held_ = true;
+  }
+  void unlock() {
+    held_ = false;
+    mutex_.unlock();
+  }
+  M* mutex() { return &mutex_; }
+
+ private:
+  M& mutex_;
+  int exceptions_;  // that were on their way when it was made
+  bool held_ = false;
+};
+using Lock = BasicLock<Mutex>;
 
 class CondVar {
  public:

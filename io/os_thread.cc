@@ -3,6 +3,7 @@
 #include <memory>
 
 #include "base/assert.h"
+#include "io/no_unwinding.h"
 #include "io/os_error.h"
 
 namespace hexad::io {
@@ -16,6 +17,7 @@ struct Start {
 
 void* run(void* argument) noexcept {
   const std::unique_ptr<Start> start(static_cast<Start*>(argument));
+  const NoUnwinding none("what a thread of the store was doing");
   pthread_setname_np(pthread_self(), start->name.substr(0, 15).c_str());
   start->body();
   return nullptr;

@@ -67,6 +67,9 @@ void SimExecutor::run(Task main) {
 
 std::string SimExecutor::run_or_explain(Task main) {
   HEXAD_ASSERT(!in_fiber() && !abandoned_);
+  // What is thrown, by a check of a test that fails say, ends all of it. Fibers share one count of
+  // exceptions that are on their way.
+  const UnwindingAllowed allowed(UnwindingAllowed::Because::kSimulation);
   const std::shared_ptr<Strand> strand = spawn("main", std::move(main));
   while (!strand->fiber.finished()) {
     const bool too_long = step_limit_ != 0 && turns_ >= step_limit_;

@@ -79,7 +79,7 @@ class ThreadQueue final : public FileQueue {
   Nanos now() const override { return steady_now(); }
   Execute executes_alone() const override { return execute_request; }
 
-  void wait(IoBatch& batch) override {
+  void wait(IoBatch& batch) noexcept override {
     std::unique_lock<std::mutex> lock(mutex_);
     while (const std::optional<Item> mine = take_one_of(batch)) run(*mine, lock);
     Waiter self(&batch);
@@ -90,7 +90,7 @@ class ThreadQueue final : public FileQueue {
 
  protected:
   // The threads take all of it: what this one began it could not leave.
-  bool wait_for(IoBatch& batch, Nanos limit) override {
+  bool wait_for(IoBatch& batch, Nanos limit) noexcept override {
     std::unique_lock<std::mutex> lock(mutex_);
     if (batch.complete()) return true;
     for (const IoRequest& request : batch.requests) rouse(lane_of(request));

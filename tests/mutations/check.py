@@ -49,8 +49,8 @@ class Mutation:
 
     def problems(self):
         """What is wrong with it, as far as that can be seen without a build."""
-        if not re.fullmatch(r"[CIKRUV][1-9]\d?", self.rule):
-            yield "no 'Rule: R<number>', or C, I, K, U or V, in its header"
+        if not re.fullmatch(r"[CEIKRUV][1-9]\d?", self.rule):
+            yield "no 'Rule: R<number>', or C, E, I, K, U or V, in its header"
         elif not self.path.stem.startswith(f"{self.rule[0]}{int(self.rule[1:]):02}-"):
             yield f"its name does not begin with that of its rule, {self.rule}"
         if not self.change:
