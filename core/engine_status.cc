@@ -272,6 +272,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("split_risk", static_cast<std::uint64_t>(given.split_risk),
           static_cast<std::uint64_t>(defaults.split_risk),
           given.split_risk == SplitRisk::kRefuse ? "refuse" : "take");
+  runtime("bus_errors", static_cast<std::uint64_t>(given.bus_errors),
+          static_cast<std::uint64_t>(defaults.bus_errors),
+          given.bus_errors == BusErrors::kLeave ? "leave" : "explain");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

@@ -17,6 +17,11 @@ namespace hexad::core {
 
 namespace {
 
+constexpr const char* kBusErrorMeaning =
+    "somebody has cut the file, or its medium has failed. It is the index of a pool and only a "
+    "copy, "
+    "so nothing is lost: see to the medium, and open the pool again.";
+
 StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   StoreShape shape;
   shape.uuid = survey.store;
@@ -404,6 +409,10 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.indexes = indexes;
   if (parts.owned_indexes == nullptr || !survey.fast_directories.empty()) {
     parts.index_directory = index_directory(survey.fast_directories);
+  }
+  if (options.bus_errors == BusErrors::kExplain && !parts.index_directory.empty()) {
+    HEXAD_TRY_ASSIGN(parts.bus_errors, io::BusErrorWatch::start(parts.index_directory + "/data.mdb",
+                                                                kBusErrorMeaning));
   }
   parts.log_blobs = std::make_unique<LogBlobs>(executor, parts.shape->record);
   parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters,

@@ -233,6 +233,9 @@ Status RuntimeOptions::validate() const {
   if (log_durability > LogDurability::kDataFirst) {
     problems.add("log_durability is none of full, fast, data-first");
   }
+  if (bus_errors != BusErrors::kLeave && bus_errors != BusErrors::kExplain) {
+    problems.add("bus_errors is neither leave nor explain");
+  }
   if (split_risk != SplitRisk::kRefuse && split_risk != SplitRisk::kTake) {
     problems.add("split_risk is neither refuse nor take");
   }

@@ -90,6 +90,13 @@ enum class SplitRisk : std::uint8_t {
   kTake,
 };
 
+// The index on a fast directory is a file that is mapped into memory. Where it is cut by somebody,
+// or its medium fails, whoever reads it there gets SIGBUS, which ends the process.
+enum class BusErrors : std::uint8_t {
+  kLeave,    // hexad installs no handler
+  kExplain,  // a line on standard error says which file it was and what to do, see io/bus_errors.h
+};
+
 enum class FlushSharing : std::uint8_t {
   // Devices that are known to have one cache below them (files on one ext4 or xfs with barriers,
   // partitions of one disk) are made durable together, by one flush.
@@ -131,6 +138,7 @@ struct RuntimeOptions {
   Unwritable unwritable_devices = Unwritable::kRefuse;
   LogDurability log_durability = LogDurability::kFull;
   SplitRisk split_risk = SplitRisk::kRefuse;
+  BusErrors bus_errors = BusErrors::kLeave;
   Status validate() const;
 };
 

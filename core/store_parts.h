@@ -21,6 +21,7 @@
 #include "core/transaction.h"
 #include "core/types.h"
 #include "ec/codec.h"
+#include "io/bus_errors.h"
 #include "io/system.h"
 #include "kv/index.h"
 #include "kv/log_writer.h"
@@ -44,6 +45,7 @@ struct StoreParts {
   std::unique_ptr<Members> members;
   kv::IndexHome* indexes = nullptr;
   std::string index_directory;                              // of the fast index
+  std::optional<io::BusErrorWatch> bus_errors;              // of its file
   std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
   std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
   std::unique_ptr<RunCatalogue> runs;

@@ -187,7 +187,9 @@ def open(
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
     leave the pool for good), split_risk ("refuse"; "take": write with half of the devices although
-    nothing tells what became of the others), preset. doc/python.md
+    nothing tells what became of the others), bus_errors ("leave"; "explain": when a failing medium
+    below the fast tier ends the process by SIGBUS, a line on standard error says so), preset.
+    doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.
     Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the

@@ -87,6 +87,13 @@ Result<SplitRisk> parse_split_risk(std::string_view text) {
                "It is refuse or take."};
 }
 
+Result<BusErrors> parse_bus_errors(std::string_view text) {
+  if (text == "leave") return BusErrors::kLeave;
+  if (text == "explain") return BusErrors::kExplain;
+  return Error{ErrorCode::kInvalidArgument, "bus_errors '" + printable(text) + "' is not known",
+               "It is leave or explain."};
+}
+
 Result<FlushSharing> parse_flush_sharing(std::string_view text) {
   if (text == "where-safe") return FlushSharing::kWhereSafe;
   if (text == "never") return FlushSharing::kNever;
@@ -159,6 +166,7 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"unwritable_devices",
        word(options.unwritable_devices, "unwritable_devices", &parse_unwritable)},
       {"split_risk", word(options.split_risk, "split_risk", &parse_split_risk)},
+      {"bus_errors", word(options.bus_errors, "bus_errors", &parse_bus_errors)},
   };
   set_options(setters, given);
   return options;
