@@ -291,7 +291,8 @@ CommitGroup* Lane::seal() {
     members.front().reserved += room.held;
   }
   if (const Status placed = place_young(members, room.payload); !placed.ok()) {
-    // A reservation that did not hold: our own bug, but what is durable stays readable.
+    // A reservation that did not hold, our own bug, or no memory for what is coded. What is durable
+    // stays readable.
     give_up(std::move(members), placed.error());
     return nullptr;
   }

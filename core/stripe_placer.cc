@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/refused_memory.h"
 #include "core/pack_stripe.h"
 #include "core/placement_plan.h"
 
@@ -104,7 +105,9 @@ Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlo
 Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,
                                PlacedBlobs& placed) const {
   const alloc::Extent& where = pack.where;
-  HEXAD_TRY_ASSIGN(PreparedBlob built, build_pack(pack.plan, blobs, shape_, codec_));
+  // The large buffers are made here, and nothing else is touched.
+  HEXAD_TRY_ASSIGN(PreparedBlob built,
+                   without_bad_alloc([&] { return build_pack(pack.plan, blobs, shape_, codec_); }));
   built.blob.where = where;
   placed.part.allocated.push_back(
       {where, built.blob.cell_bytes, false, built.blob.cell_sums, built.blob.stored});
@@ -122,7 +125,8 @@ Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlo
 }
 
 Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const {
-  HEXAD_TRY_ASSIGN(PreparedBlob coded, preparer_.code(blob.stored.bytes()));
+  HEXAD_TRY_ASSIGN(PreparedBlob coded,
+                   without_bad_alloc([&] { return preparer_.code(blob.stored.bytes()); }));
   alloc::Extent where = blob.where;
   if (where.units == 0) {
     HEXAD_TRY_ASSIGN(where, space_.allocate_reserved(coded.units));

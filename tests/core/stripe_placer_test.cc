@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <new>
 #include <set>
 
 #include "core/keys.h"
@@ -108,6 +109,47 @@ std::uint64_t units_of(const PlacedBlobs& placed) {
   std::uint64_t units = 0;
   for (const StripeWrite& stripe : placed.stripes) units += stripe.where.units;
   return units;
+}
+
+// Encodes so many stripes, and is refused memory for the next one.
+class RefusedCodec : public ec::Codec {
+ public:
+  RefusedCodec(const ec::Codec& codec, int allowed) : codec_(codec), allowed_(allowed) {}
+  const ec::Profile& profile() const override { return codec_.profile(); }
+  Status encode(std::span<const ByteView> data,
+                std::span<const MutByteView> parity) const override {
+    if (allowed_-- == 0) throw std::bad_alloc();
+    return codec_.encode(data, parity);
+  }
+  Status reconstruct_wanted(std::span<const MutByteView> shards, ec::ShardSet present,
+                            ec::ShardSet wanted) const override {
+    return codec_.reconstruct_wanted(shards, present, wanted);
+  }
+
+ private:
+  const ec::Codec& codec_;
+  mutable int allowed_;
+};
+
+TEST_CASE("stripe_placer: memory that is refused to a stripe is an error, and all space is back") {
+  for (int allowed = 0;; ++allowed) {
+    CAPTURE(allowed);
+    Fixture f;
+    const auto blobs = f.group(30, 100'000);  // more than one shared stripe
+    const std::uint64_t available = f.available();
+    const RefusedCodec codec(*f.codec, allowed);
+    const BlobPreparer preparer(f.shape, codec, f.compressor);
+    const StripePlacer placer(f.shape, codec, preparer, *f.space);
+    const Result<PlacedBlobs> placed = placer.place(blobs, 0);
+    if (placed.ok()) {
+      REQUIRE(allowed > 1);
+      check_placed(*placed, blobs, f);
+      break;
+    }
+    REQUIRE(placed.error().code == ErrorCode::kExhausted);
+    REQUIRE(f.space->counters().in_flight == 0);
+    REQUIRE(f.available() == available);
+  }
 }
 
 TEST_CASE("stripe_placer: objects share a stripe, which is published with what lives in it") {
