@@ -1,9 +1,11 @@
 // How transactions come in and are answered: commit(), submit(), sync(), the bytes in flight, and
 // the sealing of what is buffered.
+#include <optional>
 #include <utility>
 
 #include "base/refused_memory.h"
 #include "core/engine.h"
+#include "io/no_unwinding.h"
 
 namespace hexad::core {
 
@@ -124,6 +126,8 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   const bool buffered = durability == Durability::kBuffered;
   Lsn rests_on = 0;
   Lsn lsn = 0;
+  // Whoever is told kExhausted is told that nothing has happened.
+  std::optional<io::NoUnwinding> none;
   const Status status = [&]() -> Status {
     HEXAD_TRY_ASSIGN(PreparedOps prepared, prepare(transaction));
     Submission submission;
@@ -134,6 +138,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
     if (buffered) submission.budget = budget;
     Submission* kept = &submission;
     HEXAD_TRY(sequence(transaction, prepared, *kept, &rests_on));
+    none.emplace("the answer of a commit");
     lsn = submission.lsn;
     if (!buffered) return lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
     HEXAD_TRY(lane_->make_visible(lsn));
