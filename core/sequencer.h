@@ -14,7 +14,7 @@ class Sequencer {
 
   void lock() {
     mutex_.lock();
-    ++held_;
+    ++held();
   }
   bool try_lock() {
     if (!mutex_.try_lock()) return false;
@@ -22,16 +22,21 @@ class Sequencer {
     return true;
   }
   void unlock() {
-    --held_;
+    --held();
     mutex_.unlock();
   }
   // Whether the calling thread holds one, of any store. The fibers of a simulation share a thread,
   // so there it says whether any of them does. For tests.
-  static bool held_here() { return held_ > 0; }
+  static bool held_here() { return held() > 0; }
 
  private:
+  // By the calling thread.
+  static int& held() {
+    static thread_local int count = 0;
+    return count;
+  }
+
   io::Mutex mutex_;
-  static inline thread_local int held_ = 0;
 };
 
 using SequencerLock = io::BasicLock<Sequencer>;

@@ -639,7 +639,7 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>& fa
   }
   io::IoQueue& queue = batch.requests.front().device->queue();
   queue.run(batch);
-  const Status refused = io::send_again_briefly(batch, executor_);
+  Status refused = io::send_again_briefly(batch, executor_);
   // A header is needed only to find zones without the index, k copies of n would do.
   std::uint32_t written = 0;
   for (const io::IoRequest& request : batch.requests) {
