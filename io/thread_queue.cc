@@ -10,16 +10,21 @@
 #include <vector>
 
 #include "io/file_request.h"
+#include "io/lone_aio.h"
 #include "io/os_thread.h"
 
 namespace hexad::io {
 
 namespace {
 
+// Threads that read at the same time and need none of ours for it; the others are handed to those.
+constexpr std::size_t kLoneReads = 32;
+
 // A request that no thread has taken yet.
 struct Item {
   IoBatch* batch;
   IoRequest* request;
+  LoneAio* late = nullptr;  // the kernel has it there, and its answer is to be waited for
 };
 
 // What one device has. All of it is guarded by the queue's mutex.
@@ -40,7 +45,8 @@ struct Waiter {
 
 class ThreadQueue final : public FileQueue {
  public:
-  explicit ThreadQueue(int threads) : most_threads_(static_cast<std::size_t>(threads)) {
+  explicit ThreadQueue(int threads)
+      : most_threads_(static_cast<std::size_t>(threads)), lone_reads_(kLoneReads) {
     HEXAD_ASSERT(threads > 0);
   }
 
@@ -103,11 +109,29 @@ class ThreadQueue final : public FileQueue {
 
   bool run_requests_for(IoBatch& batch, Nanos limit) override {
     IoRequest& first = batch.requests.front();
-    if (batch.requests.size() == 1 && check(first).ok() && read_from_cache(first)) {
+    if (batch.requests.size() > 1 || first.op != IoOp::kRead || !check(first).ok()) {
+      return FileQueue::run_requests_for(batch, limit);
+    }
+    if (read_from_cache(first)) {
       finish(batch);
       return true;
     }
-    return FileQueue::run_requests_for(batch, limit);
+    LoneAio* const lone = first.device->direct() ? lone_reads_.take() : nullptr;
+    if (lone == nullptr) return FileQueue::run_requests_for(batch, limit);
+    const LoneAio::Answer answer =
+        lone->read(fd_of(first), {first.data, first.length}, first.offset, limit);
+    if (answer.outcome == LoneAio::Outcome::kLate) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Lane& lane = lane_of(first);
+      lane.pending.push_back({&batch, &first, lone});
+      rouse(lane);
+      return false;
+    }
+    lone_reads_.give_back(lone);
+    // What failed or came in part is read once more, and said by the usual way.
+    if (!is_whole(first, answer)) return FileQueue::run_requests_for(batch, limit);
+    finish(batch);
+    return true;
   }
 
   void submit_requests(IoBatch& batch) override {
@@ -124,6 +148,14 @@ class ThreadQueue final : public FileQueue {
   }
 
  private:
+  static int fd_of(const IoRequest& request) {
+    return static_cast<const FileDevice*>(request.device)->fd();
+  }
+  static bool is_whole(const IoRequest& request, const LoneAio::Answer& answer) {
+    return answer.outcome == LoneAio::Outcome::kAnswered && answer.result >= 0 &&
+           static_cast<std::uint64_t>(answer.result) == request.length;
+  }
+
   Lane& lane_of(const IoRequest& request) {
     const auto* device = static_cast<const FileDevice*>(request.device);
     return *lanes_[static_cast<std::size_t>(device->queue_index())];
@@ -176,8 +208,15 @@ class ThreadQueue final : public FileQueue {
   // Executes it with the lock released.
   void run(const Item& item, std::unique_lock<std::mutex>& lock) {
     lock.unlock();
-    item.request->status = check(*item.request);
-    if (item.request->status.ok()) item.request->status = execute_request(*item.request);
+    bool done = false;
+    if (item.late != nullptr) {
+      done = is_whole(*item.request, {LoneAio::Outcome::kAnswered, item.late->take()});
+      lone_reads_.give_back(item.late);
+    }
+    if (!done) {
+      item.request->status = check(*item.request);
+      if (item.request->status.ok()) item.request->status = execute_request(*item.request);
+    }
     answer(*item.request);
     const bool last = finish(*item.batch);
     lock.lock();
@@ -190,6 +229,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   const std::size_t most_threads_;  // of each device
+  LoneAios lone_reads_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by it, by queue index; null: free
   std::vector<Waiter*> waiters_;              // guarded by it

@@ -1,8 +1,8 @@
 // Requests to files by threads with pread, pwrite and fdatasync: for machines where io_uring is
 // refused. Each device has threads of its own, so that one that does not answer holds none that
 // another needs. A caller of wait() executes its own requests that no thread has taken yet, so a
-// lone blocking request does not change threads; a read that may be left (run_for()) does, unless
-// the page cache has its bytes.
+// lone blocking request does not change threads. Nor does a lone read that may be left (run_for()),
+// where it is direct or the page cache has its bytes.
 #pragma once
 
 #include <memory>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cerrno>
 #include <condition_variable>
 #include <mutex>
 #include <thread>
@@ -51,7 +52,13 @@ class Silence {
 
 // Instead of that of the C library.
 extern "C" ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
-  if (flags == 0) {
+  if ((flags & RWF_NOWAIT) != 0) {
+    const std::lock_guard<std::mutex> lock(silence_mutex);
+    if (silent_fd == fd) {
+      errno = EAGAIN;
+      return -1;
+    }
+  } else {
     std::unique_lock<std::mutex> lock(silence_mutex);
     ++blocked;
     silence_changed.wait(lock, [&] { return silent_fd != fd; });
@@ -188,7 +195,13 @@ TEST_CASE("thread_queue: a device that does not answer holds no thread that anot
 
 TEST_CASE("thread_queue: a lone read can be left, and writes into nothing that is in use") {
   Files files(2);
-  const auto device = files.make("a");
+  const auto device =
+      FileDevice::create(files.directory.path("a"), 1_MiB, *files.queue, Caching::kBuffered)
+          .value();
+  if (device->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
   const AlignedBuffer data = pattern(1, 4096);
   REQUIRE(device->write(0, data).ok());
   AlignedBuffer mine = AlignedBuffer::zeroed(4096);
