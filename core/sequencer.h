@@ -18,7 +18,7 @@ class Sequencer {
   }
   bool try_lock() {
     if (!mutex_.try_lock()) return false;
-    ++held_;
+    ++held();
     return true;
   }
   void unlock() {
