@@ -18,10 +18,9 @@ TEST_CASE("sequencer: says whether this thread holds it, and not what others do"
     bool held_there = true;
     std::thread([&] { held_there = Sequencer::held_here(); }).join();
     CHECK_FALSE(held_there);
-    const SequencerLock second(other);
-    lock.unlock();
+    SequencerLock second(other);
+    second.unlock();
     CHECK(Sequencer::held_here());
-    lock.lock();
   }
   CHECK_FALSE(Sequencer::held_here());
 }
