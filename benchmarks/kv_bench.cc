@@ -18,10 +18,10 @@
 #include "io/executor.h"
 #include "io/memory_device.h"
 #include "io/rng.h"
-#include "kv/lmdb_index.h"
-#include "kv/log_scan.h"
-#include "kv/log_writer.h"
-#include "kv/memtable.h"
+#include "kv/lmdb/lmdb_index.h"
+#include "kv/log/log_scan.h"
+#include "kv/log/log_writer.h"
+#include "kv/memory/memtable.h"
 #include "tests/io/temporary.h"
 
 namespace {

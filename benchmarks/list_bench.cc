@@ -27,12 +27,12 @@
 #include <vector>
 
 #include "benchmarks/must.h"
-#include "core/list_page.h"
-#include "core/metadata.h"
-#include "core/record.h"
+#include "core/metadata/list_page.h"
+#include "core/metadata/metadata.h"
+#include "core/record/record.h"
 #include "io/executor.h"
 #include "io/rng.h"
-#include "kv/lmdb_index.h"
+#include "kv/lmdb/lmdb_index.h"
 
 namespace {
 

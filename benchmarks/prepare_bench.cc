@@ -22,8 +22,8 @@
 #include "benchmarks/must.h"
 #include "benchmarks/noise.h"
 #include "compression/compressor.h"
-#include "core/blob_prepare.h"
-#include "core/transaction.h"
+#include "core/api/transaction.h"
+#include "core/blob/blob_prepare.h"
 #include "ec/codec.h"
 #include "io/executor.h"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/engine.h"
+#include "core/engine/engine.h"
 
 namespace hexad {
 

@@ -14,8 +14,8 @@
 
 #include "base/error.h"
 #include "base/ids.h"
-#include "core/commit_options.h"
-#include "core/transaction.h"
+#include "core/api/commit_options.h"
+#include "core/api/transaction.h"
 
 namespace hexad {
 

@@ -12,9 +12,9 @@
 // bytes. Names are opaque bytes.
 #pragma once
 
-#include "core/options.h"      // IWYU pragma: export
-#include "core/pool.h"         // IWYU pragma: export
-#include "core/store.h"        // IWYU pragma: export
-#include "core/stream.h"       // IWYU pragma: export
-#include "core/transaction.h"  // IWYU pragma: export
-#include "core/types.h"        // IWYU pragma: export
+#include "core/api/options.h"      // IWYU pragma: export
+#include "core/api/pool.h"         // IWYU pragma: export
+#include "core/api/stream.h"       // IWYU pragma: export
+#include "core/api/transaction.h"  // IWYU pragma: export
+#include "core/api/types.h"        // IWYU pragma: export
+#include "core/store.h"            // IWYU pragma: export

@@ -3,12 +3,12 @@
 #include <utility>
 
 #include "base/refused_memory.h"
-#include "core/engine.h"
-#include "core/format.h"
-#include "core/memory_store.h"
-#include "core/opening.h"
-#include "core/stream_reader.h"
-#include "core/stream_writer.h"
+#include "core/engine/engine.h"
+#include "core/engine/stream_reader.h"
+#include "core/engine/stream_writer.h"
+#include "core/opening/format.h"
+#include "core/opening/memory_store.h"
+#include "core/opening/opening.h"
 #include "io/no_unwinding.h"
 
 namespace hexad {

@@ -17,15 +17,15 @@
 #include <vector>
 
 #include "base/checksum.h"
+#include "core/api/commit_callback.h"
+#include "core/api/commit_options.h"
+#include "core/api/options.h"
+#include "core/api/pinned_bytes.h"
+#include "core/api/pool.h"
+#include "core/api/stream.h"
+#include "core/api/transaction.h"
+#include "core/api/types.h"
 #include "core/commit_awaiter.h"
-#include "core/commit_callback.h"
-#include "core/commit_options.h"
-#include "core/options.h"
-#include "core/pinned_bytes.h"
-#include "core/pool.h"
-#include "core/stream.h"
-#include "core/transaction.h"
-#include "core/types.h"
 #include "io/system.h"
 
 namespace hexad {
@@ -71,9 +71,9 @@ class Store {
   Status close();
 
   // Blocks until durable; with Durability::kBuffered, until it has its LSN and everybody reads it.
-  // Returns the LSN. Errors: those of contract (core/transaction.h), kTooBig, kNoSpace, kUnknown
-  // (then the store is read-only), kReadOnly; kIo: nothing applied, and the store has turned
-  // read-only before buffered commits were durable (a durable commit says so, see sync()).
+  // Returns the LSN. Errors: those of contract (core/api/transaction.h), kTooBig, kNoSpace,
+  // kUnknown (then the store is read-only), kReadOnly; kIo: nothing applied, and the store has
+  // turned read-only before buffered commits were durable (a durable commit says so, see sync()).
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once, when
   // commit() would have returned. Payloads are borrowed until then.

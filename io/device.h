@@ -1,6 +1,6 @@
 // A block device, small on purpose: geometry, read, write, flush, discard, grow. Implementations:
-// files and raw devices (io/file_device.h), memory (io/memory_device.h), the simulated device
-// (io/sim_device.h). One contract suite runs over all of them (tests/io/device_contract.h).
+// files and raw devices (io/os/file_device.h), memory (io/memory_device.h), the simulated device
+// (io/sim/sim_device.h). One contract suite runs over all of them (tests/io/device_contract.h).
 //
 // Contract
 //   D1  offset and length are multiples of the logical block; buffers start on a 4 KiB boundary.

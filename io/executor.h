@@ -1,6 +1,6 @@
 // Threads, injected. The engine above io starts threads, locks and waits only through this file,
 // so that the whole engine runs either on real threads or, from one seed, on the fibers of a
-// simulation (io/sim_executor.h), where exactly one fiber runs at a time.
+// simulation (io/sim/sim_executor.h), where exactly one fiber runs at a time.
 //
 // Mutex and CondVar cost what std::mutex and std::condition_variable cost, plus one predictable
 // branch; a Lock looks twice whether an exception is on its way.
@@ -20,7 +20,7 @@
 
 namespace hexad::io {
 
-class FiberScheduler;  // io/sim_executor.h
+class FiberScheduler;  // io/sim/sim_executor.h
 
 using Task = std::function<void()>;
 

@@ -1,5 +1,5 @@
 // The world as one object: what a store is given when it is opened. The real one opens files; the
-// simulated one (io/sim_system.h) has devices by name, a virtual clock and fibers, all from one
+// simulated one (io/sim/sim_system.h) has devices by name, a virtual clock and fibers, all from one
 // seed.
 #pragma once
 

@@ -1,7 +1,7 @@
 // The fast-tier index: an ordered map from key to value that only checkpoints write, as durable as
-// what it lies on: files (kv/lmdb_index.h) or memory (kv/memory_index.h). It holds nothing that the
-// log and the coded devices do not hold as well, so every error of kCorruption means the same to
-// the caller: drop it and build it again.
+// what it lies on: files (kv/lmdb/lmdb_index.h) or memory (kv/memory/memory_index.h). It holds
+// nothing that the log and the coded devices do not hold as well, so every error of kCorruption
+// means the same to the caller: drop it and build it again.
 //
 // Keys: 1 to kMaxIndexKey bytes, bytewise order, shorter first. Values: up to kMaxIndexValue bytes.
 #pragma once

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/pack_stripe.h"
+#include "core/blob/pack_stripe.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "core/members.h"
+#include "core/space/members.h"
 #include "io/device.h"
 
 namespace hexad::testing {

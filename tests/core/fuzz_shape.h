@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/record.h"
+#include "core/record/record.h"
 
 namespace hexad::core {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/types.h"
+#include "core/api/types.h"
 #include "io/rng.h"
 
 namespace hexad::testing {

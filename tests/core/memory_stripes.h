@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/assert.h"
-#include "core/stripe_map.h"
+#include "core/space/stripe_map.h"
 #include "io/device.h"
 
 namespace hexad::testing {

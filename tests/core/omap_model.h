@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "core/api/transaction.h"
 #include "core/store.h"
-#include "core/transaction.h"
 #include "io/rng.h"
 
 namespace hexad::testing {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "compression/compressor.h"
-#include "core/blob_prepare.h"
-#include "core/extent_codec.h"
+#include "core/blob/blob_prepare.h"
+#include "core/record/extent_codec.h"
 #include "ec/codec.h"
 #include "io/memory_system.h"
 #include "io/rng.h"

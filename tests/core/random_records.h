@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "core/log_record.h"
-#include "core/record.h"
+#include "core/record/log_record.h"
+#include "core/record/record.h"
 #include "io/rng.h"
 
 namespace hexad::core {

@@ -11,9 +11,9 @@
 #include "alloc/device_layout.h"
 #include "alloc/zone_image.h"
 #include "core/hexad.h"
-#include "core/keys.h"
-#include "io/sim_system.h"
-#include "kv/lmdb_index.h"
+#include "core/record/keys.h"
+#include "io/sim/sim_system.h"
+#include "kv/lmdb/lmdb_index.h"
 #include "tests/core/noise.h"
 #include "tests/core/sim_pool.h"
 

@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/log_record.h"
-#include "core/record.h"
+#include "core/record/log_record.h"
+#include "core/record/record.h"
 
 namespace hexad::core {
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/store.h"
-#include "io/sim_system.h"
+#include "io/sim/sim_system.h"
 #include "tests/core/sim_pool.h"
 
 namespace hexad::testing {

@@ -1,6 +1,6 @@
 // A pool 4+2 in a simulation: six data disks, and one more on the fast tier with the log's first
 // copy; three more are on the first data disks. Time, faults and crashes are the simulation's
-// (io/sim_system.h); the index is a real file in a directory of its own.
+// (io/sim/sim_system.h); the index is a real file in a directory of its own.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 #include "base/units.h"
 #include "core/hexad.h"
-#include "io/sim_system.h"
+#include "io/sim/sim_system.h"
 #include "tests/io/temporary.h"
 
 namespace hexad::testing {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "core/space.h"
+#include "core/space/space.h"
 #include "tests/core/device_table.h"
 
 namespace hexad::core::testing {

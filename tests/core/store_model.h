@@ -1,4 +1,4 @@
-// What a store should hold, in plain maps: the naive reading of core/transaction.h, op by op.
+// What a store should hold, in plain maps: the naive reading of core/api/transaction.h, op by op.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 #include <set>
 #include <string>
 
+#include "core/api/transaction.h"
 #include "core/store.h"
-#include "core/transaction.h"
 #include "io/rng.h"
 #include "tests/core/omap_model.h"
 

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "compression/compressor.h"
-#include "core/blob_prepare.h"
-#include "core/blob_read.h"
+#include "core/blob/blob_prepare.h"
+#include "core/blob/blob_read.h"
 #include "ec/codec.h"
 #include "io/executor.h"
 #include "tests/core/memory_stripes.h"

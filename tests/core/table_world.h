@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "compression/compressor.h"
-#include "core/blob_prepare.h"
-#include "core/blob_read.h"
-#include "core/space.h"
+#include "core/blob/blob_prepare.h"
+#include "core/blob/blob_read.h"
+#include "core/space/space.h"
 #include "ec/codec.h"
 #include "io/executor.h"
 #include "io/rng.h"

@@ -10,9 +10,9 @@
 #include <optional>
 #include <string>
 
-#include "io/cow_image.h"
 #include "io/rng.h"
-#include "io/sim_system.h"
+#include "io/sim/cow_image.h"
+#include "io/sim/sim_system.h"
 #include "tests/core/store_runner.h"
 #include "tests/io/temporary.h"
 

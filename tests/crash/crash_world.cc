@@ -8,7 +8,7 @@
 
 #include "base/assert.h"
 #include "base/units.h"
-#include "core/format.h"
+#include "core/opening/format.h"
 #include "io/rng.h"
 #include "tests/core/omap_model.h"
 #include "tests/kv/lmdb_recorder.h"

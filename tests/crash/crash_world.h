@@ -16,9 +16,9 @@
 #include <vector>
 
 #include "core/store.h"
-#include "io/crash_recorder.h"
-#include "io/crash_states.h"
-#include "io/sim_system.h"
+#include "io/sim/crash_recorder.h"
+#include "io/sim/crash_states.h"
+#include "io/sim/sim_system.h"
 #include "tests/core/store_model.h"
 #include "tests/io/temporary.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/record.h"
+#include "core/record/record.h"
 #include "tests/core/noise.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"

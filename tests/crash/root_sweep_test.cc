@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "alloc/device_layout.h"
-#include "core/pool_options.h"
+#include "core/opening/pool_options.h"
 #include "io/rng.h"
 #include "tests/core/numbered_ledger.h"
 #include "tests/core/sim_origin.h"

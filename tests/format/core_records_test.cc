@@ -3,11 +3,11 @@
 #include <fstream>
 #include <sstream>
 
-#include "core/counters.h"
-#include "core/keys.h"
-#include "core/log_record.h"
-#include "core/pack_stripe.h"
-#include "core/record.h"
+#include "core/blob/pack_stripe.h"
+#include "core/record/keys.h"
+#include "core/record/log_record.h"
+#include "core/record/record.h"
+#include "core/stats/counters.h"
 #include "tests/core/sample_records.h"
 
 namespace hexad::core {

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "base/units.h"
-#include "io/sim_system.h"
+#include "io/sim/sim_system.h"
 
 using namespace hexad;
 using namespace hexad::io;

@@ -5,7 +5,7 @@
 
 #include "base/aligned_buffer.h"
 #include "base/units.h"
-#include "io/sim_system.h"
+#include "io/sim/sim_system.h"
 #include "tests/io/device_contract.h"
 
 using namespace hexad;

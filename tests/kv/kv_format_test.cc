@@ -1,8 +1,8 @@
 // Golden bytes of what kv stores, in both directions.
 #include <catch2/catch.hpp>
 
-#include "kv/lmdb_state.h"
-#include "kv/log_format.h"
+#include "kv/lmdb/lmdb_state.h"
+#include "kv/log/log_format.h"
 #include "tests/kv/golden.h"
 
 namespace hexad::kv {

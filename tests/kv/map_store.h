@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "kv/long_key.h"
+#include "kv/lmdb/long_key.h"
 
 namespace hexad::kv::testing {
 

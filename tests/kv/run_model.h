@@ -15,9 +15,9 @@
 #include "base/bytes.h"
 #include "io/executor.h"
 #include "io/rng.h"
-#include "kv/run_file.h"
-#include "kv/run_reader.h"
-#include "kv/run_writer.h"
+#include "kv/run/run_file.h"
+#include "kv/run/run_reader.h"
+#include "kv/run/run_writer.h"
 #include "tests/kv/adversarial_keys.h"
 
 namespace hexad::kv::testing {

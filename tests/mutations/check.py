@@ -6,7 +6,7 @@ breaks, the change in words, and the tests that must fail; then a unified diff. 
 
     Rule: R9
     Change: freed space is used again when its release is durable, not recorded
-    Killed by: //tests/core:commit_rules_test
+    Killed by: //tests/core/faults:commit_rules_test
 
 A test that may run out of time instead of failing is followed by "(timeout)". Everything happens in
 a copy of the tree. A hunk is found by its text alone, which must occur once in its file: patches

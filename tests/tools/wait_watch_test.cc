@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "io/sim_system.h"
+#include "io/sim/sim_system.h"
 
 namespace hexad::tools {
 namespace {

@@ -142,7 +142,7 @@ def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], runs = 4000, size 
 
     Usually it is a test of `runs` inputs: `corpus` and the seeds of the target, cut and damaged, the
     same ones each time. With --config=fuzz it is a libFuzzer program that begins with them:
-        bazel run --config=fuzz //tests/kv:log_scan_fuzz_test -- -max_total_time=60
+        bazel run --config=fuzz //tests/kv/log:log_scan_fuzz_test -- -max_total_time=60
     """
     files = ["$(location %s)" % label for label in corpus]
     native.cc_test(

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/error.h"
-#include "core/types.h"
+#include "core/api/types.h"
 
 namespace hexad::tools {
 

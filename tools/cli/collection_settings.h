@@ -5,7 +5,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "core/types.h"
+#include "core/api/types.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/output.h"
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/error.h"
-#include "core/types.h"
+#include "core/api/types.h"
 
 namespace hexad::tools {
 

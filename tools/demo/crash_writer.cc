@@ -26,8 +26,8 @@
 
 #include "core/hexad.h"
 #include "io/executor.h"
+#include "io/os/text_file.h"
 #include "io/system.h"
-#include "io/text_file.h"
 #include "tools/demo/uneven_drives.h"
 #include "tools/demo/workload.h"
 

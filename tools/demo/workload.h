@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/transaction.h"
+#include "core/api/transaction.h"
 
 namespace hexad::tools::demo {
 

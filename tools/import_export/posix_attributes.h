@@ -22,9 +22,9 @@
 #include <string>
 #include <string_view>
 
+#include "core/api/transaction.h"
+#include "core/api/types.h"
 #include "core/store.h"
-#include "core/transaction.h"
-#include "core/types.h"
 #include "tools/import_export/extended_attributes.h"
 
 namespace hexad::tools {

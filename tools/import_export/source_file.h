@@ -15,7 +15,7 @@
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "core/types.h"
+#include "core/api/types.h"
 #include "tools/cli/file.h"
 
 namespace hexad::tools {

@@ -6,6 +6,9 @@
 The four in the middle do not know each other. Third-party headers appear in
 library folders in .cc files only, so that nobody who includes one of our
 headers needs them. tests and benchmarks see everything.
+
+Some folders have rooms, which stand in an order, too: a room includes itself
+and those above it in ROOMS.
 """
 
 import os
@@ -22,6 +25,31 @@ MAY_INCLUDE = {
     **{middle: {"base", "io", middle} for middle in MIDDLE},
     "core": set(LIBRARIES),
     **{above: {*LIBRARIES, above} for above in ABOVE},
+}
+
+# Lowest first; "" is the folder itself. Rooms that stand in one line do not know each other.
+ROOMS = {
+    "io": [[""], ["os", "sim"]],
+    "kv": [[""], ["log", "run", "lmdb", "memory"], ["tiered"]],
+    "core": [
+        [room]
+        for room in (
+            "api",
+            "stats",
+            "record",
+            "space",
+            "blob",
+            "cache",
+            "metadata",
+            "plan",
+            "commit",
+            "runs",
+            "check",
+            "opening",
+            "engine",
+            "",
+        )
+    ],
 }
 
 # A test beside the code it tests may also use the shared helpers under tests/.
@@ -43,6 +71,26 @@ def sources():
                     yield top, os.path.join(folder, name)
 
 
+def room_of(path):
+    """core/space/reserve.h: space; core/store.h: the folder itself."""
+    folders = path.split("/")[1:-1]
+    return folders[0] if folders else ""
+
+
+def room_problem(top, room, target):
+    """What is wrong with an include between two rooms of a folder, or None."""
+    floor = {one: number for number, rooms in enumerate(ROOMS[top]) for one in rooms}
+    for one in (room, target):
+        if one not in floor:
+            return f"{top}/{one} is no room of {top}: give it a place in ROOMS of {sys.argv[0]}"
+    if room == target or floor[target] < floor[room]:
+        return None
+    return (
+        f"{top}/{room} includes {top}/{target}, which does not stand below it; declare an interface in "
+        f"{top}/{room} and let the other implement it, or move what both need below them"
+    )
+
+
 def problem(top, path, quote, target):
     """What is wrong with this include and what to do about it, or None."""
     is_test = TEST_FILE.search(path) is not None
@@ -55,6 +103,8 @@ def problem(top, path, quote, target):
     target_top = target.split("/")[0]
     if "/" not in target:
         return f'write the include from the top of the tree: "{os.path.dirname(path)}/{target}"'
+    if target_top == top and top in ROOMS and not is_test:
+        return room_problem(top, room_of(path), room_of(target))
     if target_top in MAY_INCLUDE[top]:
         return None
     if is_test and target_top == "tests":

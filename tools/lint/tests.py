@@ -2,6 +2,7 @@
 """Checks that every header has a test of its name.
 
   alloc/bitmap.h         tests/alloc/bitmap_test.cc
+  core/space/reserve.h   tests/core/space/reserve_test.cc
   tools/cli/names.h      tests/tools/names_test.cc
   tools/demo/workload.h  tests/demo/workload_test.cc
 
@@ -14,18 +15,18 @@ import sys
 FOLDERS = ["base", "io", "alloc", "ec", "compression", "kv", "core", "tools"]
 
 WITHOUT = {
-    "core/commit_callback.h": "a type",
-    "core/commit_options.h": "an aggregate",
-    "core/engine.h": "all that Store does; every test of a store is one of it",
+    "core/api/commit_callback.h": "a type",
+    "core/api/commit_options.h": "an aggregate",
+    "core/engine/engine.h": "all that Store does; every test of a store is one of it",
     "core/hexad.h": "includes the public headers",
-    "core/pinned_bytes.h": "a value; cached_read_test.cc",
-    "core/store_parts.h": "an aggregate; opening_test.cc",
-    "core/stripe_map.h": "an interface; core/space.h implements it",
-    "core/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
-    "core/types.h": "aggregates",
+    "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
+    "core/opening/store_parts.h": "an aggregate; opening_test.cc",
+    "core/space/stripe_map.h": "an interface; core/space/space.h implements it",
+    "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
+    "core/api/types.h": "aggregates",
     "io/clock.h": "an interface; executors implement it",
     "kv/index.h": "an interface; tests/kv/index_contract.h holds for all that implement it",
-    "kv/run_file.h": "an interface; tests/kv/run_model.h implements it",
+    "kv/run/run_file.h": "an interface; tests/kv/run_model.h implements it",
     "kv/walk.h": "an enumeration and an aggregate",
     # What a user sees of these is looked at with the whole program.
     "tools/bench/cpu_time.h": "tests/tools/cli_test.py",
@@ -54,8 +55,8 @@ def headers():
 def places(header):
     """Where the test of a header may stand."""
     *folders, name = header[: -len(".h")].split("/")
-    # A part of the tools has a folder of tests of its own, or shares that of all tools.
-    for folder in dict.fromkeys([folders[-1], folders[0]]):
+    # A room has a folder for its tests. A part of the tools has a folder of tests of its own, or shares that of all tools.
+    for folder in dict.fromkeys(["/".join(folders), folders[-1], folders[0]]):
         yield f"tests/{folder}/{name}_test.cc"
 
 

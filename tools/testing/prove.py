@@ -34,8 +34,8 @@ CAMPAIGNS = (
     ("//tests/crash:op_pairs_test", ("[even],[odd]",)),
     ("//tests/crash:double_fault_test", ()),
     ("//tests/crash:hard_life_test", ()),
-    ("//tests/core:run_model", ("--seed", "{seed}", "--ops", "300000", "--round", "100000")),
-    ("//tests/core:run_model", ("--store", "device", "--seed", "{seed}", "--ops", "100000", "--round", "5000")),
+    ("//tests/core/store:run_model", ("--seed", "{seed}", "--ops", "300000", "--round", "100000")),
+    ("//tests/core/store:run_model", ("--store", "device", "--seed", "{seed}", "--ops", "100000", "--round", "5000")),
 )
 
 

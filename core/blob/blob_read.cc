@@ -1,0 +1,459 @@
+#include "core/blob/blob_read.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "base/units.h"
+#include "ec/shard_subsets.h"
+#include "ec/stripe_layout.h"
+
+namespace hexad::core {
+
+namespace {
+
+std::string describe(const alloc::Extent& where) {
+  return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
+}
+
+using io::is_silent;
+
+std::string not_answered(io::Device& device) {
+  return device.name() + " " + io::describe_silence(device);
+}
+
+// Silent devices count as not there. The cells on them.
+ec::ShardSet leave_out_silent(std::vector<CellPlace>& places) {
+  ec::ShardSet silent;
+  for (std::uint32_t role = 0; role < places.size(); ++role) {
+    CellPlace& place = places[role];
+    if (!place.readable || !is_silent(*place.device)) continue;
+    place.readable = false;
+    silent.add(role);
+  }
+  return silent;
+}
+
+// A part of one data cell that is read and verified as a whole. Offsets of a private blob count
+// from the start of the cell, those of a packed one from the start of its stored bytes.
+struct Fetch {
+  ec::CellPiece wanted;
+  std::uint64_t begin = 0;  // a multiple of the checksum block
+  std::uint64_t end = 0;    // likewise, or the end of the cell or of the stored bytes
+  std::uint64_t from = 0;   // in the cell: where the buffer begins, a multiple of the block
+  std::uint64_t skip = 0;   // in the buffer: where `begin` is
+  AlignedBuffer buffer;
+
+  ByteView verified() const { return buffer.bytes().subspan(skip, end - begin); }
+};
+
+// The smallest verifiable range around a piece, and the whole device blocks around that.
+void widen(Fetch& fetch, const Blob& blob, const StoreShape& shape) {
+  const bool packed = blob.placement == Placement::kPacked;
+  const std::uint64_t length = packed ? blob.stored : blob.cell_bytes;
+  fetch.begin = 0;
+  fetch.end = length;
+  if (!blob.block_sums.empty()) {
+    const std::uint32_t block = shape.record.checksum_block;
+    fetch.begin = round_down(fetch.wanted.offset, block);
+    fetch.end =
+        std::min<std::uint64_t>(length, round_up(fetch.wanted.offset + fetch.wanted.length, block));
+  }
+  const std::uint64_t shift = packed ? blob.cell_offset : 0;
+  fetch.from = round_down(fetch.begin + shift, shape.block);
+  fetch.skip = fetch.begin + shift - fetch.from;
+  fetch.buffer = AlignedBuffer(round_up(fetch.end + shift, shape.block) - fetch.from);
+}
+
+bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const RecordShape& shape) {
+  const std::uint32_t role = blob.placement == Placement::kPacked ? 0 : fetch.wanted.role;
+  if (blob.block_sums.empty()) return checksum(shape.checksum, bytes) == blob.cell_sums[role];
+  const std::uint64_t per_cell = divide_up(blob.cell_bytes, shape.checksum_block);
+  std::uint64_t index = role * per_cell + fetch.begin / shape.checksum_block;
+  for (std::size_t at = 0; at < bytes.size(); at += shape.checksum_block, ++index) {
+    const std::size_t length = std::min<std::size_t>(shape.checksum_block, bytes.size() - at);
+    if (checksum(shape.checksum, bytes.subspan(at, length)) != blob.block_sums[index]) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+// One range on its way through read().
+struct BlobReader::Job {
+  Range range;
+  Blob placed;                     // a young blob's, when its place is known
+  const Blob* blob = nullptr;      // range.blob, or `placed`
+  SharedBytes stored;              // a young blob's bytes that are still in memory
+  compression::FrameRange frames;  // compressed blobs only
+  AlignedBuffer packed;            // of those: the stored bytes of the frames
+  std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
+  MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
+  std::vector<Fetch> fetches;
+  std::size_t first_request = 0;  // of the fetches, in order, in the batch
+  bool degraded = false;
+};
+
+Status BlobReader::read(const Blob& blob, std::uint64_t offset, MutByteView out) const {
+  const Range range{&blob, offset, out};
+  return read({&range, 1});
+}
+
+Status BlobReader::read(std::span<const Range> ranges) const {
+  std::vector<Job> jobs(ranges.size());
+  auto batch = std::make_unique<io::IoBatch>();
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    jobs[i].range = ranges[i];
+    HEXAD_TRY(plan(jobs[i], *batch));
+  }
+  const bool complete = run(*batch);
+  Status status;
+  for (Job& job : jobs) {
+    if (status.ok()) status = finish(job, *batch);
+  }
+  if (!complete) {
+    // A device may still write there.
+    std::vector<AlignedBuffer> buffers;
+    for (Job& job : jobs) {
+      for (Fetch& fetch : job.fetches) buffers.push_back(std::move(fetch.buffer));
+    }
+    queue_.abandon(std::move(batch), std::move(buffers));
+  }
+  return status;
+}
+
+// False when some device is silent, and the batch not complete.
+bool BlobReader::run(io::IoBatch& batch) const { return queue_.run_for(batch, kSilence); }
+
+Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
+  job.blob = job.range.blob;
+  const MutByteView out = job.range.out;
+  if (out.empty()) return {};
+  if (job.blob->placement == Placement::kLog) {
+    const std::optional<LogBlobs::Found> found = log_blobs_.find(job.blob->log);
+    if (!found.has_value()) {
+      return Error{ErrorCode::kCorruption,
+                   "blob " + std::to_string(job.blob->log.index) + " of LSN " +
+                       std::to_string(job.blob->log.lsn) + " is in no log block and has no place",
+                   "Run hexad fsck."};
+    }
+    job.stored = found->stored;
+    const std::uint64_t stored =
+        found->place.has_value() ? found->place->stored : found->stored.size();
+    if (stored != job.blob->stored) {
+      return Error{ErrorCode::kCorruption,
+                   "blob " + std::to_string(job.blob->log.index) + " of LSN " +
+                       std::to_string(job.blob->log.lsn) + " has " + std::to_string(stored) +
+                       " bytes in the log, " + std::to_string(job.blob->stored) + " in its record",
+                   "Run hexad fsck."};
+    }
+    if (found->place.has_value()) {
+      job.placed = placed_blob(*job.blob, *found->place);
+      job.blob = &job.placed;
+    }
+  }
+  const Blob& blob = *job.blob;
+  if (job.range.offset > blob.raw || out.size() > blob.raw - job.range.offset) {
+    return Error{ErrorCode::kCorruption,
+                 describe(blob.where) + ": bytes " + std::to_string(job.range.offset) + " to " +
+                     std::to_string(job.range.offset + out.size()) + " asked of a blob of " +
+                     std::to_string(blob.raw),
+                 "Run hexad fsck."};
+  }
+  job.offset = job.range.offset;
+  job.target = out;
+  if (!blob.frames.stored_lengths.empty()) {
+    HEXAD_TRY_ASSIGN(job.frames,
+                     compression::frames_for_range(blob.frames, job.range.offset, out.size()));
+    job.packed = AlignedBuffer(job.frames.stored_length);
+    job.offset = job.frames.stored_offset;
+    job.target = job.packed.bytes();
+  }
+  if (blob.placement == Placement::kLog) return {};
+  std::vector<ec::CellPiece> pieces;
+  if (blob.placement == Placement::kPacked) {
+    pieces.push_back({blob.cell, job.offset, job.target.size(), job.offset});
+  } else {
+    HEXAD_TRY_ASSIGN(pieces,
+                     ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
+  }
+  if (in_flight_ != nullptr && copy_in_flight(job, pieces)) return {};
+  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
+  for (const ec::CellPiece& piece : pieces) {
+    const CellPlace& place = places[piece.role];
+    job.degraded = job.degraded || !place.readable || is_silent(*place.device);
+  }
+  if (job.degraded) return {};
+  job.first_request = batch.requests.size();
+  job.fetches.resize(pieces.size());
+  for (std::size_t i = 0; i < pieces.size(); ++i) {
+    const CellPlace& place = places[pieces[i].role];
+    Fetch& fetch = job.fetches[i];
+    fetch.wanted = pieces[i];
+    widen(fetch, blob, shape_);
+    batch.requests.push_back(
+        io::IoRequest::read(*place.device, place.offset + fetch.from, fetch.buffer.bytes()));
+    counters_.add(CounterId::kDeviceBytesRead, fetch.buffer.size());
+  }
+  return {};
+}
+
+// The stored bytes that the job wants, where its stripe is still on its way to the devices.
+bool BlobReader::copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const {
+  const Blob& blob = *job.blob;
+  const std::uint64_t shift = blob.placement == Placement::kPacked ? blob.cell_offset : 0;
+  return in_flight_->read(blob.where, [&](const auto& cell_of) {
+    for (const ec::CellPiece& piece : pieces) {
+      const ByteView cell = cell_of(piece.role);
+      if (shift + piece.offset + piece.length > cell.size()) return false;  // a record that lies
+      copy_bytes(job.target.subspan(piece.stream_offset - job.offset),
+                 cell.subspan(shift + piece.offset, piece.length));
+    }
+    return true;
+  });
+}
+
+Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
+  if (job.range.out.empty()) return {};
+  const Blob& blob = *job.blob;
+  if (blob.placement == Placement::kLog) {
+    copy_bytes(job.target, job.stored.bytes().subspan(job.offset, job.target.size()));
+  }
+  for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
+    const io::IoRequest& request = batch.requests[job.first_request + i];
+    if (!request.is_answered()) {
+      job.degraded = true;
+    } else if (!request.status.ok()) {
+      counters_.add(CounterId::kReadErrors);
+      job.degraded = true;
+    } else if (!verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) {
+      counters_.add(CounterId::kChecksumErrors);
+      job.degraded = true;
+    }
+  }
+  if (job.degraded) {
+    HEXAD_TRY(read_degraded(blob, job.offset, job.target));
+  } else {
+    for (const Fetch& fetch : job.fetches) {
+      copy_bytes(job.target.subspan(fetch.wanted.stream_offset - job.offset),
+                 fetch.verified().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
+    }
+  }
+  if (job.packed.empty()) return {};
+  return compressor_.decompress(blob.frames, job.range.offset, job.packed, job.range.out);
+}
+
+// Whole cells, because parity can be judged only by the sum of a whole cell. Costs up to k+m cells
+// of at most kPageSpan / k bytes each.
+Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const {
+  counters_.add(CounterId::kDegradedReads);
+  if (blob.placement == Placement::kPacked) return read_degraded_packed(blob, offset, out);
+  HEXAD_TRY_ASSIGN(Cells cells, read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
+                                           ec::ShardSet::first(shape_.cells()), Wait::kBounded));
+  HEXAD_TRY(rebuild(blob.where, blob.cell_sums, cells));
+  HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
+                   ec::map_range(shape_.k(), blob.cell_bytes, offset, out.size()));
+  for (const ec::CellPiece& piece : pieces) {
+    copy_bytes(out.subspan(piece.stream_offset - offset),
+               ByteView(cells.cell(piece.role)).subspan(piece.offset, piece.length));
+  }
+  return {};
+}
+
+// The same bytes of all other cells give the wanted ones back, column by column. Only those can be
+// judged, by the blob's sums: so choices of k cells are tried until one gives bytes that verify.
+// When that says that some cell is damaged, and not only away, the whole stripe is judged and
+// healed; that also answers where the choices were too many to try.
+Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
+                                        MutByteView out) const {
+  constexpr int kMaxChoices = 256;
+  Fetch fetch;
+  fetch.wanted = {blob.cell, offset, out.size(), offset};
+  widen(fetch, blob, shape_);
+  const auto length = static_cast<std::uint32_t>(fetch.buffer.size());
+  HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
+  bool silent = !leave_out_silent(places).empty();
+  const auto stride = static_cast<std::uint32_t>(round_up(length, AlignedBuffer::kAlignment));
+  AlignedBuffer buffer(std::size_t{stride} * shape_.cells());
+  std::vector<MutByteView> shards;
+  std::vector<std::uint32_t> roles;
+  std::string why;
+  auto batch = std::make_unique<io::IoBatch>();
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    shards.push_back(buffer.bytes().subspan(std::size_t{role} * stride, length));
+    if (!places[role].readable) {
+      why += (why.empty() ? "" : "; ") + std::string("cell ") + std::to_string(role) +
+             " on device " + std::to_string(places[role].id) + " is not there";
+    } else if (role != blob.cell) {
+      roles.push_back(role);
+      batch->requests.push_back(io::IoRequest::read(
+          *places[role].device, places[role].offset + fetch.from, shards[role]));
+      counters_.add(CounterId::kDeviceBytesRead, length);
+    }
+  }
+  const bool complete = run(*batch);
+  ec::ShardSet good;
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const io::IoRequest& request = batch->requests[i];
+    if (!request.is_answered()) {
+      silent = true;
+      why += (why.empty() ? "" : "; ") + not_answered(*request.device);
+    } else if (request.status.ok()) {
+      good.add(roles[i]);
+    } else {
+      counters_.add(CounterId::kReadErrors);
+      why += (why.empty() ? "" : "; ") + request.status.error().message;
+    }
+  }
+  if (!complete) {
+    // A device may still write into these shards.
+    AlignedBuffer others(buffer.size());
+    for (const std::uint32_t role : good) {
+      copy_bytes(others.bytes().subspan(std::size_t{role} * stride, length), shards[role]);
+    }
+    std::vector<AlignedBuffer> abandoned;
+    abandoned.push_back(std::move(buffer));
+    queue_.abandon(std::move(batch), std::move(abandoned));
+    buffer = std::move(others);
+    for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+      shards[role] = buffer.bytes().subspan(std::size_t{role} * stride, length);
+    }
+  }
+  const ByteView rebuilt = ByteView(shards[blob.cell]).subspan(fetch.skip, fetch.end - fetch.begin);
+  int choices = 0;
+  bool found = false;
+  for (ec::ShardSubsets choice(good, shape_.k()); !found && !choice.done() && choices < kMaxChoices;
+       choice.next(), ++choices) {
+    HEXAD_TRY(codec_.reconstruct_wanted(shards, choice.get(), ec::ShardSet{blob.cell}));
+    found = verifies(fetch, rebuilt, blob, shape_.record);
+  }
+  if (found) {
+    counters_.add(CounterId::kCellsReconstructed);
+    copy_bytes(out, rebuilt.subspan(offset - fetch.begin, out.size()));
+    // Judging the stripe takes an answer of every device.
+    const bool damaged = !silent && (places[blob.cell].readable || choices > 1);
+    if (damaged && map_.may_heal()) heal_pack(blob);
+    return {};
+  }
+  if (good.size() >= shape_.k() && !silent) {
+    const std::optional<CheckedPack> pack = heal_pack(blob);
+    if (pack.has_value()) {
+      copy_bytes(out,
+                 ByteView(pack->right[blob.cell]).subspan(blob.cell_offset + offset, out.size()));
+      return {};
+    }
+  }
+  return Error{ErrorCode::kUnavailable,
+               describe(blob.where) + ": cell " + std::to_string(blob.cell) +
+                   " is lost or damaged, and of the other cells " + std::to_string(good.size()) +
+                   " can be read, " + std::to_string(shape_.k()) + " good ones are needed" +
+                   (why.empty() ? "" : " (" + why + ")"),
+               "Attach the missing devices and open the store again."};
+}
+
+std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
+  const std::optional<alloc::Extent> stripe = map_.pack_stripe(blob.where);
+  if (!stripe.has_value()) return std::nullopt;
+  // A record may say anything.
+  const std::uint64_t cell = stripe->units * shape_.unit;
+  if (blob.cell_offset + std::uint64_t{blob.stored} > cell) return std::nullopt;
+  const PackWitness witness = witness_of(blob);
+  Result<CheckedPack> pack = packs_.check(*stripe, {&witness, 1});
+  if (!pack.ok() || !pack->verdict.whole) return std::nullopt;
+  packs_.heal(*pack);
+  return std::move(pack).value();
+}
+
+Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
+                                                 std::uint32_t cell_bytes, const SumList& cell_sums,
+                                                 ec::ShardSet wanted, Wait wait) const {
+  HEXAD_ASSERT(cell_sums.size() == shape_.cells());
+  Cells cells;
+  cells.cell_bytes = cell_bytes;
+  cells.stride = static_cast<std::uint32_t>(round_up(cell_bytes, AlignedBuffer::kAlignment));
+  cells.buffer = AlignedBuffer(std::size_t{cells.stride} * shape_.cells());
+  HEXAD_TRY_ASSIGN(cells.places, map_.locate(where));
+  if (wait == Wait::kBounded) cells.silent = leave_out_silent(cells.places);
+
+  auto batch = std::make_unique<io::IoBatch>();
+  std::vector<std::uint32_t> roles;
+  for (const std::uint32_t role : wanted) {
+    const CellPlace& place = cells.places[role];
+    if (!place.readable) {
+      cells.problems.push_back(
+          "cell " + std::to_string(role) + " on device " + std::to_string(place.id) +
+          (cells.silent.contains(role) ? ": " + not_answered(*place.device) : " is not there"));
+      continue;
+    }
+    roles.push_back(role);
+    batch->requests.push_back(io::IoRequest::read(*place.device, place.offset, cells.cell(role)));
+    counters_.add(CounterId::kDeviceBytesRead, cell_bytes);
+  }
+  bool complete = true;
+  if (wait == Wait::kBounded) {
+    complete = run(*batch);
+  } else {
+    queue_.run(*batch);
+  }
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    const std::uint32_t role = roles[i];
+    const io::IoRequest& request = batch->requests[i];
+    const std::string subject =
+        "cell " + std::to_string(role) + " on device " + std::to_string(cells.places[role].id);
+    if (!request.is_answered()) {
+      cells.places[role].readable = false;
+      cells.silent.add(role);
+      cells.problems.push_back(subject + ": " + not_answered(*request.device));
+    } else if (!request.status.ok()) {
+      counters_.add(CounterId::kReadErrors);
+      cells.problems.push_back(subject + ": " + request.status.error().message);
+    } else if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
+      counters_.add(CounterId::kChecksumErrors);
+      cells.problems.push_back(subject + " does not match its checksum");
+    } else {
+      cells.good.add(role);
+    }
+  }
+  if (!complete) {
+    // A device may still write into these cells.
+    std::vector<AlignedBuffer> abandoned;
+    abandoned.push_back(std::exchange(cells.buffer, AlignedBuffer(cells.buffer.size())));
+    for (const std::uint32_t role : cells.good) {
+      copy_bytes(cells.cell(role),
+                 abandoned[0].bytes().subspan(std::size_t{role} * cells.stride, cell_bytes));
+    }
+    queue_.abandon(std::move(batch), std::move(abandoned));
+  }
+  return cells;
+}
+
+Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
+                           Cells& cells) const {
+  const ec::ShardSet lost = ec::ShardSet::first(shape_.cells()) - cells.good;
+  if (lost.empty()) return {};
+  if (cells.good.size() < shape_.k()) {
+    std::string why;
+    for (const std::string& problem : cells.problems) why += (why.empty() ? "" : "; ") + problem;
+    return Error{ErrorCode::kUnavailable,
+                 describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
+                     std::to_string(shape_.cells()) + " cells are good and " +
+                     std::to_string(shape_.k()) + " are needed (" + why + ")",
+                 "Attach the missing devices and open the store again."};
+  }
+  std::vector<MutByteView> shards;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));
+  HEXAD_TRY(codec_.reconstruct_wanted(shards, cells.good, lost));
+  for (const std::uint32_t role : lost) {
+    if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
+      return Error{ErrorCode::kCorruption,
+                   describe(where) + ": cell " + std::to_string(role) +
+                       " rebuilt from good cells does not match its checksum",
+                   "Run hexad fsck --deep."};
+    }
+    counters_.add(CounterId::kCellsReconstructed);
+    if (cells.places[role].readable) map_.heal(cells.places[role], cells.cell(role));
+  }
+  return {};
+}
+
+}  // namespace hexad::core

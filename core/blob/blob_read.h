@@ -1,0 +1,115 @@
+// From a blob back to user bytes: read only the blocks that the range needs, verify every one,
+// rebuild what is lost from any k cells, decompress.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/aligned_buffer.h"
+#include "base/error.h"
+#include "compression/compressor.h"
+#include "core/blob/in_flight_cells.h"
+#include "core/blob/pack_check.h"
+#include "core/record/record.h"
+#include "core/record/shape.h"
+#include "core/space/log_blobs.h"
+#include "core/space/stripe_map.h"
+#include "core/stats/counters.h"
+#include "ec/codec.h"
+#include "ec/shard_set.h"
+#include "ec/stripe_layout.h"
+#include "io/bounded_reads.h"
+#include "io/device.h"
+
+namespace hexad::core {
+
+using io::kSilence;
+
+class BlobReader {
+ public:
+  // All outlive the reader. `in_flight` null: nothing is.
+  BlobReader(const StoreShape& shape, const ec::Codec& codec,
+             const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
+             Counters& counters, const LogBlobs& log_blobs,
+             const InFlightCells* in_flight = nullptr)
+      : shape_(shape),
+        codec_(codec),
+        compressor_(compressor),
+        map_(map),
+        queue_(queue),
+        counters_(counters),
+        log_blobs_(log_blobs),
+        packs_(shape, codec, map, queue, counters),
+        in_flight_(in_flight) {}
+
+  // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
+  // one checksum block is one device read. Any thread.
+  // Errors: kUnavailable (fewer than k cells are good; says which and why), kCorruption (the
+  // record contradicts itself).
+  Status read(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+
+  // The same for several ranges at once: all their device reads go out together and are waited for
+  // once; what is lost is then rebuilt blob by blob. A device that does not answer within
+  // kSilence is gone round, like one that is lost, but nothing is written to it. The caller bounds
+  // how many bytes those are. The blobs stay until it returns. Errors: of the first range in order
+  // that has one.
+  struct Range {
+    const Blob* blob;
+    std::uint64_t offset;  // in the blob's user bytes
+    MutByteView out;
+  };
+  Status read(std::span<const Range> ranges) const;
+
+  // All k+m cells, each verified against its sum; those in `bad` are not. For deep fsck and
+  // recovery.
+  struct Cells {
+    AlignedBuffer buffer;  // role order, `stride` apart
+    std::uint32_t stride = 0;
+    std::uint32_t cell_bytes = 0;
+    ec::ShardSet good;
+    ec::ShardSet silent;                // not read, since their devices do not answer
+    std::vector<std::string> problems;  // one per bad cell
+    std::vector<CellPlace> places;
+
+    MutByteView cell(std::uint32_t role) {
+      return buffer.bytes().subspan(std::size_t{role} * stride, cell_bytes);
+    }
+  };
+  // How long a device may take. Recovery waits: what a device holds that does not answer decides
+  // what is kept, and is not to be guessed.
+  enum class Wait : std::uint8_t { kBounded, kForAll };
+  Result<Cells> read_cells(const alloc::Extent& where, std::uint32_t cell_bytes,
+                           const SumList& cell_sums, ec::ShardSet wanted,
+                           Wait wait = Wait::kForAll) const;
+  // Rebuilds every cell that is not good, checks it against its sum, and offers it to the map for
+  // healing. Errors: kUnavailable (fewer than k good).
+  Status rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells) const;
+
+ private:
+  struct Job;
+  bool run(io::IoBatch& batch) const;
+  // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
+  Status plan(Job& job, io::IoBatch& batch) const;
+  bool copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const;
+  // After those reads: verifies, rebuilds what does not verify, decompresses.
+  Status finish(Job& job, const io::IoBatch& batch) const;
+  Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
+  // Of a packed blob's stripe, with the blob as witness: all cells, when they can be known, and
+  // the bad ones written back. Nothing otherwise.
+  std::optional<CheckedPack> heal_pack(const Blob& blob) const;
+
+  const StoreShape& shape_;
+  const ec::Codec& codec_;
+  const compression::Compressor& compressor_;
+  StripeMap& map_;
+  io::IoQueue& queue_;
+  Counters& counters_;
+  const LogBlobs& log_blobs_;
+  PackChecker packs_;
+  const InFlightCells* in_flight_;
+};
+
+}  // namespace hexad::core

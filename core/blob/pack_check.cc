@@ -1,0 +1,133 @@
+#include "core/blob/pack_check.h"
+
+#include <algorithm>
+
+#include "base/units.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::core {
+
+namespace {
+
+std::vector<MutByteView> views(AlignedBuffer& buffer, std::size_t count, std::size_t cell) {
+  std::vector<MutByteView> cells;
+  for (std::size_t i = 0; i < count; ++i) {
+    cells.push_back(buffer.bytes().subspan(i * round_up(cell, AlignedBuffer::kAlignment), cell));
+  }
+  return cells;
+}
+
+AlignedBuffer buffer_for(std::size_t count, std::size_t cell) {
+  return AlignedBuffer(count * round_up(cell, AlignedBuffer::kAlignment));
+}
+
+std::string describe(const CellPlace& place, std::uint32_t role) {
+  return "cell " + std::to_string(role) + " on device " + std::to_string(place.id);
+}
+
+}  // namespace
+
+Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
+                                       std::span<const PackWitness> witnesses) const {
+  const std::size_t cell = stripe.units * shape_.unit;
+  for (const PackWitness& one : witnesses) {
+    HEXAD_ASSERT(one.cell < shape_.k() && one.cell_offset + std::uint64_t{one.stored} <= cell);
+  }
+  CheckedPack pack;
+  HEXAD_TRY_ASSIGN(pack.places, map_.locate(stripe));
+  ec::ShardSet there;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    if (pack.places[role].readable) there.add(role);
+  }
+  AlignedBuffer read_buffer = buffer_for(shape_.cells(), cell);
+  pack.buffer = buffer_for(shape_.cells(), cell);
+  pack.right = views(pack.buffer, shape_.cells(), cell);
+
+  std::vector<std::string> why(shape_.cells());
+  const Found found = read_cells(pack.places, there, read_buffer, cell, why);
+  const std::vector<MutByteView> cells = views(read_buffer, shape_.cells(), cell);
+  pack.read = found.read;
+  pack.silent = found.silent;
+  pack.checked = cell * pack.read.size();
+  HEXAD_TRY_ASSIGN(pack.verdict,
+                   judge_pack(cells, pack.read, pack.right, witnesses, shape_, codec_));
+  counters_.add(CounterId::kChecksumErrors, pack.verdict.bad.size());
+  if (pack.verdict.whole) {
+    counters_.add(CounterId::kCellsReconstructed,
+                  ((ec::ShardSet::first(shape_.cells()) - pack.read) | pack.verdict.bad).size());
+  }
+  pack.bad = (there - pack.read - pack.silent) | pack.verdict.bad;
+  const auto add = [&](const std::string& problem) {
+    pack.problems += (pack.problems.empty() ? "" : "; ") + problem;
+  };
+  for (const std::uint32_t role : pack.bad) {
+    const std::string subject = describe(pack.places[role], role);
+    if (!why[role].empty()) {
+      add(subject + ": " + why[role]);
+    } else {
+      add(subject +
+          (role < shape_.k() ? " does not match its checksum" : " is not the code of the data"));
+    }
+  }
+  if (!pack.verdict.whole) {
+    add(pack.verdict.problem);
+    for (const std::uint32_t role : pack.silent) {
+      add(describe(pack.places[role], role) + ": " + why[role]);
+    }
+  }
+  return pack;
+}
+
+void PackChecker::heal(const CheckedPack& pack) const {
+  if (!pack.verdict.whole) return;
+  for (const std::uint32_t role : pack.bad) map_.heal(pack.places[role], pack.right[role]);
+}
+
+bool PackChecker::repair(const CheckedPack& pack) const {
+  if (!pack.verdict.whole) return false;
+  heal(pack);
+  const std::size_t cell = pack.right[0].size();
+  AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
+  std::vector<std::string> why(shape_.cells());
+  if (read_cells(pack.places, pack.bad, buffer, cell, why).read != pack.bad) return false;
+  const std::vector<MutByteView> cells = views(buffer, shape_.cells(), cell);
+  return std::all_of(pack.bad.begin(), pack.bad.end(), [&](std::uint32_t role) {
+    return std::equal(cells[role].begin(), cells[role].end(), pack.right[role].begin());
+  });
+}
+
+PackChecker::Found PackChecker::read_cells(const std::vector<CellPlace>& places,
+                                           ec::ShardSet wanted, AlignedBuffer& buffer,
+                                           std::size_t cell, std::vector<std::string>& why) const {
+  const std::vector<MutByteView> into = views(buffer, shape_.cells(), cell);
+  Found found;
+  std::vector<std::uint32_t> roles;
+  std::vector<io::IoRequest> reads;
+  for (const std::uint32_t role : wanted) {
+    io::Device& device = *places[role].device;
+    if (io::is_silent(device)) {
+      found.silent.add(role);
+      why[role] = device.name() + " " + io::describe_silence(device);
+      continue;
+    }
+    roles.push_back(role);
+    reads.push_back(io::IoRequest::read(device, places[role].offset, into[role]));
+    counters_.add(CounterId::kDeviceBytesRead, cell);
+  }
+  const std::vector<Status> outcomes = io::read_round(queue_, std::move(reads), buffer);
+  for (std::size_t i = 0; i < roles.size(); ++i) {
+    if (outcomes[i].ok()) {
+      found.read.add(roles[i]);
+      continue;
+    }
+    why[roles[i]] = outcomes[i].error().message;
+    if (outcomes[i].error().code == ErrorCode::kUnavailable) {
+      found.silent.add(roles[i]);
+    } else {
+      counters_.add(CounterId::kReadErrors);
+    }
+  }
+  return found;
+}
+
+}  // namespace hexad::core

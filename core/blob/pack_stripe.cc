@@ -1,0 +1,183 @@
+#include "core/blob/pack_stripe.h"
+
+#include "base/checksum.h"
+#include "base/codec.h"
+#include "base/units.h"
+#include "core/record/sum_codec.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::uint32_t kMagic = 0x46505848;  // "HXPF"
+// magic, crc, length of the body
+constexpr std::uint32_t kTailSize = 12;
+constexpr std::uint32_t kMaxVarint = 10;
+
+std::uint32_t tail_crc(std::string_view body) {
+  return static_cast<std::uint32_t>(checksum(ChecksumType::kCrc32c, as_bytes(body)));
+}
+
+void encode_entry(Encoder& out, const PackEntry& entry) {
+  out.varint(entry.cell);
+  out.varint(entry.cell_offset / kPackAlignment);
+  out.varint(entry.stored);
+  out.varint(entry.lsn);
+  out.varint(entry.offset);
+  out.bytes(entry.owner);
+}
+
+// Bytes of the sums and the tail, which finish_footer() adds.
+std::uint32_t footer_end(const RecordShape& shape) {
+  return shape.k * checksum_size(shape.checksum) + kTailSize;
+}
+
+// `body`: the entries and their count.
+void finish_footer(std::string& body, const SumList& cell_sums, const RecordShape& shape) {
+  HEXAD_ASSERT(cell_sums.size() == shape.k);
+  Encoder out(body);
+  encode_sums(out, cell_sums, shape.checksum);
+  const std::uint32_t crc = tail_crc(body);
+  const auto length = static_cast<std::uint32_t>(body.size());
+  out.le32(kMagic);
+  out.le32(crc);
+  out.le32(length);
+}
+
+PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
+  PackEntry entry;
+  entry.cell = static_cast<std::uint32_t>(in.varint_up_to(shape.k - 1));
+  entry.cell_offset =
+      static_cast<std::uint32_t>(in.varint_up_to(kMaxCellBytes / kPackAlignment)) * kPackAlignment;
+  entry.stored = static_cast<std::uint32_t>(in.varint_up_to(kPageSpan));
+  entry.lsn = in.varint();
+  entry.offset = in.varint_up_to(kMaxObjectSize);
+  entry.owner = in.bytes();
+  if (entry.stored == 0 || entry.lsn == 0) in.fail();
+  if (entry.owner.empty() || entry.owner.size() > kMaxKeySize) in.fail();
+  return entry;
+}
+
+}  // namespace
+
+std::uint32_t pack_footer_base(const RecordShape& shape) { return kMaxVarint + footer_end(shape); }
+
+std::uint32_t pack_footer_entry(const YoungBlob& blob) {
+  // cell, offset, stored; LSN and offset in the object; the key
+  return 3 * 5 + 2 * kMaxVarint + 2 + static_cast<std::uint32_t>(blob.owner.size());
+}
+
+std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape) {
+  std::string body;
+  Encoder out(body);
+  out.varint(footer.entries.size());
+  for (const PackEntry& entry : footer.entries) encode_entry(out, entry);
+  finish_footer(body, footer.cell_sums, shape);
+  return body;
+}
+
+std::optional<std::uint32_t> pack_footer_length(ByteView end) {
+  if (end.size() < kTailSize) return std::nullopt;
+  Decoder tail(as_text(end.last(kTailSize)));
+  const std::uint32_t magic = tail.le32();
+  tail.le32();
+  const std::uint32_t length = tail.le32();
+  if (magic != kMagic || length > kMaxCellBytes - kTailSize) return std::nullopt;
+  return length + kTailSize;
+}
+
+Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
+  const Error broken{ErrorCode::kCorruption, "a pack stripe without a legible footer",
+                     "Run hexad fsck --deep."};
+  const std::optional<std::uint32_t> size = pack_footer_length(cell);
+  if (!size.has_value() || *size > cell.size()) return broken;
+  const ByteView body = cell.last(*size).first(*size - kTailSize);
+  Decoder tail(as_text(cell.last(kTailSize).subspan(4)));
+  if (tail_crc(as_text(body)) != tail.le32()) return broken;
+
+  Decoder in(as_text(body));
+  PackFooter footer;
+  footer.length = *size;
+  const std::uint64_t count = in.count(7);
+  std::uint32_t last_cell = 0;
+  std::uint64_t free_from = 0;  // in that cell
+  for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
+    PackEntry entry = decode_entry(in, shape);
+    const bool in_last = entry.cell + 1 == shape.k;
+    const std::uint64_t end = std::uint64_t{entry.cell_offset} + entry.stored;
+    if (entry.cell > last_cell) free_from = 0;
+    if (entry.cell < last_cell || entry.cell_offset < free_from ||
+        end > cell.size() - (in_last ? footer.length : 0)) {
+      in.fail();
+    }
+    last_cell = entry.cell;
+    free_from = end;
+    footer.entries.push_back(std::move(entry));
+  }
+  footer.cell_sums = decode_sums(in, shape.k, shape.checksum);
+  HEXAD_TRY(in.finish("footer of a pack stripe"));
+  return footer;
+}
+
+Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+                                const StoreShape& shape, const ec::Codec& codec) {
+  PreparedBlob prepared;
+  Blob& blob = prepared.blob;
+  blob.placement = Placement::kPacked;
+  blob.cell_bytes = static_cast<std::uint32_t>(plan.units * shape.unit);
+  prepared.units = plan.units;
+  prepared.stride =
+      static_cast<std::uint32_t>(round_up(blob.cell_bytes, AlignedBuffer::kAlignment));
+  prepared.cells = AlignedBuffer(std::size_t{prepared.stride} * shape.cells());
+
+  std::vector<MutByteView> cells;
+  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+    cells.push_back(
+        prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride, blob.cell_bytes));
+  }
+  std::string footer;
+  Encoder out(footer);
+  out.varint(plan.slots.size());
+  PackEntry entry;  // its memory serves all of them
+  std::vector<std::uint32_t> filled(shape.k(), 0);
+  for (const PackPlan::Slot& slot : plan.slots) {
+    const YoungBlob& young = blobs[slot.item];
+    const auto stored = static_cast<std::uint32_t>(young.stored.size());
+    const MutByteView cell = cells[slot.cell];
+    fill_zero(cell.subspan(filled[slot.cell], slot.offset - filled[slot.cell]));
+    copy_bytes(cell.subspan(slot.offset, stored), young.stored.bytes());
+    filled[slot.cell] = slot.offset + stored;
+    blob.stored += stored;
+    entry.cell = slot.cell;
+    entry.cell_offset = slot.offset;
+    entry.stored = stored;
+    entry.lsn = young.place.lsn;
+    entry.offset = young.offset;
+    entry.owner = young.owner;
+    encode_entry(out, entry);
+  }
+  for (std::uint32_t role = 0; role < shape.k(); ++role) {
+    fill_zero(cells[role].subspan(filled[role]));
+  }
+  // The sums stand in front of the bytes that they do not cover: their length is known before.
+  const std::size_t begin = blob.cell_bytes - footer.size() - footer_end(shape.record);
+  HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // P2
+  SumList sums(shape.k());
+  for (std::uint32_t role = 0; role + 1 < shape.k(); ++role) {
+    sums[role] = checksum(shape.record.checksum, cells[role]);
+  }
+  sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
+  finish_footer(footer, sums, shape.record);
+  copy_bytes(cells[shape.k() - 1].subspan(begin), as_bytes(footer));
+
+  const std::vector<ByteView> data(cells.begin(), cells.begin() + shape.k());
+  const std::vector<MutByteView> parity(cells.begin() + shape.k(), cells.end());
+  HEXAD_TRY(codec.encode(data, parity));
+  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+    blob.cell_sums.push_back(role + 1 < shape.k() ? sums[role]
+                                                  : checksum(shape.record.checksum, cells[role]));
+  }
+  return prepared;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,55 @@
+// A pack stripe's bytes: blobs whole in its data cells, and the footer at the end of the last one,
+// which says what the stripe held when it was written: for the cleaner, and for judging parity
+// and dead ranges. doc/format.md#pack-stripe
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "core/blob/blob_prepare.h"
+#include "core/blob/placement_plan.h"
+#include "core/record/shape.h"
+#include "core/space/log_blobs.h"
+#include "ec/codec.h"
+
+namespace hexad::core {
+
+struct PackEntry {
+  std::uint32_t cell = 0;
+  std::uint32_t cell_offset = 0;  // bytes
+  std::uint32_t stored = 0;       // bytes
+  Lsn lsn = 0;                    // of the transaction that wrote the blob
+  std::uint64_t offset = 0;       // in the object, bytes
+  std::string owner;              // the object's key then
+  bool operator==(const PackEntry&) const = default;
+};
+
+struct PackFooter {
+  std::vector<PackEntry> entries;  // by cell and offset
+  // Of the k data cells, of the last one up to the footer.
+  SumList cell_sums;
+  std::uint32_t length = 0;  // bytes of the footer; filled in by the decoder
+};
+
+// Bytes of a footer without entries, and what one entry adds to it at most.
+std::uint32_t pack_footer_base(const RecordShape& shape);
+std::uint32_t pack_footer_entry(const YoungBlob& blob);
+
+std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape);
+// Bytes of the footer that ends where `end` does, by its last bytes alone; nothing when those are
+// not a footer's. Survives any input, and promises nothing: decode.
+std::optional<std::uint32_t> pack_footer_length(ByteView end);
+// `cell`: the last data cell, whole; only the footer's bytes are looked at. Errors: kCorruption;
+// survives any input.
+Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape);
+
+// The cells of a planned pack stripe: `blobs` are those that the plan's slots index.
+// Errors: those of coding, which are our own bugs.
+Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+                                const StoreShape& shape, const ec::Codec& codec);
+
+}  // namespace hexad::core

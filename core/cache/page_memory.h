@@ -1,0 +1,50 @@
+// Pages of extents as the sequencer has last seen them, decoded. A page that small writes have cut
+// into hundreds of pieces takes longer to decode than all else that an overwrite costs.
+//
+// Belongs to whoever holds the sequencer's lock.
+//
+//   C9  what is remembered of a page is what the newest value of its key decodes to, but for the
+//       places of young blobs, which it may have already; so every change of the key comes here
+//   C10  nothing remembered names a blob that LogBlobs has forgotten: all is dropped before it does
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "core/record/keys.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+class PageMemory {
+ public:
+  // `extents`: so many of all pages together are kept, those of the page that was looked at last in
+  // any case.
+  explicit PageMemory(std::size_t extents) : capacity_(extents) {}
+
+  // Null: not remembered. Whoever looks may put the places of young blobs in, and change nothing
+  // else. Cost of all: O(log n).
+  std::shared_ptr<ExtentList> find(BodyId body, std::uint32_t page);
+  void put(BodyId body, std::uint32_t page, ExtentList extents);
+  void forget(BodyId body, std::uint32_t page);
+  void clear();
+  std::size_t extents() const { return extents_; }
+
+ private:
+  using Key = std::pair<BodyId, std::uint32_t>;
+  struct Entry {
+    Key key;
+    std::shared_ptr<ExtentList> extents;
+  };
+  void drop(std::list<Entry>::iterator entry);
+
+  std::size_t capacity_;
+  std::size_t extents_ = 0;
+  std::list<Entry> entries_;  // what was looked at last in front
+  std::map<Key, std::list<Entry>::iterator> by_key_;
+};
+
+}  // namespace hexad::core

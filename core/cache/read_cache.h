@@ -1,0 +1,207 @@
+// What reads remember, under one budget: decoded records and pages, so that a read neither asks the
+// index nor decodes; and user bytes, so that it neither asks a device, nor verifies, nor
+// decompresses. Both kinds compete for the same memory (core/cache/s3_fifo.h).
+//
+// A record here is the newest one of its key, visible, with nothing pending. Visible is what
+// readers see: durable, or up to the last buffered commit (C6 of core/commit/lane.h). The argument:
+//
+//   N1  Metadata::apply(n, key) puts version n into the memtable first and calls invalidate(key)
+//       then; both before n is enqueued, and so before n is visible.
+//   N2  A record is inserted with a ticket that was taken before its key was looked up in the view,
+//       and only when (a) no invalidate() has come to the shard since, and (b) the view knew no
+//       version of the key above its own LSN (MetaView::get, `newest`).
+//   N3  So an entry is what every state from `as_of`, the LSN of the view it was read at, to the
+//       visible state of now says about the key. A version n that it misses would have been
+//       applied before the look-up, then (b) has seen it; or after it, then its invalidate() comes
+//       after the ticket and either meets (a) or removes the entry, before n is visible (N1).
+//   N4  Checkpoints, failed ones too, change where an answer is found and not what it is. What they
+//       write without apply(), zone images and totals of counters, is never inserted.
+//   N5  A value that the cache has let go of says dropped(). Whoever puts several entries together
+//       looks them up one by one and then asks all of them: if none is dropped, all of them were
+//       current at the time of the last look-up.
+//   N6  Bytes are found through the record they were read for: they lie with it, or have its
+//       serial, which no other one ever gets, for their key. So it does not matter when the space
+//       of a blob is used again: whoever finds the record finds its bytes, and no one finds bytes
+//       whose record is gone. They were verified when they were read, at a state that was pinned.
+//
+// An object whose bytes are one piece of at most a block has them with its record, in one entry: a
+// read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
+// entries of their own.
+//
+// Any thread. Lock order: the mutexes of the shards are leaves, one at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/ids.h"
+#include "core/api/types.h"
+#include "core/cache/s3_fifo.h"
+#include "core/record/keys.h"
+#include "core/record/record.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+// Of an object or of a page; but for whole() it never changes once it is shared. One that could not
+// be inserted says dropped() like one that had to go: blocks for it would never be found.
+struct CachedRecord : CacheValue {
+  bool exists = false;       // false: the key has no value
+  ObjectRecord object;       // of an object
+  std::uint64_t serial = 0;  // N6; set by ReadCache::new_serial()
+  Lsn as_of = 0;             // N3
+  ObjectStat stat;           // of an object without pages
+  ExtentList page;           // of a page
+
+  // The extents of page 0 of an object without pages, or of a page.
+  const ExtentList& extents() const { return page.empty() ? object.extents : page; }
+  // All `object.size` bytes of the object, for as long as this lives: from the beginning when they
+  // are inline, from insert_bytes() on when is_small(). Null: not, or not yet. Any thread.
+  const std::byte* whole() const { return whole_.load(std::memory_order_acquire); }
+  // The object's bytes are a piece of one blob, no longer than a block: the cache keeps them here.
+  // Of a record that was given to ReadCache::insert_object().
+  bool is_small() const { return small_; }
+
+ private:
+  friend class ReadCache;
+  mutable std::atomic<const std::byte*> whole_{nullptr};
+  bool small_ = false;
+  std::uint32_t shard_ = 0;
+  std::uint64_t hash_ = 0;                              // of its key
+  mutable std::unique_ptr<const std::byte[]> owned_{};  // behind whole_; guarded by the shard
+};
+
+// A piece of a blob's user bytes.
+struct CachedBlock : CacheValue {
+  Bytes bytes;
+};
+
+class ReadCache {
+ public:
+  // Reads of more bytes neither look for blocks nor leave any.
+  static constexpr std::uint64_t kLargestRead = 256 * 1024;
+
+  // `capacity`: bytes of memory, all included; 0: keeps nothing. `block`: the size of the pieces in
+  // which a blob's user bytes are kept, bytes; the last one of a blob is as long as what is left.
+  // The executor outlives it.
+  ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block = 16384);
+  ~ReadCache();
+
+  bool enabled() const { return !shards_.empty(); }
+  std::uint64_t block_size() const { return block_; }
+
+  // --- records ---
+
+  // The moment of a look-up in a shard.
+  struct Ticket {
+    std::uint32_t shard = 0;
+    std::uint64_t generation = 0;
+  };
+  enum class Count : std::uint8_t { kNothing, kHits, kMisses, kBoth };
+  struct Found {
+    std::optional<CollectionId> space;           // of the name; nothing: collection not here
+    std::shared_ptr<const CachedRecord> record;  // null: not here
+    std::optional<ByteView> bytes;               // find_bytes() alone; valid as long as the record
+    Ticket ticket;
+  };
+  // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
+  // kMaxLsn is the state of now.
+  Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
+  // find_object() of now, for a read of `range`. When the record has whole(), `bytes` is what there
+  // is of the range, and the read counts as served. With kHits nothing is counted otherwise.
+  Found find_bytes(std::string_view collection, std::string_view name, const ByteRange& range,
+                   Count count);
+  Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
+  // Under N2; silently not when (a) fails. The caller answers for (b).
+  // `collection` is its name; one with many parts is not kept.
+  void insert_collection(const Ticket& ticket, std::string_view collection,
+                         const CollectionRecord& record, Lsn as_of);
+  void insert_object(const Ticket& ticket, CollectionId space, std::string_view name,
+                     std::shared_ptr<CachedRecord> record);
+  // Copies all bytes of an object whose record is_small() to where whole() finds them. Not when the
+  // record has been dropped. Counts as a miss of a block.
+  void insert_bytes(const CachedRecord& record, ByteView bytes);
+  void insert_page(const Ticket& ticket, BodyId body, std::uint32_t page,
+                   std::shared_ptr<CachedRecord> record);
+  std::uint64_t new_serial() { return next_serial_.fetch_add(1, std::memory_order_relaxed); }
+
+  // The key has a new version that is not visible yet (N1). Takes the blocks of a small record
+  // along; those of a large one age.
+  void invalidate(std::string_view key);
+
+  // --- blocks ---
+
+  // Block `block` of the blob behind extent `extent` of the record with that serial.
+  struct BlockKey {
+    std::uint64_t serial = 0;
+    std::uint32_t extent = 0;  // index in the record's list
+    std::uint32_t block = 0;   // begins at block * block_size() of the blob's user bytes
+  };
+  std::shared_ptr<const CachedBlock> find_block(const BlockKey& key, Count count);
+  void insert_block(const BlockKey& key, ByteView bytes);
+
+  // --- counting ---
+
+  // A read of so many bytes was answered from here; `ticket` spreads the counting. find_bytes()
+  // does that itself.
+  void note_served(const Ticket& ticket, std::uint64_t bytes);
+  struct Tally {
+    std::uint64_t record_hits = 0;
+    std::uint64_t record_misses = 0;
+    std::uint64_t block_hits = 0;
+    std::uint64_t block_misses = 0;
+    std::uint64_t evictions = 0;
+    std::uint64_t reads = 0;       // served from here
+    std::uint64_t bytes_read = 0;  // by them
+  };
+  // What was counted since the last call.
+  Tally take_tally();
+  struct Usage {
+    std::uint64_t records = 0;  // bytes
+    std::uint64_t blocks = 0;   // bytes
+    std::uint64_t total = 0;    // bytes, tables included; at most the capacity
+  };
+  Usage usage();
+
+  void check_invariants();  // S1 to S4 of every shard; for tests
+
+ private:
+  struct Shard;
+  struct Collection {
+    CollectionId id = 0;
+    NameParts parts;
+    Lsn as_of = 0;
+  };
+  struct Place {
+    CacheKey key;
+    std::uint64_t hash = 0;
+    std::uint32_t shard = 0;
+  };
+
+  std::uint32_t shard_of(std::uint64_t hash) const {
+    return static_cast<std::uint32_t>(hash >> 40) &
+           (static_cast<std::uint32_t>(shards_.size()) - 1);
+  }
+  Place object_place(CollectionId space, std::string_view name) const;
+  Place page_place(BodyId body, std::uint32_t page) const;
+  Place block_place(const BlockKey& key) const;
+  // Collection and object as find_object() has them, then use(shard, found) under the same lock.
+  template <typename Use>
+  Found look_up(std::string_view collection, std::string_view name, Lsn at, const Use& use);
+  void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
+  void invalidate(const Place& place);
+  void drop_blocks(const CachedRecord& record);
+
+  std::uint64_t block_;
+  std::vector<std::unique_ptr<Shard>> shards_;  // a power of two, or none
+  std::atomic<std::uint64_t> next_serial_{1};
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,282 @@
+#include "core/check/fsck_check.h"
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/record/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+std::string describe(const alloc::Extent& pack) {
+  return "pack stripe at zone " + std::to_string(pack.zone) + " unit " + std::to_string(pack.unit);
+}
+
+}  // namespace
+
+FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
+                     const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
+                     Space& space)
+    : options_(options),
+      shape_(shape),
+      reader_(reader),
+      stripe_check_(shape, codec, reader),
+      pack_checker_(packs),
+      log_blobs_(log_blobs),
+      space_(space) {
+  for (const alloc::ZoneId zone : space_.zone_ids()) {
+    for (const alloc::PackStripe& pack : space_.packs(zone)) {
+      owned_[{zone, pack.run.unit}] = {pack.run.units, "a pack stripe"};
+      packs_[{zone, pack.run.unit}] = {pack, 0, {}};
+    }
+  }
+}
+
+void FsckCheck::claim_names(const NameRange& names, const NameOwner& owner) {
+  const std::string subject = "collection " + printable(owner.name);
+  const auto reaches = [](const std::string& end, const std::string& name) {
+    return end.empty() || end > name;
+  };
+  const auto next = names_.lower_bound({names.space, names.from});
+  const bool into_next = next != names_.end() && next->first.first == names.space &&
+                         reaches(names.end, next->first.second);
+  bool from_before = false;
+  if (next != names_.begin()) {
+    const auto before = std::prev(next);
+    from_before = before->first.first == names.space && reaches(before->second.end, names.from);
+  }
+  if (into_next || from_before) {
+    const NameOwner& other = (into_next ? next : std::prev(next))->second.owner;
+    find(subject, "names from \"" + printable(names.from, 64) + "\" on belong to collection " +
+                      printable(other.name) + ", too");
+    return;
+  }
+  names_.emplace_hint(next, Beginning{names.space, names.from}, ClaimedNames{names.end, owner});
+}
+
+const FsckCheck::NameOwner* FsckCheck::owner_of(CollectionId space, std::string_view name) const {
+  const auto behind = names_.upper_bound({space, std::string(name)});
+  if (behind == names_.begin()) return nullptr;
+  const auto& [beginning, claimed] = *std::prev(behind);
+  const bool covered = beginning.first == space && (claimed.end.empty() || claimed.end > name);
+  return covered ? &claimed.owner : nullptr;
+}
+
+void FsckCheck::count_object(CollectionId collection, std::uint64_t size) {
+  CollectionTotals& counted = totals_[collection].counted;
+  ++counted.objects;
+  counted.bytes += size;
+}
+
+std::vector<FsckCheck::WrongTotals> FsckCheck::find_wrong_totals() {
+  std::vector<WrongTotals> wrong;
+  const auto text = [](const CollectionTotals& totals) {
+    return std::to_string(totals.objects) + " objects of " + std::to_string(totals.bytes) +
+           " bytes";
+  };
+  for (const auto& [collection, totals] : totals_) {
+    if (totals.recorded == totals.counted) continue;
+    wrong.push_back({report.findings.size(), collection, totals.recorded, totals.counted});
+    find("collection number " + std::to_string(collection),
+         "its totals say " + text(totals.recorded) + ", there are " + text(totals.counted));
+  }
+  return wrong;
+}
+
+void FsckCheck::count_layers(const std::vector<OmapId>& layers) {
+  for (const OmapId layer : layers) ++layers_[layer].counted;
+}
+
+bool FsckCheck::count_owner(const std::string& owner, const Blob& blob) {
+  if (blob.share == 0) return true;
+  Owners& owners = shared_[blob.share];
+  if (++owners.counted == 1) {
+    owners.place = blob.id();
+    return true;
+  }
+  if (owners.place == blob.id()) return false;
+  find(owner, "shared blob " + std::to_string(blob.share) + " lies elsewhere for another owner");
+  return true;
+}
+
+void FsckCheck::find_wrong_owners() {
+  const auto compare = [this](const std::string& what, std::uint64_t recorded,
+                              std::uint64_t counted) {
+    if (recorded == counted) return;
+    find(what,
+         std::to_string(recorded) + " owners are counted, there are " + std::to_string(counted));
+  };
+  for (const auto& [share, owners] : shared_) {
+    // One owner has no record.
+    const std::uint64_t recorded = owners.recorded == 0 ? 1 : owners.recorded;
+    compare("shared blob " + std::to_string(share), recorded, owners.counted);
+  }
+  for (const auto& [layer, owners] : layers_) {
+    compare("omap layer " + std::to_string(layer), owners.recorded, owners.counted);
+  }
+}
+
+Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
+  for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
+    if (!count_owner(owner, blob)) continue;
+    switch (blob.placement) {
+      case Placement::kPrivate:
+        HEXAD_TRY(check_blob(owner, blob));
+        break;
+      case Placement::kPacked:
+        check_packed(owner, blob);
+        break;
+      case Placement::kLog:
+        if (!log_blobs_.find(blob.log).has_value()) {
+          find(owner, "blob " + std::to_string(blob.log.index) + " of LSN " +
+                          std::to_string(blob.log.lsn) + " is in no log block");
+        }
+        break;
+    }
+  }
+  return {};
+}
+
+// F2: live, and nobody else's.
+void FsckCheck::claim(const std::string& owner, const alloc::Extent& where) {
+  ++report.stripes_checked;
+  if (!space_.is_live(where)) {
+    find(owner, alloc::to_string(where) + " is used but not taken");
+  }
+  const auto [it, fresh] = owned_.try_emplace({where.zone, where.unit}, Owned{where.units, owner});
+  bool overlaps = !fresh;
+  if (fresh) {
+    const auto next = std::next(it);
+    overlaps =
+        next != owned_.end() && next->first.first == where.zone && next->first.second < where.end();
+    if (it != owned_.begin()) {
+      const auto before = std::prev(it);
+      overlaps = overlaps || (before->first.first == where.zone &&
+                              before->first.second + before->second.units > where.unit);
+    }
+  }
+  if (overlaps) find(owner, alloc::to_string(where) + " belongs to somebody else, too");
+}
+
+Status FsckCheck::check_blob(const std::string& owner, const Blob& blob) {
+  claim(owner, blob.where);
+  return options_.deep ? check_cells(owner, blob) : Status();
+}
+
+// F2 for a blob in a pack stripe; its bytes are checked with the stripe's.
+void FsckCheck::check_packed(const std::string& owner, const Blob& blob) {
+  const auto at = packs_.find({blob.where.zone, blob.where.unit});
+  if (at == packs_.end()) {
+    find(owner, "zone " + std::to_string(blob.where.zone) + " unit " +
+                    std::to_string(blob.where.unit) + " is used as a pack stripe and is none");
+    return;
+  }
+  Pack& pack = at->second;
+  pack.seen += blob.stored;
+  const std::uint64_t cell = pack.stripe.run.units * shape_.unit;
+  if (blob.cell_offset + std::uint64_t{blob.stored} > cell) {
+    find(owner, "its bytes lie outside the cell of its pack stripe");
+  } else if (options_.deep) {
+    pack.tenants.push_back({witness_of(blob), owner});
+  }
+}
+
+void FsckCheck::check_packs() {
+  for (const auto& [place, pack] : packs_) {
+    const alloc::Extent where{place.first, pack.stripe.run.unit, pack.stripe.run.units};
+    ++report.stripes_checked;
+    if (pack.seen != pack.stripe.live) {  // F5
+      find(describe(where), std::to_string(pack.stripe.live) + " bytes are counted as alive, " +
+                                std::to_string(pack.seen) + " belong to blobs");
+    }
+    if (options_.deep) check_pack_cells(where, pack);
+  }
+}
+
+// F6.
+void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
+  std::vector<PackWitness> witnesses;
+  for (const Tenant& tenant : pack.tenants) witnesses.push_back(tenant.blob);
+  const Result<CheckedPack> checked = pack_checker_.check(where, witnesses);
+  if (!checked.ok()) {
+    find(describe(where), checked.error().message);
+    return;
+  }
+  report.bytes_checked += checked->checked;
+  for (const std::uint32_t role : checked->silent) ++silent[checked->places[role].id];
+  const PackVerdict& verdict = checked->verdict;
+  if (!verdict.whole || !checked->bad.empty()) {
+    const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
+    find(describe(where), checked->problems, repaired);
+  }
+  if (verdict.footer.has_value()) check_footer(*verdict.footer, pack);
+  if (!verdict.whole) check_tenants(where, pack);
+}
+
+// F7. The entries stand by cell and offset.
+void FsckCheck::check_footer(const PackFooter& footer, const Pack& pack) {
+  for (const Tenant& tenant : pack.tenants) {
+    const std::pair wanted{tenant.blob.cell, tenant.blob.cell_offset};
+    const auto at = std::lower_bound(footer.entries.begin(), footer.entries.end(), wanted,
+                                     [](const PackEntry& entry, const auto& than) {
+                                       return std::pair{entry.cell, entry.cell_offset} < than;
+                                     });
+    if (at == footer.entries.end() || std::pair{at->cell, at->cell_offset} != wanted ||
+        at->stored != tenant.blob.stored) {
+      find(tenant.owner, "its " + std::to_string(tenant.blob.stored) + " bytes in cell " +
+                             std::to_string(tenant.blob.cell) + " at " +
+                             std::to_string(tenant.blob.cell_offset) +
+                             " of its pack stripe are not in the stripe's footer");
+    }
+  }
+}
+
+// Which blobs of a stripe that is not whole can be read still: those whose own bytes verify, or
+// are given back by the same bytes of other cells.
+void FsckCheck::check_tenants(const alloc::Extent& where, const Pack& pack) {
+  for (const Tenant& tenant : pack.tenants) {
+    Blob stored;  // as if it was not compressed: only the stored bytes are of interest
+    stored.placement = Placement::kPacked;
+    stored.where = {where.zone, where.unit, 0};
+    stored.cell = tenant.blob.cell;
+    stored.cell_offset = tenant.blob.cell_offset;
+    stored.raw = stored.stored = tenant.blob.stored;
+    stored.cell_sums = {tenant.blob.sum};
+    Bytes bytes(stored.stored);
+    const Status read = reader_.read(stored, 0, bytes);
+    if (!read.ok()) find(tenant.owner, read.error().message);
+  }
+}
+
+void FsckCheck::check_leaks() {
+  for (const alloc::ZoneId zone : space_.zone_ids()) {
+    for (const alloc::UnitRun& run : space_.live_runs(zone)) {
+      std::uint64_t unit = run.unit;
+      auto it = owned_.lower_bound({zone, run.unit});
+      while (unit < run.end()) {
+        const bool here =
+            it != owned_.end() && it->first.first == zone && it->first.second < run.end();
+        const std::uint64_t next = here ? it->first.second : run.end();
+        if (next > unit) {
+          find("zone " + std::to_string(zone) + " unit " + std::to_string(unit),
+               std::to_string(next - unit) + " units are taken and belong to nothing");
+        }
+        if (!here) break;
+        unit = next + it->second.units;
+        ++it;
+      }
+    }
+  }
+}
+
+// F6.
+Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
+  HEXAD_TRY_ASSIGN(const CheckedStripe checked, stripe_check_.check(blob, options_.repair));
+  report.bytes_checked += checked.checked;
+  for (const DeviceId device : checked.silent) ++silent[device];
+  for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
+  return {};
+}
+
+}  // namespace hexad::core

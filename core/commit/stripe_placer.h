@@ -1,0 +1,70 @@
+// Gives young blobs their stripes: plans, allocates, lays out and encodes. Used when a group is
+// sealed and when a checkpoint packs what rode in the log. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "alloc/zone.h"
+#include "base/error.h"
+#include "core/blob/blob_prepare.h"
+#include "core/blob/placement_plan.h"
+#include "core/record/log_record.h"
+#include "core/record/shape.h"
+#include "core/space/log_blobs.h"
+#include "core/space/space.h"
+#include "ec/codec.h"
+
+namespace hexad::core {
+
+// The cells of one stripe on their way to the devices.
+struct StripeWrite {
+  alloc::Extent where;
+  PreparedBlob prepared;
+};
+
+// A pack stripe that has its units already: its slots say which of some blobs it holds.
+struct GivenPack {
+  PackPlan plan;
+  alloc::Extent where;
+};
+
+struct PlacedBlobs {
+  GroupPart part;
+  std::vector<StripeWrite> stripes;
+  std::vector<YoungBlob> in_log;  // those of part.payloads
+};
+
+class StripePlacer {
+ public:
+  // All outlive it.
+  StripePlacer(const StoreShape& shape, const ec::Codec& codec, const BlobPreparer& preparer,
+               Space& space)
+      : shape_(shape), codec_(codec), preparer_(preparer), space_(space) {}
+
+  // The choice that place() makes when nothing may ride in the log, with no more than so many units
+  // to a cell of a pack stripe.
+  PlacementPlan plan(const std::vector<YoungBlob>& blobs, std::uint32_t max_pack_units) const;
+  // The blobs of `given` go there; at most `log_bytes` of the others may ride in the log. What the
+  // blobs were promised is taken or given back, but for those that ride in the log. Of space that
+  // belongs to others nothing is taken. Any thread. Errors: kNoSpace, and nothing is left
+  // allocated, nor given back: a promise did not hold.
+  Result<PlacedBlobs> place(std::vector<YoungBlob> blobs, std::uint64_t log_bytes,
+                            const std::vector<GivenPack>& given = {}) const;
+
+ private:
+  PlacementPlan plan_some(const std::vector<YoungBlob>& blobs, const std::vector<bool>& left_out,
+                          std::uint32_t max_pack_units, std::uint64_t log_bytes) const;
+  Status place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
+                    PlacedBlobs& placed) const;
+  Status fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,
+                   PlacedBlobs& placed) const;
+  Status place_own(const YoungBlob& blob, PlacedBlobs& placed) const;
+
+  const StoreShape& shape_;
+  const ec::Codec& codec_;
+  const BlobPreparer& preparer_;
+  Space& space_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,540 @@
+// The engine behind Store: owns the parts of one open store and carries transactions and reads
+// through them. The files named engine_*.cc hold one concern each.
+//
+// Lock order: doc/invariants.md.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "alloc/root_choice.h"
+#include "base/error.h"
+#include "compression/compressor.h"
+#include "core/api/commit_options.h"
+#include "core/api/options.h"
+#include "core/api/pinned_bytes.h"
+#include "core/blob/blob_prepare.h"
+#include "core/blob/blob_read.h"
+#include "core/blob/in_flight_cells.h"
+#include "core/cache/page_memory.h"
+#include "core/cache/read_cache.h"
+#include "core/cache/read_gather.h"
+#include "core/cache/read_pins.h"
+#include "core/check/fsck_check.h"
+#include "core/commit/lane.h"
+#include "core/commit/sequencer.h"
+#include "core/commit/stripe_placer.h"
+#include "core/metadata/metadata.h"
+#include "core/opening/store_parts.h"
+#include "core/plan/body_ids.h"
+#include "core/plan/copies_under_way.h"
+#include "core/plan/owners.h"
+#include "core/plan/planner.h"
+#include "core/plan/prepared.h"
+#include "core/record/shape.h"
+#include "core/runs/index_rebuild.h"
+#include "core/runs/run_catalogue.h"
+#include "core/runs/run_merger.h"
+#include "core/space/log_blobs.h"
+#include "core/space/members.h"
+#include "core/space/space.h"
+#include "core/stats/counters.h"
+#include "ec/codec.h"
+#include "io/fork_mark.h"
+#include "io/system.h"
+#include "kv/index.h"
+#include "kv/tiered/tiered_index.h"
+
+namespace hexad::core {
+
+// One consistent state for reading. Space that it needs is not reused while it lives.
+// A thread has one of these or one snapshot of the index at a time, which tests watch
+// (nested_readers_test): who had two could wait for himself.
+struct ReadState {
+  ReadPins::Pin pin;
+  std::unique_ptr<MetaView> view;
+};
+
+// Of pages of extents, 16 MiB of memory.
+inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
+
+class Engine : public PlanSource {
+ public:
+  explicit Engine(StoreParts parts);
+  ~Engine() override;
+  // Starts all threads there will be and takes back what crashed writers left. Once, after
+  // creation. Errors: those of commits; the system refuses a thread.
+  Status start();
+  // Ends with kUnavailable when a device has not answered for io::kReadPatience, and goes on
+  // beside: who calls it again waits again.
+  Status close();
+  // Whether the destructor will come to an end. Waits while a device is silent, for as long as
+  // close() does; where it is false nothing of this may be destroyed.
+  bool may_end();
+
+  // --- commits (engine_submit.cc, engine_commit.cc) ---
+  Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
+  void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
+  Status sync();
+  // A change of the engine's own: fills in the record under the sequencer's lock, perhaps several
+  // times; durable when it returns. `placed` runs once under that lock when the record has its LSN.
+  using FillRecord = std::function<Status(LogRecord&)>;
+  // kPacking: the room that the log keeps for packing what rides in it (C4), and an error instead
+  // of a wait when even that is not enough.
+  enum class LogRoom : std::uint8_t { kCommon, kPacking };
+  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {},
+                              LogRoom room = LogRoom::kCommon);
+
+  // --- reads (engine_read.cc) ---
+  Result<ReadState> read_state();
+  // Keeps what is visible now, and everything newer, from being reclaimed or forgotten.
+  ReadPins::Pin pin_visible();
+  Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
+                                   std::string_view name);
+  Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);
+  // Fills `out` from `offset`; the caller has cut the range to the object's size.
+  Status read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
+                    MutByteView out);
+  // The same, with the pages (when the object has any) from somewhere else.
+  using PageSource = std::function<Result<ExtentList>(std::uint32_t page)>;
+  Status read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
+                    const PageSource& page_of);
+  // An object's record as the view has it, from the read cache or into it. Errors: kNotFound.
+  Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
+                                                          std::string_view collection,
+                                                          std::string_view name);
+  Result<Bytes> get(std::string_view collection, std::string_view name);
+  std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
+  Result<std::uint64_t> read(std::string_view collection, std::string_view name,
+                             std::uint64_t offset, MutByteView into);
+  // (engine_ranges.cc)
+  Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
+                            std::span<const ByteRange> ranges);
+  Status read_ranges(std::string_view collection, std::string_view name,
+                     std::span<RangeInto> ranges);
+  Result<std::map<std::string, Bytes>> omap_get(std::string_view collection, std::string_view name,
+                                                std::span<const std::string> keys);
+  Result<Bytes> omap_header(std::string_view collection, std::string_view name);
+  Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
+                             const OmapOptions& options);
+  Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
+                                         const ByteRange& range);
+  Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
+                                 const ByteRange& range, ChecksumType type);
+  Result<bool> exists(std::string_view collection, std::string_view name);
+  std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
+  Result<ObjectStat> stat(std::string_view collection, std::string_view name);
+  Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
+  Result<Attributes> attributes(std::string_view collection, std::string_view name);
+  Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
+                                               std::string_view attribute);
+
+  // --- listing (engine_list.cc) ---
+  Result<ListPage> list(std::string_view collection, const ListOptions& options);
+  Result<std::vector<CollectionInfo>> collections();
+  Result<CollectionInfo> collection(std::string_view name);
+  Result<CollectionUsage> collection_usage(std::string_view name);
+
+  // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
+  Status checkpoint();
+
+  // --- looking (engine_status.cc, engine_fsck.cc) ---
+  StoreStatus status();
+  Result<SpaceUsage> space_usage();
+  std::vector<Counter> counters();
+  Result<FsckReport> fsck(const FsckOptions& options);
+  Result<ScrubReport> scrub(const ScrubOptions& options);  // engine_scrub.cc
+  std::vector<EffectiveOption> effective_options() const;
+
+  // --- for streams ---
+  const StoreShape& shape() const { return *parts_.shape; }
+  const RuntimeOptions& options() const { return parts_.options; }
+  const BlobPreparer& preparer() const { return *preparer_; }
+  const BlobReader& blob_reader() const { return *reader_; }
+  Space& space() { return *parts_.space; }
+  Counters& stats() { return *parts_.counters; }
+  io::Executor& executor() { return parts_.system->executor(); }
+  BodyId new_body();
+  // Whether there are enough of them for what begins now. Errors: kExhausted (D2 of
+  // core/plan/body_ids.h).
+  Status may_draw_ids();
+  // The most keys of the metadata that any one hold of the sequencer's lock has looked at or
+  // written, to plan a transaction or to change something of the engine's own.
+  std::uint64_t largest_hold() const { return largest_hold_.load(std::memory_order_relaxed); }
+  // Largest record of a transaction, bytes. Precondition: open for writing.
+  std::uint64_t max_record() { return lane_->max_record(); }
+  DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
+  Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
+  // The pages of a body that no object names, and its writer key, are taken back soon: by the
+  // background, by whoever finds no space before, or by the next opening. Does no I/O.
+  void doom_body(BodyId body) { doom({{body}, {}}); }
+  // Devices are known to Space::suspect(), and nobody is about to lose them, or ids of the epoch
+  // run short: the repair thread changes the membership.
+  void lose_suspects_soon();
+  // These devices failed a request: goes on without them (R13). Errors: too many are lost; the
+  // store has turned read-only.
+  Status lose_devices(const std::set<DeviceId>& failed);
+  Result<compression::Policy> policy_of(std::string_view collection);
+  // The hint for data that comes without one: the object's own, where the policy heeds it.
+  Result<Hint> stored_hint(std::string_view collection, std::string_view name,
+                           const compression::Policy& policy);
+  Status writable() const;
+  // kForked in a child of the process that opened the store. Nothing of the engine may be used
+  // there: locks may be held by threads that do not exist, devices are the parent's. So it is asked
+  // before anything else, and there nothing is destroyed.
+  Status here() const;
+  bool in_child() const { return process_.in_child(); }
+
+  // --- PlanSource: the newest state; under the sequencer's lock ---
+  Result<std::optional<std::string>> get(std::string_view key) override;
+  Status scan(std::string_view prefix, const Visit& visit) override;
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override;
+
+ private:
+  // engine_commit.cc
+  struct Attempt;
+  class PlanReader;
+  // As scan_from(), with a limit for the deleted keys that it may meet; adds those that it has met.
+  // Whether that ended it, with an error.
+  struct Walk {
+    std::uint64_t most_deleted = ~std::uint64_t{0};
+    std::uint64_t deleted = 0;
+    bool gave_up = false;
+  };
+  Status walk(std::string_view prefix, std::string_view from, const Visit& visit, Walk& walk);
+  // scan_from() for those who fill in a record: as many deleted keys as one hold of the lock may
+  // meet. Errors: those, and then commit_internal() takes a checkpoint and fills in anew.
+  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit);
+  // What a try to give a record its place lacked.
+  struct Lacking {
+    std::uint64_t log_bytes = 0;    // not zero: the log has no room for so many
+    bool too_many_deleted = false;  // keys that were deleted since the last checkpoint
+  };
+  // One try of commit_internal(); not durable yet. 0: something was lacking.
+  Result<Lsn> try_internal(const FillRecord& fill, const std::function<void()>& placed,
+                           LogRoom room, Lacking& lacking);
+  Result<PreparedOps> prepare(const Transaction& transaction);
+  struct Preparing;
+  Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
+                    bool never_inline, Preparing& preparing, PreparedOps& prepared);
+  enum class Author : std::uint8_t { kUser, kEngine };
+  Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
+                  Lsn* rests_on, Author author = Author::kUser);
+  void shorten(std::vector<PostImage>& images);
+  // Into the memtable, and out of what is remembered of pages.
+  void apply(Lsn lsn, const std::vector<PostImage>& images);
+  Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
+                      Attempt& attempt);
+  Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
+  // Under the sequencer's lock.
+  void note_hold(std::uint64_t keys);
+  Status place_ahead(Submission& submission, Attempt& attempt);
+  Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
+  Status make_way(const Attempt& attempt);
+  Status make_zone_for(const Attempt& attempt);
+  Status unplaced(const Status& why) const;
+  Status make_room(const Attempt& attempt);
+  Status rewrite_page(const CrowdedPage& crowded);
+  void reclaim();
+
+  // engine_prepare.cc
+  // Takes hints of the transaction to the later ops that bring data for the same objects.
+  static void tell_hints(const Transaction& transaction, PreparedOps& prepared);
+  // The object in the newest state, pending commits included; nothing: there is none.
+  Result<std::optional<ObjectSummary>> newest_summary(std::string_view collection,
+                                                      std::string_view name);
+  // Until commits up to `lsn` can be read, or the store cannot be written any more.
+  Status wait_until_read(Lsn lsn);
+  // For a split_collection.
+  Result<std::shared_ptr<CountedNames>> count_names(const TransactionOp& op);
+  Result<std::shared_ptr<CountedNames>> count_names(std::vector<NameRange> ranges);
+  // Of a transaction that is about to be applied; under the sequencer's lock.
+  void tell_counting(const std::vector<PostImage>& images);
+  // For an expect_bytes. May wait until commits in flight can be read.
+  Result<ComparedBytes> compare_bytes(const TransactionOp& op);
+
+  // engine_submit.cc
+  void submit_here(Transaction&& transaction, const CommitCallback& done,
+                   const CommitOptions& options);
+  Status acceptable(const Transaction& transaction, Durability durability) const;
+  // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
+  std::shared_ptr<void> take_budget(std::uint64_t bytes);
+  // Buffered commits are waiting: seals them soon.
+  void seal_soon();
+  Status start_threads();
+  void sealer();
+  // kIo when buffered commits have been lost (R15).
+  Status lost_buffered() const;
+  Error told(const Error& error, Durability durability) const;
+
+  // engine_pack.cc
+  Status pack_payloads();
+  Status pack_some(const std::vector<YoungBlob>& blobs);
+  Status write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed);
+
+  // engine_checkpoint.cc
+  struct Frozen;
+  // What a checkpoint writes.
+  struct Changes {
+    std::vector<kv::IndexChange> list;  // sorted; views of the memtable and of the next two
+    std::map<std::string, std::string> extras;
+    std::deque<std::string> resolved;
+  };
+  // `needless`: asked under the checkpoint's lock.
+  Status run_checkpoint(bool clean_close, const std::function<bool()>& needless = {});
+  Status checkpoint_locked(bool clean_close);
+  void merge_into(RunDraft& draft, bool clean_close);
+  void merge_beside();
+  bool room_beside(const RunMerge& plan);
+  void on_merged(const Status& merged);
+  std::optional<io::Nanos> background_wait();
+  Result<Frozen> freeze(const RunDraft& draft);
+  Status gather_changes(const Frozen& frozen, Changes& changes);
+  Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
+  Status lose_failed(RunDraft& draft);
+  Status discard(RunDraft& draft);
+  Status each_with_index(const std::vector<kv::IndexChange>& list,
+                         const RunCatalogue::AddChange& add);
+  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
+                     bool clean_close);
+  Status apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes);
+  void set_reserve();
+  Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
+  void background();
+  void note_background(const std::string& what, const Status& status);
+  // Ahead of need; for a commit that waits; for a checkpoint that does.
+  enum class ZoneFor : std::uint8_t { kCommits, kWaiting, kCheckpoint };
+  Status make_zone(ZoneFor whom);
+  // Under zone_mutex_. `lacking`: of kWaiting, and then there is no zone, and no error either.
+  Status make_zone_locked(ZoneFor whom, Lacking& lacking);
+  void repairs();
+  void on_progress();
+  // The memtable or the log holds so much that a checkpoint should be made. Any thread.
+  bool checkpoint_due();
+
+  // engine_index.cc: a new index on the fast tier, by the background thread
+  void want_index();
+  void rebuild_index();
+  Status rebuild_some();
+  Status attach_verified();
+
+  // engine_membership.cc
+  void repair();
+  Status leave_behind(std::set<DeviceId> failed);
+  Status change_membership(std::set<DeviceId> failed);
+  // Composes, writes and adopts a root. `failed` gets the devices that did not take it. Errors: too
+  // few did; some refused it, and not by their own fault (io/refused.h), for as long as one waits.
+  Status write_root(alloc::Root next, std::set<DeviceId>& failed);
+  Status write_root_once(alloc::Root& next, std::set<DeviceId>& failed);
+  // R18: until all are taken, or nobody can wait any longer.
+  Status send_refused_again(const std::vector<io::IoRequest*>& requests);
+  // The same for what can be done again as a whole, and says with its error that it was refused.
+  Status until_taken(const std::function<Status()>& attempt);
+  // What status() says of writes that are waiting to be sent again; nothing: none are.
+  void note_refused(std::optional<Error> why);
+  // Returns what all are told who wait for a commit, kUnknown: of whoever was first.
+  Error turn_read_only(const Error& why);
+
+  // engine_fsck.cc
+  Status correct_totals(const FsckCheck::WrongTotals& wrong);
+  Status check_runs(FsckCheck& check, bool deep);
+
+  // engine_scrub.cc
+  class ScrubPass;
+
+  // engine_waits.cc
+  // The usable device that has been silent for so long, or longest; null: none has.
+  const Member* silent_member(io::Nanos limit) const;
+  // kUnavailable when one is silent: `what` begins the message.
+  Status check_silence(const std::string& what) const;
+  // Locks the mutex, unless its holder seems to wait for a device that is silent.
+  template <typename M>
+  Status lock_unless_silent(M& mutex, const std::string& what);
+  // Until `lsn` is durable or the lane has stopped, unless a device is silent.
+  Status wait_unless_silent(Lsn lsn, const std::string& what);
+  Finding silence_finding(DeviceId device, std::uint64_t cells) const;
+  // On the background thread.
+  void finish_closing();
+
+  // engine_status.cc
+  void fold_counters();
+  Status add_records(SpaceUsage& usage);
+
+  // engine_read.cc
+  bool read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out);
+  Result<std::shared_ptr<const CachedRecord>> find_page(MetaView& view, BodyId body,
+                                                        std::uint32_t page);
+  Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
+                            MutByteView out);
+  // Of an object whose record is_small(): all of it is read, and left with the record.
+  Status read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out);
+  // Counts a read that the cache alone could not answer.
+  void note_read(io::Nanos began, std::uint64_t bytes);
+  // One object of one state, read range by range: the page that was looked up last is kept.
+  struct RangeReader {
+    MetaView& view;
+    const CachedRecord& record;
+    bool keep;  // in the read cache, and look there
+    std::shared_ptr<const CachedRecord> page = nullptr;
+    std::uint32_t page_index = 0;
+  };
+  // `out` is filled when the gathering is finished.
+  Status gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                      MutByteView out);
+
+  // engine_ranges.cc
+  struct WantedRange;
+  Status read_wanted(MetaView& view, const CachedRecord& record, std::vector<WantedRange>& wanted);
+  std::size_t first_round(std::span<const WantedRange> wanted) const;
+  Status read_spans(RangeReader& reader, std::span<WantedRange> wanted);
+
+  // engine_omap.cc
+  // Nothing: there is none.
+  Result<std::optional<ObjectRecord>> find_entry(MetaView& view, const ObjectRecord& object,
+                                                 std::string_view key);
+  Result<Bytes> read_entry(MetaView& view, const ObjectRecord& entry);
+
+  // engine_list.cc
+  void want_checkpoint();
+
+  // engine_doomed.cc
+  Status doom_abandoned();
+  void doom(Doomed&& doomed);
+  Status drop_body(BodyId body);
+  // Whether some was dropped, here or by somebody else meanwhile.
+  Result<bool> drop_doomed();
+  Result<bool> drop_first_of(const Doomed& doomed);
+  // Under state_mutex_: how long until something doomed may be tried; nothing: there is none.
+  std::optional<io::Nanos> doomed_wait();
+  Result<bool> drop_objects(const NameRange& names);
+  // Of the pages that are cut off of the body. Whether nothing is left of them.
+  Result<bool> drop_cut(BodyId body);
+  Status drop_all_cuts(BodyId body);
+  // What one record takes back.
+  struct Taking {
+    LogRecord& record;
+    BlobOwners blobs = {};
+    LayerOwners layers = {};
+  };
+  // Notes there what the value of a key held.
+  using TakeBack =
+      std::function<Status(std::string_view key, std::string_view value, Taking& taking)>;
+  // Keys of one prefix that go, and the key that goes with the last of them.
+  struct DoomedKeys {
+    std::string prefix;
+    std::string end;  // exclusive
+    std::string marker;
+  };
+  Result<bool> drop_records(const DoomedKeys& keys, std::string& from);
+  Result<bool> drop_pages(const DoomedKeys& keys, std::string& from);
+  Result<bool> drop_keys(const DoomedKeys& keys, std::string& from, const TakeBack& take_back);
+  void take_back_blobs(const ExtentList& extents, Taking& taking) const;
+  Status take_back_page(std::string_view key, std::string_view value, Taking& taking) const;
+
+  // engine_copy.cc
+  struct CopyStep;
+  // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null.
+  Result<std::shared_ptr<CopiedPages>> copy_pages(BodyId from, const ShiftedRange& range,
+                                                  std::shared_ptr<CopiedPages> copied);
+  std::shared_ptr<CopiedPages> begin_copy(BodyId from, const ShiftedRange& range);
+  Status copy_some_pages(CopiedPages& copied);
+  Status copy_stale_pages(CopyStep& step);
+  Status copy_next_pages(CopyStep& step);
+  Status copy_page(std::uint32_t page, CopyStep& step);
+  Result<const ExtentList*> source_page(std::uint32_t page, CopyStep& step);
+  Result<const ExtentList*> keep_source(std::uint32_t page, std::string_view value, CopyStep& step);
+
+  // engine_layers.cc
+  // Makes the list of layers below the object's omap shorter; what it shows stays the same.
+  Status merge_layers(const LayeredObject& object);
+  struct LayerKey;
+  Status copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record);
+  Status copy_entry(const LayerKey& key, OmapId to, Taking& taking);
+  // Whether the list still had the layers.
+  Result<bool> replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
+                              OmapId by);
+
+  io::ForkMark process_;  // that opened the store
+  StoreParts parts_;
+  std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
+  std::unique_ptr<compression::Compressor> compressor_;
+  std::unique_ptr<BlobPreparer> preparer_;
+  std::unique_ptr<BlobReader> reader_;
+  std::unique_ptr<StripePlacer> placer_;
+  InFlightCells in_flight_cells_;
+  std::unique_ptr<Lane> lane_;         // null when read-only
+  std::unique_ptr<RunMerger> merger_;  // as the lane
+  ReadPins pins_;
+
+  io::Mutex zone_mutex_;  // while a zone is made
+  io::Mutex doom_mutex_;  // while something doomed is dropped
+  std::string
+      drop_from_;  // guarded by doom_mutex_: objects of a removed collection before are gone
+  std::atomic<std::uint64_t> drops_{0};
+  io::Mutex checkpoint_mutex_;
+  io::Mutex membership_mutex_;  // root_
+  Sequencer sequencer_;
+  std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
+  std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
+  CopiesUnderWay copying_;                             // guarded by sequencer_
+  Walk fill_walk_;                                     // of this hold; guarded by sequencer_
+  PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
+  alloc::Root root_;
+  std::uint64_t sent_root_ = 0;  // sequence of the last one that was written, committed or not
+  Lsn checkpoint_lsn_ = 0;
+  BodyIds ids_;
+  std::atomic<bool> closed_{false};
+
+  io::Mutex budget_mutex_;  // of its own, so that no commit wakes the threads below
+  io::CondVar budget_changed_;
+  std::uint64_t budget_used_ = 0;
+  std::uint64_t budget_turn_ = 0;       // whose turn it is to be admitted
+  std::uint64_t budget_next_turn_ = 0;  // of who comes next
+
+  io::Mutex seal_mutex_;  // seal_stopping_
+  io::CondVar seal_changed_;
+  std::atomic<bool> seal_wanted_{false};
+  bool seal_stopping_ = false;
+  std::unique_ptr<io::Thread> sealer_;
+
+  io::Mutex state_mutex_;  // below
+  // One for each kind of waiter.
+  io::CondVar background_wake_;
+  io::CondVar repair_wake_;
+  Doomed doomed_;
+  io::Nanos doomed_pause_ = 0;      // before the next try, when the last one has failed; else 0
+  io::Nanos doomed_retry_at_ = 0;   // none before
+  io::Nanos install_at_ = 0;        // what was merged, if nobody else does before; 0: nothing
+  bool checkpoint_wanted_ = false;  // whether or not one is due
+  bool checkpoint_due_ = false;     // one was, at some moment since this was last looked at
+  bool zone_wanted_ = false;
+  bool index_wanted_ = false;
+  bool repair_wanted_ = false;
+  struct Refused {
+    Error why;  // of the last try
+    io::Nanos since = 0;
+  };
+  std::optional<Refused> refused_;
+  bool suspects_wanted_ = false;        // lose_suspects_soon()
+  bool close_wanted_ = false;           // by the background
+  bool close_left_ = false;             // nobody waits for it any more
+  std::optional<Status> close_result_;  // nothing: it has not come to that
+  io::CondVar close_changed_;
+  bool stopping_ = false;                                   // the background
+  bool repairs_stopping_ = false;                           // after it
+  std::map<std::string, std::string> background_problems_;  // of the last try at each thing
+  std::unique_ptr<IndexRebuild> rebuild_;                   // the background thread's alone
+  std::unique_ptr<io::Thread> background_;
+  std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks
+};
+
+}  // namespace hexad::core

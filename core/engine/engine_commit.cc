@@ -1,0 +1,708 @@
+// The path of a transaction up to the lane: prepare on the caller's thread, then, under the
+// sequencer's lock, allocate, plan, draw the LSN, apply to the memtable and enqueue.
+#include <algorithm>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "core/plan/counted_source.h"
+#include "core/plan/staged_object.h"
+#include "core/record/keys.h"
+#include "ec/stripe_layout.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr int kMaxAttempts = 1000;
+// Rounds of waiting for freed space to become usable.
+constexpr int kMaxBlocks = 4;
+// Keys that were deleted since the last checkpoint, and that a plan steps over.
+constexpr std::uint64_t kMostDeleted = 10'000;
+// How often a transaction waits for crowded pages before it takes them as they are.
+constexpr int kMaxRewrites = 8;
+
+}  // namespace
+
+// One try at a place in the order: what it holds and why it has to be repeated.
+struct Engine::Attempt {
+  std::vector<alloc::Extent> allocated;
+  PromisedUnits reserved;  // for young blobs
+  bool redo = false;       // prepare some ops again
+  std::vector<Redo> redo_ops;
+  std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
+  bool no_space = false;           // the allocator had none; freed space may still come back
+  bool wants_zone = false;         // ... and there are slabs for one more zone
+  std::uint64_t all_units = 0;     // in the zones that there were then
+  std::uint64_t free_units = 0;    // that there were then, or that it had taken itself
+  std::uint64_t promised = 0;      // ... and units that others had reserved
+  Error space_error;
+  std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
+  std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
+  std::vector<BodyId> cut;             // not empty: take back what is cut off of these first
+  bool too_many_deleted = false;       // the plan met so many keys that were deleted
+  bool keep_versions = false;          // in: see PlanContext
+  bool accept_crowded = false;         // in
+  bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
+
+  // Something can be done about what it lacked; then it is worth another one.
+  bool can_be_helped() const {
+    return redo || record_bytes > 0 || no_space || !crowded.empty() || !layered.empty() ||
+           !cut.empty() || too_many_deleted;
+  }
+
+  // What there is for it, with what it has taken or reserved itself given back.
+  void note_room(Space& space) {
+    const alloc::SpaceCounters units = space.counters();
+    all_units = units.total;
+    free_units = units.free;
+    for (const alloc::Extent& own : allocated) free_units += own.units;
+    promised = space.reserved() - reserved.units;
+  }
+
+  // A commit that rests on state others are still writing is answered only when that state is
+  // durable (R14).
+  bool rests_on_state(ErrorCode code) const {
+    if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
+    return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
+           code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
+           code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
+  }
+};
+
+// The metadata as a plan reads it: the newest state, and no walk over a great many keys that were
+// deleted.
+class Engine::PlanReader : public PlanSource {
+ public:
+  explicit PlanReader(Engine& engine) : engine_(engine) {}
+
+  Result<std::optional<std::string>> get(std::string_view key) override { return engine_.get(key); }
+  Status scan(std::string_view prefix, const Visit& visit) override {
+    return scan_from(prefix, prefix, visit);
+  }
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
+    return engine_.walk(prefix, from, visit, walked);
+  }
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+    return engine_.known_page(body, page);
+  }
+
+  Walk walked = {kMostDeleted};
+
+ private:
+  Engine& engine_;
+};
+
+// What the ops of one transaction have in common while they are prepared.
+struct Engine::Preparing {
+  std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
+  SharedCopies copies;
+};
+
+Status Engine::writable() const {
+  if (lane_ == nullptr) {
+    return Error{ErrorCode::kReadOnly, "the store is open for reading only",
+                 "Open it with Access::kReadWrite."};
+  }
+  if (closed_.load(std::memory_order_acquire)) {
+    return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
+  }
+  if (const auto stopped = lane_->stopped()) {
+    return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
+                 "Close it, check its devices, and open it again."};
+  }
+  return {};
+}
+
+Result<compression::Policy> Engine::policy_of(std::string_view collection) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
+  if (!value.has_value()) return parts_.compression;
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+  return record.compression;
+}
+
+Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
+                          bool never_inline, Preparing& preparing, PreparedOps& prepared) {
+  const TransactionOp& op = transaction.ops()[index];
+  if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
+    HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
+    return {};
+  }
+  auto known = preparing.policies.find(op.collection);
+  if (known == preparing.policies.end()) {
+    HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
+    known = preparing.policies.emplace(op.collection, looked_up).first;
+  }
+  const compression::Policy& policy = known->second;
+  const std::optional<Hint> told = prepared[index].told;
+  Hint hint = op.hint;
+  if (hint == Hint::kNone && told.has_value()) {
+    hint = *told;
+  } else if (hint == Hint::kNone) {
+    HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
+  }
+  HEXAD_TRY_ASSIGN(prepared[index], prepare_payload(*preparer_, op.payload, hint, policy, base,
+                                                    never_inline, &preparing.copies));
+  prepared[index].told = told;
+  return {};
+}
+
+Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
+  PreparedOps prepared(transaction.ops().size());
+  tell_hints(transaction, prepared);
+  Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const TransactionOp& op = transaction.ops()[i];
+    if (op.kind == OpKind::kSplitCollection) {
+      HEXAD_TRY_ASSIGN(prepared[i].counted, count_names(op));
+    }
+    if (!needs_preparing(op)) continue;
+    std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
+    if (op.kind == OpKind::kAppend) {
+      // A guess; the planner asks for another cut when the object has grown by then.
+      HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
+      if (summary.has_value()) base = summary->size;
+    }
+    HEXAD_TRY(prepare_op(transaction, i, base, false, preparing, prepared));
+  }
+  return prepared;
+}
+
+// Under the sequencer's lock. Where no zone has room, whoever repeats the attempt makes another one
+// first, without that lock: its headers are written to devices (make_zone_for()).
+Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& attempt) {
+  Space& space = *parts_.space;
+  const auto is_full = [](const Result<alloc::Extent>& extent) {
+    return !extent.ok() && extent.error().code == ErrorCode::kNoSpace;
+  };
+  Result<alloc::Extent> extent = space.allocate(units);
+  if (is_full(extent)) {
+    // Once more, so that what comes back after this was read is a reason to repeat.
+    attempt.note_room(space);
+    extent = space.allocate(units);
+  }
+  if (is_full(extent)) {
+    attempt.no_space = true;
+    // A new one has all units of a slab in a row but that of the header.
+    attempt.wants_zone = units < space.slab_units() && space.slabs_left();
+    attempt.space_error = extent.error();
+  }
+  if (extent.ok()) attempt.allocated.push_back(*extent);
+  return extent;
+}
+
+// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
+std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
+  std::vector<PayloadPiece*> pieces;
+  const auto add = [&](PreparedOp& op) {
+    for (PayloadPiece& piece : op.pieces) {
+      if (piece.bytes.empty()) pieces.push_back(&piece);
+    }
+  };
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    add(prepared[i]);
+    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
+  }
+  return pieces;
+}
+
+// Whether nothing in it makes the metadata longer by more than tombstones.
+bool only_frees(const Transaction& transaction) {
+  return std::all_of(transaction.ops().begin(), transaction.ops().end(),
+                     [](const TransactionOp& op) {
+                       switch (op.kind) {
+                         case OpKind::kRemove:
+                         case OpKind::kRemoveRange:
+                         case OpKind::kRemoveCollection:
+                         case OpKind::kRemoveAttr:
+                         case OpKind::kRemoveAttrs:
+                         case OpKind::kOmapRemove:
+                         case OpKind::kOmapRemoveRange:
+                         case OpKind::kOmapClear:
+                         case OpKind::kTruncate:
+                         case OpKind::kZero:
+                           return true;
+                         default:
+                           return is_guard(op.kind);
+                       }
+                     });
+}
+
+// Values that have changed little become patches of what the log holds already.
+void Engine::shorten(std::vector<PostImage>& images) {
+  for (PostImage& image : images) {
+    if (!image.value.has_value() || image.value->size() < kSmallestPatched) continue;
+    const std::optional<std::string> base = parts_.metadata->patch_base(image.key);
+    if (base.has_value()) image.patch = make_patch(*base, *image.value);
+  }
+}
+
+void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
+  for (const PostImage& image : images) {
+    if (image.patch.has_value()) parts_.counters->add(CounterId::kLogPatches);
+    parts_.metadata->apply(
+        lsn, image.key,
+        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
+    if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
+    if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
+      pages_.forget(page->body, page->page);  // C9
+      if (!copying_.empty()) copying_.tell(page->body, page->page);
+    }
+  }
+}
+
+// Each young blob is promised a stripe of its own, which it will hardly need: many small ones share
+// one. Where there is not so much for all of them, they are placed before their group is known, in
+// as much as they take. Under the sequencer's lock.
+Status Engine::place_ahead(Submission& submission, Attempt& attempt) {
+  for (std::uint32_t units = parts_.shape->max_pack_units;; units /= 2) {
+    const std::size_t before = attempt.allocated.size();
+    attempt.no_space = false;
+    Status taken = take_places(placer_->plan(submission.young, units), submission, attempt);
+    // Shorter stripes fit where no long run is free, and none is to come.
+    if (taken.ok() || !attempt.no_space || attempt.wants_zone || units <= 1) return taken;
+    for (; attempt.allocated.size() > before; attempt.allocated.pop_back()) {
+      parts_.space->abandon(attempt.allocated.back());
+    }
+    submission.packs.clear();
+    for (YoungBlob& blob : submission.young) blob.where = {};
+  }
+}
+
+Status Engine::take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt) {
+  for (const PackPlan& pack : plan.packs) {
+    HEXAD_TRY_ASSIGN(const alloc::Extent where, allocate_locked(pack.units, attempt));
+    submission.packs.push_back({pack, where});
+  }
+  const StoreShape& shape = *parts_.shape;
+  for (const std::size_t item : plan.own_stripe) {
+    YoungBlob& blob = submission.young[item];
+    const std::uint64_t cell = ec::cell_bytes(blob.stored.size(), shape.k(), shape.block);
+    const auto units = static_cast<std::uint32_t>(divide_up(cell, shape.unit));
+    HEXAD_TRY_ASSIGN(blob.where, allocate_locked(units, attempt));
+  }
+  return {};
+}
+
+// Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
+Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
+                            Submission& submission, Attempt& attempt) {
+  HEXAD_TRY(writable());
+  HEXAD_TRY(may_draw_ids());
+  const std::vector<PayloadPiece*> blobs = blob_pieces(transaction, prepared);
+  std::vector<alloc::Extent> places(blobs.size());  // empty: reserved only
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const PreparedBlob& blob = blobs[i]->prepared;
+    if (blob.is_young() && attempt.places_ahead) continue;
+    if (blob.is_young() && parts_.space->try_reserve(blob.units)) {
+      attempt.reserved += PromisedUnits(blob.units);
+      continue;
+    }
+    HEXAD_TRY_ASSIGN(places[i], allocate_locked(blob.units, attempt));
+  }
+  PlanContext context;
+  context.lsn = lane_->next_lsn();
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    Blob& blob = blobs[i]->prepared.blob;
+    if (blobs[i]->prepared.is_young()) {
+      blob.log = {context.lsn, static_cast<std::uint32_t>(i)};
+    } else {
+      blob.where = places[i];
+    }
+  }
+  context.time = parts_.system->clock().wall_time();
+  context.shape = parts_.shape->record;
+  context.default_compression = parts_.compression;
+  context.new_body = [this] { return new_body(); };
+  context.keep_versions = attempt.keep_versions;
+  context.accept_crowded = attempt.accept_crowded;
+  context.ranges_at_once = parts_.ranges_at_once;
+  context.log_blobs = parts_.log_blobs.get();
+  PlanReader reader(*this);
+  CountedSource source(reader);
+  Result<Plan> planned = plan_transaction(transaction, prepared, context, source);
+  note_hold(source.keys() + reader.walked.deleted +
+            (planned.ok() ? planned->record.images.size() : 0));
+  attempt.too_many_deleted = reader.walked.gave_up;
+  HEXAD_TRY_ASSIGN(Plan plan, std::move(planned));
+  if (!plan.redo.empty()) {
+    attempt.redo = true;
+    attempt.redo_ops = std::move(plan.redo);
+    return {};
+  }
+  if (!plan.crowded.empty()) {
+    attempt.crowded = std::move(plan.crowded);
+    return {};
+  }
+  if (!plan.layered.empty()) {
+    attempt.layered = std::move(plan.layered);
+    return {};
+  }
+  if (!plan.cut.empty()) {
+    attempt.cut = std::move(plan.cut);
+    return {};
+  }
+  HEXAD_TRY(parts_.space->check_deaths(plan.record));
+  submission.young.clear();
+  submission.packs.clear();
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    const PreparedBlob& prepared_blob = blobs[i]->prepared;
+    const Blob& blob = prepared_blob.blob;
+    if (!plan.refers_to(blob.id())) continue;
+    if (!prepared_blob.is_young()) {
+      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0});
+      continue;
+    }
+    BlobOwner& owner = *plan.owners[blob.log.index];
+    const bool promised = places[i].units == 0 && !attempt.places_ahead;
+    submission.young.push_back({blob.log, prepared_blob.stored, std::move(owner.key), owner.offset,
+                                promised ? prepared_blob.units : 0, places[i]});
+  }
+  if (attempt.places_ahead) HEXAD_TRY(place_ahead(submission, attempt));
+  for (PostImage& image : plan.totals) plan.record.images.push_back(std::move(image));
+  if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
+      !parts_.space->slabs_left()) {
+    attempt.no_space = true;
+    attempt.note_room(*parts_.space);
+    attempt.space_error =
+        Error{ErrorCode::kNoSpace,
+              "what is left, " + std::to_string(attempt.free_units) +
+                  " units, is kept for checkpoints: only what frees something is taken in",
+              "Delete objects, or add or replace devices."};
+    return attempt.space_error;
+  }
+  submission.lsn = context.lsn;
+  shorten(plan.record.images);
+  submission.encoded = encode_own_part(plan.record, parts_.shape->record);
+  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
+  if (!reserved) {
+    attempt.record_bytes = lane_->record_bound(submission);
+    return {};
+  }
+
+  // From here on nothing fails.
+  if (!counting_.empty()) tell_counting(plan.record.images);
+  apply(submission.lsn, plan.record.images);
+  for (DecodedPage& page : plan.pages) pages_.put(page.body, page.page, std::move(page.extents));
+  attempt.allocated.clear();
+  for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
+  for (std::size_t i = 0; i < blobs.size(); ++i) {
+    PreparedBlob& prepared_blob = blobs[i]->prepared;
+    if (!plan.refers_to(prepared_blob.blob.id())) {
+      if (places[i].units > 0) parts_.space->abandon(places[i]);
+    } else if (!prepared_blob.is_young()) {
+      submission.stripes.push_back({places[i], std::move(prepared_blob)});
+    }
+  }
+  for (const LogPlace& death : plan.record.young_deaths) {
+    parts_.space->give_back(parts_.log_blobs->kill(death));
+  }
+  for (const TransactionOp& op : transaction.ops()) {
+    if (op.staged != nullptr) op.staged->published = true;
+  }
+  for (const std::shared_ptr<CopiedPages>& copied : plan.copies) copied->taken = true;
+  submission.record = std::move(plan.record);
+  lane_->enqueue(std::move(submission));
+  if (!plan.doomed.empty()) doom(std::move(plan.doomed));
+  return {};
+}
+
+// For what has no LSN, so that nothing of it has happened. When the store has stopped, that is what
+// it says, and not what those are told whose outcome is unknown: the commits and the checkpoint
+// that it waited for.
+Status Engine::unplaced(const Status& why) const {
+  const bool unknown = !why.ok() && why.error().code == ErrorCode::kUnknown;
+  return unknown && lane_->stopped().has_value() ? writable() : why;
+}
+
+// What an attempt lacked, or met.
+Status Engine::make_way(const Attempt& attempt) {
+  const io::NoUnwinding none("what makes room for a commit");
+  // It takes all tombstones away that were there when it began.
+  if (attempt.too_many_deleted) return run_checkpoint(false);
+  for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
+  for (const BodyId body : attempt.cut) HEXAD_TRY(drop_all_cuts(body));
+  return attempt.layered.empty() && attempt.cut.empty() ? make_room(attempt) : Status();
+}
+
+// A zone for an attempt that found room in none, unless somebody has made one since: so whoever
+// comes back without an error finds more zones than before, of which there is an end, or more room
+// in the log, or devices have left. Nothing rests on a zone that nobody takes anything of after
+// all: it is there for others. Headers of one that got no record mean nothing, and are written
+// over.
+Status Engine::make_zone_for(const Attempt& attempt) {
+  Lacking lacking;
+  {
+    const io::Lock lock(zone_mutex_);
+    if (parts_.space->counters().total > attempt.all_units) return {};
+    HEXAD_TRY(make_zone_locked(ZoneFor::kWaiting, lacking));
+  }
+  if (lacking.log_bytes == 0) return {};
+  // The checkpoint may need a zone itself.
+  Attempt without_room;
+  without_room.record_bytes = lacking.log_bytes;
+  return make_room(without_room);
+}
+
+// Room in the log, a zone, or space that is freed but not yet reusable.
+Status Engine::make_room(const Attempt& attempt) {
+  if (attempt.record_bytes > 0) {
+    const Lsn before = parts_.index->applied_lsn();
+    // Unless somebody else has made room.
+    HEXAD_TRY(run_checkpoint(false, [&] { return lane_->has_room_for(attempt.record_bytes); }));
+    // Others may have taken the room already; then the next one finds more to trim.
+    if (parts_.index->applied_lsn() > before || lane_->has_room_for(attempt.record_bytes)) {
+      return {};
+    }
+    return Error{ErrorCode::kNoSpace, "the log has no room even after a checkpoint", ""};
+  }
+  Status zone;
+  if (attempt.wants_zone) {
+    zone = make_zone_for(attempt);
+    // Where there is no room below the devices, what was freed may do.
+    if (zone.ok() || zone.error().code != ErrorCode::kNoSpace) return zone;
+  } else if (parts_.space->zone_under_way()) {
+    const io::Lock until_it_is_there(zone_mutex_);
+    return {};
+  }
+  // What is kept back because of them may be all that is missing (V3).
+  if (!parts_.space->suspects().empty()) return lose_devices({});
+  // Pages of removed objects, and payloads in the log, which take more room alone than packed.
+  // What cannot be taken back is the background's affair: there may be space without it.
+  if (const Result<bool> dropped = drop_doomed(); dropped.ok() && *dropped) return {};
+  // A merge that goes on beside is a luxury, and has taken some.
+  if (merger_->give_up()) return {};
+  const std::uint64_t reserved = parts_.space->reserved();
+  // Somebody who was in the way has gone meanwhile, or there is a new zone.
+  if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};
+  if (reserved > 0) {
+    // What is in flight gives back most of what it has reserved, and so does packing.
+    HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+    if (parts_.log_blobs->payload_bytes() > 0) {
+      HEXAD_TRY(run_checkpoint(false));
+      reclaim();
+    }
+    const bool more = parts_.space->counters().free > attempt.free_units;
+    if (more || parts_.space->reserved() < reserved) return {};
+  }
+  // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9). A
+  // block that was sealed before f was durable does not; the second one at the latest does.
+  for (int i = 0; i < kMaxBlocks && parts_.space->has_deferred(); ++i) {
+    HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+    const Status recorded = lane_->record_watermark();
+    const bool full = !recorded.ok() && recorded.error().code == ErrorCode::kNoSpace;
+    if (!full) {
+      HEXAD_TRY(recorded);
+    } else {
+      HEXAD_TRY(run_checkpoint(false));  // its root records as much
+    }
+    reclaim();
+    if (parts_.space->counters().free > attempt.free_units) return {};
+  }
+  return zone.ok() ? Status(attempt.space_error) : zone;
+}
+
+void Engine::reclaim() {
+  pins_.reclaim(lane_->recorded(), [this](Lsn limit) {
+    parts_.space->reclaim(limit);
+    parts_.log_blobs->forget(limit);
+  });
+}
+
+// Repeats until the transaction has its place or has failed. `rests_on`: the LSN that must be
+// durable before a failure may be told.
+Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
+                        Submission& submission, Lsn* rests_on, Author author) {
+  int rewrites = 0;
+  bool places_ahead = false;
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Attempt attempt;
+    attempt.places_ahead = places_ahead;
+    attempt.keep_versions = author == Author::kEngine;
+    attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
+    Status status;
+    {
+      const SequencerLock lock(sequencer_);
+      const ReadPins::Pin pin = pin_visible();  // Y4 of core/space/log_blobs.h
+      status = try_sequence(transaction, prepared, submission, attempt);
+      for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
+      parts_.space->give_back(attempt.reserved);
+      if (!status.ok() && attempt.rests_on_state(status.error().code)) {
+        *rests_on = lane_->next_lsn() - 1;
+      }
+    }
+    if (!attempt.can_be_helped()) return unplaced(status);
+    const bool is_full = attempt.no_space && !attempt.wants_zone;
+    if (is_full && !std::exchange(places_ahead, true)) continue;
+    if (!attempt.crowded.empty()) {
+      ++rewrites;
+      for (const CrowdedPage& page : attempt.crowded) {
+        // A page that cannot be rewritten (its cells are lost, there is no space) stays as it is
+        // for as long as its pieces can be counted.
+        if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
+      }
+    } else if (attempt.redo) {
+      Preparing preparing{{}, SharedCopies(0)};
+      for (const Redo& redo : attempt.redo_ops) {
+        if (redo.copy != 0) {
+          std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
+          const ShiftedRange range = cloned_range(transaction.ops()[redo.op]);
+          HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, range, std::move(copied)));
+          continue;
+        }
+        if (!redo.count.empty()) {
+          HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
+          continue;
+        }
+        HEXAD_TRY(
+            prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
+      }
+    } else {
+      HEXAD_TRY(unplaced(make_way(attempt)));
+    }
+  }
+  return Error{ErrorCode::kConflict,
+               "gave up after " + std::to_string(kMaxAttempts) +
+                   " attempts: the objects of this transaction change faster than it can follow",
+               "Retry, or write them from fewer threads."};
+}
+
+Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<void()>& placed,
+                                 LogRoom room, Lacking& lacking) {
+  const SequencerLock lock(sequencer_);
+  // The last checkpoint packs, too, when the store is closed for everybody else.
+  if (room == LogRoom::kCommon) HEXAD_TRY(writable());
+  const ReadPins::Pin pin = pin_visible();  // Y4 of core/space/log_blobs.h
+  Submission submission;
+  submission.lsn = lane_->next_lsn();
+  submission.record.time = parts_.system->clock().wall_time();
+  fill_walk_ = {kMostDeleted};
+  const Status filled = fill(submission.record);
+  note_hold(submission.record.images.size() + fill_walk_.deleted);
+  if (!filled.ok() && fill_walk_.gave_up) {
+    lacking.too_many_deleted = true;
+    return Lsn{0};
+  }
+  HEXAD_TRY(filled);
+  HEXAD_TRY(parts_.space->check_deaths(submission.record));
+  submission.encoded = encode_own_part(submission.record, parts_.shape->record);
+  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission, room == LogRoom::kPacking));
+  if (!reserved) {
+    lacking.log_bytes = lane_->record_bound(submission);
+    return Lsn{0};
+  }
+  const Lsn lsn = submission.lsn;
+  apply(lsn, submission.record.images);
+  for (const LogPlace& death : submission.record.young_deaths) {
+    parts_.space->give_back(parts_.log_blobs->kill(death));
+  }
+  lane_->enqueue(std::move(submission));
+  if (placed) placed();
+  return lsn;
+}
+
+Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed,
+                                    LogRoom room) {
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Lacking lacking;
+    HEXAD_TRY_ASSIGN(const Lsn lsn, try_internal(fill, placed, room, lacking));
+    if (lsn > 0) {
+      HEXAD_TRY(lane_->wait_durable(lsn));
+      return lsn;
+    }
+    if (room == LogRoom::kPacking) {
+      return Error{ErrorCode::kNoSpace,
+                   "the log has no room for packing what rides in it (" +
+                       format_size(lacking.log_bytes) + ")",
+                   "Close the store and open it again; run hexad fsck."};
+    }
+    Attempt attempt;
+    attempt.record_bytes = lacking.log_bytes;
+    attempt.too_many_deleted = lacking.too_many_deleted;
+    HEXAD_TRY(make_way(attempt));
+  }
+  return Error{ErrorCode::kConflict,
+               "gave up after " + std::to_string(kMaxAttempts) +
+                   " attempts: others take the room in the log before a change of the store's own "
+                   "has its place",
+               "Retry, or write from fewer threads."};
+}
+
+Result<std::optional<std::string>> Engine::get(std::string_view key) {
+  return parts_.metadata->get_latest(key);
+}
+
+std::shared_ptr<ExtentList> Engine::known_page(BodyId body, std::uint32_t page) {
+  return pages_.find(body, page);
+}
+
+Status Engine::scan(std::string_view prefix, const Visit& visit) {
+  return scan_from(prefix, prefix, visit);
+}
+
+Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
+  Walk unlimited;
+  return walk(prefix, from, visit, unlimited);
+}
+
+Status Engine::scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) {
+  return walk(prefix, from, visit, fill_walk_);
+}
+
+Status Engine::walk(std::string_view prefix, std::string_view from, const Visit& visit,
+                    Walk& walk) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor({std::string(from), prefix_end(prefix)}));
+  cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));
+  const auto go = [&]() -> Status {
+    HEXAD_TRY(cursor.seek(from));
+    while (cursor.valid()) {
+      HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
+      if (!more) break;
+      HEXAD_TRY(cursor.next());
+    }
+    return {};
+  };
+  Status status = go();
+  walk.deleted += cursor.moves().deleted;
+  if (!status.ok() && cursor.gave_up()) walk.gave_up = true;
+  return status;
+}
+
+void Engine::note_hold(std::uint64_t keys) {
+  largest_hold_.store(std::max(largest_hold_.load(std::memory_order_relaxed), keys),
+                      std::memory_order_relaxed);
+}
+
+BodyId Engine::new_body() {
+  const BodyId id = ids_.draw();
+  // D1: exactly one of those who draw is told so, in each epoch.
+  if (static_cast<std::uint32_t>(id) == BodyIds::kHalf) lose_suspects_soon();
+  return id;
+}
+
+Status Engine::may_draw_ids() {
+  if (!ids_.spent()) return {};
+  lose_suspects_soon();
+  return Error{ErrorCode::kExhausted,
+               "of the ids of epoch " + std::to_string(lane_->epoch()) +
+                   " for objects and clones, " + std::to_string(ids_.drawn()) +
+                   " have been used, and fewer are left than a transaction may take; another epoch "
+                   "is being begun",
+               "Retry, or close the store and open it again, which begins one, too."};
+}
+
+Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
+  for (int i = 0; i < kMaxAttempts; ++i) {
+    Attempt attempt;
+    Result<alloc::Extent> extent = [&] {
+      const SequencerLock lock(sequencer_);
+      return allocate_locked(units, attempt);
+    }();
+    if (extent.ok()) return extent;
+    if (!attempt.can_be_helped()) return extent;
+    HEXAD_TRY(unplaced(make_way(attempt)));
+  }
+  return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};
+}
+
+}  // namespace hexad::core

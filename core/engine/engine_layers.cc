@@ -1,0 +1,186 @@
+// Layers of omaps that have become too many for a clone: the newest of an object are merged into
+// one. Nobody writes layers, so they are read and copied without a lock, bit by bit. Until the last
+// record puts the copy in their place it is an omap that no object names, with a writer key: what a
+// crash, or an error here, leaves of it is taken back. doc/decisions/012-shared-blobs.md
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "core/metadata/omap_cursor.h"
+#include "core/record/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Copied with one record: keys, and bytes of their values in the metadata.
+constexpr std::size_t kKeysAtOnce = 1024;
+constexpr std::size_t kBytesAtOnce = 64 << 10;
+
+// Up to `limit`.
+Result<std::uint64_t> count_entries(MetaView& view, OmapId layer, std::uint64_t limit) {
+  std::uint64_t entries = 0;
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(omap_prefix(layer)));
+  for (; cursor.valid() && entries < limit; ++entries) HEXAD_TRY(cursor.next());
+  return entries;
+}
+
+// About what the record of the copies has to say of an entry with this value.
+Result<std::uint64_t> bytes_to_copy(std::string_view value) {
+  constexpr std::uint64_t kPageBytes = 1024;
+  if (is_hidden_entry(value)) return value.size();
+  HEXAD_TRY_ASSIGN(const ObjectSummary entry, decode_summary(value));
+  return value.size() + entry.size / kPageSpan * kPageBytes;
+}
+
+// How many of the newest: two, and on as long as the next has no more entries than those above it,
+// so that an entry is copied a number of times that is logarithmic in the number of entries.
+Result<std::size_t> choose_layers(MetaView& view, const std::vector<OmapId>& layers) {
+  std::uint64_t above = 0;
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const std::uint64_t limit = i < 2 ? ~std::uint64_t{0} : above + 1;
+    HEXAD_TRY_ASSIGN(const std::uint64_t entries, count_entries(view, layers[i], limit));
+    if (i >= 2 && entries > above) return i;
+    above += entries;
+  }
+  return layers.size();
+}
+
+Error changed_meanwhile() {
+  return Error{ErrorCode::kConflict, "the object has changed while its omap was merged", ""};
+}
+
+}  // namespace
+
+struct Engine::LayerKey {
+  OmapId layer = 0;
+  std::string key;
+};
+
+Status Engine::merge_layers(const LayeredObject& object) {
+  HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
+  std::vector<OmapId> layers;
+  auto hidden = OmapCursor::Hidden::kSkipped;
+  {
+    HEXAD_TRY_ASSIGN(ReadState state, read_state());
+    const auto found = find_object(*state.view, object.collection, object.name);
+    if (!found.ok() && found.error().code == ErrorCode::kNotFound) return {};
+    HEXAD_TRY(found.status());
+    layers = found->layers;
+    if (layers.size() < 2) return {};
+    HEXAD_TRY_ASSIGN(const std::size_t count, choose_layers(*state.view, layers));
+    // What hides something further down stays.
+    if (count < layers.size()) hidden = OmapCursor::Hidden::kShown;
+    layers.resize(count);
+  }
+  const OmapId merged = new_body();
+  const auto copy = [&]() -> Result<bool> {
+    std::string from;
+    for (bool last = false; !last;) {
+      std::vector<LayerKey> keys;
+      {
+        // Let go before the commit, which takes states of its own.
+        HEXAD_TRY_ASSIGN(ReadState state, read_state());
+        HEXAD_TRY_ASSIGN(OmapCursor cursor,
+                         OmapCursor::open(*state.view, layers, from, {}, hidden));
+        std::size_t bytes = 0;
+        while (cursor.valid() && keys.size() < kKeysAtOnce && bytes < kBytesAtOnce) {
+          keys.push_back({layers[cursor.layer()], std::string(cursor.key())});
+          HEXAD_TRY_ASSIGN(const std::uint64_t value, bytes_to_copy(cursor.value()));
+          bytes += cursor.key().size() + value;
+          HEXAD_TRY(cursor.next());
+        }
+        last = !cursor.valid();
+        if (!last) from = cursor.key();
+      }
+      const FillRecord fill = [&](LogRecord& record) -> Status {
+        return copy_entries(keys, merged, record);
+      };
+      HEXAD_TRY(commit_internal(fill).status());
+    }
+    return replace_layers(object, layers, merged);
+  };
+  const Result<bool> replaced = copy();
+  // Then the copy is for nothing; whoever wanted it looks again.
+  if (!replaced.ok() || !*replaced) doom({{merged}, {}});
+  if (!replaced.ok() && replaced.error().code == ErrorCode::kConflict) return {};
+  return replaced.status();
+}
+
+Status Engine::copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record) {
+  HEXAD_TRY(may_draw_ids());
+  Taking taking{record};
+  record.images.push_back({writer_key(to), std::string()});
+  for (const LayerKey& key : keys) HEXAD_TRY(copy_entry(key, to, taking));
+  return taking.blobs.finish(*this, record);
+}
+
+// As it is now: others may have given its blobs share ids meanwhile.
+Status Engine::copy_entry(const LayerKey& key, OmapId to, Taking& taking) {
+  const RecordShape& shape = parts_.shape->record;
+  std::vector<PostImage>& images = taking.record.images;
+  const std::string from_key = omap_key(key.layer, key.key);
+  const std::string to_key = omap_key(to, key.key);
+  HEXAD_TRY_ASSIGN(const auto value, get(from_key));
+  if (!value.has_value()) return changed_meanwhile();
+  if (is_hidden_entry(*value)) {
+    images.push_back({to_key, *value});
+    return {};
+  }
+  const auto share = [&](ExtentList& extents) {
+    extents = parts_.log_blobs->resolve(std::move(extents));
+    const bool fresh = give_share_ids(extents, [this] { return new_body(); });
+    taking.blobs.note(extents);
+    taking.blobs.change({}, extents, taking.record);
+    return fresh;
+  };
+  HEXAD_TRY_ASSIGN(ObjectRecord entry, decode_object(*value, shape));
+  if (share(entry.extents)) images.push_back({from_key, encode_object(entry, shape)});
+  if (entry.body != 0) {
+    const BodyId body = new_body();
+    const Visit take = [&](std::string_view page_of, std::string_view bytes) -> Result<bool> {
+      HEXAD_TRY_ASSIGN(const PageKey page, parse_page_key(page_of));
+      HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(bytes, page.page, shape));
+      if (share(extents)) images.push_back({std::string(page_of), encode_page(extents, shape)});
+      images.push_back({page_key(body, page.page), encode_page(extents, shape)});
+      return true;
+    };
+    HEXAD_TRY(scan_to_fill(page_prefix(entry.body), page_prefix(entry.body), take));
+    entry.body = body;
+  }
+  images.push_back({to_key, encode_object(entry, shape)});
+  return {};
+}
+
+Result<bool> Engine::replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
+                                    OmapId by) {
+  std::vector<OmapId> gone;
+  const FillRecord fill = [&](LogRecord& record) -> Status {
+    HEXAD_TRY_ASSIGN(const auto collection, get(collection_key(object.collection)));
+    if (!collection.has_value()) return changed_meanwhile();
+    HEXAD_TRY_ASSIGN(const CollectionRecord found, decode_collection(*collection));
+    const std::string key = found.key_of(object.name);
+    HEXAD_TRY_ASSIGN(const auto value, get(key));
+    if (!value.has_value()) return changed_meanwhile();
+    HEXAD_TRY_ASSIGN(ObjectRecord now, decode_object(*value, parts_.shape->record));
+    const auto at = std::search(now.layers.begin(), now.layers.end(), layers.begin(), layers.end());
+    if (at == now.layers.end()) return changed_meanwhile();
+    now.layers.insert(now.layers.erase(at, at + static_cast<std::ptrdiff_t>(layers.size())), by);
+    now.extents = parts_.log_blobs->resolve(std::move(now.extents));
+    record.images.push_back({key, encode_object(now, parts_.shape->record)});
+    record.images.push_back({writer_key(by), std::nullopt});
+    LayerOwners owners;
+    owners.change(layers, -1);
+    owners.change({by}, 1);
+    HEXAD_TRY_ASSIGN(gone, owners.finish(*this, record));
+    return {};
+  };
+  const Result<Lsn> committed = commit_internal(fill);
+  if (!committed.ok() && committed.error().code == ErrorCode::kConflict) return false;
+  HEXAD_TRY(committed.status());
+  doom({std::move(gone), {}});
+  return true;
+}
+
+}  // namespace hexad::core

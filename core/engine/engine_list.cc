@@ -1,0 +1,38 @@
+// Listing: the names of a collection page by page.
+#include "core/engine/engine.h"
+#include "core/metadata/list_page.h"
+#include "core/record/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+// A page that passes over more deleted names than this asks for a checkpoint: a consumer that lists
+// and deletes from the front would else walk over all that it has deleted, again and again. A
+// checkpoint is asked for at most once per so many deletions, which cost far more than it does.
+constexpr std::uint64_t kManyDeleted = 10'000;
+
+}  // namespace
+
+Result<ListPage> Engine::list(std::string_view collection, const ListOptions& options) {
+  HEXAD_TRY(check_list_options(options));
+  CursorMoves moves;
+  ListPage page;
+  {
+    HEXAD_TRY_ASSIGN(ReadState state, read_state());
+    HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(*state.view, collection));
+    HEXAD_TRY_ASSIGN(page, list_page(*state.view, record, options, &moves));
+  }
+  if (moves.deleted > kManyDeleted) want_checkpoint();
+  return page;
+}
+
+void Engine::want_checkpoint() {
+  if (!writable().ok()) return;
+  const io::Lock lock(state_mutex_);
+  if (checkpoint_wanted_) return;
+  checkpoint_wanted_ = true;
+  background_wake_.notify_all();
+}
+
+}  // namespace hexad::core

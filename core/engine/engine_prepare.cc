@@ -1,0 +1,198 @@
+// What a transaction has to know before it has its place in the order, found on the caller's
+// thread. Guards on bytes read devices here, so that nobody waits for that under the sequencer's
+// lock; the planner believes the result only if the object still has the version that was read
+// (core/plan/plan_guards.h).
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/record/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::uint64_t kCompareAtOnce = 4 << 20;  // bytes read for one guard at a time
+
+using ReadAt = std::function<Status(std::uint64_t offset, MutByteView out)>;
+
+// Where the name of the op's object is, by its collection's record; nothing: there is none.
+Result<std::optional<CollectionId>> space_of(const TransactionOp& op,
+                                             const Result<std::optional<std::string>>& value) {
+  HEXAD_TRY(value.status());
+  if (!value->has_value()) return std::optional<CollectionId>();
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(**value));
+  return std::optional<CollectionId>(record.space_of(op.name));
+}
+
+}  // namespace
+
+Result<std::optional<ObjectSummary>> Engine::newest_summary(std::string_view collection,
+                                                            std::string_view name) {
+  std::optional<ObjectSummary> summary;
+  HEXAD_TRY_ASSIGN(const auto found, parts_.metadata->get_latest(collection_key(collection)));
+  if (!found.has_value()) return summary;
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*found));
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(record.key_of(name)));
+  if (!value.has_value()) return summary;
+  HEXAD_TRY_ASSIGN(summary, decode_summary(*value));
+  return summary;
+}
+
+void Engine::tell_hints(const Transaction& transaction, PreparedOps& prepared) {
+  const std::vector<TransactionOp>& ops = transaction.ops();
+  const auto sets = [](const TransactionOp& op) {
+    return op.kind == OpKind::kSetHint || (op.kind == OpKind::kPut && op.hint != Hint::kNone);
+  };
+  if (ops.size() < 2 || std::none_of(ops.begin(), ops.end(), sets)) return;
+  std::map<std::pair<std::string_view, std::string_view>, Hint> told;
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const TransactionOp& op = ops[i];
+    if (sets(op)) {
+      told[{op.collection, op.name}] = op.hint;
+    } else if (const auto found = told.find({op.collection, op.name}); found != told.end()) {
+      prepared[i].told = found->second;
+    }
+  }
+}
+
+Result<Hint> Engine::stored_hint(std::string_view collection, std::string_view name,
+                                 const compression::Policy& policy) {
+  const bool heeded =
+      policy.mode == compression::Mode::kPassive || policy.mode == compression::Mode::kAggressive;
+  if (!heeded) return Hint::kNone;
+  HEXAD_TRY_ASSIGN(const auto summary, newest_summary(collection, name));
+  return summary.has_value() ? static_cast<Hint>(summary->compression_hint) : Hint::kNone;
+}
+
+// What the op will ask for, unless something before it, or somebody else, changes that.
+Result<std::shared_ptr<CountedNames>> Engine::count_names(const TransactionOp& op) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(op.collection)));
+  if (!value.has_value()) return std::shared_ptr<CountedNames>();
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+  return count_names(ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or("")));
+}
+
+// One state, the newest there is; what comes later tell_counting() adds.
+Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange> ranges) {
+  auto counted = std::make_shared<CountedNames>();
+  counted->ranges = std::move(ranges);
+  for (const NameRange& range : counted->ranges) {
+    counted->keys.push_back({range.first_key(), range.end_key()});
+  }
+  const ReadPins::Pin pin = pin_visible();  // and what is newer
+  std::unique_ptr<MetaView> view;
+  {
+    const SequencerLock lock(sequencer_);
+    HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
+    std::erase_if(counting_, [](const auto& other) { return other.expired(); });
+    counting_.push_back(counted);
+  }
+  for (const CountedNames::Keys& keys : counted->keys) {
+    HEXAD_TRY_ASSIGN(MetaView::Cursor objects, view->cursor({keys.first, keys.end}));
+    HEXAD_TRY(objects.seek(keys.first));
+    while (objects.valid()) {
+      HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(objects.value()));
+      add_to(counted->there, object.size);
+      HEXAD_TRY(objects.next());
+    }
+  }
+  return counted;
+}
+
+void Engine::tell_counting(const std::vector<PostImage>& images) {
+  std::erase_if(counting_, [](const auto& other) { return other.expired(); });
+  for (const std::weak_ptr<CountedNames>& other : counting_) {
+    const std::shared_ptr<CountedNames> counted = other.lock();
+    if (counted == nullptr) continue;
+    for (const PostImage& image : images) {
+      if (!counted->has(image.key)) continue;
+      const auto add = [&](const std::optional<std::string>& value,
+                           CollectionTotals& to) -> Status {
+        if (!value.has_value()) return {};
+        HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(*value));
+        add_to(to, object.size);
+        return {};
+      };
+      const Result<std::optional<std::string>> before = get(image.key);
+      const bool told =
+          before.ok() && add(*before, counted->gone).ok() && add(image.value, counted->come).ok();
+      if (!told) counted->lost = true;
+    }
+  }
+}
+
+Status Engine::wait_until_read(Lsn lsn) {
+  Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
+  HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
+  return readable;
+}
+
+Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
+  ComparedBytes compared;
+  HEXAD_TRY_ASSIGN(const auto newest, newest_summary(op.collection, op.name));
+  if (!newest.has_value()) return compared;
+  if (newest->version > lane_->visible()) {
+    // An older version would be compared in vain.
+    HEXAD_TRY(wait_until_read(newest->version));
+  }
+  // Before the state: what it shows is not older, unless commits are not visible yet.
+  HEXAD_TRY_ASSIGN(const std::optional<CollectionId> newest_space,
+                   space_of(op, parts_.metadata->get_latest(collection_key(op.collection))));
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(std::optional<CollectionId> space,
+                   space_of(op, state.view->get(collection_key(op.collection))));
+  if (space != newest_space) {
+    // So would be a state from before a split or merge that gives the name to another object.
+    state = {};
+    HEXAD_TRY(wait_until_read(lane_->next_lsn() - 1));
+    HEXAD_TRY_ASSIGN(state, read_state());
+    HEXAD_TRY_ASSIGN(space, space_of(op, state.view->get(collection_key(op.collection))));
+  }
+  if (!space.has_value()) return compared;
+  compared.space = *space;
+  const auto found = find_cached(*state.view, op.collection, op.name);
+  if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
+  HEXAD_TRY(found.status());
+  const CachedRecord& record = **found;
+  ReadAt read_at = [&](std::uint64_t offset, MutByteView out) {
+    return read_through_cache(*state.view, record, offset, out);
+  };
+  std::optional<ObjectRecord> entry;
+  if (op.kind == OpKind::kExpectOmap) {
+    HEXAD_TRY_ASSIGN(entry, find_entry(*state.view, record.object, op.other));
+    if (!entry.has_value() || entry->size != op.payload.size()) return compared;
+    read_at = [&](std::uint64_t offset, MutByteView out) {
+      return read_range(*state.view, *entry, offset, out);
+    };
+  } else if (record.object.size < op.offset + op.payload.size()) {
+    return compared;
+  }
+  compared.version = record.object.version;
+  Bytes shown(std::min<std::uint64_t>(op.payload.size(), kCompareAtOnce));
+  for (std::uint64_t done = 0; done < op.payload.size();) {
+    const ByteView expected =
+        op.payload.subspan(done, std::min<std::uint64_t>(op.payload.size() - done, kCompareAtOnce));
+    const MutByteView out = MutByteView(shown).first(expected.size());
+    const Status read = read_at(op.offset + done, out);
+    if (!read.ok()) {
+      return read.error().with_context("object " + printable(op.collection) + "/" +
+                                       printable(op.name));
+    }
+    const auto differs = std::mismatch(expected.begin(), expected.end(), out.begin()).first;
+    if (differs != expected.end()) {
+      const auto at = static_cast<std::uint64_t>(differs - expected.begin());
+      compared.differs_at = op.offset + done + at;
+      return compared;
+    }
+    done += expected.size();
+  }
+  compared.equal = true;
+  return compared;
+}
+
+}  // namespace hexad::core

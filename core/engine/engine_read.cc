@@ -1,0 +1,463 @@
+// Reads: a pinned state, the object's record and extents, the blobs behind them.
+#include <algorithm>
+
+#include "base/refused_memory.h"
+#include "core/cache/read_gather.h"
+#include "core/engine/engine.h"
+#include "core/metadata/page_cursor.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+Error no_object(std::string_view collection, std::string_view name) {
+  return Error{ErrorCode::kNotFound,
+               "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
+}
+
+// A payload in the log moves with the next checkpoint: the cache keeps only what stays where it is.
+bool any_young(const ExtentList& extents) {
+  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
+}
+
+Error too_big(std::string_view collection, std::string_view name, std::uint64_t size) {
+  return Error{ErrorCode::kTooBig,
+               "object " + printable(collection) + "/" + printable(name) + ": " +
+                   std::to_string(size) + " bytes, get() returns at most " +
+                   format_size(kMaxGetSize),
+               "Read ranges of it, or open_reader()."};
+}
+
+}  // namespace
+
+ReadPins::Pin Engine::pin_visible() {
+  return pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
+}
+
+Result<ReadState> Engine::read_state() {
+  ReadState state;
+  state.pin = pin_visible();
+  HEXAD_TRY_ASSIGN(state.view, parts_.metadata->view(state.pin.lsn()));
+  return state;
+}
+
+Result<CollectionRecord> Engine::find_collection(MetaView& view, std::string_view collection) {
+  HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection)));
+  if (!value.has_value()) {
+    return Error{ErrorCode::kNotFound, "collection " + printable(collection) + " does not exist",
+                 "Create it first (hexad bucket create)."};
+  }
+  return decode_collection(*value);
+}
+
+Result<ObjectRecord> Engine::find_object(MetaView& view, std::string_view collection,
+                                         std::string_view name) {
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(view, collection));
+  HEXAD_TRY_ASSIGN(const auto value, view.get(record.key_of(name)));
+  if (!value.has_value()) return no_object(collection, name);
+  Result<ObjectRecord> object = decode_object(*value, parts_.shape->record);
+  if (!object.ok()) {
+    return object.error().with_context("object " + printable(collection) + "/" + printable(name));
+  }
+  return object;
+}
+
+Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
+                          MutByteView out) {
+  return read_pages(record, offset, out, [&](std::uint32_t page) -> Result<ExtentList> {
+    HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(record.body, page)));
+    if (!value.has_value()) return ExtentList();
+    return decode_page(*value, page, parts_.shape->record);
+  });
+}
+
+Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
+                          const PageSource& page_of) {
+  HEXAD_ASSERT(offset + out.size() <= record.size);
+  ReadGather gather(*reader_, *cache_);
+  if (record.body == 0) {
+    HEXAD_TRY(gather.add(record.extents, 0, nullptr, offset, out));
+    return gather.finish();
+  }
+  for (std::uint64_t done = 0; done < out.size();) {
+    const std::uint64_t at = offset + done;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    ExtentList stored;
+    if (!is_cut(record.cuts, index)) {
+      HEXAD_TRY_ASSIGN(stored, page_of(index));
+    }
+    const auto page = std::make_shared<const ExtentList>(std::move(stored));
+    HEXAD_TRY(gather.add(*page, 0, page, at, out.subspan(done, length)));
+    done += length;
+  }
+  return gather.finish();
+}
+
+Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
+                                                                std::string_view collection,
+                                                                std::string_view name) {
+  ReadCache::Found found =
+      cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
+  if (found.record == nullptr) {
+    bool newest = false;
+    if (!found.space.has_value()) {
+      HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection), &newest));
+      if (!value.has_value()) return find_collection(view, collection).error();
+      HEXAD_TRY_ASSIGN(const CollectionRecord decoded, decode_collection(*value));
+      found.space = decoded.space_of(name);
+      if (newest) cache_->insert_collection(found.ticket, collection, decoded, view.lsn());
+    }
+    HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.space, name), &newest));
+    auto record = std::make_shared<CachedRecord>();
+    record->serial = cache_->new_serial();
+    record->as_of = view.lsn();
+    record->exists = value.has_value();
+    if (value.has_value()) {
+      Result<ObjectRecord> decoded = decode_object(*value, parts_.shape->record);
+      if (!decoded.ok()) {
+        return decoded.error().with_context("object " + printable(collection) + "/" +
+                                            printable(name));
+      }
+      record->object = std::move(decoded).value();
+      record->object.extents = parts_.log_blobs->resolve(std::move(record->object.extents));
+      newest = newest && !any_young(record->object.extents);
+      if (record->object.body == 0) {
+        HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
+      }
+    }
+    if (newest) {
+      cache_->insert_object(found.ticket, *found.space, name, record);
+    } else {
+      record->drop();
+    }
+    found.record = std::move(record);
+  }
+  if (!found.record->exists) return no_object(collection, name);
+  return std::move(found.record);
+}
+
+Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, BodyId body,
+                                                              std::uint32_t page) {
+  ReadCache::Found found = cache_->find_page(body, page, view.lsn(), ReadCache::Count::kNothing);
+  if (found.record != nullptr) return std::move(found.record);
+  bool newest = false;
+  HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(body, page), &newest));
+  auto record = std::make_shared<CachedRecord>();
+  record->serial = cache_->new_serial();
+  record->as_of = view.lsn();
+  record->exists = value.has_value();
+  if (value.has_value()) {
+    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, parts_.shape->record));
+    record->page = parts_.log_blobs->resolve(std::move(extents));
+    newest = newest && !any_young(record->page);
+  }
+  if (newest) {
+    cache_->insert_page(found.ticket, body, page, record);
+  } else {
+    record->drop();
+  }
+  return std::shared_ptr<const CachedRecord>(std::move(record));
+}
+
+// Every entry is looked up in the state of now, one after the other; see N5 of
+// core/cache/read_cache.h for why together they are one state all the same.
+bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
+  if (out.size() > ReadCache::kLargestRead) return false;
+  const ObjectRecord& object = record.object;
+  if (object.body == 0) {
+    return copy_from_cache(*cache_, object.extents, record.serial, offset, out);
+  }
+  static_assert(ReadCache::kLargestRead <= kPageSpan);
+  std::shared_ptr<const CachedRecord> pages[2];
+  for (std::uint64_t done = 0, i = 0; done < out.size(); ++i) {
+    const std::uint64_t at = offset + done;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    const MutByteView part = out.subspan(done, length);
+    done += length;
+    if (is_cut(object.cuts, index)) {
+      std::fill(part.begin(), part.end(), std::byte{0});
+      continue;
+    }
+    pages[i] = cache_->find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
+    if (pages[i] == nullptr ||
+        !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at, part)) {
+      return false;
+    }
+  }
+  for (const auto& page : pages) {
+    if (page != nullptr && page->dropped()) return false;
+  }
+  return !record.dropped();
+}
+
+// For all that is asked of it, and for what will be: a block is what a device is asked for anyway.
+Status Engine::read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
+  const std::uint64_t size = record.object.size;
+  HEXAD_ASSERT(record.is_small() && offset + out.size() <= size);
+  if (const std::byte* const whole = record.whole(); whole != nullptr) {
+    copy_bytes(out, ByteView(whole, size).subspan(offset, out.size()));
+    return {};
+  }
+  AlignedBuffer buffer;
+  if (out.size() != size) buffer = AlignedBuffer(size);
+  const MutByteView all = out.size() == size ? out : buffer.bytes();
+  const auto read = [&](std::uint64_t from, MutByteView into) {
+    ReadGather gather(*reader_, *cache_);
+    Status status = gather.add(record.object.extents, 0, nullptr, from, into);
+    return status.ok() ? gather.finish() : status;
+  };
+  const Status status = read(0, all);
+  if (!status.ok()) {
+    // What is lost may not be what was asked for.
+    return buffer.empty() ? status : read(offset, out);
+  }
+  cache_->insert_bytes(record, all);
+  if (!buffer.empty()) copy_bytes(out, ByteView(all).subspan(offset, out.size()));
+  return {};
+}
+
+Status Engine::gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                            MutByteView out) {
+  const ObjectRecord& object = reader.record.object;
+  HEXAD_ASSERT(offset + out.size() <= object.size);
+  const auto serial_of = [&](const CachedRecord& of) {
+    return reader.keep && !of.dropped() ? of.serial : 0;
+  };
+  if (object.body == 0) {
+    return gather.add(object.extents, serial_of(reader.record), nullptr, offset, out);
+  }
+  for (std::uint64_t done = 0; done < out.size();) {
+    const std::uint64_t at = offset + done;
+    const std::uint64_t length =
+        std::min<std::uint64_t>(out.size() - done, kPageSpan - at % kPageSpan);
+    const auto index = static_cast<std::uint32_t>(at / kPageSpan);
+    if (is_cut(object.cuts, index)) {
+      const MutByteView hole = out.subspan(done, length);
+      std::fill(hole.begin(), hole.end(), std::byte{0});
+      done += length;
+      continue;
+    }
+    if (reader.page == nullptr || reader.page_index != index) {
+      HEXAD_TRY_ASSIGN(reader.page, find_page(reader.view, object.body, index));
+      reader.page_index = index;
+    }
+    HEXAD_TRY(gather.add(reader.page->page, serial_of(*reader.page), reader.page, at,
+                         out.subspan(done, length)));
+    done += length;
+  }
+  return {};
+}
+
+Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
+                                  MutByteView out) {
+  if (record.is_small() && !record.dropped()) return read_small(record, offset, out);
+  const bool keep = cache_->enabled() && out.size() <= ReadCache::kLargestRead;
+  RangeReader reader{view, record, keep};
+  ReadGather gather(*reader_, *cache_);
+  HEXAD_TRY(gather_range(reader, gather, offset, out));
+  return gather.finish();
+}
+
+void Engine::note_read(io::Nanos began, std::uint64_t bytes) {
+  parts_.counters->add(CounterId::kReads);
+  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
+  parts_.counters->add(CounterId::kBytesRead, bytes);
+}
+
+Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kBoth);
+    if (found.bytes.has_value()) return Bytes(found.bytes->begin(), found.bytes->end());
+    if (found.record != nullptr) {
+      if (!found.record->exists) return no_object(collection, name);
+      const std::uint64_t size = found.record->object.size;
+      if (size > kMaxGetSize) return too_big(collection, name, size);
+      if (size <= ReadCache::kLargestRead) {
+        std::optional<Bytes> bytes;
+        if (found.record->object.body == 0) {
+          bytes = get_from_cache(*cache_, found.record->object.extents, found.record->serial, size);
+        } else if (Bytes paged(size); read_from_cache(*found.record, 0, paged)) {
+          bytes = std::move(paged);
+        }
+        if (bytes.has_value()) {
+          cache_->note_served(found.ticket, size);
+          return std::move(*bytes);
+        }
+      }
+    }
+  }
+  const io::Nanos began = executor().clock().now();
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  if (record->object.size > kMaxGetSize) return too_big(collection, name, record->object.size);
+  Result<Bytes> made = make_bytes(record->object.size, "its content");
+  const Status status =
+      made.ok() ? read_through_cache(*state.view, *record, 0, *made) : made.status();
+  if (!status.ok()) {
+    return status.error().with_context("object " + printable(collection) + "/" + printable(name));
+  }
+  note_read(began, made->size());
+  return made;
+}
+
+std::optional<PinnedBytes> Engine::cached(std::string_view collection, std::string_view name) {
+  ReadCache::Found found =
+      cache_->find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kHits);
+  if (!found.bytes.has_value()) return std::nullopt;
+  return PinnedBytes(*found.bytes, std::move(found.record));
+}
+
+Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view name,
+                                   std::uint64_t offset, MutByteView into) {
+  const auto length_of = [&](const CachedRecord& record) {
+    return offset >= record.object.size
+               ? 0
+               : std::min<std::uint64_t>(into.size(), record.object.size - offset);
+  };
+  {
+    const ReadCache::Found found =
+        cache_->find_bytes(collection, name, {offset, into.size()}, ReadCache::Count::kBoth);
+    if (found.bytes.has_value()) {
+      copy_bytes(into, *found.bytes);
+      return found.bytes->size();
+    }
+    if (found.record != nullptr) {
+      if (!found.record->exists) return no_object(collection, name);
+      const std::uint64_t length = length_of(*found.record);
+      if (length == 0) return length;
+      if (read_from_cache(*found.record, offset, into.first(length))) {
+        cache_->note_served(found.ticket, length);
+        return length;
+      }
+    }
+  }
+  const io::Nanos began = executor().clock().now();
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  const std::uint64_t length = length_of(*record);
+  if (length == 0) return length;
+  const Status status = read_through_cache(*state.view, *record, offset, into.first(length));
+  if (!status.ok()) {
+    return status.error().with_context("object " + printable(collection) + "/" + printable(name));
+  }
+  note_read(began, length);
+  return length;
+}
+
+Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
+  ObjectStat stat;
+  stat.size = record.size;
+  stat.version = record.version;
+  stat.mtime = record.mtime;
+  stat.hint = static_cast<Hint>(record.hint);
+  stat.has_omap = record.has_omap();
+  if (const auto type = record.attributes.find(kContentType); type != record.attributes.end()) {
+    stat.content_type = type->second;
+  }
+  bool has_inline = false;
+  bool has_packed = false;
+  bool has_young = false;
+  const auto add = [&](const ExtentList& stored) {
+    const ExtentList extents = parts_.log_blobs->resolve(stored);
+    stat.stored += stored_bytes(extents);
+    stat.extents += extents.size();
+    for (const Extent& extent : extents) {
+      if (extent.is_inline())
+        has_inline = true;
+      else if (extent.blob.placement == Placement::kPacked)
+        has_packed = true;
+      else if (extent.blob.placement == Placement::kLog)
+        has_young = true;
+    }
+  };
+  if (record.body == 0) {
+    add(record.extents);
+  } else {
+    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(view, record, {0, kEndOfPages}));
+    while (pages.valid()) {
+      HEXAD_TRY_ASSIGN(const ExtentList extents,
+                       decode_page(pages.value(), pages.page(), parts_.shape->record));
+      add(extents);
+      HEXAD_TRY(pages.next());
+    }
+  }
+  stat.placement = stat.extents == 0  ? "none"
+                   : stat.extents > 1 ? "list"
+                   : has_inline       ? "inline"
+                   : has_packed       ? "pack"
+                   : has_young        ? "log"
+                                      : "stripe";
+  return stat;
+}
+
+Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
+    // Of an object with pages the numbers come from all of them.
+    if (found.record != nullptr && found.record->object.body == 0) return found.record->stat;
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  if (record->object.body == 0) return record->stat;
+  return stat_of(*state.view, record->object);
+}
+
+std::optional<ObjectStat> Engine::cached_stat(std::string_view collection, std::string_view name) {
+  const ReadCache::Found found =
+      cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
+  if (found.record == nullptr || !found.record->exists || found.record->object.body != 0) {
+    return std::nullopt;
+  }
+  return found.record->stat;
+}
+
+Result<Attributes> Engine::attributes(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
+    if (found.record != nullptr) return found.record->object.attributes;
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
+                   find_cached(*state.view, collection, name));
+  return record->object.attributes;
+}
+
+Result<bool> Engine::exists(std::string_view collection, std::string_view name) {
+  {
+    const ReadCache::Found found =
+        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    if (found.record != nullptr) return found.record->exists;
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const auto record = find_cached(*state.view, collection, name);
+  if (!record.ok() && record.error().code == ErrorCode::kNotFound) return false;
+  HEXAD_TRY(record.status());
+  return true;
+}
+
+Result<std::optional<std::string>> Engine::attribute(std::string_view collection,
+                                                     std::string_view name,
+                                                     std::string_view attribute) {
+  HEXAD_TRY_ASSIGN(const Attributes all, attributes(collection, name));
+  const auto found = all.find(attribute);
+  if (found == all.end()) return std::optional<std::string>();
+  return std::optional<std::string>(found->second);
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,390 @@
+// A scrub: every stripe that is stored is read as a whole, judged and put right, piece by piece,
+// while commits, checkpoints and merges go on. First the pack stripes, zone by zone; then the
+// private stripes, object by object; then those of the runs.
+//
+//   U1  a stripe is looked at, and written back to, only while something holds it: private ones a
+//       pinned state whose metadata has the blob; pack stripes one that was durable before they
+//       were found alive; stripes of runs their reader. So its units do not change hands (R9)
+//   U2  cells that are on their way to devices are passed over: they are not there yet
+//   U3  what is written back stands behind sums from elsewhere than the stripe: those of the blob's
+//       record, or, of a pack stripe, those of blobs that the metadata has in it. The footer alone
+//       does not do: an earlier owner of the place may have left one, on cells that lost a write
+//   U4  a piece ends after some MiB or keys, and the state with it: neither space nor checkpoints
+//       wait for a scrub
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "base/checksum.h"
+#include "base/units.h"
+#include "core/check/scrub_position.h"
+#include "core/check/stripe_check.h"
+#include "core/engine/engine.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+using Part = ScrubPosition::Part;
+
+// Of one piece.
+constexpr std::uint64_t kMostBytes = 8 << 20;  // read from devices
+constexpr std::uint64_t kFewestBytes = 1 << 20;
+constexpr std::uint64_t kMostSteps = 1000;  // stripes and keys
+// A wait for the rate is cut into such parts, so that it is noticed when nobody wants more.
+constexpr io::Nanos kNap = 100'000'000;
+constexpr double kSecond = 1e9;
+constexpr double kLongest = 1e9;  // seconds, of a whole pass; more do not fit into io::Nanos
+
+std::string describe_pack(const alloc::Extent& stripe) {
+  return "pack stripe at zone " + std::to_string(stripe.zone) + " unit " +
+         std::to_string(stripe.unit);
+}
+
+}  // namespace
+
+class Engine::ScrubPass {
+ public:
+  ScrubPass(Engine& engine, const ScrubOptions& options, ScrubPosition at)
+      : engine_(engine),
+        options_(options),
+        at_(std::move(at)),
+        most_bytes_(options.rate == 0 ? kMostBytes
+                                      : std::clamp(options.rate / 4, kFewestBytes, kMostBytes)),
+        began_(engine.executor().clock().now()),
+        packs_(engine.shape(), *engine.parts_.codec, engine.space(), engine.parts_.system->queue(),
+               engine.stats()),
+        stripes_(engine.shape(), *engine.parts_.codec, *engine.reader_) {}
+
+  Result<ScrubReport> run() {
+    const StoreShape& shape = engine_.shape();
+    report_.bytes_expected = engine_.space().counters().live * shape.unit * shape.cells();
+    while (at_.part != Part::kOver && !stopped_) {
+      begin_piece();
+      HEXAD_TRY(look());
+      HEXAD_TRY(rest());
+    }
+    report_.next = encode_position(at_);
+    for (const auto& [device, cells] : silent_) {
+      const Finding finding = engine_.silence_finding(device, cells);
+      find(finding.subject, finding.problem);
+    }
+    return std::move(report_);
+  }
+
+ private:
+  Status look() {
+    switch (at_.part) {
+      case Part::kPacks:
+        return look_at_packs();
+      case Part::kObjects:
+        return look_at_objects();
+      case Part::kRuns:
+        return look_at_runs();
+      case Part::kOver:
+        break;
+    }
+    return {};
+  }
+
+  void begin_piece() {
+    bytes_before_ = report_.bytes_checked;
+    steps_ = 0;
+  }
+  bool is_full() const {
+    return report_.bytes_checked - bytes_before_ >= most_bytes_ || steps_ >= kMostSteps;
+  }
+
+  // Behind a piece: waits until another one may begin, and tells meanwhile.
+  Status rest() {
+    report_.next = encode_position(at_);
+    for (;;) {
+      if (!stopped_ && options_.progress) stopped_ = !options_.progress(report_);
+      if (engine_.closed_.load(std::memory_order_acquire)) {
+        return Error{ErrorCode::kClosed, "the store was closed while it was scrubbed",
+                     "Open it again and start over; what was put right stays so."};
+      }
+      const io::Nanos left = due() - engine_.executor().clock().now();
+      if (stopped_ || at_.part == Part::kOver || left <= 0) return {};
+      engine_.executor().sleep_for(std::min(left, kNap));
+    }
+  }
+
+  // When so much may have been read.
+  io::Nanos due() const {
+    if (options_.rate == 0) return began_;
+    const double seconds =
+        static_cast<double>(report_.bytes_checked) / static_cast<double>(options_.rate);
+    return began_ + static_cast<io::Nanos>(std::min(seconds, kLongest) * kSecond);
+  }
+
+  void count_stripe() {
+    ++report_.stripes_checked;
+    engine_.stats().add(CounterId::kScrubStripes);
+  }
+  void count_bytes(std::uint64_t bytes) {
+    report_.bytes_checked += bytes;
+    engine_.stats().add(CounterId::kScrubBytes, bytes);
+  }
+  void note_silent(DeviceId device) { ++silent_[device]; }
+  void find(std::string subject, std::string problem, bool repaired = false) {
+    engine_.stats().add(CounterId::kScrubFindings);
+    report_.findings.push_back({std::move(subject), std::move(problem), repaired});
+  }
+
+  // --- pack stripes ---
+
+  // What is durable at the state's LSN has been published, so that a stripe that is found alive now
+  // is given up later than that, if at all, and not used again before the pin goes (U1).
+  Result<ReadState> settled_state() {
+    HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
+    // Where the lane has stopped, nothing is given up any more.
+    HEXAD_TRY(
+        engine_.wait_unless_silent(state.pin.lsn(), "a scrub of pack stripes waits for commits"));
+    return state;
+  }
+
+  Status look_at_packs() {
+    HEXAD_TRY_ASSIGN(const ReadState state, settled_state());
+    for (const alloc::ZoneId zone : engine_.space().zone_ids()) {
+      if (zone < at_.zone) continue;
+      for (const alloc::PackStripe& pack : engine_.space().packs(zone)) {
+        if (zone == at_.zone && pack.run.unit < at_.unit) continue;
+        if (is_full()) {
+          at_.zone = zone;
+          at_.unit = pack.run.unit;
+          return {};
+        }
+        HEXAD_TRY(look_at_pack(*state.view, {zone, pack.run.unit, pack.run.units}));
+      }
+    }
+    at_ = {};
+    at_.part = Part::kObjects;
+    at_.key = kObjectKeys;
+    return {};
+  }
+
+  Status look_at_pack(MetaView& view, const alloc::Extent& stripe) {
+    ++steps_;
+    count_stripe();
+    Result<CheckedPack> checked = packs_.check(stripe, {});
+    if (!checked.ok()) {
+      find(describe_pack(stripe), checked.error().message);
+      return {};
+    }
+    count_bytes(checked->checked);
+    for (const std::uint32_t role : checked->silent) note_silent(checked->places[role].id);
+    std::vector<PackWitness> witnesses;
+    if (checked->verdict.footer.has_value()) {
+      HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe, *checked->verdict.footer));
+    }
+    if (checked->verdict.whole && checked->bad.empty() && agree(witnesses, *checked)) return {};
+    // Once more, so that what they say counts when it is decided which cells are the bad ones.
+    checked = packs_.check(stripe, witnesses);
+    if (!checked.ok()) {
+      find(describe_pack(stripe), checked.error().message);
+      return {};
+    }
+    if (checked->verdict.whole && checked->bad.empty()) return {};
+    std::string problems = checked->problems;
+    const bool may_write = checked->verdict.whole && engine_.space().may_heal();
+    if (may_write && witnesses.empty()) {
+      problems +=
+          "; no blob is known to lie there that would vouch for the rest (hexad fsck --deep "
+          "--repair looks for all)";
+    }
+    const bool repaired = may_write && !witnesses.empty() && packs_.repair(*checked);
+    find(describe_pack(stripe), std::move(problems), repaired);
+    return {};
+  }
+
+  bool agree(const std::vector<PackWitness>& witnesses, const CheckedPack& pack) const {
+    const ChecksumType type = engine_.shape().record.checksum;
+    return std::all_of(witnesses.begin(), witnesses.end(), [&](const PackWitness& one) {
+      const ByteView cell = pack.right[one.cell];
+      return hexad::checksum(type, cell.subspan(one.cell_offset, one.stored)) == one.sum;
+    });
+  }
+
+  // The blobs of the footer that the metadata has there. Those of objects that have another name by
+  // now, or of clones alone, are not found.
+  Result<std::vector<PackWitness>> witnesses_in(MetaView& view, const alloc::Extent& stripe,
+                                                const PackFooter& footer) {
+    std::vector<PackWitness> witnesses;
+    for (const PackEntry& entry : footer.entries) {
+      HEXAD_TRY_ASSIGN(const ExtentList extents, extents_at(view, entry.owner, entry.offset));
+      for (const Blob& blob : blobs_of(engine_.parts_.log_blobs->resolve(extents))) {
+        const bool here = blob.placement == Placement::kPacked && blob.where.zone == stripe.zone &&
+                          blob.where.unit == stripe.unit && blob.cell == entry.cell &&
+                          blob.cell_offset == entry.cell_offset && blob.stored == entry.stored;
+        if (here) witnesses.push_back(witness_of(blob));
+      }
+    }
+    return witnesses;
+  }
+
+  // Of the object or omap entry, those around the offset. None where the metadata has none that can
+  // be read: whether it is sound is not asked here.
+  Result<ExtentList> extents_at(MetaView& view, const std::string& key, std::uint64_t offset) {
+    if (!key.starts_with(kObjectKeys) && !key.starts_with(kOmapKeys)) return ExtentList();
+    HEXAD_TRY_ASSIGN(const auto value, view.get(key));
+    if (!value.has_value() || is_hidden_entry(*value)) return ExtentList();
+    const RecordShape& shape = engine_.shape().record;
+    Result<ObjectRecord> record = decode_object(*value, shape);
+    if (!record.ok()) return ExtentList();
+    if (record->body == 0) return std::move(record->extents);
+    const auto page = static_cast<std::uint32_t>(offset / kPageSpan);
+    HEXAD_TRY_ASSIGN(const auto paged, view.get(page_key(record->body, page)));
+    if (!paged.has_value()) return ExtentList();
+    Result<ExtentList> extents = decode_page(*paged, page, shape);
+    return extents.ok() ? std::move(extents).value() : ExtentList();
+  }
+
+  // --- private stripes ---
+
+  Status look_at_objects() {
+    HEXAD_TRY_ASSIGN(const ReadState state, engine_.read_state());
+    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor({at_.key, prefix_end(kOmapKeys)}));
+    HEXAD_TRY(cursor.seek(at_.key));
+    while (cursor.valid()) {
+      const std::string key(cursor.key());
+      if (key != at_.key) at_.page = 0;
+      at_.key = key;
+      if (is_full()) return {};
+      HEXAD_TRY_ASSIGN(const bool done, look_at_object(*state.view, key, cursor.value()));
+      if (!done) return {};
+      HEXAD_TRY(cursor.next());
+    }
+    at_ = {};
+    at_.part = Part::kRuns;
+    return {};
+  }
+
+  // From page at_.page on. False: the piece is full, and at_ says where to go on.
+  Result<bool> look_at_object(MetaView& view, const std::string& key, std::string_view value) {
+    ++steps_;
+    if (is_hidden_entry(value)) return true;
+    const RecordShape& shape = engine_.shape().record;
+    const Result<ObjectRecord> record = decode_object(value, shape);
+    if (!record.ok()) {
+      find("metadata key " + printable(key, 64), record.error().message);
+      return true;
+    }
+    if (record->body == 0) {
+      HEXAD_TRY(look_at_extents(view, key, record->extents));
+      return true;
+    }
+    const std::string prefix = page_prefix(record->body);
+    HEXAD_TRY_ASSIGN(MetaView::Cursor pages, view.cursor({prefix, prefix_end(prefix)}));
+    HEXAD_TRY(pages.seek(page_key(record->body, at_.page)));
+    for (bool first = true; pages.valid(); first = false) {
+      HEXAD_TRY_ASSIGN(const PageKey page, parse_page_key(pages.key()));
+      at_.page = page.page;
+      if (!first && is_full()) return false;
+      ++steps_;
+      const Result<ExtentList> extents = decode_page(pages.value(), page.page, shape);
+      if (extents.ok()) {
+        HEXAD_TRY(look_at_extents(view, key, *extents));
+      } else {
+        find(name_of(view, key), extents.error().message);
+      }
+      HEXAD_TRY(pages.next());
+    }
+    return true;
+  }
+
+  Status look_at_extents(MetaView& view, const std::string& key, const ExtentList& extents) {
+    for (const Blob& blob : blobs_of(engine_.parts_.log_blobs->resolve(extents))) {
+      if (blob.placement != Placement::kPrivate) continue;
+      if (blob.share != 0 && !shared_.insert(blob.share).second) continue;
+      const auto is_there = [](const auto&) { return true; };
+      if (engine_.in_flight_cells_.read(blob.where, is_there)) continue;  // U2
+      HEXAD_TRY_ASSIGN(CheckedStripe checked, look_at_stripe(blob));
+      if (checked.problems.empty()) continue;
+      const std::string name = name_of(view, key);
+      for (std::string& problem : checked.problems)
+        find(name, std::move(problem), checked.repaired);
+    }
+    return {};
+  }
+
+  Result<CheckedStripe> look_at_stripe(const Blob& blob) {
+    count_stripe();
+    HEXAD_TRY_ASSIGN(CheckedStripe checked, stripes_.check(blob, engine_.space().may_heal()));
+    count_bytes(checked.checked);
+    for (const DeviceId device : checked.silent) note_silent(device);
+    return checked;
+  }
+
+  // For people; what cannot be found out is left out.
+  std::string name_of(MetaView& view, const std::string& key) {
+    const Result<ObjectKey> object = parse_object_key(key);
+    if (!object.ok()) return "omap entry " + printable(key, 64);
+    std::string collection = "collection number " + std::to_string(object->space);
+    const auto look_for = [&]() -> Status {
+      HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(kCollectionKeys));
+      while (cursor.valid()) {
+        const Result<CollectionRecord> record = decode_collection(cursor.value());
+        if (record.ok() && record->space_of(object->name) == object->space) {
+          collection = printable(cursor.key().substr(kCollectionKeys.size()));
+        }
+        HEXAD_TRY(cursor.next());
+      }
+      return {};
+    };
+    look_for().ignore();
+    return "object " + collection + "/" + printable(object->name);
+  }
+
+  // --- stripes of runs ---
+
+  Status look_at_runs() {
+    std::vector<RunCatalogue::HeldRun> runs;
+    {
+      HEXAD_TRY(engine_.lock_unless_silent(engine_.checkpoint_mutex_,
+                                           "a scrub of runs waits for a checkpoint"));
+      const io::Lock lock(engine_.checkpoint_mutex_, std::adopt_lock);
+      runs = engine_.parts_.runs->held();
+    }
+    for (const RunCatalogue::HeldRun& run : runs) {
+      for (const Blob& blob : blobs_of(run.pieces)) {
+        ++steps_;
+        HEXAD_TRY_ASSIGN(CheckedStripe checked, look_at_stripe(blob));
+        for (std::string& problem : checked.problems) {
+          find(run.name, std::move(problem), checked.repaired);
+        }
+        if (!is_full()) continue;
+        HEXAD_TRY(rest());
+        if (stopped_) return {};
+        begin_piece();
+      }
+    }
+    at_.part = Part::kOver;
+    return {};
+  }
+
+  Engine& engine_;
+  const ScrubOptions& options_;
+  ScrubPosition at_;
+  const std::uint64_t most_bytes_;
+  const io::Nanos began_;
+  const PackChecker packs_;
+  const StripeCheck stripes_;
+  ScrubReport report_;
+  std::set<ShareId> shared_;                  // looked at already
+  std::map<DeviceId, std::uint64_t> silent_;  // cells of theirs that were not looked at
+  bool stopped_ = false;                      // the caller wants no more
+  // Of the present piece.
+  std::uint64_t bytes_before_ = 0;
+  std::uint64_t steps_ = 0;
+};
+
+Result<ScrubReport> Engine::scrub(const ScrubOptions& options) {
+  HEXAD_TRY_ASSIGN(ScrubPosition from, decode_position(options.from));
+  return ScrubPass(*this, options, std::move(from)).run();
+}
+
+}  // namespace hexad::core

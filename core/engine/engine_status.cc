@@ -1,0 +1,324 @@
+// What a store says about itself: status, space, counters.
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+#include "core/space/log_set.h"
+
+namespace hexad::core {
+
+namespace {
+
+void add_flush_domain(const Members& members, const io::Device& device, DeviceStatus& status) {
+  const FlushDomain domain = members.flush_domain(&device);
+  if (domain == kNoFlushDomain) {
+    status.durability = "write";
+    return;
+  }
+  status.durability = members.is_shared(domain) ? "shared flush" : "own flush";
+  status.flush_domain = domain;
+}
+
+// What shares a cache shares a disk, and is lost with it.
+void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& status) {
+  for (FlushDomain domain = 0; domain < members.flush_domains(); ++domain) {
+    if (!members.is_shared(domain)) continue;
+    std::string names;
+    std::uint32_t data = 0;
+    for (const DeviceStatus& device : status.devices) {
+      if (device.flush_domain != domain) continue;
+      names += (names.empty() ? "" : ", ") + std::to_string(device.id);
+      if (device.role == alloc::to_string(alloc::DeviceRole::kData)) ++data;
+    }
+    std::string note = "devices " + names + " share one flush domain: one failure domain";
+    if (data > m) {
+      note += ", whose loss is more than the profile survives (" + std::to_string(data) +
+              " data devices of " + std::to_string(m) + ")";
+    }
+    status.notes.push_back(std::move(note));
+  }
+}
+
+}  // namespace
+
+StoreStatus Engine::status() {
+  StoreStatus status;
+  status.uuid = parts_.shape->uuid;
+  status.epoch = lane_ == nullptr ? parts_.root.epoch : lane_->epoch();
+  status.last_lsn = lane_ == nullptr ? parts_.last_lsn : lane_->durable();
+  status.checkpoint_lsn = parts_.index->applied_lsn();
+  status.log_used = lane_ == nullptr ? 0 : lane_->log_used();
+  status.io_queue = parts_.system->queue().name();
+  const std::optional<Error> stopped = lane_ == nullptr ? std::nullopt : lane_->stopped();
+  status.memory_only = parts_.memory_only;
+  status.read_only = lane_ == nullptr || stopped.has_value();
+  if (stopped.has_value()) status.read_only_reason = stopped->message;
+  status.notes = parts_.notes;
+  status.warnings = parts_.warnings;
+  {
+    const io::Lock lock(state_mutex_);
+    for (const auto& [what, problem] : background_problems_) {
+      status.notes.push_back(what + " failed: " + problem);
+    }
+    if (refused_.has_value()) {
+      const io::Nanos waited = executor().clock().now() - refused_->since;
+      status.warnings.push_back(
+          "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
+          " s, since a write is refused and sent again: " + refused_->why.to_string());
+    }
+  }
+  const std::vector<DeviceId> log_devices =
+      lane_ == nullptr ? parts_.root.log_devices
+                       : choose_log_devices(*parts_.members, parts_.shape->m());
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    DeviceStatus device;
+    device.id = member.id;
+    device.path = member.path;
+    device.role = alloc::to_string(member.role);
+    device.state = parts_.members->state(i);
+    device.detail = parts_.members->detail(i);
+    device.size = member.layout.device_size;
+    device.physical_block = member.layout.physical_block;
+    device.direct = member.device != nullptr && member.device->direct();
+    device.holds_log =
+        std::find(log_devices.begin(), log_devices.end(), member.id) != log_devices.end();
+    if (member.device != nullptr) {
+      add_flush_domain(*parts_.members, *member.device, device);
+      const io::DeviceTraffic& traffic = member.device->traffic();
+      device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
+      device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
+      for (std::size_t cause = 0; cause < io::kIoCauses; ++cause) {
+        const std::string name = io::to_string(static_cast<io::IoCause>(cause));
+        device.written_for[name] = traffic.written_for[cause].load(std::memory_order_relaxed);
+        device.writes_for[name] = traffic.writes_for[cause].load(std::memory_order_relaxed);
+      }
+      device.reads = traffic.reads.load(std::memory_order_relaxed);
+      device.writes = traffic.writes.load(std::memory_order_relaxed);
+      device.flushes = traffic.flushes.load(std::memory_order_relaxed) +
+                       traffic.durable_writes.load(std::memory_order_relaxed);
+    }
+    if (member.device != nullptr) {
+      const io::Nanos silence = member.device->silent_for();
+      if (silence >= kSilence) {
+        const std::string text =
+            "has not answered for " + std::to_string(silence / 1'000'000'000) + " s";
+        device.detail += (device.detail.empty() ? "" : "; ") + text;
+        status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path +
+                                  ") " + text +
+                                  ": reads go round it, commits and checkpoints wait for it");
+      }
+    }
+    if (device.holds_log) status.log_size = member.layout.log_size;
+    if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
+      status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");
+    }
+    status.devices.push_back(std::move(device));
+  }
+  note_shared_domains(*parts_.members, parts_.shape->m(), status);
+  if (lane_ != nullptr && parts_.options.log_durability == LogDurability::kFast) {
+    const bool fast = std::any_of(log_devices.begin(), log_devices.end(), [this](DeviceId id) {
+      return parts_.members->find(id)->role == alloc::DeviceRole::kLog;
+    });
+    status.notes.push_back(
+        fast ? "log durability is fast: the loss of the fast device together with a crash can take "
+               "the commits of the last 50 ms"
+             : "log durability is fast, but no fast device holds the log: full durability is used");
+  }
+  status.devices.insert(status.devices.end(), parts_.strangers.begin(), parts_.strangers.end());
+  // Those that are read all the same, since there are too few without them, count as lost.
+  std::uint32_t lost = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
+    if (data && parts_.members->state(i) != "ok") ++lost;
+  }
+  status.faults_tolerated = lost > parts_.shape->m() ? 0 : parts_.shape->m() - lost;
+  status.health = lost == 0                   ? Health::kOk
+                  : lost <= parts_.shape->m() ? Health::kDegraded
+                                              : Health::kUnavailable;
+  return status;
+}
+
+// Ends its view of the index before it returns: statistics of the index look at another one.
+Status Engine::add_records(SpaceUsage& usage) {
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const RecordShape& shape = parts_.shape->record;
+  std::set<ShareId> counted;
+  const auto add = [&](const ExtentList& extents) {
+    for (const Blob& blob : blobs_of(parts_.log_blobs->resolve(extents))) {
+      if (blob.share != 0 && !counted.insert(blob.share).second) continue;
+      // Pack stripes are counted as a whole below; a blob's part of one is its own bytes.
+      const bool own = blob.placement == Placement::kPrivate;
+      const std::uint64_t units = std::uint64_t{blob.where.units} * parts_.shape->unit;
+      const std::uint64_t allocated = own ? units * parts_.shape->k() : blob.stored;
+      if (own) usage.allocated += allocated;
+      if (!blob.is_compressed()) continue;
+      usage.compressed_original += blob.raw;
+      usage.compressed += blob.stored;
+      usage.compressed_allocated += allocated;
+    }
+  };
+  HEXAD_TRY_ASSIGN(MetaView::Cursor objects, state.view->cursor_over(kObjectKeys));
+  while (objects.valid()) {
+    HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
+    add(record.extents);
+    usage.stored += record.size;
+    ++usage.objects;
+    HEXAD_TRY(objects.next());
+  }
+  HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(kOmapKeys));
+  while (entries.valid()) {
+    if (!is_hidden_entry(entries.value())) {
+      HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
+      add(record.extents);
+      usage.stored += record.size;
+    }
+    HEXAD_TRY(entries.next());
+  }
+  HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));
+  while (pages.valid()) {
+    HEXAD_TRY_ASSIGN(const PageKey key, parse_page_key(pages.key()));
+    HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
+    add(extents);
+    HEXAD_TRY(pages.next());
+  }
+  return {};
+}
+
+// One pass over all records: costs time with the number of objects, and is exact.
+Result<SpaceUsage> Engine::space_usage() {
+  SpaceUsage usage;
+  HEXAD_TRY(add_records(usage));
+  for (const alloc::ZoneId zone : parts_.space->zone_ids()) {
+    for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
+      usage.allocated += pack.run.units * parts_.shape->unit * parts_.shape->k();
+    }
+  }
+
+  const Space::Room room = parts_.space->room();
+  std::uint32_t slab_units = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    slab_units = std::max(slab_units, member.layout.slab_units);
+    if (member.role != alloc::DeviceRole::kData) continue;
+    DeviceSpace device;
+    device.id = member.id;
+    device.path = member.path;
+    device.capacity =
+        std::uint64_t{member.layout.slab_count} * member.layout.slab_units * parts_.shape->unit;
+    device.used = parts_.space->used_bytes(member.id);
+    usage.used += device.used;
+    usage.per_device.push_back(std::move(device));
+  }
+  const std::uint64_t user_unit = parts_.shape->unit * parts_.shape->k();
+  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
+  usage.capacity = (room.units.total + to_come) * user_unit;
+  // What rides in the log, or is on its way, has its units set aside.
+  usage.allocated += room.reserved * user_unit;
+  usage.internally_reserved = room.reserve * user_unit;
+  // The reserve may be more than is left.
+  const std::uint64_t left = room.units.free + room.units.deferred + to_come;
+  const std::uint64_t kept = room.reserved + room.reserve;
+  usage.available = (left > kept ? left - kept : 0) * user_unit;
+  usage.internal_metadata = room.internal * user_unit;
+  HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
+  usage.metadata = index.bytes_used;
+  return usage;
+}
+
+std::vector<EffectiveOption> Engine::effective_options() const {
+  const RuntimeOptions& given = parts_.options;
+  const RuntimeOptions defaults;
+  const StoreShape& shape = *parts_.shape;
+  std::vector<EffectiveOption> options;
+  const auto from_label = [&](const char* name, std::string value) {
+    options.push_back({name, std::move(value), "label"});
+  };
+  from_label("profile", ec::to_string(shape.profile));
+  from_label("codec", ec::codec_to_string(shape.profile));
+  from_label("min_alloc", format_size(shape.unit));
+  from_label("physical_block", format_size(shape.block));
+  from_label("checksum", std::string(hexad::to_string(shape.record.checksum)));
+  from_label("checksum_block", format_size(shape.record.checksum_block));
+  from_label("compression", compression::to_string(parts_.compression));
+  const auto runtime = [&](const char* name, std::uint64_t value, std::uint64_t usual,
+                           std::string text) {
+    options.push_back({name, std::move(text), value == usual ? "default" : "given"});
+  };
+  runtime("access", static_cast<std::uint64_t>(given.access),
+          static_cast<std::uint64_t>(defaults.access),
+          given.access == Access::kReadWrite ? "read-write" : "read-only");
+  runtime("memtable_size", given.memtable_size, defaults.memtable_size,
+          format_size(given.memtable_size));
+  runtime("max_transaction", given.max_transaction, defaults.max_transaction,
+          format_size(given.max_transaction));
+  runtime("max_in_flight", given.max_in_flight, defaults.max_in_flight,
+          format_size(given.max_in_flight));
+  runtime("stream_buffer", given.stream_buffer, defaults.stream_buffer,
+          format_size(given.stream_buffer));
+  runtime("cache_size", given.cache_size, defaults.cache_size, format_size(given.cache_size));
+  runtime("flush_sharing", static_cast<std::uint64_t>(given.flush_sharing),
+          static_cast<std::uint64_t>(defaults.flush_sharing),
+          given.flush_sharing == FlushSharing::kWhereSafe ? "where-safe" : "never");
+  runtime("unwritable_devices", static_cast<std::uint64_t>(given.unwritable_devices),
+          static_cast<std::uint64_t>(defaults.unwritable_devices),
+          given.unwritable_devices == Unwritable::kRefuse ? "refuse" : "lose");
+  runtime("log_durability", static_cast<std::uint64_t>(given.log_durability),
+          static_cast<std::uint64_t>(defaults.log_durability),
+          std::string(to_string(given.log_durability)));
+  runtime("split_risk", static_cast<std::uint64_t>(given.split_risk),
+          static_cast<std::uint64_t>(defaults.split_risk),
+          given.split_risk == SplitRisk::kRefuse ? "refuse" : "take");
+  runtime("bus_errors", static_cast<std::uint64_t>(given.bus_errors),
+          static_cast<std::uint64_t>(defaults.bus_errors),
+          given.bus_errors == BusErrors::kLeave ? "leave" : "explain");
+  options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
+  return options;
+}
+
+std::vector<Counter> Engine::counters() {
+  fold_counters();
+  return parts_.counters->snapshot();
+}
+
+// Devices and the compressor count on their own; their numbers are copied into the registry.
+void Engine::fold_counters() {
+  const compression::CounterValues values = parts_.compression_counters->snapshot();
+  Counters& counters = *parts_.counters;
+  std::uint64_t flushes = 0;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    if (member.device == nullptr) continue;
+    flushes += member.device->traffic().flushes.load(std::memory_order_relaxed) +
+               member.device->traffic().durable_writes.load(std::memory_order_relaxed);
+  }
+  const ReadCache::Tally cached = cache_->take_tally();
+  const std::pair<CounterId, std::uint64_t> since_last_time[] = {
+      {CounterId::kReads, cached.reads},
+      {CounterId::kBytesRead, cached.bytes_read},
+      {CounterId::kCacheRecordHits, cached.record_hits},
+      {CounterId::kCacheRecordMisses, cached.record_misses},
+      {CounterId::kCacheBlockHits, cached.block_hits},
+      {CounterId::kCacheBlockMisses, cached.block_misses},
+      {CounterId::kCacheReads, cached.reads},
+      {CounterId::kCacheBytesRead, cached.bytes_read},
+      {CounterId::kCacheEvictions, cached.evictions},
+  };
+  const std::pair<CounterId, std::uint64_t> since_opening[] = {
+      {CounterId::kFlushes, flushes},
+      {CounterId::kCompressSuccess, values.compress_success_count},
+      {CounterId::kCompressRejected, values.compress_rejected_count},
+      {CounterId::kCompressSkipped, values.compress_skipped_count},
+      {CounterId::kCompressed, values.compressed},
+      {CounterId::kCompressedOriginal, values.compressed_original},
+      {CounterId::kCompressNanos, values.compress_ns},
+      {CounterId::kDecompressNanos, values.decompress_ns},
+  };
+  for (const auto& [id, value] : since_last_time) counters.add(id, value);
+  for (const auto& [id, value] : since_opening) counters.set(id, value);
+}
+
+}  // namespace hexad::core

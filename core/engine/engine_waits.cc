@@ -1,0 +1,121 @@
+// Waits for devices that may not answer, and how long they last. doc/invariants.md#waits
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr io::Nanos kNap = 10'000'000;
+constexpr io::Nanos kLongNap = 100'000'000;
+constexpr io::Nanos kSlow =
+    200'000'000;  // a device that has not answered for so long may be silent
+constexpr io::Nanos kSecond = 1'000'000'000;
+
+}  // namespace
+
+const Member* Engine::silent_member(io::Nanos limit) const {
+  const Member* longest = nullptr;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    const Member& member = parts_.members->at(i);
+    if (member.device == nullptr) continue;
+    const io::Nanos silence = member.device->silent_for();
+    if (silence < limit) continue;
+    limit = silence;
+    longest = &member;
+  }
+  return longest;
+}
+
+Status Engine::check_silence(const std::string& what) const {
+  const Member* const member = silent_member(kSilence);
+  if (member == nullptr) return {};
+  return Error{ErrorCode::kUnavailable,
+               what + ", and device " + std::to_string(member->id) + " (" + member->path + ") " +
+                   io::describe_silence(*member->device),
+               "Try again when it answers."};
+}
+
+// A mutex that could be waited for with a limit would cost all others more. Naps are for the case
+// that some device is slow: otherwise they would let everybody else go first.
+template <typename M>
+Status Engine::lock_unless_silent(M& mutex, const std::string& what) {
+  while (!mutex.try_lock()) {
+    if (silent_member(kSlow) == nullptr) {
+      mutex.lock();
+      return {};
+    }
+    HEXAD_TRY(check_silence(what));
+    executor().sleep_for(kNap);
+  }
+  return {};
+}
+
+template Status Engine::lock_unless_silent(io::Mutex& mutex, const std::string& what);
+template Status Engine::lock_unless_silent(Sequencer& mutex, const std::string& what);
+
+Status Engine::wait_unless_silent(Lsn lsn, const std::string& what) {
+  if (lane_ == nullptr) return {};
+  while (!lane_->wait_durable_for(lsn, kSecond)) HEXAD_TRY(check_silence(what));
+  return {};
+}
+
+Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
+  const Member* const member = parts_.members->find(device);
+  HEXAD_ASSERT(member != nullptr && member->device != nullptr);
+  Finding finding;
+  finding.subject = "device " + std::to_string(device) + " (" + member->path + ")";
+  finding.problem =
+      "it did not answer, so " + std::to_string(cells) + " cells on it were not looked at";
+  if (io::is_silent(*member->device)) {
+    finding.problem += "; it " + io::describe_silence(*member->device);
+  }
+  return finding;
+}
+
+// The work is the background thread's, so that this one can leave it.
+Status Engine::close() {
+  const bool again = closed_.exchange(true, std::memory_order_acq_rel);
+  if (lane_ == nullptr) return {};
+  io::Lock lock(state_mutex_);
+  if (again && !std::exchange(close_left_, false)) return {};
+  close_wanted_ = true;
+  background_wake_.notify_all();
+  while (!close_result_.has_value()) {
+    close_changed_.wait_for(lock, kSecond);
+    if (close_result_.has_value()) break;
+    const Member* const silent = silent_member(io::kReadPatience);
+    if (silent == nullptr) continue;
+    close_left_ = true;
+    return Error{ErrorCode::kUnavailable,
+                 "the store is not closed yet: device " + std::to_string(silent->id) + " (" +
+                     silent->path + ") " + io::describe_silence(*silent->device) +
+                     "; until it answers, or the process ends, the devices stay locked. What was "
+                     "acknowledged is there at the next opening",
+                 "Close the store again when the device answers, or end the process."};
+  }
+  return *close_result_;
+}
+
+void Engine::finish_closing() {
+  Status closed = lane_->stopped().has_value() ? lost_buffered() : run_checkpoint(true);
+  merger_->stop();
+  const io::Lock lock(state_mutex_);
+  close_result_ = std::move(closed);
+  close_changed_.notify_all();
+}
+
+bool Engine::may_end() {
+  if (lane_ == nullptr) return true;  // reads alone, whose memory is the queue's
+  for (;;) {
+    if (silent_member(io::kReadPatience) != nullptr) return false;
+    if (silent_member(kSilence) == nullptr) break;
+    executor().sleep_for(kLongNap);
+  }
+  const io::Lock lock(state_mutex_);
+  return !close_left_ || close_result_.has_value();
+}
+
+}  // namespace hexad::core

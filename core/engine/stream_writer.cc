@@ -1,0 +1,371 @@
+#include "core/engine/stream_writer.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/refused_memory.h"
+#include "core/api/stream.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+#include "io/no_unwinding.h"
+#include "io/refused.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Encoded extents that are kept in memory, bytes, where the log's records do not bound them first.
+constexpr std::uint64_t kSpillBytes = 1 << 20;
+// A publishing transaction holds what is left of several writers, and other changes.
+constexpr std::uint64_t kWritersPerRecord = 8;
+// Of one stripe in a record: its place and the framing of the sums.
+constexpr std::uint64_t kProofBytes = 32;
+
+std::uint64_t end_of(const ByteRange& range) { return range.offset + range.length; }
+
+void give_back(Engine& engine, const StagedObject& staged) {
+  for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
+  // That takes commits, as many as there are pages. They are not for a destructor to wait for.
+  if (staged.spilled > 0) engine.doom_body(staged.body);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
+                                                         std::string_view collection,
+                                                         std::string_view name,
+                                                         std::optional<Hint> hint) {
+  HEXAD_TRY(engine.writable());
+  Transaction check;  // the argument rules are the transaction's
+  check.touch(collection, name);
+  check.set_hint(collection, name, hint.value_or(Hint::kNone));
+  HEXAD_TRY(check.problem());
+  const auto find_collection = [&]() -> Result<CollectionRecord> {
+    HEXAD_TRY_ASSIGN(const ReadState state, engine.read_state());
+    return engine.find_collection(*state.view, collection);
+  };
+  // The state has ended before stored_hint() looks at one of its own.
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection());
+  auto staged = std::make_shared<StagedObject>();
+  staged->collection = collection;
+  staged->name = name;
+  staged->hint = hint;
+  HEXAD_TRY(engine.may_draw_ids());
+  staged->body = engine.new_body();
+  if (!hint.has_value()) {
+    HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
+  }
+  return std::unique_ptr<StreamWriter>(
+      new StreamWriter(engine, std::move(staged), record.compression, compression_hint(*hint)));
+}
+
+StreamWriter::~StreamWriter() {
+  // Published or given up: nothing is on its way, and the store may be gone.
+  if (staged_ == nullptr) return;
+  if (engine_.in_child()) {
+    // What is on its way is the parent's.
+    for (std::unique_ptr<Flight>& flight : flights_) static_cast<void>(flight.release());
+  } else {
+    abandon();
+  }
+}
+
+Status StreamWriter::fail(const Error& error) {
+  if (staged_->problem.ok()) staged_->problem = error;
+  return error;
+}
+
+Status StreamWriter::ready_for(std::uint64_t length) {
+  HEXAD_TRY(engine_.here());
+  if (staged_ == nullptr) {
+    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
+                 "Open a new one."};
+  }
+  HEXAD_TRY(staged_->problem);
+  if (length <= kMaxObjectSize - size_) return {};
+  return fail(Error{ErrorCode::kTooBig,
+                    "object " + printable(staged_->name) + ": more than " +
+                        std::to_string(kMaxObjectSize) + " bytes",
+                    ""});
+}
+
+Status StreamWriter::append(ByteView data) {
+  Status status = without_bad_alloc([&] { return append_here(data); });
+  // Half of it may be there.
+  if (!status.ok() && status.error().code == ErrorCode::kExhausted && staged_ != nullptr) {
+    return fail(status.error());
+  }
+  return status;
+}
+
+Status StreamWriter::append_here(ByteView data) {
+  HEXAD_TRY(ready_for(data.size()));
+  while (!data.empty()) {
+    const std::uint64_t room = kPageSpan - size_ % kPageSpan;
+    const ByteView part = data.first(std::min<std::size_t>(room, data.size()));
+    if (runs_.empty()) {
+      runs_.push_back({size_, 0});
+    } else if (const std::uint64_t gap = size_ - end_of(runs_.back()); gap > 0) {
+      // No more extents than a page may have before it counts as crowded.
+      if (runs_.size() < kCrowdedExtents) {
+        runs_.push_back({size_, 0});
+      } else {
+        buffer_.resize(buffer_.size() + gap);
+        runs_.back().length += gap;
+      }
+    }
+    runs_.back().length += part.size();
+    buffer_.insert(buffer_.end(), part.begin(), part.end());
+    data = data.subspan(part.size());
+    size_ += part.size();
+    if (size_ % kPageSpan == 0) HEXAD_TRY(write_page());
+  }
+  return {};
+}
+
+Status StreamWriter::skip(std::uint64_t length) {
+  HEXAD_TRY(ready_for(length));
+  const std::uint64_t room = kPageSpan - size_ % kPageSpan;
+  if (length >= room && !buffer_.empty()) HEXAD_TRY(write_page());
+  size_ += length;
+  return {};
+}
+
+Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
+  if (staged_ == nullptr) {
+    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
+                 "Open a new one."};
+  }
+  Transaction check;
+  check.set_attr(staged_->collection, staged_->name, name, value);
+  HEXAD_TRY(check.problem());
+  staged_->attributes[std::string(name)] = value;
+  return {};
+}
+
+// The whole object is in the buffer: it goes the way of a put, unless it needs a stripe of its own.
+Status StreamWriter::stage_small() {
+  HEXAD_TRY_ASSIGN(PreparedBlob prepared, engine_.preparer().prepare(buffer_, hint_, policy_));
+  if (!prepared.is_young()) return write_page();
+  PayloadPiece piece;
+  piece.length = buffer_.size();
+  piece.prepared = std::move(prepared);
+  staged_->young.pieces.push_back(std::move(piece));
+  buffer_.clear();
+  runs_.clear();
+  return {};
+}
+
+Status StreamWriter::stage_rest() {
+  if (size_ != buffer_.size()) return write_page();  // of a later page, or with holes
+  if (buffer_.size() > kInlineLimit) return stage_small();
+  Extent extent;
+  extent.length = buffer_.size();
+  extent.bytes.assign(as_text(buffer_));
+  staged_->pages[0].push_back(std::move(extent));
+  return {};
+}
+
+// The buffered bytes become the stripe of their page.
+Status StreamWriter::write_page() {
+  auto flight = std::make_unique<Flight>();
+  flight->page = static_cast<std::uint32_t>(runs_.front().offset / kPageSpan);
+  Result<PreparedBlob> prepared =
+      engine_.preparer().prepare(buffer_, hint_, policy_, BlobPreparer::Form::kOwnStripe);
+  if (!prepared.ok()) return fail(prepared.error());
+  flight->prepared = std::move(prepared).value();
+  buffer_.clear();
+  const std::vector<ByteRange> runs = std::exchange(runs_, {});
+
+  const std::uint64_t flight_bytes = kPageSpan + flight->prepared.cells.size();
+  while (!flights_.empty() &&
+         (flights_.size() + 1) * flight_bytes > engine_.options().stream_buffer) {
+    HEXAD_TRY(land_oldest());
+  }
+  const io::NoUnwinding none("a piece of a stream");
+  Result<alloc::Extent> where = engine_.allocate_for_stream(flight->prepared.units);
+  if (!where.ok()) return fail(where.error());
+  flight->prepared.blob.where = *where;
+  std::uint32_t blob_offset = 0;
+  for (const ByteRange& run : runs) {
+    flight->extents.push_back({run.offset, run.length, "", blob_offset, flight->prepared.blob});
+    blob_offset += static_cast<std::uint32_t>(run.length);
+  }
+  Result<std::vector<CellPlace>> places = engine_.space().locate(*where);
+  HEXAD_ASSERT(places.ok());
+  for (std::uint32_t role = 0; role < engine_.shape().cells(); ++role) {
+    const CellPlace& place = (*places)[role];
+    if (!place.readable) continue;
+    // Durable before the publishing record is written: recovery need not prove what may be
+    // gigabytes.
+    flight->batch.requests.push_back(
+        io::IoRequest::write(*place.device, place.offset, flight->prepared.cell(role),
+                             io::WriteMode::kDurable, cause_of_cell(role, engine_.shape().k())));
+  }
+  engine_.stats().add(CounterId::kDeviceBytesUser, flight->prepared.blob.stored);
+  engine_.stats().add(CounterId::kDeviceBytesParity,
+                      std::uint64_t{flight->prepared.blob.cell_bytes} * engine_.shape().m());
+  if (!flight->batch.requests.empty()) {
+    flight->batch.requests.front().device->queue().submit(flight->batch);
+  }
+  flights_.push_back(std::move(flight));
+  return {};
+}
+
+// Waits until each of its writes has an outcome.
+void StreamWriter::land(Flight& flight) {
+  if (flight.batch.requests.empty()) return;
+  flight.batch.requests.front().device->queue().wait(flight.batch);
+}
+
+// Returns how many cells have been written; `failed` gets the devices that did not take theirs.
+std::uint32_t StreamWriter::count(const Flight& flight, std::set<DeviceId>& failed) {
+  std::uint32_t good = 0;
+  for (const io::IoRequest& request : flight.batch.requests) {
+    if (request.status.ok()) {
+      ++good;
+    } else if (!io::is_refused(request)) {
+      failed.insert(engine_.owner(request.device));
+    }
+  }
+  engine_.space().suspect(failed);
+  return good;
+}
+
+Status StreamWriter::land_oldest() {
+  const io::NoUnwinding none("a piece of a stream");
+  const std::unique_ptr<Flight> flight = std::move(flights_.front());
+  flights_.pop_front();
+  land(*flight);
+  // What nobody can take just now is no loss of a device: the stream fails, and nothing rests on
+  // the stripe.
+  Status status = io::send_again_briefly(flight->batch, engine_.executor());
+  std::set<DeviceId> failed;
+  const std::uint32_t good = count(*flight, failed);
+  // R13: a device that did not take its cell leaves before anything that rests on this stripe is
+  // acknowledged; the commit then notes the cell as missing.
+  if (!failed.empty()) {
+    const Status lost = engine_.lose_devices(failed);
+    if (!lost.ok()) status = lost;
+  }
+  if (status.ok() && good < engine_.shape().k()) status = flight->batch.first_error();
+  if (!status.ok()) {
+    engine_.space().abandon(flight->prepared.blob.where);
+    return fail(status.error().with_context("object " + printable(staged_->name) +
+                                            ": a piece could not be written"));
+  }
+  const Blob& blob = flight->prepared.blob;
+  staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
+  ExtentList& page = staged_->pages[flight->page];
+  page = std::move(flight->extents);
+  staged_bytes_ += encode_page(page, engine_.shape().record).size() + kProofBytes +
+                   sizeof(std::uint64_t) * engine_.shape().cells();
+  if (staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
+    return spill();
+  }
+  return {};
+}
+
+Status StreamWriter::spill() {
+  Result<Lsn> committed = engine_.commit_internal([&](LogRecord& record) -> Status {
+    record.images.push_back({writer_key(staged_->body), std::string()});
+    for (const auto& [page, extents] : staged_->pages) {
+      record.images.push_back(
+          {page_key(staged_->body, page), encode_page(extents, engine_.shape().record)});
+    }
+    record.allocated = staged_->stripes;
+    return {};
+  });
+  if (!committed.ok()) return fail(committed.error());
+  staged_->spilled = staged_->pages.rbegin()->first + 1;
+  staged_->pages.clear();
+  staged_->stripes.clear();
+  staged_bytes_ = 0;
+  return {};
+}
+
+std::shared_ptr<StagedObject> StreamWriter::take_staged() {
+  if (staged_ == nullptr) {
+    auto spent = std::make_shared<StagedObject>();
+    spent->problem = Error{ErrorCode::kClosed, "the writer has been published already", ""};
+    return spent;
+  }
+  if (const Status here = engine_.here(); !here.ok()) {
+    auto elsewhere = std::make_shared<StagedObject>();
+    elsewhere->problem = here;
+    return elsewhere;
+  }
+  Status status = staged_->problem;
+  if (status.ok() && !buffer_.empty()) {
+    status = without_bad_alloc([this] { return stage_rest(); });
+    if (!status.ok()) staged_->problem = status;
+  }
+  while (!flights_.empty()) {
+    const Status landed = land_oldest();
+    if (status.ok()) status = landed;
+  }
+  staged_->size = size_;
+  if (!status.ok()) {
+    auto failed = std::make_shared<StagedObject>();
+    failed->collection = staged_->collection;
+    failed->name = staged_->name;
+    failed->problem = status;
+    abandon();
+    return failed;
+  }
+  // Until a commit has taken it over, dropping the staged object gives its space back.
+  std::shared_ptr<StagedObject> staged = std::move(staged_);
+  StagedObject* raw = staged.get();
+  return std::shared_ptr<StagedObject>(raw, [staged, engine = &engine_](StagedObject* object) {
+    if (!object->published && !engine->in_child()) give_back(*engine, *object);
+  });
+}
+
+void StreamWriter::abandon() {
+  const io::NoUnwinding none("a stream that is given up");
+  std::set<DeviceId> failed;
+  while (!flights_.empty()) {
+    const std::unique_ptr<Flight>& flight = flights_.front();
+    land(*flight);
+    count(*flight, failed);
+    engine_.space().abandon(flight->prepared.blob.where);
+    flights_.pop_front();
+  }
+  if (!failed.empty()) engine_.lose_suspects_soon();
+  give_back(engine_, *staged_);
+  staged_.reset();
+}
+
+Result<Lsn> StreamWriter::commit(ObjectWriter& owner) {
+  Transaction transaction;
+  transaction.publish(owner);
+  return engine_.commit(std::move(transaction));
+}
+
+}  // namespace hexad::core
+
+namespace hexad {
+
+ObjectWriter::ObjectWriter(std::unique_ptr<core::StreamWriter> impl) : impl_(std::move(impl)) {}
+ObjectWriter::~ObjectWriter() = default;
+Status ObjectWriter::append(ByteView data) { return impl_->append(data); }
+Status ObjectWriter::skip(std::uint64_t length) {
+  return without_bad_alloc([&] { return impl_->skip(length); });
+}
+Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
+  return without_bad_alloc([&] { return impl_->set_attr(name, value); });
+}
+std::uint64_t ObjectWriter::size() const { return impl_->size(); }
+Result<Lsn> ObjectWriter::commit() {
+  return without_bad_alloc([&] { return impl_->commit(*this); });
+}
+
+void Transaction::publish(ObjectWriter& writer) {
+  std::shared_ptr<core::StagedObject> staged = writer.impl_->take_staged();
+  check(staged->problem);  // before the name is looked at: a writer that is spent has none
+  TransactionOp& op = add(OpKind::kPublish, staged->collection, staged->name);
+  op.hint = staged->hint.value_or(Hint::kNone);
+  op.staged = std::move(staged);
+}
+
+}  // namespace hexad

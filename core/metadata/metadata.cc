@@ -1,0 +1,378 @@
+#include "core/metadata/metadata.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/record/keys.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::size_t kMostSettled = 1024;  // keys
+constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
+constexpr std::size_t kThawedAtOnce = 256;  // keys that unfreeze() moves for one lock
+
+}  // namespace
+
+void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
+  {
+    const io::Lock lock(mutex_);
+    active_->apply(lsn, key, value);
+    if (thawing_) frozen_->apply(lsn, key, value);
+  }
+  // Afterwards: who looks the key up in between finds the version in the memtable (N1).
+  if (cache_ != nullptr) cache_->invalidate(key);
+}
+
+void Metadata::erase_after(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  active_->erase_after(lsn);
+  if (thawing_) frozen_->erase_after(lsn);
+  ++erase_generation_;
+}
+
+Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
+  const bool remembered = key.substr(0, kCollectionKeys.size()) == kCollectionKeys;
+  std::uint64_t drops = 0;
+  {
+    const io::Lock lock(mutex_);
+    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+      if (table == nullptr) continue;
+      if (const auto found = table->get(key)) {
+        if (!found->value.has_value()) return std::optional<std::string>();
+        return std::optional<std::string>(*found->value);
+      }
+    }
+    drops = drops_;
+    if (remembered) {
+      if (const auto known = settled_.find(key); known != settled_.end()) return known->second;
+    }
+  }
+  // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index->get(key));
+  std::optional<std::string> value;
+  if (found.has_value()) value = *found;
+  if (remembered) {
+    const io::Lock lock(mutex_);
+    if (drops_ == drops) {
+      if (settled_.size() >= kMostSettled) settled_.clear();
+      settled_.insert_or_assign(std::string(key), value);
+    }
+  }
+  return value;
+}
+
+std::optional<std::string> Metadata::patch_base(std::string_view key) {
+  const io::Lock lock(mutex_);
+  const auto found = active_->get(key);
+  // unfreeze() leaves older ones among the active.
+  if (!found.has_value() || !found->value.has_value() || found->lsn <= frozen_lsn_) return {};
+  return std::string(*found->value);
+}
+
+Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
+  // The index's snapshot is taken without the lock, which commits need: it looks at a file. So it
+  // is tried until no checkpoint has begun or ended meanwhile: the index may then be ahead of the
+  // memtables by what the frozen one shadows, and by nothing else.
+  for (;;) {
+    std::unique_ptr<MetaView> view(new MetaView(*this, at));
+    {
+      const io::Lock lock(mutex_);
+      view->active_ = active_;
+      view->frozen_ = frozen_;
+      // Where the index may be ahead of `at`, so is the view: keys that have not changed since
+      // `at` would else come from one state and the others from the index's.
+      view->lsn_ = std::max(at, frozen_lsn_);
+    }
+    HEXAD_TRY_ASSIGN(view->index_, index_.snapshot());
+    const io::Lock lock(mutex_);
+    if (view->active_ == active_ && view->frozen_ == frozen_) return view;
+  }
+}
+
+std::uint64_t Metadata::memtable_bytes() {
+  const io::Lock lock(mutex_);
+  return active_->bytes() + (frozen_ == nullptr ? 0 : frozen_->bytes());
+}
+
+std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(frozen_ == nullptr && lsn >= frozen_lsn_);
+  frozen_lsn_ = lsn;
+  frozen_ = std::move(active_);
+  frozen_->freeze();
+  active_ = std::make_shared<kv::Memtable>();
+  return frozen_;
+}
+
+void Metadata::drop_frozen() {
+  const io::Lock lock(mutex_);
+  frozen_.reset();
+  settled_.clear();
+  ++drops_;
+}
+
+// Until the end both tables are there, and the active one is asked first: what the other one has of
+// its versions already is the same.
+void Metadata::unfreeze() {
+  {
+    const io::Lock lock(mutex_);
+    frozen_->thaw();
+    thawing_ = true;
+  }
+  std::string from;
+  for (bool more = true; more;) {
+    const io::Lock lock(mutex_);
+    kv::Memtable::Iterator it = active_->iterate();
+    it.seek(from);
+    for (std::size_t keys = 0; keys < kThawedAtOnce && it.valid(); ++keys) {
+      from.assign(it.key());
+      from.push_back('\0');
+      do {
+        frozen_->apply(it.lsn(), it.key(), it.value());
+      } while (it.older());
+      it.next();
+    }
+    more = it.valid();
+    if (more) continue;
+    thawing_ = false;
+    active_ = std::move(frozen_);
+    frozen_.reset();
+    ++erase_generation_;
+  }
+}
+
+Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* newest) {
+  {
+    const io::Lock lock(metadata_.mutex_);
+    if (newest != nullptr) {
+      // Without a freeze() since the view was made, only the active table has versions above it.
+      const auto latest = active_->get(key);
+      *newest = active_ == metadata_.active_ && (!latest.has_value() || latest->lsn <= lsn_);
+    }
+    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+      if (table == nullptr) continue;
+      if (const auto found = table->get(key, lsn_)) {
+        if (!found->value.has_value()) return std::optional<std::string>();
+        return std::optional<std::string>(*found->value);
+      }
+    }
+  }
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index_->get(key));
+  if (!value.has_value()) return std::optional<std::string>();
+  return std::optional<std::string>(*value);
+}
+
+Result<MetaView::Cursor> MetaView::cursor(KeyRange range) {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index, index_->cursor());
+  return Cursor(*this, std::move(range), std::move(index));
+}
+
+Result<MetaView::Cursor> MetaView::cursor_over(std::string_view prefix) {
+  HEXAD_TRY_ASSIGN(Cursor found, cursor({std::string(prefix), prefix_end(prefix)}));
+  HEXAD_TRY(found.seek(prefix));
+  return found;
+}
+
+MetaView::Cursor::Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index)
+    : view_(view),
+      range_(std::move(range)),
+      active_(view.active_->iterate(view.lsn_)),
+      index_(std::move(index)),
+      erasures_(view.metadata_.erase_generation_) {
+  if (view.frozen_ != nullptr) frozen_ = view.frozen_->iterate(view.lsn_);
+}
+
+bool MetaView::Cursor::inside(std::string_view key) const {
+  return forward_ ? !range_.end.has_value() || key < *range_.end : key >= range_.first;
+}
+
+void MetaView::Cursor::begin(std::string_view from) {
+  from_.assign(from);  // first: it may be a view of the key that the cursor stands on
+  ready_ = {};
+  at_ = 0;
+  passed_.reset();
+  placed_ = false;
+  young_.clear();
+  young_at_ = 0;
+  young_ahead_ = 0;
+  young_ends_ = false;
+  old_.clear();
+  old_at_ = 0;
+  old_ahead_ = 0;
+  old_ends_ = true;
+  ++moves_.seeks;
+}
+
+Status MetaView::Cursor::seek(std::string_view key) {
+  forward_ = true;
+  begin(std::max(key, std::string_view(range_.first)));
+  if (!inside(from_)) return {};
+  return begin_index(index_->seek(from_));
+}
+
+Status MetaView::Cursor::seek_before(std::string_view key) {
+  forward_ = false;
+  begin(range_.end.has_value() ? std::min(key, std::string_view(*range_.end)) : key);
+  if (from_ <= range_.first) return {};
+  return begin_index(index_->seek_before(from_));
+}
+
+// The first entry alone: many a walk ends there.
+Status MetaView::Cursor::begin_index(Status sought) {
+  HEXAD_TRY(std::move(sought));
+  old_ends_ = !index_->valid();
+  if (!old_ends_) old_.push_back({index_->key(), index_->value()});
+  keep_inside();
+  return fill();
+}
+
+// Where nothing is ready behind the key, or no more to be relied on.
+Status MetaView::Cursor::step_on() {
+  if (!stale()) return fill();
+  return forward_ ? seek(std::string(key()) + '\0') : seek_before(key());
+}
+
+// Makes the next keys ready, at least one if there is one.
+Status MetaView::Cursor::fill() {
+  ready_ = {};
+  at_ = 0;
+  merged_.clear();
+  while (merged_.empty()) {
+    if (gave_up()) {
+      return Error{ErrorCode::kUnavailable,
+                   "a walk over the metadata has met " + std::to_string(moves_.deleted) +
+                       " keys that were deleted since the last checkpoint",
+                   "Write a checkpoint first."};
+    }
+    if (young_at_ == young_.size() && !young_ends_) load_young();
+    if (old_at_ == old_.size() && !old_ends_) HEXAD_TRY(load_old());
+    if (young_at_ == young_.size()) {
+      ready_ = std::span<const kv::KeyValue>(old_).subspan(old_at_);
+      old_at_ = old_.size();
+      moves_.steps += ready_.empty() ? 0 : 1;
+      return {};
+    }
+    merge();
+  }
+  ready_ = merged_;
+  ++moves_.steps;
+  return {};
+}
+
+// Takes the nearest key of the memtables and of the index, the memtables winning, until either has
+// to be read on. Ends before a tombstone if it can: those that the walk has passed are counted.
+void MetaView::Cursor::merge() {
+  for (; young_at_ < young_.size(); ++young_at_) {
+    const kv::Memtable::Seen& young = young_[young_at_];
+    int index_order = 1;
+    while (old_at_ < old_.size()) {
+      index_order = order(old_[old_at_].key, young.key);
+      if (index_order >= 0) break;
+      merged_.push_back(old_[old_at_++]);
+    }
+    if (old_at_ == old_.size() && !old_ends_) return;
+    if (young.value.has_value()) {
+      merged_.push_back({young.key, *young.value});
+    } else {
+      if (!merged_.empty()) return;
+      ++moves_.steps;
+      ++moves_.deleted;
+    }
+    passed_ = young.key;
+    if (old_at_ < old_.size() && index_order == 0) ++old_at_;  // hidden
+  }
+}
+
+// Reads ahead in the index: twice as much each time, so that what a short walk does not want is
+// not read.
+Status MetaView::Cursor::load_old() {
+  old_ahead_ = std::clamp<std::size_t>(2 * old_ahead_, 1, kMostAhead);
+  old_.resize(old_ahead_);
+  old_at_ = 0;
+  Result<std::size_t> found = index_->advance(way(), old_);
+  old_.resize(found.ok() ? *found : 0);
+  old_ends_ = old_.empty();
+  keep_inside();
+  return found.status();
+}
+
+// Of what was read of the index, what lies in the range.
+void MetaView::Cursor::keep_inside() {
+  if (old_.empty() || inside(old_.back().key)) return;
+  old_.erase(first_outside(old_), old_.end());
+  old_ends_ = true;
+}
+
+// Reads ahead in the memtables, for one lock: more each time, so that the first key comes soon.
+void MetaView::Cursor::load_young() {
+  constexpr std::size_t kFirst = 4;
+  young_ahead_ = std::clamp(2 * young_ahead_, kFirst, kMostAhead);
+  young_.clear();
+  young_at_ = 0;
+  const io::Lock lock(view_.metadata_.mutex_);
+  if (!placed_ || generation_ != erasures_) place_iterators();
+  if (kv::Memtable::Iterator* const only = only_one()) {
+    young_.resize(young_ahead_);
+    young_.resize(only->take(way(), young_));
+    if (inside(young_.back().key)) return;
+    young_.erase(first_outside(young_), young_.end());
+    young_ends_ = true;
+    return;
+  }
+  while (young_.size() < young_ahead_) {
+    const kv::Memtable::Iterator* const nearest = nearest_young();
+    if (nearest == nullptr || !inside(nearest->key())) {
+      young_ends_ = true;
+      return;
+    }
+    young_.push_back({nearest->key(), nearest->value()});
+    leave(young_.back().key);
+  }
+}
+
+void MetaView::Cursor::place_iterators() {
+  placed_ = true;
+  generation_ = erasures_;
+  const std::string_view from = passed_.value_or(from_);
+  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
+    if (it == nullptr) continue;
+    if (forward_) {
+      it->seek(from);
+    } else {
+      it->seek_before(from);
+    }
+  }
+  if (passed_.has_value()) leave(*passed_);
+}
+
+// The iterator that has more keys, where the other one has none.
+kv::Memtable::Iterator* MetaView::Cursor::only_one() {
+  const bool frozen = frozen_.has_value() && frozen_->valid();
+  if (active_.valid() == frozen) return nullptr;
+  return frozen ? &*frozen_ : &active_;
+}
+
+// The iterator with the nearest key, of two with the same key the newer; null at the end of both.
+const kv::Memtable::Iterator* MetaView::Cursor::nearest_young() const {
+  const kv::Memtable::Iterator* const active = active_.valid() ? &active_ : nullptr;
+  if (!frozen_.has_value() || !frozen_->valid()) return active;
+  if (active == nullptr || order(frozen_->key(), active->key()) < 0) return &*frozen_;
+  return active;
+}
+
+// Steps off the key, where the iterators stand on it.
+void MetaView::Cursor::leave(std::string_view key) {
+  for (kv::Memtable::Iterator* it : {&active_, frozen_.has_value() ? &*frozen_ : nullptr}) {
+    if (it == nullptr || !it->valid() || it->key() != key) continue;
+    if (forward_) {
+      it->next();
+    } else {
+      it->prev();
+    }
+  }
+}
+
+}  // namespace hexad::core

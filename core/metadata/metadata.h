@@ -1,0 +1,219 @@
+// The metadata as one ordered map with versions: the memtable of changes since the last
+// checkpoint, the frozen one that a running checkpoint is writing out, and the index below.
+//
+// Any thread. Changes that are not visible yet stand in the memtable under LSNs above the visible
+// one; a view at that does not see them, the sequencer (get_latest) does.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/assert.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "core/cache/read_cache.h"
+#include "io/executor.h"
+#include "kv/index.h"
+#include "kv/memory/memtable.h"
+#include "kv/walk.h"
+
+namespace hexad::core {
+
+class Metadata;
+
+struct KeyRange {
+  std::string first;
+  std::optional<std::string> end;  // exclusive; nothing: to the last key
+};
+
+// What a cursor has done so far.
+struct CursorMoves {
+  std::uint64_t seeks = 0;
+  std::uint64_t steps = 0;    // keys looked at, deleted ones included
+  std::uint64_t deleted = 0;  // of these, the ones with a tombstone
+};
+
+// One consistent state: everything up to an LSN. As long as it is there the index keeps the pages
+// of its state, and grows. One thread at a time.
+class MetaView {
+ public:
+  Lsn lsn() const { return lsn_; }
+  // The value, or nothing. `newest`, when given, says whether the state of now has no version of
+  // the key above lsn(), pending ones included: N2 (b) of core/cache/read_cache.h.
+  Result<std::optional<std::string>> get(std::string_view key, bool* newest = nullptr);
+
+  // Walks the keys of a range that exist, both ways. After an error it is not valid.
+  //
+  // Cost: a seek is a descent of each layer, and so is turning round; a step is a step of the
+  // layers that stand on the key. A walk reads ahead, at most as many keys as it has passed since
+  // it was last sought, and 64 of each layer; so short walks are short. What is deleted and still
+  // has a tombstone in a memtable is stepped over one by one, together with what the tombstone
+  // hides in the index: nothing else is there to say where the next key that exists lies. That is
+  // bounded by what was deleted since the last checkpoint inside the range; a checkpoint takes both
+  // away. Keys outside of the range are never stepped over.
+  class Cursor {
+   public:
+    Status seek(std::string_view key);         // the first key >= `key`
+    Status seek_before(std::string_view key);  // the last key < `key`
+    // Precondition: valid().
+    Status next() { return forward_ ? step() : seek(std::string(key()) + '\0'); }
+    Status prev() { return forward_ ? seek_before(key()) : step(); }
+    bool valid() const { return at_ < ready_.size(); }
+    // Until the next step. Precondition: valid().
+    std::string_view key() const { return ready_[at_].key; }
+    std::string_view value() const { return ready_[at_].value; }
+    const CursorMoves& moves() const { return moves_; }
+    // Before the first seek: a walk that meets so many deleted keys ends with kUnavailable, and has
+    // gave_up() to tell that from other errors. What helps is a checkpoint.
+    void give_up_after(std::uint64_t deleted) { most_deleted_ = deleted; }
+    bool gave_up() const { return moves_.deleted >= most_deleted_; }
+
+   private:
+    friend class MetaView;
+
+    Cursor(MetaView& view, KeyRange range, std::unique_ptr<kv::IndexCursor> index);
+    void begin(std::string_view from);
+    Status begin_index(Status sought);
+    Status step() {
+      HEXAD_ASSERT(valid());
+      if (at_ + 1 == ready_.size() || stale()) return step_on();
+      ++at_;
+      ++moves_.steps;
+      return {};
+    }
+    Status step_on();
+    Status fill();
+    void merge();
+    // Versions were dropped: what was read ahead may be one of them.
+    bool stale() const { return placed_ && generation_ != erasures_; }
+    Status load_old();
+    void keep_inside();
+    void load_young();
+    kv::Memtable::Iterator* only_one();
+    void place_iterators();
+    const kv::Memtable::Iterator* nearest_young() const;
+    void leave(std::string_view key);
+    // In the direction of travel: below zero if `a` comes first.
+    int order(std::string_view a, std::string_view b) const {
+      return forward_ ? a.compare(b) : b.compare(a);
+    }
+    // Of keys in the order of travel, where those begin that are not inside.
+    template <typename List>
+    auto first_outside(List& keys) const {
+      return std::partition_point(keys.begin(), keys.end(),
+                                  [this](const auto& entry) { return inside(entry.key); });
+    }
+    kv::Way way() const { return forward_ ? kv::Way::kForward : kv::Way::kBackward; }
+    bool inside(std::string_view key) const;
+
+    MetaView& view_;
+    KeyRange range_;
+    kv::Memtable::Iterator active_;
+    std::optional<kv::Memtable::Iterator> frozen_;
+    std::unique_ptr<kv::IndexCursor> index_;
+    const std::atomic<std::uint64_t>& erasures_;  // Metadata::erase_generation_
+    std::uint64_t generation_ = 0;                // of that, when the iterators were set
+    bool forward_ = true;
+    bool placed_ = false;                     // the iterators have been set since the last seek
+    std::string from_;                        // where the last seek began
+    std::optional<std::string_view> passed_;  // the last key of the memtables since that was left
+    // The next keys of the memtables, read ahead. These keep the bytes for as long as the view has
+    // them.
+    std::vector<kv::Memtable::Seen> young_;
+    std::size_t young_at_ = 0;
+    std::size_t young_ahead_ = 0;  // how many were asked for
+    bool young_ends_ = false;      // the range has no more behind them
+    // The next entries of the index, likewise. It stands on the last one, or behind the range.
+    std::vector<kv::KeyValue> old_;
+    std::size_t old_at_ = 0;
+    std::size_t old_ahead_ = 0;
+    bool old_ends_ = false;
+    // The next keys that exist, of the two lists; of old_ itself where the memtables have no more.
+    std::vector<kv::KeyValue> merged_;
+    std::span<const kv::KeyValue> ready_;
+    std::size_t at_ = 0;  // where the cursor stands
+    CursorMoves moves_;
+    std::uint64_t most_deleted_ = ~std::uint64_t{0};
+  };
+  // Over the keys of `range`; not positioned, seek first.
+  Result<Cursor> cursor(KeyRange range = {});
+  // Over the keys that begin with `prefix`; stands on the first of them.
+  Result<Cursor> cursor_over(std::string_view prefix);
+
+ private:
+  friend class Metadata;
+  MetaView(Metadata& metadata, Lsn lsn) : metadata_(metadata), lsn_(lsn) {}
+
+  Metadata& metadata_;
+  Lsn lsn_;
+  std::shared_ptr<kv::Memtable> active_;
+  std::shared_ptr<kv::Memtable> frozen_;  // may be null
+  std::unique_ptr<kv::IndexReader> index_;
+};
+
+class Metadata {
+ public:
+  // Both outlive it.
+  Metadata(io::Executor& executor, kv::Index& index)
+      : mutex_(executor), index_(index), active_(std::make_shared<kv::Memtable>()) {}
+
+  // Tells this cache of every key that is applied from now on (N1 of core/cache/read_cache.h).
+  // Before other threads; it outlives the last apply().
+  void set_cache(ReadCache* cache) { cache_ = cache; }
+
+  void apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value);
+  // Drops what was applied above `lsn`: commits that were cut.
+  void erase_after(Lsn lsn);
+  // The newest value, durable or not.
+  // Cost: a look-up in the memtables, and in the index if they do not have the key; collections are
+  // remembered.
+  Result<std::optional<std::string>> get_latest(std::string_view key);
+  // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
+  // later change of the key does: what a patch may change (core/record/image_patch.h). Else
+  // nothing.
+  std::optional<std::string> patch_base(std::string_view key);
+  // At `at`, or at the LSN of the last freeze() where that is later.
+  Result<std::unique_ptr<MetaView>> view(Lsn at);
+  // Bytes of memory in the memtables.
+  std::uint64_t memtable_bytes();
+
+  // Starts a checkpoint: the memtable so far becomes the frozen one, which nobody changes. `lsn`:
+  // of the last change in it, durable. Precondition: none is frozen.
+  std::shared_ptr<const kv::Memtable> freeze(Lsn lsn);
+  // The index holds what the frozen memtable held.
+  void drop_frozen();
+  // The checkpoint failed: what is frozen stays readable; the next freeze() must not come before
+  // this. Brings newer changes on top of the frozen ones, slice by slice: nobody waits for all of
+  // them.
+  void unfreeze();
+
+ private:
+  friend class MetaView;
+  friend class MetaView::Cursor;
+
+  io::Mutex mutex_;  // the memtables; never held across I/O of a device
+  kv::Index& index_;
+  ReadCache* cache_ = nullptr;
+  std::shared_ptr<kv::Memtable> active_;
+  std::shared_ptr<kv::Memtable> frozen_;
+  bool thawing_ =
+      false;            // unfreeze() is under way: the frozen one gets all that the active one gets
+  Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
+  // What the index has for keys of collections: every commit asks for some. The index changes only
+  // in keys that are in the frozen memtable, which goes first; so all of it holds until that is
+  // dropped, and nothing that was read before a drop is noted after it.
+  std::map<std::string, std::optional<std::string>, std::less<>> settled_;
+  std::uint64_t drops_ = 0;  // of frozen memtables
+  // Counts what ends iterators of memtables; changes under the lock.
+  std::atomic<std::uint64_t> erase_generation_{0};
+};
+
+}  // namespace hexad::core

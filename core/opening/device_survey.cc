@@ -1,0 +1,341 @@
+#include "core/opening/device_survey.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "io/os_error.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Of a device that could be opened: its label and roots, or a problem.
+void read_headers(SurveyedDevice& found) {
+  const std::string& path = found.path;
+  Result<alloc::LabelCopy> label = alloc::read_label(*found.device);
+  if (!label.ok()) {
+    found.problem = label.error().with_context(path);
+    return;
+  }
+  found.label = std::move(label->label);
+  found.damaged_copy = std::move(label->other_copy);
+  Result<std::vector<alloc::Root>> roots = alloc::read_roots(*found.device);
+  if (!roots.ok()) {
+    found.problem = roots.error().with_context(path);
+    return;
+  }
+  found.roots = std::move(roots).value();
+}
+
+SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System& system) {
+  SurveyedDevice found;
+  found.path = path;
+  Result<std::unique_ptr<io::Device>> device = system.open_device(path, mode);
+  if (!device.ok()) {
+    found.problem = device.error();
+    return found;
+  }
+  found.device = std::move(device).value();
+  read_headers(found);
+  // A copy of the label or a root that could not be read just now may be the newest.
+  if (const std::optional<Error> refusal = found.device->last_refusal(); refusal.has_value()) {
+    found.problem = *refusal;
+  }
+  return found;
+}
+
+// Whether a device's problem is one of the call. Once it is open, bytes that are not those of a
+// device are the device's, but what a later version has written is not.
+bool is_ours(const SurveyedDevice& device) {
+  if (!device.problem.has_value()) return false;
+  const bool refused = device.device == nullptr || device.device->last_refusal().has_value();
+  if (refused) return !io::is_medium(*device.problem);
+  return device.problem->code == ErrorCode::kUnsupported;
+}
+
+// What is not known now may be known in a moment.
+bool is_passing(const SurveyedDevice& device) {
+  return device.problem.has_value() && (device.problem->code == ErrorCode::kExhausted ||
+                                        device.problem->code == ErrorCode::kUnavailable);
+}
+
+// For writing. Going on without the device would make it stale, for a reason that may be gone in a
+// moment, or that is not its own. Nothing has been written yet.
+Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable unwritable) {
+  if (!is_ours(device)) return {};
+  // In use: nothing more can be learnt, whatever for.
+  if (device.problem->code == ErrorCode::kBusy) return *device.problem;
+  if (mode == io::OpenMode::kReadOnly) return {};
+  const ErrorCode code = device.problem->code;
+  const bool lasting = code == ErrorCode::kReadOnly || code == ErrorCode::kInvalidArgument ||
+                       code == ErrorCode::kUnsupported;
+  if (lasting && unwritable == Unwritable::kLose) return {};
+  Error error = *device.problem;
+  error.message +=
+      "; the pool is not opened for writing without this device, and nothing has changed";
+  if (code == ErrorCode::kUnavailable) {
+    error.hint +=
+        " Or open the pool for reading only. Or, where it is lost for good, give it up: name the "
+        "other devices alone, with --device.";
+  }
+  if (lasting) {
+    error.hint += std::string(error.hint.empty() ? "" : " ") +
+                  "Or open the pool for reading only. Or give the device up: "
+                  "--lose-unwritable-devices (unwritable_devices = lose).";
+  }
+  return error;
+}
+
+// What the data path computes with stands twice, in the label's fields and in its pool options; a
+// label that says two things is no better than a damaged one.
+Status check_label(const alloc::Label& label, const PoolOptions& options) {
+  const ec::Profile& profile = options.profile;
+  const bool agree = label.k == profile.k && label.m == profile.m &&
+                     label.codec == static_cast<std::uint8_t>(profile.codec) &&
+                     label.packet_bytes == profile.packet_bytes;
+  if (!agree) {
+    return Error{ErrorCode::kCorruption,
+                 "the label's profile, " + std::to_string(label.k) + "+" + std::to_string(label.m) +
+                     ", is not that of its pool options, " + ec::to_string(profile),
+                 ""};
+  }
+  const std::uint32_t block = label.checksum_granularity;
+  if (block < label.layout.physical_block || block % label.layout.physical_block != 0) {
+    return Error{ErrorCode::kCorruption,
+                 "the label has checksum blocks of " + std::to_string(block) +
+                     " bytes on physical blocks of " + std::to_string(label.layout.physical_block),
+                 ""};
+  }
+  return {};
+}
+
+// Of two devices of one store.
+Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
+  const auto shape = [](const alloc::Label& label) {
+    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
+                      label.checksum_granularity, label.layout.physical_block, label.layout.unit);
+  };
+  const bool data =
+      first.role == alloc::DeviceRole::kData && other.role == alloc::DeviceRole::kData;
+  if (shape(first) == shape(other) &&
+      (!data || first.layout.slab_units == other.layout.slab_units)) {
+    return {};
+  }
+  return Error{
+      ErrorCode::kCorruption,
+      "its label describes the store otherwise than that of device " + std::to_string(first.device),
+      ""};
+}
+
+// Labels that contradict themselves are problems of their devices.
+void check_labels(std::vector<SurveyedDevice>& devices) {
+  for (SurveyedDevice& device : devices) {
+    if (!device.label.has_value()) continue;
+    const Result<PoolOptions> options = decode_pool_options(device.label->pool_options);
+    const Status status = options.ok() ? check_label(*device.label, *options) : options.status();
+    device.sound_label = status.ok();
+    if (!status.ok()) device.problem = status.error().with_context(device.path);
+  }
+}
+
+std::string list_problems(const std::vector<SurveyedDevice>& devices) {
+  std::string text;
+  for (const SurveyedDevice& device : devices) {
+    if (!device.problem.has_value()) continue;
+    text += "\n  " + device.path + ": " + device.problem->message;
+  }
+  return text;
+}
+
+std::string state_of(alloc::Standing standing) {
+  switch (standing) {
+    case alloc::Standing::kHealthy:
+      return "ok";
+    case alloc::Standing::kStale:
+      return "stale";
+    case alloc::Standing::kLeft:
+    case alloc::Standing::kMissing:
+      return "missing";
+    case alloc::Standing::kForeign:
+      return "foreign";
+    case alloc::Standing::kDuplicate:
+      return "duplicate";
+  }
+  return "unknown";
+}
+
+}  // namespace
+
+SurveyedDevice::~SurveyedDevice() {
+  if (device == nullptr) return;
+  io::IoQueue& queue = device->queue();
+  queue.close(std::move(device));
+}
+
+Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
+                              Unwritable unwritable) {
+  if (pool.devices.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "no devices given",
+                 "Name the pool's directory, or its devices with --device."};
+  }
+  Survey survey;
+  for (const std::string& path : pool.devices) {
+    survey.devices.push_back(survey_one(path, mode, system));
+  }
+  for (const SurveyedDevice& device : survey.devices) {
+    HEXAD_TRY(check_ours(device, mode, unwritable));
+  }
+  check_labels(survey.devices);
+  std::map<Uuid, int> votes;
+  for (const SurveyedDevice& device : survey.devices) {
+    if (device.sound_label) ++votes[device.label->store];
+  }
+  if (votes.empty()) {
+    // There may well be a store.
+    for (const SurveyedDevice& device : survey.devices) {
+      if (is_passing(device)) {
+        return *device.problem;
+      }
+    }
+    return Error{ErrorCode::kNotFound,
+                 "none of the " + std::to_string(survey.devices.size()) +
+                     " devices carries a readable label:" + list_problems(survey.devices),
+                 "Check the paths; hexad mkfs makes a new pool."};
+  }
+  survey.store = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
+                   return a.second < b.second;
+                 })->first;
+  for (const SurveyedDevice& device : survey.devices) {
+    if (!device.sound_label || device.label->store != survey.store) continue;
+    survey.label = *device.label;
+    HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(device.label->pool_options));
+    break;
+  }
+  survey.fast_directories = pool.fast_directories;
+  if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  for (const std::string& directory : survey.fast_directories) {
+    survey.devices.push_back(survey_one(fast_log_path(directory), mode, system));
+    HEXAD_TRY(check_ours(survey.devices.back(), mode, unwritable));
+  }
+  check_labels(survey.devices);
+  for (SurveyedDevice& device : survey.devices) {
+    if (!device.sound_label || device.label->store != survey.store) continue;
+    const Status same = check_same_shape(survey.label, *device.label);
+    if (!same.ok()) device.problem = same.error().with_context(device.path);
+  }
+  return survey;
+}
+
+Result<Assignment> assign_members(Survey& survey) {
+  std::vector<alloc::DeviceRoots> roots;
+  std::vector<std::size_t> origin;  // index into survey.devices
+  Assignment assignment;
+  for (std::size_t i = 0; i < survey.devices.size(); ++i) {
+    const SurveyedDevice& device = survey.devices[i];
+    if (device.label.has_value() && !device.problem.has_value()) {
+      roots.push_back(
+          {device.label->device, device.label->device_uuid, device.label->store, device.roots});
+      origin.push_back(i);
+    }
+  }
+  Result<alloc::RootChoice> choice = alloc::choose_root(survey.store, roots, survey.label.m);
+  if (!choice.ok()) {
+    Error error = choice.error();
+    error.message += list_problems(survey.devices);
+    for (const SurveyedDevice& device : survey.devices) {
+      if (is_passing(device)) error.code = device.problem->code;
+    }
+    return error;
+  }
+  assignment.choice = std::move(choice).value();
+
+  for (const alloc::RootDevice& row : assignment.choice.root.devices) {
+    Member member;
+    member.id = row.id;
+    member.uuid = row.uuid;
+    member.role = row.role;
+    member.state = "missing";
+    for (const PooledDevice& pooled : survey.options.devices) {
+      if (pooled.id != row.id) continue;
+      // Its label is not here; what matters for an absent device is which slabs it has.
+      member.layout.slab_units = pooled.slab_units;
+      member.layout.slab_count = pooled.slab_count;
+      member.layout.unit = survey.label.layout.unit;
+    }
+    assignment.members.push_back(std::move(member));
+  }
+  const auto member_of = [&](DeviceId id) -> Member* {
+    for (Member& member : assignment.members) {
+      if (member.id == id) return &member;
+    }
+    return nullptr;
+  };
+  const auto add_stranger = [&](const std::string& path, std::string state, std::string detail) {
+    DeviceStatus status;
+    status.path = path;
+    status.state = std::move(state);
+    status.detail = std::move(detail);
+    assignment.strangers.push_back(std::move(status));
+  };
+  for (const alloc::DeviceStanding& standing : assignment.choice.devices) {
+    Member* member = member_of(standing.id);
+    if (standing.input < 0) {
+      if (member != nullptr && member->device == nullptr && member->path.empty()) {
+        member->state = state_of(standing.standing);
+        member->detail = standing.reason;
+      }
+      continue;
+    }
+    SurveyedDevice& device = survey.devices[origin[static_cast<std::size_t>(standing.input)]];
+    const bool stranger = member == nullptr || standing.standing == alloc::Standing::kForeign ||
+                          standing.standing == alloc::Standing::kDuplicate;
+    if (stranger) {
+      add_stranger(device.path, state_of(standing.standing), standing.reason);
+      continue;
+    }
+    member->path = device.path;
+    member->layout = device.label->layout;
+    member->state = state_of(standing.standing);
+    member->detail = standing.reason;
+    if (standing.standing == alloc::Standing::kHealthy) {
+      member->device = std::move(device.device);
+      if (device.damaged_copy.has_value()) {
+        member->detail = "one label copy is damaged: " + device.damaged_copy->message;
+      }
+    }
+  }
+  for (const SurveyedDevice& device : survey.devices) {
+    if (!device.problem.has_value()) continue;
+    if (device.label.has_value() && device.label->store == survey.store) {
+      if (Member* member = member_of(device.label->device);
+          member != nullptr && member->path.empty()) {
+        member->path = device.path;
+        member->state = "damaged";
+        member->detail = device.problem->message;
+        continue;
+      }
+    }
+    const bool absent = device.problem->code == ErrorCode::kNotFound;
+    const std::string state = absent ? "missing" : "unreadable";
+    // Which member a path without a label belongs to is not known; but there are as many places
+    // left for it as there are absent members, so each is shown at one of them, in order.
+    const bool is_log =
+        device.path.size() > 4 && device.path.compare(device.path.size() - 4, 4, "/log") == 0;
+    const auto place =
+        std::find_if(assignment.members.begin(), assignment.members.end(), [&](const Member& m) {
+          return m.path.empty() && (m.role == alloc::DeviceRole::kLog) == is_log;
+        });
+    if (place == assignment.members.end()) {
+      add_stranger(device.path, state, device.problem->message);
+      continue;
+    }
+    place->path = device.path;
+    place->state = state;
+    place->detail = device.problem->message;
+  }
+  return assignment;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,357 @@
+#include "core/opening/format.h"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "alloc/device_layout.h"
+#include "alloc/foreign_signature.h"
+#include "alloc/label.h"
+#include "alloc/root.h"
+#include "alloc/root_choice.h"
+#include "base/aligned_buffer.h"
+#include "core/opening/pool_options.h"
+#include "core/space/log_set.h"
+#include "io/rng.h"
+#include "kv/lmdb/lmdb_index.h"
+#include "kv/log/log_area.h"
+
+namespace hexad::core {
+
+namespace {
+
+struct NewDevice {
+  NewDevice() = default;
+  NewDevice(NewDevice&&) = default;
+  NewDevice& operator=(NewDevice&&) = default;
+  // A device that has not answered yet is closed when it has.
+  ~NewDevice() {
+    if (device == nullptr) return;
+    io::IoQueue& queue = device->queue();
+    queue.close(std::move(device));
+  }
+
+  std::string path;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  std::unique_ptr<io::Device> device;  // null: to be made
+  bool created = false;
+  std::uint64_t size = 0;  // bytes, that it is going to have
+  alloc::DeviceLayout layout;
+  Uuid uuid;
+  bool begun = false;  // what it held before is gone
+};
+
+// What has been made and is taken back when a later step fails, besides the devices.
+struct Made {
+  std::vector<std::string> directories;  // outermost first
+  std::string index;                     // empty: none
+  std::vector<std::string> notes;        // what cannot be promised
+};
+
+constexpr std::uint64_t kMinLog = 16 << 20;
+constexpr std::uint64_t kMaxLog = 1 << 30;
+
+// Nobody's device, or force: a store of ours counts as somebody's.
+Status check_unused(NewDevice& target) {
+  HEXAD_TRY_ASSIGN(const std::optional<std::string> foreign,
+                   alloc::detect_foreign_signature(*target.device));
+  const Result<alloc::LabelCopy> label = alloc::read_label(*target.device);
+  // Then it is not known whose it is.
+  const bool passing = !label.ok() && (label.error().code == ErrorCode::kExhausted ||
+                                       label.error().code == ErrorCode::kUnavailable);
+  if (passing) return label.error();
+  std::string holds;
+  if (foreign.has_value()) holds = *foreign;
+  if (label.ok()) holds = "hexad store " + to_string(label->label.store);
+  if (holds.empty()) return {};
+  return Error{ErrorCode::kAlreadyExists, target.path + " holds a " + holds,
+               "Choose another device, or pass --force to overwrite it."};
+}
+
+// Step 1: everything that exists is opened and looked at; nothing is changed.
+Status open_existing(const FormatOptions& options, io::System& system,
+                     std::vector<NewDevice>& targets) {
+  for (NewDevice& target : targets) {
+    Result<std::unique_ptr<io::Device>> device =
+        system.open_device(target.path, io::OpenMode::kReadWrite);
+    if (!device.ok()) {
+      if (device.error().code == ErrorCode::kNotFound) continue;
+      return device.error();
+    }
+    target.device = std::move(device).value();
+    if (!options.force) HEXAD_TRY(check_unused(target));
+  }
+  return {};
+}
+
+// An index without its log is still somebody's: of a pool whose log file has been lost, say.
+Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
+  const std::string directory = index_directory(options.fast_directories);
+  const Result<std::unique_ptr<kv::Index>> index =
+      indexes.open(directory, {}, io::OpenMode::kReadOnly);
+  // What is no index at all, because its directory cannot be, is for the later steps to tell.
+  const bool holds_one = index.ok() || index.error().code == ErrorCode::kCorruption ||
+                         index.error().code == ErrorCode::kBusy;
+  if (!holds_one) return {};
+  return Error{ErrorCode::kAlreadyExists, directory + " holds an index",
+               "Choose another fast directory, or pass --force to overwrite it."};
+}
+
+// A data device is as large as it is, a log file as large as the log wants it.
+void choose_sizes(const FormatOptions& options, std::uint64_t log_size,
+                  std::vector<NewDevice>& targets) {
+  const std::uint64_t log_device_size =
+      round_up(round_up(alloc::kHeaderSize, options.min_alloc) + log_size, 4096);
+  for (NewDevice& target : targets) {
+    const std::uint64_t present = target.device == nullptr ? 0 : target.device->geometry().size;
+    if (target.role == alloc::DeviceRole::kLog) {
+      target.size = std::max(present, log_device_size);
+    } else {
+      target.size = target.device == nullptr ? options.device_size : present;
+    }
+  }
+}
+
+Status create_missing(const FormatOptions& options, io::System& system,
+                      std::vector<NewDevice>& targets, Made& made) {
+  for (const std::string& directory : options.fast_directories) {
+    HEXAD_TRY_ASSIGN(const std::vector<std::string> fresh, system.make_directory(directory));
+    made.directories.insert(made.directories.end(), fresh.begin(), fresh.end());
+  }
+  for (NewDevice& target : targets) {
+    if (target.device != nullptr) continue;
+    HEXAD_TRY_ASSIGN(target.device, system.create_device(target.path, target.size));
+    target.created = true;
+  }
+  return {};
+}
+
+// Needs no device: the physical blocks of those that are not there yet are unknown, and count once
+// they are.
+Status lay_out(const FormatOptions& options, std::uint64_t log_size,
+               std::vector<NewDevice>& targets) {
+  std::uint32_t block = alloc::kMinPhysicalBlock;
+  std::uint64_t smallest = ~std::uint64_t{0};
+  for (const NewDevice& target : targets) {
+    if (target.device != nullptr) {
+      block = std::max(block, target.device->geometry().physical_block);
+    }
+    if (target.role == alloc::DeviceRole::kData) smallest = std::min(smallest, target.size);
+  }
+  HEXAD_TRY(alloc::check_unit(options.min_alloc, block));
+  if (options.checksum_block < block) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "checksum blocks of " + format_size(options.checksum_block) +
+            " are smaller than the devices' physical block of " + format_size(block),
+        "Use --checksum-block " + format_size(std::max<std::uint64_t>(block, 16384)) + "."};
+  }
+  for (NewDevice& target : targets) {
+    alloc::LayoutRequest request;
+    request.role = target.role;
+    request.device_size = target.size;
+    request.physical_block = block;
+    request.unit = options.min_alloc;
+    request.log_size = log_size;
+    if (target.role == alloc::DeviceRole::kData) {
+      request.slab_units = options.slab_size == 0
+                               ? alloc::default_slab_units(smallest, options.min_alloc)
+                               : options.slab_size / options.min_alloc;
+    }
+    Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
+    if (!layout.ok()) return layout.error().with_context(target.path);
+    target.layout = *layout;
+  }
+  return {};
+}
+
+// What every label says about the pool. After lay_out(). Errors: kTooBig.
+Result<std::string> describe_pool(const FormatOptions& options,
+                                  const std::vector<NewDevice>& targets) {
+  PoolOptions pooled;
+  pooled.profile = options.profile;
+  pooled.compression = options.compression;
+  pooled.fast_directories = options.fast_directories;
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    const NewDevice& target = targets[id];
+    pooled.devices.push_back({id, target.role, target.layout.slab_units, target.layout.slab_count});
+  }
+  std::string description = encode_pool_options(pooled);
+  if (description.size() > alloc::kMaxPoolOptions) {
+    return Error{ErrorCode::kTooBig,
+                 "the pool's description takes " + std::to_string(description.size()) +
+                     " bytes in the label",
+                 "Use fewer devices or shorter fast directory paths."};
+  }
+  return description;
+}
+
+Status grow_logs(std::vector<NewDevice>& targets) {
+  for (NewDevice& target : targets) {
+    if (target.device->geometry().size >= target.size) continue;
+    HEXAD_TRY(target.device->grow(target.size));
+    HEXAD_TRY(target.device->flush());
+  }
+  return {};
+}
+
+// Files that were there may be sparse: with all their room now, no write lacks it later.
+Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
+  for (const NewDevice& target : targets) {
+    HEXAD_TRY_ASSIGN(const io::Device::Room room,
+                     target.device->reserve_room(0, target.device->geometry().size));
+    if (room == io::Device::Room::kSure) continue;
+    made.notes.push_back(target.path +
+                         ": its file system cannot reserve space, or gives every write a new "
+                         "place; keep some of it free, else commits wait and may end with an "
+                         "unknown outcome");
+  }
+  return {};
+}
+
+// Index first, then root and label of each device: one that carries a label has all it refers to. A
+// failure or a crash up to here leaves no store, whichever devices are there, for the roots say
+// that it is being made (P7). The last round says that it is made, when all the rest is durable.
+Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
+                 kv::IndexHome& indexes, std::vector<NewDevice>& targets, Made& made) {
+  io::Rng rng(system.draw_seed());
+  const Uuid store = rng.uuid();
+  alloc::Root root;
+  root.store = store;
+  root.epoch = root.promised_epoch = 1;
+  root.sequence = alloc::kMaking;
+  root.next_zone = 1;
+  root.next_device = static_cast<DeviceId>(targets.size());
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    NewDevice& target = targets[id];
+    target.uuid = rng.uuid();
+    alloc::RootDevice row;
+    row.id = id;
+    row.uuid = target.uuid;
+    row.role = target.role;
+    root.devices.push_back(row);
+  }
+  std::vector<LogCandidate> candidates;
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    candidates.push_back({id, targets[id].role, targets[id].layout.log_size});
+  }
+  root.log_devices = choose_log_devices(candidates, options.profile.m);
+
+  const std::string index = index_directory(options.fast_directories);
+  HEXAD_TRY(indexes.remove(index));
+  made.index = index;
+  HEXAD_TRY(indexes.open(index, store, io::OpenMode::kReadWrite).status());
+  const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
+  for (NewDevice& target : targets) {
+    target.begun = true;
+    HEXAD_TRY(kv::format_log_area(
+        {target.device.get(), target.layout.log_offset, target.layout.log_size}));
+    // An older store's root may have a higher epoch. Left there it would pass for the newest of the
+    // device, and each root of ours would be written over the only one before it.
+    HEXAD_TRY(target.device->write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable,
+                                   io::IoCause::kSuper));
+    HEXAD_TRY(alloc::write_root(*target.device, root));
+  }
+  for (DeviceId id = 0; id < targets.size(); ++id) {
+    alloc::Label label;
+    label.store = store;
+    label.device = id;
+    label.device_uuid = targets[id].uuid;
+    label.role = targets[id].role;
+    label.layout = targets[id].layout;
+    label.k = static_cast<std::uint8_t>(options.profile.k);
+    label.m = static_cast<std::uint8_t>(options.profile.m);
+    label.codec = static_cast<std::uint8_t>(options.profile.codec);
+    label.packet_bytes = options.profile.packet_bytes;
+    label.checksum = options.checksum;
+    label.checksum_granularity = static_cast<std::uint32_t>(options.checksum_block);
+    label.created = system.clock().wall_time();
+    label.device_count = static_cast<std::uint32_t>(targets.size());
+    label.pool_options = description;
+    HEXAD_TRY(alloc::write_label(*targets[id].device, label));
+  }
+  root.sequence = alloc::kMade;
+  std::vector<io::Device*> devices;
+  for (const NewDevice& target : targets) devices.push_back(target.device.get());
+  for (const Status& written : alloc::write_root(std::move(devices), root)) HEXAD_TRY(written);
+  return {};
+}
+
+Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome& indexes,
+                      std::vector<NewDevice>& targets, Made& made) {
+  HEXAD_TRY(open_existing(options, system, targets));
+  if (!options.force) HEXAD_TRY(check_no_index(options, indexes));
+  std::uint64_t raw = 0;
+  for (const NewDevice& target : targets) {
+    if (target.role != alloc::DeviceRole::kData) continue;
+    raw += target.device != nullptr ? target.device->geometry().size : options.device_size;
+  }
+  std::uint64_t log_size = options.log_size;
+  if (log_size == 0) log_size = std::clamp<std::uint64_t>(raw / 64, kMinLog, kMaxLog);
+  log_size = round_up(log_size, options.min_alloc);
+  choose_sizes(options, log_size, targets);
+  // All that can be refused without making anything, and the rest when the files are there.
+  HEXAD_TRY(lay_out(options, log_size, targets));
+  HEXAD_TRY(describe_pool(options, targets).status());
+  HEXAD_TRY(create_missing(options, system, targets, made));
+  HEXAD_TRY(lay_out(options, log_size, targets));
+  HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
+  HEXAD_TRY(grow_logs(targets));
+  HEXAD_TRY(reserve_all(targets, made));
+  return write_all(options, description, system, indexes, targets, made);
+}
+
+// The first error is the one to report: those of going back are not looked at. Of a device that was
+// there before, label and root go: what has them is counted as part of a store.
+void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
+               std::vector<NewDevice>& targets) {
+  if (!made.index.empty()) indexes.remove(made.index).ignore();
+  const AlignedBuffer nothing = AlignedBuffer::zeroed(alloc::kHeaderSize);
+  for (NewDevice& target : targets) {
+    if (target.begun && !target.created) {
+      target.device->write(0, nothing.bytes(), io::WriteMode::kDurable, io::IoCause::kSuper)
+          .ignore();
+    }
+    target.device.reset();
+    if (target.created) system.remove_created(target.path).ignore();
+  }
+  for (auto at = made.directories.rbegin(); at != made.directories.rend(); ++at) {
+    system.remove_directory(*at).ignore();
+  }
+}
+
+}  // namespace
+
+Result<PoolDescription> format_devices(const FormatOptions& given, io::System& system,
+                                       kv::IndexHome* indexes, std::vector<std::string>* notes) {
+  FormatOptions options = given;
+  options.profile = ec::as_ceph_has_it(given.profile);
+  std::unique_ptr<kv::IndexHome> in_directories;
+  if (indexes == nullptr) {
+    if (options.fast_directories.empty()) {
+      return Error{ErrorCode::kInvalidArgument, "no fast directory is given for the index",
+                   "Name one with --fast."};
+    }
+    in_directories = kv::make_lmdb_home(system.executor());
+    indexes = in_directories.get();
+  }
+  std::vector<NewDevice> targets;
+  for (const std::string& path : options.devices) {
+    targets.emplace_back().path = path;
+  }
+  for (const std::string& directory : options.fast_directories) {
+    NewDevice& log = targets.emplace_back();
+    log.path = fast_log_path(directory);
+    log.role = alloc::DeviceRole::kLog;
+  }
+  Made made;
+  const Status status = format_targets(options, system, *indexes, targets, made);
+  if (!status.ok()) {
+    take_back(made, system, *indexes, targets);
+    return status.error();
+  }
+  if (notes != nullptr) *notes = std::move(made.notes);
+  return PoolDescription{options.devices, options.fast_directories};
+}
+
+}  // namespace hexad::core

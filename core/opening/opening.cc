@@ -1,0 +1,546 @@
+#include "core/opening/opening.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/opening/device_survey.h"
+#include "core/opening/recovery.h"
+#include "core/opening/room_below.h"
+#include "core/record/keys.h"
+#include "core/runs/fast_index.h"
+#include "core/space/log_set.h"
+#include "io/os_error.h"
+#include "io/refused.h"
+#include "kv/lmdb/lmdb_index.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr const char* kBusErrorMeaning =
+    "somebody has cut the file, or its medium has failed. It is the index of a pool and only a "
+    "copy, "
+    "so nothing is lost: see to the medium, and open the pool again.";
+
+StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
+  StoreShape shape;
+  shape.uuid = survey.store;
+  shape.profile = survey.options.profile;
+  shape.record = {survey.label.k, survey.label.m, survey.label.checksum,
+                  survey.label.checksum_granularity};
+  shape.block = survey.label.layout.physical_block;
+  shape.unit = survey.label.layout.unit;
+  shape.data_devices = root.data_device_count();
+  // Stripes short enough that small zones have room for several, and that little is lost when most
+  // of one is dead.
+  constexpr std::uint64_t kMaxPackBytes = 2 << 20;  // of blobs; the footer comes on top
+  constexpr std::uint32_t kPacksPerSlab = 8;
+  shape.max_pack_units = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      kMaxPackBytes / (shape.unit * shape.k()) + 1, 1,
+      std::max<std::uint32_t>(1, survey.label.layout.slab_units / kPacksPerSlab)));
+  return shape;
+}
+
+// Live data devices that are not there.
+std::string list_missing(const alloc::RootChoice& choice) {
+  std::string text;
+  for (const alloc::DeviceStanding& device : choice.devices) {
+    const alloc::RootDevice* const row = choice.root.find(device.id);
+    if (row == nullptr || row->role != alloc::DeviceRole::kData ||
+        row->state != alloc::MemberState::kLive || device.standing == alloc::Standing::kHealthy) {
+      continue;
+    }
+    text += (text.empty() ? "" : "; ") + device.reason;
+  }
+  return text;
+}
+
+std::string list_unusable(const std::vector<Member>& members,
+                          const std::vector<DeviceStatus>& strangers) {
+  std::string text;
+  for (const Member& member : members) {
+    if (member.device != nullptr) continue;
+    text += "\n  device " + std::to_string(member.id) +
+            (member.path.empty() ? "" : " (" + member.path + ")") + ": " + member.state +
+            (member.detail.empty() ? "" : ", " + member.detail);
+  }
+  for (const DeviceStatus& stranger : strangers) {
+    text += "\n  " + stranger.path + ": " + stranger.state + ", " + stranger.detail;
+  }
+  return text;
+}
+
+Status check_enough(const std::vector<Member>& members, const std::vector<DeviceStatus>& strangers,
+                    const StoreShape& shape) {
+  std::uint32_t data = 0;
+  std::uint32_t usable = 0;
+  for (const Member& member : members) {
+    if (member.role != alloc::DeviceRole::kData) continue;
+    ++data;
+    if (member.device != nullptr) ++usable;
+  }
+  if (data - usable <= shape.m()) return {};
+  return Error{ErrorCode::kUnavailable,
+               std::to_string(usable) + " of " + std::to_string(data) +
+                   " data devices can be used, " + std::to_string(data - shape.m()) +
+                   " are needed:" + list_unusable(members, strangers),
+               "Attach the missing devices and open the store again."};
+}
+
+// Two devices with one identity: a path given twice, or a copy of a device. Which of them has the
+// newer bytes nobody can tell, and going on without both would make the original stale.
+Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceStatus>& strangers) {
+  for (std::size_t i = 0; i < pool.devices.size(); ++i) {
+    if (std::find(pool.devices.begin(), pool.devices.begin() + static_cast<std::ptrdiff_t>(i),
+                  pool.devices[i]) == pool.devices.begin() + static_cast<std::ptrdiff_t>(i)) {
+      continue;
+    }
+    return Error{ErrorCode::kInvalidArgument, pool.devices[i] + " is given twice",
+                 "Name each device once."};
+  }
+  std::string copies;
+  for (const DeviceStatus& stranger : strangers) {
+    if (stranger.state == "duplicate") copies += "\n  " + stranger.path + ": " + stranger.detail;
+  }
+  if (copies.empty()) return {};
+  return Error{
+      ErrorCode::kInvalidArgument, "some devices are copies of one another:" + copies,
+      "Open the store with the original alone; a copy that was opened meanwhile is stale."};
+}
+
+// The index that the store reads: the fast one where it can be used, else the runs.
+Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* ahead) {
+  const bool writing = access == Access::kReadWrite;
+  const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
+  const std::shared_ptr<const kv::RunSet> runs = parts.runs->set();
+  FastIndex fast;
+  if (!parts.index_directory.empty()) {
+    HEXAD_TRY_ASSIGN(
+        fast, open_fast_index(*parts.indexes, parts.index_directory, survey.store, mode, *runs));
+  } else {
+    fast.problem = "is not known";
+  }
+  *ahead = fast.ahead;
+  const Lsn checkpoint = parts.root.checkpoint_lsn;
+  const bool from_index = runs->lsn() == 0 && checkpoint > 0;
+  if (from_index && (fast.index == nullptr || fast.index->applied_lsn() < checkpoint)) {
+    return Error{
+        ErrorCode::kUnavailable,
+        "the index on the fast tier " +
+            (fast.index == nullptr ? fast.problem
+                                   : "is as of LSN " + std::to_string(fast.index->applied_lsn())) +
+            ", and the store has no runs yet to make it from: its checkpoint, LSN " +
+            std::to_string(checkpoint) + ", is of a version that wrote none",
+        "Put the newest copy of the fast directory back."};
+  }
+  if (fast.index != nullptr && !fast.verified) {
+    // Until it has been verified the runs answer.
+    if (writing) parts.unverified_index = std::move(fast.index);
+    fast.index.reset();
+  } else if (fast.index == nullptr) {
+    parts.notes.push_back("the index on the fast tier " + fast.problem +
+                          (writing ? "; it is made again from the runs, which answer until then"
+                                   : "; the runs answer instead"));
+  }
+  parts.index =
+      std::make_unique<kv::TieredIndex>(parts.system->executor(), runs, std::move(fast.index));
+  return {};
+}
+
+// Epochs of two openings by word never meet: each leaps far, by chance (P9). The low half of an
+// epoch is in the ids that its writer gives out (Engine::new_body), so within one lineage it only
+// grows (R16): by an eighth of what is left at most, so that kMaxForks of them leave enough.
+Epoch leap(Epoch from, io::System& system) {
+  constexpr Epoch kHalf = Epoch{1} << 32;
+  constexpr Epoch kFarthest = Epoch{1} << 25;  // kMaxForks of them stay below what a root may have
+  const Epoch far = 1 + system.draw_seed() % kFarthest;
+  const Epoch near = system.draw_seed() % ((kHalf - from % kHalf) / 8 + 1);
+  return far * kHalf + near;
+}
+static_assert(alloc::kMaxForks < 32);
+
+// What an opening stands on (P8). Errors: kUnavailable (nothing, and no word was given).
+Result<alloc::Ground> find_ground(const alloc::RootChoice& choice, const StoreShape& shape,
+                                  SplitRisk risk) {
+  const alloc::Ground ground = alloc::ground_of(choice, shape.m());
+  if (ground != alloc::Ground::kNone) return ground;
+  if (risk == SplitRisk::kTake) return alloc::Ground::kWord;
+  return Error{ErrorCode::kUnavailable,
+               "the devices that are there do not know whether the others have been written "
+               "without them: " +
+                   list_missing(choice),
+               "Attach one of those that are missing, or open it for reading. Where they are lost "
+               "for good, --risk-split (in C++ SplitRisk::kTake, in Python "
+               "split_risk='take') goes on without them; if they were written since, the two "
+               "halves can never be joined."};
+}
+
+// What some request of this opening was refused with, and not by its device's fault (R18): what was
+// taken for lost or torn may be there. And what that means for the call.
+Status check_refusals(const Members& members, const char* so) {
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (member.device == nullptr) continue;
+    const std::optional<Error> refusal = member.device->last_refusal();
+    if (refusal.has_value()) {
+      return Error{refusal->code, refusal->message + "; " + so, refusal->hint};
+    }
+  }
+  return {};
+}
+
+std::string describe_left(const Members& members, DeviceId id) {
+  std::string text = "device " + std::to_string(id);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    if (members.at(i).id != id) continue;
+    const std::string detail = members.detail(i);
+    if (!members.at(i).path.empty()) text += " (" + members.at(i).path + ")";
+    text += " has left the pool, for good: it is " + members.state(i) +
+            (detail.empty() ? "" : " (" + detail + ")");
+  }
+  return text + "; what is written from now on is not on it";
+}
+
+// Of the devices that have left between the two roots.
+void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
+                        std::vector<std::string>& warnings) {
+  for (const alloc::RootDevice& row : after.devices) {
+    const alloc::RootDevice* const old = before.find(row.id);
+    const bool was_live = old == nullptr || old->state == alloc::MemberState::kLive;
+    if (row.state == alloc::MemberState::kLeft && was_live) {
+      warnings.push_back(describe_left(members, row.id));
+    }
+  }
+}
+
+// A root promises every epoch before the log has a block of it. The epoch that comes next is above
+// all promises, so it is above all of the log's.
+Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
+  if (scan.max_epoch <= choice.promised_epoch) return {};
+  return Error{ErrorCode::kCorruption,
+               "the log has a block of epoch " + std::to_string(scan.max_epoch) +
+                   ", and no root that was found promises an epoch above " +
+                   std::to_string(choice.promised_epoch) + ": the roots are older than the log",
+               "Attach the devices that are missing and open the store again."};
+}
+
+// The durable part of opening for writing (R8, R13), in this order:
+//   1  heal the kept tail on all live devices
+//   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
+//   3  bring every copy of the log to the kept chain
+//   4  root of the new epoch: without the devices that are absent or failed just now
+//   5  fence of the new epoch behind the chain
+// A crash between any two of them leaves a store that the next opening recovers to the same state:
+// 1 and 3 write what is already decided, 2 and 4 say nothing about data, 5 repeats what 4 says.
+//
+// A device that fails one of them leaves, and 3 to 5 are done again without it. What was written
+// for nothing may be on some devices, or get there yet: so nothing is written over it. The root of
+// the next attempt has a sequence of its own (P6), its fence a place of its own (A5) and a higher
+// epoch when the root before it was committed; each fence follows the kept chain, and the one of
+// the highest epoch is followed (kv/log/log_scan.h).
+// `ground`: what it stands on (P8), not kNone.
+Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
+                 const alloc::RootChoice& choice, alloc::Ground ground) {
+  Members& members = *parts.members;
+  const std::uint32_t m = parts.shape->m();
+  std::set<DeviceId> failed;
+  HEXAD_TRY_ASSIGN(failed, recovery.heal(recovered.wounded));
+  if (!recovered.wounded.empty()) {
+    parts.notes.push_back("recovery: healed " + std::to_string(recovered.wounded.size()) +
+                          " stripes of the last commits");
+  }
+
+  const auto lose_failed = [&]() -> Status {
+    failed.merge(members.poisoned());  // R11
+    for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
+    failed.clear();
+    if (members.lost_data_devices() <= m) return {};
+    return Error{ErrorCode::kUnavailable,
+                 std::to_string(members.lost_data_devices()) +
+                     " data devices are lost, the profile survives " + std::to_string(m),
+                 "Attach the missing devices and open the store again."};
+  };
+  // Writes a root to all usable devices; those that refuse it are lost and have to be listed.
+  // Errors: some refuse it, and not by their own fault (R18).
+  const auto write = [&](const alloc::Root& root, std::vector<DeviceId>& good) -> Status {
+    good.clear();
+    const std::vector<DeviceId> ids = members.usable_ids();
+    const std::vector<Status> written = alloc::write_root(members.usable_devices(), root);
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      if (written[i].ok()) {
+        good.push_back(ids[i]);
+      } else if (!io::is_medium(written[i].error())) {
+        return written[i];
+      } else {
+        failed.insert(ids[i]);
+      }
+    }
+    return {};
+  };
+
+  const auto too_few = [](const std::string& what, std::size_t devices) {
+    return Error{ErrorCode::kUnavailable,
+                 what + " to " + std::to_string(devices) + " devices, too few to go on",
+                 "Attach the missing devices and open the store again."};
+  };
+
+  std::vector<DeviceId> informed;
+  for (const alloc::DeviceStanding& device : choice.devices) {
+    if (device.standing == alloc::Standing::kHealthy && !device.behind) {
+      informed.push_back(device.id);
+    }
+  }
+  std::vector<DeviceId> good;
+  alloc::Root promise = alloc::promise_root(choice);
+  if (ground == alloc::Ground::kWord) {
+    promise.promised_epoch += leap(promise.promised_epoch, *parts.system);
+  }
+  HEXAD_TRY(lose_failed());
+  HEXAD_TRY(write(promise, good));
+  if (!alloc::may_go_on(ground, choice.root, good, informed, m)) {
+    return too_few("the note that the store is being opened was written", good.size());
+  }
+  informed.insert(informed.end(), good.begin(), good.end());
+  alloc::record_written(promise, good);
+  alloc::Root current = promise;
+  std::uint64_t sent = promise.sequence;
+  kv::LogPosition tail = recovered.scan.fresh;
+  bool taken = false;  // a root of this opening is committed
+
+  for (;;) {
+    HEXAD_TRY(lose_failed());
+    const std::vector<DeviceId> log_ids = choose_log_devices(members, m);
+    std::vector<kv::LogArea> areas;
+    for (const DeviceId id : log_ids) areas.push_back(members.find(id)->log_area());
+
+    kv::LogWriterOptions options;
+    options.uuid = parts.shape->uuid;
+    options.block_size = parts.shape->block;
+    options.areas = areas;
+    options.trim = recovered.scan.options.trim;
+    options.last = recovered.scan.end;
+    options.tail = tail;
+    options.epoch = std::max(recovered.scan.max_epoch, choice.root.epoch);
+    options.live = recovered.scan.points();
+    HEXAD_TRY_ASSIGN(kv::LogWriter writer, kv::LogWriter::create(std::move(options)));
+
+    HEXAD_TRY(copy_chain(recovered.scan, areas, log_ids, *parts.counters, failed));
+    if (!failed.empty()) continue;
+
+    alloc::Root next = alloc::next_epoch_root(current);
+    for (const alloc::RootDevice& row : current.devices) {
+      if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
+        alloc::mark_left(next, row.id, recovered.last_lsn);
+      }
+    }
+    next.log_devices = log_ids;
+    next.previous_epoch_end = recovered.last_lsn;
+    next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
+    next.clean_close = false;
+    if (ground == alloc::Ground::kWord && !taken) HEXAD_TRY(alloc::fork(next, current));
+    next = alloc::next_attempt(std::move(next), sent);
+    HEXAD_TRY(write(next, good));
+    if (!failed.empty()) continue;
+    if (!alloc::is_committed(current, next, good, m) ||
+        (!taken && !alloc::may_go_on(ground, choice.root, good, informed, m))) {
+      return too_few("the root was written", good.size());
+    }
+    taken = true;
+    alloc::record_written(next, good);
+    current = next;
+
+    HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
+    tail = writer.tail();
+    HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, [&](io::IoBatch& batch) {
+                       return io::send_again_briefly(batch, parts.system->executor());
+                     }));
+    if (!failed.empty()) continue;
+    warn_of_departures(choice.root, current, members, parts.warnings);
+    parts.log = std::move(writer);
+    parts.root = std::move(current);
+    return {};
+  }
+}
+
+// All of open_parts(), into `parts`, whose devices are asked when it fails.
+Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::System* system,
+                kv::IndexHome* indexes, StoreParts& parts) {
+  HEXAD_TRY(options.validate());
+  parts.options = options;
+  parts.pool = pool;
+  if (system == nullptr) {
+    HEXAD_TRY_ASSIGN(parts.owned_system, io::make_real_system());
+    system = parts.owned_system.get();
+  }
+  parts.system = system;
+  const bool writing = options.access == Access::kReadWrite;
+  const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
+  HEXAD_TRY(check_duplicates(pool, {}));
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system, options.unwritable_devices));
+  parts.pool.fast_directories = survey.fast_directories;
+  HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
+  const alloc::RootChoice& choice = assignment.choice;
+  parts.root = choice.root;
+  parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
+  parts.compression = survey.options.compression;
+  parts.strangers = std::move(assignment.strangers);
+  HEXAD_TRY(check_duplicates(pool, parts.strangers));
+  HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape));
+  alloc::Ground ground = alloc::ground_of(choice, parts.shape->m());
+  if (writing) {
+    HEXAD_TRY_ASSIGN(ground, find_ground(choice, *parts.shape, options.split_risk));
+  } else if (ground == alloc::Ground::kNone) {
+    parts.notes.push_back(
+        "the devices that are there do not know whether the others have been written without them, "
+        "and if so, what is read is old: " +
+        list_missing(choice));
+  }
+
+  io::Executor& executor = system->executor();
+  parts.counters = std::make_unique<Counters>();
+  parts.compression_counters = std::make_unique<compression::Counters>();
+  parts.members =
+      std::make_unique<Members>(executor, std::move(assignment.members), options.flush_sharing);
+  HEXAD_TRY_ASSIGN(parts.codec, ec::make_codec(parts.shape->profile));
+  if (indexes == nullptr) {
+    parts.owned_indexes = kv::make_lmdb_home(executor);
+    indexes = parts.owned_indexes.get();
+  }
+  parts.indexes = indexes;
+  if (parts.owned_indexes == nullptr || !survey.fast_directories.empty()) {
+    parts.index_directory = index_directory(survey.fast_directories);
+  }
+  if (options.bus_errors == BusErrors::kExplain && !parts.index_directory.empty()) {
+    HEXAD_TRY_ASSIGN(parts.bus_errors, io::BusErrorWatch::start(parts.index_directory + "/data.mdb",
+                                                                kBusErrorMeaning));
+  }
+  parts.log_blobs = std::make_unique<LogBlobs>(executor, parts.shape->record);
+  parts.space = std::make_unique<Space>(executor, *parts.shape, *parts.members, *parts.counters,
+                                        *parts.log_blobs);
+  parts.run_compressor =
+      std::make_unique<compression::Compressor>(system->clock(), *parts.compression_counters);
+  parts.run_reader =
+      std::make_unique<BlobReader>(*parts.shape, *parts.codec, *parts.run_compressor, *parts.space,
+                                   system->queue(), *parts.counters, *parts.log_blobs);
+  parts.runs =
+      std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
+                                     *parts.members, *parts.space, *parts.counters);
+  HEXAD_TRY(parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn));
+  Lsn index_ahead = 0;
+  HEXAD_TRY(open_index(survey, options.access, parts, &index_ahead));
+  parts.metadata = std::make_unique<Metadata>(executor, *parts.index);
+
+  HEXAD_TRY_ASSIGN(const auto totals, parts.metadata->get_latest(meta_key(kCounterTotals)));
+  if (totals.has_value()) HEXAD_TRY(parts.counters->load_base(*totals));
+
+  Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
+                    *parts.space, *parts.run_reader, *parts.counters);
+  HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
+  HEXAD_TRY(check_epochs(recovered.scan, choice));
+  if (index_ahead > recovered.last_lsn) {
+    return Error{ErrorCode::kCorruption,
+                 "the index on the fast tier holds LSN " + std::to_string(index_ahead) +
+                     ", the log ends at LSN " + std::to_string(recovered.last_lsn) +
+                     ": the devices are older than the fast tier, or have lost writes",
+                 "Attach the right devices. To go on with what they have, move the directory " +
+                     parts.index_directory + " away."};
+  }
+  HEXAD_TRY(check_refusals(*parts.members, "so it is not known what the pool holds"));
+  HEXAD_TRY(parts.runs->mark_used());
+  parts.last_lsn = recovered.last_lsn;
+  parts.notes.insert(parts.notes.end(), recovered.notes.begin(), recovered.notes.end());
+  if (!choice.root.clean_close &&
+      parts.counters->since_open(CounterId::kRecoveredTransactions) > 0) {
+    parts.notes.push_back(
+        "recovery: replayed " +
+        std::to_string(parts.counters->since_open(CounterId::kRecoveredTransactions)) +
+        " transactions from the log");
+  }
+  if (writing) {
+    Result<std::vector<std::string>> unsure =
+        reserve_room_below(*parts.members, *parts.space, parts.shape->unit);
+    if (!unsure.ok()) {
+      return Error{unsure.error().code,
+                   unsure.error().message +
+                       "; the pool is not opened for writing, and no byte of "
+                       "it has changed",
+                   unsure.error().hint};
+    }
+    for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
+    HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
+    parts.space->allow_healing();
+    // All up to the end is durable now, and the fence says so (R9).
+    parts.space->reclaim(parts.last_lsn);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<StoreParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
+                              io::System* system, kv::IndexHome* indexes) {
+  StoreParts parts;
+  const Status opened = open_all(pool, options, system, indexes, parts);
+  if (opened.ok()) return parts;
+  // Whatever was made of a refused request, it is why.
+  if (parts.members != nullptr) {
+    HEXAD_TRY(check_refusals(*parts.members, "no device has left the pool by that"));
+  }
+  return opened.error();
+}
+
+Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* system) {
+  std::unique_ptr<io::System> owned;
+  if (system == nullptr) {
+    HEXAD_TRY_ASSIGN(owned, io::make_real_system());
+    system = owned.get();
+  }
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, io::OpenMode::kReadOnly, *system));
+  StoreStatus status;
+  status.uuid = survey.store;
+  status.health = Health::kUnavailable;
+  status.read_only = true;
+  status.io_queue = system->queue().name();
+  Result<Assignment> assignment = assign_members(survey);
+  if (!assignment.ok()) {
+    status.notes.push_back(assignment.error().message);
+    for (const SurveyedDevice& device : survey.devices) {
+      DeviceStatus row;
+      row.path = device.path;
+      const bool fast =
+          device.path.size() > 4 && device.path.compare(device.path.size() - 4, 4, "/log") == 0;
+      row.role = alloc::to_string(fast ? alloc::DeviceRole::kLog : alloc::DeviceRole::kData);
+      row.state = "ok";
+      if (device.label.has_value()) {
+        row.id = device.label->device;
+        row.role = alloc::to_string(device.label->role);
+        row.size = device.label->layout.device_size;
+        row.physical_block = device.label->layout.physical_block;
+      }
+      if (device.problem.has_value()) {
+        row.state = device.problem->code == ErrorCode::kNotFound ? "missing" : "unreadable";
+      }
+      if (device.problem.has_value()) row.detail = device.problem->message;
+      status.devices.push_back(std::move(row));
+    }
+    return status;
+  }
+  status.epoch = assignment->choice.root.epoch;
+  status.checkpoint_lsn = assignment->choice.root.checkpoint_lsn;
+  for (const Member& member : assignment->members) {
+    DeviceStatus row;
+    row.id = member.id;
+    row.path = member.path;
+    row.role = alloc::to_string(member.role);
+    row.state = member.state;
+    row.detail = member.detail;
+    row.size = member.layout.device_size;
+    row.physical_block = member.layout.physical_block;
+    status.devices.push_back(std::move(row));
+  }
+  for (DeviceStatus& stranger : assignment->strangers)
+    status.devices.push_back(std::move(stranger));
+  return status;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,181 @@
+#include "core/opening/recovery.h"
+
+#include <algorithm>
+
+#include "alloc/zone_image.h"
+#include "core/record/keys.h"
+#include "io/os_error.h"
+
+namespace hexad::core {
+
+Status Recovery::load_zones() {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> reader, index_.snapshot());
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> cursor, reader->cursor());
+  HEXAD_TRY(cursor->seek(zone_key(0)));
+  for (; cursor->valid();) {
+    HEXAD_TRY_ASSIGN(const std::uint32_t zone, parse_zone_key(cursor->key()));
+    HEXAD_TRY_ASSIGN(const alloc::ZoneImage image,
+                     alloc::decode_zone_image(as_bytes(cursor->value())));
+    if (image.zone != zone) {
+      return Error{
+          ErrorCode::kCorruption,
+          "zone " + std::to_string(zone) + ": its image names zone " + std::to_string(image.zone),
+          "The index is wrong: remove its directory, and opening makes it again from the runs."};
+    }
+    HEXAD_TRY(space_.load_zone(image));
+    HEXAD_TRY(cursor->next());
+  }
+  return {};
+}
+
+// Whether every stripe that the block's transactions wrote has at least k good cells. Stripes with
+// fewer than all go to `wounded`.
+Result<bool> Recovery::prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded) {
+  std::vector<WoundedStripe> found;  // counts only if the whole block does
+  for (const kv::LogRecord& entry : block.block.records) {
+    HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
+    // A zone made by this block has to be known before its stripes can be found. Should the block
+    // be cut, the zone is dropped again by drop_zones().
+    HEXAD_TRY(space_.replay_zones(record));
+    std::vector<StripeProof> stripes = record.group.allocated;
+    stripes.insert(stripes.end(), record.allocated.begin(), record.allocated.end());
+    for (const StripeProof& stripe : stripes) {
+      if (stripe.durable_before) continue;
+      HEXAD_TRY_ASSIGN(const BlobReader::Cells cells,
+                       reader_.read_cells(stripe.where, stripe.cell_bytes, stripe.cell_sums,
+                                          ec::ShardSet::first(shape_.cells())));
+      if (cells.good.size() < shape_.k()) return false;
+      bool live_cell_bad = false;
+      for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+        if (!cells.good.contains(role) && cells.places[role].readable) live_cell_bad = true;
+      }
+      if (live_cell_bad) found.push_back({stripe});
+    }
+  }
+  wounded.insert(wounded.end(), found.begin(), found.end());
+  return true;
+}
+
+Status Recovery::drop_zones(const kv::LoadedLogBlock& block) {
+  for (const kv::LogRecord& entry : block.block.records) {
+    HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
+    HEXAD_TRY(space_.drop_zones(record));
+  }
+  return {};
+}
+
+// The value that a patch makes of what the log has said of the key before.
+Status Recovery::patch_image(PostImage& image, Lsn lsn) {
+  const std::optional<std::string> base = metadata_.patch_base(image.key);
+  Result<std::string> value = apply_patch(base.value_or(""), *image.patch);
+  if (!value.ok()) return value.error().with_context("LSN " + std::to_string(lsn));
+  image.value = std::move(value).value();
+  return {};
+}
+
+Status Recovery::replay(const kv::LoadedLogBlock& block, Lsn above) {
+  for (const kv::LogRecord& entry : block.block.records) {
+    if (entry.lsn <= above) continue;  // R6: the index has it
+    HEXAD_TRY_ASSIGN(LogRecord record, decode_log_record(entry.bytes, shape_.record));
+    HEXAD_TRY(space_.replay(entry.lsn, record));
+    for (const alloc::RootDevice& row : root_.devices) {
+      if (row.state == alloc::MemberState::kLeft && entry.lsn > row.left_lsn) {
+        HEXAD_TRY(space_.replay_missing(record, row.id));
+      }
+    }
+    for (PostImage& image : record.images) {
+      if (image.patch.has_value()) HEXAD_TRY(patch_image(image, entry.lsn));
+    }
+    for (const PostImage& image : record.images) {
+      metadata_.apply(
+          entry.lsn, image.key,
+          image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
+    }
+    counters_.add(CounterId::kRecoveredTransactions);
+  }
+  return {};
+}
+
+Result<Recovered> Recovery::run() {
+  const Lsn index_lsn = index_.applied_lsn();
+  HEXAD_TRY(load_zones());
+
+  std::vector<kv::LogArea> areas;
+  for (const DeviceId id : root_.log_devices) {
+    if (members_.usable(id)) areas.push_back(members_.find(id)->log_area());
+  }
+  if (areas.empty()) {
+    return Error{ErrorCode::kUnavailable,
+                 "none of the " + std::to_string(root_.log_devices.size()) +
+                     " devices that hold the log can be used",
+                 "Attach one of them and open the store again."};
+  }
+  kv::LogScanOptions options;
+  options.uuid = shape_.uuid;
+  options.block_size = shape_.block;
+  options.trim = {root_.log_trim.position, root_.log_trim.end, root_.log_trim.crc,
+                  root_.log_trim.epoch, root_.log_trim.lsn};
+  options.recorded_watermark = root_.recorded_watermark;
+  Recovered recovered;
+  HEXAD_TRY_ASSIGN(recovered.scan, kv::scan_log(areas, options));
+  kv::LogScan& scan = recovered.scan;
+  HEXAD_TRY(kv::check_log_scan(scan));
+
+  for (std::size_t i = 0; i < scan.blocks.size(); ++i) {
+    const kv::LogBlockHeader& header = scan.blocks[i].header;
+    HEXAD_TRY_ASSIGN(const kv::LoadedLogBlock block, kv::load_log_block(scan, i));
+    const bool above_watermark = header.record_count > 0 && header.last_lsn() > scan.max_watermark;
+    if (above_watermark) {
+      HEXAD_TRY_ASSIGN(const bool proved, prove(block, recovered.wounded));
+      if (!proved) {
+        for (std::size_t j = i; j < scan.blocks.size(); ++j) {
+          counters_.add(CounterId::kRecoveryTailCut, scan.blocks[j].header.record_count);
+        }
+        recovered.notes.push_back("recovery: cut the log at LSN " +
+                                  std::to_string(header.first_lsn - 1) + ": the data of LSN " +
+                                  std::to_string(header.first_lsn) +
+                                  " was not complete, nobody was told that it was");
+        scan.cut(i);
+        HEXAD_TRY(drop_zones(block));
+        break;
+      }
+      counters_.add(CounterId::kRecoveryTailKept, header.record_count);
+    }
+    HEXAD_TRY(replay(block, index_lsn));
+  }
+  recovered.last_lsn = std::max(scan.last_lsn(), index_lsn);
+  if (scan.last_lsn() < index_lsn) {
+    return Error{ErrorCode::kCorruption,
+                 "the log ends at LSN " + std::to_string(scan.last_lsn()) +
+                     ", the index holds LSN " + std::to_string(index_lsn),
+                 "The devices are older than the fast tier: attach the right ones."};
+  }
+  return recovered;
+}
+
+Result<std::set<DeviceId>> Recovery::heal(const std::vector<WoundedStripe>& wounded) {
+  std::set<DeviceId> failed;
+  for (const WoundedStripe& stripe : wounded) {
+    const StripeProof& proof = stripe.proof;
+    HEXAD_TRY_ASSIGN(BlobReader::Cells cells,
+                     reader_.read_cells(proof.where, proof.cell_bytes, proof.cell_sums,
+                                        ec::ShardSet::first(shape_.cells())));
+    const ec::ShardSet good = cells.good;
+    HEXAD_TRY(reader_.rebuild(proof.where, proof.cell_sums, cells));
+    for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+      const CellPlace& place = cells.places[role];
+      if (good.contains(role) || !place.readable) continue;
+      const Status written = place.device->write(place.offset, cells.cell(role),
+                                                 io::WriteMode::kDurable, io::IoCause::kHeal);
+      if (!written.ok() && !io::is_medium(written.error())) return written.error();
+      if (written.ok()) {
+        counters_.add(CounterId::kCellsHealed);
+      } else {
+        failed.insert(place.id);
+      }
+    }
+  }
+  return failed;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,77 @@
+// Recovery: from the index and the log to the state in memory, and from there to a log that may be
+// continued. doc/invariants.md has the crash argument.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "alloc/root.h"
+#include "base/error.h"
+#include "core/blob/blob_read.h"
+#include "core/metadata/metadata.h"
+#include "core/record/log_record.h"
+#include "core/record/shape.h"
+#include "core/space/members.h"
+#include "core/space/space.h"
+#include "core/stats/counters.h"
+#include "kv/index.h"
+#include "kv/log/log_scan.h"
+
+namespace hexad::core {
+
+// A stripe of the kept tail with cells that are not good.
+struct WoundedStripe {
+  StripeProof proof;
+};
+
+struct Recovered {
+  kv::LogScan scan;  // cut to what counts
+  Lsn last_lsn = 0;
+  std::vector<WoundedStripe> wounded;
+  std::vector<std::string> notes;
+};
+
+// Zones from the index, then the log: scan, prove the tail above the watermark (R7), replay what
+// the index does not have (R6). Changes memory only.
+// Errors: kCorruption (hole in the log, record that does not decode or contradicts the zones, index
+// older than the root), kUnavailable (no copy of the log).
+class Recovery {
+ public:
+  // All outlive it. What `index` holds is the state to which the log is added.
+  Recovery(const StoreShape& shape, const alloc::Root& root, const Members& members,
+           kv::Index& index, Metadata& metadata, Space& space, const BlobReader& reader,
+           Counters& counters)
+      : shape_(shape),
+        root_(root),
+        members_(members),
+        index_(index),
+        metadata_(metadata),
+        space_(space),
+        reader_(reader),
+        counters_(counters) {}
+
+  Result<Recovered> run();
+
+  // Brings every kept stripe to all its live cells (R8). Devices that fail are returned. Errors:
+  // kUnavailable (a stripe has lost cells since it was proved); what a write was refused with.
+  Result<std::set<DeviceId>> heal(const std::vector<WoundedStripe>& wounded);
+
+ private:
+  Status load_zones();
+  Result<bool> prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded);
+  Status drop_zones(const kv::LoadedLogBlock& block);
+  Status patch_image(PostImage& image, Lsn lsn);
+  Status replay(const kv::LoadedLogBlock& block, Lsn above);
+
+  const StoreShape& shape_;
+  const alloc::Root& root_;
+  const Members& members_;
+  kv::Index& index_;
+  Metadata& metadata_;
+  Space& space_;
+  const BlobReader& reader_;
+  Counters& counters_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,73 @@
+#include "core/opening/room_below.h"
+
+#include <set>
+
+#include "alloc/device_layout.h"
+#include "base/units.h"
+#include "io/os_error.h"
+
+namespace hexad::core {
+
+namespace {
+
+struct Slab {
+  const Member* member;
+  std::uint64_t offset;  // bytes
+  std::uint64_t length;
+};
+
+// Of the zones, on devices that can be used.
+std::vector<Slab> slabs_in_use(const Members& members, Space& space, std::uint64_t unit) {
+  std::vector<Slab> slabs;
+  for (const alloc::ZoneId zone : space.zone_ids()) {
+    for (const alloc::ZoneSlot& slot : space.slots(zone)) {
+      if (!members.usable(slot.device)) continue;
+      const Member* member = members.find(slot.device);
+      slabs.push_back({member, member->layout.slab_offset(slot.slab),
+                       std::uint64_t{member->layout.slab_units} * unit});
+    }
+  }
+  return slabs;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> reserve_room_below(const Members& members, Space& space,
+                                                    std::uint64_t unit) {
+  std::set<DeviceId> unsure;
+  // A device that fails here fails again where it matters.
+  const auto reserve = [&](const Member& member, std::uint64_t offset,
+                           std::uint64_t length) -> Status {
+    const Result<io::Device::Room> room = member.device->reserve_room(offset, length);
+    if (!room.ok()) return io::is_medium(room.error()) ? Status() : room.status();
+    if (*room == io::Device::Room::kNotPromised) unsure.insert(member.id);
+    return {};
+  };
+  for (const DeviceId id : members.usable_ids()) {
+    const Member& member = *members.find(id);
+    HEXAD_TRY(reserve(member, 0, alloc::kHeaderSize));
+    if (member.layout.log_size > 0) {
+      HEXAD_TRY(reserve(member, member.layout.log_offset, member.layout.log_size));
+    }
+  }
+  const std::vector<Slab> slabs = slabs_in_use(members, space, unit);
+  for (const Slab& slab : slabs) HEXAD_TRY(reserve(*slab.member, slab.offset, unit));
+  std::vector<std::string> notes;
+  for (const DeviceId id : unsure) {
+    notes.push_back(members.find(id)->path +
+                    ": its file system cannot reserve space, or gives every write a new place; "
+                    "when it is full, commits wait and may end with an unknown outcome");
+  }
+  std::set<DeviceId> full;
+  for (const Slab& slab : slabs) {
+    if (full.contains(slab.member->id)) continue;
+    const Status whole = reserve(*slab.member, slab.offset, slab.length);
+    if (whole.ok()) continue;
+    full.insert(slab.member->id);
+    notes.push_back("zones on a sparse file: " + whole.error().message +
+                    "; commits may have to wait for space there");
+  }
+  return notes;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,63 @@
+// Who owns what clones share: blobs by the lists of extents that show them, layers of omaps by the
+// objects that have them in their list. Changes are added up for one log record, which then has the
+// new numbers, and the deaths of what nobody owns any more. doc/decisions/012-shared-blobs.md
+//
+//   H1  a blob without a share id has one owner
+//   H2  a blob with one has as many owners as the record under `s` says, and one if there is none
+//   H3  all lists that show a blob have the same share id for it
+//   H4  a layer has as many owners as the record under `l` says, one or more
+//
+// Used under the sequencer's lock: the numbers are those of the newest state.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "base/error.h"
+#include "core/plan/planner.h"
+#include "core/record/log_record.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+class BlobOwners {
+ public:
+  // A list of extents, `before`, becomes `now`. A list that is not there is empty. Both have the
+  // same share ids, given to them in this transaction or before. What is in `before` and has no
+  // share id dies at once.
+  void change(const ExtentList& before, const ExtentList& now, LogRecord& record);
+  // A list that clones are made of is in the metadata, with share ids or to get them.
+  void note(const ExtentList& before);
+  // After all changes, once. Cost: a look-up per shared blob whose number changes. Errors:
+  // kCorruption (fewer owners than have gone), those of `source`.
+  Status finish(PlanSource& source, LogRecord& record);
+
+ private:
+  struct Change {
+    Blob blob;
+    std::int64_t owners = 0;
+    bool existed = false;  // before the transaction
+  };
+  Change& change_of(const Blob& blob);
+
+  std::map<ShareId, Change> changes_;
+};
+
+// Every blob of the list has a share id then. Whether one had none.
+bool give_share_ids(ExtentList& extents, const std::function<ShareId()>& draw);
+
+class LayerOwners {
+ public:
+  // So many more, or fewer, objects have the layers in their list.
+  void change(const std::vector<OmapId>& layers, int owners);
+  // After all changes, once. Returns the layers that nobody has any more; the record dooms them.
+  // Errors: as above.
+  Result<std::vector<OmapId>> finish(PlanSource& source, LogRecord& record);
+
+ private:
+  std::map<OmapId, std::int64_t> changes_;
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,278 @@
+#include "core/plan/plan_result.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/units.h"
+#include "core/plan/plan_cuts.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+BlobId stripe_id(const StripeProof& stripe) {
+  return {stripe.where.zone, stripe.where.unit, 0, 0, {}};
+}
+
+// The background takes the content's pages back. Whatever else the plan says about the body's
+// writer key holds no more.
+void doom_pages(const Content& content, const RecordShape& shape, Plan& plan) {
+  const std::string marker = writer_key(content.stored_body);
+  std::vector<PostImage>& images = plan.record.images;
+  std::erase_if(images, [&](const PostImage& image) { return image.key == marker; });
+  images.push_back({marker, std::string()});
+  plan.doomed.bodies.push_back(content.stored_body);
+  // Its pages own what they show until they go: they have to say what is shared by now.
+  for (const auto& [index, at] : content.pages) {
+    if (!at.newly_shared) continue;
+    images.push_back({page_key(content.stored_body, index), encode_page(at.before(), shape)});
+  }
+}
+
+// Gives up an object that was there before the transaction. `pages_left`: that may still be freed
+// by the transaction itself.
+Status release_object(PlanState& state, Content& content, const RecordShape& shape,
+                      std::uint64_t& pages_left, Plan& plan) {
+  const std::uint64_t pages = divide_up(content.record.size, kPageSpan);
+  // What is cut off does not lie within the size.
+  const bool any_cut = !content.record.cuts.empty() || !content.stored_cuts.empty();
+  const bool doomed = any_cut || content.record.size > kDoomedSize || pages > pages_left;
+  if (content.stored_body != 0 && doomed) {
+    doom_pages(content, shape, plan);
+    return {};
+  }
+  if (content.stored_body != 0) pages_left -= pages;
+  HEXAD_TRY(state.load_pages(content));
+  release_pages(content, state.owners(), plan.record);
+  return {};
+}
+
+// Omaps that no object has any more, neither its own nor a layer: those that were there before are
+// doomed, with all entries. What this transaction has done to entries of them does not count.
+Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
+  std::set<OmapId> kept;  // of objects that have any
+  LayerOwners owners;
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.omap != 0) continue;
+    if (slot.original != nullptr) owners.change(slot.original_layers, -1);
+    if (slot.current == nullptr || !slot.current->record.has_omap()) continue;
+    const ObjectRecord& record = slot.current->record;
+    owners.change(record.layers, 1);
+    kept.insert(record.omap);
+    kept.insert(record.layers.begin(), record.layers.end());
+  }
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.omap != 0 && kept.count(slot.omap) == 0) {
+      slot.current = slot.original;
+      slot.hidden = slot.was_hidden;
+    }
+    const OmapId before = slot.original_omap;
+    if (before == 0 || kept.count(before) > 0) continue;
+    plan.record.images.push_back({writer_key(before), std::string()});
+    plan.doomed.bodies.push_back(before);
+  }
+  HEXAD_TRY_ASSIGN(const std::vector<OmapId> gone, owners.finish(source, plan.record));
+  plan.doomed.bodies.insert(plan.doomed.bodies.end(), gone.begin(), gone.end());
+  return {};
+}
+
+void emit_object(const std::string& key, Content& content, const PlanContext& context,
+                 BlobOwners& owners, Plan& plan) {
+  ObjectRecord& record = content.record;
+  if (content.changed && !context.keep_versions) {
+    record.version = context.lsn;
+    record.mtime = context.time;
+  }
+  const bool beyond_first =
+      std::any_of(content.pages.begin(), content.pages.end(),
+                  [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
+  if (record.body == 0 && beyond_first) record.body = context.new_body();
+  for (auto& [index, at] : content.pages) {
+    owners.change(at.before(), at.now, plan.record);
+    if (record.body == 0) continue;
+    // Page 0 moves to a key of its own together with the object's first later page.
+    const bool moved = content.stored_body == 0 && !at.now.empty();
+    if (!at.dirty && !moved) continue;
+    std::optional<std::string> value;
+    if (!at.now.empty()) {
+      value = encode_page(at.now, context.shape);
+      at.written = true;
+    }
+    plan.record.images.push_back({page_key(record.body, index), std::move(value)});
+  }
+  if (record.body != 0) emit_cuts(content, plan);
+  if (record.body == 0) {
+    const auto first = content.pages.find(0);
+    record.extents = first == content.pages.end() ? ExtentList{} : first->second.now;
+  }
+  plan.record.images.push_back({key, encode_object(record, context.shape)});
+}
+
+void emit_absence(const std::string& key, const Slot& slot, Plan& plan) {
+  if (slot.hidden) {
+    if (!slot.was_hidden) plan.record.images.push_back({key, encode_hidden_entry()});
+  } else if (slot.original != nullptr || slot.was_hidden) {
+    plan.record.images.push_back({key, std::nullopt});
+  }
+}
+
+// Stripes that the transaction brings, of ops and of published writers.
+std::vector<BlobId> new_stripes(const PreparedOps& prepared, const LogRecord& record) {
+  std::vector<BlobId> stripes;
+  for (const PreparedOp& op : prepared) {
+    for (const PayloadPiece& piece : op.pieces) {
+      if (piece.bytes.empty() && !piece.prepared.is_young()) {
+        stripes.push_back(piece.prepared.blob.id());
+      }
+    }
+  }
+  for (const StripeProof& stripe : record.allocated) stripes.push_back(stripe_id(stripe));
+  std::sort(stripes.begin(), stripes.end());
+  return stripes;
+}
+
+// Which of the new blobs are still wanted at the end: a later op may have replaced what an earlier
+// one wrote.
+void note_references(PlanState& state, const PreparedOps& prepared, const PlanContext& context,
+                     Plan& plan) {
+  const std::vector<BlobId> stripes = new_stripes(prepared, plan.record);
+  const auto note = [&](const std::string& key, const Extent& extent) {
+    const BlobId id = extent.blob.id();
+    if (id.log.lsn == context.lsn) {
+      if (id.log.index >= plan.owners.size()) plan.owners.resize(id.log.index + 1);
+      std::optional<BlobOwner>& owner = plan.owners[id.log.index];
+      if (owner.has_value()) return;  // the first one that shows it
+      // A clone may show the middle of a blob where the object begins.
+      owner = {key, extent.offset - std::min<std::uint64_t>(extent.offset, extent.blob_offset)};
+    } else if (extent.blob.placement == Placement::kPrivate &&
+               std::binary_search(stripes.begin(), stripes.end(), id)) {
+      plan.stripes.push_back(id);
+    }
+  };
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (const auto& [index, at] : slot.current->pages) {
+      for (const Extent& extent : at.now) {
+        if (!extent.is_inline()) note(key, extent);
+      }
+    }
+  }
+  std::sort(plan.stripes.begin(), plan.stripes.end());
+  plan.stripes.erase(std::unique(plan.stripes.begin(), plan.stripes.end()), plan.stripes.end());
+  for (const StripeProof& stripe : plan.record.allocated) {
+    if (!plan.refers_to(stripe_id(stripe))) plan.record.freed.push_back(stripe.where);
+  }
+}
+
+// Last: nobody looks at the pages after it.
+void hand_over_pages(PlanState& state, Plan& plan) {
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (auto& [index, at] : slot.current->pages) {
+      if (at.written) {
+        plan.pages.push_back({slot.current->record.body, index, std::move(at.now)});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::optional<std::string> collection_before(const PlanState& state, std::string_view key) {
+  const Result<ObjectKey> object = parse_object_key(key);
+  if (!object.ok()) return std::nullopt;
+  for (const auto& [name, collection] : state.collections()) {
+    if (collection.original.has_value() && collection.original->key_of(object->name) == key) {
+      return name;
+    }
+  }
+  return std::nullopt;
+}
+
+void note_crowded(PlanState& state, const Content& content, std::uint32_t index, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.original.get() != &content) continue;
+    const std::optional<std::string> collection = collection_before(state, key);
+    if (collection.has_value()) plan.crowded.push_back({*collection, slot.name, index});
+  }
+}
+
+// A page that was crowded before is to be rewritten first; one that this transaction alone cuts up
+// gains nothing by that, and waits for the next.
+Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current == nullptr) continue;
+    for (const auto& [index, at] : slot.current->pages) {
+      if (!at.dirty || at.now.size() <= kCrowdedExtents) continue;
+      const bool helps = at.before().size() > kCrowdedExtents / 2;
+      if (helps && !context.accept_crowded) {
+        note_crowded(state, *slot.current, index, plan);
+      } else if (at.now.size() > kMaxPageExtents) {
+        return Error{ErrorCode::kTooBig,
+                     "object " + printable(slot.name) + ": " + std::to_string(at.now.size()) +
+                         " pieces between byte " + std::to_string(index * kPageSpan) +
+                         " and the next MiB, at most " + std::to_string(kMaxPageExtents) +
+                         " are possible",
+                     "Write larger pieces, or fewer of them in one transaction."};
+      }
+    }
+  }
+  return {};
+}
+
+void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
+  for (auto& [index, at] : content.pages) {
+    owners.change(at.before(), {}, record);
+    if (content.stored_body != 0 && !at.before().empty()) {
+      record.images.push_back({page_key(content.stored_body, index), std::nullopt});
+    }
+    at.was.reset();
+  }
+}
+
+Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prepared,
+                   const PlanContext& context, const std::vector<std::shared_ptr<Content>>& adopted,
+                   Plan& plan) {
+  for (const auto& [name, slot] : state.collections()) {
+    if (slot.original == slot.current) continue;
+    std::optional<std::string> value;
+    if (slot.current.has_value()) value = encode_collection(*slot.current);
+    plan.record.images.push_back({collection_key(name), std::move(value)});
+  }
+
+  HEXAD_TRY(release_omaps(state, source, plan));
+  std::vector<const Content*> contents;
+  contents.reserve(state.objects().size());
+  for (const auto& [key, slot] : state.objects()) {
+    if (slot.current != nullptr) contents.push_back(slot.current.get());
+  }
+  std::sort(contents.begin(), contents.end());
+  const auto is_kept = [&](const std::shared_ptr<Content>& content) {
+    return std::binary_search(contents.begin(), contents.end(), content.get());
+  };
+  // The pages of a published writer stand in the metadata, under no object's key. Those of an
+  // object that was there before are released with it.
+  for (const std::shared_ptr<Content>& content : adopted) {
+    if (!is_kept(content)) doom_pages(*content, context.shape, plan);
+  }
+  std::uint64_t pages_left = kMaxReleasedPages;
+  for (auto& [key, slot] : state.objects()) {
+    if (slot.original != nullptr && !is_kept(slot.original)) {
+      HEXAD_TRY(release_object(state, *slot.original, context.shape, pages_left, plan));
+    }
+    if (slot.current == nullptr) {
+      emit_absence(key, slot, plan);
+    } else if (slot.current->changed || slot.current->rewritten || slot.current != slot.original) {
+      emit_object(key, *slot.current, context, state.owners(), plan);
+    }
+  }
+  HEXAD_TRY(state.owners().finish(source, plan.record));
+  plan.record.time = context.time;
+  note_references(state, prepared, context, plan);
+  hand_over_pages(state, plan);
+  return {};
+}
+
+}  // namespace hexad::core

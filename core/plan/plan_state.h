@@ -1,0 +1,165 @@
+// The objects and collections that one transaction touches, as they are before it and as its ops
+// change them one after the other. Nothing here writes: core/plan/plan_result.h makes post-images
+// of it.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/api/transaction.h"
+#include "core/plan/owners.h"
+#include "core/plan/planner.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+// One page of an object's extents, before and after.
+struct Page {
+  std::shared_ptr<const ExtentList> was;  // before; null: nothing
+  ExtentList now;
+  bool dirty = false;
+  bool newly_shared = false;  // blobs in `was` have share ids that the metadata does not have
+  bool written = false;       // the plan has an image of `now` under a key of the page's own
+
+  const ExtentList& before() const {
+    static const ExtentList nothing;
+    return was == nullptr ? nothing : *was;
+  }
+};
+
+// The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
+// object's pages have keys of their own (record.body != 0) others may exist in the metadata.
+struct Content {
+  ObjectRecord record;     // `extents` unused: page 0 stands in `pages`
+  BodyId stored_body = 0;  // of the keys in the metadata; 0: page 0 was in the record
+  std::map<std::uint32_t, Page> pages;
+  // Marks that the metadata has. Of pages that are not in `pages`, `record.cuts` says which show
+  // nothing (O1 of core/record/page_cuts.h).
+  PageCuts stored_cuts = {};
+  bool all_pages = false;  // `pages` has all that show something
+  bool changed = false;
+  bool rewritten = false;  // only what it is made of: its version stays
+};
+
+// An object, or an entry of an omap.
+struct Slot {
+  CollectionId collection = 0;        // of an object: whose it is after the ops so far
+  OmapId omap = 0;                    // of an entry: which one's
+  std::string name;                   // or key
+  std::shared_ptr<Content> original;  // null: absent
+  std::uint64_t original_size = 0;    // bytes; `original` changes with `current` where it stays
+  OmapId original_omap = 0;           // that the object had
+  std::vector<OmapId> original_layers = {};
+  // Of an entry that is not there: layers below may have one, and it does not count.
+  bool was_hidden = false;
+  bool hidden = false;
+  std::shared_ptr<Content> current;
+};
+
+struct CollectionSlot {
+  std::optional<CollectionRecord> original;
+  std::optional<CollectionRecord> current;
+};
+
+// "object photos/a.jpg", for messages.
+std::string object_text(const TransactionOp& op);
+
+class PlanState {
+ public:
+  // Both outlive it.
+  PlanState(const PlanContext& context, PlanSource& source) : context_(context), source_(source) {}
+
+  // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
+  Result<CollectionSlot*> collection(std::string_view name);
+  Result<CollectionSlot*> existing_collection(std::string_view name);  // kNotFound
+  Result<Slot*> object(std::string_view collection_name, std::string_view name);
+  Result<Slot*> existing_object(const TransactionOp& op);  // kNotFound
+  // The content to change, made when the object is missing.
+  Result<Content*> writable(const TransactionOp& op);
+  static Content* writable(Slot& slot);
+  // The objects that are there with names of [from, to), by name; empty `to`: to the last. Looks at
+  // no more than `limit` of those that no op has touched yet, and so returns more than `limit` only
+  // when ops have touched some.
+  Result<std::vector<Slot*>> range(const CollectionRecord& collection, std::string_view from,
+                                   std::string_view to, std::uint64_t limit);
+  // The first name in the range that an object has after the ops so far; nothing: none has.
+  Result<std::optional<std::string>> first_name(const NameRange& range);
+  // The objects that the metadata has in the ranges, whatever ops have done to them.
+  Result<CollectionTotals> count(const std::vector<NameRange>& ranges);
+  // The objects of the ranges go from one collection to the other, which is told what count() says:
+  // the caller changes the records. Errors also: kTooBig (kMaxCollectionBytes).
+  Status move_names(const std::vector<NameRange>& ranges, const CollectionTotals& counted,
+                    CollectionId from, CollectionId to);
+  // The same for all objects of a collection, at the cost of those that ops have touched.
+  Status move_all(CollectionId from, CollectionId to);
+  // The totals of a collection that the metadata has, and what moves so far have made of them.
+  struct Totals {
+    CollectionTotals before;
+    CollectionTotals moved;
+  };
+  Result<Totals*> totals(CollectionId id);
+  // The entry of an omap or a layer; `key` empty: its header.
+  Result<Slot*> omap_entry(OmapId omap, std::string_view key);
+  // What an object shows under the key; null: nothing. For looking only: it may be a layer's.
+  Result<const Slot*> find_entry(const ObjectRecord& object, std::string_view key);
+  // Takes what the object shows under the key away. Precondition: it shows something.
+  Status remove_entry(ObjectRecord& object, std::string_view key);
+  // Keys of [first, end) that an object shows, by key; empty `end`: to the last. Looks at no more
+  // than `limit` entries of each layer, and at so many only when there are too many.
+  struct KeysInRange {
+    std::vector<std::string> keys;
+    bool too_many = false;
+  };
+  Result<KeysInRange> omap_range(const ObjectRecord& object, std::string_view first,
+                                 std::string_view end, std::uint64_t limit);
+  Result<Page*> page(Content& content, std::uint32_t index);
+  // Every page of the object from `from` up to `end`, for whoever removes or clones it.
+  Status load_pages(Content& content, std::uint32_t from = 0, std::uint32_t end = kEndOfPages);
+  // The same, up to `limit` of them. Whether that was all.
+  Result<bool> load_some_pages(Content& content, const PageRange& range, std::uint64_t limit);
+  // Pages that an op may look at only to drop them, and that it has.
+  std::uint64_t drops_left() const { return std::min(context_.drops_at_once, drops_left_); }
+  void note_drops(std::uint64_t pages) { drops_left_ -= std::min(drops_left_, pages); }
+  // Gives share ids to the blobs that the page shows in [offset, end), bytes of the object. What it
+  // shows stays the same, and so does the object's version.
+  void share(Content& content, Page& page, std::uint64_t offset, std::uint64_t end);
+
+  const std::map<std::string, CollectionSlot, std::less<>>& collections() const {
+    return collections_;
+  }
+  // Entries of omaps among them. By key: the order of the post-images.
+  std::map<std::string, Slot, std::less<>>& objects() { return objects_; }
+  BlobOwners& owners() { return owners_; }
+  // Those that have been looked at: of collections that have given or got objects by a move.
+  const std::map<CollectionId, Totals>& known_totals() const { return totals_; }
+
+ private:
+  ExtentList resolved(ExtentList extents) const;
+  // Null: there is none.
+  Result<std::shared_ptr<const ExtentList>> stored_page(BodyId body, std::uint32_t index);
+  // Those that are there, and entries that are hidden.
+  Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
+                                           const std::string& end, CollectionId collection,
+                                           std::uint64_t limit);
+  Status move_totals(const CollectionTotals& moved, CollectionId from, CollectionId to);
+  Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
+  // Fills a fresh slot with what the metadata has under its key.
+  Status load(Slot& slot, std::string_view value) const;
+  // Marks; none: nothing of the body is cut off and there still.
+  Result<PageCuts> stored_cuts(BodyId body) const;
+
+  const PlanContext& context_;
+  PlanSource& source_;
+  std::map<std::string, CollectionSlot, std::less<>> collections_;
+  std::map<std::string, Slot, std::less<>> objects_;
+  std::map<CollectionId, Totals> totals_;
+  BlobOwners owners_;
+  std::uint64_t drops_left_ = kMaxDroppedPages;
+};
+
+}  // namespace hexad::core

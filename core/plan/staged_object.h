@@ -1,0 +1,36 @@
+// What a streamed writer has put on the devices so far: extents of pages that no object names yet.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/api/transaction.h"
+#include "core/plan/prepared.h"
+#include "core/record/log_record.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+struct StagedObject {
+  std::string collection;
+  std::string name;
+  std::optional<Hint> hint;  // nothing: the object keeps its own
+  Attributes attributes;
+  std::uint64_t size = 0;  // bytes
+  // Names the pages, also those that are not in the metadata yet.
+  BodyId body = 0;
+  // Pages below this one are in the metadata already, under `body`, with a writer key.
+  std::uint32_t spilled = 0;
+  std::map<std::uint32_t, ExtentList> pages;  // the others
+  // The stripes of `pages`: in flight in the allocator, durable on the devices.
+  std::vector<StripeProof> stripes;
+  // Instead of all that: a small object, which shares a stripe with others.
+  PreparedOp young;
+  bool published = false;  // a commit has taken the stripes and the body over
+  Status problem;          // the writer failed; publishing it fails with this
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,43 @@
+// The extents of one page as bytes: the part that object records and extent pages share.
+// doc/format.md#extents
+//
+// What holds for every list of extents that is written or read:
+//   E1  extents are sorted by offset, not empty and do not overlap
+//   E2  all of them lie in one page and end at or below the largest object size
+//   E3  an inline extent has 1 to kInlineLimit bytes and no blob; together at most kPageInlineLimit
+//   E4  any other extent shows a part of its blob: blob_offset + length <= raw
+//   E5  extents with blobs of the same identity have equal blobs
+//   E6  there are at most kMaxPageExtents
+// and for every blob:
+//   B1  a private stripe has units, none of them the header's, and ends below 2^32; a packed blob
+//       names a stripe behind the header; a young one names an LSN, and no stripe
+//   B2  0 < stored <= raw <= kPageSpan
+//   B3  private: cell_bytes is a positive multiple of 512; the k cells hold `stored` bytes and are
+//       not a physical block longer than that needs. Packed: at a multiple of 8 in a data cell
+//       that is not longer than kMaxCellBytes
+//   B4  frames, where there are any, add up to raw and stored; without them raw == stored
+//   B5  there are as many sums as RecordShape says, each of the width of the checksum
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+#include "base/codec.h"
+#include "base/error.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+// E1 to E6 and B1 to B5 for extents that belong into the page at `page_start`, a multiple of
+// kPageSpan. Errors: kCorruption, naming the extent and what is wrong.
+Status check_extents(const ExtentList& extents, std::uint64_t page_start, const RecordShape& shape);
+
+// Precondition (asserted): check_extents() holds.
+void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
+                    const RecordShape& shape);
+// The result passes check_extents(). Allocates at most kMaxPageExtents extents and, for each, the
+// sums of a blob that was in the input.
+// Errors: kCorruption, kUnsupported (a compression algorithm that this version does not know).
+Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape);
+
+}  // namespace hexad::core

@@ -1,0 +1,35 @@
+// The parameters of an open store that the data path computes with; constant while it is open.
+#pragma once
+
+#include <cstdint>
+
+#include "base/ids.h"
+#include "core/record/record.h"
+#include "ec/profile.h"
+
+namespace hexad::core {
+
+struct StoreShape {
+  Uuid uuid;
+  ec::Profile profile;
+  RecordShape record;
+  std::uint32_t block = 4096;  // physical block of the store: cells and log blocks are multiples
+  std::uint64_t unit = 4096;   // min_alloc, bytes
+  std::uint32_t data_devices = 6;
+  // Blobs of fewer stored bytes share pack stripes; 0: none does.
+  std::uint64_t private_threshold = 256 << 10;
+  std::uint32_t max_pack_units = 1;  // of one cell of a pack stripe
+
+  std::uint32_t k() const { return profile.k; }
+  std::uint32_t m() const { return profile.m; }
+  std::uint32_t cells() const { return profile.k + profile.m; }
+};
+
+// Which slot of its zone holds data cell 0 of the stripe that starts at `unit`; role r is on slot
+// (r + rotation) mod cells. A function of the address alone, so that nothing has to be stored.
+// Neighbouring stripes of any one size rotate, whatever their size has in common with `cells`.
+constexpr std::uint32_t stripe_rotation(std::uint32_t unit, std::uint32_t cells) {
+  return static_cast<std::uint32_t>((unit * std::uint64_t{0x9E3779B97F4A7C15} >> 33) % cells);
+}
+
+}  // namespace hexad::core

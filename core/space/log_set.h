@@ -1,0 +1,54 @@
+// Which devices hold copies of the log, and how a set of copies is made whole.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "alloc/device_layout.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "core/space/members.h"
+#include "core/stats/counters.h"
+#include "kv/log/log_area.h"
+#include "kv/log/log_scan.h"
+#include "kv/log/log_writer.h"
+
+namespace hexad::core {
+
+// A device that may hold a copy.
+struct LogCandidate {
+  DeviceId id = 0;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  std::uint64_t log_size = 0;  // bytes of its log area; 0: none
+};
+
+// The fast devices first, then data devices, each in the order given, at most m+1 of either. All
+// copies have one size: that of the first data device's area, for these are the copies that count:
+//   A9  m+1 data devices hold the log, or all there are when they are fewer. So the loss of any m
+//       data devices and of the whole fast tier at once leaves a copy
+std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m);
+// Of the usable members.
+std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);
+
+// Writes every block between the trim point and the last block of `log` to every area that lacks
+// it; the same bytes to the same places however often it is called. `failed` gets the devices that
+// did not take everything. Errors: the log cannot be read; a read or a write was refused
+// (io/refused.h), and nothing is known of the rest.
+Status bring_log_up(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
+                    const kv::LogWriter& log, const Uuid& uuid, std::set<DeviceId>& failed);
+
+// At opening: gives every area all blocks of the recovered chain, the areas that were not scanned
+// included. `failed` and errors as above.
+Status copy_chain(const kv::LogScan& scan, const std::vector<kv::LogArea>& areas,
+                  const std::vector<DeviceId>& ids, Counters& counters, std::set<DeviceId>& failed);
+
+// Writes a fence durably to all its copies; returns the devices that failed. `again`: sends those
+// of the requests again that were refused (io/refused.h). Errors: its own.
+using SendAgain = std::function<Status(io::IoBatch&)>;
+Result<std::set<DeviceId>> write_fence(kv::PreparedBlock& fence, const Members& members,
+                                       const SendAgain& again);
+
+}  // namespace hexad::core

@@ -1,0 +1,95 @@
+// The devices of an open store: what each label says, whether it is attached, whether it may be
+// used. The table is fixed while the store is open; only usability changes, from yes to no.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "alloc/label.h"
+#include "base/error.h"
+#include "base/ids.h"
+#include "core/api/options.h"
+#include "io/device.h"
+#include "io/executor.h"
+#include "kv/log/log_area.h"
+
+namespace hexad::core {
+
+struct Member {
+  DeviceId id = 0;
+  Uuid uuid;
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  alloc::DeviceLayout layout;
+  std::string path;                    // as opened, or as last known
+  std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
+  std::string state = "ok";            // as in DeviceStatus
+  std::string detail;
+
+  kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
+};
+
+// Counts the flush domains of the attached devices from 0.
+using FlushDomain = std::uint32_t;
+inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
+
+class Members {
+ public:
+  // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
+  // attached.
+  Members(io::Executor& executor, std::vector<Member> members,
+          FlushSharing sharing = FlushSharing::kWhereSafe);
+  // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()), for
+  // io::kReadPatience at most; devices that owe one then stay open, and locked, until they give it.
+  ~Members();
+
+  std::size_t size() const { return members_.size(); }
+  const Member& at(std::size_t index) const { return members_[index]; }
+  // nullptr for an id that is not in the table. Any thread.
+  const Member* find(DeviceId id) const;
+  // A live member, attached, whose bytes may be used. Any thread; one atomic load.
+  bool usable(DeviceId id) const;
+  io::Device* device(DeviceId id) const;  // null when not usable
+  // From now on the device is not used. Idempotent. Any thread.
+  void lose(DeviceId id, const std::string& why);
+  // The device has failed and is used all the same, for reading: there are too few without it.
+  // Shown as failed. Any thread.
+  void blame(DeviceId id, const std::string& why);
+  // Something about a usable device that people should see; it goes on being used. Any thread.
+  void note(DeviceId id, const std::string& what);
+  // Data members that are not usable.
+  std::uint32_t lost_data_devices() const;
+  std::vector<io::Device*> usable_devices() const;
+  std::vector<DeviceId> usable_ids() const;
+  // State and detail of one, which lose() and note() change. Any thread.
+  std::string state(std::size_t index) const;
+  std::string detail(std::size_t index) const;
+  // The device behind a request, for messages and failure handling.
+  const Member* owner(const io::Device* device) const;
+
+  // --- flush domains: fixed while the store is open ---
+
+  std::size_t flush_domains() const { return domain_size_.size(); }
+  FlushDomain flush_domain(const io::Device* device) const;
+  // Whether a flush of one of its devices covers writes to others.
+  bool is_shared(FlushDomain domain) const { return domain_size_[domain] > 1; }
+  // A flush of a device of the domain has failed, whoever asked for it. What its devices had not
+  // made durable is unknown, and no later flush covers it (R11). Any thread.
+  bool flush_failed(FlushDomain domain) const;
+  // The usable members of all such domains: they count as failed.
+  std::set<DeviceId> poisoned() const;
+
+ private:
+  mutable io::Mutex mutex_;  // state and detail
+  std::vector<Member> members_;
+  std::unique_ptr<std::atomic<bool>[]> usable_;  // by index
+  std::vector<int> index_of_;                    // by id; -1: none
+  std::unordered_map<const io::Device*, std::size_t> index_of_device_;
+  std::vector<FlushDomain> domain_of_;      // by index
+  std::vector<std::uint32_t> domain_size_;  // devices, by domain
+};
+
+}  // namespace hexad::core

@@ -1,0 +1,260 @@
+// Space as the engine sees it: the allocator under a lock, zones made when they are needed, and
+// the way from an extent to places on devices.
+//
+// Invariants
+//   V1  free >= promised: what young blobs were promised is free. All but those who take what they
+//       were promised leave it; what users are given leaves the reserve, too
+//   V2  the longest free run is as long as all that was promised in runs and the longest run of the
+//       reserve together. Nothing is promised where that would not be so. Where the next fit would
+//       make it shorter than that, the shortest one is taken, and where that would, only
+//       allocate_reserved() takes it, which was promised it. (A reserve that has grown may want a
+//       longer run than there is: then nobody else makes it shorter.)
+//   V3  what was abandoned or released is not used again while a device that failed a write is in
+//   the
+//       membership
+//   V4  while a cell is on its way back to a device that does not answer, nothing that was in use
+//       when it was sent is used again: what is freed, abandoned or released waits
+// Whoever takes what it was promised keeps V2 for the others, in any order:
+//   - single units are cut from the longest run only when it is all that is free (Fit::kShortest).
+//     Then it is as long as all that was promised, by V1. So any number of them may be promised, in
+//     as many zones as there are, whatever the longest run is
+//   - a run of the length promised is cut from the start of the longest one at worst, and leaves
+//     the rest of it in one piece
+//   - a run for several blobs (a pack stripe) is refused where stripes of their own would leave
+//     more
+//
+// Lock: no I/O is done under `mutex_`, and no lock taken but that of the young blobs.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "alloc/zone_plan.h"
+#include "alloc/zone_set.h"
+#include "base/error.h"
+#include "core/record/log_record.h"
+#include "core/record/shape.h"
+#include "core/space/log_blobs.h"
+#include "core/space/members.h"
+#include "core/space/promised_units.h"
+#include "core/space/stripe_map.h"
+#include "core/stats/counters.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+class Space : public StripeMap {
+ public:
+  // All outlive it. `may_heal`: writes to devices are allowed (open for writing, after recovery).
+  Space(io::Executor& executor, const StoreShape& shape, Members& members, Counters& counters,
+        LogBlobs& log_blobs);
+
+  // --- opening ---
+  // Takes the place of a zone that is only known. Errors: kCorruption (slabs that do not exist, of
+  // another length, or another zone's; a known zone with other slabs).
+  Status load_zone(const alloc::ZoneImage& image);
+  // A zone that the manifest names, before any image can be read: empty for now, and there whatever
+  // becomes of the record that made it. Idempotent. Errors: as load_zone().
+  Status know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                   std::uint32_t units);
+  std::uint32_t slab_units() const { return slab_units_; }  // of every zone; does not change
+  // What root and manifest name (runs, the manifest): live from now on. After the images are loaded
+  // and all records replayed, since those may free the units for an owner before. Cells on devices
+  // that are not usable count as missing, as publish_internal() had it. Once for each, whatever the
+  // images say of it. Errors: kCorruption (no such units, or somebody else's).
+  Status mark_used(const alloc::Extent& extent);
+  // Zones, allocations and frees of one record; nothing that the zone's image already has.
+  // Errors: kCorruption.
+  Status replay(Lsn lsn, const LogRecord& record);
+  // The zones of a record alone, before it is known whether the record counts; and back again.
+  // Errors: as load_zone().
+  Status replay_zones(const LogRecord& record);
+  Status drop_zones(const LogRecord& record);
+  // What the record allocated was never written to `device`, which had left by then.
+  Status replay_missing(const LogRecord& record, DeviceId device);
+  void allow_healing() { may_heal_.store(true, std::memory_order_release); }
+
+  // --- allocation ---
+  // Leaves what is reserved, and the reserve, alone. Errors: kNoSpace.
+  Result<alloc::Extent> allocate(std::uint32_t units);
+  // Promises `units`, in a row, to a young blob, so that sealing its group, and packing what rides
+  // in the log, find space. False: too little is free for that; then the blob needs an extent of
+  // its own now. Each promise ends with one of the next four.
+  bool try_reserve(std::uint32_t units);
+  void give_back(const PromisedUnits& promised);
+  // What one blob was promised. Errors, and then it still is: kNoSpace (no run that long).
+  Result<alloc::Extent> allocate_reserved(std::uint32_t units);
+  // `units` in a row for several blobs, instead of what was promised to each. Errors, and then it
+  // still is: kNoSpace (no run that long, or others would not get theirs any more).
+  Result<alloc::Extent> allocate_shared(std::uint32_t units, const PromisedUnits& promised);
+  // A promise whether it can be kept or not: at opening, for a payload that is in the log already;
+  // and before units are abandoned that are to be promised again.
+  void reserve(const PromisedUnits& promised);
+  std::uint64_t reserved();  // units
+
+  // --- what the store keeps for itself: runs and manifests ---
+  // Units that only the next function and allocate_reserved() may take, and how many of them are
+  // to be one run: core/space/reserve.h. None to begin with. Any thread.
+  void set_reserve(std::uint64_t units, std::uint32_t longest_run = 0);
+  std::uint64_t reserve_units();
+  std::uint32_t reserve_run();
+  // All of the reserve is there, or about to be free again. While it is not, nothing may be taken
+  // in that makes the metadata longer and takes no space of its own: core/space/reserve.h, 5.
+  bool reserve_whole();
+  // May use the reserve, but nothing that is reserved for young blobs; a file leaves the longest
+  // run to the manifest. In flight until published or abandoned. Errors: kNoSpace.
+  enum class Internal : std::uint8_t { kFile, kManifest };
+  Result<alloc::Extent> allocate_internal(std::uint32_t units, Internal use = Internal::kFile);
+  // In flight -> live, by the checkpoint at `lsn`, whose root is about to name them: in no log
+  // record. Cells on devices that are not usable are noted as missing.
+  void publish_internal(std::span<const alloc::Extent> extents, Lsn lsn);
+  // Live -> deferred: a root is committed, as of `lsn`, that does not name them. Errors, without
+  // effect: kCorruption (not live).
+  Status free_internal(std::span<const alloc::Extent> extents, Lsn lsn);
+  // In flight -> free: of allocate_internal().
+  void abandon_internal(const alloc::Extent& extent);
+  // The same for all other allocations.
+  void abandon(const alloc::Extent& extent);
+  // These devices did not take a write, and nobody knows whether it still comes: told by whoever
+  // waited for it, before anything is given up. Until they have left the membership nothing that is
+  // abandoned or released is used again, since such a write could come over what is written there
+  // next (V3). Idempotent.
+  void suspect(const std::set<DeviceId>& failed);
+  // Those that are still in use. A change of membership takes them out, whatever it is for.
+  std::set<DeviceId> suspects();
+  // The membership has changed: what was kept back is free, unless others are suspect by now.
+  void free_kept_back();
+  // Before the record gets its LSN: whether all that it gives up is in use, and nothing twice, so
+  // that publish() will be able to. Errors: kCorruption (the metadata that it was planned from
+  // contradicts itself: two objects show one stripe, say).
+  Status check_deaths(const LogRecord& record);
+  // What the record with `lsn` did is durable. Cells on devices that are not usable are noted as
+  // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's:
+  // check_deaths() has let them pass.
+  void publish(Lsn lsn, const LogRecord& record);
+  std::uint64_t reclaim(Lsn limit);
+  bool has_deferred();
+
+  // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room
+  // for them below the devices, so that no cell in them lacks it later, and writes their headers
+  // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
+  // with zeros first, where that makes later writes cheaper. The zone exists once a record that
+  // says so is published, and can be allocated from after add_zone(); else release_zone() gives
+  // the slabs back. `failed` gets the devices that did not take a write, whatever the outcome; they
+  // are suspect() then. I/O, and waits for some seconds where a header is refused for want of
+  // something that passes (io/refused.h). Errors: kNoSpace (no slabs left, or no room below a
+  // device), kUnavailable or that of a device (fewer than k headers).
+  enum class Zeroing : std::uint8_t { kNone, kAhead };
+  Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
+  void release_zone(const ZoneCreation& creation);
+  // Less than half a zone is free in the zones there are, the reserve not counted, and another can
+  // be made. Cheap.
+  bool wants_zone();
+  Status add_zone(const ZoneCreation& creation);
+  // Whether prepare_zone() could succeed. Any thread.
+  bool slabs_left();
+
+  // --- checkpoints ---
+  // Images, as of `lsn`, of the zones that changed since the images that were last written, and of
+  // those where something lies that the checkpoint replaces: in the images `replaced` is deferred
+  // at `lsn`, here it is live until free_internal(). Precondition: exactly the LSNs up to it have
+  // been published. Errors: kCorruption (a replaced unit is not live).
+  Result<std::vector<alloc::ZoneImage>> dirty_images(Lsn lsn,
+                                                     std::span<const alloc::Extent> replaced = {});
+  // The images last handed out are durable.
+  void images_written();
+
+  // --- looking ---
+  // How much room there is: all of one moment.
+  struct Room {
+    alloc::SpaceCounters units;
+    std::uint64_t zones_to_come = 0;  // as zones_to_come()
+    std::uint64_t reserved = 0;       // units, as reserved()
+    std::uint64_t reserve = 0;        // units, as reserve_units()
+    std::uint64_t internal = 0;       // units of runs and manifests, those being written included
+  };
+  Room room();
+  alloc::SpaceCounters counters();
+  // Zones that the slabs left make, those under way included: capacity to come.
+  std::uint64_t zones_to_come();
+  // Somebody is between prepare_zone() and add_zone().
+  bool zone_under_way();
+  std::uint64_t used_bytes(DeviceId device);
+  std::vector<alloc::ZoneId> zone_ids();
+  // Precondition of this and the next: the zone is there.
+  ZoneCreation describe_zone(alloc::ZoneId zone);
+  std::vector<alloc::ZoneSlot> slots(alloc::ZoneId zone);
+  std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
+  std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
+  bool is_live(const alloc::Extent& extent);
+  std::uint32_t largest_free_run();
+  Status check_invariants();
+
+  // --- StripeMap ---
+  Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const override;
+  std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const override;
+  bool may_heal() const override { return may_heal_.load(std::memory_order_acquire); }
+  void heal(const CellPlace& place, ByteView cell) override;
+
+ private:
+  // All of these under the lock.
+  Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
+                    std::uint32_t units) const;
+  Status add_checked(const ZoneCreation& creation);
+  std::vector<alloc::DeviceSpace> free_slabs() const;
+  Status free_young(const LogPlace& death, Lsn lsn, bool replay);
+  // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
+  // in runs and `run` of the reserve together.
+  bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;
+  void note_missing(const alloc::Extent& extent);
+  void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
+
+  // Of the suspects, whether any is in use.
+  bool has_suspects() const;
+  // V3, V4.
+  bool keeps_back() const { return has_suspects() || !late_heals_.empty(); }
+  void settle_late_heals();
+  bool heals_late(DeviceId device);
+  Status write_back(const CellPlace& place, ByteView cell);
+  void give_kept_back();
+
+  Status reserve_slabs(const ZoneCreation& creation);
+  Status zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& failed);
+  Status write_headers(const ZoneCreation& creation, std::set<DeviceId>& failed);
+
+  io::Executor& executor_;
+  const StoreShape& shape_;
+  Members& members_;
+  Counters& stats_;
+  LogBlobs& log_blobs_;
+  std::atomic<bool> may_heal_{false};
+  mutable io::Mutex mutex_;
+  alloc::ZoneSet zones_;
+  std::vector<std::vector<bool>> slab_taken_;  // by member index
+  PromisedUnits promised_;                     // to young blobs
+  std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
+  std::uint64_t internal_units_ = 0;           // as Room::internal
+  std::set<DeviceId> suspects_;                // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
+  std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
+  struct LateHeal {
+    DeviceId device;
+    std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered
+  };
+  std::vector<LateHeal> late_heals_;
+  io::IoQueue* late_queue_ = nullptr;  // whose they are
+  Lsn reclaimed_ = 0;                  // the highest limit so far
+  std::set<alloc::ZoneId> unsaved_;    // handed out by dirty_images(), not yet written
+  std::set<alloc::ZoneId> under_way_;  // prepared, neither added nor released
+  std::set<alloc::ZoneId> known_;      // named by the manifest that was opened
+  alloc::ZoneId next_zone_ = 1;
+  std::uint32_t slab_units_ = 0;
+  bool slabs_exhausted_ = false;  // the last prepare_zone() found none, and none came back since
+};
+
+}  // namespace hexad::core

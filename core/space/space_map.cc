@@ -1,0 +1,95 @@
+// Space as a map: from the address of a stripe to its cells on devices, and back onto them.
+#include <algorithm>
+#include <memory>
+
+#include "base/aligned_buffer.h"
+#include "core/space/space.h"
+#include "ec/stripe_layout.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::core {
+
+Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(where.zone);
+  if (slots == nullptr || where.end() > zones_.zone_units(where.zone)) {
+    return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
+                 "Run hexad fsck."};
+  }
+  // A packed blob names where its stripe begins, and cells are missing whole.
+  const alloc::Extent begin{where.zone, where.unit, 1};
+  const ec::StripeGeometry geometry{shape_.k(), shape_.m(),
+                                    stripe_rotation(where.unit, shape_.cells())};
+  std::vector<CellPlace> places(shape_.cells());
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    const std::uint32_t slot = ec::slot_of_role(geometry, role);
+    const alloc::ZoneSlot& place = (*slots)[slot];
+    const Member* member = members_.find(place.device);
+    places[role].id = place.device;
+    if (member == nullptr) continue;
+    places[role].device = member->device.get();
+    places[role].offset = member->layout.unit_offset(place.slab, where.unit);
+    places[role].readable = members_.usable(place.device) && !zones_.is_missing(begin, slot);
+  }
+  return places;
+}
+
+std::optional<alloc::Extent> Space::pack_stripe(const alloc::Extent& where) const {
+  const io::Lock lock(mutex_);
+  const std::optional<alloc::PackStripe> pack = zones_.pack_at(where.zone, where.unit);
+  if (!pack.has_value()) return std::nullopt;
+  return alloc::Extent{where.zone, pack->run.unit, pack->run.units};
+}
+
+// Nobody waits for a device that has not answered the last one.
+bool Space::heals_late(DeviceId device) {
+  settle_late_heals();
+  const io::Lock lock(mutex_);
+  return std::any_of(late_heals_.begin(), late_heals_.end(),
+                     [device](const LateHeal& heal) { return heal.device == device; });
+}
+
+// The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like us.
+// In memory of their own, for whoever needed them may not wait for the device.
+Status Space::write_back(const CellPlace& place, ByteView cell) {
+  const auto late = [&] {
+    return Error{ErrorCode::kUnavailable,
+                 place.device->name() + " has not answered an attempt for more than " +
+                     std::to_string(io::kSilence / 1'000'000'000) + " s",
+                 ""};
+  };
+  if (heals_late(place.id)) return late();
+  AlignedBuffer bytes = AlignedBuffer::copy_of(cell);
+  auto batch = std::make_unique<io::IoBatch>();
+  batch->requests.push_back(io::IoRequest::write(*place.device, place.offset, bytes,
+                                                 io::WriteMode::kDurable, io::IoCause::kHeal));
+  io::IoQueue& queue = place.device->queue();
+  if (queue.run_for(*batch, io::kSilence)) return std::move(batch->requests.front().status);
+  // The caller still pins what is there (V4).
+  std::shared_ptr<Lsn> token;
+  {
+    const io::Lock lock(mutex_);
+    token = std::make_shared<Lsn>(reclaimed_);
+    late_heals_.push_back({place.id, token});
+    late_queue_ = &queue;
+  }
+  std::vector<AlignedBuffer> buffers;
+  buffers.push_back(std::move(bytes));
+  queue.abandon(std::move(batch), std::move(buffers), std::move(token));
+  return late();
+}
+
+void Space::heal(const CellPlace& place, ByteView cell) {
+  if (!may_heal()) return;
+  const Status written = write_back(place, cell);
+  if (written.ok()) {
+    stats_.add(CounterId::kCellsHealed);
+    return;
+  }
+  // Nobody's commit rests on this cell, so the device stays: the next commit finds out whether it
+  // takes writes at all. Until then people see why the cell is still bad.
+  stats_.add(CounterId::kHealFailures);
+  members_.note(place.id, "a cell could not be written back: " + written.error().message);
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,88 @@
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "io/os/file_device.h"
+#include "io/os/thread_queue.h"
+#include "io/os/uring_queue.h"
+#include "io/os_error.h"
+#include "io/system.h"
+
+namespace hexad::io {
+
+namespace {
+
+// Of each device. Requests are mostly asleep in the kernel: more of them than processors pays.
+constexpr int kQueueThreads = 16;
+
+int pool_threads() {
+  return std::clamp(static_cast<int>(std::thread::hardware_concurrency()), 2, 8);
+}
+
+class RealSystem final : public System {
+ public:
+  explicit RealSystem(std::unique_ptr<FileQueue> queue)
+      : queue_(std::move(queue)), executor_(make_thread_executor(pool_threads())) {}
+
+  ~RealSystem() override {
+    executor_.reset();  // the tasks, which may use the queue to their end
+    // The kernel may still write into what an abandoned request has, and its answer is looked for
+    // by the queue: all of that stays.
+    if (queue_->has_abandoned()) static_cast<void>(queue_.release());
+  }
+
+  Executor& executor() override { return *executor_; }
+  Clock& clock() override { return executor_->clock(); }
+  IoQueue& queue() override { return *queue_; }
+
+  std::uint64_t draw_seed() override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return seeds_.next();
+  }
+
+  Result<std::unique_ptr<Device>> open_device(const std::string& path, OpenMode mode) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::open(path, mode, *queue_));
+    return std::unique_ptr<Device>(std::move(device));
+  }
+
+  Result<std::unique_ptr<Device>> create_device(const std::string& path,
+                                                std::uint64_t size) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::create(path, size, *queue_));
+    return std::unique_ptr<Device>(std::move(device));
+  }
+
+  Status remove_created(const std::string& path) override {
+    if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
+    return os_error(errno, path + ": cannot be removed");
+  }
+
+ private:
+  std::unique_ptr<FileQueue> queue_;
+  std::unique_ptr<Executor> executor_;
+  std::mutex mutex_;
+  Rng seeds_ = Rng::from_entropy();  // guarded by mutex_
+};
+
+}  // namespace
+
+Result<std::unique_ptr<System>> make_real_system(QueueKind kind) {
+  std::unique_ptr<FileQueue> queue;
+  if (kind != QueueKind::kThreads) {
+    Result<std::unique_ptr<FileQueue>> ring = make_uring_queue();
+    if (ring.ok()) {
+      queue = std::move(ring).value();
+    } else if (kind == QueueKind::kUring || ring.error().code != ErrorCode::kUnsupported) {
+      return ring.error();
+    }
+  }
+  if (queue == nullptr) queue = make_thread_queue(kQueueThreads);
+  auto system = std::make_unique<RealSystem>(std::move(queue));
+  HEXAD_TRY(system->executor().start_pool());
+  return std::unique_ptr<System>(std::move(system));
+}
+
+}  // namespace hexad::io

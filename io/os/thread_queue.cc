@@ -1,0 +1,244 @@
+#include "io/os/thread_queue.h"
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "io/os/file_request.h"
+#include "io/os/lone_aio.h"
+#include "io/os_thread.h"
+
+namespace hexad::io {
+
+namespace {
+
+// Threads that read at the same time and need none of ours for it; the others are handed to those.
+constexpr std::size_t kLoneReads = 32;
+
+// A request that no thread has taken yet.
+struct Item {
+  IoBatch* batch;
+  IoRequest* request;
+  LoneAio* late = nullptr;  // the kernel has it there, and its answer is to be waited for
+};
+
+// What one device has. All of it is guarded by the queue's mutex.
+struct Lane {
+  std::condition_variable work;  // pending has something, or closing
+  std::deque<Item> pending;      // oldest first
+  std::deque<OsThread> threads;
+  std::size_t idle = 0;  // of the threads
+  bool closing = false;
+};
+
+// A thread asleep in wait(); lives on its stack, listed in waiters_.
+struct Waiter {
+  explicit Waiter(const IoBatch* of) : batch(of) {}
+  const IoBatch* batch;
+  std::condition_variable wake;
+};
+
+class ThreadQueue final : public FileQueue {
+ public:
+  explicit ThreadQueue(int threads)
+      : most_threads_(static_cast<std::size_t>(threads)), lone_reads_(kLoneReads) {
+    HEXAD_ASSERT(threads > 0);
+  }
+
+  ~ThreadQueue() override {
+    for (std::size_t i = 0; i < lanes_.size(); ++i) {
+      if (lanes_[i] != nullptr) detach(static_cast<int>(i));
+    }
+  }
+
+  Result<int> attach(int) override {
+    auto lane = std::make_unique<Lane>();
+    const std::lock_guard<std::mutex> lock(mutex_);
+    HEXAD_TRY(add_thread(*lane));
+    const auto free = std::find(lanes_.begin(), lanes_.end(), nullptr);
+    const auto index = free - lanes_.begin();
+    if (free == lanes_.end()) {
+      lanes_.push_back(std::move(lane));
+    } else {
+      *free = std::move(lane);
+    }
+    return static_cast<int>(index);
+  }
+
+  void detach(int index) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    // Its threads still look at it.
+    const std::unique_ptr<Lane> lane = std::move(lanes_[static_cast<std::size_t>(index)]);
+    HEXAD_ASSERT(lane->pending.empty());
+    lane->closing = true;
+    lane->work.notify_all();
+    lock.unlock();
+    for (OsThread& thread : lane->threads) thread.join();
+  }
+
+  std::string name() const override { return "threads"; }
+  Nanos now() const override { return steady_now(); }
+  Execute executes_alone() const override { return execute_request; }
+
+  void wait(IoBatch& batch) noexcept override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (const std::optional<Item> mine = take_one_of(batch)) run(*mine, lock);
+    Waiter self(&batch);
+    waiters_.push_back(&self);
+    self.wake.wait(lock, [&] { return batch.complete(); });
+    std::erase(waiters_, &self);
+  }
+
+ protected:
+  // The threads take all of it: what this one began it could not leave.
+  bool wait_for(IoBatch& batch, Nanos limit) noexcept override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    if (batch.complete()) return true;
+    for (const IoRequest& request : batch.requests) rouse(lane_of(request));
+    Waiter self(&batch);
+    waiters_.push_back(&self);
+    self.wake.wait_for(lock, std::chrono::nanoseconds(limit), [&] { return batch.complete(); });
+    std::erase(waiters_, &self);
+    return batch.complete();
+  }
+
+  bool run_requests_for(IoBatch& batch, Nanos limit) override {
+    IoRequest& first = batch.requests.front();
+    if (batch.requests.size() > 1 || first.op != IoOp::kRead || !check(first).ok()) {
+      return FileQueue::run_requests_for(batch, limit);
+    }
+    if (read_from_cache(first)) {
+      finish(batch);
+      return true;
+    }
+    LoneAio* const lone = first.device->direct() ? lone_reads_.take() : nullptr;
+    if (lone == nullptr) return FileQueue::run_requests_for(batch, limit);
+    const LoneAio::Answer answer =
+        lone->read(fd_of(first), {first.data, first.length}, first.offset, limit);
+    if (answer.outcome == LoneAio::Outcome::kLate) {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      Lane& lane = lane_of(first);
+      lane.pending.push_back({&batch, &first, lone});
+      rouse(lane);
+      return false;
+    }
+    lone_reads_.give_back(lone);
+    // What failed or came in part is read once more, and said by the usual way.
+    if (!is_whole(first, answer)) return FileQueue::run_requests_for(batch, limit);
+    finish(batch);
+    return true;
+  }
+
+  void submit_requests(IoBatch& batch) override {
+    const std::size_t count = batch.requests.size();
+    // Whoever waits takes the last one; a batch with a callback is for the threads alone.
+    const std::size_t helped = batch.done ? count : count - 1;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    for (std::size_t i = 0; i < count; ++i) {
+      IoRequest& request = batch.requests[i];
+      Lane& lane = lane_of(request);
+      lane.pending.push_back({&batch, &request});
+      if (i < helped) rouse(lane);
+    }
+  }
+
+ private:
+  static int fd_of(const IoRequest& request) {
+    return static_cast<const FileDevice*>(request.device)->fd();
+  }
+  static bool is_whole(const IoRequest& request, const LoneAio::Answer& answer) {
+    return answer.outcome == LoneAio::Outcome::kAnswered && answer.result >= 0 &&
+           static_cast<std::uint64_t>(answer.result) == request.length;
+  }
+
+  Lane& lane_of(const IoRequest& request) {
+    const auto* device = static_cast<const FileDevice*>(request.device);
+    return *lanes_[static_cast<std::size_t>(device->queue_index())];
+  }
+
+  // The rest is under the lock.
+
+  Status add_thread(Lane& lane) {
+    HEXAD_TRY_ASSIGN(OsThread thread, OsThread::start("hexad-io", [this, &lane] { serve(lane); }));
+    lane.threads.push_back(std::move(thread));
+    return {};
+  }
+
+  // There is something for its threads to do.
+  void rouse(Lane& lane) {
+    // Refused: those that there are do it, a bit later.
+    if (lane.pending.size() > lane.idle && lane.threads.size() < most_threads_) {
+      add_thread(lane).ignore();
+    }
+    lane.work.notify_one();
+  }
+
+  void serve(Lane& lane) {
+    std::unique_lock<std::mutex> lock(mutex_);
+    for (;;) {
+      ++lane.idle;
+      lane.work.wait(lock, [&] { return lane.closing || !lane.pending.empty(); });
+      --lane.idle;
+      if (lane.pending.empty()) return;
+      const Item item = lane.pending.front();
+      lane.pending.pop_front();
+      run(item, lock);
+    }
+  }
+
+  // The last one that no thread has taken yet.
+  std::optional<Item> take_one_of(IoBatch& batch) {
+    for (auto request = batch.requests.rbegin(); request != batch.requests.rend(); ++request) {
+      std::deque<Item>& pending = lane_of(*request).pending;
+      const auto mine = std::find_if(pending.begin(), pending.end(),
+                                     [&](const Item& one) { return one.request == &*request; });
+      if (mine == pending.end()) continue;
+      const Item item = *mine;
+      pending.erase(mine);
+      return item;
+    }
+    return std::nullopt;
+  }
+
+  // Executes it with the lock released.
+  void run(const Item& item, std::unique_lock<std::mutex>& lock) {
+    lock.unlock();
+    bool done = false;
+    if (item.late != nullptr) {
+      done = is_whole(*item.request, {LoneAio::Outcome::kAnswered, item.late->take()});
+      lone_reads_.give_back(item.late);
+    }
+    if (!done) {
+      item.request->status = check(*item.request);
+      if (item.request->status.ok()) item.request->status = execute_request(*item.request);
+    }
+    answer(*item.request);
+    const bool last = finish(*item.batch);
+    lock.lock();
+    if (!last) return;
+    // Under the lock, so that a waiter cannot have looked before and sleep after. Where nobody
+    // waits the batch may be gone.
+    for (Waiter* waiter : waiters_) {
+      if (waiter->batch == item.batch) waiter->wake.notify_one();
+    }
+  }
+
+  const std::size_t most_threads_;  // of each device
+  LoneAios lone_reads_;
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<Lane>> lanes_;  // guarded by it, by queue index; null: free
+  std::vector<Waiter*> waiters_;              // guarded by it
+};
+
+}  // namespace
+
+std::unique_ptr<FileQueue> make_thread_queue(int threads) {
+  return std::make_unique<ThreadQueue>(threads);
+}
+
+}  // namespace hexad::io

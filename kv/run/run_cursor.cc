@@ -1,0 +1,158 @@
+#include "kv/run/run_cursor.h"
+
+#include <utility>
+
+namespace hexad::kv {
+
+Status RunCursor::seek(std::string_view key) {
+  valid_ = false;
+  HEXAD_TRY_ASSIGN(const bool found, descend(key));
+  if (!found) return {};
+  const std::size_t at = block_.lower_bound(key);
+  // Between the last key of the block and the separator: the next one begins the next block.
+  if (at == block_.count()) return step_block(Way::kForward);
+  stand(at);
+  return {};
+}
+
+Status RunCursor::seek_before(std::string_view key) {
+  valid_ = false;
+  HEXAD_TRY_ASSIGN(const bool found, descend(key));
+  if (!found) return seek_to_last();
+  const std::size_t at = block_.lower_bound(key);
+  if (at == 0) return step_block(Way::kBackward);
+  stand(at - 1);
+  return {};
+}
+
+Status RunCursor::seek_to_first() {
+  valid_ = false;
+  path_.clear();
+  if (levels() == 0) return {};
+  HEXAD_TRY(descend(Edge::kFirst));
+  HEXAD_TRY(open_data());
+  stand(0);
+  return {};
+}
+
+Status RunCursor::seek_to_last() {
+  valid_ = false;
+  path_.clear();
+  if (levels() == 0) return {};
+  HEXAD_TRY(descend(Edge::kLast));
+  HEXAD_TRY(open_data());
+  stand(block_.count() - 1);
+  return {};
+}
+
+Status RunCursor::next() {
+  HEXAD_ASSERT(valid_);
+  if (at_ + 1 == block_.count()) return step_block(Way::kForward);
+  block_.step_key(++at_, key_);
+  return {};
+}
+
+Status RunCursor::prev() {
+  HEXAD_ASSERT(valid_);
+  if (at_ == 0) return step_block(Way::kBackward);
+  stand(at_ - 1);
+  return {};
+}
+
+// Opens the one block that may hold `key`; false: all keys are below it.
+Result<bool> RunCursor::descend(std::string_view key) {
+  path_.clear();
+  while (path_.size() < levels()) {
+    if (path_.empty()) {
+      HEXAD_TRY(open_level(source_->footer().root.block));
+    } else {
+      HEXAD_TRY_ASSIGN(const RunChild child, current_child());
+      HEXAD_TRY(open_level(child.block));
+    }
+    Level& level = path_.back();
+    level.at = level.block->lower_bound(key);
+    if (level.at < level.block->count()) continue;
+    if (path_.size() == 1) return false;
+    return source_->corrupt(level.address.offset, "ends before the block that names it says");
+  }
+  if (levels() == 0) return false;
+  HEXAD_TRY(open_data());
+  return true;
+}
+
+// From where the path ends to the leaf at that edge.
+Status RunCursor::descend(Edge edge) {
+  while (path_.size() < levels()) {
+    if (path_.empty()) {
+      HEXAD_TRY(open_level(source_->footer().root.block));
+    } else {
+      HEXAD_TRY_ASSIGN(const RunChild child, current_child());
+      HEXAD_TRY(open_level(child.block));
+    }
+    Level& level = path_.back();
+    level.at = edge == Edge::kFirst ? 0 : level.block->count() - 1;
+  }
+  return {};
+}
+
+Status RunCursor::open_level(const RunBlockAddress& address) {
+  Level level;
+  level.address = address;
+  HEXAD_TRY_ASSIGN(level.block, source_->index_block(address));
+  path_.push_back(std::move(level));
+  return {};
+}
+
+Result<RunChild> RunCursor::current_child() const {
+  const Level& level = path_.back();
+  return source_->child(level.address, *level.block, level.at,
+                        run_child_kind(levels() - path_.size()));
+}
+
+Status RunCursor::open_data() {
+  HEXAD_TRY_ASSIGN(const RunChild child, current_child());
+  HEXAD_TRY_ASSIGN(block_, source_->read_block(child.block));
+  return {};
+}
+
+Status RunCursor::open_data_ahead() {
+  HEXAD_TRY_ASSIGN(const RunChild child, current_child());
+  const Level& leaf = path_.back();
+  HEXAD_TRY_ASSIGN(
+      const RunChild last,
+      source_->child(leaf.address, *leaf.block, leaf.block->count() - 1, RunBlockKind::kData));
+  HEXAD_TRY_ASSIGN(block_, ahead_.block(*source_, child.block, last.block.end()));
+  return {};
+}
+
+// To the first entry of the next block or the last one of the block before; not valid when there is
+// none.
+Status RunCursor::step_block(Way way) {
+  valid_ = false;
+  while (!path_.empty()) {
+    const Level& level = path_.back();
+    if (way == Way::kForward ? level.at + 1 < level.block->count() : level.at > 0) break;
+    path_.pop_back();
+  }
+  if (path_.empty()) return {};
+  if (way == Way::kForward) {
+    ++path_.back().at;
+    HEXAD_TRY(descend(Edge::kFirst));
+    HEXAD_TRY(open_data_ahead());
+    stand(0);
+  } else {
+    --path_.back().at;
+    HEXAD_TRY(descend(Edge::kLast));
+    HEXAD_TRY(open_data());
+    stand(block_.count() - 1);
+  }
+  return {};
+}
+
+void RunCursor::stand(std::size_t at) {
+  at_ = at;
+  block_.read_key(at_, key_);
+  valid_ = true;
+}
+
+}  // namespace hexad::kv

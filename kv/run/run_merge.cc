@@ -1,0 +1,48 @@
+#include "kv/run/run_merge.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kv/run/run_merge_cursor.h"
+
+namespace hexad::kv {
+
+std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_newest_first,
+                                           const RunMergeRules& rules) {
+  const std::size_t runs = sizes_newest_first.size();
+  RunMergePlan best;
+  double best_growth = 0;  // log2 of the mean
+  for (std::size_t first = 0; first < runs; ++first) {
+    double bytes = 0;  // of the result
+    double logs = 0;   // of the sizes they come from, weighted with them
+    for (std::size_t last = first; last < runs; ++last) {
+      const double size = std::max(1.0, static_cast<double>(sizes_newest_first[last]));
+      bytes += size;
+      logs += size * std::log2(size);
+      const double growth = std::log2(bytes) - logs / bytes;
+      if (last == first || (best.count > 0 && growth <= best_growth)) continue;
+      best = {first, last - first + 1};
+      best_growth = growth;
+    }
+  }
+  // Equal runs give the ratio but for rounding.
+  const bool worth_it = best_growth >= std::log2(static_cast<double>(rules.ratio)) - 1e-9;
+  if (best.count == 0 || (!worth_it && runs <= rules.max_runs)) return std::nullopt;
+  return best;
+}
+
+Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
+                  RunWriter& into, const std::function<Status()>& between) {
+  constexpr std::uint64_t kBetween = 256;  // entries
+  RunMergeCursor cursor(newest_first);
+  HEXAD_TRY(cursor.seek_to_first());
+  for (std::uint64_t entry = 0; cursor.valid(); ++entry) {
+    if (between && entry % kBetween == 0) HEXAD_TRY(between());
+    const std::optional<std::string_view> value = cursor.value();
+    if (value.has_value() || !drop_tombstones) HEXAD_TRY(into.add(cursor.key(), value));
+    HEXAD_TRY(cursor.next());
+  }
+  return {};
+}
+
+}  // namespace hexad::kv

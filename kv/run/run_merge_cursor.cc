@@ -1,0 +1,80 @@
+#include "kv/run/run_merge_cursor.h"
+
+#include <string>
+
+namespace hexad::kv {
+
+RunMergeCursor::RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first) {
+  for (const std::shared_ptr<RunReader>& run : newest_first) cursors_.push_back(run->cursor());
+}
+
+template <typename Seek>
+Status RunMergeCursor::seek_all(Way way, Seek seek) {
+  current_ = nullptr;
+  way_ = way;
+  for (const auto& cursor : cursors_) HEXAD_TRY(seek(*cursor));
+  choose();
+  return {};
+}
+
+Status RunMergeCursor::seek(std::string_view key) {
+  const std::string own(key);  // it may be the view of an entry that is about to go
+  return seek_all(Way::kForward, [&](RunReader::Cursor& cursor) { return cursor.seek(own); });
+}
+
+Status RunMergeCursor::seek_before(std::string_view key) {
+  const std::string own(key);
+  return seek_all(Way::kBackward,
+                  [&](RunReader::Cursor& cursor) { return cursor.seek_before(own); });
+}
+
+Status RunMergeCursor::seek_to_first() {
+  return seek_all(Way::kForward, [](RunReader::Cursor& cursor) { return cursor.seek_to_first(); });
+}
+
+Status RunMergeCursor::seek_to_last() {
+  return seek_all(Way::kBackward, [](RunReader::Cursor& cursor) { return cursor.seek_to_last(); });
+}
+
+Status RunMergeCursor::next() { return step(Way::kForward); }
+
+Status RunMergeCursor::prev() { return step(Way::kBackward); }
+
+Status RunMergeCursor::step(Way way) {
+  HEXAD_ASSERT(valid());
+  RunReader::Cursor* const from = current_;
+  current_ = nullptr;  // unless all goes well
+  const auto move = [way](RunReader::Cursor& cursor) {
+    return way == Way::kForward ? cursor.next() : cursor.prev();
+  };
+  for (const auto& cursor : cursors_) {
+    if (cursor.get() == from) continue;
+    if (way != way_) {
+      // Beyond the current key there may be others than those on the side it came from.
+      if (way == Way::kForward) {
+        HEXAD_TRY(cursor->seek(from->key()));
+      } else {
+        HEXAD_TRY(cursor->seek_before(from->key()));
+      }
+    }
+    // Older entries of the same key.
+    if (cursor->valid() && cursor->key() == from->key()) HEXAD_TRY(move(*cursor));
+  }
+  HEXAD_TRY(move(*from));
+  way_ = way;
+  choose();
+  return {};
+}
+
+void RunMergeCursor::choose() {
+  current_ = nullptr;
+  for (const auto& cursor : cursors_) {
+    if (!cursor->valid()) continue;
+    if (current_ == nullptr || (way_ == Way::kForward ? cursor->key() < current_->key()
+                                                      : cursor->key() > current_->key())) {
+      current_ = cursor.get();
+    }
+  }
+}
+
+}  // namespace hexad::kv

@@ -1,0 +1,47 @@
+// Walks several runs as one: of each key the entry of the newest run that has it, tombstones shown.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "kv/run/run_reader.h"
+
+namespace hexad::kv {
+
+// One thread at a time. Like RunCursor: views stay valid until the next step, after an error it is
+// not valid. Cost of a step: a comparison for each run; turning round is a seek in each.
+class RunMergeCursor {
+ public:
+  explicit RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first);
+
+  Status seek(std::string_view key);         // the first key >= `key`
+  Status seek_before(std::string_view key);  // the last key < `key`
+  Status seek_to_first();
+  Status seek_to_last();
+  // Precondition of these and of the two below them: valid().
+  Status next();
+  Status prev();
+  std::string_view key() const { return current_->key(); }
+  std::optional<std::string_view> value() const { return current_->value(); }
+  bool valid() const { return current_ != nullptr; }
+
+ private:
+  enum class Way : std::uint8_t { kForward, kBackward };
+
+  template <typename Seek>
+  Status seek_all(Way way, Seek seek);
+  Status step(Way way);
+  void choose();
+
+  std::vector<std::unique_ptr<RunReader::Cursor>> cursors_;  // newest first
+  // Forward: each stands at its first key from the current one on, backward at its last key up to
+  // that; one that is not valid has none.
+  Way way_ = Way::kForward;
+  RunReader::Cursor* current_ = nullptr;  // the newest of those at the current key
+};
+
+}  // namespace hexad::kv

@@ -1,0 +1,76 @@
+#include "kv/run/run_set.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "kv/index_changes.h"
+#include "kv/run/run_merge_cursor.h"
+
+namespace hexad::kv {
+namespace {
+
+class RunSetCursor final : public IndexCursor {
+ public:
+  explicit RunSetCursor(const RunSet& set) : cursor_(set.runs()) {}
+  Status seek(std::string_view key) override { return shown_from(cursor_.seek(key)); }
+  Status seek_before(std::string_view key) override {
+    return shown_up_to(cursor_.seek_before(key));
+  }
+  Status seek_to_first() override { return shown_from(cursor_.seek_to_first()); }
+  Status seek_to_last() override { return shown_up_to(cursor_.seek_to_last()); }
+  Status next() override { return shown_from(cursor_.next()); }
+  Status prev() override { return shown_up_to(cursor_.prev()); }
+  bool valid() const override { return cursor_.valid(); }
+  std::string_view key() const override { return cursor_.key(); }
+  std::string_view value() const override { return *cursor_.value(); }
+
+ private:
+  // The first entry from here on that is not a tombstone.
+  Status shown_from(Status status) {
+    while (status.ok() && cursor_.valid() && !cursor_.value().has_value()) status = cursor_.next();
+    return status;
+  }
+  Status shown_up_to(Status status) {
+    while (status.ok() && cursor_.valid() && !cursor_.value().has_value()) status = cursor_.prev();
+    return status;
+  }
+
+  RunMergeCursor cursor_;
+};
+
+class RunSetReader final : public IndexReader {
+ public:
+  explicit RunSetReader(std::shared_ptr<const RunSet> set) : set_(std::move(set)) {}
+
+  Result<std::optional<std::string_view>> get(std::string_view key) override {
+    HEXAD_TRY(check_index_key(key));
+    for (const std::shared_ptr<RunReader>& run : set_->runs()) {
+      HEXAD_TRY_ASSIGN(RunReader::Found found, run->get(key));
+      if (!found.there) continue;
+      if (!found.value.has_value()) break;  // removed
+      values_.push_back(std::move(*found.value));
+      return std::optional<std::string_view>(values_.back());
+    }
+    return std::optional<std::string_view>();
+  }
+  Result<std::unique_ptr<IndexCursor>> cursor() override {
+    return std::unique_ptr<IndexCursor>(std::make_unique<RunSetCursor>(*set_));
+  }
+  Lsn applied_lsn() const override { return set_->lsn(); }
+  Epoch applied_epoch() const override { return set_->epoch(); }
+
+ private:
+  const std::shared_ptr<const RunSet> set_;
+  std::deque<std::string> values_;  // that callers have views of
+};
+
+}  // namespace
+
+std::unique_ptr<IndexReader> RunSet::snapshot(std::shared_ptr<const RunSet> self) const {
+  HEXAD_ASSERT(self.get() == this);
+  return std::make_unique<RunSetReader>(std::move(self));
+}
+
+}  // namespace hexad::kv

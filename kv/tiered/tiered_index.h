@@ -1,0 +1,72 @@
+// The index that a store reads: the one on the fast tier as long as it can be trusted, else the
+// runs, which hold the same and are slower to ask. The fast one can go at any moment, and a new one
+// can take its place; readers of the old one keep it until they end.
+//
+// A reader that meets damage in the fast index goes on in the runs, from where it was, and the fast
+// index is detached: that damage costs time and no answer. What LMDB takes for sound although it is
+// not would cost one; so an index is verified before it is attached.
+//
+// Any thread. Between advance() and the apply() that follows, the fast index is a checkpoint behind
+// the runs; the caller's frozen memtable covers the difference.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+
+#include "io/executor.h"
+#include "kv/index.h"
+#include "kv/run/run_set.h"
+
+namespace hexad::kv {
+
+class TieredIndex final : public Index {
+ public:
+  // `fast` may be null. What `runs` holds is in `fast`, too, and `fast` has more only if there are
+  // no runs at all. `executor` outlives it.
+  TieredIndex(io::Executor& executor, std::shared_ptr<const RunSet> runs,
+              std::unique_ptr<Index> fast);
+
+  // --- the checkpoint's, one thread at a time ---
+  // The runs as of the checkpoint that was just committed.
+  void advance(std::shared_ptr<const RunSet> runs);
+  // Applies to the fast index alone; without one there is nothing to do. An error of any kind means
+  // that the fast index is behind for good: detach() it.
+  Status apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> changes) override;
+  // Reads come from the runs from now on. The index itself goes with its last reader; whether it is
+  // gone says detached_is_gone(). Any thread.
+  void detach();
+  bool detached_is_gone() const;
+  // Precondition: there is none, and `fast` holds what the runs hold.
+  void attach(std::unique_ptr<Index> fast);
+
+  bool has_fast() const;
+  // How often a reader has met damage.
+  std::uint64_t damages() const { return damages_.load(std::memory_order_relaxed); }
+  std::shared_ptr<const RunSet> runs() const;
+
+  // --- Index ---
+  Result<std::unique_ptr<IndexReader>> snapshot() override;
+  // Of the runs; of the fast index where there are none.
+  Lsn applied_lsn() const override;
+  Epoch applied_epoch() const override;
+  // Of the fast index; zeros without one.
+  Result<IndexStats> stats() override;
+  // Of the fast index. The runs verify themselves.
+  Status verify() override;
+
+ private:
+  friend class TieredReader;
+  std::shared_ptr<Index> fast() const;
+  // A reader of `index` has met damage.
+  void drop(const Index* index);
+
+  mutable io::Mutex mutex_;
+  std::shared_ptr<const RunSet> runs_;
+  std::shared_ptr<Index> fast_;
+  std::weak_ptr<Index> detached_;
+  std::atomic<std::uint64_t> damages_{0};
+};
+
+}  // namespace hexad::kv

@@ -1,0 +1,58 @@
+#include "core/blob/blob_prepare.h"
+
+#include <catch2/catch.hpp>
+
+#include "tests/core/prepared_blobs.h"
+
+namespace hexad::core {
+namespace {
+
+using testing::check_cells;
+using testing::check_young;
+using testing::PreparerFixture;
+using Form = BlobPreparer::Form;
+
+TEST_CASE("blob_prepare: below the threshold a blob stays young, from it on it has its cells") {
+  const ec::Profile profile = GENERATE(ec::Profile{4, 2, ec::CodecKind::kIsaVandermonde, 0},
+                                       ec::Profile{1, 2, ec::CodecKind::kIsaVandermonde, 0},
+                                       ec::Profile{10, 4, ec::CodecKind::kJerasureCauchyGood, 64});
+  const ChecksumType sums = GENERATE(ChecksumType::kCrc32c, ChecksumType::kXxh3);
+  PreparerFixture f(profile, sums);
+  for (const std::size_t size : {std::size_t{1}, std::size_t{511}, std::size_t{4096},
+                                 std::size_t{4097}, std::size_t{65535}}) {
+    CAPTURE(size);
+    const std::string raw = f.bytes(size);
+    check_young(f.prepare(raw), raw, f);
+    check_cells(f.prepare(raw, {}, Form::kOwnStripe), raw, f);
+  }
+  for (const std::size_t size :
+       {std::size_t{65536}, std::size_t{65537}, std::size_t{300'000}, std::size_t{kPageSpan}}) {
+    CAPTURE(size);
+    const std::string raw = f.bytes(size);
+    check_cells(f.prepare(raw), raw, f);
+  }
+}
+
+TEST_CASE("blob_prepare: it is the size after compression that counts") {
+  PreparerFixture f;
+  compression::Policy policy;
+  policy.mode = compression::Mode::kForce;
+  const std::string raw(200'000, 'x');
+  const PreparedBlob prepared = f.prepare(raw, policy);
+  REQUIRE(prepared.blob.is_compressed());
+  REQUIRE(prepared.blob.raw == raw.size());
+  check_young(prepared, as_text(prepared.stored.bytes()), f);
+  AlignedBuffer back(raw.size());
+  REQUIRE(
+      f.compressor.decompress(prepared.blob.frames, 0, prepared.stored.bytes(), back.bytes()).ok());
+  REQUIRE(as_text(back.bytes()) == raw);
+  // What does not shrink stays as it is.
+  const std::string noise = f.bytes(50'000);
+  check_young(f.prepare(noise, policy), noise, f);
+  // A store that shares no stripes has no young blobs.
+  f.shape.private_threshold = 0;
+  REQUIRE_FALSE(f.prepare(noise).is_young());
+}
+
+}  // namespace
+}  // namespace hexad::core

@@ -1,0 +1,227 @@
+#include "core/blob/pack_judge.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "ec/shard_subsets.h"
+#include "io/rng.h"
+#include "tests/core/blob/random_packs.h"
+
+namespace hexad::core {
+namespace {
+
+using ec::CodecKind;
+
+// One pack stripe as it was written, another one that lay in the same place before, and what has
+// become of the cells.
+struct Stripe {
+  Stripe(ec::Profile profile, ChecksumType sums, std::uint64_t seed)
+      : rng(seed), codec(ec::make_codec(profile).value()) {
+    shape = shape_for(profile, sums, 512u << rng.below(4));
+    for (;;) {
+      const auto blobs = random_young(rng, 2 + rng.below(30), 1u << (4 + rng.below(10)));
+      const PlacementPlan plan = plan_for(blobs, shape);
+      if (plan.packs.empty()) continue;
+      const PackPlan& pack = plan.packs[0];
+      now = build_pack(pack, blobs, shape, *codec).value();
+      for (const PackPlan::Slot& slot : pack.slots) {
+        const std::string_view stored = as_text(blobs[slot.item].stored.bytes());
+        witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
+                             checksum(sums, as_bytes(stored))});
+      }
+      // The same blobs with other bytes.
+      std::vector<YoungBlob> old = blobs;
+      for (YoungBlob& blob : old) {
+        std::string bytes(as_text(blob.stored.bytes()));
+        for (char& byte : bytes) byte = static_cast<char>(byte + 1);
+        blob.stored = SharedBytes::copy_of(as_bytes(bytes));
+      }
+      before = build_pack(pack, old, shape, *codec).value();
+      break;
+    }
+    const std::size_t stride = now.stride;
+    buffer = AlignedBuffer(2 * stride * shape.cells());
+    for (std::uint32_t i = 0; i < 2 * shape.cells(); ++i) {
+      (i < shape.cells() ? cells : right)
+          .push_back(buffer.bytes().subspan(i * stride, now.blob.cell_bytes));
+    }
+    reset();
+  }
+
+  void reset() {
+    for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+      copy_bytes(cells[role], now.cell(role));
+    }
+    std::fill(right[0].begin(), right[shape.cells() - 1].end(), std::byte{0x77});
+  }
+
+  enum class Damage { kFlip, kRange, kZeros, kOld, kOther };
+  static constexpr std::uint64_t kKinds = 5;
+  // True when that changed anything.
+  bool damage(std::uint32_t role, Damage kind) {
+    const MutByteView cell = cells[role];
+    const std::size_t at = rng.below(cell.size());
+    const std::size_t length = 1 + rng.below(cell.size() - at);
+    switch (kind) {
+      case Damage::kFlip:
+        cell[at] ^= std::byte{1};
+        break;
+      case Damage::kRange:
+        for (std::byte& byte : cell.subspan(at, length)) byte = std::byte(rng.below(256));
+        break;
+      case Damage::kZeros:
+        fill_zero(cell.subspan(at, length));
+        break;
+      case Damage::kOld:
+        copy_bytes(cell, before.cell(role));
+        break;
+      case Damage::kOther:
+        copy_bytes(cell, now.cell((role + 1) % shape.cells()));
+        break;
+    }
+    return !same(cell, now.cell(role));
+  }
+  bool damage(std::uint32_t role) { return damage(role, static_cast<Damage>(rng.below(kKinds))); }
+
+  static bool same(ByteView a, ByteView b) { return std::equal(a.begin(), a.end(), b.begin()); }
+  PackVerdict judge(ec::ShardSet read) {
+    return judge_pack(cells, read, right, witnesses, shape, *codec).value();
+  }
+  bool is_right() const {
+    for (std::uint32_t role = 0; role < shape.cells(); ++role) {
+      if (!same(right[role], now.cell(role))) return false;
+    }
+    return true;
+  }
+  ec::ShardSet all() const { return ec::ShardSet::first(shape.cells()); }
+
+  io::Rng rng;
+  std::unique_ptr<ec::Codec> codec;
+  StoreShape shape;
+  PreparedBlob now;
+  PreparedBlob before;
+  std::vector<PackWitness> witnesses;
+  AlignedBuffer buffer;
+  std::vector<MutByteView> cells;
+  std::vector<MutByteView> right;
+};
+
+const ec::Profile kProfiles[] = {
+    {4, 2, CodecKind::kIsaVandermonde, 0},     {4, 2, CodecKind::kJerasureCauchyGood, 64},
+    {1, 1, CodecKind::kIsaVandermonde, 0},     {1, 2, CodecKind::kIsaVandermonde, 0},
+    {2, 2, CodecKind::kJerasureCauchyGood, 8}, {2, 3, CodecKind::kIsaCauchy, 0},
+    {5, 1, CodecKind::kIsaVandermonde, 0}};
+
+TEST_CASE("pack_judge: whatever m cells are away or damaged, in any way, all cells are known") {
+  const ec::Profile profile = GENERATE(from_range(std::begin(kProfiles), std::end(kProfiles)));
+  const ChecksumType sums = GENERATE(ChecksumType::kCrc32c, ChecksumType::kXxh3);
+  const std::uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(profile.k, profile.m, static_cast<int>(profile.codec), static_cast<int>(sums), seed);
+  Stripe stripe(profile, sums, seed);
+  for (std::uint32_t count = 0; count <= profile.m; ++count) {
+    for (ec::ShardSubsets hit(stripe.all(), count); !hit.done(); hit.next()) {
+      for (std::uint32_t away = 0; away <= count; ++away) {
+        for (ec::ShardSubsets gone(hit.get(), away); !gone.done(); gone.next()) {
+          CAPTURE(hit.get().bits(), gone.get().bits());
+          stripe.reset();
+          ec::ShardSet damaged;
+          for (const std::uint32_t role : hit.get()) {
+            const bool changed = stripe.damage(role);
+            if (changed && !gone.get().contains(role)) damaged.add(role);
+          }
+          const PackVerdict verdict = stripe.judge(stripe.all() - gone.get());
+          REQUIRE(verdict.whole);
+          REQUIRE(verdict.bad == damaged);
+          REQUIRE(verdict.footer->entries.size() == stripe.witnesses.size());
+          REQUIRE(verdict.problem.empty());
+          REQUIRE(stripe.is_right());
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("pack_judge: more than m cells away or damaged are never made up") {
+  const ec::Profile profile = GENERATE(from_range(std::begin(kProfiles), std::end(kProfiles)));
+  const std::uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(profile.k, profile.m, static_cast<int>(profile.codec), seed);
+  Stripe stripe(profile, ChecksumType::kXxh3, seed);
+  for (ec::ShardSubsets hit(stripe.all(), profile.m + 1); !hit.done(); hit.next()) {
+    for (std::uint32_t away = 0; away <= profile.m + 1; ++away) {
+      for (ec::ShardSubsets gone(hit.get(), away); !gone.done(); gone.next()) {
+        CAPTURE(hit.get().bits(), gone.get().bits());
+        stripe.reset();
+        const auto kind = static_cast<Stripe::Damage>(stripe.rng.below(Stripe::kKinds));
+        ec::ShardSet damaged;
+        for (const std::uint32_t role : hit.get() - gone.get()) {
+          while (!stripe.damage(role, kind) && !stripe.damage(role)) {
+          }
+          damaged.add(role);
+        }
+        const PackVerdict verdict = stripe.judge(stripe.all() - gone.get());
+        REQUIRE_FALSE(verdict.whole);
+        REQUIRE_FALSE(verdict.problem.empty());
+      }
+    }
+  }
+}
+
+TEST_CASE("pack_judge: what an earlier stripe left on as many cells as it takes does not pass") {
+  // With m >= k both stripes can be rebuilt. Only the blobs that should be there tell them apart.
+  Stripe stripe({1, 2, CodecKind::kIsaVandermonde, 0}, ChecksumType::kCrc32c, 7);
+  stripe.damage(0, Stripe::Damage::kOld);
+  stripe.damage(1, Stripe::Damage::kOld);
+  const PackVerdict verdict = stripe.judge(stripe.all());
+  REQUIRE(verdict.whole);
+  REQUIRE(verdict.bad == ec::ShardSet{0, 1});
+  REQUIRE(stripe.is_right());
+  stripe.damage(2, Stripe::Damage::kOld);
+  const PackVerdict old = stripe.judge(stripe.all());
+  REQUIRE_FALSE(old.whole);
+  REQUIRE(old.bad.empty());
+  REQUIRE_THAT(old.problem, Catch::Contains("not the blobs"));
+}
+
+TEST_CASE("pack_judge: wide codes find the footer among very many choices") {
+  const ec::Profile profile = GENERATE(ec::Profile{10, 4, CodecKind::kIsaCauchy, 0},
+                                       ec::Profile{16, 4, CodecKind::kIsaCauchy, 0});
+  Stripe stripe(profile, ChecksumType::kCrc32c, profile.k);
+  for (int round = 0; round < 20; ++round) {
+    stripe.reset();
+    ec::ShardSet hit{profile.k - 1};
+    while (hit.size() < profile.m) {
+      hit.add(static_cast<std::uint32_t>(stripe.rng.below(stripe.shape.cells())));
+    }
+    for (const std::uint32_t role : hit) {
+      for (std::byte& byte : stripe.cells[role]) byte = std::byte(stripe.rng.below(256));
+    }
+    const PackVerdict verdict = stripe.judge(stripe.all());
+    REQUIRE(verdict.whole);
+    REQUIRE(verdict.bad == hit);
+    REQUIRE(stripe.is_right());
+  }
+}
+
+TEST_CASE("pack_judge: a stripe of anything has no footer, and says so") {
+  Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 5);
+  for (const MutByteView cell : stripe.cells) {
+    for (std::byte& byte : cell) byte = std::byte(stripe.rng.below(256));
+  }
+  const PackVerdict verdict = stripe.judge(stripe.all());
+  REQUIRE_FALSE(verdict.whole);
+  REQUIRE_FALSE(verdict.footer.has_value());
+  REQUIRE(verdict.bad.empty());
+  REQUIRE_THAT(verdict.problem, Catch::Contains("legible footer"));
+}
+
+TEST_CASE("pack_judge: too much damage still names the data cells that the footer disowns") {
+  Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 6);
+  for (const std::uint32_t role : {0, 1, 2}) stripe.cells[role][5] ^= std::byte{8};
+  const PackVerdict verdict = stripe.judge(stripe.all());
+  REQUIRE_FALSE(verdict.whole);
+  REQUIRE(verdict.footer.has_value());
+  REQUIRE(verdict.bad == ec::ShardSet{0, 1, 2});
+}
+
+}  // namespace
+}  // namespace hexad::core

@@ -1,0 +1,70 @@
+#include "core/cache/page_memory.h"
+
+#include <catch2/catch.hpp>
+
+namespace hexad::core {
+namespace {
+
+ExtentList inline_extents(std::size_t count, char byte) {
+  ExtentList extents(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    extents[i].offset = i;
+    extents[i].length = 1;
+    extents[i].bytes = std::string(1, byte);
+  }
+  return extents;
+}
+
+TEST_CASE("page_memory: gives back what was put last, page by page") {
+  PageMemory memory(100);
+  REQUIRE(memory.find(1, 0) == nullptr);
+  memory.put(1, 0, inline_extents(2, 'a'));
+  memory.put(1, 1, inline_extents(3, 'b'));
+  memory.put(2, 0, inline_extents(4, 'c'));
+  memory.put(1, 0, inline_extents(5, 'd'));
+  REQUIRE(*memory.find(1, 0) == inline_extents(5, 'd'));
+  REQUIRE(*memory.find(1, 1) == inline_extents(3, 'b'));
+  REQUIRE(*memory.find(2, 0) == inline_extents(4, 'c'));
+  REQUIRE(memory.extents() == 12);
+  memory.forget(1, 1);
+  memory.forget(7, 7);
+  REQUIRE(memory.find(1, 1) == nullptr);
+  REQUIRE(memory.extents() == 9);
+  memory.clear();
+  REQUIRE(memory.find(1, 0) == nullptr);
+  REQUIRE(memory.extents() == 0);
+}
+
+TEST_CASE("page_memory: lets go of what was not looked at for longest") {
+  PageMemory memory(10);
+  memory.put(1, 0, inline_extents(4, 'a'));
+  memory.put(1, 1, inline_extents(4, 'b'));
+  REQUIRE(memory.find(1, 0) != nullptr);
+  memory.put(1, 2, inline_extents(4, 'c'));
+  REQUIRE(memory.find(1, 1) == nullptr);
+  REQUIRE(memory.find(1, 0) != nullptr);
+  REQUIRE(memory.find(1, 2) != nullptr);
+  REQUIRE(memory.extents() == 8);
+}
+
+TEST_CASE("page_memory: a page longer than all may be stays until the next") {
+  PageMemory memory(10);
+  memory.put(1, 0, inline_extents(4, 'a'));
+  memory.put(1, 1, inline_extents(40, 'b'));
+  REQUIRE(memory.find(1, 0) == nullptr);
+  REQUIRE(memory.find(1, 1) != nullptr);
+  memory.put(1, 2, inline_extents(1, 'c'));
+  REQUIRE(memory.find(1, 1) == nullptr);
+  REQUIRE(memory.extents() == 1);
+}
+
+TEST_CASE("page_memory: who holds a page keeps it when it is forgotten") {
+  PageMemory memory(10);
+  memory.put(1, 0, inline_extents(4, 'a'));
+  const std::shared_ptr<ExtentList> held = memory.find(1, 0);
+  memory.put(1, 0, inline_extents(2, 'b'));
+  REQUIRE(*held == inline_extents(4, 'a'));
+}
+
+}  // namespace
+}  // namespace hexad::core

@@ -1,0 +1,132 @@
+#include "core/commit/lsn_waiters.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "io/sim/sim_executor.h"
+
+namespace hexad::core {
+namespace {
+
+using Until = LsnWaiters::Until;
+
+// Fibers that sleep, and in which order they woke up.
+class Dormitory {
+ public:
+  explicit Dormitory(io::SimExecutor& executor)
+      : executor_(executor), mutex_(executor), waiters_(executor) {}
+
+  void send_to_sleep(Lsn lsn, Until until = Until::kAnswered) {
+    const std::size_t before = size();
+    threads_.push_back(executor_.start("sleeper", [this, lsn, until] {
+      io::Lock lock(mutex_);
+      waiters_.sleep(lock, lsn, until);
+      woken_.push_back(lsn);
+    }));
+    while (size() == before) executor_.sleep_for(1);
+  }
+  // What woke up when `wake` was called.
+  template <typename Wake>
+  std::vector<Lsn> after(Wake wake) {
+    {
+      const io::Lock lock(mutex_);
+      woken_.clear();
+      wake(waiters_);
+    }
+    executor_.sleep_for(1000);
+    const io::Lock lock(mutex_);
+    std::vector<Lsn> woken = woken_;
+    std::sort(woken.begin(), woken.end());
+    return woken;
+  }
+  std::size_t size() {
+    const io::Lock lock(mutex_);
+    return waiters_.size();
+  }
+  void empty() {
+    after([](LsnWaiters& waiters) { waiters.wake_all(); });
+    for (const auto& thread : threads_) thread->join();
+  }
+
+ private:
+  io::SimExecutor& executor_;
+  io::Mutex mutex_;
+  LsnWaiters waiters_;
+  std::vector<Lsn> woken_;
+  std::vector<std::unique_ptr<io::Thread>> threads_;
+};
+
+TEST_CASE("lsn_waiters: who sleeps for a time leaves when it is over, or when woken before") {
+  io::SimExecutor executor(1);
+  std::vector<io::Nanos> took;
+  std::size_t left = 0;
+  executor.run([&] {
+    io::Mutex mutex(executor);
+    LsnWaiters waiters(executor);
+    const auto sleep = [&](io::Nanos limit) {
+      io::Lock lock(mutex);
+      const io::Nanos began = executor.clock().now();
+      waiters.sleep_for(lock, 5, Until::kDurable, limit);
+      left += waiters.size();
+      took.push_back(executor.clock().now() - began);
+    };
+    sleep(1000);
+    sleep(0);
+    const auto waker = executor.start("waker", [&] {
+      executor.sleep_for(300);
+      const io::Lock lock(mutex);
+      waiters.wake_reached(5, 5);
+    });
+    sleep(1000);
+    waker->join();
+  });
+  REQUIRE(left == 0);
+  REQUIRE(took[0] == 1000);
+  REQUIRE(took[1] == 0);
+  REQUIRE(took[2] == 300);
+}
+
+TEST_CASE("lsn_waiters: those wake up whose LSN has come, the others sleep on") {
+  io::SimExecutor executor(GENERATE(range(1, 5)));
+  executor.run([&] {
+    Dormitory sleepers(executor);
+    for (const Lsn lsn : {7, 3, 5, 5, 9}) sleepers.send_to_sleep(lsn);
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(2, 2); }).empty());
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(5, 0); }) == std::vector<Lsn>{3, 5, 5});
+    CHECK(sleepers.size() == 2);
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(9, 9); }) == std::vector<Lsn>{7, 9});
+    CHECK(sleepers.size() == 0);
+    sleepers.empty();
+  });
+}
+
+TEST_CASE("lsn_waiters: who waits for all copies is not woken by an answer") {
+  io::SimExecutor executor(1);
+  executor.run([&] {
+    Dormitory sleepers(executor);
+    sleepers.send_to_sleep(3, Until::kDurable);
+    sleepers.send_to_sleep(4, Until::kAnswered);
+    sleepers.send_to_sleep(5, Until::kDurable);
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(5, 2); }) == std::vector<Lsn>{4});
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(5, 3); }) == std::vector<Lsn>{3});
+    CHECK(sleepers.after([](auto& w) { w.wake_reached(5, 5); }) == std::vector<Lsn>{5});
+    sleepers.empty();
+  });
+}
+
+TEST_CASE("lsn_waiters: one is woken for a group, the earliest that it is for") {
+  io::SimExecutor executor(2);
+  executor.run([&] {
+    Dormitory sleepers(executor);
+    for (const Lsn lsn : {4, 8, 6}) sleepers.send_to_sleep(lsn);
+    CHECK(sleepers.after([](auto& w) { w.wake_one(5); }) == std::vector<Lsn>{6});
+    CHECK(sleepers.after([](auto& w) { w.wake_one(9); }).empty());
+    CHECK(sleepers.after([](auto& w) { w.wake_all(); }) == std::vector<Lsn>{4, 8});
+    sleepers.empty();
+  });
+}
+
+}  // namespace
+}  // namespace hexad::core

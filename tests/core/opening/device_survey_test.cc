@@ -1,0 +1,210 @@
+#include "core/opening/device_survey.h"
+
+#include <functional>
+
+#include "io/rng.h"
+#include "tests/core/store_fixture.h"
+
+namespace hexad::core {
+namespace {
+
+using hexad::testing::code_of;
+using hexad::testing::read_media;
+using hexad::testing::StoreFixture;
+
+// Rewrites the label of a device whole, with checksums that are right.
+void relabel(StoreFixture& fixture, const std::string& path,
+             const std::function<void(alloc::Label&)>& change) {
+  const std::unique_ptr<io::Device> device =
+      fixture.memory.open_device(path, io::OpenMode::kReadWrite).value();
+  alloc::Label label = alloc::read_label(*device).value().label;
+  change(label);
+  REQUIRE(alloc::write_label(*device, label).ok());
+}
+
+// What opening for reading makes of the devices.
+Assignment assigned(StoreFixture& fixture) {
+  Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  return assign_members(survey).value();
+}
+
+const DeviceStatus* stranger(const Assignment& assignment, const std::string& path) {
+  for (const DeviceStatus& status : assignment.strangers) {
+    if (status.path == path) return &status;
+  }
+  return nullptr;
+}
+
+TEST_CASE("device_survey: a sound store has all its members, whatever the order of the paths") {
+  StoreFixture fixture;
+  std::reverse(fixture.pool.devices.begin(), fixture.pool.devices.end());
+  const Assignment found = assigned(fixture);
+  REQUIRE(found.strangers.empty());
+  REQUIRE(found.members.size() == 7);
+  for (DeviceId id = 0; id < 7; ++id) {
+    CHECK(found.members[id].id == id);
+    CHECK(found.members[id].state == "ok");
+    CHECK(found.members[id].device != nullptr);
+    CHECK(found.members[id].layout.log_size == 1_MiB);
+    if (id < 6) CHECK(found.members[id].path == "dev" + std::to_string(id));
+  }
+  CHECK(found.members[6].role == alloc::DeviceRole::kLog);
+}
+
+TEST_CASE("device_survey: the labels know the fast directory when nobody names it") {
+  StoreFixture fixture;
+  const std::vector<std::string> fast = fixture.pool.fast_directories;
+  fixture.pool.fast_directories.clear();
+  const Survey survey =
+      survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  REQUIRE(survey.fast_directories == fast);
+  REQUIRE(survey.devices.back().path == fast_log_path(fast[0]));
+  REQUIRE(survey.devices.back().label.has_value());
+}
+
+TEST_CASE(
+    "device_survey: without paths, without labels or with a device in use there is no store") {
+  StoreFixture fixture;
+  const auto survey = [&](const PoolDescription& pool) {
+    return survey_devices(pool, io::OpenMode::kReadWrite, fixture.memory);
+  };
+  REQUIRE(survey({}).error().message == "no devices given");
+  REQUIRE(code_of(survey({})) == ErrorCode::kInvalidArgument);
+
+  REQUIRE(fixture.memory.create_device("zeros", 1_MiB).ok());
+  const Error none = survey({{"zeros", "nowhere"}, {}}).error();
+  CHECK(none.code == ErrorCode::kNotFound);
+  CHECK_THAT(none.message, Catch::StartsWith("none of the 2 devices carries a readable label:"));
+  CHECK_THAT(none.message, Catch::Contains("\n  zeros: ") && Catch::Contains("\n  nowhere: "));
+
+  for (const std::string& path :
+       {fixture.device(3), fast_log_path(fixture.pool.fast_directories[0])}) {
+    const auto held = fixture.memory.open_device(path, io::OpenMode::kReadWrite).value();
+    const Error busy = survey(fixture.pool).error();
+    CHECK(busy.code == ErrorCode::kBusy);
+    CHECK_THAT(busy.message, Catch::Contains(path));
+  }
+}
+
+TEST_CASE("device_survey: the store is the one that most labels name, others are foreign") {
+  StoreFixture fixture;
+  FormatOptions other = hexad::testing::small_format();
+  other.devices = {"o0", "o1", "o2", "o3", "o4", "o5"};
+  other.fast_directories = {(fixture.directory / "other").string()};
+  REQUIRE(Store::format(other, &fixture.memory).ok());
+  fixture.pool.devices.insert(fixture.pool.devices.begin(), {"o0", "o1", "o2"});
+  const Assignment found = assigned(fixture);
+  REQUIRE(found.members.size() == 7);
+  for (const Member& member : found.members) CHECK(member.state == "ok");
+  REQUIRE(found.strangers.size() == 3);
+  for (const char* path : {"o0", "o1", "o2"}) {
+    REQUIRE(stranger(found, path) != nullptr);
+    CHECK(stranger(found, path)->state == "foreign");
+  }
+}
+
+TEST_CASE("device_survey: absent, unreadable and damaged devices are shown at members") {
+  StoreFixture fixture;
+  fixture.take_away(1);
+  // One label copy of device 2, both of device 4.
+  const Bytes garbage(100, std::byte{0x5a});
+  fixture.media(2)->write(alloc::label_offset(0) + 40, garbage);
+  for (const unsigned copy : {0u, 1u}) fixture.media(4)->write(alloc::label_offset(copy), garbage);
+  const Assignment found = assigned(fixture);
+  REQUIRE(found.strangers.empty());
+  CHECK(found.members[1].state == "missing");
+  CHECK(found.members[1].device == nullptr);
+  // So that nothing on it is taken for free.
+  CHECK(found.members[1].layout.slab_count > 0);
+  CHECK(found.members[2].state == "ok");
+  CHECK_THAT(found.members[2].detail, Catch::StartsWith("one label copy is damaged: "));
+  CHECK(found.members[2].device != nullptr);
+  CHECK(found.members[4].device == nullptr);
+  CHECK(found.members[4].state == "unreadable");
+  CHECK(found.members[4].path == "dev4");
+}
+
+TEST_CASE("device_survey: a label that contradicts itself or the others costs that device alone") {
+  const auto [change, problem] = GENERATE(table<std::function<void(alloc::Label&)>, std::string>({
+      {[](alloc::Label& l) { l.k = 2; }, "profile, 2+2, is not that of its pool options, 4+2"},
+      {[](alloc::Label& l) { l.k = 0; }, "profile, 0+2"},
+      {[](alloc::Label& l) { l.m = 255; }, "profile, 4+255"},
+      {[](alloc::Label& l) { l.codec = 200; }, "is not that of its pool options"},
+      {[](alloc::Label& l) { l.packet_bytes = 8; }, "is not that of its pool options"},
+      {[](alloc::Label& l) { l.checksum_granularity = 0; }, "checksum blocks of 0 bytes"},
+      {[](alloc::Label& l) { l.checksum_granularity = 5000; }, "checksum blocks of 5000 bytes"},
+      {[](alloc::Label& l) { l.checksum_granularity *= 4; }, "describes the store otherwise"},
+      {[](alloc::Label& l) { l.checksum = ChecksumType::kXxh3; }, "describes the store otherwise"},
+      {[](alloc::Label& l) { l.layout.slab_units /= 2; }, "describes the store otherwise"},
+      {[](alloc::Label& l) { l.pool_options.resize(5); }, "redundancy profile: too short"},
+      {[](alloc::Label& l) { l.pool_options.clear(); }, "pool options"},
+  }));
+  CAPTURE(problem);
+  StoreFixture fixture;
+  const std::size_t which = GENERATE(0, 3);
+  if (which == 0 && problem == "describes the store otherwise") return;  // then the others do
+  relabel(fixture, fixture.device(which), change);
+  const Assignment found = assigned(fixture);
+  for (DeviceId id = 0; id < 7; ++id) {
+    CAPTURE(id);
+    if (id != which) {
+      CHECK(found.members[id].state == "ok");
+      continue;
+    }
+    CHECK(found.members[id].state == "damaged");
+    CHECK(found.members[id].device == nullptr);
+    CHECK_THAT(found.members[id].detail, Catch::Contains(problem));
+  }
+  // Degraded, and everything can be read.
+  Store store = fixture.open(Access::kReadOnly);
+  CHECK(store.status().health == Health::kDegraded);
+}
+
+TEST_CASE("device_survey: too few roots are an error that lists what is wrong with each device") {
+  StoreFixture fixture;
+  for (const std::size_t i : {0, 2, 5}) fixture.take_away(i);
+  Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  const Error error = assign_members(survey).error();
+  CHECK(error.code == ErrorCode::kUnavailable);
+  for (const char* path : {"\n  dev0: ", "\n  dev2: ", "\n  dev5: "}) {
+    CHECK_THAT(error.message, Catch::Contains(path));
+  }
+}
+
+TEST_CASE("device_survey: devices whose roots are all gone are still those of a store") {
+  StoreFixture fixture;
+  const Bytes zeros(2 * alloc::kHeaderSlotSize);
+  for (std::size_t i = 0; i < 6; ++i) fixture.media(i)->write(alloc::root_offset(0), zeros);
+  Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  REQUIRE(survey.options.devices.size() == 7);
+  REQUIRE(code_of(assign_members(survey)) == ErrorCode::kUnavailable);
+}
+
+TEST_CASE("device_survey: random bytes in the headers never do more than cost their device") {
+  const std::uint64_t seed = GENERATE(range(1, 31));
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  StoreFixture fixture;
+  const std::size_t victims = 1 + rng.below(6);
+  for (std::size_t i = 0; i < victims; ++i) {
+    for (std::uint64_t hits = 1 + rng.below(4); hits > 0; --hits) {
+      Bytes garbage(1 + rng.below(600));
+      for (std::byte& byte : garbage) byte = static_cast<std::byte>(rng.next());
+      // The beginning of a slot more often than its padding.
+      const std::uint64_t at = rng.below(4) * alloc::kHeaderSlotSize + rng.below(700);
+      fixture.media(i)->write(at, garbage);
+    }
+  }
+  Result<Survey> survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory);
+  if (!survey.ok()) {
+    REQUIRE(survey.error().code == ErrorCode::kNotFound);
+    return;
+  }
+  const Result<Assignment> found = assign_members(*survey);
+  if (!found.ok()) return;
+  REQUIRE(found->members.size() == 7);
+  for (std::size_t id = victims; id < 7; ++id) REQUIRE(found->members[id].state == "ok");
+}
+
+}  // namespace
+}  // namespace hexad::core

@@ -1,0 +1,233 @@
+#include "core/space/members.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "base/aligned_buffer.h"
+#include "io/rng.h"
+#include "tests/core/device_table.h"
+
+namespace hexad::core {
+namespace {
+
+using hexad::testing::DeviceTable;
+using hexad::testing::TableDevice;
+
+alloc::DeviceLayout small_layout() {
+  alloc::DeviceLayout layout;
+  layout.device_size = 8192;
+  layout.log_offset = 1024;
+  layout.log_size = 2048;
+  return layout;
+}
+
+// `data` data devices and one log device behind them.
+struct Fixture {
+  explicit Fixture(std::size_t data = 6) {
+    for (std::size_t i = 0; i < data; ++i) table.add(alloc::DeviceRole::kData, small_layout());
+    table.add(alloc::DeviceRole::kLog, small_layout());
+  }
+  Members& make(FlushSharing sharing = FlushSharing::kWhereSafe) {
+    members = std::make_unique<Members>(*executor, std::move(table.rows), sharing);
+    return *members;
+  }
+
+  std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  DeviceTable table;
+  std::unique_ptr<Members> members;
+};
+
+TEST_CASE("members: rows are found by id and by device, ids without a row are nobody's") {
+  Fixture f(4);
+  for (std::size_t i = 0; i < f.table.rows.size(); ++i) {
+    f.table.rows[i].id = static_cast<DeviceId>(3 * i + 2);
+  }
+  const Members& members = f.make();
+  REQUIRE(members.size() == 5);
+  for (DeviceId id = 0; id < 40; ++id) {
+    CAPTURE(id);
+    const bool known = id >= 2 && id <= 14 && id % 3 == 2;
+    const Member* found = members.find(id);
+    REQUIRE((found != nullptr) == known);
+    REQUIRE(members.usable(id) == known);
+    REQUIRE((members.device(id) != nullptr) == known);
+    if (!known) continue;
+    REQUIRE(found->id == id);
+    REQUIRE(members.owner(found->device.get()) == found);
+    REQUIRE(members.device(id) == f.table.devices[(id - 2) / 3]);
+  }
+  REQUIRE(members.find(~DeviceId{0}) == nullptr);
+  TableDevice other("other", 4096, f.table.queue);
+  REQUIRE(members.owner(&other) == nullptr);
+  REQUIRE(members.flush_domain(&other) == kNoFlushDomain);
+  REQUIRE(members.owner(nullptr) == nullptr);
+  REQUIRE(members.usable_ids() == std::vector<DeviceId>{2, 5, 8, 11, 14});
+}
+
+TEST_CASE("members: a log area is the place on the device that the layout names") {
+  Fixture f(1);
+  const Members& members = f.make();
+  const kv::LogArea area = members.at(0).log_area();
+  REQUIRE(area.device == f.table.devices[0]);
+  REQUIRE(area.offset == 1024);
+  REQUIRE(area.size == 2048);
+}
+
+TEST_CASE("members: a lost device says why it was lost first, and is not used again") {
+  Fixture f;
+  Members& members = f.make();
+  REQUIRE(members.state(2) == "ok");
+  members.lose(2, "a write failed");
+  members.lose(2, "another write failed");
+  REQUIRE(members.state(2) == "failed");
+  REQUIRE(members.detail(2) == "a write failed");
+  REQUIRE_FALSE(members.usable(2));
+  REQUIRE(members.device(2) == nullptr);
+  // Requests under way may still name it.
+  REQUIRE(members.find(2)->device.get() == f.table.devices[2]);
+  REQUIRE(members.owner(f.table.devices[2])->id == 2);
+  REQUIRE(members.state(1) == "ok");
+}
+
+TEST_CASE("members: a device that is blamed is used all the same") {
+  Fixture f;
+  Members& members = f.make();
+  members.blame(1, "the last write failed");
+  REQUIRE(members.state(1) == "failed");
+  REQUIRE(members.detail(1) == "the last write failed");
+  REQUIRE(members.usable(1));
+  REQUIRE(members.device(1) == f.table.devices[1]);
+  REQUIRE(members.lost_data_devices() == 0);
+  members.lose(1, "gone");
+  REQUIRE(members.detail(1) == "gone");
+  REQUIRE_FALSE(members.usable(1));
+}
+
+TEST_CASE("members: an absent device keeps its own reason when it is lost once more") {
+  Fixture f;
+  f.table.rows[3].device.reset();
+  f.table.rows[3].state = "missing";
+  f.table.rows[3].detail = "not attached";
+  Members& members = f.make();
+  REQUIRE_FALSE(members.usable(3));
+  members.lose(3, "cannot be");
+  REQUIRE(members.state(3) == "missing");
+  REQUIRE(members.detail(3) == "not attached");
+  REQUIRE(members.lost_data_devices() == 1);
+}
+
+TEST_CASE("members: who is usable, counted for every set of absent and of lost devices") {
+  for (std::uint32_t absent = 0; absent < 32; ++absent) {
+    for (std::uint32_t lost = 0; lost < 32; ++lost) {
+      CAPTURE(absent, lost);
+      Fixture f(4);
+      for (std::size_t i = 0; i < 5; ++i) {
+        if ((absent >> i & 1) != 0) f.table.rows[i].device.reset();
+      }
+      Members& members = f.make();
+      std::vector<DeviceId> ids;
+      std::vector<io::Device*> devices;
+      std::uint32_t gone = 0;
+      for (DeviceId id = 0; id < 5; ++id) {
+        if ((lost >> id & 1) != 0) members.lose(id, "told to");
+        const bool usable = ((absent | lost) >> id & 1) == 0;
+        if (usable) ids.push_back(id);
+        if (usable) devices.push_back(f.table.devices[id]);
+        if (!usable && id < 4) ++gone;  // the log device is no data device
+      }
+      REQUIRE(members.usable_ids() == ids);
+      REQUIRE(members.usable_devices() == devices);
+      REQUIRE(members.lost_data_devices() == gone);
+    }
+  }
+}
+
+TEST_CASE("members: devices are in one flush domain where their caches are one, and only there") {
+  const std::uint64_t seed = GENERATE(range(1, 40));
+  const FlushSharing sharing = GENERATE(FlushSharing::kWhereSafe, FlushSharing::kNever);
+  CAPTURE(seed, static_cast<int>(sharing));
+  io::Rng rng(seed);
+  Fixture f(8);
+  for (std::size_t i = 0; i < 9; ++i) {
+    f.table.devices[i]->shape.volatile_cache = rng.below(4) != 0;
+    f.table.devices[i]->shape.flush_domain = rng.below(4) * 1000;
+    if (rng.below(8) == 0) {
+      f.table.rows[i].device.reset();
+      f.table.devices[i] = nullptr;
+    }
+  }
+  const Members& members = f.make(sharing);
+  std::map<FlushDomain, std::uint32_t> sizes;
+  for (std::size_t a = 0; a < 9; ++a) {
+    const TableDevice* left = f.table.devices[a];
+    if (left == nullptr) continue;
+    const FlushDomain domain = members.flush_domain(left);
+    REQUIRE((domain == kNoFlushDomain) == !left->shape.volatile_cache);
+    if (domain == kNoFlushDomain) continue;
+    ++sizes[domain];
+    for (std::size_t b = 0; b < a; ++b) {
+      const TableDevice* right = f.table.devices[b];
+      if (right == nullptr || !right->shape.volatile_cache) continue;
+      const bool one_cache = sharing == FlushSharing::kWhereSafe && left->shape.flush_domain != 0 &&
+                             left->shape.flush_domain == right->shape.flush_domain;
+      CAPTURE(a, b);
+      REQUIRE((members.flush_domain(right) == domain) == one_cache);
+    }
+  }
+  REQUIRE(members.flush_domains() == sizes.size());
+  for (FlushDomain domain = 0; domain < sizes.size(); ++domain) {
+    REQUIRE(sizes.count(domain) == 1);
+    REQUIRE(members.is_shared(domain) == (sizes[domain] > 1));
+  }
+}
+
+TEST_CASE("members: a failed flush poisons every device of its domain that is in use, no other") {
+  // Devices 0 to 2 have one cache, 3 and 4 another, 5 one of its own; the log device has none.
+  Fixture f;
+  const std::uint64_t caches[] = {7, 7, 7, 8, 8, 0};
+  for (std::size_t i = 0; i < 6; ++i) f.table.devices[i]->shape.flush_domain = caches[i];
+  f.table.devices[6]->shape.volatile_cache = false;
+  Members& members = f.make();
+  const std::set<DeviceId> mates[] = {{0, 1, 2}, {0, 1, 2}, {0, 1, 2}, {3, 4}, {3, 4}, {5}, {}};
+  REQUIRE(members.poisoned().empty());
+
+  const std::size_t victim = GENERATE(range(0, 7));
+  const int how = GENERATE(0, 1, 2, 3);
+  CAPTURE(victim, how);
+  TableDevice& device = *f.table.devices[victim];
+  AlignedBuffer block = AlignedBuffer::zeroed(512);
+  device.fails = [](const io::IoRequest&) { return true; };
+  bool poisons = false;
+  switch (how) {
+    case 0:
+      REQUIRE_FALSE(device.flush().ok());
+      poisons = true;
+      break;
+    case 1:  // its own flush may be what failed
+      REQUIRE_FALSE(device.write(0, block.bytes(), io::WriteMode::kDurable).ok());
+      poisons = true;
+      break;
+    case 2:
+      REQUIRE_FALSE(device.write(0, block.bytes()).ok());
+      break;
+    default:
+      REQUIRE_FALSE(device.read(0, block.bytes()).ok());
+      break;
+  }
+  REQUIRE(members.poisoned() == (poisons ? mates[victim] : std::set<DeviceId>{}));
+  for (std::size_t i = 0; i < 6; ++i) {
+    const bool together = mates[victim].count(static_cast<DeviceId>(i)) > 0;
+    REQUIRE(members.flush_failed(members.flush_domain(f.table.devices[i])) ==
+            (poisons && together));
+  }
+  // Those that are lost already need no second failure; their domain stays failed.
+  if (poisons && victim < 3) {
+    members.lose(0, "told to");
+    members.lose(1, "told to");
+    REQUIRE(members.poisoned() == std::set<DeviceId>{2});
+    REQUIRE(members.flush_failed(members.flush_domain(f.table.devices[0])));
+  }
+}
+
+}  // namespace
+}  // namespace hexad::core

@@ -1,0 +1,268 @@
+// What only the ring can get wrong; the contract over files and block devices is run by
+// file_device_test.cc, a kernel that refuses the ring is in refused_uring_test.cc.
+#include "io/os/uring_queue.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <deque>
+#include <set>
+#include <thread>
+
+#include "base/units.h"
+#include "io/rng.h"
+#include "tests/io/countdown.h"
+#include "tests/io/os/file_world.h"
+
+using namespace hexad;
+using namespace hexad::io;
+using hexad::io::testing::Countdown;
+using hexad::io::testing::FileWorld;
+using hexad::io::testing::pattern;
+using hexad::io::testing::TemporaryDirectory;
+
+namespace {
+
+std::unique_ptr<FileQueue> ring(unsigned in_flight, unsigned files) {
+  return make_uring_queue({in_flight, files}).value();
+}
+
+std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
+}  // namespace
+
+TEST_CASE("uring_queue: one request in flight and no table of files keep the whole contract") {
+  io::testing::run_device_contract([] {
+    return std::make_unique<FileWorld>([] { return ring(1, 0); }, Caching::kDirectIfPossible);
+  });
+}
+
+TEST_CASE("uring_queue: descriptors get places of their own until the table is full") {
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 3);
+  REQUIRE(queue->name() == "io_uring");
+  std::deque<std::unique_ptr<FileDevice>> devices;
+  std::set<int> places;
+  for (int i = 0; i < 5; ++i) {
+    devices.push_back(
+        FileDevice::create(directory.path(std::to_string(i)), 64_KiB, *queue).value());
+    if (i < 3) REQUIRE(places.insert(devices.back()->queue_index()).second);
+    if (i >= 3) REQUIRE(devices.back()->queue_index() == -1);
+  }
+  REQUIRE(*places.begin() >= 0);
+  // Those with a place and those without go through one batch.
+  std::deque<AlignedBuffer> data;
+  IoBatch writes;
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    data.push_back(pattern(i, 64_KiB));
+    writes.requests.push_back(IoRequest::write(*devices[i], 0, data.back()));
+  }
+  queue->submit(writes);
+  queue->wait(writes);
+  REQUIRE(why(writes.first_error()) == "");
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    AlignedBuffer found(64_KiB);
+    REQUIRE(why(devices[i]->read(0, found.bytes())) == "");
+    REQUIRE(as_text(found.bytes()) == as_text(data[i].bytes()));
+  }
+  const int freed = devices[1]->queue_index();
+  devices[1].reset();
+  devices[1] = FileDevice::open(directory.path("1"), OpenMode::kReadOnly, *queue).value();
+  REQUIRE(devices[1]->queue_index() == freed);
+}
+
+TEST_CASE("uring_queue: a place that is given on never leads to the file before") {
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 1);
+  for (std::uint64_t round = 0; round < 100; ++round) {
+    const std::string path = directory.path(std::to_string(round % 2));
+    const auto device = FileDevice::create(path, 64_KiB, *queue).value();
+    REQUIRE(device->queue_index() == 0);
+    AlignedBuffer found(4096);
+    REQUIRE(why(device->read(0, found.bytes())) == "");
+    // Every file is written every other round.
+    const AlignedBuffer before = round < 2 ? AlignedBuffer::zeroed(4096) : pattern(round - 2, 4096);
+    REQUIRE(as_text(found.bytes()) == as_text(before.bytes()));
+    REQUIRE(why(device->write(0, pattern(round, 4096), WriteMode::kDurable)) == "");
+  }
+}
+
+TEST_CASE("uring_queue: batches that D1 refuses, wholly or in part, are complete once") {
+  const TemporaryDirectory directory;
+  const auto queue = ring(2, 2);
+  const auto device = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  const auto executor = make_thread_executor(1);
+  // Bit i of `good`: request i is a good one.
+  for (unsigned good = 0; good < 16; ++good) {
+    CAPTURE(good);
+    for (const bool with_callback : {false, true}) {
+      IoBatch batch;
+      for (unsigned i = 0; i < 4; ++i) {
+        const std::uint64_t offset = (good >> i & 1) != 0 ? i * 4096 : i * 4096 + 1;
+        batch.requests.push_back(IoRequest::write(*device, offset, data));
+      }
+      std::atomic<int> calls{0};
+      Countdown done(*executor, 1);
+      if (with_callback) {
+        batch.done = [&](IoBatch&) {
+          ++calls;
+          done.count_down();
+        };
+      }
+      queue->submit(batch);
+      if (with_callback) {
+        done.wait();
+        REQUIRE(calls == 1);
+      } else {
+        queue->wait(batch);
+      }
+      REQUIRE(batch.complete());
+      for (unsigned i = 0; i < 4; ++i) {
+        REQUIRE(batch.requests[i].status.ok() == ((good >> i & 1) != 0));
+      }
+    }
+  }
+}
+
+// The role of the reaper goes from hand to hand here as fast as it can: Q2 to Q4. A lost wake-up
+// would hang.
+TEST_CASE("uring_queue: waiters and callbacks of many threads are all served") {
+  const TemporaryDirectory directory;
+  const auto queue = ring(4, 1);
+  const auto device = FileDevice::create(directory.path("a"), 1_MiB, *queue).value();
+  constexpr int kThreads = 6;
+  constexpr int kRounds = 150;
+  std::atomic<int> failed{0};
+  const auto executor = make_thread_executor(1);
+  Countdown callbacks(*executor, kThreads * kRounds / 3);
+  std::vector<std::thread> threads;
+  for (std::uint64_t t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&, t] {
+      Rng rng(t);
+      AlignedBuffer buffer(16_KiB);
+      for (int round = 0; round < kRounds; ++round) {
+        if (round % 3 == 0) {
+          auto* batch = new IoBatch;
+          batch->requests.push_back(IoRequest::flush(*device));
+          batch->done = [&](IoBatch& self) {
+            if (!self.first_error().ok()) ++failed;
+            delete &self;
+            callbacks.count_down();
+          };
+          queue->submit(*batch);
+          continue;
+        }
+        IoBatch batch;
+        for (std::uint64_t i = 0; i < 1 + rng.below(4); ++i) {
+          batch.requests.push_back(IoRequest::read(*device, rng.below(256) * 4096,
+                                                   buffer.bytes().subspan(i * 4096, 4096)));
+        }
+        queue->submit(batch);
+        queue->wait(batch);
+        if (!batch.complete() || !batch.first_error().ok()) ++failed;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  callbacks.wait();
+  REQUIRE(failed == 0);
+}
+
+TEST_CASE("uring_queue: a queue with nothing to do is made and destroyed, many times") {
+  for (int i = 0; i < 50; ++i) REQUIRE(ring(1 + i % 7, i % 3)->name() == "io_uring");
+}
+
+namespace {
+
+// From then on what is read from the device comes from a pipe, when somebody writes it.
+class Muted {
+ public:
+  explicit Muted(const FileDevice& device) {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    REQUIRE(dup2(ends[0], device.fd()) == device.fd());
+    close(ends[0]);
+    in_ = Fd(ends[1]);
+  }
+  void say(ByteView bytes) {
+    REQUIRE(write(in_.get(), bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  }
+
+ private:
+  Fd in_;
+};
+
+void left_and_answered_later(std::size_t requests) {
+  CAPTURE(requests);
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 0);  // by descriptor, not by the table
+  const auto silent = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  if (silent->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const auto other = FileDevice::create(directory.path("b"), 64_KiB, *queue).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  REQUIRE(why(other->write(0, data)) == "");
+  Muted muted(*silent);
+  AlignedBuffer buffers[2] = {AlignedBuffer(4096), AlignedBuffer(4096)};
+  IoBatch batch;
+  for (std::size_t i = 0; i < requests; ++i) {
+    batch.requests.push_back(IoRequest::read(*silent, 0, buffers[i].bytes()));
+  }
+  REQUIRE_FALSE(queue->run_for(batch, 1'000'000));
+  REQUIRE(silent->silent_for() >= 1'000'000);
+  AlignedBuffer found(4096);
+  REQUIRE(why(other->read(0, found.bytes())) == "");
+  IoBatch both;  // waited for by others meanwhile
+  both.requests.push_back(IoRequest::read(*other, 0, found.bytes()));
+  both.requests.push_back(IoRequest::flush(*other));
+  queue->run(both);
+  REQUIRE(why(both.first_error()) == "");
+  REQUIRE_FALSE(batch.complete());
+  // In two parts, and nobody waits.
+  for (std::size_t i = 0; i < requests; ++i) {
+    muted.say(ByteView(data).first(1000));
+    muted.say(ByteView(data).subspan(1000));
+  }
+  while (!batch.complete()) std::this_thread::yield();
+  REQUIRE(why(batch.first_error()) == "");
+  REQUIRE(silent->silent_for() == 0);
+  if (requests == 1) REQUIRE(as_text(buffers[0]) == as_text(data));
+}
+
+}  // namespace
+
+TEST_CASE("uring_queue: what nobody waits for any more is completed when it is answered") {
+  left_and_answered_later(1);
+  left_and_answered_later(2);
+}
+
+TEST_CASE("uring_queue: more late reads than there are rings of their own") {
+  constexpr std::size_t kReads = 50;
+  const TemporaryDirectory directory;
+  const auto queue = ring(8, 0);
+  const auto device = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  if (device->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const AlignedBuffer data = pattern(1, 4096);
+  {
+    Muted muted(*device);
+    for (std::size_t i = 0; i < kReads; ++i) {
+      auto batch = std::make_unique<IoBatch>();
+      std::vector<AlignedBuffer> buffers;
+      buffers.emplace_back(4096);
+      batch->requests.push_back(IoRequest::read(*device, 0, buffers.back().bytes()));
+      REQUIRE_FALSE(queue->run_for(*batch, 0));
+      queue->abandon(std::move(batch), std::move(buffers));
+    }
+    REQUIRE(device->traffic().under_way == kReads);
+  }  // whoever reads a pipe that nobody writes any more gets nothing
+  queue->wait_for_abandoned();
+  REQUIRE(device->traffic().under_way == 0);
+}
