@@ -118,29 +118,29 @@ Status Store::sync() {
   return call(*engine_, [&] { return engine_->sync(); });
 }
 Result<Bytes> Store::get(std::string_view collection, std::string_view name) {
-  return call(*engine_, [&] { return engine_->get(collection, name); });
+  return call(*engine_, [&] { return engine_->reads().get(collection, name); });
 }
 std::optional<PinnedBytes> Store::cached(std::string_view collection, std::string_view name) {
   if (engine_->in_child()) return std::nullopt;
-  return engine_->cached(collection, name);
+  return engine_->reads().cached(collection, name);
 }
 Result<std::uint64_t> Store::read(std::string_view collection, std::string_view name,
                                   std::uint64_t offset, MutByteView into) {
-  return call(*engine_, [&] { return engine_->read(collection, name, offset, into); });
+  return call(*engine_, [&] { return engine_->reads().read(collection, name, offset, into); });
 }
 Result<Bytes> Store::read_ranges(std::string_view collection, std::string_view name,
                                  std::span<const ByteRange> ranges) {
-  return call(*engine_, [&] { return engine_->read_ranges(collection, name, ranges); });
+  return call(*engine_, [&] { return engine_->reads().read_ranges(collection, name, ranges); });
 }
 Status Store::read_ranges(std::string_view collection, std::string_view name,
                           std::span<RangeInto> ranges) {
-  return call(*engine_, [&] { return engine_->read_ranges(collection, name, ranges); });
+  return call(*engine_, [&] { return engine_->reads().read_ranges(collection, name, ranges); });
 }
 Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::string_view name,
                                              std::string_view key) {
   return call(*engine_, [&]() -> Result<std::optional<Bytes>> {
     const std::string wanted(key);
-    HEXAD_TRY_ASSIGN(auto found, engine_->omap_get(collection, name, {&wanted, 1}));
+    HEXAD_TRY_ASSIGN(auto found, engine_->reads().omap_get(collection, name, {&wanted, 1}));
     if (found.empty()) return std::optional<Bytes>();
     return std::optional<Bytes>(std::move(found.begin()->second));
   });
@@ -148,52 +148,52 @@ Result<std::optional<Bytes>> Store::omap_get(std::string_view collection, std::s
 Result<std::map<std::string, Bytes>> Store::omap_get(std::string_view collection,
                                                      std::string_view name,
                                                      std::span<const std::string> keys) {
-  return call(*engine_, [&] { return engine_->omap_get(collection, name, keys); });
+  return call(*engine_, [&] { return engine_->reads().omap_get(collection, name, keys); });
 }
 Result<Bytes> Store::omap_header(std::string_view collection, std::string_view name) {
-  return call(*engine_, [&] { return engine_->omap_header(collection, name); });
+  return call(*engine_, [&] { return engine_->reads().omap_header(collection, name); });
 }
 Result<OmapPage> Store::omap_list(std::string_view collection, std::string_view name,
                                   const OmapOptions& options) {
-  return call(*engine_, [&] { return engine_->omap_list(collection, name, options); });
+  return call(*engine_, [&] { return engine_->reads().omap_list(collection, name, options); });
 }
 Result<std::vector<ByteRange>> Store::extents(std::string_view collection, std::string_view name,
                                               const ByteRange& range) {
-  return call(*engine_, [&] { return engine_->extents(collection, name, range); });
+  return call(*engine_, [&] { return engine_->reads().extents(collection, name, range); });
 }
 Result<RangeChecksum> Store::checksum(std::string_view collection, std::string_view name,
                                       const ByteRange& range, ChecksumType type) {
-  return call(*engine_, [&] { return engine_->checksum(collection, name, range, type); });
+  return call(*engine_, [&] { return engine_->reads().checksum(collection, name, range, type); });
 }
 Result<bool> Store::exists(std::string_view collection, std::string_view name) {
-  return call(*engine_, [&] { return engine_->exists(collection, name); });
+  return call(*engine_, [&] { return engine_->reads().exists(collection, name); });
 }
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
-  return call(*engine_, [&] { return engine_->stat(collection, name); });
+  return call(*engine_, [&] { return engine_->reads().stat(collection, name); });
 }
 std::optional<ObjectStat> Store::cached_stat(std::string_view collection, std::string_view name) {
   if (engine_->in_child()) return std::nullopt;
-  return engine_->cached_stat(collection, name);
+  return engine_->reads().cached_stat(collection, name);
 }
 Result<Attributes> Store::attributes(std::string_view collection, std::string_view name) {
-  return call(*engine_, [&] { return engine_->attributes(collection, name); });
+  return call(*engine_, [&] { return engine_->reads().attributes(collection, name); });
 }
 Result<std::optional<std::string>> Store::attribute(std::string_view collection,
                                                     std::string_view name,
                                                     std::string_view attribute) {
-  return call(*engine_, [&] { return engine_->attribute(collection, name, attribute); });
+  return call(*engine_, [&] { return engine_->reads().attribute(collection, name, attribute); });
 }
 Result<ListPage> Store::list(std::string_view collection, const ListOptions& options) {
   return call(*engine_, [&] { return engine_->list(collection, options); });
 }
 Result<std::vector<CollectionInfo>> Store::collections() {
-  return call(*engine_, [&] { return engine_->collections(); });
+  return call(*engine_, [&] { return engine_->reads().collections(); });
 }
 Result<CollectionInfo> Store::collection(std::string_view name) {
-  return call(*engine_, [&] { return engine_->collection(name); });
+  return call(*engine_, [&] { return engine_->reads().collection(name); });
 }
 Result<CollectionUsage> Store::collection_usage(std::string_view name) {
-  return call(*engine_, [&] { return engine_->collection_usage(name); });
+  return call(*engine_, [&] { return engine_->reads().collection_usage(name); });
 }
 
 Result<std::unique_ptr<ObjectWriter>> Store::open_writer(std::string_view collection,

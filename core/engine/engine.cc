@@ -33,6 +33,10 @@ Engine::Engine(StoreParts parts)
                                          parts_.system->queue(), *parts_.counters,
                                          *parts_.log_blobs, &in_flight_cells_);
   placer_ = std::make_unique<StripePlacer>(*parts_.shape, *parts_.codec, *preparer_, *parts_.space);
+  reads_ = std::make_unique<StoreReader>(
+      ReadSources{*parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, *cache_, pins_,
+                  *parts_.counters, executor(),
+                  [this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); }});
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
                                    *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,

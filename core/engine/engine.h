@@ -26,7 +26,6 @@
 #include "core/blob/in_flight_cells.h"
 #include "core/cache/page_memory.h"
 #include "core/cache/read_cache.h"
-#include "core/cache/read_gather.h"
 #include "core/cache/read_pins.h"
 #include "core/check/fsck_check.h"
 #include "core/commit/lane.h"
@@ -39,6 +38,7 @@
 #include "core/plan/owners.h"
 #include "core/plan/planner.h"
 #include "core/plan/prepared.h"
+#include "core/read/store_reader.h"
 #include "core/record/shape.h"
 #include "core/runs/index_rebuild.h"
 #include "core/runs/run_catalogue.h"
@@ -54,14 +54,6 @@
 #include "kv/tiered/tiered_index.h"
 
 namespace hexad::core {
-
-// One consistent state for reading. Space that it needs is not reused while it lives.
-// A thread has one of these or one snapshot of the index at a time, which tests watch
-// (nested_readers_test): who had two could wait for himself.
-struct ReadState {
-  ReadPins::Pin pin;
-  std::unique_ptr<MetaView> view;
-};
 
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
@@ -93,55 +85,10 @@ class Engine : public PlanSource {
   Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {},
                               LogRoom room = LogRoom::kCommon);
 
-  // --- reads (engine_read.cc) ---
-  Result<ReadState> read_state();
-  // Keeps what is visible now, and everything newer, from being reclaimed or forgotten.
-  ReadPins::Pin pin_visible();
-  Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
-                                   std::string_view name);
-  Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);
-  // Fills `out` from `offset`; the caller has cut the range to the object's size.
-  Status read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
-                    MutByteView out);
-  // The same, with the pages (when the object has any) from somewhere else.
-  using PageSource = std::function<Result<ExtentList>(std::uint32_t page)>;
-  Status read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
-                    const PageSource& page_of);
-  // An object's record as the view has it, from the read cache or into it. Errors: kNotFound.
-  Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
-                                                          std::string_view collection,
-                                                          std::string_view name);
-  Result<Bytes> get(std::string_view collection, std::string_view name);
-  std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
-  Result<std::uint64_t> read(std::string_view collection, std::string_view name,
-                             std::uint64_t offset, MutByteView into);
-  // (engine_ranges.cc)
-  Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
-                            std::span<const ByteRange> ranges);
-  Status read_ranges(std::string_view collection, std::string_view name,
-                     std::span<RangeInto> ranges);
-  Result<std::map<std::string, Bytes>> omap_get(std::string_view collection, std::string_view name,
-                                                std::span<const std::string> keys);
-  Result<Bytes> omap_header(std::string_view collection, std::string_view name);
-  Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
-                             const OmapOptions& options);
-  Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
-                                         const ByteRange& range);
-  Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
-                                 const ByteRange& range, ChecksumType type);
-  Result<bool> exists(std::string_view collection, std::string_view name);
-  std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
-  Result<ObjectStat> stat(std::string_view collection, std::string_view name);
-  Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
-  Result<Attributes> attributes(std::string_view collection, std::string_view name);
-  Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
-                                               std::string_view attribute);
-
-  // --- listing (engine_list.cc) ---
+  // --- reads ---
+  StoreReader& reads() { return *reads_; }
+  // Asks for a checkpoint where a page passes over many deleted names (engine_list.cc).
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
-  Result<std::vector<CollectionInfo>> collections();
-  Result<CollectionInfo> collection(std::string_view name);
-  Result<CollectionUsage> collection_usage(std::string_view name);
 
   // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
   Status checkpoint();
@@ -369,40 +316,6 @@ class Engine : public PlanSource {
   void fold_counters();
   Status add_records(SpaceUsage& usage);
 
-  // engine_read.cc
-  bool read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out);
-  Result<std::shared_ptr<const CachedRecord>> find_page(MetaView& view, BodyId body,
-                                                        std::uint32_t page);
-  Status read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
-                            MutByteView out);
-  // Of an object whose record is_small(): all of it is read, and left with the record.
-  Status read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out);
-  // Counts a read that the cache alone could not answer.
-  void note_read(io::Nanos began, std::uint64_t bytes);
-  // One object of one state, read range by range: the page that was looked up last is kept.
-  struct RangeReader {
-    MetaView& view;
-    const CachedRecord& record;
-    bool keep;  // in the read cache, and look there
-    std::shared_ptr<const CachedRecord> page = nullptr;
-    std::uint32_t page_index = 0;
-  };
-  // `out` is filled when the gathering is finished.
-  Status gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
-                      MutByteView out);
-
-  // engine_ranges.cc
-  struct WantedRange;
-  Status read_wanted(MetaView& view, const CachedRecord& record, std::vector<WantedRange>& wanted);
-  std::size_t first_round(std::span<const WantedRange> wanted) const;
-  Status read_spans(RangeReader& reader, std::span<WantedRange> wanted);
-
-  // engine_omap.cc
-  // Nothing: there is none.
-  Result<std::optional<ObjectRecord>> find_entry(MetaView& view, const ObjectRecord& object,
-                                                 std::string_view key);
-  Result<Bytes> read_entry(MetaView& view, const ObjectRecord& entry);
-
   // engine_list.cc
   void want_checkpoint();
 
@@ -474,6 +387,7 @@ class Engine : public PlanSource {
   std::unique_ptr<Lane> lane_;         // null when read-only
   std::unique_ptr<RunMerger> merger_;  // as the lane
   ReadPins pins_;
+  std::unique_ptr<StoreReader> reads_;
 
   io::Mutex zone_mutex_;  // while a zone is made
   io::Mutex doom_mutex_;  // while something doomed is dropped

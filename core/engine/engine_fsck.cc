@@ -135,7 +135,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
                   *parts_.space);
   const RecordShape& shape = parts_.shape->record;
 
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
   std::map<BodyId, std::string> bodies;  // omaps, too
   CutCheck cut_check;
   std::map<OmapId, std::string> strays;  // entries of omaps whose owner has not been met

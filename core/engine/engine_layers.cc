@@ -63,8 +63,8 @@ Status Engine::merge_layers(const LayeredObject& object) {
   std::vector<OmapId> layers;
   auto hidden = OmapCursor::Hidden::kSkipped;
   {
-    HEXAD_TRY_ASSIGN(ReadState state, read_state());
-    const auto found = find_object(*state.view, object.collection, object.name);
+    HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
+    const auto found = reads_->find_object(*state.view, object.collection, object.name);
     if (!found.ok() && found.error().code == ErrorCode::kNotFound) return {};
     HEXAD_TRY(found.status());
     layers = found->layers;
@@ -81,7 +81,7 @@ Status Engine::merge_layers(const LayeredObject& object) {
       std::vector<LayerKey> keys;
       {
         // Let go before the commit, which takes states of its own.
-        HEXAD_TRY_ASSIGN(ReadState state, read_state());
+        HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
         HEXAD_TRY_ASSIGN(OmapCursor cursor,
                          OmapCursor::open(*state.view, layers, from, {}, hidden));
         std::size_t bytes = 0;

@@ -1,7 +1,5 @@
 // Listing: the names of a collection page by page.
 #include "core/engine/engine.h"
-#include "core/metadata/list_page.h"
-#include "core/record/keys.h"
 
 namespace hexad::core {
 
@@ -15,15 +13,9 @@ constexpr std::uint64_t kManyDeleted = 10'000;
 }  // namespace
 
 Result<ListPage> Engine::list(std::string_view collection, const ListOptions& options) {
-  HEXAD_TRY(check_list_options(options));
-  CursorMoves moves;
-  ListPage page;
-  {
-    HEXAD_TRY_ASSIGN(ReadState state, read_state());
-    HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(*state.view, collection));
-    HEXAD_TRY_ASSIGN(page, list_page(*state.view, record, options, &moves));
-  }
-  if (moves.deleted > kManyDeleted) want_checkpoint();
+  std::uint64_t deleted = 0;
+  Result<ListPage> page = reads_->list(collection, options, deleted);
+  if (deleted > kManyDeleted) want_checkpoint();
   return page;
 }
 

@@ -84,7 +84,7 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
   for (const NameRange& range : counted->ranges) {
     counted->keys.push_back({range.first_key(), range.end_key()});
   }
-  const ReadPins::Pin pin = pin_visible();  // and what is newer
+  const ReadPins::Pin pin = reads_->pin_visible();  // and what is newer
   std::unique_ptr<MetaView> view;
   {
     const SequencerLock lock(sequencer_);
@@ -143,31 +143,31 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   // Before the state: what it shows is not older, unless commits are not visible yet.
   HEXAD_TRY_ASSIGN(const std::optional<CollectionId> newest_space,
                    space_of(op, parts_.metadata->get_latest(collection_key(op.collection))));
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
   HEXAD_TRY_ASSIGN(std::optional<CollectionId> space,
                    space_of(op, state.view->get(collection_key(op.collection))));
   if (space != newest_space) {
     // So would be a state from before a split or merge that gives the name to another object.
     state = {};
     HEXAD_TRY(wait_until_read(lane_->next_lsn() - 1));
-    HEXAD_TRY_ASSIGN(state, read_state());
+    HEXAD_TRY_ASSIGN(state, reads_->read_state());
     HEXAD_TRY_ASSIGN(space, space_of(op, state.view->get(collection_key(op.collection))));
   }
   if (!space.has_value()) return compared;
   compared.space = *space;
-  const auto found = find_cached(*state.view, op.collection, op.name);
+  const auto found = reads_->find_cached(*state.view, op.collection, op.name);
   if (!found.ok() && found.error().code == ErrorCode::kNotFound) return compared;
   HEXAD_TRY(found.status());
   const CachedRecord& record = **found;
   ReadAt read_at = [&](std::uint64_t offset, MutByteView out) {
-    return read_through_cache(*state.view, record, offset, out);
+    return reads_->read_through_cache(*state.view, record, offset, out);
   };
   std::optional<ObjectRecord> entry;
   if (op.kind == OpKind::kExpectOmap) {
-    HEXAD_TRY_ASSIGN(entry, find_entry(*state.view, record.object, op.other));
+    HEXAD_TRY_ASSIGN(entry, reads_->find_entry(*state.view, record.object, op.other));
     if (!entry.has_value() || entry->size != op.payload.size()) return compared;
     read_at = [&](std::uint64_t offset, MutByteView out) {
-      return read_range(*state.view, *entry, offset, out);
+      return reads_->read_range(*state.view, *entry, offset, out);
     };
   } else if (record.object.size < op.offset + op.payload.size()) {
     return compared;

@@ -13,14 +13,14 @@ Status Engine::rewrite_page(const CrowdedPage& crowded) {
   Transaction transaction;
   {
     // Let go before the commit, which takes states of its own.
-    HEXAD_TRY_ASSIGN(ReadState state, read_state());
+    HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
     HEXAD_TRY_ASSIGN(const CollectionRecord collection,
-                     find_collection(*state.view, crowded.collection));
+                     reads_->find_collection(*state.view, crowded.collection));
     HEXAD_TRY_ASSIGN(const ObjectRecord record,
-                     find_object(*state.view, crowded.collection, crowded.name));
+                     reads_->find_object(*state.view, crowded.collection, crowded.name));
     if (begin >= record.size) return {};
     Bytes bytes(std::min<std::uint64_t>(kPageSpan, record.size - begin));
-    HEXAD_TRY(read_range(*state.view, record, begin, bytes));
+    HEXAD_TRY(reads_->read_range(*state.view, record, begin, bytes));
     transaction.expect_version_in(crowded.collection, crowded.name, record.version,
                                   collection.space_of(crowded.name));
     transaction.write(crowded.collection, crowded.name, begin, bytes,

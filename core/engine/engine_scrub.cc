@@ -140,7 +140,7 @@ class Engine::ScrubPass {
   // What is durable at the state's LSN has been published, so that a stripe that is found alive now
   // is given up later than that, if at all, and not used again before the pin goes (U1).
   Result<ReadState> settled_state() {
-    HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
+    HEXAD_TRY_ASSIGN(ReadState state, engine_.reads().read_state());
     // Where the lane has stopped, nothing is given up any more.
     HEXAD_TRY(
         engine_.wait_unless_silent(state.pin.lsn(), "a scrub of pack stripes waits for commits"));
@@ -246,7 +246,7 @@ class Engine::ScrubPass {
   // --- private stripes ---
 
   Status look_at_objects() {
-    HEXAD_TRY_ASSIGN(const ReadState state, engine_.read_state());
+    HEXAD_TRY_ASSIGN(const ReadState state, engine_.reads().read_state());
     HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor({at_.key, prefix_end(kOmapKeys)}));
     HEXAD_TRY(cursor.seek(at_.key));
     while (cursor.valid()) {

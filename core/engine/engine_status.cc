@@ -144,7 +144,7 @@ StoreStatus Engine::status() {
 
 // Ends its view of the index before it returns: statistics of the index look at another one.
 Status Engine::add_records(SpaceUsage& usage) {
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
   const RecordShape& shape = parts_.shape->record;
   std::set<ShareId> counted;
   const auto add = [&](const ExtentList& extents) {

@@ -12,15 +12,16 @@ namespace hexad::core {
 Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
                                                          std::string_view collection,
                                                          std::string_view name) {
-  HEXAD_TRY_ASSIGN(ReadState state, engine.read_state());
+  HEXAD_TRY_ASSIGN(ReadState state, engine.reads().read_state());
   std::unique_ptr<StreamReader> reader(new StreamReader(engine));
   reader->collection_ = collection;
   reader->name_ = name;
   reader->subject_ = "object " + printable(collection) + "/" + printable(name);
-  HEXAD_TRY_ASSIGN(const CollectionRecord in, engine.find_collection(*state.view, collection));
+  HEXAD_TRY_ASSIGN(const CollectionRecord in,
+                   engine.reads().find_collection(*state.view, collection));
   reader->space_ = in.space_of(name);
-  HEXAD_TRY_ASSIGN(reader->record_, engine.find_object(*state.view, collection, name));
-  HEXAD_TRY_ASSIGN(reader->stat_, engine.stat_of(*state.view, reader->record_));
+  HEXAD_TRY_ASSIGN(reader->record_, engine.reads().find_object(*state.view, collection, name));
+  HEXAD_TRY_ASSIGN(reader->stat_, engine.reads().stat_of(*state.view, reader->record_));
   HEXAD_TRY(reader->copy_pages(*state.view));
   reader->pin_ = std::move(state.pin);
   return reader;
@@ -49,20 +50,20 @@ Status StreamReader::read_copied(std::uint64_t offset, MutByteView out) {
     if (found == pages_.end()) return ExtentList();
     return decode_page(found->second, index, engine_.shape().record);
   };
-  return engine_.read_pages(record_, offset, out, page_of);
+  return engine_.reads().read_pages(record_, offset, out, page_of);
 }
 
 Status StreamReader::read_present(std::uint64_t offset, MutByteView out) {
-  HEXAD_TRY_ASSIGN(ReadState state, engine_.read_state());
-  const Result<CollectionRecord> in = engine_.find_collection(*state.view, collection_);
-  const Result<ObjectRecord> now = engine_.find_object(*state.view, collection_, name_);
+  HEXAD_TRY_ASSIGN(ReadState state, engine_.reads().read_state());
+  const Result<CollectionRecord> in = engine_.reads().find_collection(*state.view, collection_);
+  const Result<ObjectRecord> now = engine_.reads().find_object(*state.view, collection_, name_);
   if (!now.ok() && now.error().code != ErrorCode::kNotFound) return now.error();
   if (!now.ok() || now->version != record_.version || in->space_of(name_) != space_) {
     return Error{ErrorCode::kConflict,
                  "has changed while it was read, and is too large for its old version to be kept",
                  "Read it again, or give the reader a larger stream_buffer."};
   }
-  return engine_.read_range(*state.view, *now, offset, out);
+  return engine_.reads().read_range(*state.view, *now, offset, out);
 }
 
 Result<std::uint64_t> StreamReader::read(MutByteView into) {

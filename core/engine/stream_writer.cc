@@ -41,8 +41,8 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   check.set_hint(collection, name, hint.value_or(Hint::kNone));
   HEXAD_TRY(check.problem());
   const auto find_collection = [&]() -> Result<CollectionRecord> {
-    HEXAD_TRY_ASSIGN(const ReadState state, engine.read_state());
-    return engine.find_collection(*state.view, collection);
+    HEXAD_TRY_ASSIGN(const ReadState state, engine.reads().read_state());
+    return engine.reads().find_collection(*state.view, collection);
   };
   // The state has ended before stored_hint() looks at one of its own.
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection());

@@ -41,6 +41,7 @@ ROOMS = {
             "blob",
             "cache",
             "metadata",
+            "read",
             "plan",
             "commit",
             "runs",

@@ -161,7 +161,7 @@ void note_log(DiskImages& images, io::SimSystem& system) {
 
 void note_metadata(DiskImages& images, core::Engine& engine) {
   images.shape = engine.shape();
-  const Result<core::ReadState> state = engine.read_state();
+  const Result<core::ReadState> state = engine.reads().read_state();
   HEXAD_ASSERT(state.ok());
   Result<core::MetaView::Cursor> cursor = state->view->cursor();
   HEXAD_ASSERT(cursor.ok() && cursor->seek("").ok());

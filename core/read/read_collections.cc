@@ -1,7 +1,8 @@
-// What collections are, and what they hold.
-#include "core/engine/engine.h"
+// What collections are, and what they hold: name by name, and in sum.
+#include "core/metadata/list_page.h"
 #include "core/metadata/omap_cursor.h"
 #include "core/metadata/page_cursor.h"
+#include "core/read/store_reader.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 
@@ -44,7 +45,18 @@ void note_pages(const ObjectRecord& record, std::vector<ObjectRecord>& paged) {
 
 }  // namespace
 
-Result<std::vector<CollectionInfo>> Engine::collections() {
+Result<ListPage> StoreReader::list(std::string_view collection, const ListOptions& options,
+                                   std::uint64_t& deleted) {
+  HEXAD_TRY(check_list_options(options));
+  CursorMoves moves;
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(*state.view, collection));
+  Result<ListPage> page = list_page(*state.view, record, options, &moves);
+  deleted = moves.deleted;
+  return page;
+}
+
+Result<std::vector<CollectionInfo>> StoreReader::collections() {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   std::vector<CollectionInfo> found;
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor_over(kCollectionKeys));
@@ -58,16 +70,16 @@ Result<std::vector<CollectionInfo>> Engine::collections() {
   return found;
 }
 
-Result<CollectionInfo> Engine::collection(std::string_view name) {
+Result<CollectionInfo> StoreReader::collection(std::string_view name) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(*state.view, name));
   return info_of(*state.view, name, record);
 }
 
-Result<CollectionUsage> Engine::collection_usage(std::string_view name) {
+Result<CollectionUsage> StoreReader::collection_usage(std::string_view name) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const CollectionRecord collection, find_collection(*state.view, name));
-  const RecordShape& shape = parts_.shape->record;
+  const RecordShape& shape = shape_.record;
   CollectionUsage usage;
   // Pages and omaps lie elsewhere: one walk after the other.
   std::vector<ObjectRecord> paged;

@@ -3,8 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/engine/engine.h"
+#include "base/units.h"
 #include "core/metadata/omap_cursor.h"
+#include "core/read/store_reader.h"
 #include "core/record/keys.h"
 
 namespace hexad::core {
@@ -22,29 +23,30 @@ Error about(const Error& error, std::string_view collection, std::string_view na
 
 }  // namespace
 
-Result<std::optional<ObjectRecord>> Engine::find_entry(MetaView& view, const ObjectRecord& object,
-                                                       std::string_view key) {
+Result<std::optional<ObjectRecord>> StoreReader::find_entry(MetaView& view,
+                                                            const ObjectRecord& object,
+                                                            std::string_view key) {
   std::optional<ObjectRecord> entry;
   for (const OmapId layer : omap_layers(object)) {
     HEXAD_TRY_ASSIGN(const auto value, view.get(omap_key(layer, key)));
     if (!value.has_value()) continue;
     if (is_hidden_entry(*value)) return entry;
-    HEXAD_TRY_ASSIGN(entry, decode_object(*value, parts_.shape->record));
+    HEXAD_TRY_ASSIGN(entry, decode_object(*value, shape_.record));
     return entry;
   }
   return entry;
 }
 
-Result<Bytes> Engine::read_entry(MetaView& view, const ObjectRecord& entry) {
+Result<Bytes> StoreReader::read_entry(MetaView& view, const ObjectRecord& entry) {
   Bytes value(entry.size);
   HEXAD_TRY(read_range(view, entry, 0, value));
-  parts_.counters->add(CounterId::kBytesRead, value.size());
+  counters_.add(CounterId::kBytesRead, value.size());
   return value;
 }
 
-Result<std::map<std::string, Bytes>> Engine::omap_get(std::string_view collection,
-                                                      std::string_view name,
-                                                      std::span<const std::string> keys) {
+Result<std::map<std::string, Bytes>> StoreReader::omap_get(std::string_view collection,
+                                                           std::string_view name,
+                                                           std::span<const std::string> keys) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> object,
                    find_cached(*state.view, collection, name));
@@ -64,18 +66,18 @@ Result<std::map<std::string, Bytes>> Engine::omap_get(std::string_view collectio
     if (!value.ok()) return about(value.error(), collection, name, key);
     found.emplace(key, std::move(value).value());
   }
-  parts_.counters->add(CounterId::kReads);
+  counters_.add(CounterId::kReads);
   return found;
 }
 
-Result<Bytes> Engine::omap_header(std::string_view collection, std::string_view name) {
+Result<Bytes> StoreReader::omap_header(std::string_view collection, std::string_view name) {
   const std::string header;  // has the empty key
   HEXAD_TRY_ASSIGN(auto found, omap_get(collection, name, {&header, 1}));
   return found.empty() ? Bytes() : std::move(found.begin()->second);
 }
 
-Result<OmapPage> Engine::omap_list(std::string_view collection, std::string_view name,
-                                   const OmapOptions& options) {
+Result<OmapPage> StoreReader::omap_list(std::string_view collection, std::string_view name,
+                                        const OmapOptions& options) {
   for (const std::string* bound : {&options.start_after, &options.end}) {
     if (bound->size() <= kMaxOmapKey) continue;
     return Error{ErrorCode::kInvalidArgument,
@@ -94,7 +96,7 @@ Result<OmapPage> Engine::omap_list(std::string_view collection, std::string_view
                                                        options.start_after + '\0', options.end));
   std::uint64_t bytes = 0;
   while (cursor.valid()) {
-    HEXAD_TRY_ASSIGN(const ObjectRecord entry, decode_object(cursor.value(), parts_.shape->record));
+    HEXAD_TRY_ASSIGN(const ObjectRecord entry, decode_object(cursor.value(), shape_.record));
     bytes += options.values ? entry.size : 0;
     const bool full = page.entries.size() == limit || bytes > kPageBytes;
     if (full && !page.entries.empty()) {
@@ -111,7 +113,7 @@ Result<OmapPage> Engine::omap_list(std::string_view collection, std::string_view
     }
     HEXAD_TRY(cursor.next());
   }
-  parts_.counters->add(CounterId::kReads);
+  counters_.add(CounterId::kReads);
   return page;
 }
 

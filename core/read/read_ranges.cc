@@ -3,8 +3,8 @@
 
 #include "base/refused_memory.h"
 #include "base/units.h"
-#include "core/engine/engine.h"
 #include "core/metadata/page_cursor.h"
+#include "core/read/store_reader.h"
 #include "core/record/keys.h"
 
 namespace hexad::core {
@@ -56,7 +56,7 @@ void add_extents(const ExtentList& extents, std::uint64_t begin, std::uint64_t e
 }  // namespace
 
 // Inside the object, not empty.
-struct Engine::WantedRange {
+struct StoreReader::WantedRange {
   std::uint64_t offset = 0;
   MutByteView out;
 
@@ -64,9 +64,8 @@ struct Engine::WantedRange {
 };
 
 // Some ranges in the order of their offsets: one round of reads where they are not too long.
-Status Engine::read_spans(RangeReader& reader, std::span<WantedRange> wanted) {
-  const std::uint64_t gap =
-      std::max<std::uint64_t>(kJoinedGap, parts_.shape->record.checksum_block);
+Status StoreReader::read_spans(RangeReader& reader, std::span<WantedRange> wanted) {
+  const std::uint64_t gap = std::max<std::uint64_t>(kJoinedGap, shape_.record.checksum_block);
   std::vector<Span> spans;
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     const WantedRange& range = wanted[i];
@@ -81,7 +80,7 @@ Status Engine::read_spans(RangeReader& reader, std::span<WantedRange> wanted) {
     }
     spans.push_back({range.offset, range.end(), i, 1, {}});
   }
-  ReadGather gather(*reader_, *cache_);
+  ReadGather gather(blobs_, cache_);
   for (Span& span : spans) {
     if (span.count > 1) span.buffer.resize(span.length());
     const MutByteView out = span.count > 1 ? MutByteView(span.buffer) : wanted[span.first].out;
@@ -99,8 +98,8 @@ Status Engine::read_spans(RangeReader& reader, std::span<WantedRange> wanted) {
 }
 
 // How many of the first ranges, which stand by offset, go together.
-std::size_t Engine::first_round(std::span<const WantedRange> wanted) const {
-  const std::uint64_t block = parts_.shape->record.checksum_block;
+std::size_t StoreReader::first_round(std::span<const WantedRange> wanted) const {
+  const std::uint64_t block = shape_.record.checksum_block;
   std::uint64_t bytes = 0;
   std::uint64_t covered = 0;
   std::size_t count = 0;
@@ -117,11 +116,11 @@ std::size_t Engine::first_round(std::span<const WantedRange> wanted) const {
   return count;
 }
 
-Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
-                           std::vector<WantedRange>& wanted) {
+Status StoreReader::read_wanted(MetaView& view, const CachedRecord& record,
+                                std::vector<WantedRange>& wanted) {
   std::uint64_t total = 0;
   for (const WantedRange& range : wanted) total += range.out.size();
-  const io::Nanos began = executor().clock().now();
+  const io::Nanos began = executor_.clock().now();
   std::sort(wanted.begin(), wanted.end(),
             [](const WantedRange& a, const WantedRange& b) { return a.offset < b.offset; });
   if (record.is_small() && !record.dropped()) {
@@ -134,7 +133,7 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
       return {};
     }
   }
-  RangeReader reader{view, record, cache_->enabled() && total <= ReadCache::kLargestRead};
+  RangeReader reader{view, record, cache_.enabled() && total <= ReadCache::kLargestRead};
   for (std::span<WantedRange> left = wanted; !left.empty();) {
     const std::span<WantedRange> some = left.first(first_round(left));
     left = left.subspan(some.size());
@@ -143,7 +142,7 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
     if (some.size() == 1) return status;
     // What was read beside them may be what is lost.
     for (const WantedRange& range : some) {
-      ReadGather gather(*reader_, *cache_);
+      ReadGather gather(blobs_, cache_);
       HEXAD_TRY(gather_range(reader, gather, range.offset, range.out));
       HEXAD_TRY(gather.finish());
     }
@@ -152,8 +151,8 @@ Status Engine::read_wanted(MetaView& view, const CachedRecord& record,
   return {};
 }
 
-Status Engine::read_ranges(std::string_view collection, std::string_view name,
-                           std::span<RangeInto> ranges) {
+Status StoreReader::read_ranges(std::string_view collection, std::string_view name,
+                                std::span<RangeInto> ranges) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -168,8 +167,8 @@ Status Engine::read_ranges(std::string_view collection, std::string_view name,
   return {};
 }
 
-Result<Bytes> Engine::read_ranges(std::string_view collection, std::string_view name,
-                                  std::span<const ByteRange> ranges) {
+Result<Bytes> StoreReader::read_ranges(std::string_view collection, std::string_view name,
+                                       std::span<const ByteRange> ranges) {
   // How long they are together depends on the object's size, so that is of the same state.
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
@@ -199,8 +198,8 @@ Result<Bytes> Engine::read_ranges(std::string_view collection, std::string_view 
   return bytes;
 }
 
-Result<std::vector<ByteRange>> Engine::extents(std::string_view collection, std::string_view name,
-                                               const ByteRange& range) {
+Result<std::vector<ByteRange>> StoreReader::extents(std::string_view collection,
+                                                    std::string_view name, const ByteRange& range) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -219,19 +218,19 @@ Result<std::vector<ByteRange>> Engine::extents(std::string_view collection, std:
   HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(*state.view, object, wanted));
   while (pages.valid()) {
     HEXAD_TRY_ASSIGN(const ExtentList page,
-                     decode_page(pages.value(), pages.page(), parts_.shape->record));
+                     decode_page(pages.value(), pages.page(), shape_.record));
     add_extents(page, begin, end, found);
     HEXAD_TRY(pages.next());
   }
   return found;
 }
 
-Result<RangeChecksum> Engine::checksum(std::string_view collection, std::string_view name,
-                                       const ByteRange& range, ChecksumType type) {
+Result<RangeChecksum> StoreReader::checksum(std::string_view collection, std::string_view name,
+                                            const ByteRange& range, ChecksumType type) {
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
-  const io::Nanos began = executor().clock().now();
+  const io::Nanos began = executor_.clock().now();
   RangeChecksum result;
   result.length = bytes_there(record->object.size, range.offset, range.length);
   result.version = record->object.version;
@@ -246,9 +245,9 @@ Result<RangeChecksum> Engine::checksum(std::string_view collection, std::string_
     done += out.size();
   }
   result.value = sum.value();
-  parts_.counters->add(CounterId::kReads);
-  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
-  parts_.counters->add(CounterId::kBytesRead, result.length);
+  counters_.add(CounterId::kReads);
+  counters_.add_latency(CounterId::kReadLatCount, 1, executor_.clock().now() - began);
+  counters_.add(CounterId::kBytesRead, result.length);
   return result;
 }
 

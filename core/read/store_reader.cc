@@ -1,21 +1,16 @@
-// Reads: a pinned state, the object's record and extents, the blobs behind them.
+#include "core/read/store_reader.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "base/refused_memory.h"
-#include "core/cache/read_gather.h"
-#include "core/engine/engine.h"
-#include "core/metadata/page_cursor.h"
+#include "base/units.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 
 namespace hexad::core {
 
 namespace {
-
-Error no_object(std::string_view collection, std::string_view name) {
-  return Error{ErrorCode::kNotFound,
-               "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
-}
 
 // A payload in the log moves with the next checkpoint: the cache keeps only what stays where it is.
 bool any_young(const ExtentList& extents) {
@@ -34,18 +29,32 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
 
 }  // namespace
 
-ReadPins::Pin Engine::pin_visible() {
-  return pins_.pin([this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); });
+Error no_object(std::string_view collection, std::string_view name) {
+  return Error{ErrorCode::kNotFound,
+               "object " + printable(collection) + "/" + printable(name) + " does not exist", ""};
 }
 
-Result<ReadState> Engine::read_state() {
+StoreReader::StoreReader(ReadSources sources)
+    : shape_(sources.shape),
+      metadata_(sources.metadata),
+      log_blobs_(sources.log_blobs),
+      blobs_(sources.blobs),
+      cache_(sources.cache),
+      pins_(sources.pins),
+      counters_(sources.counters),
+      executor_(sources.executor),
+      visible_(std::move(sources.visible)) {}
+
+ReadPins::Pin StoreReader::pin_visible() { return pins_.pin(visible_); }
+
+Result<ReadState> StoreReader::read_state() {
   ReadState state;
   state.pin = pin_visible();
-  HEXAD_TRY_ASSIGN(state.view, parts_.metadata->view(state.pin.lsn()));
+  HEXAD_TRY_ASSIGN(state.view, metadata_.view(state.pin.lsn()));
   return state;
 }
 
-Result<CollectionRecord> Engine::find_collection(MetaView& view, std::string_view collection) {
+Result<CollectionRecord> StoreReader::find_collection(MetaView& view, std::string_view collection) {
   HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection)));
   if (!value.has_value()) {
     return Error{ErrorCode::kNotFound, "collection " + printable(collection) + " does not exist",
@@ -54,31 +63,31 @@ Result<CollectionRecord> Engine::find_collection(MetaView& view, std::string_vie
   return decode_collection(*value);
 }
 
-Result<ObjectRecord> Engine::find_object(MetaView& view, std::string_view collection,
-                                         std::string_view name) {
+Result<ObjectRecord> StoreReader::find_object(MetaView& view, std::string_view collection,
+                                              std::string_view name) {
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(view, collection));
   HEXAD_TRY_ASSIGN(const auto value, view.get(record.key_of(name)));
   if (!value.has_value()) return no_object(collection, name);
-  Result<ObjectRecord> object = decode_object(*value, parts_.shape->record);
+  Result<ObjectRecord> object = decode_object(*value, shape_.record);
   if (!object.ok()) {
     return object.error().with_context("object " + printable(collection) + "/" + printable(name));
   }
   return object;
 }
 
-Status Engine::read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
-                          MutByteView out) {
+Status StoreReader::read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
+                               MutByteView out) {
   return read_pages(record, offset, out, [&](std::uint32_t page) -> Result<ExtentList> {
     HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(record.body, page)));
     if (!value.has_value()) return ExtentList();
-    return decode_page(*value, page, parts_.shape->record);
+    return decode_page(*value, page, shape_.record);
   });
 }
 
-Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
-                          const PageSource& page_of) {
+Status StoreReader::read_pages(const ObjectRecord& record, std::uint64_t offset, MutByteView out,
+                               const PageSource& page_of) {
   HEXAD_ASSERT(offset + out.size() <= record.size);
-  ReadGather gather(*reader_, *cache_);
+  ReadGather gather(blobs_, cache_);
   if (record.body == 0) {
     HEXAD_TRY(gather.add(record.extents, 0, nullptr, offset, out));
     return gather.finish();
@@ -99,11 +108,11 @@ Status Engine::read_pages(const ObjectRecord& record, std::uint64_t offset, MutB
   return gather.finish();
 }
 
-Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
-                                                                std::string_view collection,
-                                                                std::string_view name) {
+Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& view,
+                                                                     std::string_view collection,
+                                                                     std::string_view name) {
   ReadCache::Found found =
-      cache_->find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
+      cache_.find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
   if (found.record == nullptr) {
     bool newest = false;
     if (!found.space.has_value()) {
@@ -111,28 +120,28 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
       if (!value.has_value()) return find_collection(view, collection).error();
       HEXAD_TRY_ASSIGN(const CollectionRecord decoded, decode_collection(*value));
       found.space = decoded.space_of(name);
-      if (newest) cache_->insert_collection(found.ticket, collection, decoded, view.lsn());
+      if (newest) cache_.insert_collection(found.ticket, collection, decoded, view.lsn());
     }
     HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.space, name), &newest));
     auto record = std::make_shared<CachedRecord>();
-    record->serial = cache_->new_serial();
+    record->serial = cache_.new_serial();
     record->as_of = view.lsn();
     record->exists = value.has_value();
     if (value.has_value()) {
-      Result<ObjectRecord> decoded = decode_object(*value, parts_.shape->record);
+      Result<ObjectRecord> decoded = decode_object(*value, shape_.record);
       if (!decoded.ok()) {
         return decoded.error().with_context("object " + printable(collection) + "/" +
                                             printable(name));
       }
       record->object = std::move(decoded).value();
-      record->object.extents = parts_.log_blobs->resolve(std::move(record->object.extents));
+      record->object.extents = log_blobs_.resolve(std::move(record->object.extents));
       newest = newest && !any_young(record->object.extents);
       if (record->object.body == 0) {
         HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
       }
     }
     if (newest) {
-      cache_->insert_object(found.ticket, *found.space, name, record);
+      cache_.insert_object(found.ticket, *found.space, name, record);
     } else {
       record->drop();
     }
@@ -142,23 +151,23 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_cached(MetaView& view,
   return std::move(found.record);
 }
 
-Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, BodyId body,
-                                                              std::uint32_t page) {
-  ReadCache::Found found = cache_->find_page(body, page, view.lsn(), ReadCache::Count::kNothing);
+Result<std::shared_ptr<const CachedRecord>> StoreReader::find_page(MetaView& view, BodyId body,
+                                                                   std::uint32_t page) {
+  ReadCache::Found found = cache_.find_page(body, page, view.lsn(), ReadCache::Count::kNothing);
   if (found.record != nullptr) return std::move(found.record);
   bool newest = false;
   HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(body, page), &newest));
   auto record = std::make_shared<CachedRecord>();
-  record->serial = cache_->new_serial();
+  record->serial = cache_.new_serial();
   record->as_of = view.lsn();
   record->exists = value.has_value();
   if (value.has_value()) {
-    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, parts_.shape->record));
-    record->page = parts_.log_blobs->resolve(std::move(extents));
+    HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, shape_.record));
+    record->page = log_blobs_.resolve(std::move(extents));
     newest = newest && !any_young(record->page);
   }
   if (newest) {
-    cache_->insert_page(found.ticket, body, page, record);
+    cache_.insert_page(found.ticket, body, page, record);
   } else {
     record->drop();
   }
@@ -167,11 +176,12 @@ Result<std::shared_ptr<const CachedRecord>> Engine::find_page(MetaView& view, Bo
 
 // Every entry is looked up in the state of now, one after the other; see N5 of
 // core/cache/read_cache.h for why together they are one state all the same.
-bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
+bool StoreReader::read_from_cache(const CachedRecord& record, std::uint64_t offset,
+                                  MutByteView out) {
   if (out.size() > ReadCache::kLargestRead) return false;
   const ObjectRecord& object = record.object;
   if (object.body == 0) {
-    return copy_from_cache(*cache_, object.extents, record.serial, offset, out);
+    return copy_from_cache(cache_, object.extents, record.serial, offset, out);
   }
   static_assert(ReadCache::kLargestRead <= kPageSpan);
   std::shared_ptr<const CachedRecord> pages[2];
@@ -186,9 +196,9 @@ bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, M
       std::fill(part.begin(), part.end(), std::byte{0});
       continue;
     }
-    pages[i] = cache_->find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
+    pages[i] = cache_.find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
     if (pages[i] == nullptr ||
-        !copy_from_cache(*cache_, pages[i]->page, pages[i]->serial, at, part)) {
+        !copy_from_cache(cache_, pages[i]->page, pages[i]->serial, at, part)) {
       return false;
     }
   }
@@ -199,7 +209,7 @@ bool Engine::read_from_cache(const CachedRecord& record, std::uint64_t offset, M
 }
 
 // For all that is asked of it, and for what will be: a block is what a device is asked for anyway.
-Status Engine::read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
+Status StoreReader::read_small(const CachedRecord& record, std::uint64_t offset, MutByteView out) {
   const std::uint64_t size = record.object.size;
   HEXAD_ASSERT(record.is_small() && offset + out.size() <= size);
   if (const std::byte* const whole = record.whole(); whole != nullptr) {
@@ -210,7 +220,7 @@ Status Engine::read_small(const CachedRecord& record, std::uint64_t offset, MutB
   if (out.size() != size) buffer = AlignedBuffer(size);
   const MutByteView all = out.size() == size ? out : buffer.bytes();
   const auto read = [&](std::uint64_t from, MutByteView into) {
-    ReadGather gather(*reader_, *cache_);
+    ReadGather gather(blobs_, cache_);
     Status status = gather.add(record.object.extents, 0, nullptr, from, into);
     return status.ok() ? gather.finish() : status;
   };
@@ -219,13 +229,13 @@ Status Engine::read_small(const CachedRecord& record, std::uint64_t offset, MutB
     // What is lost may not be what was asked for.
     return buffer.empty() ? status : read(offset, out);
   }
-  cache_->insert_bytes(record, all);
+  cache_.insert_bytes(record, all);
   if (!buffer.empty()) copy_bytes(out, ByteView(all).subspan(offset, out.size()));
   return {};
 }
 
-Status Engine::gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
-                            MutByteView out) {
+Status StoreReader::gather_range(RangeReader& reader, ReadGather& gather, std::uint64_t offset,
+                                 MutByteView out) {
   const ObjectRecord& object = reader.record.object;
   HEXAD_ASSERT(offset + out.size() <= object.size);
   const auto serial_of = [&](const CachedRecord& of) {
@@ -256,26 +266,26 @@ Status Engine::gather_range(RangeReader& reader, ReadGather& gather, std::uint64
   return {};
 }
 
-Status Engine::read_through_cache(MetaView& view, const CachedRecord& record, std::uint64_t offset,
-                                  MutByteView out) {
+Status StoreReader::read_through_cache(MetaView& view, const CachedRecord& record,
+                                       std::uint64_t offset, MutByteView out) {
   if (record.is_small() && !record.dropped()) return read_small(record, offset, out);
-  const bool keep = cache_->enabled() && out.size() <= ReadCache::kLargestRead;
+  const bool keep = cache_.enabled() && out.size() <= ReadCache::kLargestRead;
   RangeReader reader{view, record, keep};
-  ReadGather gather(*reader_, *cache_);
+  ReadGather gather(blobs_, cache_);
   HEXAD_TRY(gather_range(reader, gather, offset, out));
   return gather.finish();
 }
 
-void Engine::note_read(io::Nanos began, std::uint64_t bytes) {
-  parts_.counters->add(CounterId::kReads);
-  parts_.counters->add_latency(CounterId::kReadLatCount, 1, executor().clock().now() - began);
-  parts_.counters->add(CounterId::kBytesRead, bytes);
+void StoreReader::note_read(io::Nanos began, std::uint64_t bytes) {
+  counters_.add(CounterId::kReads);
+  counters_.add_latency(CounterId::kReadLatCount, 1, executor_.clock().now() - began);
+  counters_.add(CounterId::kBytesRead, bytes);
 }
 
-Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
+Result<Bytes> StoreReader::get(std::string_view collection, std::string_view name) {
   {
     const ReadCache::Found found =
-        cache_->find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kBoth);
+        cache_.find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kBoth);
     if (found.bytes.has_value()) return Bytes(found.bytes->begin(), found.bytes->end());
     if (found.record != nullptr) {
       if (!found.record->exists) return no_object(collection, name);
@@ -284,18 +294,18 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
       if (size <= ReadCache::kLargestRead) {
         std::optional<Bytes> bytes;
         if (found.record->object.body == 0) {
-          bytes = get_from_cache(*cache_, found.record->object.extents, found.record->serial, size);
+          bytes = get_from_cache(cache_, found.record->object.extents, found.record->serial, size);
         } else if (Bytes paged(size); read_from_cache(*found.record, 0, paged)) {
           bytes = std::move(paged);
         }
         if (bytes.has_value()) {
-          cache_->note_served(found.ticket, size);
+          cache_.note_served(found.ticket, size);
           return std::move(*bytes);
         }
       }
     }
   }
-  const io::Nanos began = executor().clock().now();
+  const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -310,15 +320,15 @@ Result<Bytes> Engine::get(std::string_view collection, std::string_view name) {
   return made;
 }
 
-std::optional<PinnedBytes> Engine::cached(std::string_view collection, std::string_view name) {
+std::optional<PinnedBytes> StoreReader::cached(std::string_view collection, std::string_view name) {
   ReadCache::Found found =
-      cache_->find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kHits);
+      cache_.find_bytes(collection, name, {0, kMaxGetSize}, ReadCache::Count::kHits);
   if (!found.bytes.has_value()) return std::nullopt;
   return PinnedBytes(*found.bytes, std::move(found.record));
 }
 
-Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view name,
-                                   std::uint64_t offset, MutByteView into) {
+Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string_view name,
+                                        std::uint64_t offset, MutByteView into) {
   const auto length_of = [&](const CachedRecord& record) {
     return offset >= record.object.size
                ? 0
@@ -326,7 +336,7 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
   };
   {
     const ReadCache::Found found =
-        cache_->find_bytes(collection, name, {offset, into.size()}, ReadCache::Count::kBoth);
+        cache_.find_bytes(collection, name, {offset, into.size()}, ReadCache::Count::kBoth);
     if (found.bytes.has_value()) {
       copy_bytes(into, *found.bytes);
       return found.bytes->size();
@@ -336,12 +346,12 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
       const std::uint64_t length = length_of(*found.record);
       if (length == 0) return length;
       if (read_from_cache(*found.record, offset, into.first(length))) {
-        cache_->note_served(found.ticket, length);
+        cache_.note_served(found.ticket, length);
         return length;
       }
     }
   }
-  const io::Nanos began = executor().clock().now();
+  const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
@@ -353,111 +363,6 @@ Result<std::uint64_t> Engine::read(std::string_view collection, std::string_view
   }
   note_read(began, length);
   return length;
-}
-
-Result<ObjectStat> Engine::stat_of(MetaView& view, const ObjectRecord& record) {
-  ObjectStat stat;
-  stat.size = record.size;
-  stat.version = record.version;
-  stat.mtime = record.mtime;
-  stat.hint = static_cast<Hint>(record.hint);
-  stat.has_omap = record.has_omap();
-  if (const auto type = record.attributes.find(kContentType); type != record.attributes.end()) {
-    stat.content_type = type->second;
-  }
-  bool has_inline = false;
-  bool has_packed = false;
-  bool has_young = false;
-  const auto add = [&](const ExtentList& stored) {
-    const ExtentList extents = parts_.log_blobs->resolve(stored);
-    stat.stored += stored_bytes(extents);
-    stat.extents += extents.size();
-    for (const Extent& extent : extents) {
-      if (extent.is_inline())
-        has_inline = true;
-      else if (extent.blob.placement == Placement::kPacked)
-        has_packed = true;
-      else if (extent.blob.placement == Placement::kLog)
-        has_young = true;
-    }
-  };
-  if (record.body == 0) {
-    add(record.extents);
-  } else {
-    HEXAD_TRY_ASSIGN(PageCursor pages, PageCursor::open(view, record, {0, kEndOfPages}));
-    while (pages.valid()) {
-      HEXAD_TRY_ASSIGN(const ExtentList extents,
-                       decode_page(pages.value(), pages.page(), parts_.shape->record));
-      add(extents);
-      HEXAD_TRY(pages.next());
-    }
-  }
-  stat.placement = stat.extents == 0  ? "none"
-                   : stat.extents > 1 ? "list"
-                   : has_inline       ? "inline"
-                   : has_packed       ? "pack"
-                   : has_young        ? "log"
-                                      : "stripe";
-  return stat;
-}
-
-Result<ObjectStat> Engine::stat(std::string_view collection, std::string_view name) {
-  {
-    const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
-    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
-    // Of an object with pages the numbers come from all of them.
-    if (found.record != nullptr && found.record->object.body == 0) return found.record->stat;
-  }
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
-                   find_cached(*state.view, collection, name));
-  if (record->object.body == 0) return record->stat;
-  return stat_of(*state.view, record->object);
-}
-
-std::optional<ObjectStat> Engine::cached_stat(std::string_view collection, std::string_view name) {
-  const ReadCache::Found found =
-      cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
-  if (found.record == nullptr || !found.record->exists || found.record->object.body != 0) {
-    return std::nullopt;
-  }
-  return found.record->stat;
-}
-
-Result<Attributes> Engine::attributes(std::string_view collection, std::string_view name) {
-  {
-    const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
-    if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
-    if (found.record != nullptr) return found.record->object.attributes;
-  }
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
-                   find_cached(*state.view, collection, name));
-  return record->object.attributes;
-}
-
-Result<bool> Engine::exists(std::string_view collection, std::string_view name) {
-  {
-    const ReadCache::Found found =
-        cache_->find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
-    if (found.record != nullptr) return found.record->exists;
-  }
-  HEXAD_TRY_ASSIGN(ReadState state, read_state());
-  const auto record = find_cached(*state.view, collection, name);
-  if (!record.ok() && record.error().code == ErrorCode::kNotFound) return false;
-  HEXAD_TRY(record.status());
-  return true;
-}
-
-Result<std::optional<std::string>> Engine::attribute(std::string_view collection,
-                                                     std::string_view name,
-                                                     std::string_view attribute) {
-  HEXAD_TRY_ASSIGN(const Attributes all, attributes(collection, name));
-  const auto found = all.find(attribute);
-  if (found == all.end()) return std::optional<std::string>();
-  return std::optional<std::string>(found->second);
 }
 
 }  // namespace hexad::core
