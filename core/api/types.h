@@ -194,6 +194,20 @@ struct DeviceStatus {
   std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves
 };
 
+// One kind of background work of an open store.
+struct JobStatus {
+  std::string name;         // "checkpoint"
+  std::string purpose;      // in words
+  bool running = false;     // a step of it is under way
+  double seconds = 0;       // for how long, when it is
+  std::uint64_t steps = 0;  // that did something, since the store was opened
+  // How far it is with what it is at, in `unit`; total 0: it is at nothing, or cannot say.
+  std::uint64_t done = 0;
+  std::uint64_t total = 0;
+  std::string unit;
+  std::string problem;  // of the last step; empty: none
+};
+
 struct StoreStatus {
   Uuid uuid;
   Health health = Health::kOk;
@@ -213,6 +227,7 @@ struct StoreStatus {
   // What somebody should look at, one sentence each: devices that this opening has given up, and
   // devices that keep the store waiting now.
   std::vector<std::string> warnings;
+  std::vector<JobStatus> jobs;  // none unless the store is open for writing
 };
 
 struct DeviceSpace {

@@ -15,13 +15,7 @@ Engine::Engine(StoreParts parts)
       sequencer_(executor()),
       root_(parts_.root),
       checkpoint_lsn_(parts_.index->applied_lsn()),
-      budget_mutex_(executor()),
-      budget_changed_(executor()),
-      seal_mutex_(executor()),
-      seal_changed_(executor()),
       state_mutex_(executor()),
-      background_wake_(executor()),
-      repair_wake_(executor()),
       close_changed_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
@@ -33,6 +27,10 @@ Engine::Engine(StoreParts parts)
                                          parts_.system->queue(), *parts_.counters,
                                          *parts_.log_blobs, &in_flight_cells_);
   placer_ = std::make_unique<StripePlacer>(*parts_.shape, *parts_.codec, *preparer_, *parts_.space);
+  // Buffered commits hold some of it until they are durable.
+  budget_ = std::make_unique<InFlightBudget>(executor(), parts_.options.max_in_flight, [this] {
+    return seal_job_ != nullptr && seal_job_->seal_now();
+  });
   reads_ = std::make_unique<StoreReader>(
       ReadSources{*parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, *cache_, pins_,
                   *parts_.counters, executor(),
@@ -41,40 +39,21 @@ Engine::Engine(StoreParts parts)
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
                                    *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,
                                    std::move(*parts_.log), parts_.options.log_durability, [this] {
-                                     const io::Lock lock(state_mutex_);
-                                     repair_wanted_ = true;
-                                     repair_wake_.notify_all();
+                                     repair_job_->want();
+                                     jobs_->wake(*repair_job_);
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
     ids_.begin(lane_->epoch(), parts_.ids_drawn);
     merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
                                           [this](const Status& merged) { on_merged(merged); });
+    make_jobs();
   }
 }
 
 Engine::~Engine() {
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
-  if (merger_ != nullptr) merger_->stop();
-  {
-    const io::Lock lock(seal_mutex_);
-    seal_stopping_ = true;
-    seal_changed_.notify_all();
-  }
-  if (sealer_ != nullptr) sealer_->join();
-  {
-    const io::Lock lock(state_mutex_);
-    stopping_ = true;
-    background_wake_.notify_all();
-  }
-  if (background_ != nullptr) background_->join();
-  {
-    // Not before: what the background was committing waits for a repair when a device fails.
-    const io::Lock lock(state_mutex_);
-    repairs_stopping_ = true;
-    repair_wake_.notify_all();
-  }
-  if (repairs_ != nullptr) repairs_->join();
+  if (jobs_ != nullptr) jobs_->stop();
   if (lane_ != nullptr) lane_->wait_idle();
 }
 
@@ -82,7 +61,8 @@ Status Engine::start() {
   set_reserve();
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
   if (lane_ == nullptr) return {};
-  HEXAD_TRY(start_threads());
+  // All threads that there will ever be, so that none is refused later, in the middle of something.
+  HEXAD_TRY(jobs_->start());
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(doom_abandoned());
   on_progress();  // the first zone may be wanted
@@ -95,13 +75,32 @@ Status Engine::here() const {
                "Open stores in the process that uses them."};
 }
 
-// All that there will ever be, so that none is refused later, in the middle of something. Those
-// that there are by then are joined by the destructor.
-Status Engine::start_threads() {
-  HEXAD_TRY_ASSIGN(background_, executor().try_start("hexad-checkpoint", [this] { background(); }));
-  HEXAD_TRY_ASSIGN(repairs_, executor().try_start("hexad-repair", [this] { repairs(); }));
-  HEXAD_TRY_ASSIGN(sealer_, executor().try_start("hexad-seal", [this] { sealer(); }));
-  return merger_->begin();
+// Commits may wait for a zone or a checkpoint, so these two have a thread to themselves. A merge
+// takes seconds. What the others commit waits for a repair when a device fails: it comes last.
+void Engine::make_jobs() {
+  zone_job_ =
+      std::make_unique<ZoneJob>(ZoneJob::Work{[this] { return parts_.space->wants_zone(); },
+                                              [this] { return make_zone(ZoneFor::kCommits); },
+                                              [this] { return parts_.space->slabs_left(); }});
+  checkpoint_job_ = std::make_unique<CheckpointJob>(
+      executor().clock(),
+      CheckpointJob::Work{[this] { return checkpoint(); }, [this] { return checkpoint_due(); },
+                          [this] { return merger_->finished(); }});
+  index_job_ = std::make_unique<IndexJob>(
+      IndexJob::Parts{*parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
+                      [this] { return parts_.runs->set(); }, *parts_.counters, checkpoint_mutex_,
+                      std::move(parts_.unverified_index)});
+  close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
+  deletion_job_ = make_deletion_job();
+  seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
+  repair_job_ = std::make_unique<RepairJob>(
+      RepairJob::Work{[this] { repair(); }, [this] { lose_suspects(); }});
+  jobs_ = std::make_unique<JobScheduler>(executor());
+  jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
+  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get()});
+  jobs_->add_crew("hexad-merge", {merger_.get()});
+  jobs_->add_crew("hexad-seal", {seal_job_.get()});
+  jobs_->add_crew("hexad-repair", {repair_job_.get()});
 }
 
 }  // namespace hexad::core

@@ -28,9 +28,17 @@
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
 #include "core/check/fsck_check.h"
+#include "core/commit/in_flight_budget.h"
 #include "core/commit/lane.h"
 #include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
+#include "core/job/job_scheduler.h"
+#include "core/jobs/checkpoint_job.h"
+#include "core/jobs/close_job.h"
+#include "core/jobs/index_job.h"
+#include "core/jobs/repair_job.h"
+#include "core/jobs/seal_job.h"
+#include "core/jobs/zone_job.h"
 #include "core/metadata/metadata.h"
 #include "core/opening/store_parts.h"
 #include "core/plan/body_ids.h"
@@ -40,7 +48,6 @@
 #include "core/plan/prepared.h"
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
-#include "core/runs/index_rebuild.h"
 #include "core/runs/run_catalogue.h"
 #include "core/runs/run_merger.h"
 #include "core/space/log_blobs.h"
@@ -213,12 +220,8 @@ class Engine : public PlanSource {
   void submit_here(Transaction&& transaction, const CommitCallback& done,
                    const CommitOptions& options);
   Status acceptable(const Transaction& transaction, Durability durability) const;
-  // Waits until `bytes` more may be in flight; they are until the last copy of the result goes.
-  std::shared_ptr<void> take_budget(std::uint64_t bytes);
   // Buffered commits are waiting: seals them soon.
   void seal_soon();
-  Status start_threads();
-  void sealer();
   // kIo when buffered commits have been lost (R15).
   Status lost_buffered() const;
   Error told(const Error& error, Durability durability) const;
@@ -243,7 +246,7 @@ class Engine : public PlanSource {
   void merge_beside();
   bool room_beside(const RunMerge& plan);
   void on_merged(const Status& merged);
-  std::optional<io::Nanos> background_wait();
+  void make_jobs();
   Result<Frozen> freeze(const RunDraft& draft);
   Status gather_changes(const Frozen& frozen, Changes& changes);
   Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
@@ -256,26 +259,20 @@ class Engine : public PlanSource {
   Status apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes);
   void set_reserve();
   Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
-  void background();
-  void note_background(const std::string& what, const Status& status);
   // Ahead of need; for a commit that waits; for a checkpoint that does.
   enum class ZoneFor : std::uint8_t { kCommits, kWaiting, kCheckpoint };
   Status make_zone(ZoneFor whom);
   // Under zone_mutex_. `lacking`: of kWaiting, and then there is no zone, and no error either.
   Status make_zone_locked(ZoneFor whom, Lacking& lacking);
-  void repairs();
+  void note_index(const Status& applied);
+  void want_index();
   void on_progress();
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
   bool checkpoint_due();
 
-  // engine_index.cc: a new index on the fast tier, by the background thread
-  void want_index();
-  void rebuild_index();
-  Status rebuild_some();
-  Status attach_verified();
-
   // engine_membership.cc
   void repair();
+  void lose_suspects();
   Status leave_behind(std::set<DeviceId> failed);
   Status change_membership(std::set<DeviceId> failed);
   // Composes, writes and adopts a root. `failed` gets the devices that did not take it. Errors: too
@@ -309,7 +306,7 @@ class Engine : public PlanSource {
   // Until `lsn` is durable or the lane has stopped, unless a device is silent.
   Status wait_unless_silent(Lsn lsn, const std::string& what);
   Finding silence_finding(DeviceId device, std::uint64_t cells) const;
-  // On the background thread.
+  // A step of the job that closes.
   void finish_closing();
 
   // engine_status.cc
@@ -320,6 +317,8 @@ class Engine : public PlanSource {
   void want_checkpoint();
 
   // engine_doomed.cc
+  class DeletionJob;
+  std::unique_ptr<Job> make_deletion_job();
   Status doom_abandoned();
   void doom(Doomed&& doomed);
   Status drop_body(BodyId body);
@@ -386,8 +385,17 @@ class Engine : public PlanSource {
   InFlightCells in_flight_cells_;
   std::unique_ptr<Lane> lane_;         // null when read-only
   std::unique_ptr<RunMerger> merger_;  // as the lane
+  std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
+  std::unique_ptr<CloseJob> close_job_;
+  std::unique_ptr<CheckpointJob> checkpoint_job_;
+  std::unique_ptr<IndexJob> index_job_;
+  std::unique_ptr<Job> deletion_job_;
+  std::unique_ptr<SealJob> seal_job_;
+  std::unique_ptr<RepairJob> repair_job_;
+  std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   std::unique_ptr<StoreReader> reads_;
+  std::unique_ptr<InFlightBudget> budget_;
 
   io::Mutex zone_mutex_;  // while a zone is made
   io::Mutex doom_mutex_;  // while something doomed is dropped
@@ -408,47 +416,19 @@ class Engine : public PlanSource {
   BodyIds ids_;
   std::atomic<bool> closed_{false};
 
-  io::Mutex budget_mutex_;  // of its own, so that no commit wakes the threads below
-  io::CondVar budget_changed_;
-  std::uint64_t budget_used_ = 0;
-  std::uint64_t budget_turn_ = 0;       // whose turn it is to be admitted
-  std::uint64_t budget_next_turn_ = 0;  // of who comes next
-
-  io::Mutex seal_mutex_;  // seal_stopping_
-  io::CondVar seal_changed_;
-  std::atomic<bool> seal_wanted_{false};
-  bool seal_stopping_ = false;
-  std::unique_ptr<io::Thread> sealer_;
-
   io::Mutex state_mutex_;  // below
-  // One for each kind of waiter.
-  io::CondVar background_wake_;
-  io::CondVar repair_wake_;
   Doomed doomed_;
-  io::Nanos doomed_pause_ = 0;      // before the next try, when the last one has failed; else 0
-  io::Nanos doomed_retry_at_ = 0;   // none before
-  io::Nanos install_at_ = 0;        // what was merged, if nobody else does before; 0: nothing
-  bool checkpoint_wanted_ = false;  // whether or not one is due
-  bool checkpoint_due_ = false;     // one was, at some moment since this was last looked at
-  bool zone_wanted_ = false;
-  bool index_wanted_ = false;
-  bool repair_wanted_ = false;
+  io::Nanos doomed_pause_ = 0;     // before the next try, when the last one has failed; else 0
+  io::Nanos doomed_retry_at_ = 0;  // none before
   struct Refused {
     Error why;  // of the last try
     io::Nanos since = 0;
   };
   std::optional<Refused> refused_;
-  bool suspects_wanted_ = false;        // lose_suspects_soon()
-  bool close_wanted_ = false;           // by the background
   bool close_left_ = false;             // nobody waits for it any more
   std::optional<Status> close_result_;  // nothing: it has not come to that
   io::CondVar close_changed_;
-  bool stopping_ = false;                                   // the background
-  bool repairs_stopping_ = false;                           // after it
-  std::map<std::string, std::string> background_problems_;  // of the last try at each thing
-  std::unique_ptr<IndexRebuild> rebuild_;                   // the background thread's alone
-  std::unique_ptr<io::Thread> background_;
-  std::unique_ptr<io::Thread> repairs_;  // of its own: the pool may be full of waiting callbacks
+  std::string index_problem_;  // of the last checkpoint
 };
 
 }  // namespace hexad::core

@@ -35,8 +35,6 @@ namespace {
 // Beside a merge that is under way there are at most so many; without one kv/run/run_merge.h has
 // its own bound.
 constexpr std::size_t kMostRuns = 16;
-// A merge that is finished waits so long for a checkpoint to take it in, then there is one for it.
-constexpr io::Nanos kInstallAfter = 10'000'000'000;
 
 class PayloadPause {
  public:
@@ -62,24 +60,11 @@ Status Engine::checkpoint() {
 
 // On the merger's thread.
 void Engine::on_merged(const Status& merged) {
-  note_background("merging runs", merged);
   // The next checkpoint may be far away, and until then all that is given up would be kept back.
   if (!parts_.space->suspects().empty()) lose_suspects_soon();
   if (!merged.ok()) return;
-  const io::Lock lock(state_mutex_);
-  install_at_ = executor().clock().now() + kInstallAfter;
-  background_wake_.notify_all();
-}
-
-// Under state_mutex_: how long the background has nothing to do that nobody asks for. Nothing:
-// ever.
-std::optional<io::Nanos> Engine::background_wait() {
-  std::optional<io::Nanos> wait = doomed_wait();
-  if (install_at_ != 0) {
-    const io::Nanos left = std::max<io::Nanos>(0, install_at_ - executor().clock().now());
-    wait = std::min(wait.value_or(left), left);
-  }
-  return wait;
+  checkpoint_job_->note_merged();
+  jobs_->wake(*checkpoint_job_);
 }
 
 // A run needs space. Where no zone has any more, one is made in between, for that takes locks that
@@ -185,6 +170,10 @@ Status Engine::checkpoint_locked(bool clean_close) {
   return {};
 }
 
+void Engine::want_index() {
+  if (index_job_->want()) jobs_->wake(*index_job_);
+}
+
 // What has been merged since the last checkpoint, and what cannot go on beside this one: because
 // the reserve, which is for a merge of all runs, is wanted for that now; because the store is
 // closed; because runs have become too many, since checkpoints are faster than merges. Then commits
@@ -200,14 +189,16 @@ void Engine::merge_into(RunDraft& draft, bool clean_close) {
   if (!clean_close && draft.manifest.runs.size() <= kMostRuns && room_beside(*plan)) return;
   Result<MergedRun> merged = parts_.runs->merge(*plan, *preparer_, draft.failed);
   // Where it fails there is one run more, and the next checkpoint tries again.
-  note_background("merging runs", merged.status());
+  jobs_->note(*merger_, merged.status());
   if (merged.ok() && !parts_.runs->install(draft, *merged)) parts_.runs->drop(*merged);
 }
 
 void Engine::merge_beside() {
   if (merger_->busy()) return;
   std::optional<RunMerge> plan = parts_.runs->plan_merge(parts_.runs->begin());
-  if (plan.has_value() && room_beside(*plan)) merger_->start(*std::move(plan));
+  if (!plan.has_value() || !room_beside(*plan)) return;
+  merger_->start(*std::move(plan));
+  jobs_->wake(*merger_);
 }
 
 // Whether what it writes leaves the reserve to others, for as long as it takes.
@@ -362,7 +353,7 @@ Status Engine::apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes) {
   if (!applied.ok() && parts_.memory_only) return turn_read_only(applied.error());
   if (parts_.memory_only) return applied;
   if (!applied.ok()) parts_.index->detach();
-  note_background("writing the index on the fast tier, which is made again from the runs", applied);
+  note_index(applied);
   return {};
 }
 
@@ -389,18 +380,8 @@ bool Engine::checkpoint_due() {
 // Called after every group: asks for a zone and a checkpoint when they are due.
 void Engine::on_progress() {
   reclaim();
-  if (parts_.space->wants_zone()) {
-    const io::Lock lock(state_mutex_);
-    if (!zone_wanted_) {
-      zone_wanted_ = true;
-      background_wake_.notify_all();
-    }
-  }
-  if (!checkpoint_due()) return;
-  const io::Lock lock(state_mutex_);
-  if (checkpoint_due_) return;
-  checkpoint_due_ = true;
-  background_wake_.notify_all();
+  if (parts_.space->wants_zone() && zone_job_->want()) jobs_->wake(*zone_job_);
+  if (checkpoint_due() && checkpoint_job_->note_due()) jobs_->wake(*checkpoint_job_);
 }
 
 // The last checkpoint may need a zone, too, when the store is closed for everybody else.
@@ -447,72 +428,10 @@ Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
   return lsn.status();
 }
 
-void Engine::background() {
-  for (;;) {
-    bool checkpoint_now = false;
-    bool due_now = false;
-    bool zone_now = false;
-    bool index_now = false;
-    bool install_now = false;
-    {
-      io::Lock lock(state_mutex_);
-      while (!stopping_ && !close_wanted_ &&
-             !(checkpoint_wanted_ || checkpoint_due_ || zone_wanted_ || index_wanted_)) {
-        const std::optional<io::Nanos> idle = background_wait();
-        if (idle == io::Nanos{0}) break;
-        if (idle.has_value()) {
-          background_wake_.wait_for(lock, *idle);
-        } else {
-          background_wake_.wait(lock);
-        }
-      }
-      if (stopping_) return;
-      if (close_wanted_) {
-        lock.unlock();
-        return finish_closing();
-      }
-      // Who wants something from here on is heard after this attempt.
-      checkpoint_now = std::exchange(checkpoint_wanted_, false);
-      due_now = std::exchange(checkpoint_due_, false);
-      zone_now = std::exchange(zone_wanted_, false);
-      index_now = std::exchange(index_wanted_, false);
-      install_now = install_at_ != 0 && executor().clock().now() >= install_at_;
-      if (install_now) install_at_ = 0;
-    }
-    // Without the checkpoint the log fills up, without the zone space runs out, and whoever needs
-    // either makes it itself and gets the error. Until then status() tells. What was due is looked
-    // at again: the attempt before may have begun when it was asked for, and done it.
-    if (zone_now && parts_.space->wants_zone()) {
-      const Status made = make_zone(ZoneFor::kCommits);
-      // That all slabs are taken is no failure; that there is no room below them is.
-      const bool full =
-          !made.ok() && made.error().code == ErrorCode::kNoSpace && !parts_.space->slabs_left();
-      note_background("making a zone ahead of need", full ? Status() : made);
-    }
-    if (const Result<bool> dropped = drop_doomed(); !dropped.ok() || *dropped) {
-      note_background("taking back the space of a removed object", dropped.status());
-    }
-    // A store that nobody writes to has no other checkpoint that would take it in.
-    checkpoint_now = checkpoint_now || (install_now && merger_->finished());
-    if (checkpoint_now || (due_now && checkpoint_due())) {
-      const Status made = checkpoint();
-      note_background("the last checkpoint", made);
-      // What it committed itself has asked for another one, perhaps. The next commit asks again.
-      const io::Lock lock(state_mutex_);
-      if (!made.ok()) checkpoint_due_ = false;
-    }
-    if (index_now) rebuild_index();
-  }
-}
-
-// What status() says of it. A store that has stopped says so itself.
-void Engine::note_background(const std::string& what, const Status& status) {
+// What status() says of the index that did not take a checkpoint.
+void Engine::note_index(const Status& applied) {
   const io::Lock lock(state_mutex_);
-  if (status.ok()) {
-    background_problems_.erase(what);
-  } else if (!lane_->stopped().has_value()) {
-    background_problems_[what] = status.error().to_string();
-  }
+  index_problem_ = applied.ok() ? "" : applied.error().to_string();
 }
 
 }  // namespace hexad::core

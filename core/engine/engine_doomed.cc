@@ -175,15 +175,34 @@ Status Engine::drop_all_cuts(BodyId body) {
 
 void Engine::doom(Doomed&& doomed) {
   if (doomed.empty()) return;
-  const io::Lock lock(state_mutex_);
-  for (const BodyId body : doomed.cuts) {
-    const auto known = std::find(doomed_.cuts.begin(), doomed_.cuts.end(), body);
-    if (known == doomed_.cuts.end()) doomed_.cuts.push_back(body);
+  {
+    const io::Lock lock(state_mutex_);
+    for (const BodyId body : doomed.cuts) {
+      const auto known = std::find(doomed_.cuts.begin(), doomed_.cuts.end(), body);
+      if (known == doomed_.cuts.end()) doomed_.cuts.push_back(body);
+    }
+    doomed_.bodies.insert(doomed_.bodies.end(), doomed.bodies.begin(), doomed.bodies.end());
+    doomed_.names.insert(doomed_.names.end(), doomed.names.begin(), doomed.names.end());
   }
-  doomed_.bodies.insert(doomed_.bodies.end(), doomed.bodies.begin(), doomed.bodies.end());
-  doomed_.names.insert(doomed_.names.end(), doomed.names.begin(), doomed.names.end());
-  background_wake_.notify_all();
+  jobs_->wake(*deletion_job_);
 }
+
+class Engine::DeletionJob : public Job {
+ public:
+  explicit DeletionJob(Engine& engine) : engine_(engine) {}
+  std::string_view name() const override { return "deletion"; }
+  std::string_view purpose() const override { return "taking back the space of a removed object"; }
+  std::optional<io::Nanos> due() override {
+    const io::Lock lock(engine_.state_mutex_);
+    return engine_.doomed_wait();
+  }
+  Result<bool> step() override { return engine_.drop_doomed(); }
+
+ private:
+  Engine& engine_;
+};
+
+std::unique_ptr<Job> Engine::make_deletion_job() { return std::make_unique<DeletionJob>(*this); }
 
 std::optional<io::Nanos> Engine::doomed_wait() {
   if (doomed_.empty()) return std::nullopt;

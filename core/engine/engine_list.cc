@@ -20,11 +20,7 @@ Result<ListPage> Engine::list(std::string_view collection, const ListOptions& op
 }
 
 void Engine::want_checkpoint() {
-  if (!writable().ok()) return;
-  const io::Lock lock(state_mutex_);
-  if (checkpoint_wanted_) return;
-  checkpoint_wanted_ = true;
-  background_wake_.notify_all();
+  if (writable().ok() && checkpoint_job_->want()) jobs_->wake(*checkpoint_job_);
 }
 
 }  // namespace hexad::core

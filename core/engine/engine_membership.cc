@@ -51,27 +51,14 @@ Error Engine::turn_read_only(const Error& why) {
   return *lane_->stopped();
 }
 
-void Engine::repairs() {
-  for (;;) {
-    bool wanted = false;
-    {
-      io::Lock lock(state_mutex_);
-      repair_wake_.wait(lock,
-                        [this] { return repair_wanted_ || suspects_wanted_ || repairs_stopping_; });
-      if (!repair_wanted_ && !suspects_wanted_) return;
-      suspects_wanted_ = false;
-      wanted = std::exchange(repair_wanted_, false);
-    }
-    if (wanted) repair();
-    // Unless they have left with it. Should that fail, the store has turned read-only.
-    if (!parts_.space->suspects().empty() || ids_.half_spent()) lose_devices({}).ignore();
-  }
+void Engine::lose_suspects_soon() {
+  repair_job_->want_suspects();
+  jobs_->wake(*repair_job_);
 }
 
-void Engine::lose_suspects_soon() {
-  const io::Lock lock(state_mutex_);
-  suspects_wanted_ = true;
-  repair_wake_.notify_all();
+// Unless they have left with a repair. Should it fail, the store has turned read-only.
+void Engine::lose_suspects() {
+  if (!parts_.space->suspects().empty() || ids_.half_spent()) lose_devices({}).ignore();
 }
 
 void Engine::repair() {

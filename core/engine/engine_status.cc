@@ -60,8 +60,10 @@ StoreStatus Engine::status() {
   status.warnings = parts_.warnings;
   {
     const io::Lock lock(state_mutex_);
-    for (const auto& [what, problem] : background_problems_) {
-      status.notes.push_back(what + " failed: " + problem);
+    if (!index_problem_.empty()) {
+      status.notes.push_back(
+          "writing the index on the fast tier failed, it is made again from the runs: " +
+          index_problem_);
     }
     if (refused_.has_value()) {
       const io::Nanos waited = executor().clock().now() - refused_->since;
@@ -69,6 +71,12 @@ StoreStatus Engine::status() {
           "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
           " s, since a write is refused and sent again: " + refused_->why.to_string());
     }
+  }
+  if (jobs_ != nullptr) status.jobs = jobs_->status();
+  for (const JobStatus& job : status.jobs) {
+    // A store that has stopped says so itself.
+    if (job.problem.empty() || stopped.has_value()) continue;
+    status.notes.push_back(job.purpose + " failed: " + job.problem);
   }
   const std::vector<DeviceId> log_devices =
       lane_ == nullptr ? parts_.root.log_devices

@@ -1,5 +1,4 @@
-// How transactions come in and are answered: commit(), submit(), sync(), the bytes in flight, and
-// the sealing of what is buffered.
+// How transactions come in and are answered: commit(), submit(), sync().
 #include <optional>
 #include <utility>
 
@@ -9,69 +8,8 @@
 
 namespace hexad::core {
 
-namespace {
-
-// Buffered commits are sealed so long after the first of them at the latest.
-constexpr io::Nanos kBufferedDelay = 10'000'000;
-
-}  // namespace
-
-// In the order of asking: a large transaction is not passed by small ones for ever, and the wait of
-// each grows with those before it and no more.
-std::shared_ptr<void> Engine::take_budget(std::uint64_t bytes) {
-  io::Lock lock(budget_mutex_);
-  const std::uint64_t turn = budget_next_turn_++;
-  // A single larger transaction passes alone.
-  const auto admitted = [&] {
-    return turn == budget_turn_ &&
-           (budget_used_ == 0 || budget_used_ + bytes <= parts_.options.max_in_flight);
-  };
-  while (!admitted()) {
-    if (turn == budget_turn_ && seal_wanted_.load(std::memory_order_relaxed)) {
-      // Buffered commits hold some of it until they are durable.
-      lock.unlock();
-      seal_wanted_.store(false, std::memory_order_relaxed);
-      lane_->want_all();
-      lock.lock();
-      continue;
-    }
-    budget_changed_.wait(lock);
-  }
-  budget_used_ += bytes;
-  ++budget_turn_;
-  if (budget_turn_ != budget_next_turn_) budget_changed_.notify_all();
-  lock.unlock();  // where there is no memory for it, what is returned gives back at once
-  return {nullptr, [this, bytes](void*) {
-            const io::Lock inner(budget_mutex_);
-            budget_used_ -= bytes;
-            if (budget_turn_ != budget_next_turn_) budget_changed_.notify_all();
-          }};
-}
-
 void Engine::seal_soon() {
-  if (seal_wanted_.exchange(true, std::memory_order_acq_rel)) return;
-  const io::Lock lock(seal_mutex_);
-  seal_changed_.notify_all();
-}
-
-// Whatever was buffered when it was woken is sealed kBufferedDelay later at the latest.
-void Engine::sealer() {
-  io::Lock lock(seal_mutex_);
-  for (;;) {
-    seal_changed_.wait(
-        lock, [this] { return seal_stopping_ || seal_wanted_.load(std::memory_order_relaxed); });
-    const io::Nanos deadline = executor().clock().now() + kBufferedDelay;
-    while (!seal_stopping_) {
-      const io::Nanos left = deadline - executor().clock().now();
-      if (left <= 0 || !seal_changed_.wait_for(lock, left)) break;
-    }
-    if (seal_stopping_) return;
-    lock.unlock();
-    // Before what it promises: who comes now asks again.
-    seal_wanted_.store(false, std::memory_order_release);
-    lane_->want_all();
-    lock.lock();
-  }
+  if (seal_job_->want()) jobs_->wake(*seal_job_);
 }
 
 Status Engine::lost_buffered() const {
@@ -121,7 +59,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   HEXAD_TRY(acceptable(transaction, durability));
   const std::uint64_t payload = transaction.payload_bytes();
   const io::Nanos began = executor().clock().now();
-  const std::shared_ptr<void> budget = take_budget(payload);
+  const std::shared_ptr<void> budget = budget_->take(payload);
   const io::Nanos admitted = executor().clock().now();
   const bool buffered = durability == Durability::kBuffered;
   Lsn rests_on = 0;
@@ -196,7 +134,7 @@ void Engine::submit_here(Transaction&& transaction, const CommitCallback& done,
   auto kept = std::make_shared<Transaction>(std::move(transaction));
   Submission submission;
   submission.began = executor().clock().now();
-  submission.budget = take_budget(payload);
+  submission.budget = budget_->take(payload);
   submission.admitted = executor().clock().now();
   submission.durability = durability;
   const CommitCallback finish = [this, kept, done](Result<Lsn> result) {

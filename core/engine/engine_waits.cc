@@ -75,14 +75,14 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
   return finding;
 }
 
-// The work is the background thread's, so that this one can leave it.
+// The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
   const bool again = closed_.exchange(true, std::memory_order_acq_rel);
   if (lane_ == nullptr) return {};
   io::Lock lock(state_mutex_);
   if (again && !std::exchange(close_left_, false)) return {};
-  close_wanted_ = true;
-  background_wake_.notify_all();
+  close_job_->want();
+  jobs_->wake(*close_job_);
   while (!close_result_.has_value()) {
     close_changed_.wait_for(lock, kSecond);
     if (close_result_.has_value()) break;

@@ -21,7 +21,7 @@ RunMerger::RunMerger(io::Executor& executor, const RunCatalogue& runs, const Blo
       mutex_(executor),
       changed_(executor) {}
 
-RunMerger::~RunMerger() { stop(); }
+RunMerger::~RunMerger() { RunMerger::stop(); }
 
 bool RunMerger::busy() {
   const io::Lock lock(mutex_);
@@ -33,17 +33,10 @@ bool RunMerger::finished() {
   return state_ == State::kFinished;
 }
 
-Status RunMerger::begin() {
-  HEXAD_ASSERT(thread_ == nullptr);
-  HEXAD_TRY_ASSIGN(thread_, executor_.try_start("hexad-merge", [this] { thread(); }));
-  return {};
-}
-
 void RunMerger::start(RunMerge plan) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(state_ == State::kIdle);
   if (stopping_) return;
-  HEXAD_ASSERT(thread_ != nullptr);
   plan_ = std::move(plan);
   state_ = State::kWanted;
   hurry_ = false;
@@ -75,7 +68,9 @@ bool RunMerger::give_up() {
   const io::NoUnwinding none("a merge");
   io::Lock lock(mutex_);
   const bool any = state_ != State::kIdle;
-  unwanted_ = under_way();
+  // One that no step has begun has cost nothing.
+  if (state_ == State::kWanted) state_ = State::kIdle;
+  unwanted_ = state_ == State::kRunning;
   changed_.notify_all();
   changed_.wait(lock, [this] { return !under_way(); });
   // It may have ended before it heard of it; or somebody has started another one.
@@ -89,15 +84,11 @@ bool RunMerger::give_up() {
 }
 
 void RunMerger::stop() {
-  std::unique_ptr<io::Thread> thread;
   {
     const io::Lock lock(mutex_);
     stopping_ = true;
-    unwanted_ = under_way();
     changed_.notify_all();
-    thread = std::move(thread_);
   }
-  if (thread != nullptr) thread->join();
   give_up();
 }
 
@@ -117,44 +108,41 @@ Status RunMerger::pace() {
   return unwanted_ || stopping_ ? Status(unwanted) : Status();
 }
 
-void RunMerger::thread() {
+std::optional<io::Nanos> RunMerger::due() {
+  const io::Lock lock(mutex_);
+  return state_ == State::kWanted ? std::optional<io::Nanos>(0) : std::nullopt;
+}
+
+Result<bool> RunMerger::step() {
   io::Lock lock(mutex_);
-  for (;;) {
-    changed_.wait(lock, [this] { return stopping_ || state_ == State::kWanted; });
-    if (state_ == State::kWanted && (stopping_ || unwanted_)) {
-      state_ = State::kIdle;
-      unwanted_ = false;
-      changed_.notify_all();
+  if (state_ != State::kWanted) return false;
+  state_ = State::kRunning;
+  const RunMerge plan = std::exchange(plan_, {});
+  working_since_ = executor_.clock().now();
+  lock.unlock();
+  std::set<DeviceId> failed;
+  Result<MergedRun> merged = runs_.merge(plan, preparer_, failed, [this] { return pace(); });
+  lock.lock();
+  failed_.merge(failed);
+  const bool unwanted = std::exchange(unwanted_, false) || stopping_;
+  const Status outcome = merged.status();
+  if (merged.ok() && !unwanted) {
+    merged_ = std::move(merged).value();
+    state_ = State::kFinished;
+  } else {
+    if (merged.ok()) {
+      lock.unlock();
+      runs_.drop(*merged);
+      lock.lock();
     }
-    if (stopping_) return;
-    if (state_ != State::kWanted) continue;
-    state_ = State::kRunning;
-    const RunMerge plan = std::exchange(plan_, {});
-    working_since_ = executor_.clock().now();
-    lock.unlock();
-    std::set<DeviceId> failed;
-    Result<MergedRun> merged = runs_.merge(plan, preparer_, failed, [this] { return pace(); });
-    lock.lock();
-    failed_.merge(failed);
-    const bool unwanted = std::exchange(unwanted_, false) || stopping_;
-    const Status outcome = merged.status();
-    if (merged.ok() && !unwanted) {
-      merged_ = std::move(merged).value();
-      state_ = State::kFinished;
-    } else {
-      if (merged.ok()) {
-        lock.unlock();
-        runs_.drop(*merged);
-        lock.lock();
-      }
-      state_ = State::kIdle;
-    }
-    changed_.notify_all();
-    if (unwanted) continue;
-    lock.unlock();
-    tell_(outcome);
-    lock.lock();
+    state_ = State::kIdle;
   }
+  changed_.notify_all();
+  if (unwanted) return false;
+  lock.unlock();
+  tell_(outcome);
+  HEXAD_TRY(outcome);
+  return true;
 }
 
 }  // namespace hexad::core

@@ -1,5 +1,5 @@
-// Merges runs beside checkpoints, on a thread of its own: a merge of all metadata takes seconds,
-// and commits would wait for it when the log is full and only a checkpoint makes room.
+// Merges runs beside checkpoints, as a job with a thread of its own: a merge of all metadata takes
+// seconds, and commits would wait for it when the log is full and only a checkpoint makes room.
 //
 // What it writes is in flight and named by nothing until a checkpoint installs it. So a crash at
 // any moment leaves its units free, and runs as they were; a merge that is given up has cost its
@@ -21,30 +21,27 @@
 
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
+#include "core/job/job.h"
 #include "core/runs/run_catalogue.h"
 #include "io/executor.h"
 
 namespace hexad::core {
 
-class RunMerger {
+class RunMerger : public Job {
  public:
   // `tell` gets the outcome of each merge that was not given up, on the thread. All outlive it.
   RunMerger(io::Executor& executor, const RunCatalogue& runs, const BlobPreparer& preparer,
             std::function<void(const Status&)> tell);
-  // As stop().
-  ~RunMerger();
-  RunMerger(const RunMerger&) = delete;
-  RunMerger& operator=(const RunMerger&) = delete;
+  // Drops what is finished. Precondition: no step is under way.
+  ~RunMerger() override;
 
-  // Makes the thread. Once, before the first start(). Errors: the system refuses it.
-  Status begin();
   // A merge is under way, or finished and not installed.
   bool busy();
   // It is finished and not installed.
   bool finished();
-  // Preconditions: begin() has succeeded, not busy(). After stop() it does nothing.
+  // Precondition: not busy(). After stop() it does nothing. The scheduler is to be woken.
   void start(RunMerge plan);
-  // Waits until none is under way; it does not rest any more.
+  // Waits until none is under way; it does not rest any more. Precondition: a scheduler runs it.
   void finish();
   // What is finished goes into the draft, and devices that did not take what was written. Whether
   // there was something.
@@ -53,12 +50,17 @@ class RunMerger {
   // the writes that are on their way.
   bool give_up();
   // Gives up; nothing is started any more.
-  void stop();
+  void stop() override;
+
+  std::string_view name() const override { return "merge"; }
+  std::string_view purpose() const override { return "merging runs"; }
+  std::optional<io::Nanos> due() override;
+  // A whole merge: it rests in between, and ends when it is given up. Errors: those of the merge.
+  Result<bool> step() override;
 
  private:
   enum class State : std::uint8_t { kIdle, kWanted, kRunning, kFinished };
 
-  void thread();
   Status pace();
   bool under_way() const { return state_ == State::kWanted || state_ == State::kRunning; }
 
@@ -74,10 +76,9 @@ class RunMerger {
   bool unwanted_ = false;  // the one under way
   bool stopping_ = false;
   io::Nanos working_since_ = 0;
-  RunMerge plan_;                       // kWanted
-  std::optional<MergedRun> merged_;     // kFinished
-  std::set<DeviceId> failed_;           // devices, since the last install()
-  std::unique_ptr<io::Thread> thread_;  // since begin()
+  RunMerge plan_;                    // kWanted
+  std::optional<MergedRun> merged_;  // kFinished
+  std::set<DeviceId> failed_;        // devices, since the last install()
 };
 
 }  // namespace hexad::core

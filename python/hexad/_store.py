@@ -133,7 +133,8 @@ class Store(Writing):
 
     def status(self) -> dict[str, Any]:
         """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[],
-        warnings[] (what somebody should look at), notes[], ..."""
+        warnings[] (what somebody should look at), notes[], jobs[] (background work: name,
+        purpose, running, seconds, steps, done of total unit, problem of the last try), ..."""
         status: dict[str, Any] = self._native.status()
         return status
 

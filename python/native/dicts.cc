@@ -65,6 +65,20 @@ nb::list to_list(const std::vector<Finding>& findings) {
   return list;
 }
 
+nb::dict to_dict(const JobStatus& job) {
+  nb::dict result;
+  result["name"] = to_text(job.name);
+  result["purpose"] = to_text(job.purpose);
+  result["running"] = job.running;
+  result["seconds"] = job.seconds;
+  result["steps"] = job.steps;
+  result["done"] = job.done;
+  result["total"] = job.total;
+  result["unit"] = to_text(job.unit);
+  result["problem"] = to_text(job.problem);
+  return result;
+}
+
 }  // namespace
 
 // A named tuple, filled in as tuple.__new__ does it, but without a tuple to begin with.
@@ -124,6 +138,9 @@ nb::dict to_dict(const StoreStatus& status) {
   nb::list warnings;
   for (const std::string& warning : status.warnings) warnings.append(to_text(warning));
   result["warnings"] = warnings;
+  nb::list jobs;
+  for (const JobStatus& job : status.jobs) jobs.append(to_dict(job));
+  result["jobs"] = jobs;
   return result;
 }
 

@@ -36,6 +36,7 @@ ROOMS = {
         for room in (
             "api",
             "stats",
+            "job",
             "record",
             "space",
             "blob",
@@ -46,6 +47,7 @@ ROOMS = {
             "commit",
             "runs",
             "check",
+            "jobs",
             "opening",
             "engine",
             "",

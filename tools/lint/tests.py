@@ -21,6 +21,7 @@ WITHOUT = {
     "core/hexad.h": "includes the public headers",
     "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
     "core/opening/store_parts.h": "an aggregate; opening_test.cc",
+    "core/job/job.h": "an interface; job_scheduler_test.cc, and every job",
     "core/read/store_reader.h": "what Store reads with: tests/core/store, cached_read_test.cc first of all",
     "core/space/stripe_map.h": "an interface; core/space/space.h implements it",
     "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",

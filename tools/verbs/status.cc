@@ -37,6 +37,12 @@ Json device_json(const DeviceStatus& device) {
               {"flush_domain", device.flush_domain}};
 }
 
+Json job_json(const JobStatus& job) {
+  return Json{{"name", job.name},       {"purpose", job.purpose}, {"running", job.running},
+              {"seconds", job.seconds}, {"steps", job.steps},     {"done", job.done},
+              {"total", job.total},     {"unit", job.unit},       {"problem", job.problem}};
+}
+
 Json status_json(const StoreStatus& status) {
   Json object{{"health", health_name(status.health)},
               {"faults_tolerated", status.faults_tolerated},
@@ -51,10 +57,12 @@ Json status_json(const StoreStatus& status) {
               {"read_only_reason", status.read_only_reason},
               {"devices", Json::array()},
               {"notes", status.notes},
-              {"warnings", status.warnings}};
+              {"warnings", status.warnings},
+              {"jobs", Json::array()}};
   for (const DeviceStatus& device : status.devices) {
     object["devices"].push_back(device_json(device));
   }
+  for (const JobStatus& job : status.jobs) object["jobs"].push_back(job_json(job));
   return object;
 }
 

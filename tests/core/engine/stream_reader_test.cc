@@ -81,7 +81,7 @@ TEST_CASE("stream_reader: an object with more pages than fit is read until it ch
   parts->options.stream_buffer = 1;
   core::Engine engine(std::move(parts).value());
   REQUIRE(engine.start().ok());
-  const std::string whole(as_text(*engine.get(kBucket, "x")));
+  const std::string whole(as_text(*engine.reads().get(kBucket, "x")));
   const auto commit = [&](Transaction&& t) { REQUIRE(engine.commit(std::move(t)).ok()); };
   const auto open = [&] {
     Result<std::unique_ptr<core::StreamReader>> reader =

@@ -19,28 +19,28 @@ constexpr std::uint64_t kMostBytes = 4 << 20;  // of an object that are read at 
 constexpr std::size_t kPiece = 64 << 10;       // read of larger ones, at both ends
 
 void look_at(core::Engine& engine, const std::string& collection, const std::string& name) {
-  const Result<ObjectStat> stat = engine.stat(collection, name);
-  engine.attributes(collection, name).status().ignore();
-  engine.omap_header(collection, name).status().ignore();
+  const Result<ObjectStat> stat = engine.reads().stat(collection, name);
+  engine.reads().attributes(collection, name).status().ignore();
+  engine.reads().omap_header(collection, name).status().ignore();
   OmapOptions omap;
   omap.limit = kMostNames;
-  engine.omap_list(collection, name, omap).status().ignore();
-  engine.extents(collection, name, {0, kMaxObjectSize}).status().ignore();
+  engine.reads().omap_list(collection, name, omap).status().ignore();
+  engine.reads().extents(collection, name, {0, kMaxObjectSize}).status().ignore();
   if (!stat.ok()) return;
   if (stat->size <= kMostBytes) {
-    const Result<Bytes> bytes = engine.get(collection, name);
+    const Result<Bytes> bytes = engine.reads().get(collection, name);
     if (bytes.ok()) HEXAD_ASSERT(bytes->size() == stat->size);
     return;
   }
   Bytes piece(kPiece);
   for (const std::uint64_t offset : {std::uint64_t{0}, stat->size - kPiece}) {
-    engine.read(collection, name, offset, piece).status().ignore();
+    engine.reads().read(collection, name, offset, piece).status().ignore();
   }
 }
 
 std::vector<std::pair<std::string, std::string>> names_of(core::Engine& engine) {
   std::vector<std::pair<std::string, std::string>> names;
-  const Result<std::vector<CollectionInfo>> collections = engine.collections();
+  const Result<std::vector<CollectionInfo>> collections = engine.reads().collections();
   if (!collections.ok()) return names;
   for (const CollectionInfo& collection : *collections) {
     ListOptions options;
@@ -53,7 +53,7 @@ std::vector<std::pair<std::string, std::string>> names_of(core::Engine& engine) 
     }
     options.reverse = true;
     engine.list(collection.name, options).status().ignore();
-    engine.collection_usage(collection.name).status().ignore();
+    engine.reads().collection_usage(collection.name).status().ignore();
   }
   return names;
 }

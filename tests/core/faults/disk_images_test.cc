@@ -49,7 +49,7 @@ TEST_CASE("disk images: as they were left they are sound, and hold everything") 
                   : report->findings.empty() ? ""
                                              : report->findings.front().problem;
         for (const char* name : {"inline", "twin", "middle", "large", "copy", "pages", "young"}) {
-          read.push_back(engine.get(kDefaultCollection, name).status());
+          read.push_back(engine.reads().get(kDefaultCollection, name).status());
         }
       });
       REQUIRE(opened.ok());
@@ -82,7 +82,7 @@ TEST_CASE("disk images: a stripe of two objects is given up once") {
   REQUIRE(opener
               .open(images, Access::kReadWrite,
                     [&](core::Engine& engine) {
-                      gone = engine.get(kDefaultCollection, "packed").status();
+                      gone = engine.reads().get(kDefaultCollection, "packed").status();
                     })
               .ok());
   CHECK(codes({gone}) == "not found");

@@ -4,6 +4,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/job/job_scheduler.h"
 #include "io/sim/sim_executor.h"
 #include "tests/core/runs/catalogue_world.h"
 
@@ -29,9 +30,13 @@ struct Fixture : testing::CatalogueWorld {
     };
   }
   void start(RunMerge wanted) {
-    if (!begun) REQUIRE(merger.begin().ok());
+    if (!begun) {
+      jobs.add_crew("merge", {&merger});
+      REQUIRE(jobs.start().ok());
+    }
     begun = true;
     merger.start(std::move(wanted));
+    jobs.wake(merger);
   }
   RunMerge plan() { return catalogue->plan_merge(catalogue->begin()).value(); }
   // What a checkpoint does with it.
@@ -56,6 +61,7 @@ struct Fixture : testing::CatalogueWorld {
   bool begun = false;
   RunMerger merger{sim, *catalogue, preparer,
                    [this](const Status& status) { told.push_back(problem_of(status)); }};
+  JobScheduler jobs{sim};
 };
 
 TEST_CASE("run merger: what was merged beside is in the next draft") {
@@ -74,7 +80,7 @@ TEST_CASE("run merger: what was merged beside is in the next draft") {
     f.install(110);
     REQUIRE_FALSE(f.merger.busy());
     REQUIRE(f.catalogue->manifest().runs.size() == 11 - f.inputs + 1);
-    f.merger.stop();
+    f.jobs.stop();
   });
   CHECK(f.told == std::vector<std::string>{""});
   CHECK(f.failed.empty());
@@ -98,7 +104,7 @@ TEST_CASE("run merger: what is given up gives its space back, under way or finis
       f.start(f.plan());
       f.merger.finish();
       f.install(110);
-      f.merger.stop();
+      f.jobs.stop();
     });
     CHECK(f.told.size() == (after > kWrite ? 4 : 1));
   }
@@ -110,12 +116,12 @@ TEST_CASE("run merger: once it is stopped, nothing is under way and nothing begi
   f.sim.run([&] {
     f.start(f.plan());
     f.sim.sleep_for(kWrite / 2);
-    f.merger.stop();
+    f.jobs.stop();
     REQUIRE_FALSE(f.merger.busy());
     REQUIRE(f.free() == free);
     f.start(f.plan());
     REQUIRE_FALSE(f.merger.busy());
-    f.merger.stop();
+    f.jobs.stop();
     f.install(100);
   });
   CHECK(f.told.empty());
@@ -129,7 +135,7 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
       f.start(f.plan());
       f.merger.finish();
       f.install(100);
-      f.merger.stop();
+      f.jobs.stop();
     });
     CHECK(f.told == std::vector<std::string>{""});
     CHECK(f.failed == std::set<DeviceId>{0});
@@ -151,7 +157,7 @@ TEST_CASE("run merger: devices that do not take a cell are told with the draft")
       f.kept = free - f.free();
       REQUIRE(f.kept > 0);
       f.install(100);
-      f.merger.stop();
+      f.jobs.stop();
       const std::uint64_t before = f.free();
       for (const DeviceId id : f.space->suspects()) f.members->lose(id, "told to fail");
       f.space->free_kept_back();
@@ -187,7 +193,7 @@ TEST_CASE("run merger: it rests as long as it works, unless somebody waits") {
       }
       took = f.now() - begun;
       f.install(140);
-      f.merger.stop();
+      f.jobs.stop();
     });
     REQUIRE(f.writes >= 3);
     return took / f.writes;

@@ -66,15 +66,15 @@ TEST_CASE("cached reads: the second get, read and stat ask neither the index nor
   core::Engine& engine = *counted.engine;
   Bytes across(50'000);
   const auto all = [&] {
-    REQUIRE(text_of(engine.get(kBucket, "inline")) == "short");
-    REQUIRE(text_of(engine.get(kBucket, "small")) == small);
-    REQUIRE(text_of(engine.get(kBucket, "odd")) == odd);
+    REQUIRE(text_of(engine.reads().get(kBucket, "inline")) == "short");
+    REQUIRE(text_of(engine.reads().get(kBucket, "small")) == small);
+    REQUIRE(text_of(engine.reads().get(kBucket, "odd")) == odd);
     // Over the border of two pages.
-    REQUIRE(*engine.read(kBucket, "large", (1 << 20) - 20'000, across) == across.size());
+    REQUIRE(*engine.reads().read(kBucket, "large", (1 << 20) - 20'000, across) == across.size());
     REQUIRE(as_text(across) == large.substr((1 << 20) - 20'000, across.size()));
-    REQUIRE(code_of(engine.get(kBucket, "missing")) == ErrorCode::kNotFound);
-    REQUIRE(engine.stat(kBucket, "odd")->size == odd.size());
-    REQUIRE(engine.attributes(kBucket, "odd")->empty());
+    REQUIRE(code_of(engine.reads().get(kBucket, "missing")) == ErrorCode::kNotFound);
+    REQUIRE(engine.reads().stat(kBucket, "odd")->size == odd.size());
+    REQUIRE(engine.reads().attributes(kBucket, "odd")->empty());
   };
   all();
   const std::uint64_t asked = counted.index->snapshots;

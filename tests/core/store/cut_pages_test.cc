@@ -113,21 +113,21 @@ TEST_CASE(
   made();
   SECTION("truncate") {
     opened.must([](Transaction& t) { t.truncate(kBucket, "a", 1); });
-    CHECK(opened.engine.stat(kBucket, "a")->extents == 1);
+    CHECK(opened.engine.reads().stat(kBucket, "a")->extents == 1);
     opened.settle();
     CHECK(opened.pages() == 1);
   }
   SECTION("truncate in the middle, and to nothing") {
     opened.must([](Transaction& t) { t.truncate(kBucket, "a", kPages / 2 * kPageSpan + 1); });
-    CHECK(opened.engine.stat(kBucket, "a")->extents == kPages / 2 + 1);
+    CHECK(opened.engine.reads().stat(kBucket, "a")->extents == kPages / 2 + 1);
     opened.must([](Transaction& t) { t.truncate(kBucket, "a", 0); });
-    CHECK(opened.engine.stat(kBucket, "a")->extents == 0);
+    CHECK(opened.engine.reads().stat(kBucket, "a")->extents == 0);
     opened.settle();
     CHECK(opened.pages() == 0);
   }
   SECTION("zero") {
     opened.must([](Transaction& t) { t.zero(kBucket, "a", 1, (kPages - 1) * kPageSpan); });
-    CHECK(opened.engine.stat(kBucket, "a")->extents == 1);
+    CHECK(opened.engine.reads().stat(kBucket, "a")->extents == 1);
     opened.settle();
     CHECK(opened.pages() == 1);
   }
@@ -148,7 +148,7 @@ TEST_CASE(
   }
   SECTION("clone") {
     opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
-    CHECK(opened.engine.stat(kBucket, "b")->extents == kPages);
+    CHECK(opened.engine.reads().stat(kBucket, "b")->extents == kPages);
     CHECK(opened.pages() == 2 * kPages);
     opened.must([](Transaction& t) {
       t.clone(kBucket, "b", kBucket, "c");
@@ -157,7 +157,7 @@ TEST_CASE(
       t.remove(kBucket, "c");
     });
     opened.settle();
-    CHECK(opened.engine.stat(kBucket, "d")->extents == kPages);
+    CHECK(opened.engine.reads().stat(kBucket, "d")->extents == kPages);
     CHECK(opened.pages() == 2 * kPages);
   }
   SECTION("clone that its guard, or a later op, refuses") {
@@ -191,17 +191,17 @@ TEST_CASE("cut_pages: a range of any number of pages is cloned by one transactio
   opened.make("a", kPages);
   opened.must([](Transaction& t) { t.truncate(kBucket, "a", kPages * kPageSpan); });
   const auto extents = [&](const std::string& name) {
-    return opened.engine.stat(kBucket, name)->extents;
+    return opened.engine.reads().stat(kBucket, name)->extents;
   };
   SECTION("to a new object, between pages") {
     constexpr std::uint64_t kFrom = 10 * kPageSpan + 5;  // behind the byte of its page
     opened.must([](Transaction& t) {
       t.clone_range(kBucket, "a", kFrom, 5'500 * kPageSpan, kBucket, "b", 3);
     });
-    CHECK(opened.engine.stat(kBucket, "b")->size == 5'500 * kPageSpan + 3);
+    CHECK(opened.engine.reads().stat(kBucket, "b")->size == 5'500 * kPageSpan + 3);
     CHECK(extents("b") == 5'500);
     Bytes byte(1);
-    REQUIRE(opened.engine.read(kBucket, "b", 5'000 * kPageSpan - 2, byte).value() == 1);
+    REQUIRE(opened.engine.reads().read(kBucket, "b", 5'000 * kPageSpan - 2, byte).value() == 1);
     CHECK(as_text(byte) == "x");
   }
   SECTION("into an object with pages elsewhere, and over some of its own") {
@@ -211,9 +211,9 @@ TEST_CASE("cut_pages: a range of any number of pages is cloned by one transactio
     opened.must([](Transaction& t) {
       t.clone_range(kBucket, "a", 0, 5'000 * kPageSpan, kBucket, "b", 900 * kPageSpan + 1);
     });
-    CHECK(opened.engine.stat(kBucket, "b")->size == 6'999 * kPageSpan + 1);
+    CHECK(opened.engine.reads().stat(kBucket, "b")->size == 6'999 * kPageSpan + 1);
     CHECK(extents("b") == 901 + 5'000 + 1'000 - 1);  // two bytes beside each other
-    CHECK(opened.engine.attribute(kBucket, "b", "kept").value() == "yes");
+    CHECK(opened.engine.reads().attribute(kBucket, "b", "kept").value() == "yes");
     opened.settle();
     CHECK(opened.pages() == kPages + 6'900);
   }
@@ -276,8 +276,8 @@ TEST_CASE("cut_pages: a clone made beside writers shows one state of its source"
       Bytes low(20);
       Bytes high(20);
       const std::uint64_t other = kPages - 1 - page;
-      CHECK(opened.engine.read(kBucket, "b", page * kPageSpan + shift, low).ok());
-      CHECK(opened.engine.read(kBucket, "b", other * kPageSpan + shift, high).ok());
+      CHECK(opened.engine.reads().read(kBucket, "b", page * kPageSpan + shift, low).ok());
+      CHECK(opened.engine.reads().read(kBucket, "b", other * kPageSpan + shift, high).ok());
       // Of the last page the range has one byte.
       CHECK((page == 0 && shift > 0 ? low[0] == high[0] : low == high));
     }
@@ -314,7 +314,7 @@ TEST_CASE("cut_pages: what is cut off of an object goes before the others are co
   opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
   CHECK_FALSE(opened.engine.get(core::cut_key(object.body)).value().has_value());
   CHECK(opened.pages() == 2 * (kPages - 20));
-  CHECK(opened.engine.stat(kBucket, "b")->extents == kPages - 20);
+  CHECK(opened.engine.reads().stat(kBucket, "b")->extents == kPages - 20);
   CHECK(opened.findings() == "");
 }
 
@@ -343,7 +343,7 @@ TEST_CASE("cut_pages: pages that were deleted are not walked over under the lock
   SECTION("what is cloned") {
     opened.must([](Transaction& t) { t.clone(kBucket, "a", kBucket, "b"); });
     CHECK(opened.pages() == 2 * (kFirst + kLast));
-    CHECK(opened.engine.stat(kBucket, "b")->extents == kFirst + kLast);
+    CHECK(opened.engine.reads().stat(kBucket, "b")->extents == kFirst + kLast);
   }
   // Such a walk ends, and a checkpoint takes them all away.
   CHECK(opened.checkpoints() == 1);
@@ -385,8 +385,8 @@ TEST_CASE("cut_pages: names that were deleted, or go to another collection, are 
       t.remove("to", "n100007");
       t.split_collection("to", "n1", "further");
     });
-    CHECK(opened.engine.collection("further")->objects == kNames - 1);
-    CHECK(opened.engine.collection("to")->objects == 0);
+    CHECK(opened.engine.reads().collection("further")->objects == kNames - 1);
+    CHECK(opened.engine.reads().collection("to")->objects == 0);
     CHECK(opened.engine.largest_hold() <= 3 * kMostKeys);
   }
   CHECK(opened.findings() == "");
@@ -437,12 +437,12 @@ struct Sparse {
 
 Sparse read_back(core::Engine& engine, const std::string& name) {
   Sparse found;
-  found.size = engine.stat(kBucket, name)->size;
-  const auto ranges = engine.extents(kBucket, name, {0, kMaxObjectSize}).value();
+  found.size = engine.reads().stat(kBucket, name)->size;
+  const auto ranges = engine.reads().extents(kBucket, name, {0, kMaxObjectSize}).value();
   for (const ByteRange& range : ranges) {
     CHECK(range.length == 1);
     Bytes byte(1);
-    REQUIRE(engine.read(kBucket, name, range.offset, byte).value() == 1);
+    REQUIRE(engine.reads().read(kBucket, name, range.offset, byte).value() == 1);
     found.bytes[range.offset] = static_cast<char>(byte[0]);
   }
   return found;
@@ -455,7 +455,7 @@ void check_some(core::Engine& engine, const std::string& name, const Sparse& obj
     std::uint64_t at = rng.below(object.size);
     if (rng.chance(1, 2)) at = at / kPageSpan * kPageSpan;
     Bytes read(1000, std::byte{7});
-    const std::uint64_t length = engine.read(kBucket, name, at, read).value();
+    const std::uint64_t length = engine.reads().read(kBucket, name, at, read).value();
     REQUIRE(length == std::min<std::uint64_t>(1000, object.size - at));
     std::string expected(length, '\0');
     for (auto byte = object.bytes.lower_bound(at);
@@ -560,7 +560,7 @@ TEST_CASE("cut_pages: random holes and writes match the model, through reopening
     if (rng.chance(1, 5)) REQUIRE(opened->findings() == "");
     for (const char* name : {"a", "b", "c"}) {
       CAPTURE(name);
-      REQUIRE(opened->engine.exists(kBucket, name).value() == (model.count(name) > 0));
+      REQUIRE(opened->engine.reads().exists(kBucket, name).value() == (model.count(name) > 0));
       if (model.count(name) > 0) REQUIRE((read_back(opened->engine, name) == model[name]));
     }
     REQUIRE(opened->engine.largest_hold() <= kMostKeys);

@@ -1,0 +1,73 @@
+#include "core/jobs/index_job.h"
+
+#include <utility>
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::uint64_t kBytesAtOnce = 16 << 20;
+
+}  // namespace
+
+bool IndexJob::want() {
+  return !parts_.directory.empty() && !wanted_.exchange(true, std::memory_order_acq_rel);
+}
+
+std::optional<io::Nanos> IndexJob::due() {
+  return wanted_.load(std::memory_order_acquire) ? std::optional<io::Nanos>(0) : std::nullopt;
+}
+
+JobProgress IndexJob::progress() { return {copied_.load(std::memory_order_relaxed), 0, "bytes"}; }
+
+Result<bool> IndexJob::step() {
+  // Before looking: who asks from here on is heard after this attempt.
+  wanted_.store(false, std::memory_order_release);
+  if (parts_.unverified != nullptr) {
+    const Status attached = attach_verified();
+    // One that is not sound is made again.
+    wanted_.store(true, std::memory_order_release);
+    if (!attached.ok()) return attached.error().with_context("verifying the one that there was");
+    return true;
+  }
+  if (rebuild_ == nullptr && (parts_.index.has_fast() || !parts_.index.detached_is_gone())) {
+    return false;
+  }
+  const Result<bool> more = rebuild_some();
+  if (!more.ok()) rebuild_.reset();
+  if (rebuild_ == nullptr) copied_.store(0, std::memory_order_relaxed);
+  HEXAD_TRY(more.status());
+  if (*more) wanted_.store(true, std::memory_order_release);
+  return true;
+}
+
+Status IndexJob::attach_verified() {
+  std::unique_ptr<kv::Index> index = std::move(parts_.unverified);
+  HEXAD_TRY(index->verify());
+  const io::Lock lock(parts_.checkpoints);
+  HEXAD_TRY_ASSIGN(const bool followed, follow_runs(*index, *parts_.runs()));
+  if (followed) parts_.index.attach(std::move(index));
+  return {};
+}
+
+Result<bool> IndexJob::rebuild_some() {
+  if (rebuild_ == nullptr) {
+    HEXAD_TRY(parts_.indexes->remove(parts_.directory));
+    HEXAD_TRY_ASSIGN(std::unique_ptr<kv::Index> fresh,
+                     parts_.indexes->open(parts_.directory, parts_.uuid, io::OpenMode::kReadWrite));
+    rebuild_ = std::make_unique<IndexRebuild>(std::move(fresh), parts_.runs());
+  }
+  HEXAD_TRY_ASSIGN(const bool all, rebuild_->step(kBytesAtOnce));
+  copied_.fetch_add(kBytesAtOnce, std::memory_order_relaxed);
+  if (!all) return true;
+  const io::Lock lock(parts_.checkpoints);
+  HEXAD_TRY_ASSIGN(const bool followed, rebuild_->follow(*parts_.runs()));
+  const std::unique_ptr<IndexRebuild> done = std::move(rebuild_);
+  // Else the next checkpoint begins a new one.
+  if (!followed) return false;
+  parts_.index.attach(done->take());
+  parts_.counters.add(CounterId::kIndexesRebuilt);
+  return false;
+}
+
+}  // namespace hexad::core

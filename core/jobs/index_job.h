@@ -1,0 +1,60 @@
+// Makes a new index on the fast tier when the one before could not be used, or did not take a
+// checkpoint: a bit at a time, while reads come from the runs. Before that it verifies the one that
+// was found at the opening, when that has been left for later.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/job/job.h"
+#include "core/runs/index_rebuild.h"
+#include "core/stats/counters.h"
+#include "io/executor.h"
+#include "kv/run/run_set.h"
+#include "kv/tiered/tiered_index.h"
+
+namespace hexad::core {
+
+class IndexJob : public Job {
+ public:
+  struct Parts {
+    kv::TieredIndex& index;
+    kv::IndexHome* indexes = nullptr;
+    std::string directory;  // of the index; empty: the pool has no place for one
+    Uuid uuid;              // of the store
+    std::function<std::shared_ptr<const kv::RunSet>()> runs;  // of now
+    Counters& counters;
+    // Runs stay what they are while this is held, and so does what the index has of them.
+    io::Mutex& checkpoints;
+    // To be attached when it is verified; or null.
+    std::unique_ptr<kv::Index> unverified = nullptr;
+  };
+  explicit IndexJob(Parts parts) : parts_(std::move(parts)) {}
+
+  // True: this is news, and the scheduler is to be woken. Any thread.
+  bool want();
+
+  std::string_view name() const override { return "index"; }
+  std::string_view purpose() const override { return "making a new index on the fast tier"; }
+  std::optional<io::Nanos> due() override;
+  // What fails is tried again after the next checkpoint, which asks for it.
+  Result<bool> step() override;
+  JobProgress progress() override;
+
+ private:
+  // The index that was found at the opening, when it is sound.
+  Status attach_verified();
+  // A bit more of it. True: there is more to copy.
+  Result<bool> rebuild_some();
+
+  Parts parts_;                            // `unverified` by the job's thread alone
+  std::unique_ptr<IndexRebuild> rebuild_;  // by the job's thread alone
+  std::atomic<bool> wanted_{false};
+  std::atomic<std::uint64_t> copied_{0};  // bytes, of the rebuild under way
+};
+
+}  // namespace hexad::core
