@@ -1,4 +1,4 @@
-// The values that go in and out of a store.
+// The values that go into a store and come out of it: limits, options, answers.
 #pragma once
 
 #include <algorithm>
@@ -17,314 +17,375 @@
 
 namespace hexad {
 
-inline constexpr std::size_t kMaxNameSize = 1024;  // bytes, of an object or collection
-inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;  // bytes
-// The sizes of all objects of a collection together, holes included.
+// The longest name of an object or a collection, in bytes; the shortest has one.
+inline constexpr std::size_t kMaxNameSize = 1024;
+// The largest size of an object, in bytes, holes included: 16 TiB - 1.
+inline constexpr std::uint64_t kMaxObjectSize = (1ULL << 44) - 1;
+// The most that the sizes of all objects of a collection may add up to, in bytes, holes included.
 inline constexpr std::uint64_t kMaxCollectionBytes = 1ULL << 62;
-// What Store::get() returns at once; a sparse object may be larger than any memory.
-inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;     // bytes
-inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;  // of one object, names and values
-inline constexpr std::size_t kMaxOmapKey = 1024;             // bytes
-inline constexpr std::uint64_t kMaxOmapValue = 64ULL << 20;  // bytes
+// The most bytes that one call of Store returns in memory that it allocates itself, as Store::get()
+// does. A sparse object may be larger than any memory.
+inline constexpr std::uint64_t kMaxGetSize = 4ULL << 30;
+// The most bytes that the names and values of all attributes of an object may have together.
+inline constexpr std::size_t kMaxAttributeBytes = 64 << 10;
+// The longest key of an omap, in bytes; the shortest has one.
+inline constexpr std::size_t kMaxOmapKey = 1024;
+// The largest value of an omap, in bytes; its header is one.
+inline constexpr std::uint64_t kMaxOmapValue = 64ULL << 20;
+// The name of the collection that every store is made with.
 inline constexpr const char* kDefaultCollection = "default";
 
+// Attributes of an object: names of 1 to 255 bytes, and values of any bytes.
 using Attributes = std::map<std::string, std::string, std::less<>>;
 
-// The attribute that says what an object's bytes are, like "image/png". The store shows it with
-// ObjectStat and makes nothing else of it.
+// The name of the attribute that says what the bytes of an object are: its value is a media type
+// such as "image/png". The store shows it in ObjectStat::content_type, and does not interpret it.
 inline constexpr const char* kContentType = "content-type";
 
-// What is known about an object's bytes and how they will be used. Any set of flags, but the two
-// about compression exclude each other, and so do the two about lifetime. Compression heeds the
-// first two (compression/policy.h, Mode); the others are kept and shown, and change nothing yet.
-// Values are on disk; never reused.
+// What is known about the bytes of an object and how they will be used; a set of flags.
+//
+// Any set is valid, but the two flags about compression exclude each other, and so do the two about
+// lifetime. Compression uses the first two (compression::Mode); the others are stored and shown,
+// and change nothing yet. The values are on disk, and are never reused.
 enum class Hint : std::uint16_t {
-  kNone = 0,
-  kCompressible = 1 << 0,
-  kIncompressible = 1 << 1,
-  kSequentialRead = 1 << 2,
-  kRandomRead = 1 << 3,
-  kSequentialWrite = 1 << 4,
-  kRandomWrite = 1 << 5,
-  kAppendOnly = 1 << 6,
-  kImmutable = 1 << 7,
-  kShortLived = 1 << 8,
-  kLongLived = 1 << 9,
+  kNone = 0,                  // nothing is known
+  kCompressible = 1 << 0,     // compression is expected to make the bytes fewer
+  kIncompressible = 1 << 1,   // compression is expected to be in vain: media, archives, ciphertext
+  kSequentialRead = 1 << 2,   // will be read from start to end
+  kRandomRead = 1 << 3,       // will be read in pieces at any offset
+  kSequentialWrite = 1 << 4,  // will be written from start to end
+  kRandomWrite = 1 << 5,      // will be overwritten in pieces at any offset
+  kAppendOnly = 1 << 6,       // will only grow at the end
+  kImmutable = 1 << 7,        // will not be changed
+  kShortLived = 1 << 8,       // will be removed soon
+  kLongLived = 1 << 9,        // will be kept long
 };
 
+// Returns the flags that are in one of the sets.
 constexpr Hint operator|(Hint a, Hint b) {
   return static_cast<Hint>(static_cast<std::uint16_t>(a) | static_cast<std::uint16_t>(b));
 }
+// Returns the flags that are in both sets.
 constexpr Hint operator&(Hint a, Hint b) {
   return static_cast<Hint>(static_cast<std::uint16_t>(a) & static_cast<std::uint16_t>(b));
 }
-// Whether `hints` has all flags of `wanted`.
+// Returns true if `hints` has all flags of `wanted`.
 constexpr bool has_hint(Hint hints, Hint wanted) { return (hints & wanted) == wanted; }
-// Known flags only, and none that exclude each other.
+// Returns true if all flags are known, and none exclude each other.
 constexpr bool is_valid(Hint hints) {
   return static_cast<std::uint16_t>(hints) < (1 << 10) &&
          !has_hint(hints, Hint::kCompressible | Hint::kIncompressible) &&
          !has_hint(hints, Hint::kShortLived | Hint::kLongLived);
 }
 
+// What is known of an object without its bytes.
 struct ObjectStat {
-  std::uint64_t size = 0;     // bytes
-  Lsn version = 0;            // of the last change by a user
-  std::int64_t mtime = 0;     // nanoseconds since 1970
-  std::uint64_t stored = 0;   // bytes after compression, before coding
-  std::uint64_t extents = 0;  // how many
-  Hint hint = Hint::kNone;
-  std::string content_type;  // its attribute kContentType; empty: it has none
-  bool has_omap = false;     // it may have no keys any more
-  std::string placement;     // "none", "inline", "log" (to be packed), "pack", "stripe", "list"
+  std::uint64_t size = 0;     // bytes, holes included
+  Lsn version = 0;            // the LSN of the last transaction that changed the object
+  std::int64_t mtime = 0;     // when that was, in nanoseconds since 1970-01-01 00:00 UTC
+  std::uint64_t stored = 0;   // bytes after compression, before erasure coding
+  std::uint64_t extents = 0;  // how many extents the object has
+  Hint hint = Hint::kNone;    // the hints of the object
+  std::string content_type;   // the value of its attribute kContentType; empty: it has none
+  // True if the object has been given an omap, which may have no keys any more.
+  bool has_omap = false;
+  // Where the data is stored:
+  //
+  // - "none": there is none
+  // - "inline": in the metadata
+  // - "log": in the log, until a checkpoint packs it
+  // - "pack": in a stripe together with other data
+  // - "stripe": in a stripe of its own
+  // - "list": the object has several extents
+  std::string placement;
 };
 
-// What a page of a collection's names is to hold. Names are compared bytewise; none of the three
-// texts is longer than a name may be.
+// What a page of a listing of the names of a collection is to hold.
+//
+// Names are compared bytewise. None of the three texts may be longer than kMaxNameSize.
 struct ListOptions {
-  std::string prefix;  // only names that begin with it
-  // Only what lies behind it in the order asked for; it need not exist. A common prefix, as a page
-  // names them, stands for everything below it. Empty: from the beginning.
+  std::string prefix;  // list only names that begin with it
+  // List only what stands behind this name in the order asked for; it need not exist. A common
+  // prefix, as a page has them, stands for all names below it. Empty: list from the beginning.
   std::string start_after;
-  // Names that contain it behind `prefix` are rolled up, from the first place on, into one entry
-  // for all that are the same as far as its end. Empty: none.
+  // Roll up names that contain this text behind `prefix`: all names that are the same as far as the
+  // end of its first occurrence become one entry, a common prefix. Empty: roll up nothing.
   std::string delimiter;
-  // Entries, of names and of common prefixes. 0: an empty page without `next`, when the collection
-  // is there. More than kMaxListPage counts as that: a page is one state, which is not held long.
+  // The most entries, names and common prefixes together; more than kMaxListPage counts as that. 0:
+  // an empty page without `next`, if the collection exists.
   std::uint64_t limit = 1000;
-  bool reverse = false;  // descending
+  bool reverse = false;  // list in descending order
 };
 
-inline constexpr std::uint64_t kMaxListPage = 100'000;  // entries
+// The most entries of a page: a page shows one state of the store, which is not held for long.
+inline constexpr std::uint64_t kMaxListPage = 100'000;
 
+// One entry of a page of a listing.
 struct ListEntry {
-  // Into memory of the page that the entry came with: valid while that page, or one copied or moved
-  // from it, is there. Make a std::string of it to keep it longer.
+  // The name of the object, or the common prefix.
+  //
+  // It points into memory of the page that the entry came with, and is valid while that page, or
+  // one copied or moved from it, exists. Make a std::string of it to keep it longer.
   std::string_view name;
-  std::uint64_t size = 0;  // bytes
-  Lsn version = 0;
-  bool common_prefix = false;  // then only `name` counts
+  std::uint64_t size = 0;      // bytes of the object
+  Lsn version = 0;             // of the object
+  bool common_prefix = false;  // true: a common prefix, of which only `name` counts
 };
 
+// A page of a listing.
 struct ListPage {
   std::vector<ListEntry> entries;  // in the order asked for
-  // What to pass as start_after for the next page, which has an entry unless names are removed
-  // meanwhile; empty when this was the last.
+  // What to pass as ListOptions::start_after for the next page, which has an entry unless names are
+  // removed meanwhile; nothing when this was the last page.
   std::optional<std::string> next;
-  // Where the names are. Copies of a page share it, since nobody changes it.
+  // The memory that the names are in. Copies of a page share it; it is never changed.
   std::shared_ptr<const void> text;
 };
 
-// The most that a collection may hold; 0: as much as fits.
+// The most that a collection may hold; 0 means no limit.
 struct Quota {
-  std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;  // of all objects together, by their sizes, holes included
+  std::uint64_t objects = 0;  // how many objects
+  std::uint64_t bytes = 0;    // the sizes of all objects together, holes included
 
+  // Returns true if all fields are equal.
   bool operator==(const Quota&) const = default;
 };
 
+// A collection and what it holds.
 struct CollectionInfo {
-  std::string name;
-  std::uint32_t id = 0;
-  compression::Policy compression = {};
-  Quota quota = {};
-  // Exact, and kept with every transaction: asking costs no walk over the objects.
+  std::string name;                      // bytes, not necessarily text
+  std::uint32_t id = 0;                  // its number; never used again by another collection
+  compression::Policy compression = {};  // how data that is written into it is compressed
+  Quota quota = {};                      // the most that it may hold
+  // How many objects it holds: exact, kept with every transaction, not counted when asked.
   std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;  // the sizes of all objects together, holes included
+  std::uint64_t bytes = 0;  // the sizes of all objects together, holes included; exact, too
 };
 
-// What the objects of a collection take; a walk over all of them.
+// What the objects of a collection take, counted by a walk over all of them.
 struct CollectionUsage {
-  std::uint64_t objects = 0;
-  std::uint64_t bytes = 0;    // as CollectionInfo has it
-  std::uint64_t stored = 0;   // bytes after compression, before coding; holes take none
-  std::uint64_t extents = 0;  // how many, as all below with those of omaps
-  std::uint64_t omap_entries = 0;
+  std::uint64_t objects = 0;              // how many objects
+  std::uint64_t bytes = 0;                // their sizes, as CollectionInfo::bytes
+  std::uint64_t stored = 0;               // bytes after compression, before erasure coding
+  std::uint64_t extents = 0;              // how many, those of omap values included
+  std::uint64_t omap_entries = 0;         // keys of all omaps
   std::uint64_t compressed_original = 0;  // user bytes that are stored compressed
   std::uint64_t compressed = 0;           // those bytes after compression
 };
 
-// Bytes of an object.
+// A range of the bytes of an object.
 struct ByteRange {
-  std::uint64_t offset = 0;
-  std::uint64_t length = 0;
+  std::uint64_t offset = 0;  // bytes from the start of the object
+  std::uint64_t length = 0;  // bytes
 
+  // Returns true if both fields are equal.
   bool operator==(const ByteRange&) const = default;
 };
 
-// One of the ranges of a read_ranges(): where it goes.
+// One of the ranges of Store::read_ranges(), and where its bytes go.
 struct RangeInto {
-  std::uint64_t offset = 0;  // in the object, bytes
-  MutByteView into;          // as long as what is wanted; ranges share no memory
-  std::uint64_t read = 0;    // filled in: how many bytes are there, fewer at the object's end
+  std::uint64_t offset = 0;  // bytes from the start of the object
+  MutByteView into;          // as long as the range; ranges share no memory
+  std::uint64_t read = 0;    // filled in: how many bytes there are, fewer at the end of the object
 };
 
+// A checksum of a range of an object.
 struct RangeChecksum {
   std::uint64_t value = 0;   // a crc32c in the low 32 bits, or an xxh3-64 (base/checksum.h)
-  std::uint64_t length = 0;  // bytes it covers, fewer than wanted at the object's end
-  Lsn version = 0;           // of the object that it was taken from
+  std::uint64_t length = 0;  // bytes that it covers, fewer than asked for at the end of the object
+  Lsn version = 0;           // the version of the object that was read
 };
 
-enum class Health : std::uint8_t { kOk, kDegraded, kUnavailable };
+// How many data devices a store has, compared with what its profile wants.
+enum class Health : std::uint8_t {
+  kOk,           // all
+  kDegraded,     // fewer, and enough to read everything: at most m are away
+  kUnavailable,  // too few: more than m are away
+};
 
+// A device of a store, or a device that was named and is not used.
 struct DeviceStatus {
-  DeviceId id = 0;
-  std::string path;
-  std::string role;        // "data", "log"
-  std::string state;       // "ok", "missing", "stale", "failed", "foreign", "damaged label"
-  std::string detail;      // why, when not ok; what to do
-  std::uint64_t size = 0;  // bytes
-  std::uint32_t physical_block = 0;  // bytes
-  bool direct = false;               // O_DIRECT in use
-  bool holds_log = false;
-  // How a completed write becomes durable: "write" (nothing more is needed), "own flush", "shared
-  // flush" (one for all devices of the domain). Empty when not attached.
+  DeviceId id = 0;   // its index in the device table of the store
+  std::string path;  // where it was found; empty if it was not
+  std::string role;  // "data" or "log"; empty if it is not a device of this store
+  // Whether it is used:
+  //
+  // - "ok": it is
+  // - "missing": it is not there
+  // - "stale": it is there, and has missed writes
+  // - "failed": it has failed since this opening
+  // - "damaged": its label cannot be read in full
+  // - "unreadable": it cannot be opened, or has no readable label
+  // - "foreign": it belongs to another store
+  // - "duplicate": it is a copy of another device
+  std::string state;
+  std::string detail;                // why it is not ok, and what to do; may be empty
+  std::uint64_t size = 0;            // bytes
+  std::uint32_t physical_block = 0;  // bytes that the device writes at once
+  bool direct = false;               // true if it is used with O_DIRECT
+  bool holds_log = false;            // true if it has a copy of the log
+  // How a completed write becomes durable: "write" (nothing more is needed), "own flush", or
+  // "shared flush" (one for all devices of the flush domain). Empty if the device is not used.
   std::string durability;
-  // Devices with the same number have one volatile cache; they count as one failure domain. -1: no
-  // such cache.
+  // The number of its flush domain: devices with the same number have one volatile cache, and count
+  // as one failure domain. -1: it has no such cache.
   std::int64_t flush_domain = -1;
-  // Since this opening.
-  std::uint64_t bytes_read = 0;
-  std::uint64_t bytes_written = 0;
-  // Those bytes by what they were for: user, parity, log, super, zero, run, merge, heal, other.
+  std::uint64_t bytes_read = 0;     // since this opening, as all numbers below
+  std::uint64_t bytes_written = 0;  // for whatever purpose
+  // The bytes written, by purpose: "user", "parity", "log", "super", "zero", "run", "merge",
+  // "heal", "other".
   std::map<std::string, std::uint64_t> written_for;
-  std::uint64_t reads = 0;
-  std::uint64_t writes = 0;
-  std::map<std::string, std::uint64_t> writes_for;  // the writes, by the same causes
+  std::uint64_t reads = 0;                          // read requests
+  std::uint64_t writes = 0;                         // write requests
+  std::map<std::string, std::uint64_t> writes_for;  // write requests, by the same purposes
   std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves
 };
 
 // One kind of background work of an open store.
 struct JobStatus {
-  std::string name;         // "checkpoint"
-  std::string purpose;      // in words
-  bool running = false;     // a step of it is under way
-  double seconds = 0;       // for how long, when it is
-  std::uint64_t steps = 0;  // that did something, since the store was opened
-  // How far it is with what it is at, in `unit`; total 0: it is at nothing, or cannot say.
-  std::uint64_t done = 0;
-  std::uint64_t total = 0;
-  std::string unit;
-  std::string problem;  // of the last step; empty: none
+  std::string name;         // such as "checkpoint"
+  std::string purpose;      // what it does, in words
+  bool running = false;     // true while a step of it runs
+  double seconds = 0;       // how long that step has been running
+  std::uint64_t steps = 0;  // steps that did something, since the store was opened
+  std::uint64_t done = 0;   // how much of its present work is done, in `unit`
+  std::uint64_t total = 0;  // how much that is in all; 0: there is none, or it cannot say
+  std::string unit;         // of `done` and `total`, such as "bytes"
+  std::string problem;      // why the last step failed; empty: it did not
 };
 
+// The state of a store and of its devices.
 struct StoreStatus {
-  Uuid uuid;
-  Health health = Health::kOk;
-  std::uint32_t faults_tolerated = 0;  // further device losses that lose nothing
-  Epoch epoch = 0;
-  Lsn last_lsn = 0;
-  Lsn checkpoint_lsn = 0;
-  std::uint64_t log_used = 0;  // bytes
-  std::uint64_t log_size = 0;
-  std::string io_queue;  // "io_uring", "threads", ...
-  // Devices and index are memory of this process (Store::in_memory()): nothing outlives the store.
+  Uuid uuid;                           // of the store, drawn when it was made
+  Health health = Health::kOk;         // whether enough data devices are there
+  std::uint32_t faults_tolerated = 0;  // how many more data devices may be lost without losing data
+  Epoch epoch = 0;                     // of this opening, or of the last change of its devices
+  Lsn last_lsn = 0;                    // the last durable transaction
+  Lsn checkpoint_lsn = 0;              // the last transaction that the index has
+  std::uint64_t log_used = 0;          // bytes of one copy of the log that are in use
+  std::uint64_t log_size = 0;          // bytes of one copy of the log
+  std::string io_queue;                // how I/O is done: "io_uring", "threads", ...
+  // True for Store::in_memory(): devices and index are memory of this process, and nothing outlives
+  // the store.
   bool memory_only = false;
-  bool read_only = false;
-  std::string read_only_reason;  // empty unless the store turned read-only by itself
-  std::vector<DeviceStatus> devices;
-  std::vector<std::string> notes;  // what recovery did, fallbacks in use
-  // What somebody should look at, one sentence each: devices that this opening has given up, and
-  // devices that keep the store waiting now.
+  bool read_only = false;             // true if nothing can be committed
+  std::string read_only_reason;       // empty unless the store turned read-only by itself
+  std::vector<DeviceStatus> devices;  // the devices of the store, then those that are not used
+  std::vector<std::string> notes;     // what recovery did, fallbacks in use
+  // What needs attention, one sentence each: devices that this opening has left behind, and devices
+  // that keep the store waiting now.
   std::vector<std::string> warnings;
-  std::vector<JobStatus> jobs;  // none unless the store is open for writing
+  std::vector<JobStatus> jobs;  // background work; empty unless the store is open for writing
 };
 
+// Space of one data device.
 struct DeviceSpace {
-  DeviceId id = 0;
-  std::string path;
+  DeviceId id = 0;             // as DeviceStatus::id
+  std::string path;            // as DeviceStatus::path
   std::uint64_t capacity = 0;  // bytes in slabs
   std::uint64_t used = 0;      // bytes allocated
 };
 
-// From the allocator and the records, never from counters. Bytes.
+// The space of a store, in bytes, taken from the allocator and the records, never from counters.
 struct SpaceUsage {
-  std::uint64_t capacity = 0;  // user bytes that would fit: data units x k
-  std::uint64_t available = 0;
-  // Kept free for checkpoints, so that a full store takes deletes; not in `available`.
+  std::uint64_t capacity = 0;   // user bytes that would fit into the empty store: data units x k
+  std::uint64_t available = 0;  // user bytes that fit now
+  // Kept free for checkpoints, so that a full store accepts deletes; not in `available`.
   std::uint64_t internally_reserved = 0;
-  std::uint64_t used = 0;       // raw, parity included
-  std::uint64_t stored = 0;     // user bytes as users see them, of clones each; shared omaps once
-  std::uint64_t allocated = 0;  // data units x k of live objects; what clones share once
-  std::uint64_t compressed_original = 0;
-  std::uint64_t compressed = 0;  // those bytes after compression
-  std::uint64_t compressed_allocated = 0;
-  std::uint64_t metadata = 0;           // index on the fast tier
-  std::uint64_t internal_metadata = 0;  // the same in runs: data units x k, as `allocated`
-  std::uint64_t objects = 0;
-  std::vector<DeviceSpace> per_device;
+  std::uint64_t used = 0;  // bytes allocated on all data devices, parity included
+  // User bytes as users see them: each clone counts, an omap that clones share counts once.
+  std::uint64_t stored = 0;
+  std::uint64_t allocated = 0;  // data units x k of live objects; what clones share counts once
+  std::uint64_t compressed_original = 0;   // user bytes that are stored compressed
+  std::uint64_t compressed = 0;            // those bytes after compression
+  std::uint64_t compressed_allocated = 0;  // of `allocated`, the part of those bytes
+  std::uint64_t metadata = 0;              // the index on the fast tier
+  std::uint64_t internal_metadata = 0;     // the metadata on data devices: data units x k
+  std::uint64_t objects = 0;               // how many objects there are; not bytes
+  std::vector<DeviceSpace> per_device;     // of the data devices
 };
 
+// An entry of the omap of an object.
 struct OmapEntry {
-  std::string key;
+  std::string key;         // 1 to kMaxOmapKey bytes
   std::uint64_t size = 0;  // bytes of the value
-  Bytes value;             // when it was asked for
+  Bytes value;             // empty unless OmapOptions::values
 
+  // Returns true if all fields are equal.
   bool operator==(const OmapEntry&) const = default;
 };
 
-// A page of an omap: entries by key, from behind `start_after` to before `end`.
+// What a page of an omap is to hold: entries by key, behind `start_after` and before `end`.
 struct OmapOptions {
-  std::string start_after;  // empty: from the first
-  std::string end;          // empty: to the last
-  std::uint64_t limit = 1000;
-  bool values = true;  // false: keys and sizes alone
+  std::string start_after;     // list only keys behind it; empty: from the first
+  std::string end;             // list only keys before it; empty: to the last
+  std::uint64_t limit = 1000;  // the most entries; more than kMaxListPage counts as that
+  bool values = true;          // false: keys and sizes alone
 };
 
+// A page of an omap.
 struct OmapPage {
-  std::vector<OmapEntry> entries;
-  std::string next;  // start_after of the next page; empty: this was the last
+  std::vector<OmapEntry> entries;  // in bytewise order of their keys
+  std::string next;  // OmapOptions::start_after of the next page; empty: this was the last
 };
 
+// A counter of a store; doc/counters.md has their names and meanings.
 struct Counter {
-  std::string name;
-  std::uint64_t total = 0;  // cumulative over the life of the store, saved by checkpoints
-  std::uint64_t since_open = 0;
+  std::string name;              // lower case, with underscores
+  std::uint64_t total = 0;       // over the life of the store, saved by checkpoints
+  std::uint64_t since_open = 0;  // since this opening
 };
 
+// What Store::fsck() is to do.
 struct FsckOptions {
-  bool deep = false;    // also every checksum, and parity re-encoded
-  bool repair = false;  // needs a store open for writing
+  bool deep = false;    // true: also verify every checksum, and encode parity again
+  bool repair = false;  // true: also repair what can be; needs a store that is open for writing
 };
 
+// One thing that a check has found.
 struct Finding {
-  std::string subject;  // "object default/a", "zone 3 unit 17", "device 2"
-  std::string problem;
-  bool repaired = false;
+  std::string subject;    // what it is about, such as "object default/a" or "device 2"
+  std::string problem;    // what is wrong with it
+  bool repaired = false;  // true if it is right again
 };
 
+// Returns how many of the findings have not been repaired.
 inline std::uint64_t unrepaired(const std::vector<Finding>& findings) {
   return static_cast<std::uint64_t>(std::count_if(
       findings.begin(), findings.end(), [](const Finding& finding) { return !finding.repaired; }));
 }
 
+// What Store::fsck() has found.
 struct FsckReport {
-  std::vector<Finding> findings;
-  std::uint64_t objects_checked = 0;
-  std::uint64_t stripes_checked = 0;
-  std::uint64_t bytes_checked = 0;  // deep only
-  // Findings not repaired.
+  std::vector<Finding> findings;      // empty if everything is right
+  std::uint64_t objects_checked = 0;  // how many objects
+  std::uint64_t stripes_checked = 0;  // how many stripes
+  std::uint64_t bytes_checked = 0;    // compared with their checksums; 0 unless FsckOptions::deep
+  // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }
 };
 
 // What a scrub has done so far.
 struct ScrubReport {
-  std::vector<Finding> findings;  // cells on devices that are away are none
-  std::uint64_t stripes_checked = 0;
-  std::uint64_t bytes_checked = 0;   // read from devices and compared with their checksums
-  std::uint64_t bytes_expected = 0;  // of a whole pass, about: what was taken when it began
-  std::string next;                  // where to go on (ScrubOptions::from); empty: it is complete
-  // Findings not repaired.
+  std::vector<Finding> findings;      // cells on devices that are away are none
+  std::uint64_t stripes_checked = 0;  // how many stripes
+  std::uint64_t bytes_checked = 0;    // read from devices and compared with their checksums
+  std::uint64_t bytes_expected = 0;   // about, of a whole pass: what was in use when it began
+  std::string next;  // where to go on, for ScrubOptions::from; empty: the pass is complete
+  // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }
 };
 
+// How Store::scrub() is to run.
 struct ScrubOptions {
-  // Bytes that are read per second at most, on average; 0: as fast as the devices give them.
+  // The most bytes that are read per second, on average; 0: as fast as the devices give them.
   std::uint64_t rate = 0;
-  // ScrubReport::next of a scrub that was stopped; empty: from the beginning.
+  // Where to begin: ScrubReport::next of a scrub that was stopped; empty: at the beginning.
   std::string from = {};
-  // Called behind every few MiB, and ten times a second while the rate makes it wait; false: stop
-  // here. On the thread of the scrub.
+  // Is called with what has been done so far; returns false to stop the scrub.
+  //
+  // It is called behind every few MiB, and ten times a second while the scrub waits for its rate,
+  // on the thread that called Store::scrub().
   std::function<bool(const ScrubReport&)> progress = {};
 };
 
