@@ -1,11 +1,8 @@
-// A store: one process's erasure-coded objects on k+m or more devices.
+// A store: opening one, committing to it, reading from it, looking after it.
 //
-// Any thread may use a Store; it is moved only while no one does. Callbacks run on a pool thread
-// and may call the store. Several stores may be open in one process; there is no global state.
-//
-// A call that the system refuses memory is an error, kExhausted, and has changed nothing; in the
-// middle of what threads share the process ends instead, as in a crash (doc/promises.md). Calls
-// that return no error let std::bad_alloc through; the store goes on.
+//   hexad::Result<hexad::Store> store = hexad::Store::open(*hexad::read_pool("/pool"));
+//   hexad::Result<hexad::Bytes> data = store->get("default", "run7/weights");
+//   hexad::Status closed = store->close();
 #pragma once
 
 #include <map>
@@ -28,168 +25,324 @@
 #include "core/commit_awaiter.h"
 #include "io/system.h"
 
+// The public API of hexad, an embeddable, erasure-coded object store.
 namespace hexad {
 
 namespace core {
 class Engine;
 }
 
+// A store: erasure-coded objects of one process on k+m or more devices.
+//
+// A store can be moved, which leaves the source without a store, and not copied. Several stores may
+// be open in one process; there is no global state.
+//
+// Errors: every call that can fail returns a Status or a Result. In a child made with `fork()`,
+// such a call on a store of the parent returns kForked, and no call touches anything. A call to
+// which the system refuses memory returns kExhausted and has changed nothing; in the middle of
+// something that threads share, the process ends instead, as in a crash (doc/promises.md). Calls
+// that return no error let std::bad_alloc through; the store goes on.
+//
+// Threads: any thread may call any function at any time, except that no other thread may use a
+// store while it is moved or destroyed. Callbacks run on a thread of the store and may call the
+// store.
 class Store {
  public:
-  // Makes a new store on the devices and fast directories of `options` and returns where it is.
-  // Refuses devices that carry something else (unless options.force), and leaves every device as
-  // it was when it fails before the first write. Files that are sparse get all their room.
-  // `notes` gets what cannot be promised, where a file system gives every write a new place, say.
-  // Writes no pool description: see write_pool().
-  // Errors: kInvalidArgument, kAlreadyExists (foreign data), kBusy, kNoSpace, kIo.
+  // Makes a new store on the devices and fast directories of `options`, with the collection
+  // "default" in it, and returns where it is.
+  //
+  // Refuses devices that carry something else, unless FormatOptions::force is set. When it fails
+  // before the first write, every device is as it was. Files get all their room at once, sparse
+  // ones too. No pool description is written: see write_pool(). `system` null means the operating
+  // system; `notes`, unless null, gets what cannot be promised, one sentence each: where a file
+  // system gives every write a new place, for example.
+  //
+  // Errors: kInvalidArgument (options; the devices' physical block), kAlreadyExists (a device or
+  // directory carries something else), kTooBig (too many devices or fast directories for the
+  // label), kBusy, kNoSpace, kIo, and others of the operating system.
   static Result<PoolDescription> format(const FormatOptions& options, io::System* system = nullptr,
                                         std::vector<std::string>* notes = nullptr);
 
-  // Opens what format() made; never creates anything. Up to m data devices may be missing, stale or
-  // damaged. Recovers from a crash: cost bounded by the log. `system` null: the operating system.
-  // Errors: kNotFound, kBusy, kUnavailable (too few devices: the message lists each and why),
-  // kCorruption, kInvalidArgument (foreign, duplicate), kIo (also where the system refuses a
-  // thread: all that the store ever needs are started here).
+  // Opens a store that format() has made; it never creates one.
+  //
+  // Up to m data devices may be missing, stale or damaged. Recovers from a crash. `system` null
+  // means the operating system. All threads that the store ever needs are started here.
+  //
+  // Cost: recovery reads at most the log.
+  //
+  // Errors: kNotFound (no device carries a label), kBusy (the store is open), kUnavailable (too few
+  // devices: the message lists each and why; or RuntimeOptions::split_risk refuses), kCorruption,
+  // kInvalidArgument (options, a device given twice, copies of one device), kUnsupported (of a
+  // newer version), kReadOnly (a device cannot be written; see RuntimeOptions::unwritable_devices),
+  // kExhausted (no descriptors or memory), kIo (also where the operating system refuses a thread).
   static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
                             io::System* system = nullptr);
 
-  // A new store in memory, with the collection "default" in it: the same calls, the same code and
-  // the same errors as on devices, k+m of them, and nothing of it on any disk. Everything is gone,
-  // and its memory given back, when the Store ends. "Durable" means here that the devices have
-  // taken it; no crash leaves anything. status().memory_only says so. Cost: little memory and no
-  // time to speak of, whatever the capacity. Errors: kInvalidArgument (options; Access::kReadOnly),
-  // kNoSpace (the address space is refused).
+  // Makes a new store in the memory of this process, with the collection "default" in it.
+  //
+  // It has the same calls, the same code and the same errors as a store on devices, of which it has
+  // k+m; nothing of it is on any disk. Everything is gone, and its memory freed, when the Store is
+  // destroyed. "Durable" means here that the devices have taken it; nothing outlives a crash.
+  // StoreStatus::memory_only is true.
+  //
+  // Cost: little memory and little time, whatever the capacity.
+  //
+  // Errors: kInvalidArgument (options; Access::kReadOnly), kNoSpace (the address space is refused).
   static Result<Store> in_memory(const MemoryStoreOptions& options = {},
                                  const RuntimeOptions& runtime = {});
 
   Store(Store&&) noexcept;
   Store& operator=(Store&&) noexcept;
-  // Waits for callbacks. Lets go without a checkpoint; the next opening recovers. Call close().
+  // Waits for callbacks, then releases the devices without a checkpoint: the next opening recovers.
+  // Call close() before.
   ~Store();
-  // Waits for commits in flight, writes a checkpoint, marks the store clean. Idempotent. Callbacks
-  // of submit() may still be running when it returns; ~Store() waits for those.
+  // Waits for commits in flight, writes a checkpoint, and marks the store clean.
+  //
+  // Afterwards nothing can be committed (kClosed). Callbacks of submit() may still be running when
+  // it returns; the destructor waits for those. A second call does nothing and returns OK.
+  //
+  // Errors: those of checkpoint(); kIo (buffered commits may be lost, as sync() says).
   Status close();
 
-  // Blocks until durable; with Durability::kBuffered, until it has its LSN and everybody reads it.
-  // Returns the LSN. Errors: those of contract (core/api/transaction.h), kTooBig, kNoSpace,
-  // kUnknown (then the store is read-only), kReadOnly; kIo: nothing applied, and the store has
-  // turned read-only before buffered commits were durable (a durable commit says so, see sync()).
+  // Commits a transaction: applies all of it, or nothing. Blocks until it is durable, and returns
+  // its LSN.
+  //
+  // With Durability::kBuffered it blocks only until the transaction has its LSN and all threads
+  // read it. An error means that nothing was applied, except kUnknown.
+  //
+  // Errors: those that the calls of Transaction name; kTooBig (more payload than
+  // RuntimeOptions::max_transaction, or more metadata than the log takes); kNoSpace (devices, fast
+  // tier or a quota); kConflict (a guard does not hold, or the objects change faster than the
+  // transaction can follow); kUnavailable and kIo (reading what it depends on); kReadOnly; kClosed;
+  // kUnknown (a device error left it open whether the transaction is durable; the store has turned
+  // read-only); kIo also if the store has turned read-only before buffered commits were durable,
+  // see sync().
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
-  // Returns at once (waits only while max_in_flight is exceeded); `done` runs exactly once, when
-  // commit() would have returned. Payloads are borrowed until then.
+  // Commits a transaction without waiting until it is durable: `done` is called exactly once, with
+  // the result, when commit() would have returned.
+  //
+  // Before it returns, the transaction is prepared (checksums, compression, parity; what guards and
+  // clones need is read) and gets its place in the order; so it blocks while more than
+  // RuntimeOptions::max_in_flight bytes are in flight, and while the transaction waits for space or
+  // for room in the log. Transactions of one thread are applied in the order of its calls. Borrowed
+  // payloads must stay until `done` is called.
+  //
+  // Threads: `done` runs on a thread of the store, possibly before submit() returns; in a child of
+  // fork() it runs on the calling thread.
   void submit(Transaction&& transaction, const CommitCallback& done,
               const CommitOptions& options = {});
-  // The same for coroutines: `co_await` gives the Result<Lsn>. `resume_on`: where the coroutine
-  // goes on; empty: on the thread that callbacks run on.
+  // Commits a transaction from a coroutine: `co_await` gives the Result of commit().
+  //
+  // The transaction is submitted when it is awaited. `resume_on` says where the coroutine resumes;
+  // empty: on the thread that callbacks of submit() run on.
   CommitAwaiter commit_async(Transaction&& transaction, const CommitOptions& options = {},
                              ResumeOn resume_on = {});
-  // Returns when every commit that began before it is durable. Errors: kIo (the store has turned
-  // read-only, and buffered commits may be lost: the message names their LSNs; so says every later
-  // sync(), durable commit and close(), until the store is opened again), kUnknown (durable commits
-  // in flight have failed meanwhile), kClosed.
+  // Waits until every commit that was answered before is durable, and every transaction whose
+  // submit() has returned.
+  //
+  // Errors: kIo (the store has turned read-only, and buffered commits may be lost: the message
+  // names their LSNs; every later sync(), durable commit and close() returns the same, until the
+  // store is opened again), kUnknown (durable commits in flight have failed meanwhile), kClosed.
   Status sync();
 
-  // The whole object. Errors of all reads: kNotFound, kUnavailable (more than m cells lost; names
-  // the object), kIo; of this one also kTooBig (over kMaxGetSize).
+  // Returns the whole object.
+  //
+  // Reads see every transaction that was answered before they began, buffered ones too, and of each
+  // transaction all or nothing. Damaged and missing cells are rebuilt from the others, and damaged
+  // ones are written back.
+  //
+  // Errors: kNotFound (the collection or the object), kUnavailable (more than m cells are lost;
+  // names the object), kCorruption, kIo, as all reads; kTooBig (more than kMaxGetSize).
   Result<Bytes> get(std::string_view collection, std::string_view name);
-  // The whole object without a copy, when the read cache has it in one piece: small ones that were
-  // read before. Never waits for a device. Nothing: ask get(); it says why, too.
+  // Returns the whole object without a copy if the read cache has it in one piece, as it has small
+  // objects that were read before; else nothing.
+  //
+  // Never waits for a device. Nothing says nothing about the object: call get().
   std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
-  // Up to into.size() bytes from `offset`; fewer at the end of the object, 0 behind it.
+  // Reads up to into.size() bytes from `offset` on, and returns how many: fewer at the end of the
+  // object, 0 behind it.
+  //
+  // Errors: those of all reads, see get().
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
-  // Any number of ranges, 100,000 and more, of one version of the object: in any order, empty ones
-  // and overlapping ones too. Their blocks are read once, all those of 8 MiB together.
-  // One after the other; what lies behind the end of the object is left out. Also kTooBig, over
-  // kMaxGetSize in all.
+  // Reads any number of ranges of one version of the object, and returns their bytes one after the
+  // other, in the order of `ranges`; what lies behind the end of the object is left out.
+  //
+  // Ranges may stand in any order, be empty, and overlap; 100,000 and more are usual. They are read
+  // in rounds of about 8 MiB, and no block is read twice in a round.
+  //
+  // Errors: those of all reads, see get(); kTooBig (more than kMaxGetSize in all).
   Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
                             std::span<const ByteRange> ranges);
-  // Each into its own memory; fills in how much was there. After an error what was read counts for
-  // nothing.
+  // Reads any number of ranges of one version of the object, each into its own memory, and sets
+  // RangeInto::read of each.
+  //
+  // After an error the contents of the memory are undefined.
+  //
+  // Errors: those of all reads, see get().
   Status read_ranges(std::string_view collection, std::string_view name,
                      std::span<RangeInto> ranges);
-  // Which parts of the range hold data, inside the object's size; the rest of it are holes, which
-  // read as zeros. Ascending, a gap apart. Zeros that were written are data. Cost: with the pages
-  // of the range that hold any.
+  // Returns which parts of a range of the object hold data; the rest, up to the size of the object,
+  // are holes, which read as zeros.
+  //
+  // The parts are ascending and do not touch. Zeros that were written are data.
+  //
+  // Cost: with the MiB of the range that hold any data.
+  //
+  // Errors: those of all reads, see get().
   Result<std::vector<ByteRange>> extents(std::string_view collection, std::string_view name,
                                          const ByteRange& range = {0, kMaxObjectSize});
-  // Of the range's bytes, holes as zeros, up to the object's end. Reads it all, in bounded memory,
-  // of one version, which keeps room as collection_usage() does.
+  // Returns the checksum of a range of the object, up to its end; holes count as zeros.
+  //
+  // Cost: reads all of the range, of one version, in bounded memory. While it runs, space that
+  // checkpoints free in the index is not used again, as with collection_usage().
+  //
+  // Errors: those of all reads, see get().
   Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
                                  const ByteRange& range, ChecksumType type = ChecksumType::kCrc32c);
-  // False also when the collection does not exist, and for names that no object can have.
+  // Returns true if the object exists; false also if the collection does not, and for names that no
+  // object can have.
+  //
+  // Errors: kCorruption, kIo.
   Result<bool> exists(std::string_view collection, std::string_view name);
+  // Returns size, version and more of the object.
+  //
+  // Cost: of an object larger than 1 MiB, with the MiB that hold data.
+  //
+  // Errors: those of all reads, see get().
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
-  // The same, when the read cache knows it. Never waits. Nothing: ask stat().
+  // Returns what stat() would if the read cache knows it, else nothing; never waits.
   std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
+  // Returns all attributes of the object.
+  //
+  // Errors: those of all reads, see get().
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
-  // One of them; nothing: the object has none of that name. kNotFound: there is no such object.
+  // Returns the value of one attribute, or nothing if the object does not have it.
+  //
+  // Errors: those of all reads, see get().
   Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
                                                std::string_view attribute);
-  // Of the omap of the object (Transaction::omap_set). Nothing: the object has no such key, or no
-  // omap at all. The empty key, which no entry has, is the header's.
+  // Returns the value of one key of the omap of the object (Transaction::omap_set()), or nothing if
+  // the omap does not have it.
+  //
+  // The empty key, which no entry has, is the key of the header.
+  //
+  // Errors: those of all reads, see get().
   Result<std::optional<Bytes>> omap_get(std::string_view collection, std::string_view name,
                                         std::string_view key);
-  // Those of the keys that are there, in one state. Also kTooBig, over kMaxGetSize in all.
+  // Returns the values of those of the keys that the omap of the object has, in one state.
+  //
+  // Errors: those of all reads, see get(); kTooBig (more than kMaxGetSize in all).
   Result<std::map<std::string, Bytes>> omap_get(std::string_view collection, std::string_view name,
                                                 std::span<const std::string> keys);
-  // Empty: there is none.
+  // Returns the header of the omap of the object; empty if it has none.
+  //
+  // Errors: those of all reads, see get().
   Result<Bytes> omap_header(std::string_view collection, std::string_view name);
-  // A page of entries by key, of one state; with their values it ends before 64 MiB of them, so it
-  // may have fewer than options.limit (at most kMaxListPage). Cost: the entries of the page; what
-  // was deleted costs what it does in list(), and so does what an omap hides that it shares with
-  // clones. Errors also: kInvalidArgument (a bound of more than
-  // kMaxOmapKey bytes).
+  // Returns a page of the entries of the omap of the object by key, in one state.
+  //
+  // With values it ends before they pass 64 MiB, but has at least one entry; so it may have fewer
+  // than OmapOptions::limit.
+  //
+  // Cost: with the entries of the page; deleted keys cost as in list(), and so do keys of an omap
+  // shared with clones that this object has changed or removed.
+  //
+  // Errors: those of all reads, see get(); kInvalidArgument (a bound of more than kMaxOmapKey
+  // bytes).
   Result<OmapPage> omap_list(std::string_view collection, std::string_view name,
                              const OmapOptions& options = {});
-  // A page of the names of a collection. One state per page; the next page is of a state of its
-  // own, as late as it is asked for: a state held over many pages would keep room that checkpoints
-  // free. Cost: the entries of the page, and one seek per common prefix, however many names lie
-  // below. Names deleted before the last checkpoint cost nothing. Those deleted since, where the
-  // page passes, cost a step each, at most what memtable_size has room for; a page that passes over
-  // many of them asks for a checkpoint. Errors: kNotFound (the collection), kInvalidArgument (a
-  // text of more than kMaxNameSize bytes), kIo.
+  // Returns a page of the names of a collection.
+  //
+  // A page shows one state of the store. The next page shows a state of its own, as of when it is
+  // asked for: a state held over many pages would keep space that checkpoints free.
+  //
+  // Cost: with the entries of the page, and one search for each common prefix, however many names
+  // are below it. Names deleted before the last checkpoint cost nothing. Names deleted since cost
+  // one step each where the page passes them, at most as many as RuntimeOptions::memtable_size has
+  // room for; a page that passes many of them asks for a checkpoint.
+  //
+  // Errors: kNotFound (the collection), kInvalidArgument (a text of more than kMaxNameSize bytes),
+  // kCorruption, kIo.
   Result<ListPage> list(std::string_view collection, const ListOptions& options = {});
-  // By name. Cost: with the number of collections, not of objects.
+  // Returns all collections in the order of their names.
+  //
+  // Cost: with the number of collections, not of objects.
+  //
+  // Errors: kCorruption, kIo.
   Result<std::vector<CollectionInfo>> collections();
+  // Returns one collection and what it holds.
+  //
+  // Errors: kNotFound, kCorruption, kIo.
   Result<CollectionInfo> collection(std::string_view name);
-  // One pass over the collection's objects, of one state. Nobody waits for it; but as long as it
-  // takes, the index on the fast tier does not use again what checkpoints free there, and grows.
+  // Counts what the objects of a collection take, in one state.
+  //
+  // Cost: one pass over the objects of the collection. Nothing waits for it; but while it runs, the
+  // index on the fast tier does not use again what checkpoints free there, and grows.
+  //
+  // Errors: kNotFound, kCorruption, kIo.
   Result<CollectionUsage> collection_usage(std::string_view name);
 
-  // An object written piece by piece in bounded memory (RuntimeOptions::stream_buffer). `hint`:
-  // becomes the object's when it is published, Hint::kNone included; nothing: the object's own
-  // hints stay, and hold for the data.
+  // Opens an object for writing piece by piece, in memory bounded by RuntimeOptions::stream_buffer.
+  //
+  // The object does not change until the writer is published. `hint` becomes the hint of the object
+  // then, Hint::kNone included; without one, the object keeps its hint, which applies to the data.
+  //
+  // Errors: kNotFound (the collection), kInvalidArgument (the names, `hint`), kReadOnly, kClosed,
+  // kCorruption, kIo.
   Result<std::unique_ptr<ObjectWriter>> open_writer(std::string_view collection,
                                                     std::string_view name,
                                                     std::optional<Hint> hint = std::nullopt);
-  // Reads one version of the object, whatever is written meanwhile.
+  // Opens an object for reading piece by piece, in memory bounded by RuntimeOptions::stream_buffer.
+  //
+  // All reads are of the version that the object has now, whatever is written meanwhile; of an
+  // object whose metadata is larger than the buffer, see ObjectReader.
+  //
+  // Errors: those of all reads, see get().
   Result<std::unique_ptr<ObjectReader>> open_reader(std::string_view collection,
                                                     std::string_view name);
 
-  // Writes a checkpoint now and trims the log. Errors: kNoSpace, kReadOnly, kClosed; kUnknown
-  // (under it more devices have failed than the store survives: it has turned read-only).
+  // Writes a checkpoint now, and trims the log.
+  //
+  // Errors: kNoSpace, kReadOnly, kClosed, kIo, kUnknown (while it ran more devices failed than the
+  // profile tolerates: the store has turned read-only).
   Status checkpoint();
 
+  // Returns the state of the store, of its devices and of its background work.
   StoreStatus status();
-  // The records are counted in one state, as collection_usage() counts them; room and the sizes of
-  // devices are of the moment after that.
+  // Returns what the store takes and what is left.
+  //
+  // Cost: one pass over the records of all objects, in one state, with the cost of
+  // collection_usage(). Free space and the sizes of devices are as of the moment after that.
+  //
+  // Errors: kCorruption, kIo.
   Result<SpaceUsage> space();
+  // Returns all counters (doc/counters.md).
   std::vector<Counter> counters();
-  // Whether metadata and space agree, and what is stored is what its checksums say. Commits wait
-  // meanwhile.
+  // Checks that metadata and space agree and, if FsckOptions::deep, that all that is stored matches
+  // its checksums.
+  //
+  // What is wrong is a finding, not an error. Commits and checkpoints wait until it ends.
+  //
+  // Errors: kReadOnly, kClosed (FsckOptions::repair), kIo.
   Result<FsckReport> fsck(const FsckOptions& options);
-  // Reads every cell of every stripe, data and parity alike, and writes back what is damaged, while
-  // everything else goes on: so that damage which nobody reads does not add up to more than m
-  // cells. Covers what is there from the beginning to the end of the pass, under one name. In a
-  // store that is open for reading only, nothing is written back. Several MiB are read at once;
-  // ScrubOptions::rate leaves time to others. Memory: some MiB, and an entry per blob that clones
-  // share. Errors: kInvalidArgument (`from`), kClosed, kReadOnly (the store has turned so
-  // meanwhile). What a device says or has is a finding.
+  // Reads every cell of every stripe, data and parity alike, and writes back what is damaged,
+  // beside everything else.
+  //
+  // So damage that nothing reads does not add up to more than m cells of a stripe. A pass covers
+  // what exists from its beginning to its end under one name. In a store that is open for reading
+  // only, nothing is written back. What a device returns, an error or wrong bytes, is a finding.
+  //
+  // Cost: several MiB are read at a time; ScrubOptions::rate leaves time to others. Memory: some
+  // MiB, and an entry for each blob that clones share.
+  //
+  // Errors: kInvalidArgument (ScrubOptions::from), kClosed, kReadOnly (the store has turned
+  // read-only meanwhile).
   Result<ScrubReport> scrub(const ScrubOptions& options = {});
+  // Returns every option of the store, its value and where that came from.
   std::vector<EffectiveOption> effective_options() const;
 
-  // Of an engine that has started: how open() ends. For tests that bring parts of their own.
+  // Makes a store of an engine that has started. For open(), and for tests that bring their own
+  // parts.
   explicit Store(std::unique_ptr<core::Engine> engine);
 
  private:
@@ -197,8 +350,12 @@ class Store {
   std::unique_ptr<core::Engine> engine_;
 };
 
-// What can be said about a pool without opening it (fewer than N - m devices, damaged labels):
-// reads labels and roots only, writes nothing.
+// Returns what can be said about a store without opening it, where fewer than N - m devices are
+// there or labels are damaged.
+//
+// Reads labels and roots only, and writes nothing. `system` null means the operating system.
+//
+// Errors: kNotFound (no device carries a label), kInvalidArgument (no devices), kBusy, kExhausted.
 Result<StoreStatus> inspect(const PoolDescription& pool, io::System* system = nullptr);
 
 }  // namespace hexad
