@@ -1,11 +1,8 @@
-// What Store::commit_async() returns: awaited at once, by one coroutine.
+// Commits from coroutines: what Store::commit_async() returns.
 //
 //   hexad::Result<hexad::Lsn> lsn = co_await store.commit_async(std::move(transaction));
 //
-// The transaction is submitted when it is awaited. The coroutine goes on where a callback of
-// submit() would run, on a pool thread, or where `resume_on` takes it. It must not be destroyed
-// while it waits. The awaiter lies in the coroutine's frame and allocates nothing besides what
-// submit() does.
+// The transaction is submitted when it is awaited.
 #pragma once
 
 #include <coroutine>
@@ -23,12 +20,22 @@ namespace core {
 class Engine;
 }
 
-// Called once, on a pool thread: resumes the coroutine, now or later, here or elsewhere.
+// Is called once with the coroutine when the commit has its result, on a thread of the store; it
+// resumes the coroutine, now or later, on that thread or another one.
 using ResumeOn = std::function<void(std::coroutine_handle<>)>;
 
+// The awaitable that Store::commit_async() returns; one coroutine awaits it, once.
+//
+// The transaction is submitted when it is awaited. The coroutine resumes on a thread of the store,
+// where a callback of Store::submit() would run, or where ResumeOn takes it. The coroutine must not
+// be destroyed while it waits, and the store must not be either.
+//
+// Cost: the awaiter is part of the frame of the coroutine, and allocates nothing besides what
+// Store::submit() does.
 class [[nodiscard]] CommitAwaiter {
  public:
-  // The engine outlives it.
+  // Makes an awaiter of a transaction that is not submitted yet. For Store::commit_async(); the
+  // engine has to outlive it.
   CommitAwaiter(core::Engine& engine, Transaction&& transaction, const CommitOptions& options,
                 ResumeOn resume_on)
       : engine_(engine),
@@ -38,8 +45,11 @@ class [[nodiscard]] CommitAwaiter {
   CommitAwaiter(const CommitAwaiter&) = delete;
   CommitAwaiter& operator=(const CommitAwaiter&) = delete;
 
+  // Returns false: the transaction is submitted only when it is awaited.
   bool await_ready() const noexcept { return false; }
+  // Submits the transaction; the coroutine may be resumed before this returns.
   void await_suspend(std::coroutine_handle<> waiting);
+  // Returns the result of Store::commit(), moved out of the awaiter.
   Result<Lsn> await_resume() { return std::move(*result_); }
 
  private:

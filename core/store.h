@@ -194,8 +194,8 @@ class Store {
                                          const ByteRange& range = {0, kMaxObjectSize});
   // Returns the checksum of a range of the object, up to its end; holes count as zeros.
   //
-  // Cost: reads all of the range, of one version, in bounded memory. While it runs, space that
-  // checkpoints free in the index is not used again, as with collection_usage().
+  // Cost: reads all of the range, of one version, in bounded memory. While it runs, space that is
+  // freed is not used again, as with collection_usage().
   //
   // Errors: those of all reads, see get().
   Result<RangeChecksum> checksum(std::string_view collection, std::string_view name,
@@ -276,8 +276,9 @@ class Store {
   Result<CollectionInfo> collection(std::string_view name);
   // Counts what the objects of a collection take, in one state.
   //
-  // Cost: one pass over the objects of the collection. Nothing waits for it; but while it runs, the
-  // index on the fast tier does not use again what checkpoints free there, and grows.
+  // Cost: one pass over the objects of the collection. Nothing waits for it; but while it runs,
+  // space that transactions free is not used again, and the index on the fast tier does not use
+  // again what checkpoints free there, and grows.
   //
   // Errors: kNotFound, kCorruption, kIo.
   Result<CollectionUsage> collection_usage(std::string_view name);

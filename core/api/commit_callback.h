@@ -1,4 +1,4 @@
-// How a commit that nobody waits for reports: the LSN, or why nothing was applied.
+// The callback of Store::submit().
 #pragma once
 
 #include <functional>
@@ -8,6 +8,8 @@
 
 namespace hexad {
 
+// Is called with the result of a commit: its LSN, or why nothing was applied (kUnknown: a device
+// error left that open).
 using CommitCallback = std::function<void(Result<Lsn>)>;
 
 }  // namespace hexad

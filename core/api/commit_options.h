@@ -1,22 +1,25 @@
-// What a commit promises when it is answered.
+// Options of a commit: what it promises when it is answered.
 #pragma once
 
 #include <cstdint>
 
 namespace hexad {
 
+// When a commit is answered.
 enum class Durability : std::uint8_t {
-  // Answered when no crash can take it back.
+  // When it is durable: no crash loses it (see LogDurability).
   kDurable,
-  // Answered when it has its LSN: everybody reads it, and later commits rest on it. Durable with
-  // the next durable commit or Store::sync(), or by itself within kBufferedDelay and the time of a
-  // write. A crash before that loses it and everything behind it in the order of LSNs: what is left
-  // is a prefix.
+  // When it has its LSN: all threads read it, and later commits depend on it.
+  //
+  // It becomes durable with the next durable commit or Store::sync(), or by itself within 10 ms and
+  // one round of writes. A crash before that loses it and every later commit: what is left is a
+  // prefix in the order of LSNs.
   kBuffered,
 };
 
+// Options of one commit.
 struct CommitOptions {
-  Durability durability = Durability::kDurable;
+  Durability durability = Durability::kDurable;  // when the commit is answered
 };
 
 }  // namespace hexad

@@ -1,7 +1,8 @@
-// What a user may choose. FormatOptions are frozen in the labels when a store is made, and so are
-// MemoryStoreOptions of one in memory; RuntimeOptions are given at each opening. All are plain
-// values; validate() reports all problems at once; effective_options() of an open store says where
-// each value came from.
+// Options: what a user may choose when a store is made, and when it is opened.
+//
+// FormatOptions are written into the labels when a store is made, and so are MemoryStoreOptions of
+// a store in memory; RuntimeOptions are given at each opening. All are plain values; validate()
+// reports all problems at once; Store::effective_options() says where each value came from.
 #pragma once
 
 #include <cstdint>
@@ -17,136 +18,180 @@
 
 namespace hexad {
 
+// A set of defaults for one kind of hardware.
 enum class Preset : std::uint8_t {
   kNvme,             // data on NVMe, fast tier on the same or better: the default
-  kHddWithFastMeta,  // data on disks: larger units and extents
-  kTiny,             // megabytes, for tests and small boxes
+  kHddWithFastMeta,  // data on disks, fast tier on NVMe: larger units, checksum blocks and buffers
+  kTiny,             // devices and memory of some MiB, for tests and small machines
 };
-Result<Preset> parse_preset(std::string_view text);  // "nvme", "hdd", "tiny"
+// Returns the preset that is called "nvme", "hdd" or "tiny".
+//
+// Errors: kInvalidArgument.
+Result<Preset> parse_preset(std::string_view text);
+// Returns "nvme", "hdd" or "tiny".
 std::string_view to_string(Preset preset);
 
+// What Store::format() makes a store of. It is fixed for the life of the store unless a field says
+// otherwise.
 struct FormatOptions {
+  // Makes the defaults, which are those of Preset::kNvme, without devices.
   FormatOptions() = default;
+  // Makes the defaults of a preset, without devices.
   explicit FormatOptions(Preset preset);
 
-  // Paths of files or block devices, at least k+m. A path that does not exist becomes a file of
-  // `device_size` bytes, preallocated.
+  // Paths of the data devices, files or block devices: at least k+m and at most 4096. A path that
+  // does not exist becomes a file of `device_size` bytes, preallocated.
   std::vector<std::string> devices;
-  std::uint64_t device_size = 1_GiB;  // bytes
-  // Directories on the fast device. Each gets a log file and the first one the index.
+  std::uint64_t device_size = 1_GiB;  // bytes of each file that is made, 8 MiB to 1 PiB
+  // Directories on the fast device; made if they are missing. Each gets a log file, and the first
+  // one the index.
   std::vector<std::string> fast_directories;
-  // Overwrites devices that carry another file system, or another store, instead of refusing.
+  // True: overwrite devices that carry another file system, or another store, instead of refusing.
   bool force = false;
 
-  ec::Profile profile;              // default 4+2, ISA-L Vandermonde
-  std::uint64_t min_alloc = 4_KiB;  // bytes; a multiple of every device's physical block
-  ChecksumType checksum = ChecksumType::kCrc32c;
-  std::uint64_t checksum_block = 16_KiB;  // bytes under one checksum: 4, 16 or 64 KiB
-  compression::Policy compression;        // of the collection "default"; changeable later
-  std::uint64_t log_size = 0;   // bytes per copy; 0: clamp(raw capacity / 64, 16 MiB, 1 GiB)
-  std::uint64_t slab_size = 0;  // bytes; 0: by device size
+  ec::Profile profile;  // k, m and the code; 4+2 and Vandermonde of ISA-L by default
+  // The unit of allocation in bytes: 512 bytes to 1 MiB, and a multiple of the physical block of
+  // every device.
+  std::uint64_t min_alloc = 4_KiB;
+  ChecksumType checksum = ChecksumType::kCrc32c;  // the checksum of all stored data
+  // Bytes under one checksum: 4, 16 or 64 KiB, and not less than the physical block of a device.
+  std::uint64_t checksum_block = 16_KiB;
+  // The policy of the collection "default", and of every other one when it is created; each
+  // collection can be given another one later (Transaction::set_policy()).
+  compression::Policy compression;
+  // Bytes of each copy of the log, 1 MiB to 64 GiB; 0: raw capacity / 64, at least 16 MiB and at
+  // most 1 GiB.
+  std::uint64_t log_size = 0;
+  // Bytes that a zone has on each of its devices: a multiple of `min_alloc`, at least 8 of them,
+  // and at most 16 GiB; 0: by the size of the devices.
+  std::uint64_t slab_size = 0;
 
-  // Every problem, one per line in the message; kInvalidArgument.
+  // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;
 };
 
-// What Store::in_memory() makes: a store on k+m devices of memory. All else is as FormatOptions
-// have it when nobody chooses.
+// What Store::in_memory() makes a store of: k+m devices of memory. Everything else is as
+// FormatOptions have it by default.
 struct MemoryStoreOptions {
-  ec::Profile profile;  // default 4+2, ISA-L Vandermonde
-  // Bytes of users that there is room for at least, as large objects without compression take it.
-  // Of memory it takes what is written: user bytes and their parity, of small objects whole units
-  // of 4 KiB, and on m+1 devices the log, up to a 32nd of this (16 MiB to 256 MiB) each. Space of
-  // removed objects is used again, but not given back to the operating system.
+  ec::Profile profile;  // k, m and the code; 4+2 and Vandermonde of ISA-L by default
+  // The user bytes that there is room for at least, as large objects without compression take it;
+  // 1 MiB to 64 TiB.
+  //
+  // Memory is taken for what is written: user bytes and their parity, whole units of 4 KiB for
+  // small objects, and the log on m+1 devices, each up to a 32nd of the capacity (16 MiB to 256
+  // MiB). Space of removed objects is used again, but not returned to the operating system before
+  // the store ends.
   std::uint64_t capacity = 1_GiB;
-  compression::Policy compression = {};  // of the collection "default"; changeable later
+  // The policy of the collection "default", and of every other one when it is created.
+  compression::Policy compression = {};
 
-  // Every problem, one per line in the message; kInvalidArgument.
+  // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;
 };
 
+// What a store is opened for.
 enum class Access : std::uint8_t {
-  kReadWrite,
-  // Nothing is written anywhere: recovery happens in memory, no epoch is drawn, devices that are
-  // away stay healthy.
+  kReadWrite,  // reading and writing
+  // Reading only: nothing is written anywhere. Recovery happens in memory, no epoch is drawn, and
+  // devices that are away stay healthy.
   kReadOnly,
 };
 
-// A device that is there and cannot be opened for writing: its file system is read-only, it is
-// immutable, permission is missing, its path is no file or block device.
+// What an opening for writing does about a device that is there and cannot be written: its file
+// system is read-only, it is immutable, permission is missing, or its path is no file or block
+// device.
 enum class Unwritable : std::uint8_t {
-  kRefuse,  // opening for writing fails, and nothing has changed anywhere
-  // It leaves the pool for good, like one that is lost: what is written from then on is not on it.
+  kRefuse,  // opening fails, and nothing has changed anywhere
+  // The device leaves the pool for good, like one that is lost: what is written from then on is not
+  // on it.
   kLose,
 };
 
 // What an opening for writing does that finds at most m data devices and no trace of what became of
 // the others (profiles with k <= m only, doc/promises.md).
 enum class SplitRisk : std::uint8_t {
-  kRefuse,
-  // Goes on without them. If they are written too, by a process that saw these fail, or by another
-  // opening of this kind, there are two stores of one name, each with commits that the other lacks.
-  // They are recognised, and never joined.
+  kRefuse,  // opening fails with kUnavailable, and nothing has changed anywhere
+  // Opening goes on without the others. If they are written too, by a process that saw these fail
+  // or by another opening of this kind, there are two stores of one name, each with commits that
+  // the other lacks. They are recognised, and never joined.
   kTake,
 };
 
-// The index on a fast directory is a file that is mapped into memory. Where it is cut by somebody,
-// or its medium fails, whoever reads it there gets SIGBUS, which ends the process.
+// What happens to a bus error (SIGBUS) in the index on a fast directory.
+//
+// The index is a file that is mapped into memory. Where another program cuts it, or its medium
+// fails, a thread that reads it there gets SIGBUS, which ends the process.
 enum class BusErrors : std::uint8_t {
-  kLeave,    // hexad installs no handler
-  kExplain,  // a line on standard error says which file it was and what to do, see io/bus_errors.h
+  // hexad installs no handler.
+  kLeave,
+  // A line on standard error says which file it was and what to do (io/bus_errors.h).
+  kExplain,
 };
 
+// Which devices are made durable together.
 enum class FlushSharing : std::uint8_t {
   // Devices that are known to have one cache below them (files on one ext4 or xfs with barriers,
-  // partitions of one disk) are made durable together, by one flush.
+  // partitions of one disk) share one flush.
   kWhereSafe,
-  kNever,  // each device flushes for itself
+  kNever,  // each device is flushed for itself
 };
 
-// When a durable commit is answered. In every case its cells are durable on all live devices.
+// When a durable commit is answered; in every case its cells are durable on all live devices.
 enum class LogDurability : std::uint8_t {
-  // Its log block is on m+1 devices: nothing that loses up to m of them takes it back.
+  // When its log block is durable on m+1 data devices, and on the fast devices that hold the log:
+  // losing up to m data devices does not lose it.
   kFull,
-  // Its log block is on the fast devices that hold the log; the other copies are being written and
-  // follow within 50 ms, or later commits wait for them. In that time the loss of the fast devices,
-  // together with a crash, takes it back. Without a fast device: as kFull.
+  // When its log block is durable on the fast devices that hold the log. The other copies are being
+  // written; they are durable within 50 ms, or later commits wait for them. In that time the loss
+  // of
+  // the fast devices together with a crash loses the commit. Without a fast device: as kFull.
   kFast,
   // As kFull, and the log is written only when the cells are durable: two rounds of I/O instead of
-  // one. Recovery never has to prove cells then; for comparison, and for devices that lie.
+  // one. Recovery then never has to verify cells; for comparison, and for devices that lie.
   kDataFirst,
 };
-std::string_view to_string(LogDurability durability);  // "full", "fast", "data-first"
+// Returns "full", "fast" or "data-first".
+std::string_view to_string(LogDurability durability);
+// Returns the durability that is called "full", "fast" or "data-first".
+//
+// Errors: kInvalidArgument.
 Result<LogDurability> parse_log_durability(std::string_view text);
 
+// How Store::open() opens a store, for as long as it is open.
 struct RuntimeOptions {
+  // Makes the defaults, which are those of Preset::kNvme.
   RuntimeOptions() = default;
+  // Makes the defaults of a preset.
   explicit RuntimeOptions(Preset preset);
 
-  Access access = Access::kReadWrite;
-  // A checkpoint starts when the memtable holds this many bytes (or the log is half full).
+  Access access = Access::kReadWrite;  // what the store is opened for
+  // Bytes in the memtable at which a checkpoint starts, 64 KiB to 64 GiB; it also starts when the
+  // log is half full.
   std::uint64_t memtable_size = 128_MiB;
-  // Payload and records of one transaction held in memory; beyond: kTooBig, use a writer.
+  // The most bytes of payload of one transaction, 64 KiB to 1 GiB; more is kTooBig: use a writer.
   std::uint64_t max_transaction = 64_MiB;
-  // Bytes of payload between submit() and completion, over all callers; submit() waits beyond.
+  // The most bytes of payload of all transactions that are not answered yet (buffered ones: not
+  // durable yet), `max_transaction` to 64 GiB; commit() and submit() wait beyond.
   std::uint64_t max_in_flight = 256_MiB;
-  // Memory of one streamed writer or reader, bytes.
-  std::uint64_t stream_buffer = 16_MiB;
-  // Memory for records and user bytes that were read, all it costs included; 0: none is kept.
+  std::uint64_t stream_buffer = 16_MiB;  // memory of one writer or reader, 1 MiB to 4 GiB
+  // Memory for records and user bytes that were read, with all it costs: 1 MiB to 1 PiB; 0: nothing
+  // is kept.
   std::uint64_t cache_size = 256_MiB;
-  FlushSharing flush_sharing = FlushSharing::kWhereSafe;
-  Unwritable unwritable_devices = Unwritable::kRefuse;
-  LogDurability log_durability = LogDurability::kFull;
-  SplitRisk split_risk = SplitRisk::kRefuse;
-  BusErrors bus_errors = BusErrors::kLeave;
+  FlushSharing flush_sharing = FlushSharing::kWhereSafe;  // which devices share a flush
+  Unwritable unwritable_devices = Unwritable::kRefuse;    // what to do about unwritable devices
+  LogDurability log_durability = LogDurability::kFull;    // when a durable commit is answered
+  SplitRisk split_risk = SplitRisk::kRefuse;  // what to do where the others may have been written
+  BusErrors bus_errors = BusErrors::kLeave;   // what to do about a bus error in the index
+
+  // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;
 };
 
-// One line of effective_options().
+// An option of an open store, its value, and where that came from.
 struct EffectiveOption {
-  std::string name;
-  std::string value;
-  std::string origin;  // "default", "given", "label", "computed"
+  std::string name;    // as the field of RuntimeOptions or FormatOptions is called
+  std::string value;   // as text, with its unit
+  std::string origin;  // "default", "given", "label" (chosen when the store was made), "computed"
 };
 
 }  // namespace hexad

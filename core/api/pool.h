@@ -1,6 +1,8 @@
-// The pool description: a small readable file, hexad.pool, in a directory, that says where a
-// store's devices and fast directories are. It is a convenience: the labels know everything, and
-// a store opens from its device paths alone.
+// The pool description: a small readable file, `hexad.pool`, in a directory, that says where the
+// devices and fast directories of a store are.
+//
+// It is a convenience: the labels have everything else, and a store opens from its device paths
+// alone.
 #pragma once
 
 #include <string>
@@ -10,15 +12,25 @@
 
 namespace hexad {
 
+// Where the devices and fast directories of a store are.
 struct PoolDescription {
-  std::vector<std::string> devices;           // data devices; order does not matter
-  std::vector<std::string> fast_directories;  // each holds a log file; the first also the index
+  std::vector<std::string> devices;  // paths of the data devices, in any order
+  // Each holds a log file, and the first one the index. Empty: those that the labels name.
+  std::vector<std::string> fast_directories;
 };
 
-// Writes DIR/hexad.pool (0600, by rename, directory synced). Paths inside DIR are stored relative
-// to it, so that the directory can be moved. Errors: kIo.
+// Writes a description to `hexad.pool` in the directory.
+//
+// Paths inside the directory are stored relative to it, so that it can be moved. The file has mode
+// 0600. After a crash it is the old file or the new one.
+//
+// Errors: kInvalidArgument (an empty path), kTooBig (more than 1 MiB), kIo, and others of the
+// operating system.
 Status write_pool(const std::string& directory, const PoolDescription& pool);
-// Errors: kNotFound (no such file; the hint names --device), kInvalidArgument (line and why), kIo.
+// Reads the description from `hexad.pool` in the directory; an empty text means the current one.
+//
+// Errors: kNotFound (there is no such file), kInvalidArgument (it is no pool description: the
+// message has the line and why), kTooBig (more than 1 MiB), kIo.
 Result<PoolDescription> read_pool(const std::string& directory);
 
 }  // namespace hexad

@@ -1,4 +1,8 @@
-// Objects larger than memory: written and read piece by piece.
+// Streams: objects larger than memory, written and read piece by piece.
+//
+//   auto writer = store.open_writer("default", "video");
+//   while (next_piece(piece)) HEXAD_TRY((*writer)->append(piece));
+//   HEXAD_TRY((*writer)->commit().status());  // now the object has its new data
 #pragma once
 
 #include <cstdint>
@@ -20,28 +24,49 @@ class StreamWriter;
 class StreamReader;
 }  // namespace core
 
-// Writes the data of one object from start to end, and leaves holes in it. Nothing is visible until
-// commit() (or the transaction that publishes the writer); a writer that is dropped leaves nothing:
-// its space comes back at once, or at the next opening after a crash. One thread at a time. Must
-// not outlive its store.
+// Writes the data of one object from start to end; Store::open_writer() makes it.
+//
+// The object does not change before commit(), or before the commit of the transaction that
+// publishes the writer. A writer that is destroyed before leaves nothing: its space is freed at
+// once, or by the next opening after a crash. It must not outlive its store.
+//
+// Threads: one at a time.
 class ObjectWriter {
  public:
+  // Makes a writer of what the engine has of it. For Store::open_writer().
   explicit ObjectWriter(std::unique_ptr<core::StreamWriter> impl);
   ~ObjectWriter();
   ObjectWriter(const ObjectWriter&) = delete;
   ObjectWriter& operator=(const ObjectWriter&) = delete;
 
-  // Copies `data`; blocks while the devices are behind. Errors: kNoSpace, kIo, kTooBig (2^44 - 1
-  // bytes), kClosed (committed or failed before); after an error the writer is spent.
+  // Appends bytes, which are copied; blocks while the devices are behind.
+  //
+  // After an error the writer is spent: append(), skip() and commit() return the same error.
+  //
+  // Errors: kTooBig (the object would be longer than kMaxObjectSize), kNoSpace, kIo, kReadOnly,
+  // kClosed (the writer was committed or published before).
   Status append(ByteView data);
-  // The next `length` bytes are a hole: they read as zeros and take no space. Errors as append().
-  // Cost: none, however long it is; a hole inside one MiB costs what one extent more does, and is
-  // filled with zeros where the MiB has 256 of them already.
+  // Appends a hole of `length` bytes, which read as zeros and take no space.
+  //
+  // Cost: none, however long it is. A hole inside one MiB costs one extent more, and is filled with
+  // zeros where the MiB has 256 extents already.
+  //
+  // Errors: as append().
   Status skip(std::uint64_t length);
-  // Set together with the data by the publishing commit.
+  // Sets an attribute of the object; it becomes visible together with the data. Attributes not
+  // named stay as they are.
+  //
+  // Errors: kInvalidArgument (the name does not have 1 to 255 bytes), kClosed. The commit returns
+  // kTooBig if the object would have more than kMaxAttributeBytes.
   Status set_attr(std::string_view name, std::string_view value);
-  std::uint64_t size() const;  // bytes, holes included
-  // Publishes alone. Transaction::publish() does it together with other changes.
+  // Returns how many bytes the object has so far, holes included.
+  std::uint64_t size() const;
+  // Makes what was written the whole data of the object, durably, and returns the LSN; the writer
+  // is spent afterwards, whatever the outcome.
+  //
+  // Transaction::publish() does the same together with other changes.
+  //
+  // Errors: those of append() and of Store::commit(); kNotFound (the collection was removed).
   Result<Lsn> commit();
 
  private:
@@ -49,19 +74,34 @@ class ObjectWriter {
   std::unique_ptr<core::StreamWriter> impl_;
 };
 
-// Reads one object from start to end, or from any offset; the version is that of the opening. One
-// thread at a time. Must not outlive its store.
+// Reads one version of one object from start to end, or from any offset; Store::open_reader() makes
+// it.
+//
+// The version is the one that the object had when the reader was opened, and stays readable
+// whatever is written meanwhile. The exception is an object whose extents take more memory than
+// RuntimeOptions::stream_buffer: if it changes, reading fails with kConflict. A reader must not
+// outlive its store. While it exists, space that transactions free is not used again.
+//
+// Threads: one at a time.
 class ObjectReader {
  public:
+  // Makes a reader of what the engine has of it. For Store::open_reader().
   explicit ObjectReader(std::unique_ptr<core::StreamReader> impl);
   ~ObjectReader();
   ObjectReader(const ObjectReader&) = delete;
   ObjectReader& operator=(const ObjectReader&) = delete;
 
+  // Returns size, version and more of that version of the object.
   const ObjectStat& stat() const;
+  // Returns the attributes of that version of the object.
   const Attributes& attributes() const;
-  // Up to into.size() bytes from the current position, which moves on; 0 at the end.
+  // Reads up to into.size() bytes from the current position, moves it behind them, and returns how
+  // many: 0 at the end of the object.
+  //
+  // Errors: kUnavailable (more than m cells are lost; names the object), kCorruption, kIo,
+  // kConflict (see above). After an error the position has not moved.
   Result<std::uint64_t> read(MutByteView into);
+  // Moves the current position, to any offset in bytes; behind the end there is nothing to read.
   void seek(std::uint64_t offset);
 
  private:
