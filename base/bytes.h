@@ -1,5 +1,7 @@
-// Views over bytes, and the way between text and bytes. Keys and encoded records are std::string
-// (bytewise ordered); payloads are spans of std::byte.
+// Views of bytes, and conversions between text and bytes.
+//
+// Names, keys and encoded records are std::string, in bytewise order; payloads are spans of
+// std::byte.
 #pragma once
 
 #include <algorithm>
@@ -13,33 +15,41 @@
 
 namespace hexad {
 
+// Bytes that are owned elsewhere, for reading.
 using ByteView = std::span<const std::byte>;
+// Bytes that are owned elsewhere, for writing.
 using MutByteView = std::span<std::byte>;
+// Bytes that are owned.
 using Bytes = std::vector<std::byte>;
 
+// Returns a view of the bytes of a text.
 inline ByteView as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
+// Returns a view of bytes as a text.
 inline std::string_view as_text(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Copies `from` to the start of `to`, which is at least as long.
+// Copies `from` to the start of `to`, which has to be at least as long; the two must not overlap.
 inline void copy_bytes(MutByteView to, ByteView from) {
   if (!from.empty()) std::memcpy(to.data(), from.data(), from.size());
 }
 
+// Sets all bytes to zero.
 inline void fill_zero(MutByteView to) {
   if (!to.empty()) std::memset(to.data(), 0, to.size());
 }
 
-// True when every byte is zero; true for none. Cost: one pass.
+// Returns true if every byte is zero, or there are none.
 bool is_zero(ByteView bytes);
 
-// Bytes as they are where printable, else \xNN, the backslash doubled: for messages, so that a
-// name with control characters can be shown on any terminal. At most `limit` input bytes, then
-// "...".
+// Returns bytes as text for a message: they stay as they are where they are printable, else they
+// become \xNN; a backslash is doubled.
+//
+// So a name with control characters can be shown on any terminal. After `limit` bytes of the input
+// "..." follows.
 std::string printable(std::string_view bytes, std::size_t limit = 256);
 
 }  // namespace hexad

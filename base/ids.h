@@ -1,4 +1,4 @@
-// Small identifiers that travel through every layer.
+// Numbers that identify transactions, openings, devices and stores.
 #pragma once
 
 #include <array>
@@ -11,25 +11,33 @@
 
 namespace hexad {
 
-// Log sequence number: one per transaction, dense, starts at 1. 0 means "before everything".
+// A log sequence number: the place of a transaction in the one order of all of a store. They begin
+// at 1, and 0 means "before everything".
 using Lsn = std::uint64_t;
+// The largest log sequence number.
 inline constexpr Lsn kMaxLsn = ~Lsn{0};
 
-// Counts openings and membership changes of a store; grows, never repeats.
+// A number that grows with every opening for writing and every change of the devices of a store;
+// none is used twice.
 using Epoch = std::uint64_t;
 
-// Index of a device in the store's device table; stable for the life of the store.
+// The index of a device in the device table of a store; it stays for the life of the store.
 using DeviceId = std::uint32_t;
 
+// A universally unique identifier (RFC 4122).
 struct Uuid {
-  std::array<std::uint8_t, 16> bytes{};
+  std::array<std::uint8_t, 16> bytes{};  // in the order of their digits
 
+  // Compares byte by byte.
   auto operator<=>(const Uuid&) const = default;
+  // Returns true if all bytes are zero.
   bool is_nil() const { return *this == Uuid{}; }
 };
 
-// "0f3c7b1e-....": 8-4-4-4-12 lower-case hexadecimal digits.
+// Returns the lower-case hexadecimal digits in groups of 8-4-4-4-12, as in "0f3c7b1e-...".
 std::string to_string(const Uuid& uuid);
+// Reads what to_string() writes; digits may be of either case.
+//
 // Errors: kInvalidArgument.
 Result<Uuid> parse_uuid(std::string_view text);
 
