@@ -124,9 +124,8 @@ struct TransactionOp {
 // one: kInvalidArgument for a name of a collection or object that does not have 1 to kMaxNameSize
 // bytes, and for hints that are unknown or exclude each other; kTooBig for a range of bytes that
 // ends behind kMaxObjectSize. What depends on the state of the store is found by the commit, which
-// returns the errors that the calls below name. Every change of an object, and every change of a
-// collection that it does not create, returns kNotFound if the collection does not exist. A removal
-// that tolerates a missing object does not tolerate a missing collection.
+// returns the errors that the calls below name. Every change in a collection that does not exist
+// fails with kNotFound, also a call that tolerates a missing object.
 //
 // Threads: a transaction is used by one thread at a time.
 class Transaction {
