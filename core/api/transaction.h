@@ -411,10 +411,13 @@ class Transaction {
 
   // Requires that the omap of the object has the key, with exactly this value.
   //
-  // Cost and errors: as expect_bytes(); kTooBig (a value of more than kMaxOmapValue bytes).
+  // Cost and errors: as expect_bytes(); kInvalidArgument (the length of the key); kTooBig (a value
+  // of more than kMaxOmapValue bytes).
   void expect_omap(std::string_view collection, std::string_view name, std::string_view key,
                    ByteView value);
   // Requires that the object exists and its omap does not have the key.
+  //
+  // Errors: kConflict; kInvalidArgument (the length of the key).
   void expect_omap_absent(std::string_view collection, std::string_view name, std::string_view key);
 
   // Returns true if there are no ops.

@@ -214,10 +214,10 @@ struct DeviceStatus {
   // - "missing": it is not there
   // - "stale": it is there, and has missed writes
   // - "failed": it has failed since this opening
-  // - "damaged": its label cannot be read in full
+  // - "damaged": its label is damaged, and still says which device it is
   // - "unreadable": it cannot be opened, or has no readable label
-  // - "foreign": it belongs to another store
-  // - "duplicate": it is a copy of another device
+  // - "foreign": it belongs to another store, or is no member of this one
+  // - "duplicate": another device has the same identity, as a copy has
   std::string state;
   std::string detail;                // why it is not ok, and what to do; may be empty
   std::uint64_t size = 0;            // bytes
