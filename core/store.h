@@ -168,8 +168,8 @@ class Store {
   // Reads any number of ranges of one version of the object, and returns their bytes one after the
   // other, in the order of `ranges`; what lies behind the end of the object is left out.
   //
-  // Ranges may stand in any order, be empty, and overlap; 100,000 and more are usual. They are read
-  // in rounds of about 8 MiB, and no block is read twice in a round.
+  // Ranges may stand in any order, be empty, and overlap; there may be 100,000 and more. They are
+  // read in rounds of about 8 MiB, and no block is read twice in a round.
   //
   // Errors: those of all reads, see get(); kTooBig (more than kMaxGetSize in all).
   Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
