@@ -116,20 +116,20 @@ Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
 
 Status check_layout(const DeviceLayout& layout, DeviceRole role) {
   if (Status unit = check_unit(layout.unit, layout.physical_block); !unit.ok()) {
-    return broken(unit.error().message);  // L1
+    return broken(unit.error().message);  // DL1
   }
   if (layout.device_size > kMaxDeviceSize) return broken("impossible device size");
   const std::uint64_t size = layout.device_size;
   const bool bounded = layout.log_offset <= size && layout.log_size <= size &&
                        layout.first_slab <= size && layout.slab_count <= kMaxSlabs &&
                        layout.slab_units <= kMaxSlabUnits;
-  if (!bounded) return broken("areas outside the device of " + size_text(size));  // L3
+  if (!bounded) return broken("areas outside the device of " + size_text(size));  // DL3
   if (!is_multiple(layout.log_offset, layout.unit) || !is_multiple(layout.log_size, layout.unit) ||
       !is_multiple(layout.first_slab, layout.unit)) {
-    return broken("areas are not aligned to the unit of " + size_text(layout.unit));  // L2
+    return broken("areas are not aligned to the unit of " + size_text(layout.unit));  // DL2
   }
   if (layout.log_offset < kHeaderSize || layout.log_offset + layout.log_size > layout.first_slab) {
-    return broken("header, log area and slabs overlap");  // L3
+    return broken("header, log area and slabs overlap");  // DL3
   }
   if (layout.slab_count != 0 && layout.slab_units < kMinSlabUnits) {
     return broken("slabs of " + std::to_string(layout.slab_units) + " units");
@@ -138,11 +138,11 @@ Status check_layout(const DeviceLayout& layout, DeviceRole role) {
   if (layout.slab_count != 0 &&
       layout.slab_count > (size - layout.first_slab) / layout.slab_size()) {
     return broken(std::to_string(layout.slab_count) + " slabs of " + size_text(layout.slab_size()) +
-                  " do not fit into " + size_text(size));  // L3
+                  " do not fit into " + size_text(size));  // DL3
   }
   const bool data = role == DeviceRole::kData;
   if (data ? layout.slab_count == 0 : (layout.slab_count != 0 || layout.log_size == 0)) {
-    return broken("areas do not suit a " + std::string(to_string(role)) + " device");  // L4
+    return broken("areas do not suit a " + std::string(to_string(role)) + " device");  // DL4
   }
   return {};
 }

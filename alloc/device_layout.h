@@ -8,11 +8,11 @@
 // Bytes: doc/format.md, "Device layout".
 //
 // Invariants, checked by check_layout()
-//   L1  the physical block is a power of two from 512 B to 16 KiB; the unit is a multiple of it
-//   L2  the log area and every slab start and end at multiples of the unit, hence never share a
+//   DL1 the physical block is a power of two from 512 B to 16 KiB; the unit is a multiple of it
+//   DL2 the log area and every slab start and end at multiples of the unit, hence never share a
 //       physical block with a neighbour: a torn write cannot damage anybody else's bytes
-//   L3  header, log area and slabs follow one another without overlap and end within the device
-//   L4  a log device has a log area and no slabs
+//   DL3 header, log area and slabs follow one another without overlap and end within the device
+//   DL4 a log device has a log area and no slabs
 #pragma once
 
 #include <cstdint>
@@ -80,11 +80,11 @@ struct LayoutRequest {
 // legal values), kNoSpace (the device cannot hold the log area and, on a data device, one slab).
 Result<DeviceLayout> plan_layout(const LayoutRequest& request);
 
-// L1 for a request: the unit against the physical block. Errors: kInvalidArgument with the nearest
+// DL1 for a request: the unit against the physical block. Errors: kInvalidArgument with the nearest
 // legal units in the hint.
 Status check_unit(std::uint64_t unit, std::uint32_t physical_block);
 
-// L1 to L4 for a layout that was read from a label: any input, 64-bit checked arithmetic.
+// DL1 to DL4 for a layout that was read from a label: any input, 64-bit checked arithmetic.
 // Errors: kCorruption.
 Status check_layout(const DeviceLayout& layout, DeviceRole role);
 

@@ -3,8 +3,8 @@
 // costs more than what most of them are for. doc/decisions/020-buffers-are-used-again.md
 //
 // Invariants
-//   B1  a buffer is on the shelf or in somebody's hands, never both
-//   B2  bytes() <= most(), of buffers of kSmallest bytes and more; the newest are kept
+//   BS1 a buffer is on the shelf or in somebody's hands, never both
+//   BS2 bytes() <= most(), of buffers of kSmallest bytes and more; the newest are kept
 #pragma once
 
 #include <array>

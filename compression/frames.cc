@@ -53,7 +53,7 @@ Result<std::optional<FrameSet>> compress_frames(const Policy& policy, ByteView p
   for (std::uint64_t at = 0; at < payload.size(); at += set.frame_bytes) {
     const MutByteView frame = MutByteView(copy).first(set.raw_length_of(at / set.frame_bytes));
     copy_bytes(frame, payload.subspan(at, frame.size()));
-    // One byte less than the frame, so that what fits has shrunk (F3); and no more than is left of
+    // One byte less than the frame, so that what fits has shrunk (FR3); and no more than is left of
     // the limit, so that the compressor may stop as soon as the whole cannot succeed.
     const std::uint64_t room = std::min<std::uint64_t>(frame.size() - 1, limit - set.stored_bytes);
     HEXAD_TRY_ASSIGN(
@@ -107,7 +107,7 @@ Status decompress_range(const FrameSet& set, std::uint64_t offset, ByteView stor
     const std::uint64_t to = std::min(offset + out.size(), frame_begin + raw) - frame_begin;
     const MutByteView target = out.subspan(frame_begin + from - offset, to - from);
     frame_begin += raw;
-    if (stored_length == raw) {  // F3: stored as it was
+    if (stored_length == raw) {  // FR3: stored as it was
       copy_bytes(target, bytes.subspan(from, target.size()));
     } else if (target.size() == raw) {
       HEXAD_TRY(decompress(set.algorithm, bytes, target));

@@ -18,10 +18,10 @@
 namespace hexad::compression {
 
 // Invariants, guaranteed by compress_frames() and decode_frame_set():
-//   F1  frame_bytes is a power of two, kMinFrameBytes to kMaxFrameBytes
-//   F2  there is one stored length per frame: ceil(raw_length / frame_bytes)
-//   F3  0 < stored length <= raw length of the frame; equal means stored raw
-//   F4  stored_bytes is the sum of the stored lengths
+//   FR1 frame_bytes is a power of two, kMinFrameBytes to kMaxFrameBytes
+//   FR2 there is one stored length per frame: ceil(raw_length / frame_bytes)
+//   FR3 0 < stored length <= raw length of the frame; equal means stored raw
+//   FR4 stored_bytes is the sum of the stored lengths
 struct FrameSet {
   Algorithm algorithm = Algorithm::kNone;
   std::uint32_t frame_bytes = 0;

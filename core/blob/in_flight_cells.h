@@ -3,9 +3,9 @@
 // durable.
 //
 // Invariants
-//   I1  the cells of a stripe are here from before anybody can learn of it (its transaction gets
+//   IF1 the cells of a stripe are here from before anybody can learn of it (its transaction gets
 //       its LSN, or its young blobs their place) until its group is durable
-//   I2  so a reader that finds a stripe here gets its bytes, and one that does not finds them on
+//   IF2 so a reader that finds a stripe here gets its bytes, and one that does not finds them on
 //       devices; both are the same
 //
 // Any thread. A leaf: no other lock is taken under its own. Costs a map entry per stripe in flight.
@@ -43,7 +43,7 @@ class InFlightCells {
   // under the lock, so that the cells stay. False when it is not here, or when `copy` says so.
   template <typename Copy>
   bool read(const alloc::Extent& where, const Copy& copy) const {
-    // I1: whoever knows of the stripe has seen it being added.
+    // IF1: whoever knows of the stripe has seen it being added.
     if (count_.load(std::memory_order_relaxed) == 0) return false;
     const io::Lock lock(mutex_);
     const auto at = cells_.find(key(where));

@@ -161,7 +161,7 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
   }
   // The sums stand in front of the bytes that they do not cover: their length is known before.
   const std::size_t begin = blob.cell_bytes - footer.size() - footer_end(shape.record);
-  HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // P2
+  HEXAD_ASSERT(begin >= filled.back() && begin < blob.cell_bytes);  // PP2
   SumList sums(shape.k());
   for (std::uint32_t role = 0; role + 1 < shape.k(); ++role) {
     sums[role] = checksum(shape.record.checksum, cells[role]);

@@ -10,10 +10,10 @@
 // the number of writes; see cost in placement_plan.cc.
 //
 // Holds for every plan
-//   P1  every item stands in exactly one of packs, own_stripe, in_log
-//   P2  items of one cell do not overlap, begin at multiples of kPackAlignment, and end at or
+//   PP1 every item stands in exactly one of packs, own_stripe, in_log
+//   PP2 items of one cell do not overlap, begin at multiples of kPackAlignment, and end at or
 //       before units * unit, in cell k-1 before the footer; a cell is not longer than kMaxCellBytes
-//   P3  in_log holds at most log_bytes
+//   PP3 in_log holds at most log_bytes
 #pragma once
 
 #include <cstddef>

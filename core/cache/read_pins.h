@@ -4,13 +4,15 @@
 // reclaims looks at all slots. The argument for the two meeting each other, all four steps being
 // sequentially consistent:
 //
-//   reader     P1  writes its LSN s into the slot       P2  reads the limit; above s: starts again
-//   reclaimer  P3  raises the limit to f                P4  reads the slots
+//   PN1 the reader writes its LSN s into the slot
+//   PN2 the reader reads the limit; where that is above s, it starts again
+//   PN3 the reclaimer raises the limit to f
+//   PN4 the reclaimer reads the slots
 //
-// If P1 comes before P4, the reclaimer sees s and keeps what was freed after s. Otherwise P3 comes
-// before P2, and the reader sees f: with f <= s nothing that it can see was freed at f or before;
-// with f > s it lets go and takes a newer state. That one is at least f, since only what is durable
-// is reclaimed, so it starts again at most once per reclaim().
+// If PN1 comes before PN4, the reclaimer sees s and keeps what was freed after s. Otherwise PN3
+// comes before PN2, and the reader sees f: with f <= s nothing that it can see was freed at f or
+// before; with f > s it lets go and takes a newer state. That one is at least f, since only what is
+// durable is reclaimed, so it starts again at most once per reclaim().
 //
 // Which slot is taken depends on where the caller's stack lies and decides nothing but the time it
 // takes.
@@ -78,11 +80,11 @@ class ReadPins {
     for (std::size_t i = 0; i < kSlots; ++i) {
       Slot& slot = (*slots_)[((start >> 40) + i) % kSlots];
       std::uint64_t expected = 0;
-      if (!slot.pinned.compare_exchange_strong(expected, first + 1)) continue;  // P1
+      if (!slot.pinned.compare_exchange_strong(expected, first + 1)) continue;  // PN1
       Lsn lsn = first;
-      while (limit_.load() > lsn) {  // P2
+      while (limit_.load() > lsn) {  // PN2
         lsn = newest();
-        slot.pinned.store(lsn + 1);  // P1
+        slot.pinned.store(lsn + 1);  // PN1
       }
       return Pin(this, &slot, lsn);
     }
@@ -96,10 +98,10 @@ class ReadPins {
   template <typename Reclaim>
   void reclaim(Lsn limit, const Reclaim& reclaim) {
     const io::Lock lock(mutex_);
-    limit_.store(std::max(limit_.load(), limit));  // P3
+    limit_.store(std::max(limit_.load(), limit));  // PN3
     Lsn oldest = limit;
     for (const Slot& slot : *slots_) {
-      const std::uint64_t pinned = slot.pinned.load();  // P4
+      const std::uint64_t pinned = slot.pinned.load();  // PN4
       if (pinned != 0) oldest = std::min<Lsn>(oldest, pinned - 1);
     }
     if (!others_.empty()) oldest = std::min(oldest, *others_.begin());

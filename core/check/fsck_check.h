@@ -2,7 +2,7 @@
 // engine_fsck.cc; it tells about every list of extents, and asks for the rest at the end.
 //
 //   F1  every record decodes, and belongs to a collection that exists; no name of a space belongs
-//       to two collections, removed ones included (P2 of core/record/name_parts.h)
+//       to two collections, removed ones included (NR2 of core/record/name_parts.h)
 //   F2  every blob lies in live units, and no unit belongs to two blobs
 //   F3  every live unit belongs to a blob or to a pack stripe
 //   F4  every page belongs to an object, or to a writer that has not published

@@ -522,7 +522,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     Status status;
     {
       const SequencerLock lock(sequencer_);
-      const ReadPins::Pin pin = reads_->pin_visible();  // Y4 of core/space/log_blobs.h
+      const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
       status = try_sequence(transaction, prepared, submission, attempt);
       for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
       parts_.space->give_back(attempt.reserved);
@@ -571,7 +571,7 @@ Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<voi
   const SequencerLock lock(sequencer_);
   // The last checkpoint packs, too, when the store is closed for everybody else.
   if (room == LogRoom::kCommon) HEXAD_TRY(writable());
-  const ReadPins::Pin pin = reads_->pin_visible();  // Y4 of core/space/log_blobs.h
+  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
   Submission submission;
   submission.lsn = lane_->next_lsn();
   submission.record.time = parts_.system->clock().wall_time();

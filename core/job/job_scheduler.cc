@@ -96,7 +96,7 @@ JobScheduler::Entry* JobScheduler::next(Crew& crew, bool stopped, std::optional<
 void JobScheduler::work(Crew& crew) {
   io::Lock lock(mutex_);
   for (;;) {
-    const std::uint64_t heard = crew.wakes;  // J2
+    const std::uint64_t heard = crew.wakes;  // JB2
     const bool stopped = stopped_;
     const bool ending = crew.ending;
     lock.unlock();

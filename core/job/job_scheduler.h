@@ -4,14 +4,13 @@
 // them starves; a job that may take long stands in a crew whose other jobs can wait for it. So a
 // long job never holds up a checkpoint.
 //
-//   J1  Two steps of one crew never run at once; steps of different crews do.
-//   J2  What makes a job due happens before wake(), and due() is asked after it: no wake-up is
+//   JB1 Two steps of one crew never run at once; steps of different crews do.
+//   JB2 What makes a job due happens before wake(), and due() is asked after it: no wake-up is
 //       lost, whenever it comes.
-//   J3  After stop() no step begins, and none is under way.
-//   J4  Once stop() has begun, no step begins but of jobs that must finish. Crews end in the order
-//   in which they were added: a step may wait for the jobs of a crew
-//       that was added later, and not the other way round.
-//   J5  The lock is a leaf: no job is called under it. So whoever wakes a job may hold any lock.
+//   JB3 After stop() no step begins, and none is under way.
+//   JB4 Once stop() has begun, no step begins but of jobs that must finish. Crews end in the order
+//       in which they were added: a step may wait for such jobs of a crew that was added later.
+//   JB5 The lock is a leaf: no job is called under it. So whoever wakes a job may hold any lock.
 #pragma once
 
 #include <cstdint>

@@ -179,6 +179,8 @@ class Metadata {
   // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
   // later change of the key does: what a patch may change (core/record/image_patch.h). Else
   // nothing.
+  //   C8  a value is written as a patch only of one whose LSN is above that of every checkpoint
+  //       begun so far; a checkpoint begins when all LSNs up to its own are decided
   std::optional<std::string> patch_base(std::string_view key);
   // At `at`, or at the LSN of the last freeze() where that is later.
   Result<std::unique_ptr<MetaView>> view(Lsn at);

@@ -2,10 +2,10 @@
 // objects that have them in their list. Changes are added up for one log record, which then has the
 // new numbers, and the deaths of what nobody owns any more. doc/decisions/012-shared-blobs.md
 //
-//   H1  a blob without a share id has one owner
-//   H2  a blob with one has as many owners as the record under `s` says, and one if there is none
-//   H3  all lists that show a blob have the same share id for it
-//   H4  a layer has as many owners as the record under `l` says, one or more
+//   OW1 a blob without a share id has one owner
+//   OW2 a blob with one has as many owners as the record under `s` says, and one if there is none
+//   OW3 all lists that show a blob have the same share id for it
+//   OW4 a layer has as many owners as the record under `l` says, one or more
 //
 // Used under the sequencer's lock: the numbers are those of the newest state.
 #pragma once

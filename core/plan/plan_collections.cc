@@ -70,7 +70,7 @@ Status CollectionOps::remove(const TransactionOp& op) {
   return {};
 }
 
-// The range of names changes hands with all objects in it; what comes back for it is empty (P2).
+// The range of names changes hands with all objects in it; what comes back for it is empty (NR2).
 Status CollectionOps::split(const TransactionOp& op, const PreparedOp& prepared,
                             std::size_t index) {
   HEXAD_TRY_ASSIGN(CollectionSlot * from, state_.existing_collection(op.collection));

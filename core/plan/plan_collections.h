@@ -26,7 +26,7 @@ class CollectionOps {
   Status remove(const TransactionOp& op);
   // Policy or quota.
   Status set(const TransactionOp& op);
-  // The range of names changes hands with all objects in it; what comes back for it is empty (P2).
+  // The range of names changes hands with all objects in it; what comes back for it is empty (NR2).
   // Where the objects have to be counted first, that is noted in the plan, and nothing else has
   // happened: the ops behind it are not to be applied.
   Status split(const TransactionOp& op, const PreparedOp& prepared, std::size_t index);

@@ -44,54 +44,54 @@ bool sums_fit(const SumList& sums, ChecksumType type) {
   return true;
 }
 
-// B1 to B5; nullptr, or what is wrong.
+// EB1 to EB5; nullptr, or what is wrong.
 const char* blob_problem(const Blob& blob, const RecordShape& shape) {
   if (blob.stored == 0 || blob.stored > blob.raw || blob.raw > kPageSpan) {
-    return "its blob's sizes are out of range";  // B2
+    return "its blob's sizes are out of range";  // EB2
   }
   if (blob.placement == Placement::kPrivate) {
     if (blob.where.unit == 0 || blob.where.units == 0 ||
         blob.where.end() > std::uint64_t{1} << 32) {
-      return "its stripe is empty, starts with the slab header or ends beyond 2^32 units";  // B1
+      return "its stripe is empty, starts with the slab header or ends beyond 2^32 units";  // EB1
     }
     if (blob.cell_bytes == 0 || blob.cell_bytes % kSector != 0 || blob.cell_bytes > kMaxCellBytes) {
-      return "its cells have no legal size";  // B3
+      return "its cells have no legal size";  // EB3
     }
     const std::uint64_t needed = divide_up(blob.stored, shape.k);
     if (blob.cell != 0 || blob.cell_offset != 0) return "a private blob starts inside a cell";
     if (blob.cell_bytes < needed || blob.cell_bytes >= needed + alloc::kMaxPhysicalBlock) {
-      return "its cells do not fit its stored bytes";  // B3
+      return "its cells do not fit its stored bytes";  // EB3
     }
   } else if (blob.placement == Placement::kPacked) {
     if (blob.where.unit == 0 || blob.where.units != 0 || blob.cell_bytes != 0) {
-      return "its packed blob names no stripe, or says how long that is";  // B1
+      return "its packed blob names no stripe, or says how long that is";  // EB1
     }
     if (blob.cell >= shape.k || blob.cell_offset % kPackAlignment != 0 ||
         blob.cell_offset > kMaxCellBytes || blob.stored > kMaxCellBytes - blob.cell_offset) {
-      return "its packed blob lies outside its cell";  // B3
+      return "its packed blob lies outside its cell";  // EB3
     }
   } else if (blob.placement == Placement::kLog) {
     if (blob.log.lsn == 0 || blob.where != alloc::Extent{} || blob.cell_bytes != 0 ||
         blob.cell != 0 || blob.cell_offset != 0) {
-      return "its young blob names no transaction, or a stripe";  // B1
+      return "its young blob names no transaction, or a stripe";  // EB1
     }
   } else {
     return "its blob's placement is unknown";
   }
   if (blob.placement != Placement::kLog && blob.log != LogPlace{}) {
-    return "its blob is in a stripe and in the log";  // B1
+    return "its blob is in a stripe and in the log";  // EB1
   }
   if (blob.is_compressed()) {
     if (blob.frames.raw_length != blob.raw || blob.frames.stored_bytes != blob.stored) {
-      return "its frames do not add up to its blob";  // B4
+      return "its frames do not add up to its blob";  // EB4
     }
   } else if (blob.stored != blob.raw || blob.frames != compression::FrameSet{}) {
-    return "its blob is stored raw, and yet shorter or with frames";  // B4
+    return "its blob is stored raw, and yet shorter or with frames";  // EB4
   }
   if (blob.cell_sums.size() != cell_sum_count(blob, shape) ||
       blob.block_sums.size() != block_sum_count(blob, shape) ||
       !sums_fit(blob.cell_sums, shape.checksum) || !sums_fit(blob.block_sums, shape.checksum)) {
-    return "its checksums are not as many or as wide as the store's";  // B5
+    return "its checksums are not as many or as wide as the store's";  // EB5
   }
   return nullptr;
 }

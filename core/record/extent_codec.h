@@ -9,14 +9,14 @@
 //   E5  extents with blobs of the same identity have equal blobs
 //   E6  there are at most kMaxPageExtents
 // and for every blob:
-//   B1  a private stripe has units, none of them the header's, and ends below 2^32; a packed blob
+//   EB1 a private stripe has units, none of them the header's, and ends below 2^32; a packed blob
 //       names a stripe behind the header; a young one names an LSN, and no stripe
-//   B2  0 < stored <= raw <= kPageSpan
-//   B3  private: cell_bytes is a positive multiple of 512; the k cells hold `stored` bytes and are
+//   EB2 0 < stored <= raw <= kPageSpan
+//   EB3 private: cell_bytes is a positive multiple of 512; the k cells hold `stored` bytes and are
 //       not a physical block longer than that needs. Packed: at a multiple of 8 in a data cell
 //       that is not longer than kMaxCellBytes
-//   B4  frames, where there are any, add up to raw and stored; without them raw == stored
-//   B5  there are as many sums as RecordShape says, each of the width of the checksum
+//   EB4 frames, where there are any, add up to raw and stored; without them raw == stored
+//   EB5 there are as many sums as RecordShape says, each of the width of the checksum
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@
 
 namespace hexad::core {
 
-// E1 to E6 and B1 to B5 for extents that belong into the page at `page_start`, a multiple of
+// E1 to E6 and EB1 to EB5 for extents that belong into the page at `page_start`, a multiple of
 // kPageSpan. Errors: kCorruption, naming the extent and what is wrong.
 Status check_extents(const ExtentList& extents, std::uint64_t page_start, const RecordShape& shape);
 

@@ -208,7 +208,7 @@ YoungPlace decode_place(Decoder& in, const RecordShape& shape) {
   place.placement = Placement::kPrivate;
   place.where = alloc::decode_extent(in);
   place.cell_bytes = static_cast<std::uint32_t>(in.varint_up_to(kMaxCellSectors)) * kSector;
-  // B3 in extent_codec.h: a record that names this place has to be one that can be written.
+  // EB3 in extent_codec.h: a record that names this place has to be one that can be written.
   const std::uint64_t needed = divide_up(place.stored, shape.k);
   if (place.cell_bytes < needed || place.cell_bytes >= needed + alloc::kMaxPhysicalBlock) in.fail();
   if (!in.ok()) return place;

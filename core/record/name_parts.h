@@ -7,11 +7,11 @@
 // keys: two collection records change, in one log record, and no state shows an object in both or
 // in neither.
 //
-//   P1  the parts of a collection cover all names: they ascend, and the first begins with the first
-//   P2  of one space no name belongs to two collections, or to one and to a removed collection
+//   NR1 the parts of a collection cover all names: they ascend, and the first begins with the first
+//   NR2 of one space no name belongs to two collections, or to one and to a removed collection
 //       whose objects are still there (`d` keys)
 //
-// P2 holds because ranges only change hands: a split exchanges a range of one collection, objects
+// NR2 holds because ranges only change hands: a split exchanges a range of one collection, objects
 // and all, for the same range of the other one, where no object is; a merge hands the ranges of the
 // one that goes over where it has objects, and forgets those where it has none.
 //
@@ -34,7 +34,7 @@ struct NamePart {
   bool operator==(const NamePart&) const = default;
 };
 
-using NameParts = std::vector<NamePart>;  // P1
+using NameParts = std::vector<NamePart>;  // NR1
 
 // What a collection may have. More would make its record, which every use of a name reads, large.
 inline constexpr std::size_t kMaxNameParts = 256;

@@ -258,7 +258,7 @@ void encode_parts(Encoder& out, const NameParts& parts) {
   }
 }
 
-// P1, neighbours of one space joined, and not the one part that a collection has without parts.
+// NR1, neighbours of one space joined, and not the one part that a collection has without parts.
 NameParts decode_parts(Decoder& in, CollectionId id) {
   NameParts parts;
   const std::uint64_t count = in.count(2);

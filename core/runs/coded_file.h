@@ -6,7 +6,7 @@
 //   H1  pieces follow one another without gaps from 0 to `bytes`, each shows all of its blob, and
 //       none crosses a multiple of kPageSpan. Usually that is where they end; they are shorter
 //       where the space is in short runs
-//   H2  every blob is private, not compressed, and sound by B1 to B5 (core/record/extent_codec.h)
+//   H2  every blob is private, not compressed, and sound by EB1 to EB5 (core/record/extent_codec.h)
 //   H3  no two stripes share a unit
 #pragma once
 

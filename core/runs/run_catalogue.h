@@ -6,10 +6,10 @@
 // them free. What the manifest before names and the new one does not is given up: it stays taken
 // until nobody reads it any more, and every zone image until then says that it is deferred.
 //
-//   Q1  stripes of runs and manifests are in no log record: opening marks what root and manifest
+//   RC1 stripes of runs and manifests are in no log record: opening marks what root and manifest
 //       name as used, after replay
-//   Q2  a stripe that is given up is live in memory as long as a reader of its run is left
-//   Q3  a zone image as of c has the stripes of the manifest before c as live or, where c gives
+//   RC2 a stripe that is given up is live in memory as long as a reader of its run is left
+//   RC3 a zone image as of c has the stripes of the manifest before c as live or, where c gives
 //       them up, as deferred; those that c itself writes are free in it
 //
 // One thread at a time (the checkpoint's), but for set() and what it returns.
@@ -84,7 +84,7 @@ class RunCatalogue {
   // Errors: kCorruption (the manifest is not that of the checkpoint `lsn`; a run contradicts it),
   // kUnavailable (too few cells).
   Status load(const alloc::ManifestAddress& address, Lsn lsn);
-  // After replay: what root and manifest name is taken (Q1). Errors: kCorruption.
+  // After replay: what root and manifest name is taken (RC1). Errors: kCorruption.
   Status mark_used();
 
   // Any thread.

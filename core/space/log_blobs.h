@@ -4,12 +4,12 @@
 // records that name stripes into the index; then the entries here are forgotten.
 //
 // Invariants
-//   Y1  the blob is found from the moment its transaction has its LSN until the checkpoint that
+//   YB1 the blob is found from the moment its transaction has its LSN until the checkpoint that
 //       covers it has been applied and nobody reads a state from before that; so whoever sees a
 //       record with the blob, and may see it, finds it
-//   Y2  a place, once known, stays; the bytes in memory go away with that
-//   Y3  payload_bytes() and packing_bytes() are sums over payloads that are neither placed nor dead
-//   Y4  whoever plans a transaction reads states, too, newer than the visible one: it holds a pin
+//   YB2 a place, once known, stays; the bytes in memory go away with that
+//   YB3 payload_bytes() and packing_bytes() are sums over payloads that are neither placed nor dead
+//   YB4 whoever plans a transaction reads states, too, newer than the visible one: it holds a pin
 //       from before it reads until its deaths are noted here, so that a checkpoint which ends
 //       meanwhile forgets nothing that a record it has read still names
 //
@@ -115,7 +115,7 @@ class LogBlobs {
     Lsn newest_reader = 0;
   };
 
-  // In or out of the sums of Y3.
+  // In or out of the sums of YB3.
   void count(const YoungBlob& blob, int sign);
   const Entry* find_entry(const LogPlace& place) const;  // null: nothing is known of it
   static Entry& entry_in(Entries& entries, std::uint32_t index);

@@ -27,8 +27,8 @@ struct LogCandidate {
 
 // The fast devices first, then data devices, each in the order given, at most m+1 of either. All
 // copies have one size: that of the first data device's area, for these are the copies that count:
-//   A9  m+1 data devices hold the log, or all there are when they are fewer. So the loss of any m
-//       data devices and of the whole fast tier at once leaves a copy
+// m+1 data devices hold the log, or all there are when they are fewer (A9). So the loss of any m
+// data devices and of the whole fast tier at once leaves a copy.
 std::vector<DeviceId> choose_log_devices(std::span<const LogCandidate> candidates, std::uint32_t m);
 // Of the usable members.
 std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m);

@@ -3,9 +3,9 @@
 // makes the change durable: a flush of another file on the disk saves the bytes and forgets where
 // they are. A file device therefore makes such writes durable on its own (WriteMode::kDurable).
 //
-//   U1  a range leaves the set only after a durable write to it, or a write and a flush of the file
+//   UW1 a range leaves the set only after a durable write to it, or a write and a flush of the file
 //       that was submitted after that write had completed, have succeeded
-//   U2  so two first writes into one preallocated extent are each in the set, however they overlap
+//   UW2 so two first writes into one preallocated extent are each in the set, however they overlap
 //       in time, and each is made durable by itself
 //
 // Any thread. One look-up among the ranges per request, nothing once the set is empty.

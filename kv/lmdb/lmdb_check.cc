@@ -237,7 +237,7 @@ class Meaning {
   }
   Status finish() const {
     HEXAD_TRY(has_state());
-    if (filled_.size() != heads_.size()) return corrupt("a marker without a segment");  // K2
+    if (filled_.size() != heads_.size()) return corrupt("a marker without a segment");  // LK2
     if (!heads_.empty() && heads_.rbegin()->first >= state_->next_segment) {
       return corrupt("a segment id that was never given out");
     }
@@ -258,7 +258,7 @@ class Meaning {
       return corrupt("a key of " + std::to_string(key.size()) + " bytes");
     if (rest.size() <= kInlineKey) return decode_long_value(key, data).status();
     if (rest.size() != kInlineKey + 1 || rest.back() != '\0') {
-      return corrupt("neither an inline key nor a marker");  // K1
+      return corrupt("neither an inline key nor a marker");  // LK1
     }
     HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_long_marker(key, data));
     if (!heads_.emplace(segment, key.substr(0, key.size() - 1)).second) {

@@ -185,7 +185,7 @@ Status long_erase(ShortKeyStore& store, std::string_view key) {
     path.push_back(std::move(*below));
   }
   HEXAD_TRY(store.erase(path.back().table, path.back().inline_key(key)));
-  for (; path.size() > 1; path.pop_back()) {  // K2, from the innermost segment outwards
+  for (; path.size() > 1; path.pop_back()) {  // LK2, from the innermost segment outwards
     HEXAD_TRY_ASSIGN(const bool empty, segment_is_empty(store, path.back()));
     if (!empty) return {};
     const Step& above = path[path.size() - 2];
@@ -237,7 +237,7 @@ Status LongCursor::settle(bool forward) {
       return {};
     }
     if (rest.size() != kInlineKey + 1 || rest.back() != '\0') {
-      return corrupt(key_, "neither an inline key nor a marker");  // K1
+      return corrupt(key_, "neither an inline key nor a marker");  // LK1
     }
     HEXAD_TRY_ASSIGN(const std::uint64_t segment, decode_long_marker(key_, level.cursor->value()));
     key_.pop_back();
@@ -250,7 +250,7 @@ Status LongCursor::settle(bool forward) {
       HEXAD_TRY(below.cursor->seek(segment_prefix(segment + 1)));
       HEXAD_TRY(below.cursor->prev());
     }
-    if (!inside(below)) return corrupt(key_, "a marker without a segment");  // K2
+    if (!inside(below)) return corrupt(key_, "a marker without a segment");  // LK2
   }
 }
 

@@ -7,8 +7,8 @@
 // {segment id, big-endian} + rest, cut again in the same way when it is long. All keys with the
 // head P share the segment, so n names with one long prefix cost n + 1 entries.
 //
-//   K1  inline keys have 1 to kInlineKey bytes, markers have kInlineKey + 1: never confused
-//   K2  a marker exists exactly while its segment has entries; segment ids are never reused
+//   LK1 inline keys have 1 to kInlineKey bytes, markers have kInlineKey + 1: never confused
+//   LK2 a marker exists exactly while its segment has entries; segment ids are never reused
 #pragma once
 
 #include <cstdint>

@@ -122,7 +122,7 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
   LogPosition position = tail_;
   if (position % size_ + length > size_) position = round_up(position, size_);
   const std::uint64_t free = size_ - (purpose == LogPurpose::kUser ? reserve_ : 0);
-  if (position + length - trim_.end > free) {  // W1, W3
+  if (position + length - trim_.end > free) {  // LW1, LW3
     return Error{ErrorCode::kNoSpace,
                  "log: no room for " + format_size(length) + ", " + format_size(used()) + " of " +
                      format_size(size_) + " in use",
@@ -142,7 +142,7 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
                                                      prepared.block.bytes, io::WriteMode::kCached,
                                                      io::IoCause::kLog));
   }
-  last_ = prepared.point();  // W2
+  last_ = prepared.point();  // LW2
   tail_ = last_.end;
   remember({last_, !records.empty()});
   return prepared;
@@ -188,12 +188,12 @@ Status LogWriter::set_areas(std::vector<LogArea> areas) {
 }
 
 void LogWriter::check_invariants() const {
-  HEXAD_ASSERT(trim_.end <= tail_ && used() <= size_);  // W1
+  HEXAD_ASSERT(trim_.end <= tail_ && used() <= size_);  // LW1
   HEXAD_ASSERT(last_.end <= tail_);
   const LogPoint* before = &trim_;
   for (const KnownBlock& block : known_) {
     const LogPoint& point = block.point;
-    HEXAD_ASSERT(point.position >= before->end && point.lsn >= before->lsn);  // W2
+    HEXAD_ASSERT(point.position >= before->end && point.lsn >= before->lsn);  // LW2
     HEXAD_ASSERT(point.epoch >= before->epoch && point.end <= tail_);
     before = &point;
   }

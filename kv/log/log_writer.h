@@ -16,9 +16,9 @@
 // of them at each open.
 //
 // Invariants
-//   W1  head <= tail, and tail - head <= capacity: no byte that recovery needs is overwritten
-//   W2  every block prepared follows the block prepared before it, or a fence's last good block
-//   W3  kUser blocks leave `reserve` bytes free, so that fences and watermarks always fit
+//   LW1 head <= tail, and tail - head <= capacity: no byte that recovery needs is overwritten
+//   LW2 every block prepared follows the block prepared before it, or a fence's last good block
+//   LW3 kUser blocks leave `reserve` bytes free, so that fences and watermarks always fit
 #pragma once
 
 #include <cstdint>
@@ -113,7 +113,7 @@ class LogWriter {
     return log_block_length(records, options_.block_size);
   }
 
-  // W1-W3; for tests.
+  // LW1-LW3; for tests.
   void check_invariants() const;
 
  private:

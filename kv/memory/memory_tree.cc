@@ -34,7 +34,7 @@ class MemoryTree::Change {
   explicit Change(MemoryTree& tree) : tree_(tree) {}
 
   // Appends to `level` what `node` (null: nothing) becomes: nodes of its depth, of which any two
-  // neighbours fulfil M3.
+  // neighbours fulfil MT3.
   void replace(const Node* node, std::span<const IndexChange> changes,
                std::vector<NodeRef>& level) {
     Node grown;
@@ -117,7 +117,7 @@ class MemoryTree::Change {
     merged.entries.insert(merged.entries.end(), at, old.end());
   }
 
-  // M3: joins it with the last one where they are small. Old neighbours never are.
+  // MT3: joins it with the last one where they are small. Old neighbours never are.
   static void append(NodeRef node, std::vector<NodeRef>& children) {
     if (children.empty() || children.back()->places() + node->places() > kMemoryFanOut / 2) {
       children.push_back(std::move(node));
@@ -249,9 +249,9 @@ const MemoryEntry& MemoryTree::Cursor::entry() const {
 // --- checking ------------------------------------------------------------------------------------
 
 void MemoryTree::check(const Node& node, std::size_t depth, Sums& sums) {
-  HEXAD_ASSERT(node.places() >= 1 && node.places() <= kMemoryFanOut);  // M1
+  HEXAD_ASSERT(node.places() >= 1 && node.places() <= kMemoryFanOut);  // MT1
   for (std::size_t i = 1; i < node.places(); ++i) {
-    HEXAD_ASSERT(node.entries[i - 1]->key < node.entries[i]->key);  // M1
+    HEXAD_ASSERT(node.entries[i - 1]->key < node.entries[i]->key);  // MT1
   }
   HEXAD_ASSERT(node.leaf() == (depth == 0));
   if (node.leaf()) {
@@ -262,9 +262,9 @@ void MemoryTree::check(const Node& node, std::size_t depth, Sums& sums) {
   HEXAD_ASSERT(node.children.size() == node.places());
   for (std::size_t i = 0; i < node.places(); ++i) {
     const Node& child = *node.children[i];
-    HEXAD_ASSERT(first_of(child) == node.entries[i]);  // M2
+    HEXAD_ASSERT(first_of(child) == node.entries[i]);  // MT2
     if (i > 0) {
-      HEXAD_ASSERT(node.children[i - 1]->places() + child.places() > kMemoryFanOut / 2);  // M3
+      HEXAD_ASSERT(node.children[i - 1]->places() + child.places() > kMemoryFanOut / 2);  // MT3
     }
     check(child, depth - 1, sums);
   }

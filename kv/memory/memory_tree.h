@@ -4,9 +4,9 @@
 //
 // A B+tree whose leaves all have the same depth. Nodes and entries are counted references.
 //
-//   M1  a node has 1 to kMemoryFanOut places, sorted by key
-//   M2  entry i of an inner node is the first entry below its child i
-//   M3  two neighbours of one parent have more than kMemoryFanOut / 2 places together
+//   MT1 a node has 1 to kMemoryFanOut places, sorted by key
+//   MT2 entry i of an inner node is the first entry below its child i
+//   MT3 two neighbours of one parent have more than kMemoryFanOut / 2 places together
 #pragma once
 
 #include <cstddef>
@@ -71,7 +71,7 @@ class MemoryTree {
     std::vector<Step> path_;  // from the root to a leaf; empty: not valid
   };
 
-  // M1 to M3 and the sums. Cost: everything.
+  // MT1 to MT3 and the sums. Cost: everything.
   void check_invariants() const;
 
  private:

@@ -25,7 +25,7 @@ Error corrupt(std::string what) { return Error{ErrorCode::kCorruption, std::move
 
 void RunBlockBuilder::add(std::string_view key, std::optional<std::string_view> value) {
   const std::size_t shared = shared_prefix(last_key_, key);
-  HEXAD_ASSERT(key.size() > shared && (shared == last_key_.size() || last_key_ < key));  // U1
+  HEXAD_ASSERT(key.size() > shared && (shared == last_key_.size() || last_key_ < key));  // RB1
   Encoder heads(heads_);
   heads.varint(shared);
   heads.varint(key.size() - shared);
@@ -110,7 +110,7 @@ Result<RunBlock> RunBlock::parse(std::string bytes) {
         entry.shared == key.size() ||
         (entry.shared < key.size() && static_cast<unsigned char>(block.bytes_[entry.rest]) >
                                           static_cast<unsigned char>(key[entry.shared]));
-    if (!ascends) return corrupt("keys are not in order");  // U1
+    if (!ascends) return corrupt("keys are not in order");  // RB1
     key.replace(entry.shared, std::string::npos, block.rest(entry));
   }
   return block;

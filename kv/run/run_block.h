@@ -1,7 +1,7 @@
 // The block of a run before compression: sorted entries, each key without what it shares with the
 // one before (doc/format.md, "Run block"). Blocks of data and of the index have the same form.
 //
-//   U1  keys ascend strictly, and each says all that it shares with the one before: a block that
+//   RB1 keys ascend strictly, and each says all that it shares with the one before: a block that
 //       parses is sorted, and every content has one encoding
 #pragma once
 
@@ -23,7 +23,7 @@ enum class RunBlockForm : std::uint8_t {
 
 class RunBlockBuilder {
  public:
-  // Preconditions: `key` is not empty and above the last one (U1). Nothing: a tombstone.
+  // Preconditions: `key` is not empty and above the last one (RB1). Nothing: a tombstone.
   void add(std::string_view key, std::optional<std::string_view> value);
   bool empty() const { return sizes_.empty(); }
   std::size_t count() const { return sizes_.size(); }

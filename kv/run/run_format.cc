@@ -62,7 +62,7 @@ RunBlockAddress decode_address(Decoder& in, std::uint32_t limit, std::uint64_t e
   address.raw =
       address.stored + static_cast<std::uint32_t>(in.varint_up_to(limit - address.stored));
   address.crc = in.le32();
-  if (address.stored == 0 || address.stored > end - address.offset) in.fail();  // U2
+  if (address.stored == 0 || address.stored > end - address.offset) in.fail();  // RB2
   return address;
 }
 

@@ -6,8 +6,8 @@
 // checksum in the manifest. So the manifest vouches for every byte, and no block passes for another
 // one, of this run or an older one at the same place.
 //
-//   U2  a block lies before the block that names it, so that the way down ends
-//   U3  what is allocated for a block is bounded by its address before anything is read
+//   RB2 a block lies before the block that names it, so that the way down ends
+//   RB3 what is allocated for a block is bounded by its address before anything is read
 #pragma once
 
 #include <cstdint>
@@ -74,7 +74,7 @@ constexpr RunBlockKind run_child_kind(std::size_t above_leaf) {
 }
 
 std::string encode_run_child(const RunChild& child);
-// `kind`: of the block that the entry names. `end`: where the naming block begins (U2).
+// `kind`: of the block that the entry names. `end`: where the naming block begins (RB2).
 // Errors: kCorruption.
 Result<RunChild> decode_run_child(std::string_view value, RunBlockKind kind, std::uint64_t end);
 

@@ -8,7 +8,7 @@
 namespace hexad::kv {
 
 Result<RunBlock> RunSource::read_block(const RunBlockAddress& address) const {
-  Bytes stored(address.stored);  // bounded by the address (U3)
+  Bytes stored(address.stored);  // bounded by the address (RB3)
   HEXAD_TRY(file_->read(address.offset, stored));
   return parse_block(address, stored);
 }
@@ -78,7 +78,7 @@ std::uint64_t RunSource::cached_bytes() const {
 }
 
 Result<std::string> RunSource::read_raw(const RunBlockAddress& address) const {
-  Bytes stored(address.stored);  // U3
+  Bytes stored(address.stored);  // RB3
   HEXAD_TRY(file_->read(address.offset, stored));
   return unpack(address, stored);
 }

@@ -58,10 +58,10 @@ Status StoreHandle::close() {
     return {};
   }
   closing_ = true;
-  changed_->wait(lock, [this] { return calls_ == 0; });  // H1, H2
+  changed_->wait(lock, [this] { return calls_ == 0; });  // PH1, PH2
   const std::vector<std::weak_ptr<Stream>> streams = std::exchange(streams_, {});
   lock.unlock();
-  for (const std::weak_ptr<Stream>& weak : streams) {  // H3
+  for (const std::weak_ptr<Stream>& weak : streams) {  // PH3
     if (const std::shared_ptr<Stream> stream = weak.lock(); stream != nullptr) stream->end();
   }
   Status status = store_->close();

@@ -1,13 +1,13 @@
 // One open store as Python holds it: who may call it when, how it ends, and what a forked child may
 // do with it (nothing).
 //
-//   H1  The store lives as long as a call is in it: close() waits for the calls that have begun.
-//   H2  A call counts as begun until its thread has the GIL again. So when everything is closed,
+//   PH1 The store lives as long as a call is in it: close() waits for the calls that have begun.
+//   PH2 A call counts as begun until its thread has the GIL again. So when everything is closed,
 //       before the interpreter ends, no thread of Python comes back from here any more.
-//   H3  Streams end before their store does.
-//   H4  The store ends on a thread of Python, never on one of its own: what the engine's threads
+//   PH3 Streams end before their store does.
+//   PH4 The store ends on a thread of Python, never on one of its own: what the engine's threads
 //       hold (Completions) has no reference to it.
-//   H5  In a forked child nothing of the store is touched, not even its locks: another process's
+//   PH5 In a forked child nothing of the store is touched, not even its locks: another process's
 //       threads had them. It is left lying in memory.
 #pragma once
 
@@ -87,7 +87,7 @@ class StoreHandle {
   };
 
   const std::uint64_t forks_ = forks_before_this();
-  Store* store_;  // owned; a raw pointer, so that it can be left lying (H5)
+  Store* store_;  // owned; a raw pointer, so that it can be left lying (PH5)
   std::mutex mutex_;
   // By pointer, to be left lying, too: destroying one that has waiters waits for them.
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();

@@ -126,7 +126,7 @@ TEST_CASE("buffer_shelf: zeroed ones are zero whatever was in them") {
   REQUIRE(hexad::is_zero(AlignedBuffer::zeroed(kMiB)));
 }
 
-// B1: two who have the same buffer would see each other's marks.
+// BS1: two who have the same buffer would see each other's marks.
 TEST_CASE("buffer_shelf: threads never have the same buffer") {
   BufferShelf shelf(4 * kMiB);
   std::atomic<int> wrong{0};

@@ -18,14 +18,15 @@ Policy policy_of(std::string_view text) {
 
 void check_invariants(const FrameSet& set, std::uint64_t raw_length) {
   CHECK(set.raw_length == raw_length);
-  REQUIRE(set.stored_lengths.size() == (raw_length + set.frame_bytes - 1) / set.frame_bytes);  // F2
+  // FR2
+  REQUIRE(set.stored_lengths.size() == (raw_length + set.frame_bytes - 1) / set.frame_bytes);
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < set.stored_lengths.size(); ++i) {
     REQUIRE(set.stored_lengths[i] > 0);
-    REQUIRE(set.stored_lengths[i] <= set.raw_length_of(i));  // F3
+    REQUIRE(set.stored_lengths[i] <= set.raw_length_of(i));  // FR3
     sum += set.stored_lengths[i];
   }
-  CHECK(sum == set.stored_bytes);  // F4
+  CHECK(sum == set.stored_bytes);  // FR4
 }
 
 // Compressible and incompressible frames by turns.

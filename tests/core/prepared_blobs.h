@@ -35,7 +35,7 @@ struct PreparerFixture {
   }
   BlobPreparer preparer() { return {shape, *codec, compressor}; }
 
-  // The record of the blob once it has a place, as the format demands it (B1 to B5).
+  // The record of the blob once it has a place, as the format demands it (EB1 to EB5).
   void check_record(Blob blob) {
     if (blob.placement == Placement::kPrivate) {
       blob.where = {1, 1, 1};

@@ -4,6 +4,8 @@
 // The name follows from the file's own, so that whoever writes the same file next finds what was
 // left and takes its place. Whoever writes one holds a lock (flock) on it, which ends with its
 // process, however that ends.
+//
+//   I6  an unfinished file is removed only by whoever holds the lock on it
 #pragma once
 
 #include <functional>

@@ -1,4 +1,6 @@
 // Writes objects below a directory: what an import stored comes back as it was.
+//
+//   I5  two names are linked only if their objects show the same bytes and remember the same
 #pragma once
 
 #include <cstdint>

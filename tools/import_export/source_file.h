@@ -1,6 +1,9 @@
 // A regular file while its content is taken: where it has data, and whether it has changed
 // meanwhile.
 //
+//   I4  a file is stored as it was at one time, or not at all: size, modification and change time
+//       are the same before its first byte is read and behind its last
+//
 // A change shows in size, modification time or change time. What does not show: writes through a
 // mapping of the file into memory, to pages that were changed through it before and are not written
 // back yet; and writes on file systems whose times have steps of a second. A snapshot of the file

@@ -96,9 +96,9 @@ TEST_CASE("in_flight_cells: read says what the copy says, and does not call it i
   REQUIRE(calls == 1);
 }
 
-// I2: whoever finds a stripe gets its bytes; whoever does not knows that they were on the devices
+// IF2: whoever finds a stripe gets its bytes; whoever does not knows that they were on the devices
 // before it was removed.
-TEST_CASE("in_flight_cells: I2 threads that come and go find the bytes here or on the devices") {
+TEST_CASE("in_flight_cells: IF2 threads that come and go find the bytes here or on the devices") {
   for (std::uint64_t seed = 1; seed <= 20; ++seed) {
     CAPTURE(seed);
     io::SimExecutor executor(seed);

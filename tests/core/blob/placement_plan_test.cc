@@ -31,7 +31,7 @@ std::uint64_t own_bytes(const PlacementItem& item, const PlacementRules& rules) 
   return divide_up(divide_up(item.stored, rules.k), rules.unit) * rules.unit * rules.k;
 }
 
-// P1 to P3, said anew.
+// PP1 to PP3, said anew.
 void check_plan(const PlacementPlan& plan, const Items& items, const PlacementRules& rules) {
   std::vector<int> placed(items.size(), 0);
   for (const PackPlan& pack : plan.packs) {
@@ -97,7 +97,7 @@ Rest at_rest(const Items& items, const PlacementRules& rules) {
   return rest;
 }
 
-TEST_CASE("placement_plan: 100,000 random groups keep P1 to P3") {
+TEST_CASE("placement_plan: 100,000 random groups keep PP1 to PP3") {
   io::Rng rng(20);
   for (int i = 0; i < 100'000; ++i) {
     CAPTURE(i);
@@ -120,7 +120,7 @@ TEST_CASE("placement_plan: 100,000 random groups keep P1 to P3") {
   }
 }
 
-TEST_CASE("placement_plan: large groups of any sizes keep P1 to P3, and waste little") {
+TEST_CASE("placement_plan: large groups of any sizes keep PP1 to PP3, and waste little") {
   const std::uint64_t seed = GENERATE(range(1, 21));
   CAPTURE(seed);
   io::Rng rng(seed);

@@ -95,13 +95,13 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     many.back().offset = kMaxPageExtents;
     REQUIRE_FALSE(problem_of(many).empty());
   }
-  SECTION("the stripe, B1") {
+  SECTION("the stripe, EB1") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.unit = 0; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.units = 0; }).empty());
     REQUIRE(changed([](Extent& e) { e.blob.where.unit = 0xffffffff - 3; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.where.unit = 0xffffffff - 2; }).empty());
   }
-  SECTION("sizes and cells, B2 and B3") {
+  SECTION("sizes and cells, EB2 and EB3") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.raw = e.blob.stored = 0; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.stored += 1; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.raw = kPageSpan + 1; }).empty());
@@ -118,7 +118,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell = 1; }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_offset = 8; }).empty());
   }
-  SECTION("packed, B1 and B3") {
+  SECTION("packed, EB1 and EB3") {
     Extent packed;
     packed.length = packed.blob.raw = packed.blob.stored = 100;
     packed.blob.placement = Placement::kPacked;
@@ -142,7 +142,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(packed_problem([](Blob& b) { b.placement = static_cast<Placement>(4); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.log = {1, 0}; }).empty());
   }
-  SECTION("young, B1") {
+  SECTION("young, EB1") {
     Extent young;
     young.length = 100;
     young.blob = young_blob({7, 0}, 100, 1);
@@ -163,7 +163,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     two[1].blob.log.index = 1;
     REQUIRE(problem_of(two).empty());
   }
-  SECTION("frames, B4") {
+  SECTION("frames, EB4") {
     const auto framed = [&](const std::function<void(Blob&)>& change) {
       return changed([&](Extent& e) {
         e.blob.frames = {compression::Algorithm::kZstd, 64 << 10, 64 << 10, 40'000, {40'000}};
@@ -177,7 +177,7 @@ TEST_CASE("extent_codec: extents that the format does not allow are refused") {
     REQUIRE_FALSE(framed([](Blob& b) { b.frames.raw_length += 1; }).empty());
     REQUIRE_FALSE(framed([](Blob& b) { b.frames = {}; }).empty());
   }
-  SECTION("checksums, B5") {
+  SECTION("checksums, EB5") {
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums.pop_back(); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.cell_sums.push_back(0); }).empty());
     REQUIRE_FALSE(changed([](Extent& e) { e.blob.block_sums.push_back(0); }).empty());

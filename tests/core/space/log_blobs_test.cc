@@ -44,7 +44,7 @@ TEST_CASE("log_blobs: a payload is found with its bytes, a placed blob with its 
 
   CHECK(f.blobs.set_places({packed({5, 0}, 100)}) == PromisedUnits(1));
   CHECK(f.blobs.find({5, 0})->place == packed({5, 0}, 100));
-  CHECK(f.blobs.find({5, 0})->stored.empty());  // Y2
+  CHECK(f.blobs.find({5, 0})->stored.empty());  // YB2
   CHECK(f.blobs.payload_bytes() == 0);
   CHECK(f.blobs.packing_bytes() == 0);
   // Placed when its group was sealed: it was never a payload.

@@ -175,7 +175,7 @@ TEST_CASE("lmdb_check: a value under another key, or changed, does not pass") {
   }
 }
 
-TEST_CASE("lmdb_check: K2 markers and segments belong together, one to one") {
+TEST_CASE("lmdb_check: LK2 markers and segments belong together, one to one") {
   Fixture fixture;
   SECTION("a marker whose segment is empty") {
     Tables tables;
@@ -230,7 +230,7 @@ TEST_CASE("lmdb_check: entries that are sound and not all that was written do no
   REQUIRE(contains(fixture.check(tables), "writes of some pages were lost"));
 }
 
-TEST_CASE("lmdb_check: K1 a key between inline and marker is neither") {
+TEST_CASE("lmdb_check: LK1 a key between inline and marker is neither") {
   Fixture fixture;
   for (const std::size_t size : {kInlineKey + 1, kInlineKey + 2, std::size_t{511}}) {
     Tables tables;

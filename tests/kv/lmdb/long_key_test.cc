@@ -71,7 +71,7 @@ TEST_CASE("long_key: adversarial keys behave as in a map") {
       if (step % 500 == 499) compare(store, model, rng);
     }
     for (const auto& [key, value] : model) REQUIRE(long_erase(store, key).ok());
-    REQUIRE(store.top.empty());  // K2: no marker is left behind
+    REQUIRE(store.top.empty());  // LK2: no marker is left behind
     REQUIRE(store.segments.empty());
   }
 }

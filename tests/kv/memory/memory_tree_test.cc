@@ -132,7 +132,7 @@ TEST_CASE("memory_tree: what is left of many entries does not keep many nodes") 
   for (std::uint64_t i = 0; i < 50000; ++i) batch[key_of(i)] = "v";
   MemoryTree tree = with({}, batch);
   tree.check_invariants();
-  // One of a hundred stays: leaves of one entry each would break M3.
+  // One of a hundred stays: leaves of one entry each would break MT3.
   for (auto& [key, value] : batch) value.reset();
   for (std::uint64_t i = 0; i < 50000; i += 100) batch.erase(key_of(i));
   tree = with(tree, batch);

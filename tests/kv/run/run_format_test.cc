@@ -81,14 +81,14 @@ TEST_CASE("run_format: addresses come back, and lie before what names them") {
     if (kind == RunBlockKind::kLeaf) child.filter = filter;
     const std::string bytes = encode_run_child(child);
     REQUIRE(decode_run_child(bytes, kind, 1050).value() == child);
-    REQUIRE_FALSE(decode_run_child(bytes, kind, 1049).ok());  // U2
+    REQUIRE_FALSE(decode_run_child(bytes, kind, 1049).ok());  // RB2
     REQUIRE_FALSE(decode_run_child(bytes, kind, 0).ok());
     REQUIRE_FALSE(decode_run_child(bytes + 'x', kind, 2000).ok());
     for (std::size_t cut = 0; cut < bytes.size(); ++cut) {
       REQUIRE_FALSE(decode_run_child(bytes.substr(0, cut), kind, 2000).ok());
     }
   }
-  // U3: as long as blocks of that kind are, not longer.
+  // RB3: as long as blocks of that kind are, not longer.
   const auto decodes = [](std::uint32_t stored, std::uint32_t raw, RunBlockKind kind) {
     return decode_run_child(encode_run_child({{0, stored, raw, 0}, std::nullopt}), kind,
                             std::uint64_t{1} << 40)

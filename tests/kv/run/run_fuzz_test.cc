@@ -69,7 +69,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::string key;
     for (std::size_t at = 0; at < block->count(); ++at) {
       block->read_key(at, key);
-      HEXAD_ASSERT(before < key && block->lower_bound(key) == at);  // U1
+      HEXAD_ASSERT(before < key && block->lower_bound(key) == at);  // RB1
       before = key;
     }
     HEXAD_ASSERT(block->memory() <= 8 * size + 1000);
