@@ -1,10 +1,10 @@
 // Ids of bodies, omaps and shared blobs: {low half of the epoch, a counter of 32 bits}. An epoch
 // has one writer and is never used twice, so an id is never given out twice (R16), as long as the
 // counter does not run over:
-//   D1  whoever has drawn half of an epoch's ids goes on in the next epoch, which is begun beside
+//   ID1  whoever has drawn half of an epoch's ids goes on in the next epoch, which is begun beside
 //   the
 //       commits (half_spent())
-//   D2  nobody begins to draw when fewer than kKept are left (spent()), and nobody draws as many as
+//   ID2  nobody begins to draw when fewer than kKept are left (spent()), and nobody draws as many as
 //       that between two looks
 #pragma once
 
@@ -29,7 +29,7 @@ class BodyIds {
   void begin(Epoch epoch, std::uint32_t drawn = 0) {
     last_.store(epoch << 32 | drawn, std::memory_order_release);
   }
-  // Any thread. Precondition: not spent(), or only just (D2).
+  // Any thread. Precondition: not spent(), or only just (ID2).
   BodyId draw() {
     const BodyId id = last_.fetch_add(1, std::memory_order_acq_rel) + 1;
     HEXAD_ASSERT(counter_of(id) != 0);  // R16

@@ -1,5 +1,5 @@
 // The whole fast tier is lost, its log and its index, together with m data devices and whatever was
-// in flight: every acknowledged object is exact (A9 of core/space/log_set.h).
+// in flight: every acknowledged object is exact (A9 of doc/invariants.md).
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
