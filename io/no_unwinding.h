@@ -5,9 +5,9 @@
 // doc/decisions/033-memory-that-is-refused.md
 //
 // Invariants
-//   E1  no exception leaves a Lock (io/executor.h) that is held
-//   E2  nor a NoUnwinding: what is changed between two holds of a lock, or by an I/O queue
-//   E3  nor takes a batch away whose requests are in flight
+//   NU1 no exception leaves a Lock (io/executor.h) that is held
+//   NU2 nor a NoUnwinding: what is changed between two holds of a lock, or by an I/O queue
+//   NU3 nor takes a batch away whose requests are in flight
 #pragma once
 
 #include <exception>

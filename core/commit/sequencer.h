@@ -1,7 +1,11 @@
 // The lock under which transactions get their places in the order, one at a time. Whoever holds it
-// holds up every commit: so no hold handles more than a bounded number of keys
-// (Engine::largest_hold()), and none asks a device for anything, but for a checkpoint and fsck,
-// which wait for what is in flight.
+// holds up every commit.
+//
+//   C11 one hold handles a bounded number of keys of the metadata, those that were deleted since the
+//       last checkpoint included, beside those that the ops of its transaction name one by one
+//       (Engine::largest_hold())
+//   C12 no hold asks a device for anything, but for fsck, a checkpoint that waits for what is in
+//       flight, and look-ups in runs while there is no index on the fast tier
 #pragma once
 
 #include "io/executor.h"

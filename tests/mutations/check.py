@@ -49,9 +49,11 @@ class Mutation:
 
     def problems(self):
         """What is wrong with it, as far as that can be seen without a build."""
-        if not re.fullmatch(r"[CEIKRUV][1-9]\d?", self.rule):
-            yield "no 'Rule: R<number>', or C, E, I, K, U or V, in its header"
-        elif not self.path.stem.startswith(f"{self.rule[0]}{int(self.rule[1:]):02}-"):
+        # Whether there is such a rule is seen by tools/lint/labels.py.
+        label = re.fullmatch(r"([A-Z]{1,2})([1-9]\d?)", self.rule)
+        if not label:
+            yield "no 'Rule: <label>', as R9, in its header"
+        elif not self.path.stem.startswith(f"{label[1]}{int(label[2]):02}-"):
             yield f"its name does not begin with that of its rule, {self.rule}"
         if not self.change:
             yield "no 'Change: <words>' in its header"

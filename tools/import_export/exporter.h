@@ -1,6 +1,8 @@
 // Writes objects below a directory: what an import stored comes back as it was.
 //
 //   I5  two names are linked only if their objects show the same bytes and remember the same
+//   I7  with --update a file stays as it is only if it has size and time of its object, and the
+//       object was not changed later than the file, or shows its bytes
 #pragma once
 
 #include <cstdint>
