@@ -1,10 +1,9 @@
 // Ids of bodies, omaps and shared blobs: {low half of the epoch, a counter of 32 bits}. An epoch
 // has one writer and is never used twice, so an id is never given out twice (R16), as long as the
 // counter does not run over:
-//   ID1  whoever has drawn half of an epoch's ids goes on in the next epoch, which is begun beside
-//   the
-//       commits (half_spent())
-//   ID2  nobody begins to draw when fewer than kKept are left (spent()), and nobody draws as many as
+//   ID1 whoever has drawn half of an epoch's ids goes on in the next epoch, which is begun beside
+//       the commits (half_spent())
+//   ID2 nobody begins to draw when fewer than kKept are left (spent()), and nobody draws as many as
 //       that between two looks
 #pragma once
 
