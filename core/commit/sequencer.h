@@ -1,9 +1,8 @@
 // The lock under which transactions get their places in the order, one at a time. Whoever holds it
 // holds up every commit.
 //
-//   C11 one hold handles a bounded number of keys of the metadata, those that were deleted since
-//   the
-//       last checkpoint included, beside those that the ops of its transaction name one by one
+//   C11 one hold handles a bounded number of keys of the metadata, beside those that the ops of its
+//       transaction name one by one; keys that were deleted since the last checkpoint count
 //       (Engine::largest_hold())
 //   C12 no hold asks a device for anything, but for fsck, a checkpoint that waits for what is in
 //       flight, and look-ups in runs while there is no index on the fast tier
