@@ -233,7 +233,7 @@ Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object&
   const __int128 changed =
       static_cast<__int128>(info.st_ctim.tv_sec) * kSecond + info.st_ctim.tv_nsec;
   if (object.stat().mtime < changed) return true;
-  const Result<bool> same =
+  Result<bool> same =
       same_as_file(store_, *readers_, session_.collection(), object.name(), object.stat().size, fd);
   if (!same.ok()) return store_failed(same.error());
   return same;

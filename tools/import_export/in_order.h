@@ -46,7 +46,9 @@ class InOrder {
     const std::shared_ptr<std::optional<T>> slot = std::move(slots_.front());
     slots_.pop_front();
     io::Lock lock(mutex_);
+    awaited_ = slot.get();
     changed_.wait(lock, [&] { return slot->has_value(); });
+    awaited_ = nullptr;
     return std::move(**slot);
   }
 
@@ -61,7 +63,7 @@ class InOrder {
     }
     --posted_;
     // Under the lock: this may be gone as soon as it is released.
-    changed_.notify_all();
+    if (dropped_ || awaited_ == &slot) changed_.notify_all();
   }
 
   io::Executor& executor_;
@@ -69,6 +71,7 @@ class InOrder {
   io::Mutex mutex_;
   io::CondVar changed_;
   std::size_t posted_ = 0;  // tasks that have not ended; guarded by mutex_, as below
+  const std::optional<T>* awaited_ = nullptr;  // by take()
   bool dropped_ = false;
 };
 

@@ -1,5 +1,6 @@
 #include "tools/import_export/object_ahead.h"
 
+#include <algorithm>
 #include <utility>
 
 namespace hexad::tools {
@@ -7,6 +8,10 @@ namespace hexad::tools {
 namespace {
 
 constexpr std::size_t kPage = 1000;  // names
+// What one task reads, so that handing over costs little beside reading: so many objects, and no
+// more than about so many bytes.
+constexpr std::size_t kTogether = 16;
+constexpr std::uint64_t kTogetherBytes = 128 << 10;
 
 }  // namespace
 
@@ -19,7 +24,7 @@ ObjectAhead::ObjectAhead(Store& store, io::Executor& executor, std::string colle
       wants_data_(std::move(wants_data)),
       limits_(limits),
       options_{prefix, "", "", kPage},
-      objects_(executor) {}
+      batches_(executor) {}
 
 bool ObjectAhead::next_entry() {
   while (next_ == page_.entries.size() && more_) {
@@ -34,24 +39,41 @@ bool ObjectAhead::next_entry() {
 }
 
 void ObjectAhead::look_ahead() {
-  while (objects_.size() < limits_.objects && next_entry()) {
-    const ListEntry& entry = page_.entries[next_];
-    const std::uint64_t cost = entry.size <= limits_.object_bytes ? entry.size : 0;
-    if (!objects_.empty() && bytes_ + cost > limits_.bytes) return;
-    costs_.push_back(cost);
-    bytes_ += cost;
-    objects_.add([this, name = std::string(entry.name)] { return fetch(name); });
-    ++next_;
+  const std::size_t together = std::min(kTogether, limits_.objects);
+  while (costs_.size() + together <= limits_.objects) {
+    std::vector<std::string> names;
+    std::uint64_t bytes = 0;
+    while (names.size() < together && bytes < kTogetherBytes && next_entry()) {
+      const ListEntry& entry = page_.entries[next_];
+      const std::uint64_t cost = entry.size <= limits_.object_bytes ? entry.size : 0;
+      if (!costs_.empty() && bytes_ + cost > limits_.bytes) break;
+      costs_.push_back(cost);
+      bytes_ += cost;
+      bytes += cost;
+      names.emplace_back(entry.name);
+      ++next_;
+    }
+    if (names.empty()) return;
+    batches_.add([this, names = std::move(names)] {
+      std::vector<OpenObject> objects;
+      for (const std::string& name : names) objects.push_back(fetch(name));
+      return objects;
+    });
   }
 }
 
 Result<std::optional<OpenObject>> ObjectAhead::next() {
   look_ahead();
-  if (objects_.empty()) {
-    HEXAD_TRY(failure_);
-    return std::optional<OpenObject>();
+  if (used_ == batch_.size()) {
+    if (batches_.empty()) {
+      HEXAD_TRY(failure_);
+      return std::optional<OpenObject>();
+    }
+    batch_ = batches_.take();
+    used_ = 0;
   }
-  std::optional<OpenObject> object = objects_.take();
+  std::optional<OpenObject> object = std::move(batch_[used_]);
+  ++used_;
   bytes_ -= costs_.front();
   costs_.pop_front();
   return object;

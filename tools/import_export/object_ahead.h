@@ -69,9 +69,11 @@ class ObjectAhead {
   std::size_t next_ = 0;             // of page_.entries
   bool more_ = true;                 // pages behind page_
   Status failure_;                   // of the listing
-  std::deque<std::uint64_t> costs_;  // bytes, of what objects_ has
+  std::deque<std::uint64_t> costs_;  // bytes, of each object that is under way or waits
   std::uint64_t bytes_ = 0;          // their sum
-  InOrder<OpenObject> objects_;
+  std::vector<OpenObject> batch_;    // the oldest, of which used_ have been given away
+  std::size_t used_ = 0;
+  InOrder<std::vector<OpenObject>> batches_;
 };
 
 }  // namespace hexad::tools
