@@ -56,13 +56,17 @@ Status check_unused(NewDevice& target) {
   HEXAD_TRY_ASSIGN(const std::optional<std::string> foreign,
                    alloc::detect_foreign_signature(*target.device));
   const Result<alloc::LabelCopy> label = alloc::read_label(*target.device);
-  // Then it is not known whose it is.
-  const bool passing = !label.ok() && (label.error().code == ErrorCode::kExhausted ||
-                                       label.error().code == ErrorCode::kUnavailable);
-  if (passing) return label.error();
   std::string holds;
   if (foreign.has_value()) holds = *foreign;
-  if (label.ok()) holds = "hexad store " + to_string(label->label.store);
+  if (label.ok()) {
+    holds = "hexad store " + to_string(label->label.store);
+  } else if (label.error().code == ErrorCode::kUnsupported ||
+             label.error().code == ErrorCode::kCorruption) {
+    // Of another version, or damaged: a store all the same, which other programs may bring back.
+    holds = "hexad store that cannot be used here (" + label.error().message + ")";
+  } else if (label.error().code != ErrorCode::kNotFound) {
+    return label.error();  // then it is not known whose it is
+  }
   if (holds.empty()) return {};
   return Error{ErrorCode::kAlreadyExists, target.path + " holds a " + holds,
                "Choose another device, or pass --force to overwrite it."};
