@@ -64,7 +64,8 @@ Status check_unused(NewDevice& target) {
              label.error().code == ErrorCode::kCorruption) {
     // Of another version, or damaged: a store all the same, which other programs may bring back.
     holds = "hexad store that cannot be used here (" + label.error().message + ")";
-  } else if (label.error().code != ErrorCode::kNotFound) {
+  } else if (label.error().code == ErrorCode::kExhausted ||
+             label.error().code == ErrorCode::kUnavailable) {
     return label.error();  // then it is not known whose it is
   }
   if (holds.empty()) return {};
