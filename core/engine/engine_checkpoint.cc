@@ -419,8 +419,10 @@ Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
     // A commit that waits can wait for a checkpoint as well. All others take the room that is kept
     // for packing: room in the log comes from checkpoints, and those may be waiting for this zone.
     if (!waits) return commit_internal(fill, add, LogRoom::kPacking);
+    // Nobody waits until the record is durable: it stands in the log before all that takes units of
+    // the zone, so whatever of these is durable has it before.
     HEXAD_TRY_ASSIGN(const Lsn at, try_internal(fill, add, LogRoom::kCommon, lacking));
-    if (at > 0) HEXAD_TRY(lane_->wait_durable(at));
+    lane_->pump_beside();
     return at;
   };
   const Result<Lsn> lsn = place();
