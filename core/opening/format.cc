@@ -60,10 +60,8 @@ Status check_unused(NewDevice& target) {
   if (foreign.has_value()) holds = *foreign;
   if (label.ok()) {
     holds = "hexad store " + to_string(label->label.store);
-  } else if (label.error().code == ErrorCode::kUnsupported ||
-             label.error().code == ErrorCode::kCorruption) {
-    // Of another version, or damaged: a store all the same, which other programs may bring back.
-    holds = "hexad store that cannot be used here (" + label.error().message + ")";
+  } else if (label.error().code == ErrorCode::kUnsupported) {
+    holds = "hexad store of another version (" + label.error().message + ")";
   } else if (label.error().code == ErrorCode::kExhausted ||
              label.error().code == ErrorCode::kUnavailable) {
     return label.error();  // then it is not known whose it is
