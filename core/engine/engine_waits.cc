@@ -81,6 +81,7 @@ Status Engine::close() {
   if (lane_ == nullptr) return {};
   io::Lock lock(state_mutex_);
   if (again && !std::exchange(close_left_, false)) return {};
+  jobs_->wind_down();  // nothing is made ahead for a store that is closed
   close_job_->want();
   jobs_->wake(*close_job_);
   while (!close_result_.has_value()) {

@@ -44,7 +44,8 @@ class Job {
   // Any thread.
   virtual JobProgress progress() { return {}; }
 
-  // Others wait for what it does: steps that are due are taken even while the store stops.
+  // Others wait for what it does: steps that are due are taken even while the store is closed, and
+  // until stop() has ended what waits for them.
   virtual bool must_finish() const { return false; }
 
   // No other step is wanted, unless must_finish(), and one that is under way ends as soon as it

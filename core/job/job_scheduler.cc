@@ -55,11 +55,17 @@ void JobScheduler::note(const Job& job, const Status& outcome) {
   note_step(entry, outcome);
 }
 
+void JobScheduler::wind_down() {
+  const io::Lock lock(mutex_);
+  winding_down_ = true;
+}
+
 void JobScheduler::stop() {
   bool first = false;
   {
     const io::Lock lock(mutex_);
     first = !std::exchange(stopped_, true);
+    winding_down_ = true;
   }
   // All are told before one is waited for: a checkpoint may wait for a merge.
   for (const std::unique_ptr<Crew>& crew : crews_) {
@@ -78,10 +84,11 @@ void JobScheduler::stop() {
 }
 
 // Turns are written by the crew's own thread alone, which is the one that asks.
-JobScheduler::Entry* JobScheduler::next(Crew& crew, bool stopped, std::optional<io::Nanos>& wait) {
+JobScheduler::Entry* JobScheduler::next(Crew& crew, bool winding_down,
+                                        std::optional<io::Nanos>& wait) {
   Entry* found = nullptr;
   for (Entry& entry : crew.entries) {
-    if (stopped && !entry.job->must_finish()) continue;
+    if (winding_down && !entry.job->must_finish()) continue;
     const std::optional<io::Nanos> due = entry.job->due();
     if (!due.has_value()) continue;
     if (*due > 0) {
@@ -97,13 +104,13 @@ void JobScheduler::work(Crew& crew) {
   io::Lock lock(mutex_);
   for (;;) {
     const std::uint64_t heard = crew.wakes;  // JB2
-    const bool stopped = stopped_;
+    const bool winding_down = winding_down_;
     const bool ending = crew.ending;
     lock.unlock();
     std::optional<io::Nanos> wait;
-    Entry* const entry = next(crew, stopped, wait);
+    Entry* const entry = next(crew, winding_down, wait);
     lock.lock();
-    if (entry != nullptr && stopped != stopped_) continue;
+    if (entry != nullptr && winding_down != winding_down_) continue;
     if (entry == nullptr) {
       if (ending) return;
       if (crew.wakes != heard || crew.ending) continue;

@@ -8,8 +8,9 @@
 //   JB2 What makes a job due happens before wake(), and due() is asked after it: no wake-up is
 //       lost, whenever it comes.
 //   JB3 After stop() no step begins, and none is under way.
-//   JB4 Once stop() has begun, no step begins but of jobs that must finish. Crews end in the order
-//       in which they were added: a step may wait for such jobs of a crew that was added later.
+//   JB4 After wind_down(), or once stop() has begun, no step begins but of jobs that must finish.
+//       Crews end in the order in which they were added: a step may wait for such jobs of a crew
+//       that was added later.
 //   JB5 The lock is a leaf: no job is called under it. So whoever wakes a job may hold any lock.
 #pragma once
 
@@ -44,6 +45,8 @@ class JobScheduler {
   void wake(const Job& job);
   // The work of a job was done outside its steps, or failed there: as if a step had. Any thread.
   void note(const Job& job, const Status& outcome);
+  // From now on only jobs that must finish take steps; those that are under way go on. Any thread.
+  void wind_down();
   // Ends steps that are under way (Job::stop()) and waits for them. Any number of times, by one
   // thread at a time.
   void stop();
@@ -74,8 +77,9 @@ class JobScheduler {
   // Under the lock.
   static void note_step(Entry& entry, const Status& outcome);
   // The entry whose step is due and whose turn it is, or null; then `wait` is how long until one
-  // is, or nothing. `stopped`: of those that must finish alone.
-  static Entry* next(Crew& crew, bool stopped, std::optional<io::Nanos>& wait);
+  // is, or nothing. `winding_down`: of those that must finish
+  // alone.
+  static Entry* next(Crew& crew, bool winding_down, std::optional<io::Nanos>& wait);
   // Where the job is.
   std::pair<Crew*, Entry*> find(const Job& job);
 
@@ -83,6 +87,7 @@ class JobScheduler {
   std::vector<std::unique_ptr<Crew>> crews_;  // the same since start()
   io::Mutex mutex_;                           // what changes of crews and entries, and below
   std::uint64_t turns_ = 0;
+  bool winding_down_ = false;
   bool stopped_ = false;
 };
 

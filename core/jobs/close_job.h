@@ -23,6 +23,7 @@ class CloseJob : public Job {
   std::optional<io::Nanos> due() override {
     return wanted_.load(std::memory_order_acquire) ? std::optional<io::Nanos>(0) : std::nullopt;
   }
+  bool must_finish() const override { return true; }
   // Whoever closes gets the outcome.
   Result<bool> step() override {
     wanted_.store(false, std::memory_order_release);

@@ -26,6 +26,7 @@ class SealJob : public Job {
 
   std::string_view name() const override { return "seal"; }
   std::string_view purpose() const override { return "making buffered commits durable"; }
+  bool must_finish() const override { return true; }
   std::optional<io::Nanos> due() override;
   Result<bool> step() override { return seal_now(); }
 

@@ -54,6 +54,8 @@ class RunMerger : public Job {
 
   std::string_view name() const override { return "merge"; }
   std::string_view purpose() const override { return "merging runs"; }
+  // The last checkpoint may wait for it.
+  bool must_finish() const override { return true; }
   std::optional<io::Nanos> due() override;
   // A whole merge: it rests in between, and ends when it is given up. Errors: those of the merge.
   Result<bool> step() override;

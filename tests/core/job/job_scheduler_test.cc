@@ -234,6 +234,29 @@ TEST_CASE("job scheduler: what must be finished is, even when it was asked for a
   });
 }
 
+TEST_CASE("job scheduler: winding down, only what must be finished goes on, until the end") {
+  Fixture f;
+  f.b.finishes = true;
+  f.jobs.add_crew("one", {&f.a, &f.b});
+  f.sim.run([&] {
+    f.a.steps_left = 5;
+    f.a.takes = kSecond;
+    REQUIRE(f.jobs.start().ok());
+    f.sim.sleep_for(kSecond / 2);
+    f.jobs.wind_down();
+    f.b.steps_left = 1;
+    f.jobs.wake(f.b);
+    f.sim.sleep_for(10 * kSecond);
+    CHECK(f.order == "ab");  // the step that was under way has ended
+    CHECK(f.a.steps_left == 4);
+    f.b.steps_left = 1;
+    f.jobs.wake(f.b);
+    f.sim.sleep_for(kSecond);
+    CHECK(f.order == "abb");
+    f.jobs.stop();
+  });
+}
+
 TEST_CASE("job scheduler: one that was never started stops") {
   Fixture f;
   f.jobs.add_crew("one", {&f.a});
