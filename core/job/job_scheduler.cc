@@ -11,7 +11,7 @@ JobScheduler::JobScheduler(io::Executor& executor) : executor_(executor), mutex_
 
 JobScheduler::~JobScheduler() { stop(); }
 
-void JobScheduler::add_crew(std::string thread_name, std::vector<Job*> jobs) {
+void JobScheduler::add_crew(std::string thread_name, const std::vector<Job*>& jobs) {
   auto crew = std::make_unique<Crew>(executor_);
   crew->thread_name = std::move(thread_name);
   for (Job* const job : jobs) crew->entries.push_back({job});

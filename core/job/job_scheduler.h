@@ -37,7 +37,7 @@ class JobScheduler {
   JobScheduler& operator=(const JobScheduler&) = delete;
 
   // A thread for these jobs, which outlive the scheduler. Before start().
-  void add_crew(std::string thread_name, std::vector<Job*> jobs);
+  void add_crew(std::string thread_name, const std::vector<Job*>& jobs);
   // Makes the threads: all that there will ever be. Once. Errors: the system refuses one; those
   // that there are by then are ended by stop().
   Status start();
