@@ -127,12 +127,14 @@ TEST_CASE("waiting zones: one that its commit does not use after all is there fo
     refused.expect_exists(kBucket, "nothing of that name");
     refused.put(kBucket, "a", noise(kLarge, 1));
     REQUIRE(code_of(opened.engine.commit(std::move(refused))) == ErrorCode::kConflict);
-    zones = opened.zones();
-    REQUIRE(zones >= 3);
+    REQUIRE(opened.zones() >= 3);
     const core::Space::Room room = opened.engine.space().room();
     CHECK(room.units.live == room.internal);  // the manifest's
     CHECK(room.units.in_flight == 0);
     CHECK(opened.engine.fsck({true, false})->findings.empty());
+    // After closing: until then the background may make one that it wanted amid the commit.
+    REQUIRE(opened.engine.close().ok());
+    zones = opened.zones();
   }
   {
     Opened opened(fixture);
