@@ -27,15 +27,4 @@ Result<AlignedBuffer> read_header_slot(io::Device& device, std::uint64_t offset)
   return buffer;
 }
 
-std::string describe_features(std::uint64_t bits) {
-  std::string text;
-  for (unsigned bit = 0; bit < 64; ++bit) {
-    if ((bits >> bit & 1) == 0) continue;
-    text += (text.empty() ? "" : ", ") + std::to_string(bit);
-  }
-  return (text.find(',') == std::string::npos ? "incompatible feature "
-                                              : "incompatible features ") +
-         text;
-}
-
 }  // namespace hexad::alloc

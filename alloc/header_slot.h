@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <string_view>
 
 #include "base/aligned_buffer.h"
@@ -20,8 +19,5 @@ AlignedBuffer padded(std::string_view bytes, std::uint64_t block);
 
 // The kHeaderSlotSize bytes at `offset`, fewer on a shorter device. Errors: those of the read.
 Result<AlignedBuffer> read_header_slot(io::Device& device, std::uint64_t offset);
-
-// "incompatible features 3, 17" of a set of bits, for messages.
-std::string describe_features(std::uint64_t bits);
 
 }  // namespace hexad::alloc

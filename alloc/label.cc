@@ -54,6 +54,18 @@ Label decode_fields(Decoder& decoder) {
   return label;
 }
 
+Status check_version(std::uint32_t version) {
+  if (version == kFormatVersion) return {};
+  return Error{ErrorCode::kUnsupported,
+               "label of format version " + std::to_string(version) + "; this program knows " +
+                   std::to_string(kFormatVersion),
+               version < kFormatVersion
+                   ? "Nothing has been changed. Export the pool with the older program that made "
+                     "it (hexad export), make a new pool with this one (hexad mkfs), and import "
+                     "into that (hexad import)."
+                   : "Use the program version that wrote it, or a later one."};
+}
+
 Error not_hexad(io::Device& device) {
   std::string seen;
   if (auto foreign = detect_foreign_signature(device); foreign.ok() && foreign->has_value()) {
@@ -99,8 +111,7 @@ std::string encode_label(const Label& label) {
   Encoder encoder(body);
   encoder.le32(kFormatVersion);
   encoder.zeros(4);
-  encoder.le64(label.compat_features);
-  encoder.le64(label.incompat_features);
+  encode_features(encoder, label.features);
   encoder.le64(label.generation);
   encode_uuid(encoder, label.store);
   encode_uuid(encoder, label.device_uuid);
@@ -133,24 +144,15 @@ Result<Label> decode_label(ByteView slot) {
   Decoder decoder(body);
   const std::uint32_t version = decoder.le32();
   decoder.zeros(4);
-  const std::uint64_t compat = decoder.le64();
-  const std::uint64_t incompat = decoder.le64();
+  // Only these two are at their place in every version.
   HEXAD_TRY(decoder.check("label"));
-  if (version != kFormatVersion) {
-    return Error{ErrorCode::kUnsupported,
-                 "label of format version " + std::to_string(version) + "; this program knows " +
-                     std::to_string(kFormatVersion),
-                 "Use the program version that wrote it, or a later one."};
-  }
-  if (const std::uint64_t unknown = incompat & ~kKnownIncompatFeatures; unknown != 0) {
-    return Error{ErrorCode::kUnsupported,
-                 "label with " + describe_features(unknown) + ", unknown to this program",
-                 "Use the program version that wrote it, or a later one."};
-  }
+  HEXAD_TRY(check_version(version));
+  const Features features = decode_features(decoder);
+  HEXAD_TRY(decoder.check("label"));
+  HEXAD_TRY(check_readable(features, kKnownLabelFeatures, "label"));
   Label label = decode_fields(decoder);
   HEXAD_TRY(decoder.finish("label"));
-  label.compat_features = compat;
-  label.incompat_features = incompat;
+  label.features = features;
   HEXAD_TRY(check_layout(label.layout, label.role));
   return label;
 }

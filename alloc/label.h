@@ -11,6 +11,7 @@
 #include <string>
 
 #include "alloc/device_layout.h"
+#include "alloc/features.h"
 #include "base/bytes.h"
 #include "base/checksum.h"
 #include "base/error.h"
@@ -20,17 +21,16 @@
 
 namespace hexad::alloc {
 
-inline constexpr std::uint32_t kFormatVersion = 1;
-// Incompatible feature bits this version understands, by name: none yet. A store that carries any
-// other is refused without a write.
-inline constexpr std::uint64_t kKnownIncompatFeatures = 0;
+// Of everything on the devices. A store of another version is refused without a write.
+inline constexpr std::uint32_t kFormatVersion = 2;
+// Incompatible feature bits of labels that this version understands: none yet.
+inline constexpr std::uint64_t kKnownLabelFeatures = 0;
 // Bytes; leaves room for all other fields in a label copy.
 inline constexpr std::size_t kMaxPoolOptions = 8 << 10;
 
 struct Label {
   std::uint64_t generation = 1;  // grows with every rewrite of this device's label
-  std::uint64_t compat_features = 0;
-  std::uint64_t incompat_features = 0;
+  Features features;
   Uuid store;
   DeviceId device = 0;
   Uuid device_uuid;
@@ -54,7 +54,7 @@ struct Label {
 std::string encode_label(const Label& label);
 
 // Any input. Errors: kNotFound (no label magic here), kCorruption (checksum, a field out of range),
-// kUnsupported (format version or an incompatible feature bit of a later version, named).
+// kUnsupported (another format version, or an incompatible feature bit of a later one, named).
 Result<Label> decode_label(ByteView slot);
 
 struct LabelCopy {

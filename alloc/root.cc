@@ -276,8 +276,9 @@ std::string encode_root(const Root& root) {
   HEXAD_ASSERT(check_root(root).ok());
   std::string body;
   Encoder encoder(body);
-  encoder.le64(root.compat_features);
-  encoder.le64(root.incompat_features | (root.forks.empty() ? 0 : kForked));
+  Features features = root.features;
+  if (!root.forks.empty()) features.incompatible |= kForked;
+  encode_features(encoder, features);
   encode_uuid(encoder, root.store);
   encoder.le64(root.epoch);
   encoder.le64(root.sequence);
@@ -309,15 +310,11 @@ Result<Root> decode_root(ByteView slot) {
   HEXAD_TRY_ASSIGN(const std::string_view body, unseal(kMagic, slot, "root"));
   Decoder decoder(body);
   Root root;
-  root.compat_features = decoder.le64();
-  const std::uint64_t incompat = decoder.le64();
-  root.incompat_features = incompat & ~kForked;
-  if (root.incompat_features != 0) {
-    return Error{
-        ErrorCode::kUnsupported,
-        "root with " + describe_features(root.incompat_features) + ", unknown to this program",
-        "Use the program version that wrote it, or a later one."};
-  }
+  root.features = decode_features(decoder);
+  HEXAD_TRY(decoder.check("root"));
+  HEXAD_TRY(check_readable(root.features, kForked, "root"));
+  const bool forked = (root.features.incompatible & kForked) != 0;
+  root.features.incompatible &= ~kForked;
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -347,7 +344,7 @@ Result<Root> decode_root(ByteView slot) {
   for (std::uint32_t i = 0; i < rows && decoder.ok(); ++i) {
     root.devices.push_back(decode_row(decoder));
   }
-  if ((incompat & kForked) != 0) root.forks = decode_forks(decoder);
+  if (forked) root.forks = decode_forks(decoder);
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {
     return Error{ErrorCode::kCorruption, sound.error().message, ""};

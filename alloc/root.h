@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "alloc/device_layout.h"
+#include "alloc/features.h"
 #include "alloc/zone.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -83,8 +84,7 @@ struct Root {
   // Epochs up to this one may have been used by somebody: whoever opens for writing takes a higher
   // one. At least `epoch`. See alloc/root_choice.h.
   Epoch promised_epoch = 0;
-  std::uint64_t compat_features = 0;
-  std::uint64_t incompat_features = 0;
+  Features features;                  // without those that the other fields make
   std::vector<RootDevice> devices;    // sorted by id, at most kMaxDevices
   std::vector<DeviceId> log_devices;  // in the order of use; extents stand in their labels
   LogTrim log_trim;                   // replay needs no block up to and including this one

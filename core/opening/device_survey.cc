@@ -29,6 +29,15 @@ void read_headers(SurveyedDevice& found) {
   found.roots = std::move(roots).value();
 }
 
+// Whether the features in label and roots allow this program to write.
+Status check_writing(const SurveyedDevice& found) {
+  HEXAD_TRY(alloc::check_writable(found.label->features, "label"));
+  for (const alloc::Root& root : found.roots) {
+    HEXAD_TRY(alloc::check_writable(root.features, "root"));
+  }
+  return {};
+}
+
 SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System& system) {
   SurveyedDevice found;
   found.path = path;
@@ -39,6 +48,11 @@ SurveyedDevice survey_one(const std::string& path, io::OpenMode mode, io::System
   }
   found.device = std::move(device).value();
   read_headers(found);
+  if (mode == io::OpenMode::kReadWrite && !found.problem.has_value()) {
+    if (const Status allowed = check_writing(found); !allowed.ok()) {
+      found.problem = allowed.error().with_context(path);
+    }
+  }
   // A copy of the label or a root that could not be read just now may be the newest.
   if (const std::optional<Error> refusal = found.device->last_refusal(); refusal.has_value()) {
     found.problem = *refusal;
@@ -196,6 +210,12 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
     // There may well be a store.
     for (const SurveyedDevice& device : survey.devices) {
       if (is_passing(device)) {
+        return *device.problem;
+      }
+    }
+    // Or one that is not for this program.
+    for (const SurveyedDevice& device : survey.devices) {
+      if (device.problem.has_value() && device.problem->code == ErrorCode::kUnsupported) {
         return *device.problem;
       }
     }

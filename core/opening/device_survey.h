@@ -50,8 +50,9 @@ struct Survey {
 // problem is not its own (io/os_error.h) is an error, since going on without it would make it
 // stale; where `unwritable` says so, one that will not be writable later either is among those that
 // failed. Errors: kNotFound (no path has a label of a store; the message lists each), kBusy (a
-// device is in use), kInvalidArgument (no paths), kExhausted, kReadOnly, kUnsupported, kUnavailable
-// (a device does not answer, for writing; or so few do that none has a label).
+// device is in use), kInvalidArgument (no paths), kExhausted, kReadOnly, kUnavailable
+// (a device does not answer, for writing; or so few do that none has a label). kUnsupported: what
+// another version wrote; for writing also what has features that forbid it to this program.
 Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io::System& system,
                               Unwritable unwritable = Unwritable::kRefuse);
 

@@ -64,13 +64,3 @@ TEST_CASE(
   REQUIRE(read_header_slot(device, 64_KiB).value().empty());
   REQUIRE(read_header_slot(device, 16_KiB).error().message == "told to fail");
 }
-
-TEST_CASE("header_slot: features are named by their numbers, one in the singular") {
-  REQUIRE(describe_features(1) == "incompatible feature 0");
-  REQUIRE(describe_features(std::uint64_t{1} << 63) == "incompatible feature 63");
-  REQUIRE(describe_features(0b1000'1000) == "incompatible features 3, 7");
-  for (unsigned bit = 0; bit < 63; ++bit) {
-    REQUIRE(describe_features(std::uint64_t{3} << bit) ==
-            "incompatible features " + std::to_string(bit) + ", " + std::to_string(bit + 1));
-  }
-}

@@ -17,7 +17,7 @@ namespace {
 Label example() {
   Label label;
   label.generation = 3;
-  label.compat_features = 5;
+  label.features = {5, 6, 0};
   label.store = uuid_of(0x10);
   label.device = 2;
   label.device_uuid = uuid_of(0x80);
@@ -71,13 +71,14 @@ TEST_CASE("label: it fits its slot with the longest options") {
 
 TEST_CASE("label: a later version and an unknown feature bit are named") {
   std::string later = encode_label(example());
-  later[16] = 2;
+  later[16] = 3;
   const auto version = decode_label(as_bytes(alloc::testing::resealed(later)));
   REQUIRE(!version.ok());
   CHECK(version.error().code == ErrorCode::kUnsupported);
-  CHECK(version.error().message.find("version 2") != std::string::npos);
+  CHECK(version.error().message.find("version 3") != std::string::npos);
+  CHECK(version.error().hint.find("or a later one") != std::string::npos);
   Label featured = example();
-  featured.incompat_features = 1 << 9 | 1;
+  featured.features.incompatible = 1 << 9 | 1;
   const auto bits = decode_label(as_bytes(encode_label(featured)));
   REQUIRE(!bits.ok());
   CHECK(bits.error().code == ErrorCode::kUnsupported);

@@ -20,7 +20,7 @@ Root example() {
   root.epoch = 7;
   root.sequence = 41;
   root.promised_epoch = 8;
-  root.compat_features = 2;
+  root.features = {2, 4, 0};
   for (DeviceId id = 0; id < 3; ++id) {
     RootDevice row;
     row.id = id;
@@ -164,8 +164,8 @@ TEST_CASE("root: forks are there when there are any, and older programs refuse t
   REQUIRE(decode_root(as_bytes(forked)).value() == root);
   REQUIRE(decode_root(as_bytes(plain)).value().forks.empty());
   // Of the feature bits, behind magic, length and checksum.
-  CHECK(plain[16 + 8] == 0);
-  CHECK(forked[16 + 8] == 1);
+  CHECK(plain[16 + 16] == 0);
+  CHECK(forked[16 + 16] == 1);
   const auto refused = [&](const std::vector<Fork>& forks) {
     root.forks = forks;
     return !check_root(root).ok();
@@ -199,7 +199,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.incompat_features = 4;
+  root.features.incompatible = 4;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(1_MiB);
   REQUIRE(write_root(device, root).ok());

@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "alloc/sealed_block.h"
 #include "io/rng.h"
 #include "tests/core/store_fixture.h"
 
@@ -204,6 +205,52 @@ TEST_CASE("device_survey: random bytes in the headers never do more than cost th
   if (!found.ok()) return;
   REQUIRE(found->members.size() == 7);
   for (std::size_t id = victims; id < 7; ++id) REQUIRE(found->members[id].state == "ok");
+}
+
+// Refused, and what to do; no byte has changed.
+void refused_as_it_was(StoreFixture& fixture, Access access, const std::string& message,
+                       const std::string& hint) {
+  const auto before = fixture.fingerprint();
+  const Result<Store> store = fixture.try_open(access);
+  REQUIRE(code_of(store) == ErrorCode::kUnsupported);
+  CHECK_THAT(store.error().message, Catch::Contains(message));
+  CHECK_THAT(store.error().hint, Catch::Contains(hint));
+  REQUIRE((fixture.fingerprint() == before));
+}
+
+TEST_CASE("device_survey: a store of format 1 is refused without a write, with the way out of it") {
+  StoreFixture fixture;
+  std::vector<std::string> paths = fixture.pool.devices;
+  paths.push_back(fast_log_path(fixture.pool.fast_directories[0]));
+  for (const std::string& path : paths) {
+    const std::shared_ptr<io::MemoryMedia> media = fixture.memory.media(path);
+    const Bytes bytes = read_media(*media);
+    std::string body(
+        alloc::unseal("HEXADLBL", ByteView(bytes).first(alloc::kHeaderSlotSize), "label").value());
+    body[0] = 1;
+    const std::string label = alloc::seal("HEXADLBL", body);
+    for (const unsigned copy : {0, 1}) media->write(alloc::label_offset(copy), as_bytes(label));
+  }
+  const Access access = GENERATE(Access::kReadOnly, Access::kReadWrite);
+  refused_as_it_was(fixture, access, "label of format version 1; this program knows 2",
+                    "Export the pool with the older program that made it (hexad export)");
+}
+
+TEST_CASE("device_survey: a feature that forbids writing leaves reading") {
+  StoreFixture fixture;
+  relabel(fixture, fixture.device(2), [](alloc::Label& l) { l.features.read_only = 1 << 5; });
+  refused_as_it_was(fixture, Access::kReadWrite, "label with read-only compatible feature 5",
+                    "open it for reading only");
+  Store store = fixture.open(Access::kReadOnly);
+  CHECK(store.status().health == Health::kOk);
+}
+
+TEST_CASE("device_survey: a compatible feature forbids nothing and stays") {
+  StoreFixture fixture;
+  relabel(fixture, fixture.device(2), [](alloc::Label& l) { l.features.compatible = 1 << 5; });
+  fixture.open().close().ignore();
+  Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
+  CHECK(survey.devices[2].label->features.compatible == 1 << 5);
 }
 
 }  // namespace
