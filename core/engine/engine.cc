@@ -9,7 +9,6 @@ Engine::Engine(StoreParts parts)
       in_flight_cells_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
-      doom_mutex_(executor()),
       checkpoint_mutex_(executor()),
       membership_mutex_(executor()),
       sequencer_(executor()),
@@ -64,7 +63,7 @@ Status Engine::start() {
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
   if (!parts_.index->has_fast()) want_index();
-  HEXAD_TRY(doom_abandoned());
+  HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
   on_progress();  // the first zone may be wanted
   return {};
 }
@@ -91,7 +90,9 @@ void Engine::make_jobs() {
                       [this] { return parts_.runs->set(); }, *parts_.counters, checkpoint_mutex_,
                       std::move(parts_.unverified_index)});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
-  deletion_job_ = make_deletion_job();
+  deletion_job_ = std::make_unique<DeletionJob>(
+      DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),
+                         [this] { jobs_->wake(*deletion_job_); }});
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { repair(); }, [this] { lose_suspects(); }});

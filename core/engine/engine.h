@@ -29,12 +29,14 @@
 #include "core/cache/read_pins.h"
 #include "core/check/fsck_check.h"
 #include "core/commit/in_flight_budget.h"
+#include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
 #include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/close_job.h"
+#include "core/jobs/deletion_job.h"
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
 #include "core/jobs/seal_job.h"
@@ -65,7 +67,7 @@ namespace hexad::core {
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
-class Engine : public PlanSource {
+class Engine : public InternalCommits {
  public:
   explicit Engine(StoreParts parts);
   ~Engine() override;
@@ -83,14 +85,9 @@ class Engine : public PlanSource {
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   void submit(Transaction&& transaction, const CommitCallback& done, const CommitOptions& options);
   Status sync();
-  // A change of the engine's own: fills in the record under the sequencer's lock, perhaps several
-  // times; durable when it returns. `placed` runs once under that lock when the record has its LSN.
-  using FillRecord = std::function<Status(LogRecord&)>;
-  // kPacking: the room that the log keeps for packing what rides in it (C4), and an error instead
-  // of a wait when even that is not enough.
-  enum class LogRoom : std::uint8_t { kCommon, kPacking };
-  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed = {},
-                              LogRoom room = LogRoom::kCommon);
+  using InternalCommits::commit_internal;
+  Result<Lsn> commit_internal(const FillRecord& fill, const std::function<void()>& placed,
+                              LogRoom room) override;
 
   // --- reads ---
   StoreReader& reads() { return *reads_; }
@@ -127,9 +124,8 @@ class Engine : public PlanSource {
   std::uint64_t max_record() { return lane_->max_record(); }
   DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
   Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
-  // The pages of a body that no object names, and its writer key, are taken back soon: by the
-  // background, by whoever finds no space before, or by the next opening. Does no I/O.
-  void doom_body(BodyId body) { doom({{body}, {}}); }
+  // Reclaims soon the pages of a body that no object names, and its writer key.
+  void schedule_deletion(BodyId body) { deletion_job_->schedule({{body}, {}}); }
   // Devices are known to Space::suspect(), and nobody is about to lose them, or ids of the epoch
   // run short: the repair thread changes the membership.
   void lose_suspects_soon();
@@ -152,6 +148,7 @@ class Engine : public PlanSource {
   Status scan(std::string_view prefix, const Visit& visit) override;
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
   std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override;
+  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) override;
 
  private:
   // engine_commit.cc
@@ -165,9 +162,6 @@ class Engine : public PlanSource {
     bool gave_up = false;
   };
   Status walk(std::string_view prefix, std::string_view from, const Visit& visit, Walk& walk);
-  // scan_from() for those who fill in a record: as many deleted keys as one hold of the lock may
-  // meet. Errors: those, and then commit_internal() takes a checkpoint and fills in anew.
-  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit);
   // What a try to give a record its place lacked.
   struct Lacking {
     std::uint64_t log_bytes = 0;    // not zero: the log has no room for so many
@@ -316,42 +310,6 @@ class Engine : public PlanSource {
   // engine_list.cc
   void want_checkpoint();
 
-  // engine_doomed.cc
-  class DeletionJob;
-  std::unique_ptr<Job> make_deletion_job();
-  Status doom_abandoned();
-  void doom(Doomed&& doomed);
-  Status drop_body(BodyId body);
-  // Whether some was dropped, here or by somebody else meanwhile.
-  Result<bool> drop_doomed();
-  Result<bool> drop_first_of(const Doomed& doomed);
-  // Under state_mutex_: how long until something doomed may be tried; nothing: there is none.
-  std::optional<io::Nanos> doomed_wait();
-  Result<bool> drop_objects(const NameRange& names);
-  // Of the pages that are cut off of the body. Whether nothing is left of them.
-  Result<bool> drop_cut(BodyId body);
-  Status drop_all_cuts(BodyId body);
-  // What one record takes back.
-  struct Taking {
-    LogRecord& record;
-    BlobOwners blobs = {};
-    LayerOwners layers = {};
-  };
-  // Notes there what the value of a key held.
-  using TakeBack =
-      std::function<Status(std::string_view key, std::string_view value, Taking& taking)>;
-  // Keys of one prefix that go, and the key that goes with the last of them.
-  struct DoomedKeys {
-    std::string prefix;
-    std::string end;  // exclusive
-    std::string marker;
-  };
-  Result<bool> drop_records(const DoomedKeys& keys, std::string& from);
-  Result<bool> drop_pages(const DoomedKeys& keys, std::string& from);
-  Result<bool> drop_keys(const DoomedKeys& keys, std::string& from, const TakeBack& take_back);
-  void take_back_blobs(const ExtentList& extents, Taking& taking) const;
-  Status take_back_page(std::string_view key, std::string_view value, Taking& taking) const;
-
   // engine_copy.cc
   struct CopyStep;
   // The pages of a body for a clone of the range; `copied`: what there is of a copy, or null.
@@ -370,7 +328,7 @@ class Engine : public PlanSource {
   Status merge_layers(const LayeredObject& object);
   struct LayerKey;
   Status copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record);
-  Status copy_entry(const LayerKey& key, OmapId to, Taking& taking);
+  Status copy_entry(const LayerKey& key, OmapId to, LogRecord& record, BlobOwners& owners);
   // Whether the list still had the layers.
   Result<bool> replace_layers(const LayeredObject& object, const std::vector<OmapId>& layers,
                               OmapId by);
@@ -389,7 +347,7 @@ class Engine : public PlanSource {
   std::unique_ptr<CloseJob> close_job_;
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
-  std::unique_ptr<Job> deletion_job_;
+  std::unique_ptr<DeletionJob> deletion_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<JobScheduler> jobs_;
@@ -398,10 +356,6 @@ class Engine : public PlanSource {
   std::unique_ptr<InFlightBudget> budget_;
 
   io::Mutex zone_mutex_;  // while a zone is made
-  io::Mutex doom_mutex_;  // while something doomed is dropped
-  std::string
-      drop_from_;  // guarded by doom_mutex_: objects of a removed collection before are gone
-  std::atomic<std::uint64_t> drops_{0};
   io::Mutex checkpoint_mutex_;
   io::Mutex membership_mutex_;  // root_
   Sequencer sequencer_;
@@ -417,9 +371,6 @@ class Engine : public PlanSource {
   std::atomic<bool> closed_{false};
 
   io::Mutex state_mutex_;  // below
-  Doomed doomed_;
-  io::Nanos doomed_pause_ = 0;     // before the next try, when the last one has failed; else 0
-  io::Nanos doomed_retry_at_ = 0;  // none before
   struct Refused {
     Error why;  // of the last try
     io::Nanos since = 0;

@@ -38,7 +38,7 @@ struct Engine::Attempt {
   Error space_error;
   std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
-  std::vector<BodyId> cut;             // not empty: take back what is cut off of these first
+  std::vector<BodyId> cut;             // not empty: reclaim what is cut off of these first
   bool too_many_deleted = false;       // the plan met so many keys that were deleted
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
@@ -402,7 +402,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   for (const std::shared_ptr<CopiedPages>& copied : plan.copies) copied->taken = true;
   submission.record = std::move(plan.record);
   lane_->enqueue(std::move(submission));
-  if (!plan.doomed.empty()) doom(std::move(plan.doomed));
+  if (!plan.doomed.empty()) deletion_job_->schedule(std::move(plan.doomed));
   return {};
 }
 
@@ -420,7 +420,7 @@ Status Engine::make_way(const Attempt& attempt) {
   // It takes all tombstones away that were there when it began.
   if (attempt.too_many_deleted) return run_checkpoint(false);
   for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
-  for (const BodyId body : attempt.cut) HEXAD_TRY(drop_all_cuts(body));
+  for (const BodyId body : attempt.cut) HEXAD_TRY(deletion_job_->reclaim_cuts(body));
   return attempt.layered.empty() && attempt.cut.empty() ? make_room(attempt) : Status();
 }
 
@@ -467,8 +467,8 @@ Status Engine::make_room(const Attempt& attempt) {
   // What is kept back because of them may be all that is missing (V3).
   if (!parts_.space->suspects().empty()) return lose_devices({});
   // Pages of removed objects, and payloads in the log, which take more room alone than packed.
-  // What cannot be taken back is the background's affair: there may be space without it.
-  if (const Result<bool> dropped = drop_doomed(); dropped.ok() && *dropped) return {};
+  // What cannot be reclaimed is the background's affair: there may be space without it.
+  if (const Result<bool> deleted = deletion_job_->step(); deleted.ok() && *deleted) return {};
   // A merge that goes on beside is a luxury, and has taken some.
   if (merger_->give_up()) return {};
   const std::uint64_t reserved = parts_.space->reserved();

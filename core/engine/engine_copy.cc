@@ -43,7 +43,8 @@ Status check_copied(const ExtentList& page, std::uint32_t index) {
 // One record of copies, and what is so when it has its place.
 struct Engine::CopyStep {
   CopiedPages& copied;
-  Taking taking;
+  LogRecord& record;
+  BlobOwners owners;
   PageCuts cut;  // of the body that is copied
   std::size_t pages = 0;
   std::size_t bytes = 0;
@@ -66,10 +67,10 @@ Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_vi
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page, shape));
   at->second = parts_.log_blobs->resolve(std::move(extents));
   if (give_share_ids(at->second, [this] { return new_body(); })) {
-    step.taking.record.images.push_back(
+    step.record.images.push_back(
         {page_key(step.copied.from, page), encode_page(at->second, shape)});
   }
-  step.taking.blobs.note(at->second);
+  step.owners.note(at->second);
   step.bytes += value.size();
   return &at->second;
 }
@@ -104,13 +105,13 @@ Status Engine::copy_page(std::uint32_t page, CopyStep& step) {
     add_shifted(now, *extents, range, page);
   }
   HEXAD_TRY(check_copied(now, page));
-  step.taking.blobs.change(before, now, step.taking.record);
+  step.owners.change(before, now, step.record);
   ++step.pages;
   step.bytes += to.size();
   std::optional<std::string> image;
   if (!now.empty()) image = encode_page(now, shape);
   if (image.has_value() || !before.empty()) {
-    step.taking.record.images.push_back({to, std::move(image)});
+    step.record.images.push_back({to, std::move(image)});
   }
   return {};
 }
@@ -164,7 +165,7 @@ Status Engine::copy_some_pages(CopiedPages& copied) {
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;
   const FillRecord fill = [&](LogRecord& record) -> Status {
-    CopyStep step{copied, {record}, {}, 0, 0, copied.until, {}, most_bytes};
+    CopyStep step{copied, record, {}, {}, 0, 0, copied.until, {}, most_bytes};
     HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(copied.from)));
     if (marks.has_value()) {
       HEXAD_TRY_ASSIGN(step.cut, decode_cuts(*marks));
@@ -173,7 +174,7 @@ Status Engine::copy_some_pages(CopiedPages& copied) {
     // First those that are stale, so that they do not become ever more.
     HEXAD_TRY(copy_stale_pages(step));
     HEXAD_TRY(copy_next_pages(step));
-    HEXAD_TRY(step.taking.blobs.finish(*this, record));
+    HEXAD_TRY(step.owners.finish(*this, record));
     until = step.until;
     fresh = std::move(step.fresh);
     return {};
@@ -189,7 +190,8 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from, const ShiftedRange&
   // Whoever lets go of it without having taken it leaves it to the background.
   std::shared_ptr<CopiedPages> copied(new CopiedPages{from, new_body(), range},
                                       [this](const CopiedPages* pages) {
-                                        if (!pages->taken) doom({{pages->to}, {}});
+                                        if (!pages->taken)
+                                          deletion_job_->schedule({{pages->to}, {}});
                                         delete pages;
                                       });
   const SequencerLock lock(sequencer_);
@@ -203,7 +205,7 @@ Result<std::shared_ptr<CopiedPages>> Engine::copy_pages(BodyId from, const Shift
   // changed since, and without any writer there could be more of them than a copy may have.
   const auto begin = [&]() -> Status {
     HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(from)));
-    if (marks.has_value()) HEXAD_TRY(drop_all_cuts(from));
+    if (marks.has_value()) HEXAD_TRY(deletion_job_->reclaim_cuts(from));
     copied = begin_copy(from, range);
     return {};
   };

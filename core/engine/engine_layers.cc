@@ -1,7 +1,7 @@
 // Layers of omaps that have become too many for a clone: the newest of an object are merged into
 // one. Nobody writes layers, so they are read and copied without a lock, bit by bit. Until the last
 // record puts the copy in their place it is an omap that no object names, with a writer key: what a
-// crash, or an error here, leaves of it is taken back. doc/decisions/012-shared-blobs.md
+// crash, or an error here, leaves of it is reclaimed. doc/decisions/012-shared-blobs.md
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -103,23 +103,23 @@ Status Engine::merge_layers(const LayeredObject& object) {
   };
   const Result<bool> replaced = copy();
   // Then the copy is for nothing; whoever wanted it looks again.
-  if (!replaced.ok() || !*replaced) doom({{merged}, {}});
+  if (!replaced.ok() || !*replaced) deletion_job_->schedule({{merged}, {}});
   if (!replaced.ok() && replaced.error().code == ErrorCode::kConflict) return {};
   return replaced.status();
 }
 
 Status Engine::copy_entries(const std::vector<LayerKey>& keys, OmapId to, LogRecord& record) {
   HEXAD_TRY(may_draw_ids());
-  Taking taking{record};
+  BlobOwners owners;
   record.images.push_back({writer_key(to), std::string()});
-  for (const LayerKey& key : keys) HEXAD_TRY(copy_entry(key, to, taking));
-  return taking.blobs.finish(*this, record);
+  for (const LayerKey& key : keys) HEXAD_TRY(copy_entry(key, to, record, owners));
+  return owners.finish(*this, record);
 }
 
 // As it is now: others may have given its blobs share ids meanwhile.
-Status Engine::copy_entry(const LayerKey& key, OmapId to, Taking& taking) {
+Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, BlobOwners& owners) {
   const RecordShape& shape = parts_.shape->record;
-  std::vector<PostImage>& images = taking.record.images;
+  std::vector<PostImage>& images = record.images;
   const std::string from_key = omap_key(key.layer, key.key);
   const std::string to_key = omap_key(to, key.key);
   HEXAD_TRY_ASSIGN(const auto value, get(from_key));
@@ -131,8 +131,8 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, Taking& taking) {
   const auto share = [&](ExtentList& extents) {
     extents = parts_.log_blobs->resolve(std::move(extents));
     const bool fresh = give_share_ids(extents, [this] { return new_body(); });
-    taking.blobs.note(extents);
-    taking.blobs.change({}, extents, taking.record);
+    owners.note(extents);
+    owners.change({}, extents, record);
     return fresh;
   };
   HEXAD_TRY_ASSIGN(ObjectRecord entry, decode_object(*value, shape));
@@ -179,7 +179,7 @@ Result<bool> Engine::replace_layers(const LayeredObject& object, const std::vect
   const Result<Lsn> committed = commit_internal(fill);
   if (!committed.ok() && committed.error().code == ErrorCode::kConflict) return false;
   HEXAD_TRY(committed.status());
-  doom({std::move(gone), {}});
+  deletion_job_->schedule({std::move(gone), {}});
   return true;
 }
 

@@ -26,7 +26,7 @@ std::uint64_t end_of(const ByteRange& range) { return range.offset + range.lengt
 void give_back(Engine& engine, const StagedObject& staged) {
   for (const StripeProof& stripe : staged.stripes) engine.space().abandon(stripe.where);
   // That takes commits, as many as there are pages. They are not for a destructor to wait for.
-  if (staged.spilled > 0) engine.doom_body(staged.body);
+  if (staged.spilled > 0) engine.schedule_deletion(staged.body);
 }
 
 }  // namespace

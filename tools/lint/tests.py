@@ -18,6 +18,7 @@ WITHOUT = {
     "core/api/commit_callback.h": "a type",
     "core/api/commit_options.h": "an aggregate",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
+    "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/hexad.h": "includes the public headers",
     "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
     "core/opening/store_parts.h": "an aggregate; opening_test.cc",

@@ -97,7 +97,7 @@ bool says(Store& store, const std::string& text) {
 TEST_CASE("background: what could not be taken back is tried again, less and less often") {
   constexpr int kMany = 2500;  // objects: more than go with one record
   constexpr io::Nanos kSecond = 1'000'000'000;
-  const std::string problem = "taking back the space of a removed object failed";
+  const std::string problem = "reclaiming the space of a removed object failed";
   World world;
   REQUIRE(world.with_store([&](Store& store) -> std::string {
     for (int i = 0; i < kMany; i += 100) {

@@ -1,0 +1,47 @@
+// What is scheduled for deletion, and when the next try is due. In memory: what is pending has a
+// key of its own in the metadata until it is deleted, so the next opening finds it again.
+//
+//   PD1 what is taken is either gone or put back: no deletion is forgotten before the store closes
+//   PD2 after a failure nothing is due before a pause, which doubles with each failure up to a
+//       limit and ends with the first success
+#pragma once
+
+#include <optional>
+
+#include "core/plan/planner.h"
+#include "io/clock.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+class PendingDeletions {
+ public:
+  static constexpr io::Nanos kFirstPause = 100'000'000;
+  static constexpr io::Nanos kLongestPause = 10'000'000'000;
+
+  explicit PendingDeletions(io::Executor& executor) : executor_(executor), mutex_(executor) {}
+
+  // Any thread.
+  void schedule(Doomed&& deletions);
+  // How long until the next try; nothing: there is nothing to delete. Any thread.
+  std::optional<io::Nanos> due();
+
+  // The first of them, if one is due: one body, or one body's cuts, or one range of names. Whoever
+  // takes it says one of the three below, before the next is taken.
+  std::optional<Doomed> take();
+  void note_deleted();                    // all of it
+  void note_some_deleted(Doomed&& rest);  // and this is left, to be taken next of its kind
+  void note_failed(Doomed&& rest);  // to be tried after all others of its kind, and after a pause
+
+ private:
+  // Under the lock.
+  std::optional<io::Nanos> due_locked();
+
+  io::Executor& executor_;
+  io::Mutex mutex_;  // a leaf
+  Doomed pending_;
+  io::Nanos pause_ = 0;     // before the next try, when the last one has failed; else 0
+  io::Nanos retry_at_ = 0;  // none before
+};
+
+}  // namespace hexad::core
