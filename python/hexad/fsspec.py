@@ -149,6 +149,33 @@ class HexadFileSystem(Trees):
             return False
         return True
 
+    # What cannot be told, of a pool that is in use or does not answer, is no "no": these two and
+    # walk(), and with it glob() and whatever looks level by level, raise it.
+
+    def isfile(self, path: str) -> bool:
+        return self._has_type(path, "file")
+
+    def isdir(self, path: str) -> bool:
+        return self._has_type(path, "directory")
+
+    def _has_type(self, path: str, wanted: str) -> bool:
+        try:
+            return bool(self.info(path)["type"] == wanted)
+        except (FileNotFoundError, hexad.InvalidArgumentError):  # nothing has a name like that
+            return False
+
+    def walk(
+        self,
+        path: str,
+        maxdepth: int | None = None,
+        topdown: bool = True,
+        on_error: Any = "omit",
+        **kwargs: Any,
+    ) -> Any:
+        if on_error == "omit":
+            on_error = _raise_unless_not_found
+        return super().walk(path, maxdepth=maxdepth, topdown=topdown, on_error=on_error, **kwargs)
+
     def modified(self, path: str) -> datetime.datetime:
         info = self.info(path)
         if info["type"] == "directory":
@@ -495,6 +522,11 @@ def _add_directories(directories: dict[str, Info], path: str, top: int) -> None:
         if path[end - 1] != "/":
             directories[path[:end]] = _directory_info(path[:end])
         end = path.rfind("/", 0, end)
+
+
+def _raise_unless_not_found(error: OSError) -> None:
+    if not isinstance(error, FileNotFoundError):
+        raise error
 
 
 def _attempt(on_error: str, call: Callable[..., Any], *arguments: Any) -> Any:
