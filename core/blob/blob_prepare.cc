@@ -54,22 +54,22 @@ Result<PreparedBlob> BlobPreparer::prepare(ByteView raw, compression::Hint hint,
   return prepared;
 }
 
-Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
-  HEXAD_ASSERT(!stored.empty() && stored.size() <= kPageSpan);
+Result<PreparedBlob> code_cells(ByteView stored, const StoreShape& shape, const ec::Codec& codec) {
+  HEXAD_ASSERT(!stored.empty());
   PreparedBlob prepared;
   Blob& blob = prepared.blob;
   blob.raw = static_cast<std::uint32_t>(stored.size());
   blob.stored = blob.raw;
-  const std::uint32_t k = shape_.k();
-  blob.cell_bytes = static_cast<std::uint32_t>(ec::cell_bytes(blob.stored, k, shape_.block));
+  const std::uint32_t k = shape.k();
+  blob.cell_bytes = static_cast<std::uint32_t>(ec::cell_bytes(blob.stored, k, shape.block));
   prepared.stride =
       static_cast<std::uint32_t>(round_up(blob.cell_bytes, AlignedBuffer::kAlignment));
-  prepared.units = static_cast<std::uint32_t>(divide_up(blob.cell_bytes, shape_.unit));
-  prepared.cells = AlignedBuffer(std::size_t{prepared.stride} * shape_.cells());
+  prepared.units = static_cast<std::uint32_t>(divide_up(blob.cell_bytes, shape.unit));
+  prepared.cells = AlignedBuffer(std::size_t{prepared.stride} * shape.cells());
 
   std::vector<ByteView> data;
   std::vector<MutByteView> parity;
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
     const MutByteView cell =
         prepared.cells.bytes().subspan(std::size_t{role} * prepared.stride, blob.cell_bytes);
     if (role >= k) {
@@ -82,8 +82,14 @@ Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
     fill_zero(cell.subspan(part.size()));
     data.push_back(cell);
   }
-  HEXAD_TRY(codec_.encode(data, parity));
+  HEXAD_TRY(codec.encode(data, parity));
+  return prepared;
+}
 
+Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
+  HEXAD_ASSERT(stored.size() <= kPageSpan);
+  HEXAD_TRY_ASSIGN(PreparedBlob prepared, code_cells(stored, shape_, codec_));
+  Blob& blob = prepared.blob;
   const RecordShape& record = shape_.record;
   blob.cell_sums.reserve(shape_.cells());
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
@@ -92,8 +98,9 @@ Result<PreparedBlob> BlobPreparer::code(ByteView stored) const {
   const std::uint64_t block_sums = record.private_block_sums(blob.cell_bytes);
   if (block_sums > 0) {
     blob.block_sums.reserve(block_sums);
-    for (const ByteView cell : data) {
-      append_block_sums(record.checksum, cell, record.checksum_block, blob.block_sums);
+    for (std::uint32_t role = 0; role < shape_.k(); ++role) {
+      append_block_sums(record.checksum, prepared.cell(role), record.checksum_block,
+                        blob.block_sums);
     }
     HEXAD_ASSERT(blob.block_sums.size() == block_sums);
   }

@@ -3,6 +3,10 @@
 // yet. A small one stays as it is: its group decides with whom it shares a stripe.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
 #include "base/aligned_buffer.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -11,7 +15,6 @@
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "ec/codec.h"
-#include "io/device.h"
 
 namespace hexad::core {
 
@@ -19,19 +22,26 @@ struct PreparedBlob {
   Blob blob;            // everything but its place
   SharedBytes stored;   // of a young blob; else none
   AlignedBuffer cells;  // the k+m cells in role order, `stride` bytes apart; not of a young one
-  std::uint32_t stride = 0;  // cell_bytes rounded up to the buffer alignment of direct I/O
-  std::uint32_t units = 0;   // of a stripe of its own
+  std::uint32_t stride = 0;           // cell_bytes rounded up to the buffer alignment of direct I/O
+  std::uint32_t units = 0;            // of a stripe of its own
+  std::vector<std::uint32_t> packed;  // of a pack stripe: bytes of blobs in each data cell
 
   bool is_young() const { return !stored.empty(); }
   ByteView cell(std::uint32_t role) const {
     return cells.bytes().subspan(std::size_t{role} * stride, blob.cell_bytes);
   }
+  // Bytes of payload in a data cell; the rest of it is padding, or the footer of a pack.
+  std::uint64_t payload_of(std::uint32_t role) const {
+    if (!packed.empty()) return packed[role];
+    const std::uint64_t before = std::uint64_t{role} * blob.cell_bytes;
+    return before >= blob.stored ? 0
+                                 : std::min<std::uint64_t>(blob.stored - before, blob.cell_bytes);
+  }
 };
 
-// Of the write of a cell to its device.
-inline io::IoCause cause_of_cell(std::uint32_t role, std::uint32_t k) {
-  return role < k ? io::IoCause::kUser : io::IoCause::kParity;
-}
+// The cells of a private stripe of `stored` bytes, which are not empty: cut, padded with zeros and
+// encoded; no sums. Errors: those of coding.
+Result<PreparedBlob> code_cells(ByteView stored, const StoreShape& shape, const ec::Codec& codec);
 
 class BlobPreparer {
  public:

@@ -139,6 +139,7 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
   Encoder out(footer);
   out.varint(plan.slots.size());
   PackEntry entry;  // its memory serves all of them
+  prepared.packed.resize(shape.k());
   std::vector<std::uint32_t> filled(shape.k(), 0);
   for (const PackPlan::Slot& slot : plan.slots) {
     const YoungBlob& young = blobs[slot.item];
@@ -148,6 +149,7 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
     copy_bytes(cell.subspan(slot.offset, stored), young.stored.bytes());
     filled[slot.cell] = slot.offset + stored;
     blob.stored += stored;
+    prepared.packed[slot.cell] += stored;
     entry.cell = slot.cell;
     entry.cell_offset = slot.offset;
     entry.stored = stored;

@@ -29,27 +29,15 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
   group->taken_at = taken_at;
   group->members = std::move(members);
   group->block = std::move(block);
+  const StripeWriter writer(shape_, space_, members_, counters_, StripeUse::kUser);
   std::vector<io::IoRequest> cells;
   std::uint64_t bytes = 0;
   for (const Submission& member : group->members) {
     for (const StripeWrite& stripe : member.stripes) {
-      const Blob& blob = stripe.prepared.blob;
-      const Result<std::vector<CellPlace>> places = space_.locate(stripe.where);
-      HEXAD_ASSERT(places.ok());
-      for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-        io::Device* device = members_.device((*places)[role].id);
-        if (device == nullptr) continue;
-        cells.push_back(io::IoRequest::write(*device, (*places)[role].offset,
-                                             stripe.prepared.cell(role), io::WriteMode::kCached,
-                                             cause_of_cell(role, shape_.k())));
-        bytes += cells.back().length;
-        if (role >= shape_.k()) counters_.add(CounterId::kDeviceBytesParity, blob.cell_bytes);
-      }
-      counters_.add(CounterId::kDeviceBytesUser, blob.stored);
-      counters_.add(CounterId::kDeviceBytesPadding,
-                    std::uint64_t{blob.cell_bytes} * shape_.k() - blob.stored);
+      writer.append(stripe, io::WriteMode::kCached, cells);  // choose_modes() has the last word
     }
   }
+  for (const io::IoRequest& cell : cells) bytes += cell.length;
   const bool first =
       log_durability_ == LogDurability::kDataFirst || unproven_ + bytes > kMaxUnproven;
   if (first) {

@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
 #include "core/blob/placement_plan.h"
+#include "core/blob/stripe_writer.h"
 #include "core/record/log_record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
@@ -16,12 +17,6 @@
 #include "ec/codec.h"
 
 namespace hexad::core {
-
-// The cells of one stripe on their way to the devices.
-struct StripeWrite {
-  alloc::Extent where;
-  PreparedBlob prepared;
-};
 
 // A pack stripe that has its units already: its slots say which of some blobs it holds.
 struct GivenPack {

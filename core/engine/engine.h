@@ -122,7 +122,9 @@ class Engine : public InternalCommits {
   std::uint64_t largest_hold() const { return largest_hold_.load(std::memory_order_relaxed); }
   // Largest record of a transaction, bytes. Precondition: open for writing.
   std::uint64_t max_record() { return lane_->max_record(); }
-  DeviceId owner(const io::Device* device) const { return parts_.members->owner(device)->id; }
+  StripeWriter stripe_writer() {
+    return {shape(), space(), *parts_.members, stats(), StripeUse::kUser};
+  }
   Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
   // Reclaims soon the pages of a body that no object names, and its writer key.
   void schedule_deletion(BodyId body) { deletion_job_->schedule({{body}, {}}); }
@@ -223,7 +225,6 @@ class Engine : public InternalCommits {
   // engine_pack.cc
   Status pack_payloads();
   Status pack_some(const std::vector<YoungBlob>& blobs);
-  Status write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed);
 
   // engine_checkpoint.cc
   struct Frozen;

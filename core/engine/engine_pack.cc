@@ -1,10 +1,8 @@
 // Packing: what rode in the log gets a place in a stripe, so that a checkpoint can trim the log.
 #include <map>
-#include <set>
 #include <utility>
 
 #include "core/engine/engine.h"
-#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -39,11 +37,13 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
     for (const StripeWrite& stripe : placed.stripes) parts_.space->abandon(stripe.where);
     parts_.space->give_back(parts_.log_blobs->hand_back(blobs));
   };
-  std::set<DeviceId> failed;
-  Status written = write_stripes(placed.stripes, failed);
+  StripeBatch batch(stripe_writer());
+  for (const StripeWrite& stripe : placed.stripes) batch.add(stripe);
+  const LandedStripes landed = batch.land_patiently(executor());
+  Status written = landed.status;
   // R13: they leave before anything rests on these cells, and when nothing will, too.
-  if (!failed.empty()) {
-    const Status lost = lose_devices(failed);
+  if (!landed.failed.empty()) {
+    const Status lost = lose_devices(landed.failed);
     if (!lost.ok()) written = lost;
   }
   if (!written.ok()) {
@@ -90,48 +90,6 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
   for (const alloc::Extent& where : unused) parts_.space->abandon(where);
   parts_.counters->add(CounterId::kLogBlobsPacked, kept.size());
   return committed.status();
-}
-
-// Durable when it returns. `failed`: the devices that did not take a cell. Errors: a stripe has
-// fewer than k cells; a write was refused (io/refused.h).
-Status Engine::write_stripes(const std::vector<StripeWrite>& stripes, std::set<DeviceId>& failed) {
-  const StoreShape& shape = *parts_.shape;
-  io::IoBatch batch;
-  std::vector<std::size_t> stripe_of;
-  for (std::size_t i = 0; i < stripes.size(); ++i) {
-    HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, parts_.space->locate(stripes[i].where));
-    for (std::uint32_t role = 0; role < shape.cells(); ++role) {
-      if (!places[role].readable) continue;
-      batch.requests.push_back(io::IoRequest::write(
-          *places[role].device, places[role].offset, stripes[i].prepared.cell(role),
-          io::WriteMode::kDurable, cause_of_cell(role, shape.k())));
-      stripe_of.push_back(i);
-    }
-    const Blob& blob = stripes[i].prepared.blob;
-    const std::uint64_t data = std::uint64_t{blob.cell_bytes} * shape.k();
-    parts_.counters->add(CounterId::kDeviceBytesUser, blob.stored);
-    parts_.counters->add(CounterId::kDeviceBytesParity, std::uint64_t{blob.cell_bytes} * shape.m());
-    parts_.counters->add(CounterId::kDeviceBytesPadding, data - blob.stored);
-  }
-  if (batch.requests.empty()) return {};
-  io::IoQueue& queue = batch.requests.front().device->queue();
-  queue.run(batch);
-  Status refused = io::send_again_briefly(batch, executor());
-  std::vector<std::uint32_t> good(stripes.size(), 0);
-  for (std::size_t i = 0; i < batch.requests.size(); ++i) {
-    const io::IoRequest& request = batch.requests[i];
-    if (request.status.ok()) {
-      ++good[stripe_of[i]];
-    } else if (!io::is_refused(request)) {
-      failed.insert(owner(request.device));
-    }
-  }
-  parts_.space->suspect(failed);
-  if (!refused.ok()) return refused;
-  for (const std::uint32_t cells : good) {
-    if (cells < shape.k()) return batch.first_error();
-  }
-  return {};
 }
 
 }  // namespace hexad::core

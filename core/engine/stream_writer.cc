@@ -8,7 +8,6 @@
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 #include "io/no_unwinding.h"
-#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -168,93 +167,58 @@ Status StreamWriter::stage_rest() {
 
 // The buffered bytes become the stripe of their page.
 Status StreamWriter::write_page() {
-  auto flight = std::make_unique<Flight>();
+  auto flight = std::make_unique<Flight>(engine_.stripe_writer());
   flight->page = static_cast<std::uint32_t>(runs_.front().offset / kPageSpan);
   Result<PreparedBlob> prepared =
       engine_.preparer().prepare(buffer_, hint_, policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
-  flight->prepared = std::move(prepared).value();
+  PreparedBlob& coded = flight->stripe.prepared;
+  coded = std::move(prepared).value();
   buffer_.clear();
   const std::vector<ByteRange> runs = std::exchange(runs_, {});
 
-  const std::uint64_t flight_bytes = kPageSpan + flight->prepared.cells.size();
+  const std::uint64_t flight_bytes = kPageSpan + coded.cells.size();
   while (!flights_.empty() &&
          (flights_.size() + 1) * flight_bytes > engine_.options().stream_buffer) {
     HEXAD_TRY(land_oldest());
   }
   const io::NoUnwinding none("a piece of a stream");
-  Result<alloc::Extent> where = engine_.allocate_for_stream(flight->prepared.units);
+  Result<alloc::Extent> where = engine_.allocate_for_stream(coded.units);
   if (!where.ok()) return fail(where.error());
-  flight->prepared.blob.where = *where;
+  flight->stripe.where = *where;
+  coded.blob.where = *where;
   std::uint32_t blob_offset = 0;
   for (const ByteRange& run : runs) {
-    flight->extents.push_back({run.offset, run.length, "", blob_offset, flight->prepared.blob});
+    flight->extents.push_back({run.offset, run.length, "", blob_offset, coded.blob});
     blob_offset += static_cast<std::uint32_t>(run.length);
   }
-  Result<std::vector<CellPlace>> places = engine_.space().locate(*where);
-  HEXAD_ASSERT(places.ok());
-  for (std::uint32_t role = 0; role < engine_.shape().cells(); ++role) {
-    const CellPlace& place = (*places)[role];
-    if (!place.readable) continue;
-    // Durable before the publishing record is written: recovery need not prove what may be
-    // gigabytes.
-    flight->batch.requests.push_back(
-        io::IoRequest::write(*place.device, place.offset, flight->prepared.cell(role),
-                             io::WriteMode::kDurable, cause_of_cell(role, engine_.shape().k())));
-  }
-  engine_.stats().add(CounterId::kDeviceBytesUser, flight->prepared.blob.stored);
-  engine_.stats().add(CounterId::kDeviceBytesParity,
-                      std::uint64_t{flight->prepared.blob.cell_bytes} * engine_.shape().m());
-  if (!flight->batch.requests.empty()) {
-    flight->batch.requests.front().device->queue().submit(flight->batch);
-  }
+  // Durable before the publishing record is written: recovery need not prove what may be gigabytes.
+  flight->batch.add(flight->stripe);
+  flight->batch.submit();
   flights_.push_back(std::move(flight));
   return {};
-}
-
-// Waits until each of its writes has an outcome.
-void StreamWriter::land(Flight& flight) {
-  if (flight.batch.requests.empty()) return;
-  flight.batch.requests.front().device->queue().wait(flight.batch);
-}
-
-// Returns how many cells have been written; `failed` gets the devices that did not take theirs.
-std::uint32_t StreamWriter::count(const Flight& flight, std::set<DeviceId>& failed) {
-  std::uint32_t good = 0;
-  for (const io::IoRequest& request : flight.batch.requests) {
-    if (request.status.ok()) {
-      ++good;
-    } else if (!io::is_refused(request)) {
-      failed.insert(engine_.owner(request.device));
-    }
-  }
-  engine_.space().suspect(failed);
-  return good;
 }
 
 Status StreamWriter::land_oldest() {
   const io::NoUnwinding none("a piece of a stream");
   const std::unique_ptr<Flight> flight = std::move(flights_.front());
   flights_.pop_front();
-  land(*flight);
   // What nobody can take just now is no loss of a device: the stream fails, and nothing rests on
   // the stripe.
-  Status status = io::send_again_briefly(flight->batch, engine_.executor());
-  std::set<DeviceId> failed;
-  const std::uint32_t good = count(*flight, failed);
+  const LandedStripes landed = flight->batch.land_patiently(engine_.executor());
+  Status status = landed.status;
   // R13: a device that did not take its cell leaves before anything that rests on this stripe is
   // acknowledged; the commit then notes the cell as missing.
-  if (!failed.empty()) {
-    const Status lost = engine_.lose_devices(failed);
+  if (!landed.failed.empty()) {
+    const Status lost = engine_.lose_devices(landed.failed);
     if (!lost.ok()) status = lost;
   }
-  if (status.ok() && good < engine_.shape().k()) status = flight->batch.first_error();
   if (!status.ok()) {
-    engine_.space().abandon(flight->prepared.blob.where);
+    engine_.stripe_writer().release(flight->stripe.where);
     return fail(status.error().with_context("object " + printable(staged_->name) +
                                             ": a piece could not be written"));
   }
-  const Blob& blob = flight->prepared.blob;
+  const Blob& blob = flight->stripe.prepared.blob;
   staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
   ExtentList& page = staged_->pages[flight->page];
   page = std::move(flight->extents);
@@ -323,15 +287,14 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
 
 void StreamWriter::abandon() {
   const io::NoUnwinding none("a stream that is given up");
-  std::set<DeviceId> failed;
+  bool has_failed = false;
   while (!flights_.empty()) {
     const std::unique_ptr<Flight>& flight = flights_.front();
-    land(*flight);
-    count(*flight, failed);
-    engine_.space().abandon(flight->prepared.blob.where);
+    has_failed |= !flight->batch.land().failed.empty();
+    engine_.stripe_writer().release(flight->stripe.where);
     flights_.pop_front();
   }
-  if (!failed.empty()) engine_.lose_suspects_soon();
+  if (has_failed) engine_.lose_suspects_soon();
   give_back(engine_, *staged_);
   staged_.reset();
 }

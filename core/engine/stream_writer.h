@@ -41,10 +41,11 @@ class StreamWriter {
  private:
   // One stripe on its way.
   struct Flight {
+    explicit Flight(const StripeWriter& writer) : batch(writer) {}
     std::uint32_t page = 0;
     ExtentList extents;  // all of one blob, in the order of its bytes; not empty
-    PreparedBlob prepared;
-    io::IoBatch batch;
+    StripeWrite stripe;
+    StripeBatch batch;
   };
 
   StreamWriter(Engine& engine, std::shared_ptr<StagedObject> staged,
@@ -60,8 +61,6 @@ class StreamWriter {
   // What is in the buffer, as the end of the object. Precondition: as write_page().
   Status stage_rest();
   Status stage_small();
-  static void land(Flight& flight);
-  std::uint32_t count(const Flight& flight, std::set<DeviceId>& failed);
   Status land_oldest();
   Status spill();
   void abandon();

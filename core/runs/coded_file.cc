@@ -6,7 +6,6 @@
 #include "base/units.h"
 #include "core/record/extent_codec.h"
 #include "ec/stripe_layout.h"
-#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -66,7 +65,7 @@ Status check_file(const CodedFile& file, const RecordShape& shape) {
 CodedFileWriter::~CodedFileWriter() {
   for (const std::unique_ptr<Flight>& flight : flights_) wait_for(*flight);
   if (handed_out_) return;
-  for (const Extent& piece : file_.pieces) world_.space.abandon_internal(piece.blob.where);
+  for (const Extent& piece : file_.pieces) stripes_.release(piece.blob.where);
 }
 
 Status CodedFileWriter::fail(const Error& error) {
@@ -130,79 +129,43 @@ std::uint64_t CodedFileWriter::cells_bound(std::size_t length) const {
 }
 
 Status CodedFileWriter::write_piece(ByteView bytes, const alloc::Extent& where) {
-  const StoreShape& shape = world_.shape;
-  auto flight = std::make_unique<Flight>();
-  flight->piece.offset = file_.bytes;
-  flight->piece.length = bytes.size();
-  flight->piece.blob.where = where;
+  auto flight = std::make_unique<Flight>(stripes_);
+  flight->stripe.where = where;
+  Extent piece;
+  piece.offset = file_.bytes;
+  piece.length = bytes.size();
+  piece.blob.where = where;
   // From here on the destructor gives it back.
-  file_.pieces.push_back(flight->piece);
+  file_.pieces.push_back(std::move(piece));
   while (!flights_.empty() && flying_ + cells_bound(bytes.size()) > kFlightBytes) {
     HEXAD_TRY(land_oldest());
   }
   Result<PreparedBlob> prepared = world_.preparer.code(bytes);
   if (!prepared.ok()) return fail(prepared.error());
-  flight->prepared = std::move(prepared).value();
-  Blob& blob = flight->prepared.blob;
-  HEXAD_ASSERT(flight->prepared.units == where.units);
-  blob.where = where;
-  file_.pieces.back().blob = blob;
+  HEXAD_ASSERT(prepared->units == where.units);
+  prepared->blob.where = where;
+  file_.pieces.back().blob = prepared->blob;
   file_.bytes += bytes.size();
-
-  Result<std::vector<CellPlace>> places = world_.space.locate(where);
-  HEXAD_ASSERT(places.ok());
-  for (std::uint32_t role = 0; role < shape.cells(); ++role) {
-    const CellPlace& place = (*places)[role];
-    if (!place.readable || failed_.contains(place.id)) continue;
-    flight->batch.requests.push_back(io::IoRequest::write(*place.device, place.offset,
-                                                          flight->prepared.cell(role),
-                                                          io::WriteMode::kDurable, world_.cause));
-  }
-  const std::uint64_t data = std::uint64_t{blob.cell_bytes} * shape.k();
-  world_.counters.add(world_.written, blob.stored);
-  world_.counters.add(CounterId::kDeviceBytesPadding, data - blob.stored);
-  world_.counters.add(CounterId::kDeviceBytesParity, std::uint64_t{blob.cell_bytes} * shape.m());
-  if (!flight->batch.requests.empty()) {
-    flight->batch.requests.front().device->queue().submit(flight->batch);
-  }
-  flying_ += flight->prepared.cells.size();
+  flying_ += prepared->cells.size();
+  flight->stripe.prepared = std::move(prepared).value();
+  flight->batch.add(flight->stripe, failed_);
+  flight->batch.submit();
   flights_.push_back(std::move(flight));
   return {};
 }
 
-// Returns how many cells have been written.
-std::uint32_t CodedFileWriter::wait_for(Flight& flight) {
-  if (flight.batch.requests.empty()) return 0;
-  flight.batch.requests.front().device->queue().wait(flight.batch);
-  std::uint32_t good = 0;
-  for (const io::IoRequest& request : flight.batch.requests) {
-    if (request.status.ok()) {
-      ++good;
-    } else if (!io::is_refused(request)) {
-      failed_.insert(world_.members.owner(request.device)->id);
-    }
-  }
-  world_.space.suspect(failed_);
-  return good;
+LandedStripes CodedFileWriter::wait_for(Flight& flight) {
+  LandedStripes landed = flight.batch.land();
+  failed_.insert(landed.failed.begin(), landed.failed.end());
+  return landed;
 }
 
 Status CodedFileWriter::land_oldest() {
   const std::unique_ptr<Flight> flight = std::move(flights_.front());
   flights_.pop_front();
-  flying_ -= flight->prepared.cells.size();
-  const std::uint32_t good = wait_for(*flight);
-  for (const io::IoRequest& request : flight->batch.requests) {
-    if (io::is_refused(request)) return fail(request.status.error());
-  }
-  if (good >= world_.shape.k()) return {};
-  const std::string subject = alloc::to_string(flight->piece.blob.where) + ": " +
-                              std::to_string(good) + " of " + std::to_string(world_.shape.cells()) +
-                              " cells could be written, " + std::to_string(world_.shape.k()) +
-                              " are needed";
-  if (const Status first = flight->batch.first_error(); !first.ok()) {
-    return fail(first.error().with_context(subject));
-  }
-  return fail(Error{ErrorCode::kUnavailable, subject, "Attach the missing devices."});
+  flying_ -= flight->stripe.prepared.cells.size();
+  const LandedStripes landed = wait_for(*flight);
+  return landed.status.ok() ? Status() : fail(landed.status.error());
 }
 
 Result<CodedFile> CodedFileWriter::finish() {

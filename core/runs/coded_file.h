@@ -22,6 +22,7 @@
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
 #include "core/blob/blob_read.h"
+#include "core/blob/stripe_writer.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "core/space/members.h"
@@ -58,13 +59,14 @@ class CodedFileWriter {
     Space& space;
     const Members& members;
     Counters& counters;
-    CounterId written = CounterId::kDeviceBytesRun;  // counts the bytes of data cells
-    io::IoCause cause = io::IoCause::kRun;           // of all cells
+    StripeUse use = StripeUse::kRun;
   };
   // `make_zone` is called when no zone has room, at most once for each page of the file; where it
   // fails for lack of space, what is free is used in shorter pieces. Empty: no zone can be made.
   explicit CodedFileWriter(const World& world, std::function<Status()> make_zone = {})
-      : world_(world), make_zone_(std::move(make_zone)) {}
+      : world_(world),
+        stripes_(world.shape, world.space, world.members, world.counters, world.use),
+        make_zone_(std::move(make_zone)) {}
   // Gives back what finish() did not hand out.
   ~CodedFileWriter();
   CodedFileWriter(const CodedFileWriter&) = delete;
@@ -85,9 +87,9 @@ class CodedFileWriter {
  private:
   // One stripe on its way.
   struct Flight {
-    Extent piece;
-    PreparedBlob prepared;
-    io::IoBatch batch;
+    explicit Flight(const StripeWriter& writer) : batch(writer) {}
+    StripeWrite stripe;
+    StripeBatch batch;
   };
 
   Status fail(const Error& error);
@@ -95,10 +97,11 @@ class CodedFileWriter {
   Status write_piece(ByteView bytes, const alloc::Extent& where);
   Result<alloc::Extent> allocate(std::size_t& length, bool& may_make_zone);
   std::uint64_t cells_bound(std::size_t length) const;
-  std::uint32_t wait_for(Flight& flight);
+  LandedStripes wait_for(Flight& flight);
   Status land_oldest();
 
   World world_;
+  const StripeWriter stripes_;
   std::function<Status()> make_zone_;
   Bytes buffer_;    // of the page being filled
   CodedFile file_;  // what has been sent; its pieces have landed but for those in flights_

@@ -7,10 +7,10 @@
 #include "base/aligned_buffer.h"
 #include "base/checksum.h"
 #include "base/units.h"
+#include "core/blob/stripe_writer.h"
 #include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
 #include "io/bounded_reads.h"
-#include "io/refused.h"
 
 namespace hexad::core {
 
@@ -71,67 +71,23 @@ Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manif
                      std::to_string(kMaxManifestBytes) + " can be read",
                  "Merge runs."};
   }
-  Cells cells(ec::cell_bytes(manifest.size(), shape_.k(), shape_.block), shape_.cells());
-  std::vector<ByteView> data;
-  std::vector<MutByteView> parity;
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    if (role >= shape_.k()) {
-      parity.push_back(cells.cell(role));
-      continue;
-    }
-    const std::size_t at = std::min<std::size_t>(manifest.size(), role * cells.bytes);
-    copy_bytes(cells.cell(role),
-               manifest.subspan(at, std::min<std::size_t>(manifest.size() - at, cells.bytes)));
-    data.push_back(cells.cell(role));
-  }
-  HEXAD_TRY(codec_.encode(data, parity));
-
-  const auto units = static_cast<std::uint32_t>(divide_up(cells.bytes, shape_.unit));
+  HEXAD_TRY_ASSIGN(PreparedBlob coded, code_cells(manifest, shape_, codec_));
+  const std::uint32_t units = coded.units;
   Result<alloc::Extent> where =
       space.allocate_internal(std::max(units, space.reserve_run()), Space::Internal::kManifest);
   if (!where.ok() && where.error().code == ErrorCode::kNoSpace) {
     where = space.allocate_internal(units, Space::Internal::kManifest);
   }
   if (!where.ok()) return where.error();
-  Result<std::vector<CellPlace>> places = space.locate(*where);
-  HEXAD_ASSERT(places.ok());
-  io::IoBatch batch;
-  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    const CellPlace& place = (*places)[role];
-    if (!place.readable) continue;
-    batch.requests.push_back(io::IoRequest::write(*place.device, place.offset, cells.cell(role),
-                                                  io::WriteMode::kDurable, io::IoCause::kSuper));
-    counters_.add(CounterId::kDeviceBytesSuper, cells.bytes);
-  }
-  if (!batch.requests.empty()) {
-    io::IoQueue& queue = batch.requests.front().device->queue();
-    queue.run(batch);
-  }
-  std::uint32_t good = 0;
-  Status refused;
-  for (const io::IoRequest& request : batch.requests) {
-    if (request.status.ok()) {
-      ++good;
-    } else if (io::is_refused(request)) {
-      refused = request.status;
-    } else {
-      failed.insert(members_.owner(request.device)->id);
-    }
-  }
-  space.suspect(failed);
-  if (!refused.ok()) {
-    space.abandon_internal(*where);
-    return refused.error().with_context("manifest");
-  }
-  if (good < shape_.k()) {
-    space.abandon_internal(*where);
-    const std::string subject = "manifest: " + std::to_string(good) + " of " +
-                                std::to_string(shape_.cells()) + " cells could be written, " +
-                                std::to_string(shape_.k()) + " are needed";
-    if (const Status first = batch.first_error(); !first.ok()) {
-      return first.error().with_context(subject);
-    }
-    return Error{ErrorCode::kUnavailable, subject, "Attach the missing devices."};
+  const StripeWriter writer(shape_, space, members_, counters_, StripeUse::kManifest);
+  const StripeWrite stripe{*where, std::move(coded)};
+  StripeBatch batch(writer);
+  batch.add(stripe);
+  const LandedStripes landed = batch.land();
+  failed.insert(landed.failed.begin(), landed.failed.end());
+  if (!landed.status.ok()) {
+    writer.release(*where);
+    return landed.status.error().with_context("manifest");
   }
   alloc::ManifestAddress address;
   address.extent = *where;

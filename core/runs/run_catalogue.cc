@@ -139,11 +139,9 @@ RunDraft RunCatalogue::begin() const {
 // A run as `fill` writes it, without an id. On an error all its space is given back.
 Result<ManifestRun> RunCatalogue::write(const Writing& writing,
                                         const std::function<Status(kv::RunWriter&)>& fill) const {
-  const bool merge = writing.cause == CounterId::kDeviceBytesMerge;
   std::optional<CodedFileWriter> file;
-  file.emplace(CodedFileWriter::World{shape_, writing.preparer, space_, members_, counters_,
-                                      writing.cause,
-                                      merge ? io::IoCause::kMerge : io::IoCause::kRun});
+  file.emplace(
+      CodedFileWriter::World{shape_, writing.preparer, space_, members_, counters_, writing.use});
   CodedRunSink sink(*file);
   kv::RunWriter writer(sink, shape_.uuid, writing.first, writing.last);
   const auto write_all = [&]() -> Result<ManifestRun> {
@@ -187,7 +185,7 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
   MergedRun merged;
   for (const ManifestRun& run : plan.inputs) merged.inputs.push_back(run.id);
   const Writing writing{preparer, plan.inputs.back().first_lsn, plan.inputs.front().last_lsn,
-                        CounterId::kDeviceBytesMerge, failed};
+                        StripeUse::kMerge, failed};
   HEXAD_TRY_ASSIGN(merged.run, write(writing, [&](kv::RunWriter& into) {
                      // Tombstones are for older runs.
                      return kv::merge_runs(plan.readers, plan.oldest, into, between);
@@ -241,7 +239,7 @@ std::vector<alloc::Extent> RunCatalogue::deferred_in_images(const RunDraft& draf
 Status RunCatalogue::add_run(RunDraft& draft, const BlobPreparer& preparer, Lsn lsn, Epoch epoch,
                              const EachChange& changes) const {
   const Lsn after = draft.manifest.runs.empty() ? 0 : draft.manifest.runs.front().last_lsn;
-  const Writing writing{preparer, after, lsn, CounterId::kDeviceBytesRun, draft.failed};
+  const Writing writing{preparer, after, lsn, StripeUse::kRun, draft.failed};
   HEXAD_TRY_ASSIGN(
       ManifestRun run, write(writing, [&](kv::RunWriter& into) {
         return changes([&](std::string_view key, std::optional<std::string_view> value) {

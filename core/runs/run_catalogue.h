@@ -149,7 +149,7 @@ class RunCatalogue {
     const BlobPreparer& preparer;
     Lsn first = 0;
     Lsn last = 0;
-    CounterId cause = CounterId::kDeviceBytesRun;
+    StripeUse use = StripeUse::kRun;
     std::set<DeviceId>& failed;
   };
   Result<ManifestRun> write(const Writing& writing,
