@@ -248,12 +248,17 @@ std::vector<std::uint64_t> UnitBitmap::words() const {
   return {words_.begin(), words_.begin() + static_cast<std::ptrdiff_t>(word_count(size_))};
 }
 
-std::vector<UnitRun> UnitBitmap::used_runs() const {
+std::vector<UnitRun> UnitBitmap::used_runs() const { return runs_of(true); }
+
+std::vector<UnitRun> UnitBitmap::free_runs() const { return runs_of(false); }
+
+std::vector<UnitRun> UnitBitmap::runs_of(bool used) const {
   std::vector<UnitRun> runs;
   bool in_run = false;
   for (std::uint32_t unit = 0; unit < size_;) {
     // Bits in which the word differs from what the run so far would continue.
-    const std::uint64_t word = (in_run ? ~words_[unit / 64] : words_[unit / 64]) >> (unit % 64);
+    const std::uint64_t word =
+        (in_run == used ? ~words_[unit / 64] : words_[unit / 64]) >> (unit % 64);
     const unsigned left = 64 - unit % 64;
     const auto same = std::min(static_cast<unsigned>(std::countr_zero(word)), left);
     unit += same;

@@ -58,6 +58,8 @@ class UnitBitmap {
 
   // Every run of taken units, in order. O(units / 64 + runs).
   std::vector<UnitRun> used_runs() const;
+  // Every free run, likewise.
+  std::vector<UnitRun> free_runs() const;
 
   // B1 to B3. Errors: kCorruption naming the invariant.
   Status check_invariants() const;
@@ -79,6 +81,7 @@ class UnitBitmap {
   static Summary join(const Summary& left, const Summary& right, std::uint32_t half_units);
   void summarize_all();
   void update(UnitRun run);
+  std::vector<UnitRun> runs_of(bool used) const;
   Status check_run(UnitRun run) const;
   std::optional<std::uint32_t> find_from(std::uint32_t units, std::uint32_t from) const;
 

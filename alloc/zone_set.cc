@@ -389,6 +389,14 @@ double ZoneSet::fragmentation() const {
   return most == 0 ? 0 : static_cast<double>(cuts) / static_cast<double>(most);
 }
 
+std::vector<std::uint32_t> ZoneSet::free_run_lengths() const {
+  std::vector<std::uint32_t> lengths;
+  for (const auto& [id, index] : by_id_) {
+    for (const UnitRun& run : zones_[index]->state.free_runs()) lengths.push_back(run.units);
+  }
+  return lengths;
+}
+
 bool ZoneSet::may_die(const Extent& extent) const {
   const Zone* zone = find(extent.zone);
   return zone != nullptr && zone->state.may_die(extent.run());

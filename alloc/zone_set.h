@@ -162,6 +162,8 @@ class ZoneSet {
   // 0: the free space of every zone is one run; 1: no two free units touch. Free runs beyond one
   // per zone, divided by free units beyond one per zone. O(units / 64).
   double fragmentation() const;
+  // The lengths of all free runs of open zones, in no order. O(units / 64 + runs).
+  std::vector<std::uint32_t> free_run_lengths() const;
   bool is_live(const Extent& extent) const;
   // Every unit is live, or in flight: publish_free() takes it once what is in flight is published,
   // if nobody else frees it first.

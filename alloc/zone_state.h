@@ -58,6 +58,10 @@ class ZoneState {
   // Longest run to allocate from; 0 when closed.
   std::uint32_t longest() const { return open_ ? taken_.largest_free_run() : 0; }
   std::uint32_t free_run_count() const { return taken_.free_run_count(); }
+  // To allocate from; none when closed.
+  std::vector<UnitRun> free_runs() const {
+    return open_ ? taken_.free_runs() : std::vector<UnitRun>{};
+  }
   // The lowest LSN among the deferred runs; nothing when there are none.
   std::optional<Lsn> oldest_deferred() const;
 

@@ -286,6 +286,14 @@ struct DeviceSpace {
   std::uint64_t used = 0;      // bytes allocated
 };
 
+// Free space by the length of its runs: where a run of many units is, data of that size lies in one
+// piece.
+struct FreeRuns {
+  std::uint64_t from = 0;   // user bytes of the shortest run of this kind; the next kind's is twice
+  std::uint64_t runs = 0;   // how many there are
+  std::uint64_t bytes = 0;  // user bytes in them
+};
+
 // The space of a store, in bytes, taken from the allocator and the records, never from counters.
 struct SpaceUsage {
   std::uint64_t capacity = 0;   // user bytes that would fit into the empty store: data units x k
@@ -302,7 +310,14 @@ struct SpaceUsage {
   std::uint64_t metadata = 0;              // the index on the fast tier
   std::uint64_t internal_metadata = 0;     // the metadata on data devices: data units x k
   std::uint64_t objects = 0;               // how many objects there are; not bytes
-  std::vector<DeviceSpace> per_device;     // of the data devices
+  std::vector<FreeRuns>
+      free_runs;  // of the zones that there are, the shortest first; no empty kind
+  // 0: the free space of every zone is in one piece; 1: no two free units touch.
+  double fragmentation = 0;
+  // Mean length of the stripes of user data that were written over the life of the store, by that
+  // which they would have had, had there always been a free run of that length; 1: there was.
+  double granted_of_wanted = 1;
+  std::vector<DeviceSpace> per_device;  // of the data devices
 };
 
 // An entry of the omap of an object.

@@ -58,6 +58,7 @@ class BlobPreparer {
   Result<PreparedBlob> prepare(ByteView raw, compression::Hint hint,
                                const compression::Policy& policy, Form form = Form::kBySize,
                                SharedCopies* copies = nullptr) const;
+  const StoreShape& shape() const { return shape_; }
   // The cells of a private stripe of `stored` bytes, and their sums. 1 to kPageSpan bytes.
   Result<PreparedBlob> code(ByteView stored) const;
 

@@ -125,7 +125,10 @@ class Engine : public InternalCommits {
   StripeWriter stripe_writer() {
     return {shape(), space(), *parts_.members, stats(), StripeUse::kUser};
   }
-  Result<alloc::Extent> allocate_for_stream(std::uint32_t units);
+  // `cut`: not 0, with an error, where no run is that long: it is to be cut into stripes of so many
+  // units, at least `shortest`, which there are.
+  Result<alloc::Extent> allocate_for_stream(std::uint32_t units, std::uint32_t shortest,
+                                            std::uint32_t& cut);
   // Reclaims soon the pages of a body that no object names, and its writer key.
   void schedule_deletion(BodyId body) { deletion_job_->schedule({{body}, {}}); }
   // Devices are known to Space::suspect(), and nobody is about to lose them, or ids of the epoch
@@ -185,6 +188,9 @@ class Engine : public InternalCommits {
   Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                       Attempt& attempt);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
+  struct Cuts;
+  Result<bool> cut_shorter(const Transaction& transaction, PreparedOps& prepared, Cuts& cuts);
+  void count_cuts(const Cuts& cuts, std::size_t pieces);
   // Under the sequencer's lock.
   void note_hold(std::uint64_t keys);
   Status place_ahead(Submission& submission, Attempt& attempt);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/blob/piece_cut.h"
 #include "core/engine/engine.h"
 #include "core/plan/counted_source.h"
 #include "core/plan/staged_object.h"
@@ -96,6 +97,17 @@ class Engine::PlanReader : public PlanSource {
 struct Engine::Preparing {
   std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
   SharedCopies copies;
+  std::uint32_t most_units = kAnyUnits;  // of a stripe
+};
+
+// How pieces of a transaction were cut that found no run of their length: core/blob/piece_cut.h.
+struct Engine::Cuts {
+  std::uint32_t most_units = kAnyUnits;
+  std::vector<std::uint32_t> whole;  // units of the pieces as they would be uncut
+
+  std::uint32_t shortest() const {
+    return whole.empty() ? 1 : shortest_cut(*std::max_element(whole.begin(), whole.end()));
+  }
 };
 
 Status Engine::writable() const {
@@ -140,8 +152,9 @@ Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std
   } else if (hint == Hint::kNone) {
     HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
   }
-  HEXAD_TRY_ASSIGN(prepared[index], prepare_payload(*preparer_, op.payload, hint, policy, base,
-                                                    never_inline, &preparing.copies));
+  HEXAD_TRY_ASSIGN(prepared[index],
+                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline,
+                                   &preparing.copies, preparing.most_units));
   prepared[index].told = told;
   return {};
 }
@@ -203,6 +216,21 @@ std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedO
     if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
   }
   return pieces;
+}
+
+std::vector<std::uint32_t> units_of(const std::vector<PayloadPiece*>& pieces) {
+  std::vector<std::uint32_t> units;
+  units.reserve(pieces.size());
+  for (const PayloadPiece* piece : pieces) units.push_back(piece->prepared.units);
+  return units;
+}
+
+// Stripes that a record has room for, beside all else that is in it.
+std::uint32_t most_stripes(std::uint64_t max_record, const StoreShape& shape) {
+  // An extent and the proof of its stripe, and in each a sum for every cell.
+  const std::uint64_t each =
+      100 + std::uint64_t{2} * shape.cells() * checksum_size(shape.record.checksum);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(max_record / 2 / each, 1 << 20));
 }
 
 // Whether nothing in it makes the metadata longer by more than tombstones.
@@ -281,6 +309,48 @@ Status Engine::take_places(const PlacementPlan& plan, Submission& submission, At
     HEXAD_TRY_ASSIGN(blob.where, allocate_locked(units, attempt));
   }
   return {};
+}
+
+// For an attempt that found no run for some piece, nor slabs for another zone: the pieces are cut
+// shorter and prepared again where there are shorter runs enough. False: there are not.
+Result<bool> Engine::cut_shorter(const Transaction& transaction, PreparedOps& prepared,
+                                 Cuts& cuts) {
+  const std::vector<std::uint32_t> units = units_of(blob_pieces(transaction, prepared));
+  if (cuts.whole.empty()) cuts.whole = units;
+  const std::vector<std::uint32_t> runs = parts_.space->spare_runs();
+  const std::uint32_t cut =
+      choose_cut({units, runs, most_stripes(max_record(), *parts_.shape), cuts.shortest()});
+  if (cut == 0) return false;
+  cuts.most_units = cut;
+  Preparing preparing{{}, SharedCopies(transaction.payload_bytes()), cut};
+  const auto too_long = [cut](const PreparedOp& op) {
+    return std::any_of(op.pieces.begin(), op.pieces.end(),
+                       [cut](const PayloadPiece& piece) { return piece.prepared.units > cut; });
+  };
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    if (too_long(prepared[i])) {
+      HEXAD_TRY(prepare_op(transaction, i, prepared[i].base, true, preparing, prepared));
+    }
+    const std::shared_ptr<StagedObject>& staged = transaction.ops()[i].staged;
+    if (staged == nullptr || !too_long(staged->young)) continue;
+    // A small object of a stream, in one piece. Its raw bytes are there unless it was compressed.
+    const PreparedBlob& whole = staged->young.pieces.front().prepared;
+    if (whole.blob.is_compressed()) continue;
+    const SharedBytes raw = whole.stored;
+    HEXAD_TRY_ASSIGN(staged->young, prepare_payload(*preparer_, raw.bytes(), Hint::kNone, {}, 0,
+                                                    true, &preparing.copies, cut));
+  }
+  return true;
+}
+
+// Once the transaction has its place.
+void Engine::count_cuts(const Cuts& cuts, std::size_t pieces) {
+  if (pieces <= cuts.whole.size()) return;
+  const auto cut = static_cast<std::uint64_t>(
+      std::count_if(cuts.whole.begin(), cuts.whole.end(),
+                    [&](std::uint32_t units) { return units > cuts.most_units; }));
+  parts_.counters->add(CounterId::kPiecesCut, cut);
+  parts_.counters->add(CounterId::kPiecesCutInto, cut + pieces - cuts.whole.size());
 }
 
 // Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
@@ -514,6 +584,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                         Submission& submission, Lsn* rests_on, Author author) {
   int rewrites = 0;
   bool places_ahead = false;
+  Cuts cuts;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.places_ahead = places_ahead;
@@ -530,9 +601,18 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         *rests_on = lane_->next_lsn() - 1;
       }
     }
-    if (!attempt.can_be_helped()) return unplaced(status);
+    if (!attempt.can_be_helped()) {
+      if (status.ok() && !cuts.whole.empty()) {
+        count_cuts(cuts, blob_pieces(transaction, prepared).size());
+      }
+      return unplaced(status);
+    }
     const bool is_full = attempt.no_space && !attempt.wants_zone;
     if (is_full && !std::exchange(places_ahead, true)) continue;
+    if (is_full) {
+      HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));
+      if (shorter) continue;
+    }
     if (!attempt.crowded.empty()) {
       ++rewrites;
       for (const CrowdedPage& page : attempt.crowded) {
@@ -541,7 +621,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
       }
     } else if (attempt.redo) {
-      Preparing preparing{{}, SharedCopies(0)};
+      Preparing preparing{{}, SharedCopies(0), cuts.most_units};
       for (const Redo& redo : attempt.redo_ops) {
         if (redo.copy != 0) {
           std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
@@ -691,7 +771,9 @@ Status Engine::may_draw_ids() {
                "Retry, or close the store and open it again, which begins one, too."};
 }
 
-Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
+Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint32_t shortest,
+                                                  std::uint32_t& cut) {
+  cut = 0;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     Result<alloc::Extent> extent = [&] {
@@ -700,6 +782,11 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units) {
     }();
     if (extent.ok()) return extent;
     if (!attempt.can_be_helped()) return extent;
+    if (attempt.no_space && !attempt.wants_zone) {
+      const std::vector<std::uint32_t> runs = parts_.space->spare_runs();
+      cut = choose_cut({{&units, 1}, runs, kMostCuts, shortest});
+      if (cut > 0) return extent;
+    }
     HEXAD_TRY(unplaced(make_way(attempt)));
   }
   return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};

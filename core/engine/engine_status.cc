@@ -1,5 +1,7 @@
 // What a store says about itself: status, space, counters.
 #include <algorithm>
+#include <bit>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -196,6 +198,30 @@ Status Engine::add_records(SpaceUsage& usage) {
   return {};
 }
 
+// By powers of two of the number of units.
+std::vector<FreeRuns> classes_of(const std::vector<std::uint32_t>& runs, std::uint64_t unit) {
+  std::map<std::uint32_t, FreeRuns> classes;
+  for (const std::uint32_t units : runs) {
+    const std::uint32_t shortest = std::bit_floor(units);
+    FreeRuns& one = classes[shortest];
+    one.from = shortest * unit;
+    ++one.runs;
+    one.bytes += units * unit;
+  }
+  std::vector<FreeRuns> sorted;
+  for (const auto& [shortest, one] : classes) sorted.push_back(one);
+  return sorted;
+}
+
+double granted_of_wanted(const Counters& counters) {
+  const std::uint64_t granted = counters.total(CounterId::kStripes);
+  const std::uint64_t more =
+      counters.total(CounterId::kPiecesCutInto) - counters.total(CounterId::kPiecesCut);
+  // Stripes are counted when they are durable, cuts before.
+  if (granted <= more) return 1;
+  return static_cast<double>(granted - more) / static_cast<double>(granted);
+}
+
 // One pass over all records: costs time with the number of objects, and is exact.
 Result<SpaceUsage> Engine::space_usage() {
   SpaceUsage usage;
@@ -232,6 +258,9 @@ Result<SpaceUsage> Engine::space_usage() {
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
   usage.internal_metadata = room.internal * user_unit;
+  usage.free_runs = classes_of(parts_.space->free_runs(), user_unit);
+  usage.fragmentation = parts_.space->fragmentation();
+  usage.granted_of_wanted = granted_of_wanted(*parts_.counters);
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;

@@ -1,10 +1,12 @@
 #include "core/engine/stream_writer.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/refused_memory.h"
 #include "core/api/stream.h"
+#include "core/blob/piece_cut.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 #include "io/no_unwinding.h"
@@ -167,26 +169,74 @@ Status StreamWriter::stage_rest() {
 
 // The buffered bytes become the stripe of their page.
 Status StreamWriter::write_page() {
+  HEXAD_TRY(write_piece(buffer_, runs_, 0, true));
+  buffer_.clear();
+  runs_.clear();
+  return {};
+}
+
+Status StreamWriter::write_in_parts(ByteView bytes, std::span<const ByteRange> runs,
+                                    std::uint64_t each, std::uint32_t shortest, bool ends_page) {
+  std::uint64_t behind = 0;  // bytes of the first run that are done
+  while (!bytes.empty()) {
+    const ByteView part = bytes.first(std::min<std::uint64_t>(each, bytes.size()));
+    bytes = bytes.subspan(part.size());
+    std::vector<ByteRange> places;
+    for (std::uint64_t left = part.size(); left > 0;) {
+      const ByteRange& run = runs.front();
+      const std::uint64_t length = std::min(left, run.length - behind);
+      places.push_back({run.offset + behind, length});
+      left -= length;
+      behind += length;
+      if (behind < run.length) continue;
+      behind = 0;
+      runs = runs.subspan(1);
+    }
+    HEXAD_TRY(write_piece(part, places, shortest, ends_page && bytes.empty()));
+  }
+  return {};
+}
+
+Status StreamWriter::write_piece(ByteView bytes, std::span<const ByteRange> runs,
+                                 std::uint32_t shortest, bool ends_page) {
   auto flight = std::make_unique<Flight>(engine_.stripe_writer());
-  flight->page = static_cast<std::uint32_t>(runs_.front().offset / kPageSpan);
+  flight->page = static_cast<std::uint32_t>(runs.front().offset / kPageSpan);
+  flight->ends_page = ends_page;
   Result<PreparedBlob> prepared =
-      engine_.preparer().prepare(buffer_, hint_, policy_, BlobPreparer::Form::kOwnStripe);
+      engine_.preparer().prepare(bytes, hint_, policy_, BlobPreparer::Form::kOwnStripe);
   if (!prepared.ok()) return fail(prepared.error());
   PreparedBlob& coded = flight->stripe.prepared;
   coded = std::move(prepared).value();
-  buffer_.clear();
-  const std::vector<ByteRange> runs = std::exchange(runs_, {});
+  if (shortest == 0) shortest = shortest_cut(coded.units);  // the page as a whole
 
-  const std::uint64_t flight_bytes = kPageSpan + coded.cells.size();
+  const std::uint64_t flight_bytes = bytes.size() + coded.cells.size();
   while (!flights_.empty() &&
          (flights_.size() + 1) * flight_bytes > engine_.options().stream_buffer) {
     HEXAD_TRY(land_oldest());
   }
-  const io::NoUnwinding none("a piece of a stream");
-  Result<alloc::Extent> where = engine_.allocate_for_stream(coded.units);
-  if (!where.ok()) return fail(where.error());
-  flight->stripe.where = *where;
-  coded.blob.where = *where;
+  std::uint32_t cut = 0;
+  {
+    const io::NoUnwinding none("a piece of a stream");
+    Result<alloc::Extent> where = engine_.allocate_for_stream(coded.units, shortest, cut);
+    if (!where.ok() && cut == 0) return fail(where.error());
+    if (where.ok()) {
+      send(std::move(flight), *where, runs);
+      return {};
+    }
+  }
+  const std::uint64_t each = bytes_of_cut(coded, bytes.size(), cut, engine_.shape());
+  engine_.stats().add(CounterId::kPiecesCut);
+  engine_.stats().add(CounterId::kPiecesCutInto, divide_up(bytes.size(), each));
+  flight.reset();
+  return write_in_parts(bytes, runs, each, shortest, ends_page);
+}
+
+// The stripe goes to its place. What it holds belongs at `runs`.
+void StreamWriter::send(std::unique_ptr<Flight> flight, const alloc::Extent& where,
+                        std::span<const ByteRange> runs) {
+  PreparedBlob& coded = flight->stripe.prepared;
+  flight->stripe.where = where;
+  coded.blob.where = where;
   std::uint32_t blob_offset = 0;
   for (const ByteRange& run : runs) {
     flight->extents.push_back({run.offset, run.length, "", blob_offset, coded.blob});
@@ -196,7 +246,6 @@ Status StreamWriter::write_page() {
   flight->batch.add(flight->stripe);
   flight->batch.submit();
   flights_.push_back(std::move(flight));
-  return {};
 }
 
 Status StreamWriter::land_oldest() {
@@ -221,10 +270,13 @@ Status StreamWriter::land_oldest() {
   const Blob& blob = flight->stripe.prepared.blob;
   staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
   ExtentList& page = staged_->pages[flight->page];
-  page = std::move(flight->extents);
-  staged_bytes_ += encode_page(page, engine_.shape().record).size() + kProofBytes +
+  staged_bytes_ += encode_page(flight->extents, engine_.shape().record).size() + kProofBytes +
                    sizeof(std::uint64_t) * engine_.shape().cells();
-  if (staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
+  page.insert(page.end(), std::make_move_iterator(flight->extents.begin()),
+              std::make_move_iterator(flight->extents.end()));
+  // Never between two stripes of a page: the image of one has all of it.
+  if (flight->ends_page &&
+      staged_bytes_ >= std::min(kSpillBytes, engine_.max_record() / kWritersPerRecord)) {
     return spill();
   }
   return {};

@@ -14,6 +14,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "core/engine/engine.h"
@@ -43,7 +44,8 @@ class StreamWriter {
   struct Flight {
     explicit Flight(const StripeWriter& writer) : batch(writer) {}
     std::uint32_t page = 0;
-    ExtentList extents;  // all of one blob, in the order of its bytes; not empty
+    bool ends_page = true;  // false: another stripe of the page follows
+    ExtentList extents;     // all of one blob, in the order of its bytes; not empty
     StripeWrite stripe;
     StripeBatch batch;
   };
@@ -58,9 +60,17 @@ class StreamWriter {
   Status fail(const Error& error);
   // Precondition: the buffer is not empty.
   Status write_page();
+  // Some of its bytes, which belong at `runs`, as one stripe, or as several where no run of that
+  // length is free; none of them is shorter than `shortest` units (core/blob/piece_cut.h).
+  Status write_piece(ByteView bytes, std::span<const ByteRange> runs, std::uint32_t shortest,
+                     bool ends_page);
+  Status write_in_parts(ByteView bytes, std::span<const ByteRange> runs, std::uint64_t each,
+                        std::uint32_t shortest, bool ends_page);
   // What is in the buffer, as the end of the object. Precondition: as write_page().
   Status stage_rest();
   Status stage_small();
+  void send(std::unique_ptr<Flight> flight, const alloc::Extent& where,
+            std::span<const ByteRange> runs);
   Status land_oldest();
   Status spill();
   void abandon();

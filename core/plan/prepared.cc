@@ -47,9 +47,21 @@ bool needs_preparing(const TransactionOp& op) {
   }
 }
 
+// What is not compressed fills its stripes to the last byte; what is gets so much of the raw bytes
+// as take that room on average. A multiple of the block of a checksum is a good place for a cut.
+std::uint64_t bytes_of_cut(const PreparedBlob& whole, std::uint64_t length,
+                           std::uint32_t most_units, const StoreShape& shape) {
+  HEXAD_ASSERT(most_units > 0 && whole.units > most_units);
+  if (!whole.blob.is_compressed()) return std::uint64_t{most_units} * shape.k() * shape.unit;
+  constexpr std::uint64_t kCutAt = 4096;
+  const std::uint64_t share = length * most_units / whole.units;
+  return share < kCutAt ? share : share / kCutAt * kCutAt;
+}
+
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline, SharedCopies* copies) {
+                                   bool never_inline, SharedCopies* copies,
+                                   std::uint32_t most_units) {
   PreparedOp prepared;
   prepared.base = base;
   const bool all_inline = payload.size() <= kInlineLimit && !never_inline;
@@ -59,14 +71,30 @@ Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payloa
     piece.length =
         std::min<std::uint64_t>(payload.size() - done, kPageSpan - piece.offset % kPageSpan);
     const ByteView part = payload.subspan(done, piece.length);
+    done += piece.length;
     if (all_inline) {
       piece.bytes.assign(as_text(part));
-    } else {
-      HEXAD_TRY_ASSIGN(piece.prepared, preparer.prepare(part, compression_hint(hint), policy,
-                                                        BlobPreparer::Form::kBySize, copies));
+      prepared.pieces.push_back(std::move(piece));
+      continue;
     }
-    done += piece.length;
-    prepared.pieces.push_back(std::move(piece));
+    const auto prepare = [&](ByteView bytes) {
+      return preparer.prepare(bytes, compression_hint(hint), policy, BlobPreparer::Form::kBySize,
+                              copies);
+    };
+    HEXAD_TRY_ASSIGN(piece.prepared, prepare(part));
+    if (piece.prepared.units <= most_units) {
+      prepared.pieces.push_back(std::move(piece));
+      continue;
+    }
+    const std::uint64_t each =
+        bytes_of_cut(piece.prepared, piece.length, most_units, preparer.shape());
+    for (std::uint64_t at = 0; at < part.size(); at += each) {
+      PayloadPiece shorter;
+      shorter.offset = piece.offset + at;
+      shorter.length = std::min<std::uint64_t>(each, part.size() - at);
+      HEXAD_TRY_ASSIGN(shorter.prepared, prepare(part.subspan(at, shorter.length)));
+      prepared.pieces.push_back(std::move(shorter));
+    }
   }
   return prepared;
 }

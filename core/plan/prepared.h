@@ -114,11 +114,22 @@ compression::Hint compression_hint(Hint hint);
 // Whether something is: ops that bring data, and guards that need some read.
 bool needs_preparing(const TransactionOp& op);
 
+// Pieces whose stripes are as long as they come.
+inline constexpr std::uint32_t kAnyUnits = ~std::uint32_t{0};
+
 // Cuts `payload` at page boundaries for `base` and prepares the pieces. Payloads of at most
 // kInlineLimit bytes become inline pieces, unless `never_inline`. `copies`: see
-// BlobPreparer::prepare().
+// BlobPreparer::prepare(). A piece whose stripe would be longer than `most_units` is cut into
+// shorter ones (core/blob/piece_cut.h), each of as many: of bytes that compress unevenly, some may
+// be a little longer.
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
-                                   bool never_inline, SharedCopies* copies = nullptr);
+                                   bool never_inline, SharedCopies* copies = nullptr,
+                                   std::uint32_t most_units = kAnyUnits);
+
+// Bytes of each part of a piece of `length` bytes, prepared as `whole`, that is cut like that: less
+// than `length`.
+std::uint64_t bytes_of_cut(const PreparedBlob& whole, std::uint64_t length,
+                           std::uint32_t most_units, const StoreShape& shape);
 
 }  // namespace hexad::core

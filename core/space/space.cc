@@ -227,6 +227,27 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
                "Delete objects, or add or replace devices."};
 }
 
+std::vector<std::uint32_t> Space::spare_runs() {
+  const io::Lock lock(mutex_);
+  const std::uint64_t free = zones_.counters().free;
+  const std::uint64_t kept = promised_.units + zones_.reserve_units();
+  if (free <= kept) return {};
+  std::vector<std::uint32_t> runs = zones_.free_run_lengths();
+  const auto longest = std::max_element(runs.begin(), runs.end());
+  if (longest == runs.end()) return {};
+  const std::uint64_t whole = promised_.in_runs + reserve_run_;  // V2
+  *longest = *longest > whole ? static_cast<std::uint32_t>(*longest - whole) : 0;
+  // V1: of the last ones as many units as may be taken, so that the sum is the truth.
+  std::sort(runs.rbegin(), runs.rend());
+  std::uint64_t left = free - kept;
+  for (std::uint32_t& run : runs) {
+    run = static_cast<std::uint32_t>(std::min<std::uint64_t>(run, left));
+    left -= run;
+  }
+  while (!runs.empty() && runs.back() == 0) runs.pop_back();
+  return runs;
+}
+
 bool Space::try_reserve(std::uint32_t units) {
   const io::Lock lock(mutex_);
   const PromisedUnits after = promised_ + PromisedUnits(units);
@@ -445,6 +466,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
       }
       note_missing(stripe.where);
     }
+    stats_.add(CounterId::kStripes, stripes->size());
   }
   for (const alloc::Extent& extent : record.freed) {
     HEXAD_ASSERT(zones_.publish_free(extent, lsn).ok());
@@ -764,6 +786,16 @@ bool Space::is_live(const alloc::Extent& extent) {
 std::uint32_t Space::largest_free_run() {
   const io::Lock lock(mutex_);
   return zones_.largest_free_run();
+}
+
+std::vector<std::uint32_t> Space::free_runs() {
+  const io::Lock lock(mutex_);
+  return zones_.free_run_lengths();
+}
+
+double Space::fragmentation() {
+  const io::Lock lock(mutex_);
+  return zones_.fragmentation();
 }
 
 Status Space::check_invariants() {

@@ -82,6 +82,9 @@ class Space : public StripeMap {
   // --- allocation ---
   // Leaves what is reserved, and the reserve, alone. Errors: kNoSpace.
   Result<alloc::Extent> allocate(std::uint32_t units);
+  // The free runs that allocate() would take, by V1 and V2: of the longest one that may be what is
+  // left of it. Units; in no order. O(units / 64 + runs).
+  std::vector<std::uint32_t> spare_runs();
   // Promises `units`, in a row, to a young blob, so that sealing its group, and packing what rides
   // in the log, find space. False: too little is free for that; then the blob needs an extent of
   // its own now. Each promise ends with one of the next four.
@@ -193,6 +196,9 @@ class Space : public StripeMap {
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
+  // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs).
+  std::vector<std::uint32_t> free_runs();
+  double fragmentation();  // as ZoneSet::fragmentation()
   Status check_invariants();
 
   // --- StripeMap ---

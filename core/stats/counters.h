@@ -49,8 +49,11 @@ enum class CounterId : std::uint16_t {
   kScrubBytes,     // ... which read so many from devices
   kScrubFindings,  // ... repaired or not
   kDegradedReads,
-  kDevicesLost,  // left the membership while open
-  kLogPatches,   // values that the log got as changes of what it had
+  kDevicesLost,    // left the membership while open
+  kStripes,        // of user data that became durable
+  kPiecesCut,      // pieces of user data that found no free run of their length
+  kPiecesCutInto,  // ... and the stripes that they became
+  kLogPatches,     // values that the log got as changes of what it had
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices

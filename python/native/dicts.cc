@@ -158,6 +158,17 @@ nb::dict to_dict(const SpaceUsage& space) {
   result["metadata"] = space.metadata;
   result["internal_metadata"] = space.internal_metadata;
   result["objects"] = space.objects;
+  result["fragmentation"] = space.fragmentation;
+  result["granted_of_wanted"] = space.granted_of_wanted;
+  nb::list runs;
+  for (const FreeRuns& kind : space.free_runs) {
+    nb::dict one;
+    one["from"] = kind.from;
+    one["runs"] = kind.runs;
+    one["bytes"] = kind.bytes;
+    runs.append(one);
+  }
+  result["free_runs"] = runs;
   nb::list devices;
   for (const DeviceSpace& device : space.per_device) {
     nb::dict one;

@@ -55,6 +55,7 @@ void require_equal(const UnitBitmap& bitmap, const Model& model) {
   REQUIRE(bitmap.largest_free_run() == longest);
   REQUIRE(bitmap.free_run_count() == free.size());
   REQUIRE(bitmap.used_runs() == model.runs(true));
+  REQUIRE(bitmap.free_runs() == free);
   for (std::uint32_t u = 0; u < bitmap.size(); ++u) REQUIRE(bitmap.is_used(u) == model.used[u]);
 }
 

@@ -23,7 +23,14 @@ Json as_json(const SpaceUsage& space) {
               {"metadata", space.metadata},
               {"internal_metadata", space.internal_metadata},
               {"objects", space.objects},
+              {"fragmentation", space.fragmentation},
+              {"granted_of_wanted", space.granted_of_wanted},
+              {"free_runs", Json::array()},
               {"per_device", Json::array()}};
+  for (const FreeRuns& kind : space.free_runs) {
+    object["free_runs"].push_back(
+        Json{{"from", kind.from}, {"runs", kind.runs}, {"bytes", kind.bytes}});
+  }
   for (const DeviceSpace& device : space.per_device) {
     object["per_device"].push_back(Json{{"id", device.id},
                                         {"path", device.path},
