@@ -62,6 +62,8 @@ Status check_unused(NewDevice& target) {
     holds = "hexad store " + to_string(label->label.store);
   } else if (label.error().code == ErrorCode::kUnsupported) {
     holds = "hexad store of another version (" + label.error().message + ")";
+  } else if (label.error().code == ErrorCode::kCorruption) {
+    holds = "hexad store whose label is damaged (" + label.error().message + ")";
   } else if (label.error().code == ErrorCode::kExhausted ||
              label.error().code == ErrorCode::kUnavailable) {
     return label.error();  // then it is not known whose it is

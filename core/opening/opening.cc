@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "alloc/header_slot.h"
 #include "core/opening/device_survey.h"
 #include "core/opening/recovery.h"
 #include "core/opening/room_below.h"
@@ -201,15 +202,21 @@ std::string describe_left(const Members& members, DeviceId id) {
   return text + "; what is written from now on is not on it";
 }
 
-// Of the devices that have left between the two roots.
-void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
-                        std::vector<std::string>& warnings) {
+// The devices that have left between the two roots.
+std::set<DeviceId> departures(const alloc::Root& before, const alloc::Root& after) {
+  std::set<DeviceId> left;
   for (const alloc::RootDevice& row : after.devices) {
     const alloc::RootDevice* const old = before.find(row.id);
     const bool was_live = old == nullptr || old->state == alloc::MemberState::kLive;
-    if (row.state == alloc::MemberState::kLeft && was_live) {
-      warnings.push_back(describe_left(members, row.id));
-    }
+    if (row.state == alloc::MemberState::kLeft && was_live) left.insert(row.id);
+  }
+  return left;
+}
+
+void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
+                        std::vector<std::string>& warnings) {
+  for (const DeviceId id : departures(before, after)) {
+    warnings.push_back(describe_left(members, id));
   }
 }
 
@@ -243,6 +250,9 @@ Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
                  const alloc::RootChoice& choice, alloc::Ground ground) {
   Members& members = *parts.members;
   const std::uint32_t m = parts.shape->m();
+  // Up to here all live devices have what was written. What follows in the kept tail was proved by
+  // any k cells, and not on a device that was absent: that is missing there.
+  const Lsn proven = std::max(recovered.scan.max_watermark, choice.root.checkpoint_lsn);
   std::set<DeviceId> failed;
   HEXAD_TRY_ASSIGN(failed, recovery.heal(recovered.wounded));
   if (!recovered.wounded.empty()) {
@@ -330,7 +340,7 @@ Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
     alloc::Root next = alloc::next_epoch_root(current);
     for (const alloc::RootDevice& row : current.devices) {
       if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
-        alloc::mark_left(next, row.id, recovered.last_lsn);
+        alloc::mark_left(next, row.id, proven);
       }
     }
     next.log_devices = log_ids;
@@ -355,10 +365,43 @@ Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
                        return io::send_again_briefly(batch, parts.system->executor());
                      }));
     if (!failed.empty()) continue;
+    HEXAD_TRY(recovery.note_departures(recovered.scan, departures(choice.root, current), proven));
     warn_of_departures(choice.root, current, members, parts.warnings);
     parts.log = std::move(writer);
     parts.root = std::move(current);
     return {};
+  }
+}
+
+// The copy of a device's label that is damaged, or older, is written again from the other one,
+// which is not touched: a crash meanwhile leaves that. A device that fails here fails again where
+// it matters; as before, one copy will do.
+Status mend_label(io::Device& device, const alloc::Label& label) {
+  for (const unsigned copy : {0u, 1u}) {
+    const Result<AlignedBuffer> slot = alloc::read_header_slot(device, alloc::label_offset(copy));
+    if (slot.ok()) {
+      const Result<alloc::Label> there = alloc::decode_label(slot->bytes());
+      if (there.ok() && *there == label) continue;
+    }
+    const AlignedBuffer bytes =
+        alloc::padded(alloc::encode_label(label), alloc::write_block(device.geometry()));
+    return device.write(alloc::label_offset(copy), bytes.bytes(), io::WriteMode::kDurable,
+                        io::IoCause::kSuper);
+  }
+  return {};
+}
+
+void mend_labels(const Survey& survey, Members& members, std::vector<std::string>& notes) {
+  for (const SurveyedDevice& found : survey.devices) {
+    if (!found.damaged_copy.has_value()) continue;
+    const Member* const member = members.find(found.label->device);
+    if (member == nullptr || !members.usable(member->id) || member->path != found.path) continue;
+    const Status mended = mend_label(*member->device, *found.label);
+    notes.push_back("device " + std::to_string(member->id) + " (" + member->path +
+                    "): one of its two labels was not as it should be (" +
+                    found.damaged_copy->message + ")" +
+                    (mended.ok() ? "; it has been written again"
+                                 : ", and could not be written: " + mended.error().message));
   }
 }
 
@@ -468,6 +511,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
     }
     for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
     HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
+    mend_labels(survey, *parts.members, parts.notes);
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "alloc/zone_image.h"
+#include "base/checksum.h"
 #include "core/record/keys.h"
 #include "io/os_error.h"
 
@@ -28,6 +29,20 @@ Status Recovery::load_zones() {
   return {};
 }
 
+// Of the cells that are marked missing. Marks that are known when a record is proved are of records
+// before it, of whoever had its units then: they say nothing about its own cells, which their
+// checksums name.
+void Recovery::read_marked(const StripeProof& stripe, BlobReader::Cells& cells) const {
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    const CellPlace& place = cells.places[role];
+    if (place.readable || !members_.usable(place.id)) continue;
+    const Status read = place.device->read(place.offset, cells.cell(role));
+    const bool good =
+        read.ok() && checksum(shape_.record.checksum, cells.cell(role)) == stripe.cell_sums[role];
+    if (good) cells.good.add(role);
+  }
+}
+
 // Whether every stripe that the block's transactions wrote has at least k good cells. Stripes with
 // fewer than all go to `wounded`.
 Result<bool> Recovery::prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded) {
@@ -41,19 +56,37 @@ Result<bool> Recovery::prove(const kv::LoadedLogBlock& block, std::vector<Wounde
     stripes.insert(stripes.end(), record.allocated.begin(), record.allocated.end());
     for (const StripeProof& stripe : stripes) {
       if (stripe.durable_before) continue;
-      HEXAD_TRY_ASSIGN(const BlobReader::Cells cells,
+      HEXAD_TRY_ASSIGN(BlobReader::Cells cells,
                        reader_.read_cells(stripe.where, stripe.cell_bytes, stripe.cell_sums,
                                           ec::ShardSet::first(shape_.cells())));
+      read_marked(stripe, cells);
       if (cells.good.size() < shape_.k()) return false;
       bool live_cell_bad = false;
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-        if (!cells.good.contains(role) && cells.places[role].readable) live_cell_bad = true;
+        if (!cells.good.contains(role) && members_.usable(cells.places[role].id))
+          live_cell_bad = true;
       }
       if (live_cell_bad) found.push_back({stripe});
     }
   }
   wounded.insert(wounded.end(), found.begin(), found.end());
   return true;
+}
+
+Status Recovery::note_departures(const kv::LogScan& scan, const std::set<DeviceId>& left,
+                                 Lsn above) {
+  if (left.empty()) return {};
+  for (std::size_t i = 0; i < scan.blocks.size(); ++i) {
+    const kv::LogBlockHeader& header = scan.blocks[i].header;
+    if (header.record_count == 0 || header.last_lsn() <= above) continue;
+    HEXAD_TRY_ASSIGN(const kv::LoadedLogBlock block, kv::load_log_block(scan, i));
+    for (const kv::LogRecord& entry : block.block.records) {
+      if (entry.lsn <= above) continue;
+      HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
+      for (const DeviceId id : left) HEXAD_TRY(space_.replay_missing(record, id));
+    }
+  }
+  return {};
 }
 
 Status Recovery::drop_zones(const kv::LoadedLogBlock& block) {

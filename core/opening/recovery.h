@@ -57,8 +57,13 @@ class Recovery {
   // kUnavailable (a stripe has lost cells since it was proved); what a write was refused with.
   Result<std::set<DeviceId>> heal(const std::vector<WoundedStripe>& wounded);
 
+  // After run(), of devices that leave with this opening: what LSNs above `above` wrote was never
+  // proved there, so it counts as missing. `scan`: of what run() has kept.
+  Status note_departures(const kv::LogScan& scan, const std::set<DeviceId>& left, Lsn above);
+
  private:
   Status load_zones();
+  void read_marked(const StripeProof& stripe, BlobReader::Cells& cells) const;
   Result<bool> prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded);
   Status drop_zones(const kv::LoadedLogBlock& block);
   Status patch_image(PostImage& image, Lsn lsn);

@@ -103,6 +103,19 @@ TEST_CASE("format: a store of another version is somebody's all the same") {
   CHECK(hexad::testing::read_media(*fixture.memory.media(path)) == before);
 }
 
+TEST_CASE("format: a device whose labels are damaged is somebody's all the same") {
+  StoreFixture fixture;
+  for (const unsigned copy : {0, 1}) {
+    fixture.media(3)->write(alloc::label_offset(copy) + 40, Bytes(20, std::byte{0x5a}));
+  }
+  FormatOptions options = options_of(fixture);
+  options.devices = {"n0", "n1", "n2", fixture.device(3), "n4", "n5"};
+  options.fast_directories = {(fixture.directory / "new").string()};
+  const Error error = format_devices(options, fixture.memory).error();
+  CHECK(error.code == ErrorCode::kAlreadyExists);
+  CHECK_THAT(error.message, Catch::StartsWith("dev3 holds a hexad store whose label is damaged"));
+}
+
 TEST_CASE("format: a device in use is refused, forced or not") {
   StoreFixture fixture;
   FormatOptions options = options_of(fixture);

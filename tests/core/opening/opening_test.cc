@@ -223,7 +223,8 @@ TEST_CASE("opening: a device that is away leaves durably, and another one takes 
       REQUIRE(problem_of(parts) == "");
       const alloc::RootDevice* row = parts.root.find(static_cast<DeviceId>(away));
       REQUIRE(row->state == alloc::MemberState::kLeft);
-      REQUIRE(row->left_lsn == parts.last_lsn);
+      // The last commit was kept, and not proved on a device that was not there.
+      REQUIRE(row->left_lsn == parts.last_lsn - 1);
       REQUIRE(row->left_epoch == parts.root.epoch);
       REQUIRE(parts.warnings.size() == 1);
       REQUIRE_THAT(parts.warnings[0], Catch::Contains("device " + std::to_string(away) + " "));
@@ -455,6 +456,51 @@ TEST_CASE("opening: inspect lists strangers beside the members") {
   REQUIRE(status.devices.size() == 8);
   REQUIRE(status.devices[7].path == "other3");
   REQUIRE(status.devices[7].state == "foreign");
+}
+
+TEST_CASE(
+    "opening: a damaged copy of a label is written again, so that the next damage ends nobody") {
+  StoreFixture fixture;
+  for (const unsigned copy : {0u, 1u}) {
+    CAPTURE(copy);
+    const Bytes sound = hexad::testing::read_media(*fixture.media(1));
+    fixture.media(1)->write(alloc::label_offset(copy), Bytes(512));
+    {
+      // Reading changes nothing, and says what is damaged.
+      const auto before = fixture.fingerprint();
+      const StoreParts parts = open(fixture, Access::kReadOnly).value();
+      REQUIRE_THAT(parts.members->detail(1), Catch::Contains("label copy is damaged"));
+      REQUIRE((fixture.fingerprint() == before));
+    }
+    {
+      const StoreParts parts = open(fixture, Access::kReadWrite).value();
+      REQUIRE(std::count_if(parts.notes.begin(), parts.notes.end(), [](const std::string& note) {
+                return note.find("it has been written again") != std::string::npos;
+              }) == 1);
+    }
+    const Bytes mended = hexad::testing::read_media(*fixture.media(1));
+    const std::size_t labels = 2 * alloc::kHeaderSlotSize;
+    REQUIRE(std::equal(mended.begin(), mended.begin() + static_cast<std::ptrdiff_t>(labels),
+                       sound.begin()));
+  }
+}
+
+TEST_CASE("opening: a device that does not take its label again is used all the same") {
+  StoreFixture fixture;
+  FaultySystem system(fixture.memory);
+  fixture.media(1)->write(alloc::label_offset(0), Bytes(512));
+  bool refused = false;
+  system.watch([&](const io::IoRequest& request) {
+    const bool label = request.op == io::IoOp::kWrite && request.offset == alloc::label_offset(0);
+    refused = refused || label;
+    if (label) system.fault(fixture.device(1)).writes = true;
+  });
+  const StoreParts parts = open(fixture, Access::kReadWrite, &system).value();
+  REQUIRE(refused);
+  REQUIRE(parts.members->usable(1));
+  REQUIRE(std::count_if(parts.notes.begin(), parts.notes.end(), [](const std::string& note) {
+            return note.find("could not be written") != std::string::npos;
+          }) == 1);
 }
 
 TEST_CASE("opening: inspect names every device's trouble where no root can be chosen") {

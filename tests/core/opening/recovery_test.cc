@@ -73,9 +73,12 @@ struct Fixture {
 
   // A stripe of random cells on the devices, and its proof.
   StripeProof new_stripe(std::uint32_t units = 2) {
+    return stripe_at(written->allocate(units).value());
+  }
+  StripeProof stripe_at(const alloc::Extent& where) {
     StripeProof proof;
-    proof.where = written->allocate(units).value();
-    proof.cell_bytes = units * kUnit;
+    proof.where = where;
+    proof.cell_bytes = where.units * kUnit;
     const std::vector<CellPlace> places = written->locate(proof.where).value();
     std::vector<Bytes> cells(6, Bytes(proof.cell_bytes));
     std::vector<ByteView> data;
@@ -360,6 +363,48 @@ TEST_CASE("recovery: what was written after a device left is missing on it") {
   f.root.devices[5].state = alloc::MemberState::kLeft;
   f.root.devices[5].left_lsn = 1;
   f.members->lose(5, "left");
+  f.run();
+  REQUIRE(f.space->counters().missing == 3);
+}
+
+TEST_CASE(
+    "recovery: what a device lacked of an older stripe says nothing about the cells of a new one") {
+  Fixture f;
+  // "a" was written without devices 4 and 5; its units are free again, and "c" has them, with all
+  // its cells, two of which are damaged.
+  const LogRecord first = f.write_first();
+  LogRecord second = f.record_of("a", {});
+  second.freed = {first.allocated[0].where};
+  f.write(second, 1);
+  const LogRecord third = f.record_of("c", {f.stripe_at(first.allocated[0].where)});
+  f.damage(third.allocated[0], 0b11);
+  f.write(third, 2);
+  for (const DeviceId id : {4, 5}) {
+    f.root.devices[id].state = alloc::MemberState::kLeft;
+    f.root.devices[id].left_lsn = 0;
+  }
+  REQUIRE(f.run().last_lsn == 3);
+  CHECK(f.value("c") == "value of c");
+  // Without one of those cells it is no longer whole.
+  f.damage(third.allocated[0], 0b100);
+  REQUIRE(f.run().last_lsn == 2);
+}
+
+TEST_CASE("recovery: what was kept of the tail is missing on a device that was not there") {
+  Fixture f;
+  f.write_first();
+  f.write(f.record_of("b", {f.new_stripe(3)}), 1);
+  f.members->lose(5, "away");
+  const Recovered found = f.run();
+  REQUIRE(found.last_lsn == 2);
+  REQUIRE(found.scan.max_watermark == 1);
+  REQUIRE(f.recovery->note_departures(found.scan, {}, 1).ok());
+  REQUIRE(f.space->counters().missing == 0);
+  REQUIRE(f.recovery->note_departures(found.scan, {5}, 1).ok());
+  // The next opening finds the same by the root.
+  REQUIRE(f.space->counters().missing == 3);
+  f.root.devices[5].state = alloc::MemberState::kLeft;
+  f.root.devices[5].left_lsn = 1;
   f.run();
   REQUIRE(f.space->counters().missing == 3);
 }
