@@ -1,7 +1,9 @@
 #include "core/opening/device_survey.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <map>
+#include <numeric>
 #include <tuple>
 #include <utility>
 
@@ -69,6 +71,38 @@ bool is_ours(const SurveyedDevice& device) {
   return device.problem->code == ErrorCode::kUnsupported;
 }
 
+// The order in which devices are opened, and so locked, as indices into `paths`: the same for
+// everybody who names the same devices, however they are called and in whatever order. What two
+// processes want at once the first of these devices then decides, and not both lose.
+std::vector<std::size_t> locking_order(const std::vector<std::string>& paths) {
+  std::vector<std::string> names;
+  for (const std::string& path : paths) {
+    std::error_code failure;
+    const std::filesystem::path name = std::filesystem::canonical(path, failure);
+    // What cannot be found cannot be locked: its place does not matter.
+    names.push_back(failure ? std::string() : name.string());
+  }
+  std::vector<std::size_t> order(paths.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return names[a] < names[b]; });
+  return order;
+}
+
+// Adds the devices to `devices`, in the order given. With the first that is in use it ends: nothing
+// more can be learnt, and another one that were locked now could be what its user is about to open.
+Status survey_all(const std::vector<std::string>& paths, io::OpenMode mode, io::System& system,
+                  std::vector<SurveyedDevice>& devices) {
+  std::vector<SurveyedDevice> found(paths.size());
+  for (const std::size_t i : locking_order(paths)) {
+    found[i] = survey_one(paths[i], mode, system);
+    const std::optional<Error>& problem = found[i].problem;
+    if (problem.has_value() && problem->code == ErrorCode::kBusy) return *problem;
+  }
+  std::move(found.begin(), found.end(), std::back_inserter(devices));
+  return {};
+}
+
 // What is not known now may be known in a moment.
 bool is_passing(const SurveyedDevice& device) {
   return device.problem.has_value() && (device.problem->code == ErrorCode::kExhausted ||
@@ -79,8 +113,6 @@ bool is_passing(const SurveyedDevice& device) {
 // moment, or that is not its own. Nothing has been written yet.
 Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable unwritable) {
   if (!is_ours(device)) return {};
-  // In use: nothing more can be learnt, whatever for.
-  if (device.problem->code == ErrorCode::kBusy) return *device.problem;
   if (mode == io::OpenMode::kReadOnly) return {};
   const ErrorCode code = device.problem->code;
   const bool lasting = code == ErrorCode::kReadOnly || code == ErrorCode::kInvalidArgument ||
@@ -195,9 +227,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
                  "Name the pool's directory, or its devices with --device."};
   }
   Survey survey;
-  for (const std::string& path : pool.devices) {
-    survey.devices.push_back(survey_one(path, mode, system));
-  }
+  HEXAD_TRY(survey_all(pool.devices, mode, system, survey.devices));
   for (const SurveyedDevice& device : survey.devices) {
     HEXAD_TRY(check_ours(device, mode, unwritable));
   }
@@ -235,9 +265,14 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   }
   survey.fast_directories = pool.fast_directories;
   if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  std::vector<std::string> logs;
   for (const std::string& directory : survey.fast_directories) {
-    survey.devices.push_back(survey_one(fast_log_path(directory), mode, system));
-    HEXAD_TRY(check_ours(survey.devices.back(), mode, unwritable));
+    logs.push_back(fast_log_path(directory));
+  }
+  const std::size_t data_devices = survey.devices.size();
+  HEXAD_TRY(survey_all(logs, mode, system, survey.devices));
+  for (std::size_t i = data_devices; i < survey.devices.size(); ++i) {
+    HEXAD_TRY(check_ours(survey.devices[i], mode, unwritable));
   }
   check_labels(survey.devices);
   for (SurveyedDevice& device : survey.devices) {

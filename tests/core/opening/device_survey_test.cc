@@ -1,5 +1,7 @@
 #include "core/opening/device_survey.h"
 
+#include <filesystem>
+#include <fstream>
 #include <functional>
 
 #include "alloc/sealed_block.h"
@@ -85,6 +87,62 @@ TEST_CASE(
     CHECK(busy.code == ErrorCode::kBusy);
     CHECK_THAT(busy.message, Catch::Contains(path));
   }
+}
+
+// Tells which devices are opened, and in which order.
+class Watched final : public io::System {
+ public:
+  explicit Watched(io::System& system) : system_(system) {}
+  io::Executor& executor() override { return system_.executor(); }
+  io::Clock& clock() override { return system_.clock(); }
+  io::IoQueue& queue() override { return system_.queue(); }
+  std::uint64_t draw_seed() override { return system_.draw_seed(); }
+  Result<std::unique_ptr<io::Device>> open_device(const std::string& path,
+                                                  io::OpenMode mode) override {
+    opened.push_back(path);
+    return system_.open_device(path, mode);
+  }
+  Result<std::unique_ptr<io::Device>> create_device(const std::string& path,
+                                                    std::uint64_t size) override {
+    return system_.create_device(path, size);
+  }
+
+  std::vector<std::string> opened;
+
+ private:
+  io::System& system_;
+};
+
+// Two that open a store at once used to lock some of the devices each, and both were refused.
+TEST_CASE("device_survey: behind a device that is in use none is opened") {
+  StoreFixture fixture;
+  Watched system(fixture.memory);
+  const auto held = fixture.memory.open_device(fixture.device(2), io::OpenMode::kReadOnly).value();
+  REQUIRE(code_of(survey_devices(fixture.pool, io::OpenMode::kReadWrite, system)) ==
+          ErrorCode::kBusy);
+  CHECK(system.opened == std::vector<std::string>{"dev0", "dev1", "dev2"});
+}
+
+TEST_CASE("device_survey: devices are opened in one order, whatever they are called") {
+  StoreFixture fixture;
+  namespace fs = std::filesystem;
+  const auto place = [&](const std::string& name) { return (fixture.directory / name).string(); };
+  for (const char* name : {"a", "b", "c"}) std::ofstream(place(name)) << name;
+  fs::create_symlink(place("c"), place("0"));
+  fs::create_directory_symlink(fixture.directory, place("here"));
+  // Real files as far as their names go, which the system that opens them does not know.
+  const auto order = [&](const std::vector<std::string>& devices) {
+    Watched system(fixture.memory);
+    CHECK(code_of(survey_devices({devices, {}}, io::OpenMode::kReadWrite, system)) ==
+          ErrorCode::kNotFound);
+    std::vector<std::string> files;
+    for (const std::string& path : system.opened) files.push_back(fs::canonical(path).filename());
+    return files;
+  };
+  const std::vector<std::string> expected = {"a", "b", "c"};
+  CHECK(order({place("a"), place("b"), place("c")}) == expected);
+  CHECK(order({place("c"), place("b"), place("a")}) == expected);
+  CHECK(order({place("0"), place("here/b"), place("a")}) == expected);
 }
 
 TEST_CASE("device_survey: the store is the one that most labels name, others are foreign") {
