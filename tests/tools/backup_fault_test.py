@@ -153,6 +153,39 @@ class Faults(PoolTest):
             self.assert_same(new, out, seed, moment)
             shutil.rmtree(out)
 
+    def test_where_two_names_are_one_no_object_takes_the_place_of_another(self):
+        # As on a file system that does not tell upper case from lower case.
+        for name, data in {"A": b"upper", "a": b"lower", "b": b"one", "B": b"one", "Dir/x": b"in Dir",
+                           "dir/X": b"in dir", "dir/y": b"y"}.items():
+            self.ok("put", self.pool, name, "-", stdin=data)
+        os.makedirs(self.path("links"))
+        self.write("links/L", b"linked")
+        os.link(self.path("links/L"), self.path("links/l"))
+        os.link(self.path("links/L"), self.path("links/other"))
+        os.symlink("there", self.path("links/S"))
+        os.symlink("elsewhere", self.path("links/s"))
+        self.ok("import", self.pool, self.path("links"), "--prefix", "links/")
+        out = self.path("out")
+        second = ["a", "b", "dir/x", "links/l", "links/s"]
+        for options in ([], ["--update"], ["--update"], []):
+            answer = with_faults("export", self.pool, out, "--json", *options, fold=1)
+            self.assertEqual(answer.code, 7, answer.error)
+            problems = answer.json["problems"]
+            # Of two names the one that comes first is there, and the other is told of, each time.
+            self.assertEqual(sorted(p["name"].lower() for p in problems), second, options)
+            self.assertEqual({p["kind"] for p in problems}, {"refused"})
+            self.assertEqual({p["name"] for p in problems}, {"a", "b", "dir/X", "links/l", "links/s"})
+            self.assertEqual(self.read(os.path.join(out, "A")), b"upper")
+            self.assertEqual(self.read(os.path.join(out, "B")), b"one")
+            self.assertEqual(self.read(os.path.join(out, "Dir/x")), b"in Dir")
+            self.assertEqual(self.read(os.path.join(out, "Dir/y")), b"y")
+            self.assertEqual(os.readlink(os.path.join(out, "links/S")), "there")
+            self.assertTrue(os.path.samefile(os.path.join(out, "links/L"),
+                                             os.path.join(out, "links/other")))
+        # Where they are two, nothing is in the way.
+        self.ok("export", self.pool, self.path("apart"))
+        self.assertEqual(self.read(self.path("apart/a")), b"lower")
+
     def test_a_file_that_changes_while_it_is_read_is_read_again(self):
         os.makedirs(self.path("tree"))
         for name, size in {"small": 1000, "large": 9 << 20}.items():

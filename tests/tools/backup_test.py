@@ -475,6 +475,15 @@ class Backup(PoolTest):
         done = as_nobody(program, "import", pool, theirs, "--prefix", "theirs/", "--json", code=7)
         self.assertIn(b"secret", done.stderr)
         self.ok("import", pool, theirs, "--prefix", "theirs/")
+        shut = os.path.join(place, "shut")
+        modes = {"none": 0, "listed": 0o444, "entered": 0o111, "read": 0o555, "written": 0o333}
+        for name, mode in modes.items():
+            os.makedirs(os.path.join(shut, name, "below"))
+            with open(os.path.join(shut, name, "below/file"), "wb") as file:
+                file.write(b"data")
+            os.chmod(os.path.join(shut, name, "below"), mode)
+            os.chmod(os.path.join(shut, name), mode)
+        self.ok("import", pool, shut, "--prefix", "shut/")
         for folder, _, files in os.walk(pool):
             for name in [folder] + [os.path.join(folder, file) for file in files]:
                 os.chown(name, NOBODY, NOBODY)
@@ -484,6 +493,15 @@ class Backup(PoolTest):
         self.assertIn(b"2 with another owner; 1 without set-id bits", done.stdout)
         info = os.stat(os.path.join(place, "out2/theirs/program"))
         self.assertEqual((info.st_uid, stat.S_IMODE(info.st_mode)), (NOBODY, 0o755))
+        # Folders that he may not enter, read or write any more do not keep him from going on.
+        for options in ([], ["--update"], []):
+            as_nobody(program, "export", pool, os.path.join(place, "out3"), "--prefix", "shut/",
+                      *options)
+            for name, mode in modes.items():
+                path = os.path.join(place, "out3/shut", name)
+                self.assertEqual(stat.S_IMODE(os.stat(path).st_mode), mode)
+                self.assertEqual(stat.S_IMODE(os.stat(os.path.join(path, "below")).st_mode), mode)
+                self.assertEqual(self.read(os.path.join(path, "below/file")), b"data")
 
     def test_owners_of_root_may_be_left_as_they_are(self):
         if not tree.ROOT:

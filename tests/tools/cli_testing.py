@@ -52,6 +52,7 @@ class PoolTest(unittest.TestCase):
         cls.pool = os.path.join(cls.top, "pool")
         cls.devices = [os.path.join(cls.top, f"device{i}") for i in range(DEVICES)]
         cls.addClassCleanup(shutil.rmtree, cls.top, ignore_errors=True)
+        os.environ["XDG_CACHE_HOME"] = os.path.join(cls.top, "cache")  # not the user's own
         made = hexad("mkfs", cls.pool, "--device", *cls.devices, "--size", cls.device_size,
                      *cls.mkfs_options)
         if made.code != 0:

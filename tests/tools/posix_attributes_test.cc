@@ -30,6 +30,7 @@ TEST_CASE("posix_attributes: what is written is read back, whatever the time") {
   }
   PosixAttributes posix{FileType::kFile, 0600, FileTime{1, 2}, 4294967294u, 0u, "group \xff", {}};
   posix.xattrs = {{"user.note", std::string("\0binary\xff", 8)}, {"user.empty", ""}};
+  posix.mark = FileMark{FileTime{-1, 999'999'999}, 0};
   const EncodedAttributes encoded = encode(posix);
   CHECK(encoded.omap.empty());
   CHECK(decode(encoded.attributes) == posix);
@@ -38,7 +39,10 @@ TEST_CASE("posix_attributes: what is written is read back, whatever the time") {
 TEST_CASE("posix_attributes: the text is what a person would write") {
   PosixAttributes posix{FileType::kFile, 0644, FileTime{1'500'000'000, 1}, 1000u, 100u, "g1", {}};
   posix.xattrs = {{"user.note", "x"}};
-  CHECK(encode(posix).attributes == Attributes{{"posix.gid", "100"},
+  posix.mark = FileMark{FileTime{1'700'000'000, 2}, 18446744073709551615u};
+  CHECK(encode(posix).attributes == Attributes{{"posix.ctime_ns", "1700000000000000002"},
+                                               {"posix.gid", "100"},
+                                               {"posix.inode", "18446744073709551615"},
                                                {"posix.link", "g1"},
                                                {"posix.mode", "0644"},
                                                {"posix.mtime_ns", "1500000000000000001"},
@@ -63,6 +67,10 @@ TEST_CASE("posix_attributes: objects of other applications are files without mod
     CAPTURE(nonsense);
     CHECK(decode({{"posix.mtime_ns", nonsense}}) == plain);
   }
+  CHECK(decode({{"posix.ctime_ns", "1"}}) == plain);
+  CHECK(decode({{"posix.inode", "1"}}) == plain);
+  CHECK(decode({{"posix.ctime_ns", "now"}, {"posix.inode", "1"}}) == plain);
+  CHECK(decode({{"posix.ctime_ns", "1"}, {"posix.inode", "-1"}}) == plain);
   for (const char* nonsense : {"", "-1", "4294967296", "root"}) {
     CHECK(decode({{"posix.uid", nonsense}}) == plain);
     CHECK(decode({{"posix.gid", nonsense}}) == plain);
@@ -108,8 +116,15 @@ TEST_CASE("posix_attributes: what the file system says is taken as it is") {
   info.st_uid = 7;
   info.st_gid = 8;
   info.st_mtim = {-12'000'000'000, 5};
-  CHECK(posix_attributes(info, FileType::kFile) ==
-        PosixAttributes{FileType::kFile, 04750, FileTime{-12'000'000'000, 5}, 7u, 8u});
+  info.st_ctim = {12, 6};
+  info.st_ino = 9;
+  PosixAttributes expected{FileType::kFile, 04750, FileTime{-12'000'000'000, 5}, 7u, 8u};
+  expected.mark = FileMark{FileTime{12, 6}, 9};
+  CHECK(posix_attributes(info, FileType::kFile) == expected);
+  // A directory has another change time with everything that is made in it.
+  expected.type = FileType::kDirectory;
+  expected.mark.reset();
+  CHECK(posix_attributes(info, FileType::kDirectory) == expected);
 }
 
 }  // namespace

@@ -5,17 +5,23 @@
 //   HEXAD_FAULT_COUNT=PATH      writes how many there were there, at the end
 //   HEXAD_FAULT_CHANGE=PATH     this file is changed behind each of its first reads,
 //   HEXAD_FAULT_CHANGES=N       N of them
+//   HEXAD_FAULT_FOLD=1          names are looked up without regard to case, in ASCII, as some file
+//                               systems do: what is there keeps its spelling
+#include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <string>
 
 namespace {
 
@@ -53,6 +59,26 @@ void change_if_read(int fd) {
   close(writable);
 }
 
+int really_openat(int directory, const char* path, int flags, mode_t mode) {
+  static const auto really = next<int (*)(int, const char*, int, ...)>("openat");
+  return really(directory, path, flags, mode);
+}
+
+// The name that the folding file system finds for this one.
+std::string folded(int directory, const char* path) {
+  static const bool fold = number("HEXAD_FAULT_FOLD") != 0;
+  if (!fold || directory < 0 || strchr(path, '/') != nullptr) return path;
+  const int own = really_openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+  DIR* const stream = own < 0 ? nullptr : fdopendir(own);
+  if (stream == nullptr) return path;
+  std::string found = path;
+  while (const dirent* entry = readdir(stream)) {
+    if (strcasecmp(entry->d_name, path) == 0) found = entry->d_name;
+  }
+  closedir(stream);
+  return found;
+}
+
 struct Report {
   ~Report() {
     const char* const path = getenv("HEXAD_FAULT_COUNT");
@@ -68,13 +94,27 @@ struct Report {
 extern "C" {
 
 int openat(int directory, const char* path, int flags, ...) {
-  static const auto really = next<int (*)(int, const char*, int, ...)>("openat");
   va_list more;
   va_start(more, flags);
   const mode_t mode = (flags & O_CREAT) != 0 ? va_arg(more, mode_t) : 0;
   va_end(more);
   count();
-  return really(directory, path, flags, mode);
+  return really_openat(directory, folded(directory, path).c_str(), flags, mode);
+}
+
+int fstatat(int directory, const char* path, struct stat* into, int flags) {
+  static const auto really = next<int (*)(int, const char*, struct stat*, int)>("fstatat");
+  return really(directory, folded(directory, path).c_str(), into, flags);
+}
+
+int mkdirat(int directory, const char* path, mode_t mode) {
+  static const auto really = next<int (*)(int, const char*, mode_t)>("mkdirat");
+  return really(directory, folded(directory, path).c_str(), mode);
+}
+
+int unlinkat(int directory, const char* path, int flags) {
+  static const auto really = next<int (*)(int, const char*, int)>("unlinkat");
+  return really(directory, folded(directory, path).c_str(), flags);
 }
 
 ssize_t pread(int fd, void* into, size_t size, off_t offset) {
@@ -94,19 +134,19 @@ ssize_t write(int fd, const void* from, size_t size) {
 int renameat(int from_directory, const char* from, int to_directory, const char* to) {
   static const auto really = next<int (*)(int, const char*, int, const char*)>("renameat");
   count();
-  return really(from_directory, from, to_directory, to);
+  return really(from_directory, from, to_directory, folded(to_directory, to).c_str());
 }
 
 int linkat(int from_directory, const char* from, int to_directory, const char* to, int flags) {
   static const auto really = next<int (*)(int, const char*, int, const char*, int)>("linkat");
   count();
-  return really(from_directory, from, to_directory, to, flags);
+  return really(from_directory, from, to_directory, folded(to_directory, to).c_str(), flags);
 }
 
 int symlinkat(const char* target, int directory, const char* path) {
   static const auto really = next<int (*)(const char*, int, const char*)>("symlinkat");
   count();
-  return really(target, directory, path);
+  return really(target, directory, folded(directory, path).c_str());
 }
 
 int fchmod(int fd, mode_t mode) {

@@ -35,6 +35,29 @@ TEST_CASE("safe_tree: directories are made where they are missing") {
   CHECK(tree.directory({}).value() == tree.root());
 }
 
+TEST_CASE("safe_tree: a directory without rights gets them where that is asked for") {
+  const Folder folder;
+  fs::create_directories(folder.path / "root/a/b");
+  const auto mode = [&](const char* name) { return fs::status(folder.path / name).permissions(); };
+  fs::permissions(folder.path / "root/a/b", fs::perms::others_exec);
+  fs::permissions(folder.path / "root/a", fs::perms::none);
+  {
+    SafeTree tree = SafeTree::open((folder.path / "root").string()).value();
+    CHECK(tree.directory({"a"}, SafeTree::Rights::kMakeUsable).ok());
+    CHECK(mode("root/a") == fs::perms::owner_all);
+    CHECK(mode("root/a/b") == fs::perms::others_exec);
+    CHECK(tree.directory({"a", "b"}, SafeTree::Rights::kMakeUsable).ok());
+    CHECK(mode("root/a/b") == (fs::perms::owner_all | fs::perms::others_exec));
+  }
+  // Not what a link leads to.
+  fs::permissions(folder.path / "root/a", fs::perms::owner_read);
+  fs::create_directory_symlink("a", folder.path / "root/link");
+  SafeTree tree = SafeTree::open((folder.path / "root").string()).value();
+  CHECK_FALSE(tree.directory({"link"}, SafeTree::Rights::kMakeUsable).ok());
+  CHECK(mode("root/a") == fs::perms::owner_read);
+  fs::permissions(folder.path / "root/a", fs::perms::owner_all);
+}
+
 TEST_CASE("safe_tree: a link or a file on the way is refused, wherever it stands") {
   const Folder folder;
   fs::create_directories(folder.path / "root/a");

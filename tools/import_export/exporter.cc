@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "tools/cli/interrupt.h"
@@ -15,7 +16,6 @@
 #include "tools/import_export/object_ahead.h"
 #include "tools/import_export/object_compare.h"
 #include "tools/import_export/piece_reader.h"
-#include "tools/import_export/temporary_entry.h"
 
 namespace hexad::tools {
 
@@ -93,6 +93,7 @@ Status Exporter::run(const std::string& prefix) {
     HEXAD_TRY_ASSIGN(SafeTree tree, SafeTree::open(directory_));
     tree_.emplace(std::move(tree));
   }
+  open_record(prefix);
   HEXAD_TRY(add_sizes(prefix));
   HEXAD_TRY(readers_->start_pool());
   ObjectAhead objects(store_, *readers_, session_.collection(), prefix,
@@ -107,6 +108,7 @@ Status Exporter::run(const std::string& prefix) {
   finish_directories("");
   if (options_.dry()) return {};
   if (syncfs(tree_->root()) != 0) return system_error(errno, "export", "cannot sync");
+  record_.finish();
   return {};
 }
 
@@ -157,6 +159,24 @@ Status Exporter::judge(const std::string& name, const Status& status) {
   return {};
 }
 
+void Exporter::open_record(const std::string& prefix) {
+  std::error_code failure;
+  const std::string where = std::filesystem::canonical(directory_, failure).string();
+  if (failure) return;  // of a dry run: nothing is there
+  const std::string key =
+      to_string(store_.status().uuid) + '\0' + session_.collection() + '\0' + prefix + '\0' + where;
+  record_ = ExportRecord(export_record_directory(), key,
+                         options_.dry() ? ExportRecord::Use::kLook : ExportRecord::Use::kNote);
+}
+
+// Whoever has written the file meanwhile has given it another time.
+void Exporter::record(int fd, const Object& object) {
+  struct stat info = {};
+  if (fstat(fd, &info) == 0 && has_same(info, object)) {
+    record_.note(object.name(), object.stat(), info);
+  }
+}
+
 void Exporter::note(const std::string& name, const MetadataLoss& loss) {
   if (loss.owner) ++report_.other_owner;
   if (loss.set_id_bits) ++report_.without_set_id;
@@ -193,12 +213,7 @@ Status Exporter::export_directory(const Object& object) {
     if (!info.has_value()) say("write", object.name());
     return {};
   }
-  HEXAD_TRY_ASSIGN(const int directory, tree_->directory(with_leaf(object.path)));
-  struct stat info = {};
-  if (fstat(directory, &info) == 0 && (info.st_mode & 0700) != 0700) {
-    // Left read-only by an earlier export; if this fails, so will the files, each with its name.
-    if (fchmod(directory, (info.st_mode & 07777) | 0700) != 0) errno = 0;
-  }
+  HEXAD_TRY(tree_->directory(with_leaf(object.path), SafeTree::Rights::kMakeUsable).status());
   pending_.push_back({object.name(), object.path, object.posix()});
   return {};
 }
@@ -228,11 +243,10 @@ bool Exporter::has_same(const struct stat& info, const Object& object) const {
          static_cast<std::uint64_t>(info.st_size) == object.stat().size && time == object.time();
 }
 
-// A program that writes objects itself may have left the time of the file that this one was.
+// A program that writes objects itself may have left the time of the file that this one was, and a
+// file may have been given any time.
 Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object& object) {
-  const __int128 changed =
-      static_cast<__int128>(info.st_ctim.tv_sec) * kSecond + info.st_ctim.tv_nsec;
-  if (object.stat().mtime < changed) return true;
+  if (record_.knows(object.name(), object.stat(), info)) return true;
   Result<bool> same =
       same_as_file(store_, *readers_, session_.collection(), object.name(), object.stat().size, fd);
   if (!same.ok()) return store_failed(same.error());
@@ -308,6 +322,7 @@ Result<bool> Exporter::keep_same(int directory, const Object& object) {
   struct stat info = {};
   const std::string& leaf = object.path.leaf;
   if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (written_.has_other(directory, leaf)) return other_spelling_error();
   // A file with other names might change under those.
   if (!has_same(info, object) || (info.st_nlink > 1 && object.posix().link.empty())) return false;
   const Fd file(openat(directory, leaf.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
@@ -317,6 +332,8 @@ Result<bool> Exporter::keep_same(int directory, const Object& object) {
   HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix(),
                                                              object.fallback_time(), rules_, leaf));
   note(object.name(), loss);
+  record(file.get(), object);
+  written_.add(info);
   return true;
 }
 
@@ -328,10 +345,12 @@ Result<bool> Exporter::keep_same_link(int directory, const Object& object) {
   if (size < 0 || found.compare(0, static_cast<std::size_t>(size), target) != 0) return false;
   struct stat info = {};
   if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (written_.has_other(directory, leaf)) return other_spelling_error();
   if (info.st_nlink > 1 && object.posix().link.empty()) return false;
   HEXAD_TRY_ASSIGN(const MetadataLoss loss,
                    restore_link_metadata(directory, leaf, object.posix(), rules_, leaf));
   note(object.name(), loss);
+  written_.add(info);
   return true;
 }
 
@@ -346,6 +365,18 @@ Result<std::string> Exporter::read_target(const Object& object) {
   return std::string(as_text(*target));
 }
 
+Status Exporter::put_in_place(int directory, TemporaryEntry& written, const Object& object) {
+  const std::string& leaf = object.path.leaf;
+  if (written_.has_other(directory, leaf)) return other_spelling_error();
+  struct stat info = {};
+  if (fstatat(directory, written.name().c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) {
+    return system_error(errno, leaf, "cannot look at");
+  }
+  HEXAD_TRY(written.rename_to(leaf));
+  written_.add(info);
+  return {};
+}
+
 Status Exporter::write_symlink(int directory, const Object& object) {
   const std::string& leaf = object.path.leaf;
   HEXAD_TRY_ASSIGN(const std::string target, read_target(object));
@@ -354,7 +385,7 @@ Status Exporter::write_symlink(int directory, const Object& object) {
       leaf, [&](const char* name) { return symlinkat(target.c_str(), directory, name); }));
   HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_link_metadata(directory, temporary.name(),
                                                                   object.posix(), rules_, leaf));
-  HEXAD_TRY(temporary.rename_to(leaf));
+  HEXAD_TRY(put_in_place(directory, temporary, object));
   note(object.name(), loss);
   return {};
 }
@@ -366,8 +397,9 @@ Status Exporter::write_file(int directory, const Object& object) {
   HEXAD_TRY(copy_data(object, file.get()));
   HEXAD_TRY_ASSIGN(const MetadataLoss loss, restore_metadata(file.get(), object.posix(),
                                                              object.fallback_time(), rules_, leaf));
-  HEXAD_TRY(temporary.rename_to(leaf));
+  HEXAD_TRY(put_in_place(directory, temporary, object));
   note(object.name(), loss);
+  record(file.get(), object);
   return {};
 }
 
@@ -412,8 +444,9 @@ Result<bool> Exporter::shows_same_as(const Object& object, const std::string& fi
                    store_.open_reader(collection, first));
   const std::uint64_t size = object.stat().size;
   if (other->stat().size != size) return false;
-  HEXAD_TRY_ASSIGN(const PosixAttributes posix,
+  HEXAD_TRY_ASSIGN(PosixAttributes posix,
                    load_posix_attributes(store_, collection, first, other->attributes()));
+  posix.mark = object.posix().mark;  // links may have been made between the imports of the two
   if (posix != object.posix()) return false;
   return same_objects(store_, *readers_, collection, object.name(), first, size);
 }
@@ -433,6 +466,9 @@ Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Obj
   if (fstatat(source, path.leaf.c_str(), &its, AT_SYMLINK_NOFOLLOW) == 0 &&
       fstatat(directory, leaf.c_str(), &mine, AT_SYMLINK_NOFOLLOW) == 0 &&
       its.st_dev == mine.st_dev && its.st_ino == mine.st_ino) {
+    if (may_be_one_name(first, object.name()) && is_other_spelling(directory, leaf)) {
+      return other_spelling_error();
+    }
     return std::optional<Made>(options_.same == Same::kKeep ? Made::kKept : Made::kLinked);
   }
   TemporaryEntry temporary(directory);
@@ -445,7 +481,7 @@ Result<std::optional<Exporter::Made>> Exporter::link_to(int directory, const Obj
         linked.error().with_context("a file of its own, not a link of " + display_name(first)));
     return none;
   }
-  HEXAD_TRY(temporary.rename_to(leaf));
+  HEXAD_TRY(put_in_place(directory, temporary, object));
   return std::optional<Made>(Made::kLinked);
 }
 

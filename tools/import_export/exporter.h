@@ -1,8 +1,9 @@
 // Writes objects below a directory: what an import stored comes back as it was.
 //
 //   I5  two names are linked only if their objects show the same bytes and remember the same
-//   I7  with --update a file stays as it is only if it has size and time of its object, and the
-//       object was not changed later than the file, or shows its bytes
+//   I7  with --update a file stays as it is only if it has size and time of its object, and an
+//       export has noted that the one shows the other and neither has changed since, or it shows
+//       its bytes
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,17 @@
 #include "tools/cli/progress.h"
 #include "tools/cli/verb.h"
 #include "tools/import_export/export_delete.h"
+#include "tools/import_export/export_record.h"
 #include "tools/import_export/file_metadata.h"
 #include "tools/import_export/local_entries.h"
 #include "tools/import_export/object_ahead.h"
 #include "tools/import_export/object_path.h"
 #include "tools/import_export/posix_attributes.h"
 #include "tools/import_export/safe_tree.h"
+#include "tools/import_export/temporary_entry.h"
 #include "tools/import_export/transfer_options.h"
 #include "tools/import_export/transfer_report.h"
+#include "tools/import_export/written_files.h"
 
 namespace hexad::tools {
 
@@ -32,7 +36,7 @@ namespace hexad::tools {
 // has been written. Names of one link group become links of one file, if their objects still show
 // the same. Objects are read ahead on several threads; everything else happens on the caller's.
 // Memory: what is read ahead (AheadLimits) or six pieces of data, one page of names, an entry per
-// link group.
+// link group, and a few bits to 64 bytes per file (WrittenFiles).
 class Exporter {
  public:
   // All outlive the exporter. In a dry run nothing is written, and `directory` need not be there.
@@ -80,6 +84,8 @@ class Exporter {
   // Writes, links or keeps it.
   Result<Made> make_leaf(int directory, const Object& object);
   Status write_file_or_link(int directory, const Object& object);
+  // Gives what was written the object's name (I9).
+  Status put_in_place(int directory, TemporaryEntry& written, const Object& object);
   Status write_symlink(int directory, const Object& object);
   Status write_file(int directory, const Object& object);
   Status copy_data(const Object& object, int fd);
@@ -87,7 +93,7 @@ class Exporter {
   // symbolic link has to have the target, too.
   Result<bool> keep_same(int directory, const Object& object);
   bool has_same(const struct stat& info, const Object& object) const;
-  // The same of the open file, if the object has been changed since it was: compares the data.
+  // The same of the open file's bytes. Compares them, unless they are known to be the same.
   Result<bool> is_current(int fd, const struct stat& info, const Object& object);
   Result<bool> keep_same_link(int directory, const Object& object);
   Result<std::string> read_target(const Object& object);
@@ -96,6 +102,9 @@ class Exporter {
                                       const std::string& first);
   Result<bool> shows_same_as(const Object& object, const std::string& first);
   void note(const std::string& name, const MetadataLoss& loss);
+  // The file shows the object now, also to the next export.
+  void record(int fd, const Object& object);
+  void open_record(const std::string& prefix);
   // Gives the directories that `name` is not below what they remember; names come sorted, so
   // nothing more will be written there.
   void finish_directories(const std::string& name);
@@ -113,6 +122,8 @@ class Exporter {
   std::optional<SafeTree> tree_;        // not of a dry run
   std::optional<LocalEntries> before_;  // of a dry run
   Fd root_;                             // of before_
+  ExportRecord record_;
+  WrittenFiles written_;
   Progress progress_;
   std::unique_ptr<io::Executor> readers_;
   TransferReport report_;

@@ -50,7 +50,9 @@ static_assert('/' + 1 == '0');
 }  // namespace
 
 bool remembers(const ImportTarget::Present& present, const PosixAttributes& posix) {
-  const EncodedAttributes encoded = encode(posix, room_beside(present.attributes));
+  PosixAttributes unmarked = posix;
+  unmarked.mark = decode(present.attributes).mark;
+  const EncodedAttributes encoded = encode(unmarked, room_beside(present.attributes));
   // Extended attributes in the omap are not compared: they are stored anew.
   if (!encoded.omap.empty()) return false;
   Attributes wanted = others_of(present.attributes);

@@ -87,6 +87,7 @@ class ImportTarget {
 };
 
 // Whether the object remembers the same of its file, extended attributes and link group included.
+// The mark is not compared: the file may lie elsewhere by now.
 bool remembers(const ImportTarget::Present& present, const PosixAttributes& posix);
 
 }  // namespace hexad::tools

@@ -13,6 +13,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 #include "tools/cli/part_file.h"
+#include "tools/import_export/object_compare.h"
 #include "tools/import_export/object_path.h"
 
 namespace hexad::tools {
@@ -64,6 +65,16 @@ class SizeCount final : public TreeVisitor {
   std::optional<dev_t> file_system_;
   std::uint64_t bytes_ = 0;
 };
+
+// Of a symbolic link.
+Result<std::string> read_target(const TreeEntry& entry) {
+  std::string target(PATH_MAX, '\0');
+  const ssize_t size =
+      readlinkat(entry.directory_fd, entry.leaf.c_str(), target.data(), target.size());
+  if (size < 0) return system_error(errno, entry.path, "cannot read the link");
+  target.resize(static_cast<std::size_t>(size));
+  return target;
+}
 
 // Adds the range, joined with the one before where they touch.
 void add_range(std::vector<ByteRange>& ranges, const ByteRange& range) {
@@ -249,7 +260,9 @@ Status Importer::add_leaf(const TreeEntry& entry, const std::string& name) {
 Result<bool> Importer::add_further_name(const TreeEntry& entry, const ImportTarget::File& file,
                                         const LinkGroup& group) {
   const auto size = static_cast<std::uint64_t>(entry.info.st_size);
+  // Another mark: the first name may have been stored anew. A clone costs less than to compare.
   if (options_.same == Same::kKeep && file.present.has_value() && file.present->size == size &&
+      decode(file.present->attributes).mark == file.posix.mark &&
       remembers(*file.present, file.posix)) {
     ++report_.unchanged;
     progress_.advance(size, 1);
@@ -267,6 +280,22 @@ Result<bool> Importer::add_further_name(const TreeEntry& entry, const ImportTarg
   return true;
 }
 
+Result<bool> Importer::has_bytes_of(const TreeEntry& entry, const ImportTarget::File& file) {
+  if (file.posix.type == FileType::kSymlink) {
+    HEXAD_TRY_ASSIGN(const Bytes stored, store_.get(session_.collection(), file.name));
+    const Result<std::string> target = read_target(entry);
+    return target.ok() && *target == as_text(stored);
+  }
+  const Result<SourceFile> source = SourceFile::open(entry.directory_fd, entry.leaf, entry.path);
+  // What cannot be opened, or is changing, is met again when it is to be stored.
+  if (!source.ok() || !is_same_state(entry.info, source->info())) return false;
+  HEXAD_TRY_ASSIGN(const bool same, same_as_file(store_, session_.executor(), session_.collection(),
+                                                 file.name, file.present->size, source->fd()));
+  if (!same) return false;
+  const Result<bool> unchanged = source->is_unchanged();
+  return unchanged.ok() && *unchanged;
+}
+
 Result<bool> Importer::keep_unchanged(const TreeEntry& entry, const ImportTarget::File& file) {
   const PosixAttributes before = decode(file.present->attributes);
   const auto size = static_cast<std::uint64_t>(entry.info.st_size);
@@ -274,17 +303,21 @@ Result<bool> Importer::keep_unchanged(const TreeEntry& entry, const ImportTarget
       before.mtime != file.posix.mtime) {
     return false;
   }
+  // Size and time can be given to any file; a mark cannot (I8).
+  const bool marked = before.mark == file.posix.mark;
+  if (!marked) {
+    HEXAD_TRY_ASSIGN(const bool same, has_bytes_of(entry, file));
+    if (!same) return false;
+  }
   progress_.advance(size, 1);
-  if (remembers(*file.present, file.posix)) {
+  const bool known = remembers(*file.present, file.posix);
+  if (known) {
     ++report_.unchanged;
   } else {
-    if (options_.dry()) {
-      say("attributes", file.name);
-    } else {
-      HEXAD_TRY(target_.set_attributes(file));
-    }
+    if (options_.dry()) say("attributes", file.name);
     ++(file.posix.type == FileType::kSymlink ? report_.symlinks : report_.files);
   }
+  if (!options_.dry() && !(known && marked)) HEXAD_TRY(target_.set_attributes(file));
   if (!file.posix.link.empty()) {
     groups_.try_emplace(identity(entry.info), LinkGroup{file.name, file.posix.link});
   }
@@ -293,17 +326,15 @@ Result<bool> Importer::keep_unchanged(const TreeEntry& entry, const ImportTarget
 
 Status Importer::store_symlink(const TreeEntry& entry, const std::string& name,
                                const PosixAttributes& posix, const Present& present) {
-  Bytes target(PATH_MAX);
-  const ssize_t size = readlinkat(entry.directory_fd, entry.leaf.c_str(),
-                                  reinterpret_cast<char*>(target.data()), target.size());
-  if (size < 0) {
-    unreadable(entry.path, system_error(errno, entry.path, "cannot read the link"));
+  const Result<std::string> target = read_target(entry);
+  if (!target.ok()) {
+    unreadable(entry.path, target.error());
     return {};
   }
-  const auto length = static_cast<std::uint64_t>(size);
-  target.resize(length);
   const ImportTarget::File file{name, posix, present};
-  HEXAD_TRY(target_.put(file, length, {{0, length}}, std::move(target)));
+  const ByteView bytes = as_bytes(*target);
+  HEXAD_TRY(
+      target_.put(file, bytes.size(), {{0, bytes.size()}}, Bytes(bytes.begin(), bytes.end())));
   stored(entry, file, 0);
   return {};
 }

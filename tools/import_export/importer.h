@@ -24,6 +24,10 @@ namespace hexad::tools {
 // Every name is `prefix` followed by the path relative to the directory; a directory's own object
 // has a "/" behind it. The directory itself gets no object.
 //
+//   I8  with --update a file is not stored again only if it is the one that the object remembers,
+//   in
+//       the state that it remembers, or has its bytes
+//
 // A file is stored as it was at one time, or not at all: one that changes while it is read is read
 // again, and given up in the end. What was stored of it before stays then. Memory: some batches of
 // 8 MiB, and an entry for every file that has several names.
@@ -61,6 +65,8 @@ class Importer final : private TreeVisitor {
   Status add_leaf(const TreeEntry& entry, const std::string& name);
   Result<bool> add_further_name(const TreeEntry& entry, const ImportTarget::File& file,
                                 const LinkGroup& group);
+  // Whether the file, or link, shows the bytes of the object, and is still as `entry` found it.
+  Result<bool> has_bytes_of(const TreeEntry& entry, const ImportTarget::File& file);
   // Whether `--update` has nothing more to do.
   Result<bool> keep_unchanged(const TreeEntry& entry, const ImportTarget::File& file);
   Status store_symlink(const TreeEntry& entry, const std::string& name,

@@ -14,6 +14,8 @@ constexpr std::string_view kPrefix = "posix.";
 constexpr const char* kType = "posix.type";
 constexpr const char* kMode = "posix.mode";
 constexpr const char* kMtime = "posix.mtime_ns";
+constexpr const char* kCtime = "posix.ctime_ns";
+constexpr const char* kInode = "posix.inode";
 constexpr const char* kUid = "posix.uid";
 constexpr const char* kGid = "posix.gid";
 constexpr const char* kMoreXattrs = "posix.xattrs";
@@ -41,8 +43,8 @@ std::string time_text(const FileTime& time) {
   return fmt::format("{}", total);
 }
 
-std::optional<FileTime> parse_time(const Attributes& attributes) {
-  const auto found = attributes.find(kMtime);
+std::optional<FileTime> parse_time(const Attributes& attributes, std::string_view name) {
+  const auto found = attributes.find(name);
   if (found == attributes.end()) return std::nullopt;
   std::string_view digits = found->second;
   const bool negative = digits.starts_with("-");
@@ -84,6 +86,10 @@ PosixAttributes posix_attributes(const struct stat& info, FileType type) {
   posix.mtime = FileTime{info.st_mtim.tv_sec, static_cast<std::uint32_t>(info.st_mtim.tv_nsec)};
   posix.uid = info.st_uid;
   posix.gid = info.st_gid;
+  if (type != FileType::kDirectory) {
+    posix.mark = FileMark{{info.st_ctim.tv_sec, static_cast<std::uint32_t>(info.st_ctim.tv_nsec)},
+                          info.st_ino};
+  }
   return posix;
 }
 
@@ -93,6 +99,10 @@ EncodedAttributes encode(const PosixAttributes& posix, std::size_t room) {
   attributes[kType] = type_name(posix.type);
   if (posix.mode) attributes[kMode] = fmt::format("{:04o}", *posix.mode & kModeBits);
   if (posix.mtime) attributes[kMtime] = time_text(*posix.mtime);
+  if (posix.mark) {
+    attributes[kCtime] = time_text(posix.mark->ctime);
+    attributes[kInode] = std::to_string(posix.mark->inode);
+  }
   if (posix.uid) attributes[kUid] = std::to_string(*posix.uid);
   if (posix.gid) attributes[kGid] = std::to_string(*posix.gid);
   if (!posix.link.empty()) attributes[kLinkAttribute] = posix.link;
@@ -119,7 +129,10 @@ PosixAttributes decode(const Attributes& attributes) {
   }
   posix.mode = parse_number<std::uint32_t>(attributes, kMode, 8);
   if (posix.mode && *posix.mode > kModeBits) posix.mode.reset();
-  posix.mtime = parse_time(attributes);
+  posix.mtime = parse_time(attributes, kMtime);
+  const std::optional<FileTime> ctime = parse_time(attributes, kCtime);
+  const auto inode = parse_number<std::uint64_t>(attributes, kInode, 10);
+  if (ctime && inode) posix.mark = FileMark{*ctime, *inode};
   posix.uid = parse_number<std::uint32_t>(attributes, kUid, 10);
   posix.gid = parse_number<std::uint32_t>(attributes, kGid, 10);
   const auto link = attributes.find(kLinkAttribute);

@@ -6,6 +6,8 @@
 //                    2262 do not fit into 64 bits
 //   posix.uid        numbers of owner and group, decimal
 //   posix.gid
+//   posix.ctime_ns   change time, as posix.mtime_ns, and inode number, decimal, of files and links:
+//   posix.inode      which file it was, in which state, for the next import to compare
 //   posix.link       the names of one file (hard links) have the same text here; any text
 //   posix.xattr.N    the extended attribute N with its value, which may be any bytes
 //   posix.xattrs     those of them that are entries of the object's omap instead, how many: names
@@ -41,6 +43,15 @@ struct FileTime {
   bool operator==(const FileTime&) const = default;
 };
 
+// Which file it was, and in which state: a file cannot change, nor another one take its name,
+// without another mark. It means nothing beside other files than those that were imported.
+struct FileMark {
+  FileTime ctime;
+  std::uint64_t inode = 0;
+
+  bool operator==(const FileMark&) const = default;
+};
+
 struct PosixAttributes {
   FileType type = FileType::kFile;
   std::optional<std::uint32_t> mode;  // permission bits, 07777
@@ -51,6 +62,7 @@ struct PosixAttributes {
   ExtendedAttributes xattrs = {};
   // Of decode(): so many more are in the object's omap.
   std::uint64_t more_xattrs = 0;
+  std::optional<FileMark> mark = std::nullopt;  // not of directories
 
   bool operator==(const PosixAttributes&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -39,6 +40,18 @@ Result<Fd> enter(int parent, const std::string& name, const std::string& path) {
   return system_error(errno, path, "cannot open the directory");
 }
 
+// Left without rights by an earlier export. If this fails, so will what is done in it, and says
+// why.
+void make_usable(int parent, const std::string& name) {
+  const Fd found(openat(parent, name.c_str(), O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+  struct stat info = {};
+  if (!found.valid() || fstat(found.get(), &info) != 0) return;
+  if ((info.st_mode & S_IRWXU) == S_IRWXU || info.st_uid != geteuid()) return;
+  // The descriptor allows no fchmod(); its name in /proc leads to the directory, and no link there.
+  const std::string path = "/proc/self/fd/" + std::to_string(found.get());
+  static_cast<void>(chmod(path.c_str(), (info.st_mode & 07777) | S_IRWXU));
+}
+
 }  // namespace
 
 Result<SafeTree> SafeTree::open(const std::string& root) {
@@ -56,7 +69,7 @@ void SafeTree::tidy(int directory) {
   if (tidied_.emplace(info.st_dev, info.st_ino).second) remove_stale_parts(directory);
 }
 
-Result<int> SafeTree::directory(const std::vector<std::string>& components) {
+Result<int> SafeTree::directory(const std::vector<std::string>& components, Rights rights) {
   if (components.empty()) {
     tidy(root_.get());
     return root_.get();
@@ -64,8 +77,10 @@ Result<int> SafeTree::directory(const std::vector<std::string>& components) {
   if (last_.valid() && components == last_components_) return last_.get();
   Fd at;
   for (std::size_t i = 0; i < components.size(); ++i) {
-    HEXAD_TRY_ASSIGN(Fd next, enter(at.valid() ? at.get() : root_.get(), components[i],
-                                    join(components, i + 1)));
+    const int parent = at.valid() ? at.get() : root_.get();
+    const bool last = i + 1 == components.size();
+    if (last && rights == Rights::kMakeUsable) make_usable(parent, components[i]);
+    HEXAD_TRY_ASSIGN(Fd next, enter(parent, components[i], join(components, i + 1)));
     at = std::move(next);
   }
   last_components_ = components;

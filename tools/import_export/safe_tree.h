@@ -4,6 +4,7 @@
 
 #include <sys/types.h>
 
+#include <cstdint>
 #include <set>
 #include <string>
 #include <utility>
@@ -23,7 +24,11 @@ class SafeTree {
   // A descriptor of the directory, made where missing; valid until the next call. Errors:
   // kInvalidArgument (a link or a file is in the way; its path is in the message), kIo, kNoSpace.
   // What earlier runs have left of files that they did not finish is removed.
-  Result<int> directory(const std::vector<std::string>& components);
+  // kMakeUsable: where the last one may not be entered, read or written although it belongs to this
+  // user, he is given those rights; whoever asks for that sets the mode afterwards.
+  enum class Rights : std::uint8_t { kAsTheyAre, kMakeUsable };
+  Result<int> directory(const std::vector<std::string>& components,
+                        Rights rights = Rights::kAsTheyAre);
   int root() const { return root_.get(); }
 
  private:
