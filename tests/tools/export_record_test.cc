@@ -189,10 +189,10 @@ TEST_CASE("export_record: where none can be, nothing is known and nothing fails"
 
 TEST_CASE("export_record: it lies where the user's caches are") {
   setenv("XDG_CACHE_HOME", "/caches", 1);
-  setenv("HOME", "/home/mary", 1);
+  setenv("HOME", "/users/mary", 1);
   CHECK(export_record_directory() == "/caches/hexad/exports");
   setenv("XDG_CACHE_HOME", "relative", 1);
-  CHECK(export_record_directory() == "/home/mary/.cache/hexad/exports");
+  CHECK(export_record_directory() == "/users/mary/.cache/hexad/exports");
   unsetenv("HOME");
   CHECK(export_record_directory().empty());
 }
