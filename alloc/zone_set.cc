@@ -64,6 +64,7 @@ void ZoneSet::refresh(Zone& zone) {
   zone.counted = zone.state.counters();
   counters_ += zone.counted;
   longest_.set(zone.index, zone.state.longest());
+  if (zone.state.has_births()) with_births_.insert(zone.index);
   const std::optional<Lsn> oldest = zone.state.oldest_deferred();
   if (oldest == zone.oldest) return;
   if (zone.oldest) oldest_deferred_.erase({*zone.oldest, zone.index});
@@ -132,6 +133,7 @@ Status ZoneSet::remove_zone(ZoneId id) {
   }
   counters_ -= zone->counted;
   longest_.set(zone->index, 0);
+  with_births_.erase(zone->index);
   zones_[zone->index].reset();
   by_id_.erase(id);
   return {};
@@ -256,14 +258,38 @@ Status ZoneSet::publish_free(const Extent& extent, Lsn lsn) {
                 [&](ZoneState& zone) { return zone.publish_free(extent.run(), lsn); });
 }
 
-std::uint64_t ZoneSet::reclaim(Lsn limit) {
+std::uint64_t ZoneSet::reclaim(Lsn limit, std::span<const ReadRange> readers, Lsn oldest) {
   const std::uint64_t before = counters_.deferred;
-  while (!oldest_deferred_.empty() && oldest_deferred_.begin()->first <= limit) {
-    Zone& zone = *zones_[oldest_deferred_.begin()->second];
-    zone.state.reclaim(limit);
+  for (const std::size_t index : std::set<std::size_t>(holding_)) {
+    Zone& zone = *zones_[index];
+    zone.state.review_held(readers);
+    if (!zone.state.holds_any()) holding_.erase(index);
     refresh(zone);
   }
+  while (!oldest_deferred_.empty() && oldest_deferred_.begin()->first <= limit) {
+    Zone& zone = *zones_[oldest_deferred_.begin()->second];
+    zone.state.reclaim(limit, readers);
+    if (zone.state.holds_any()) holding_.insert(zone.index);
+    refresh(zone);
+  }
+  for (auto at = with_births_.begin(); at != with_births_.end();) {
+    ZoneState& state = zones_[*at]->state;
+    state.forget_births(oldest);
+    at = state.has_births() ? std::next(at) : with_births_.erase(at);
+  }
   return before - counters_.deferred;
+}
+
+void ZoneSet::born_before(const Extent& extent, Lsn born) {
+  Zone* zone = find(extent.zone);
+  HEXAD_ASSERT(zone != nullptr);
+  zone->state.born_before(extent.unit, born);
+}
+
+std::uint64_t ZoneSet::held_for(const ReadRange& reader) const {
+  std::uint64_t units = 0;
+  for (const std::size_t index : holding_) units += zones_[index]->state.held_for(reader);
+  return units;
 }
 
 // --- replay ---

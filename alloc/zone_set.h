@@ -18,7 +18,9 @@
 //   Z2  taken bits of a zone = header + in flight + live + deferred
 //   Z3  missing units lie in live or deferred units, pack stripes in live ones, each in its own
 //   Z4  the counters equal what the zones add up to
-//   Z5  every deferred run carries the LSN that freed it, in the order index too
+//   Z5  every deferred run carries the LSN that freed it, and is either in the order index too or
+//       held for one reader that needs it
+//   Z6  births are known of live runs: of all that were published behind the last forget_births()
 //
 // Not thread-safe: the caller locks.
 #pragma once
@@ -100,7 +102,16 @@ class ZoneSet {
   // Deferred -> free for all that was freed at LSN <= limit. `limit` is the caller's minimum of the
   // recorded watermark, what snapshots pin and what readers need (R9). Returns units. Cost: O(log)
   // per run reclaimed.
-  std::uint64_t reclaim(Lsn limit);
+  std::uint64_t reclaim(Lsn limit) { return reclaim(limit, {}, 0); }
+  // The same, but what one of `readers` (sorted) needs, by when it was born and freed, is held
+  // until a later call does without that reader. Nobody will ever come who reads a state from
+  // before `oldest`, those readers included. Births: the LSN of publish_alloc(), or an earlier one
+  // that born_before() tells; 0 for what was there when the store was opened.
+  std::uint64_t reclaim(Lsn limit, std::span<const ReadRange> readers, Lsn oldest);
+  // Precondition: `extent` was published as a whole, and none of it freed since.
+  void born_before(const Extent& extent, Lsn born);
+  // Units that are held for a reader.
+  std::uint64_t held_for(const ReadRange& reader) const;
 
   // --- replay: before anything is allocated ---
 
@@ -204,8 +215,10 @@ class ZoneSet {
   MaxTree longest_;                           // per zone, 0 where closed or removed
   // Zones with deferred runs, by the lowest LSN among them: {LSN, index}.
   std::set<std::pair<Lsn, std::size_t>> oldest_deferred_;
-  std::size_t cursor_ = 0;      // zone that allocate() is filling
-  std::uint64_t stretch_left_;  // units before it moves on
+  std::set<std::size_t> holding_;      // zones that hold something for readers
+  std::set<std::size_t> with_births_;  // ... that know births
+  std::size_t cursor_ = 0;             // zone that allocate() is filling
+  std::uint64_t stretch_left_;         // units before it moves on
 };
 
 }  // namespace hexad::alloc

@@ -77,7 +77,7 @@ Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
     if (!zone.is_live(deferred.run) || deferred.freed > image.lsn) {
       return corrupt(subject + "deferred units that are not taken, or twice");
     }
-    zone.add_deferred(deferred.run, deferred.freed);
+    zone.add_deferred(deferred.run, deferred.freed, 0);
   }
   for (const MissingRun& missing : image.missing) {
     if (missing.slot >= zone.slots_.size() || !zone.has(missing.run) ||
@@ -184,29 +184,73 @@ void ZoneState::publish_alloc(UnitRun run, Lsn lsn) {
   HEXAD_ASSERT(at != in_flight_.end() && at->second == run.units);
   in_flight_.erase(at);
   in_flight_units_ -= run.units;
+  set_birth(run, lsn);
   last_lsn_ = std::max(last_lsn_, lsn);
   dirty_ = true;
 }
 
-void ZoneState::add_deferred(UnitRun run, Lsn lsn) {
-  deferred_[run.unit] = {run.units, lsn};
+void ZoneState::set_birth(UnitRun run, Lsn lsn) {
+  births_[run.unit] = {run.units, lsn};
+  by_birth_.emplace(lsn, run.unit);
+}
+
+void ZoneState::born_before(std::uint32_t unit, Lsn born) {
+  const auto at = births_.find(unit);
+  if (at == births_.end() || at->second.lsn <= born) return;
+  by_birth_.erase({at->second.lsn, unit});
+  at->second.lsn = born;
+  by_birth_.emplace(born, unit);
+}
+
+Lsn ZoneState::take_births(UnitRun run) {
+  Lsn first = kMaxLsn;
+  std::uint64_t known = 0;
+  for (auto at = first_overlap(births_, run); at != births_.end();
+       at = first_overlap(births_, run)) {
+    const UnitRun whole{at->first, at->second.units};
+    const Lsn lsn = at->second.lsn;
+    births_.erase(at);
+    by_birth_.erase({lsn, whole.unit});
+    first = std::min(first, lsn);
+    known += std::min(whole.end(), run.end()) - std::max(whole.unit, run.unit);
+    if (whole.unit < run.unit) set_birth({whole.unit, run.unit - whole.unit}, lsn);
+    if (whole.end() > run.end()) {
+      set_birth({static_cast<std::uint32_t>(run.end()),
+                 static_cast<std::uint32_t>(whole.end() - run.end())},
+                lsn);
+    }
+  }
+  return known == run.units ? first : 0;
+}
+
+void ZoneState::forget_births(Lsn lsn) {
+  while (!by_birth_.empty() && by_birth_.begin()->first <= lsn) {
+    births_.erase(by_birth_.begin()->second);
+    by_birth_.erase(by_birth_.begin());
+  }
+}
+
+void ZoneState::add_deferred(UnitRun run, Lsn lsn, Lsn born) {
+  deferred_[run.unit] = {run.units, lsn, born};
   by_lsn_.emplace(lsn, run.unit);
   deferred_units_ += run.units;
 }
 
 void ZoneState::drop_deferred(UnitRun run) {
+  HEXAD_ASSERT(held_.empty());  // an opening replays before anybody reads
   for (auto at = first_overlap(deferred_, run); at != deferred_.end();
        at = first_overlap(deferred_, run)) {
     const UnitRun whole{at->first, at->second.units};
     const Lsn freed = at->second.freed;
+    const Lsn born = at->second.born;
     deferred_.erase(at);
     by_lsn_.erase({freed, whole.unit});
     deferred_units_ -= whole.units;
-    if (whole.unit < run.unit) add_deferred({whole.unit, run.unit - whole.unit}, freed);
+    if (whole.unit < run.unit) add_deferred({whole.unit, run.unit - whole.unit}, freed, born);
     if (whole.end() > run.end()) {
       add_deferred({static_cast<std::uint32_t>(run.end()),
                     static_cast<std::uint32_t>(whole.end() - run.end())},
-                   freed);
+                   freed, born);
     }
   }
 }
@@ -236,7 +280,7 @@ Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
     return corrupt(name(run) + ": freed by LSN " + std::to_string(lsn) +
                    " although not all of it is live");
   }
-  add_deferred(run, lsn);
+  add_deferred(run, lsn, take_births(run));
   // The bytes are dead; which cells are missing still matters to those who may read until reclaim.
   forget_packs(run);
   last_lsn_ = std::max(last_lsn_, lsn);
@@ -244,18 +288,49 @@ Status ZoneState::publish_free(UnitRun run, Lsn lsn) {
   return {};
 }
 
-void ZoneState::reclaim(Lsn limit) {
+void ZoneState::reclaim(Lsn limit, std::span<const ReadRange> readers) {
   while (!by_lsn_.empty() && by_lsn_.begin()->first <= limit) {
     const std::uint32_t unit = by_lsn_.begin()->second;
-    const auto at = deferred_.find(unit);
-    const UnitRun run{unit, at->second.units};
     by_lsn_.erase(by_lsn_.begin());
-    deferred_.erase(at);
-    deferred_units_ -= run.units;
-    taken_.force_clear(run);
-    forget_missing(run);
-    dirty_ = true;
+    settle(unit, readers);
   }
+}
+
+// Held for the first reader that needs it, else free.
+void ZoneState::settle(std::uint32_t unit, std::span<const ReadRange> readers) {
+  const auto at = deferred_.find(unit);
+  for (const ReadRange& reader : readers) {
+    if (!reader.needs(at->second.born, at->second.freed)) continue;
+    held_[reader].insert(unit);
+    return;
+  }
+  const UnitRun run{unit, at->second.units};
+  deferred_.erase(at);
+  deferred_units_ -= run.units;
+  taken_.force_clear(run);
+  forget_missing(run);
+  dirty_ = true;
+}
+
+void ZoneState::review_held(std::span<const ReadRange> readers) {
+  std::vector<std::uint32_t> units;
+  for (auto at = held_.begin(); at != held_.end();) {
+    if (std::binary_search(readers.begin(), readers.end(), at->first)) {
+      ++at;
+      continue;
+    }
+    units.insert(units.end(), at->second.begin(), at->second.end());
+    at = held_.erase(at);
+  }
+  for (const std::uint32_t unit : units) settle(unit, readers);
+}
+
+std::uint64_t ZoneState::held_for(const ReadRange& reader) const {
+  const auto at = held_.find(reader);
+  std::uint64_t units = 0;
+  if (at == held_.end()) return units;
+  for (const std::uint32_t unit : at->second) units += deferred_.at(unit).units;
+  return units;
 }
 
 Status ZoneState::replay_alloc(UnitRun run, Lsn lsn) {
@@ -419,12 +494,26 @@ Status ZoneState::check_invariants() const {
   std::uint64_t deferred = 0;
   for (const auto& [unit, entry] : deferred_) {
     if (!rest.clear({unit, entry.units}).ok()) return corrupt(subject + "Z1: deferred twice");
-    if (!by_lsn_.contains({entry.freed, unit})) {
-      return corrupt(subject + "Z5: a deferred run is not in the order index");
+    std::size_t places = by_lsn_.contains({entry.freed, unit}) ? 1 : 0;
+    for (const auto& [reader, units] : held_) {
+      if (!units.contains(unit)) continue;
+      ++places;
+      if (!reader.needs(entry.born, entry.freed)) return corrupt(subject + "Z5: held for nothing");
     }
+    if (places != 1) return corrupt(subject + "Z5: a deferred run is not in one index");
     deferred += entry.units;
   }
-  if (by_lsn_.size() != deferred_.size()) return corrupt(subject + "Z5: the index has too many");
+  std::size_t indexed = by_lsn_.size();
+  for (const auto& [reader, units] : held_) indexed += units.size();
+  if (indexed != deferred_.size()) return corrupt(subject + "Z5: the indexes have too many");
+  if (births_.size() != by_birth_.size()) return corrupt(subject + "Z6: births in one index only");
+  std::uint64_t born = 0;
+  for (const auto& [unit, birth] : births_) {
+    if (unit < born || !is_live({unit, birth.units}) || !by_birth_.contains({birth.lsn, unit})) {
+      return corrupt(subject + "Z6: a birth of units that are not live");
+    }
+    born = std::uint64_t{unit} + birth.units;
+  }
   if (in_flight != in_flight_units_ || deferred != deferred_units_) {
     return corrupt(subject + "Z4: a counter is wrong");
   }

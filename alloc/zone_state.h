@@ -37,6 +37,16 @@ struct SpaceCounters {
   SpaceCounters& operator-=(const SpaceCounters& other);
 };
 
+// What somebody who reads for long may still look at: stripes that were born at or before `upto`,
+// of those that were freed behind `from`.
+struct ReadRange {
+  Lsn from = 0;
+  Lsn upto = 0;
+
+  bool needs(Lsn born, Lsn freed) const { return born <= upto && freed > from; }
+  auto operator<=>(const ReadRange&) const = default;
+};
+
 class ZoneState {
  public:
   // Empty. Preconditions: as ZoneSet::add_zone() checks them.
@@ -76,7 +86,16 @@ class ZoneState {
   void abandon(UnitRun run);
   void publish_alloc(UnitRun run, Lsn lsn);
   Status publish_free(UnitRun run, Lsn lsn);
-  void reclaim(Lsn limit);
+  // The stripe that begins at `unit`, published just now, holds what was there at `born` already.
+  void born_before(std::uint32_t unit, Lsn born);
+  void reclaim(Lsn limit, std::span<const ReadRange> readers = {});
+  // What is held for none of `readers` any more is held for another of them, or free. Both sorted.
+  void review_held(std::span<const ReadRange> readers);
+  bool holds_any() const { return !held_.empty(); }
+  std::uint64_t held_for(const ReadRange& reader) const;  // units
+  // Births at or before `lsn` need not be known any more.
+  void forget_births(Lsn lsn);
+  bool has_births() const { return !births_.empty(); }
 
   // Precondition of the next three: has(run).
   Status replay_alloc(UnitRun run, Lsn lsn);
@@ -103,6 +122,11 @@ class ZoneState {
   struct Deferred {
     std::uint32_t units = 0;
     Lsn freed = 0;
+    Lsn born = 0;
+  };
+  struct Birth {
+    std::uint32_t units = 0;
+    Lsn lsn = 0;
   };
 
   template <typename Map>
@@ -113,7 +137,11 @@ class ZoneState {
   UnitRun take_run(UnitRun run);
   std::string name(UnitRun run) const;
   std::uint64_t deferred_in(UnitRun run) const;
-  void add_deferred(UnitRun run, Lsn lsn);
+  void add_deferred(UnitRun run, Lsn lsn, Lsn born);
+  // Of units that are live: the first of them, 0 where any may be old. They have none afterwards.
+  Lsn take_births(UnitRun run);
+  void set_birth(UnitRun run, Lsn lsn);
+  void settle(std::uint32_t unit, std::span<const ReadRange> readers);
   // Deferred -> live, for any part of `run` that is deferred.
   void drop_deferred(UnitRun run);
   void forget_missing(UnitRun run);
@@ -124,7 +152,12 @@ class ZoneState {
   UnitBitmap taken_;                                  // all but free, Z2
   std::map<std::uint32_t, std::uint32_t> in_flight_;  // first unit -> units
   std::map<std::uint32_t, Deferred> deferred_;        // by first unit
-  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;    // deferred runs: {freed, first unit}
+  // Deferred runs, each in one of two: {freed, first unit} of those that no reclaim() has looked
+  // at, and those that it holds for a reader, by first unit.
+  std::set<std::pair<Lsn, std::uint32_t>> by_lsn_;
+  std::map<ReadRange, std::set<std::uint32_t>> held_;
+  std::map<std::uint32_t, Birth> births_;             // of live runs, by first unit: Z6
+  std::set<std::pair<Lsn, std::uint32_t>> by_birth_;  // {LSN, first unit}
   std::vector<RunSet> missing_;                       // per slot
   struct Pack {
     std::uint32_t units = 0;

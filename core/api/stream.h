@@ -78,9 +78,11 @@ class ObjectWriter {
 // it.
 //
 // The version is the one that the object had when the reader was opened, and stays readable
-// whatever is written meanwhile. The exception is an object whose extents take more memory than
-// RuntimeOptions::stream_buffer: if it changes, reading fails with kConflict. A reader must not
-// outlive its store. While it exists, space that transactions free is not used again.
+// whatever is written meanwhile. There are two exceptions, and reading fails with kConflict then:
+// an object whose extents take more memory than RuntimeOptions::stream_buffer has changed; or what
+// the version holds was removed or overwritten, and a commit found no other space. A reader must
+// not outlive its store. While it exists, what was there when it was opened and has been freed
+// since is not used again (SpaceUsage::held_by_readers); of what came later nothing is held.
 //
 // Threads: one at a time.
 class ObjectReader {

@@ -310,6 +310,16 @@ struct SpaceUsage {
   std::uint64_t metadata = 0;              // the index on the fast tier
   std::uint64_t internal_metadata = 0;     // the metadata on data devices: data units x k
   std::uint64_t objects = 0;               // how many objects there are; not bytes
+  // Of `allocated`, what pack stripes have beside the bytes that somebody owns: bytes of small
+  // objects that have been removed or overwritten, padding, footers. A stripe comes back when all
+  // of its owners are gone.
+  std::uint64_t dead = 0;
+  // Of `allocated`, what is set aside for small objects on their way, or in the log.
+  std::uint64_t promised = 0;
+  // Freed, in `available`, and free once the next blocks of the log are written.
+  std::uint64_t waiting = 0;
+  // Freed, but not in `available` yet: readers of old versions look at it.
+  std::uint64_t held_by_readers = 0;
   std::vector<FreeRuns>
       free_runs;  // of the zones that there are, the shortest first; no empty kind
   // 0: the free space of every zone is in one piece; 1: no two free units touch.

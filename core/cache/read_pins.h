@@ -1,5 +1,20 @@
 // Which states readers are looking at: space freed after the oldest of them is not reused (R9).
 //
+// Who reads for long, of copies of all records that it will look at, narrows its pin: from then on
+// it needs no more than the stripes that were born at or before the newest of those records, and
+// were freed behind its state. All else that is freed meanwhile can be used again. The argument:
+//
+//   PN5 a record with LSN n names stripes that were born at or before n: they are published with
+//       it, or before. A young blob whose transaction has LSN n may be given its place later; such
+//       a stripe counts as born at the first LSN of those in it (Space::publish)
+//   PN6 `upto` is at least the LSN of every record that the holder has copied: that of its view,
+//       which may be above that of its pin. A stripe born above it is in none of them, whoever
+//       frees it
+//   PN7 the slot is wide before it is free and until it is narrowed; so a reclaimer that sees a pin
+//       sees a range at least as wide as its holder needs
+//   PN8 a narrow pin that stands in the way of a commit may be ended, unless its holder is reading:
+//       both change `state` by compare and exchange. Whoever is ended reads no more
+//
 // Readers write their LSN into a slot that is theirs for the time being and take no lock; whoever
 // reclaims looks at all slots. The argument for the two meeting each other, all four steps being
 // sequentially consistent:
@@ -26,20 +41,32 @@
 #include <memory>
 #include <set>
 #include <utility>
+#include <vector>
 
+#include "alloc/zone_set.h"
 #include "base/ids.h"
 #include "io/executor.h"
 
 namespace hexad::core {
 
 class ReadPins {
+  enum class State : std::uint8_t { kIdle, kReading, kEnded };
   // 0: free; else the LSN plus one. On a cache line of its own.
   struct alignas(64) Slot {
     std::atomic<std::uint64_t> pinned{0};
+    std::atomic<Lsn> upto{kMaxLsn};  // wide
+    std::atomic<State> state{State::kIdle};
   };
 
  public:
-  // Pins at once without a lock; more of them share one.
+  // What reclaim() finds.
+  struct Limits {
+    Lsn wide = 0;                               // the oldest of wide pins, or the limit
+    Lsn oldest = 0;                             // of all pins, or the limit
+    std::vector<alloc::ReadRange> narrow = {};  // what the narrow ones need; sorted
+  };
+
+  // Pins at once without a lock; more of them share one, and are always wide.
   static constexpr std::size_t kSlots = 64;
 
   explicit ReadPins(io::Executor& executor) : mutex_(executor) {}
@@ -62,6 +89,28 @@ class ReadPins {
       if (pins_ != nullptr) pins_->release(slot_, lsn_);
     }
     Lsn lsn() const { return lsn_; }
+    // From now on only copies of records are read, all of LSN `upto` or below (PN6).
+    void narrow(Lsn upto) {
+      if (slot_ != nullptr) slot_->upto.store(upto);
+    }
+    // While it is there what was pinned can be read, one at a time, and nobody ends the pin (PN8).
+    class Reading {
+     public:
+      explicit Reading(Pin& pin) : slot_(pin.slot_) {
+        State idle = State::kIdle;
+        ended_ = slot_ != nullptr && !slot_->state.compare_exchange_strong(idle, State::kReading);
+      }
+      Reading(const Reading&) = delete;
+      Reading& operator=(const Reading&) = delete;
+      ~Reading() {
+        if (slot_ != nullptr && !ended_) slot_->state.store(State::kIdle);
+      }
+      bool ended() const { return ended_; }  // nothing may be read
+
+     private:
+      Slot* slot_;
+      bool ended_ = false;
+    };
 
    private:
     friend class ReadPins;
@@ -94,23 +143,59 @@ class ReadPins {
     return Pin(this, nullptr, lsn);
   }
 
-  // Calls `reclaim` with the smaller of `limit` and the oldest pinned LSN. One at a time.
+  // Calls `reclaim` with what is pinned, and `limit`. One at a time.
   template <typename Reclaim>
   void reclaim(Lsn limit, const Reclaim& reclaim) {
     const io::Lock lock(mutex_);
     limit_.store(std::max(limit_.load(), limit));  // PN3
-    Lsn oldest = limit;
+    Limits limits{limit, limit};
     for (const Slot& slot : *slots_) {
       const std::uint64_t pinned = slot.pinned.load();  // PN4
-      if (pinned != 0) oldest = std::min<Lsn>(oldest, pinned - 1);
+      if (pinned == 0 || slot.state.load() == State::kEnded) continue;
+      const Lsn upto = slot.upto.load();
+      limits.oldest = std::min<Lsn>(limits.oldest, pinned - 1);
+      if (upto == kMaxLsn) {
+        limits.wide = std::min<Lsn>(limits.wide, pinned - 1);
+      } else {
+        limits.narrow.push_back({pinned - 1, upto});
+      }
     }
-    if (!others_.empty()) oldest = std::min(oldest, *others_.begin());
-    reclaim(oldest);
+    if (!others_.empty()) {
+      limits.wide = std::min(limits.wide, *others_.begin());
+      limits.oldest = std::min(limits.oldest, limits.wide);
+    }
+    std::sort(limits.narrow.begin(), limits.narrow.end());
+    limits.narrow.erase(std::unique(limits.narrow.begin(), limits.narrow.end()),
+                        limits.narrow.end());
+    reclaim(limits);
+  }
+
+  // Ends the narrow pins of the oldest state that has any whose holder is not reading just now.
+  // False: there are none.
+  bool end_oldest() {
+    const io::Lock lock(mutex_);
+    Lsn oldest = kMaxLsn;
+    const auto may_end = [](const Slot& slot) {
+      return slot.pinned.load() != 0 && slot.upto.load() != kMaxLsn &&
+             slot.state.load() == State::kIdle;
+    };
+    for (const Slot& slot : *slots_) {
+      if (may_end(slot)) oldest = std::min<Lsn>(oldest, slot.pinned.load() - 1);
+    }
+    bool any = false;
+    for (Slot& slot : *slots_) {
+      if (!may_end(slot) || slot.pinned.load() != oldest + 1) continue;
+      State idle = State::kIdle;
+      any |= slot.state.compare_exchange_strong(idle, State::kEnded);
+    }
+    return any;
   }
 
  private:
   void release(Slot* slot, Lsn lsn) {
     if (slot != nullptr) {
+      slot->state.store(State::kIdle);
+      slot->upto.store(kMaxLsn);  // PN7
       slot->pinned.store(0, std::memory_order_release);
       return;
     }

@@ -568,13 +568,23 @@ Status Engine::make_room(const Attempt& attempt) {
     reclaim();
     if (parts_.space->counters().free > attempt.free_units) return {};
   }
-  return zone.ok() ? Status(attempt.space_error) : zone;
+  // Whoever reads an old version for long gives way before a commit fails.
+  const std::uint64_t held = parts_.space->held_units();
+  if (held > 0 && pins_.end_oldest()) {
+    reclaim();
+    return {};
+  }
+  if (!zone.ok()) return zone;
+  if (held == 0) return attempt.space_error;
+  return attempt.space_error.with_context(
+      format_size(held * parts_.shape->unit * parts_.shape->k()) +
+      " of what was deleted or overwritten is being read just now");
 }
 
 void Engine::reclaim() {
-  pins_.reclaim(lane_->recorded(), [this](Lsn limit) {
-    parts_.space->reclaim(limit);
-    parts_.log_blobs->forget(limit);
+  pins_.reclaim(lane_->recorded(), [this](const ReadPins::Limits& limits) {
+    parts_.space->reclaim(limits.wide, limits.narrow, limits.oldest);
+    parts_.log_blobs->forget(limits.oldest);
   });
 }
 

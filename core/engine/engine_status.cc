@@ -228,7 +228,9 @@ Result<SpaceUsage> Engine::space_usage() {
   HEXAD_TRY(add_records(usage));
   for (const alloc::ZoneId zone : parts_.space->zone_ids()) {
     for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
-      usage.allocated += pack.run.units * parts_.shape->unit * parts_.shape->k();
+      const std::uint64_t bytes = pack.run.units * parts_.shape->unit * parts_.shape->k();
+      usage.allocated += bytes;
+      usage.dead += bytes - std::min(bytes, pack.live);
     }
   }
 
@@ -251,10 +253,13 @@ Result<SpaceUsage> Engine::space_usage() {
   const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
   usage.capacity = (room.units.total + to_come) * user_unit;
   // What rides in the log, or is on its way, has its units set aside.
-  usage.allocated += room.reserved * user_unit;
+  usage.promised = room.reserved * user_unit;
+  usage.allocated += usage.promised;
+  usage.held_by_readers = room.held * user_unit;
+  usage.waiting = (room.units.deferred - room.held) * user_unit;
   usage.internally_reserved = room.reserve * user_unit;
   // The reserve may be more than is left.
-  const std::uint64_t left = room.units.free + room.units.deferred + to_come;
+  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
   usage.internal_metadata = room.internal * user_unit;

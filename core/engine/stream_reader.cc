@@ -23,7 +23,13 @@ Result<std::unique_ptr<StreamReader>> StreamReader::open(Engine& engine,
   HEXAD_TRY_ASSIGN(reader->record_, engine.reads().find_object(*state.view, collection, name));
   HEXAD_TRY_ASSIGN(reader->stat_, engine.reads().stat_of(*state.view, reader->record_));
   HEXAD_TRY(reader->copy_pages(*state.view));
-  reader->pin_ = std::move(state.pin);
+  const Lsn newest = state.view->lsn();
+  state.view.reset();
+  // Later reads of what has not been copied look at states of their own.
+  if (reader->copied_) {
+    reader->pin_ = std::move(state.pin);
+    reader->pin_.narrow(newest);
+  }
   return reader;
 }
 
@@ -50,6 +56,13 @@ Status StreamReader::read_copied(std::uint64_t offset, MutByteView out) {
     if (found == pages_.end()) return ExtentList();
     return decode_page(found->second, index, engine_.shape().record);
   };
+  const ReadPins::Pin::Reading reading(pin_);
+  if (reading.ended()) {
+    return Error{ErrorCode::kConflict,
+                 "has been overwritten or removed, and its old version was given up: commits had "
+                 "no other space left",
+                 "Read it again from the start, or read faster."};
+  }
   return engine_.reads().read_pages(record_, offset, out, page_of);
 }
 

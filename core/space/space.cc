@@ -468,6 +468,9 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
     }
     stats_.add(CounterId::kStripes, stripes->size());
   }
+  for (const YoungPlace& place : record.group.placed) {
+    zones_.born_before(place.where, place.from.lsn);  // PN5 of core/cache/read_pins.h
+  }
   for (const alloc::Extent& extent : record.freed) {
     HEXAD_ASSERT(zones_.publish_free(extent, lsn).ok());
   }
@@ -493,14 +496,33 @@ void Space::settle_late_heals() {
   give_kept_back();
 }
 
-std::uint64_t Space::reclaim(Lsn limit) {
+std::uint64_t Space::reclaim(Lsn limit, std::span<const alloc::ReadRange> readers, Lsn oldest) {
   settle_late_heals();
   const io::Lock lock(mutex_);
+  std::vector<alloc::ReadRange> held_for(readers.begin(), readers.end());
+  if (!late_heals_.empty()) {
+    // V4: what was held when such a cell was sent is, as if its reader were still there.
+    held_for.insert(held_for.end(), readers_.begin(), readers_.end());
+    std::sort(held_for.begin(), held_for.end());
+    held_for.erase(std::unique(held_for.begin(), held_for.end()), held_for.end());
+  }
+  readers_ = std::move(held_for);
   for (const LateHeal& heal : late_heals_) {
     if (const auto begun = heal.begun.lock()) limit = std::min(limit, *begun);  // V4
   }
   reclaimed_ = std::max(reclaimed_, limit);
-  return zones_.reclaim(limit);
+  return zones_.reclaim(limit, readers_, std::min(oldest, limit));
+}
+
+std::uint64_t Space::held_units() {
+  const io::Lock lock(mutex_);
+  return held_locked();
+}
+
+std::uint64_t Space::held_locked() const {
+  std::uint64_t units = 0;
+  for (const alloc::ReadRange& reader : readers_) units += zones_.held_for(reader);
+  return units;
 }
 
 bool Space::has_deferred() {
@@ -726,7 +748,8 @@ void Space::images_written() {
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
   return {zones_.counters(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
-          promised_.units, zones_.reserve_units(), internal_units_};
+          promised_.units,   zones_.reserve_units(),
+          internal_units_,   held_locked()};
 }
 
 alloc::SpaceCounters Space::counters() {

@@ -140,7 +140,11 @@ class Space : public StripeMap {
   // missing. In LSN order. Frees that the allocator refuses are our bug, not the device's:
   // check_deaths() has let them pass.
   void publish(Lsn lsn, const LogRecord& record);
-  std::uint64_t reclaim(Lsn limit);
+  std::uint64_t reclaim(Lsn limit) { return reclaim(limit, {}, 0); }
+  // As ZoneSet::reclaim().
+  std::uint64_t reclaim(Lsn limit, std::span<const alloc::ReadRange> readers, Lsn oldest);
+  // Of deferred units, those that wait for readers of old versions alone, as of the last reclaim().
+  std::uint64_t held_units();
   bool has_deferred();
 
   // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room
@@ -180,6 +184,7 @@ class Space : public StripeMap {
     std::uint64_t reserved = 0;       // units, as reserved()
     std::uint64_t reserve = 0;        // units, as reserve_units()
     std::uint64_t internal = 0;       // units of runs and manifests, those being written included
+    std::uint64_t held = 0;           // as held_units(): a part of units.deferred
   };
   Room room();
   alloc::SpaceCounters counters();
@@ -226,6 +231,7 @@ class Space : public StripeMap {
   bool keeps_back() const { return has_suspects() || !late_heals_.empty(); }
   void settle_late_heals();
   bool heals_late(DeviceId device);
+  std::uint64_t held_locked() const;
   Status write_back(const CellPlace& place, ByteView cell);
   void give_kept_back();
 
@@ -253,11 +259,12 @@ class Space : public StripeMap {
     std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered
   };
   std::vector<LateHeal> late_heals_;
-  io::IoQueue* late_queue_ = nullptr;  // whose they are
-  Lsn reclaimed_ = 0;                  // the highest limit so far
-  std::set<alloc::ZoneId> unsaved_;    // handed out by dirty_images(), not yet written
-  std::set<alloc::ZoneId> under_way_;  // prepared, neither added nor released
-  std::set<alloc::ZoneId> known_;      // named by the manifest that was opened
+  io::IoQueue* late_queue_ = nullptr;      // whose they are
+  Lsn reclaimed_ = 0;                      // the highest limit so far
+  std::vector<alloc::ReadRange> readers_;  // for whom something may be held
+  std::set<alloc::ZoneId> unsaved_;        // handed out by dirty_images(), not yet written
+  std::set<alloc::ZoneId> under_way_;      // prepared, neither added nor released
+  std::set<alloc::ZoneId> known_;          // named by the manifest that was opened
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;
   bool slabs_exhausted_ = false;  // the last prepare_zone() found none, and none came back since

@@ -158,6 +158,10 @@ nb::dict to_dict(const SpaceUsage& space) {
   result["metadata"] = space.metadata;
   result["internal_metadata"] = space.internal_metadata;
   result["objects"] = space.objects;
+  result["dead"] = space.dead;
+  result["promised"] = space.promised;
+  result["waiting"] = space.waiting;
+  result["held_by_readers"] = space.held_by_readers;
   result["fragmentation"] = space.fragmentation;
   result["granted_of_wanted"] = space.granted_of_wanted;
   nb::list runs;

@@ -620,3 +620,80 @@ TEST_CASE("zone_set: fragmentation is 0 for one hole and 1 for single units") {
   for (std::size_t i = 0; i < all.size(); i += 2) set.abandon(all[i]);
   CHECK(set.fragmentation() == 1);
 }
+
+TEST_CASE("zone_set: what readers need by birth and death is held for them, and nothing else") {
+  const std::uint64_t seed = GENERATE(range(1, 17));
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  Zones set(3, 64);
+  struct Stripe {
+    Extent extent;
+    Lsn born = 0;
+    Lsn freed = 0;  // 0: live
+  };
+  std::vector<Stripe> stripes;
+  std::vector<ReadRange> readers;
+  Lsn reclaimed = 0;
+  int held = 0;
+  int passed = 0;  // freed while an older reader looks at something else
+  for (Lsn lsn = 1; lsn <= 800; ++lsn) {
+    CAPTURE(lsn);
+    if (rng.below(2) == 0) {
+      const Result<Extent> extent = set.allocate(static_cast<std::uint32_t>(1 + rng.below(6)));
+      if (extent.ok()) {
+        set.publish_alloc(*extent, lsn);
+        stripes.push_back({*extent, lsn});
+        // As a stripe of young blobs, which were there before.
+        if (rng.below(4) == 0) {
+          stripes.back().born = lsn - rng.below(std::min<Lsn>(lsn, 10));
+          set.born_before(*extent, stripes.back().born);
+        }
+      }
+    } else if (!stripes.empty()) {
+      Stripe& stripe = stripes[rng.below(stripes.size())];
+      if (stripe.freed == 0) {
+        REQUIRE(set.publish_free(stripe.extent, lsn).ok());
+        stripe.freed = lsn;
+      }
+    }
+    if (rng.below(20) == 0 && readers.size() < 4) {
+      // Of a state that is not older than what was reclaimed, and records up to somewhat later.
+      const Lsn from = reclaimed + rng.below(lsn - reclaimed + 1);
+      readers.push_back({from, from + rng.below(lsn - from + 1)});
+    }
+    if (rng.below(40) == 0 && !readers.empty()) {
+      readers.erase(readers.begin() + static_cast<std::ptrdiff_t>(rng.below(readers.size())));
+    }
+    if (rng.below(3) > 0) continue;
+    reclaimed = std::max(reclaimed, lsn - rng.below(std::min<Lsn>(lsn, 8)));
+    std::sort(readers.begin(), readers.end());
+    readers.erase(std::unique(readers.begin(), readers.end()), readers.end());
+    const Lsn oldest = readers.empty() ? reclaimed : std::min(reclaimed, readers.front().from);
+    const std::uint64_t before = set.counters().deferred;
+    const std::uint64_t units = set.reclaim(reclaimed, readers, oldest);
+    REQUIRE(set.counters().deferred == before - units);
+    std::uint64_t deferred = 0;
+    std::uint64_t needed = 0;
+    std::erase_if(stripes, [&](const Stripe& stripe) {
+      if (stripe.freed == 0) return false;
+      const bool any = std::any_of(readers.begin(), readers.end(), [&](const ReadRange& reader) {
+        return stripe.born <= reader.upto && stripe.freed > reader.from;
+      });
+      const bool stays = stripe.freed > reclaimed || any;
+      if (stays) deferred += stripe.extent.units;
+      if (stripe.freed <= reclaimed && any) needed += stripe.extent.units;
+      if (!stays && stripe.freed > oldest) ++passed;
+      return !stays;
+    });
+    if (needed > 0) ++held;
+    REQUIRE(set.counters().deferred == deferred);
+    std::uint64_t of_readers = 0;
+    for (const ReadRange& reader : readers) of_readers += set.held_for(reader);
+    REQUIRE(of_readers == needed);
+    const Status sound = set.check_invariants();
+    INFO((sound.ok() ? "" : sound.error().message));
+    REQUIRE(sound.ok());
+  }
+  REQUIRE(held > 10);
+  REQUIRE(passed > 10);
+}

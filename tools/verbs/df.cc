@@ -23,6 +23,10 @@ Json as_json(const SpaceUsage& space) {
               {"metadata", space.metadata},
               {"internal_metadata", space.internal_metadata},
               {"objects", space.objects},
+              {"dead", space.dead},
+              {"promised", space.promised},
+              {"waiting", space.waiting},
+              {"held_by_readers", space.held_by_readers},
               {"fragmentation", space.fragmentation},
               {"granted_of_wanted", space.granted_of_wanted},
               {"free_runs", Json::array()},
@@ -51,6 +55,11 @@ std::string as_text(const SpaceUsage& space) {
   text += line("internally reserved", space.internally_reserved, "kept back for the store itself");
   text += line("stored", space.stored, "user bytes, as their owners see them");
   text += line("allocated", space.allocated, "units they take, without parity");
+  text += line("dead", space.dead, "of those, owned by nobody, in stripes with others");
+  text += line("waiting", space.waiting, "freed, and soon to be used again");
+  if (space.held_by_readers > 0) {
+    text += line("held by readers", space.held_by_readers, "freed, but still being read");
+  }
   text += line("used", space.used, "on all devices, parity included");
   text += line("metadata", space.metadata, "index on the fast tier");
   text += line("internal metadata", space.internal_metadata, "the same on the data devices");

@@ -18,7 +18,12 @@ struct Fixture {
   }
   Lsn reclaimable(Lsn limit) {
     Lsn found = 0;
-    pins.reclaim(limit, [&](Lsn lsn) { found = lsn; });
+    pins.reclaim(limit, [&](const ReadPins::Limits& limits) { found = limits.oldest; });
+    return found;
+  }
+  ReadPins::Limits limits(Lsn limit) {
+    ReadPins::Limits found;
+    pins.reclaim(limit, [&](const ReadPins::Limits& limits) { found = limits; });
     return found;
   }
 };
@@ -73,6 +78,56 @@ TEST_CASE("read_pins: more pins than slots count all the same, and LSN 0 is a st
   }
 }
 
+TEST_CASE("read_pins: a narrow pin says what it needs and stands in nobody's way otherwise") {
+  Fixture fixture;
+  ReadPins::Pin first = fixture.pin(5);
+  const ReadPins::Pin second = fixture.pin(7);
+  ReadPins::Pin third = fixture.pin(5);
+  first.narrow(6);
+  CHECK(fixture.limits(9).wide == 5);
+  third.narrow(6);  // the same
+  CHECK(fixture.limits(9).wide == 7);
+  CHECK(fixture.limits(9).oldest == 5);
+  CHECK(fixture.limits(9).narrow == std::vector<alloc::ReadRange>{{5, 6}});
+  first = ReadPins::Pin();
+  CHECK(fixture.limits(9).narrow.size() == 1);
+  third = ReadPins::Pin();
+  CHECK(fixture.limits(9).narrow.empty());
+  CHECK(fixture.limits(9).oldest == 7);
+  // Whoever has the slot next is wide (PN7).
+  std::vector<ReadPins::Pin> all;
+  for (std::size_t i = 0; i + 1 < ReadPins::kSlots; ++i) all.push_back(fixture.pin(9));
+  CHECK(fixture.limits(10).narrow.empty());
+}
+
+TEST_CASE("read_pins: a narrow pin that nobody is reading by may be ended, the oldest first") {
+  Fixture fixture;
+  REQUIRE_FALSE(fixture.pins.end_oldest());
+  const ReadPins::Pin wide = fixture.pin(1);
+  REQUIRE_FALSE(fixture.pins.end_oldest());
+  ReadPins::Pin old = fixture.pin(5);
+  ReadPins::Pin young = fixture.pin(7);
+  old.narrow(5);
+  young.narrow(7);
+  {
+    const ReadPins::Pin::Reading reading(old);
+    REQUIRE_FALSE(reading.ended());
+    REQUIRE(fixture.pins.end_oldest());  // the other one
+  }
+  CHECK(fixture.limits(9).narrow == std::vector<alloc::ReadRange>{{5, 5}});
+  CHECK(ReadPins::Pin::Reading(young).ended());
+  CHECK(ReadPins::Pin::Reading(young).ended());
+  CHECK_FALSE(ReadPins::Pin::Reading(old).ended());
+  REQUIRE(fixture.pins.end_oldest());
+  CHECK(ReadPins::Pin::Reading(old).ended());
+  CHECK(fixture.limits(9).narrow.empty());
+  CHECK(fixture.limits(9).oldest == 1);
+  // The slot is whole again for the next one.
+  old = ReadPins::Pin();
+  young = fixture.pin(9);
+  CHECK_FALSE(ReadPins::Pin::Reading(young).ended());
+}
+
 // Space freed at f may be reused once `reclaimed` is at least f: then no reader may hold a state
 // below f.
 TEST_CASE("read_pins: while a state is pinned nothing freed after it is reclaimed") {
@@ -96,8 +151,9 @@ TEST_CASE("read_pins: while a state is pinned nothing freed after it is reclaime
   for (Lsn lsn = 2; lsn < 20'000 || reclaimed.load() < 2; ++lsn) {
     if (lsn % 64 == 0) std::this_thread::yield();
     durable.store(lsn);
-    fixture.pins.reclaim(lsn,
-                         [&](Lsn limit) { reclaimed.store(std::max(reclaimed.load(), limit)); });
+    fixture.pins.reclaim(lsn, [&](const ReadPins::Limits& limits) {
+      reclaimed.store(std::max(reclaimed.load(), limits.oldest));
+    });
   }
   stop.store(true);
   for (std::thread& reader : readers) reader.join();
