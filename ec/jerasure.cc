@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <memory>
+#include <new>
 #include <vector>
 
 #include "base/aligned_buffer.h"
@@ -26,7 +28,18 @@ constexpr int kWordBits = 8;
 struct FreeMemory {
   void operator()(int* memory) const { std::free(memory); }
 };
+struct FreeSchedule {
+  void operator()(int** schedule) const { jerasure_free_schedule(schedule); }
+};
+using Schedule = std::unique_ptr<int*, FreeSchedule>;
 using IntArray = std::unique_ptr<int, FreeMemory>;  // malloc'ed by the library
+
+// Null is how the library says that it was refused memory: nothing else of what it is asked here
+// fails.
+template <typename Pointer>
+void require_memory(const Pointer& made) {
+  if (made == nullptr) throw std::bad_alloc();
+}
 
 // GF-Complete's field, and proof that Jerasure's own is ready. Jerasure fills process-wide tables
 // on first use without any lock (the field in galois.c, the best Cauchy rows and the counts of ones
@@ -36,9 +49,10 @@ gf_t& field() {
   static gf_t shared = [] {
     IntArray best_rows(cauchy_good_general_coding_matrix(2, 2, kWordBits));
     IntArray counted_ones(cauchy_good_general_coding_matrix(3, 3, kWordBits));
-    HEXAD_ASSERT(best_rows != nullptr && counted_ones != nullptr);
+    require_memory(best_rows);
+    require_memory(counted_ones);
     gf_t made;
-    HEXAD_ASSERT(gf_init_easy(&made, kWordBits) != 0);
+    if (gf_init_easy(&made, kWordBits) == 0) throw std::bad_alloc();
     return made;
   }();
   return shared;
@@ -116,17 +130,17 @@ class PacketProgram : public Program {
     const int k = static_cast<int>(matrix.columns);
     const int rows = static_cast<int>(matrix.rows);
     IntArray bits(jerasure_matrix_to_bitmatrix(k, rows, kWordBits, coefficients.data()));
-    HEXAD_ASSERT(bits != nullptr);
-    int** schedule = jerasure_smart_bitmatrix_to_schedule(k, rows, kWordBits, bits.get());
-    HEXAD_ASSERT(schedule != nullptr);
+    require_memory(bits);
+    const Schedule schedule(
+        jerasure_smart_bitmatrix_to_schedule(k, rows, kWordBits, bits.get()));
+    require_memory(schedule);
     // {source shard, its packet, output shard, its packet, 1 to add or 0 to copy}, ended by -1.
-    for (int** step = schedule; (*step)[0] >= 0; ++step) {
+    for (int** step = schedule.get(); (*step)[0] >= 0; ++step) {
       const int* s = *step;
       steps_.push_back({static_cast<std::uint32_t>(s[0]), static_cast<std::uint32_t>(s[2]),
                         static_cast<std::uint32_t>(s[1]) * packet_,
                         static_cast<std::uint32_t>(s[3]) * packet_, s[4] != 0});
     }
-    jerasure_free_schedule(schedule);
   }
 
   // Jerasure's own loop over a schedule adds to process-wide statistics at every step, from every
@@ -198,9 +212,9 @@ Matrix jerasure_matrix(CodecKind kind, std::uint32_t k, std::uint32_t m) {
       break;
     case CodecKind::kIsaVandermonde:
     case CodecKind::kIsaCauchy:
-      break;
+      HEXAD_ASSERT(!"a matrix of Jerasure");
   }
-  HEXAD_ASSERT(made != nullptr);
+  require_memory(made);
   Matrix matrix(m, k);
   std::copy(made.get(), made.get() + std::size_t{m} * k, matrix.cells.begin());
   return matrix;
