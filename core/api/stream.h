@@ -41,7 +41,8 @@ class ObjectWriter {
 
   // Appends bytes, which are copied; blocks while the devices are behind.
   //
-  // After an error the writer is spent: append(), skip() and commit() return the same error.
+  // After an error the writer is spent: append(), skip(), set_attr() and commit() return the same
+  // error.
   //
   // Errors: kTooBig (the object would be longer than kMaxObjectSize), kNoSpace, kIo, kReadOnly,
   // kClosed (the writer was committed or published before).
@@ -56,8 +57,9 @@ class ObjectWriter {
   // Sets an attribute of the object; it becomes visible together with the data. Attributes not
   // named stay as they are.
   //
-  // Errors: kInvalidArgument (the name does not have 1 to 255 bytes), kClosed. The commit returns
-  // kTooBig if the object would have more than kMaxAttributeBytes.
+  // Errors: kInvalidArgument (the name does not have 1 to 255 bytes; the writer goes on), kClosed;
+  // that of the append() or skip() which failed before. The commit returns kTooBig if the object
+  // would have more than kMaxAttributeBytes.
   Status set_attr(std::string_view name, std::string_view value);
   // Returns how many bytes the object has so far, holes included.
   std::uint64_t size() const;

@@ -90,13 +90,32 @@ Status StreamWriter::ready_for(std::uint64_t length) {
                     ""});
 }
 
-Status StreamWriter::append(ByteView data) {
-  Status status = without_bad_alloc([&] { return append_here(data); });
-  // Half of it may be there.
+template <typename Call>
+Status StreamWriter::whole_or_spent(Call&& call) {
+  Status status = without_bad_alloc(std::forward<Call>(call));
   if (!status.ok() && status.error().code == ErrorCode::kExhausted && staged_ != nullptr) {
     return fail(status.error());
   }
   return status;
+}
+
+Status StreamWriter::append(ByteView data) {
+  return whole_or_spent([&] { return append_here(data); });
+}
+
+Status StreamWriter::skip(std::uint64_t length) {
+  return whole_or_spent([&] { return skip_here(length); });
+}
+
+Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
+  return whole_or_spent([&]() -> Status {
+    HEXAD_TRY(ready_for(0));
+    Transaction check;
+    check.set_attr(staged_->collection, staged_->name, name, value);
+    HEXAD_TRY(check.problem());
+    staged_->attributes[std::string(name)] = value;
+    return {};
+  });
 }
 
 Status StreamWriter::append_here(ByteView data) {
@@ -124,23 +143,11 @@ Status StreamWriter::append_here(ByteView data) {
   return {};
 }
 
-Status StreamWriter::skip(std::uint64_t length) {
+Status StreamWriter::skip_here(std::uint64_t length) {
   HEXAD_TRY(ready_for(length));
   const std::uint64_t room = kPageSpan - size_ % kPageSpan;
   if (length >= room && !buffer_.empty()) HEXAD_TRY(write_page());
   size_ += length;
-  return {};
-}
-
-Status StreamWriter::set_attr(std::string_view name, std::string_view value) {
-  if (staged_ == nullptr) {
-    return Error{ErrorCode::kClosed, "the writer has been published or has failed",
-                 "Open a new one."};
-  }
-  Transaction check;
-  check.set_attr(staged_->collection, staged_->name, name, value);
-  HEXAD_TRY(check.problem());
-  staged_->attributes[std::string(name)] = value;
   return {};
 }
 
@@ -364,11 +371,9 @@ namespace hexad {
 ObjectWriter::ObjectWriter(std::unique_ptr<core::StreamWriter> impl) : impl_(std::move(impl)) {}
 ObjectWriter::~ObjectWriter() = default;
 Status ObjectWriter::append(ByteView data) { return impl_->append(data); }
-Status ObjectWriter::skip(std::uint64_t length) {
-  return without_bad_alloc([&] { return impl_->skip(length); });
-}
+Status ObjectWriter::skip(std::uint64_t length) { return impl_->skip(length); }
 Status ObjectWriter::set_attr(std::string_view name, std::string_view value) {
-  return without_bad_alloc([&] { return impl_->set_attr(name, value); });
+  return impl_->set_attr(name, value);
 }
 std::uint64_t ObjectWriter::size() const { return impl_->size(); }
 Result<Lsn> ObjectWriter::commit() {

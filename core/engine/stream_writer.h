@@ -54,7 +54,11 @@ class StreamWriter {
                const compression::Policy& policy, compression::Hint hint)
       : engine_(engine), staged_(std::move(staged)), policy_(policy), hint_(hint) {}
 
+  // What `call` returns. One that is refused memory may be half done: the writer is spent.
+  template <typename Call>
+  Status whole_or_spent(Call&& call);
   Status append_here(ByteView data);
+  Status skip_here(std::uint64_t length);
   // Whether `length` bytes more may come.
   Status ready_for(std::uint64_t length);
   Status fail(const Error& error);

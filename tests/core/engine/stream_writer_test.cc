@@ -207,8 +207,12 @@ TEST_CASE(
   {
     const std::unique_ptr<ObjectWriter> writer = writer_of(store, "large");
     REQUIRE(code_of(write_noise(*writer, 60'000'000, 1)) == ErrorCode::kNoSpace);
-    REQUIRE(code_of(writer->append(as_bytes("x"))).has_value());
+    REQUIRE(code_of(writer->append(as_bytes("x"))) == ErrorCode::kNoSpace);
+    REQUIRE(code_of(writer->skip(1)) == ErrorCode::kNoSpace);
+    REQUIRE(code_of(writer->set_attr("k", "v")) == ErrorCode::kNoSpace);
+    REQUIRE(code_of(writer->set_attr("", "v")) == ErrorCode::kNoSpace);
     REQUIRE(code_of(writer->commit()) == ErrorCode::kNoSpace);
+    REQUIRE(code_of(writer->set_attr("k", "v")) == ErrorCode::kClosed);
   }
   REQUIRE(unused(store) == before);
   REQUIRE((get(store, "other") == noise(100'000, 1)));
