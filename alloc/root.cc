@@ -1,6 +1,7 @@
 #include "alloc/root.h"
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <tuple>
 
@@ -111,13 +112,21 @@ Error invalid(const std::string& message) {
 // Far above what any store reaches: so that what follows a number from a device never wraps.
 constexpr std::uint64_t kMost = std::uint64_t{1} << 62;
 
+// An opening leaps by less than half of it, where it leaps (P9); otherwise numbers grow by one.
+constexpr std::uint64_t kRoom = std::uint64_t{1} << 58;
+
 // The log goes on behind these.
-Status check_log(const Root& root) {
+std::array<std::uint64_t, 7> log_numbers(const Root& root) {
   const LogTrim& trim = root.log_trim;
   const bool none = trim.position == LogTrim{}.position;
-  for (const std::uint64_t number :
-       {none ? 0 : trim.position, trim.end, trim.epoch, trim.lsn, root.checkpoint_lsn,
-        root.recorded_watermark, root.previous_epoch_end}) {
+  return {none ? 0 : trim.position, trim.end,
+          trim.epoch,               trim.lsn,
+          root.checkpoint_lsn,      root.recorded_watermark,
+          root.previous_epoch_end};
+}
+
+Status check_log(const Root& root) {
+  for (const std::uint64_t number : log_numbers(root)) {
     if (number > kMost) {
       return invalid("impossible LSN, epoch or place in the log: " + std::to_string(number));
     }
@@ -270,6 +279,18 @@ Status check_root(const Root& root) {
     }
   }
   return check_manifest(root.manifest);
+}
+
+Status check_room_to_go_on(const Root& root) {
+  const auto log = log_numbers(root);
+  const std::uint64_t highest =
+      std::max({root.promised_epoch, root.sequence, *std::max_element(log.begin(), log.end())});
+  if (highest <= kMost - kRoom) return {};
+  return Error{ErrorCode::kCorruption,
+               "an epoch, LSN, sequence of roots or place in the log is " +
+                   std::to_string(highest) + ", and no store comes above " +
+                   std::to_string(kMost - kRoom),
+               "Open it for reading and copy what is there."};
 }
 
 std::string encode_root(const Root& root) {

@@ -119,6 +119,9 @@ std::string encode_root(const Root& root);
 Result<Root> decode_root(ByteView slot);
 // Rows sorted and unique, bounds kept, log devices in the table. Errors: kInvalidArgument.
 Status check_root(const Root& root);
+// Whether a store can go on from this: each of its numbers leaves room below what a root may hold
+// for more openings than there are. Errors: kCorruption; no writer comes that far.
+Status check_room_to_go_on(const Root& root);
 
 // The valid roots of a device, newest first: none, one or two. An unreadable, torn or empty slot
 // counts as no root; one that could not be read, and not by the device's fault, is an error: it may

@@ -231,6 +231,17 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
                "Attach the devices that are missing and open the store again."};
 }
 
+// Roots that this opening writes have numbers above these (found by reading: the promise behind one
+// of 2^62 ended the process).
+Status check_room_to_go_on(const Recovered& recovered, const alloc::RootChoice& choice) {
+  alloc::Root highest = choice.root;
+  highest.promised_epoch = choice.promised_epoch;
+  highest.sequence = choice.sequence;
+  highest.previous_epoch_end = std::max(recovered.last_lsn, recovered.scan.max_watermark);
+  highest.log_trim.end = std::max(highest.log_trim.end, recovered.scan.fresh);
+  return alloc::check_room_to_go_on(highest);
+}
+
 // The durable part of opening for writing (R8, R13), in this order:
 //   1  heal the kept tail on all live devices
 //   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
@@ -248,6 +259,7 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 // `ground`: what it stands on (P8), not kNone.
 Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
                  const alloc::RootChoice& choice, alloc::Ground ground) {
+  HEXAD_TRY(check_room_to_go_on(recovered, choice));
   Members& members = *parts.members;
   const std::uint32_t m = parts.shape->m();
   // Up to here all live devices have what was written. What follows in the kept tail was proved by

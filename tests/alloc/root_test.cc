@@ -99,6 +99,33 @@ TEST_CASE("root: the largest table fits its slot") {
   CHECK(*decode_root(as_bytes(bytes)) == root);
 }
 
+TEST_CASE("root: a store goes on from numbers that leave room, and from no others") {
+  constexpr std::uint64_t kHighest = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kRoom = std::uint64_t{1} << 58;
+  CHECK(check_room_to_go_on(example()).ok());
+  const std::function<std::uint64_t&(Root&)> numbers[] = {
+      [](Root& root) -> std::uint64_t& { return root.promised_epoch; },
+      [](Root& root) -> std::uint64_t& { return root.sequence; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.position; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.end; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.epoch; },
+      [](Root& root) -> std::uint64_t& { return root.log_trim.lsn; },
+      [](Root& root) -> std::uint64_t& { return root.checkpoint_lsn; },
+      [](Root& root) -> std::uint64_t& { return root.recorded_watermark; },
+      [](Root& root) -> std::uint64_t& { return root.previous_epoch_end; }};
+  for (std::size_t i = 0; i < std::size(numbers); ++i) {
+    CAPTURE(i);
+    Root root = example();
+    numbers[i](root) = kHighest - kRoom;
+    CHECK(check_room_to_go_on(root).ok());
+    numbers[i](root) = kHighest - kRoom + 1;
+    const Status refused = check_room_to_go_on(root);
+    REQUIRE_FALSE(refused.ok());
+    CHECK(refused.error().code == ErrorCode::kCorruption);
+    CHECK_THAT(refused.error().message, Catch::Contains(std::to_string(kHighest - kRoom + 1)));
+  }
+}
+
 TEST_CASE("root: what cannot be true is refused") {
   const auto refused = [](const std::function<void(Root&)>& change) {
     Root root = example();

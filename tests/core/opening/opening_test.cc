@@ -3,6 +3,7 @@
 #include "core/opening/opening.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 
 #include "core/opening/device_survey.h"
@@ -17,6 +18,7 @@ namespace {
 
 using hexad::testing::code_of;
 using hexad::testing::FaultySystem;
+using hexad::testing::get;
 using hexad::testing::message_of;
 using hexad::testing::put;
 using hexad::testing::small_format;
@@ -80,6 +82,24 @@ std::string problem_of(const StoreParts& parts) {
   }
   if (chain.back() != parts.log->last()) return "the writer goes on elsewhere";
   return "";
+}
+
+// Of every device, in both slots.
+void change_roots(StoreFixture& fixture, const std::function<void(alloc::Root&)>& change) {
+  std::vector<std::string> paths = fixture.pool.devices;
+  paths.push_back(fast_log_path(fixture.pool.fast_directories[0]));
+  for (const std::string& path : paths) {
+    alloc::Root root;
+    {
+      const auto device = fixture.memory.open_device(path, io::OpenMode::kReadOnly).value();
+      root = alloc::read_roots(*device).value().front();
+    }
+    change(root);
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      fixture.memory.media(path)->write(alloc::root_offset(slot),
+                                        as_bytes(alloc::encode_root(root)));
+    }
+  }
 }
 
 TEST_CASE("opening: a store that was closed is taken over in a new epoch") {
@@ -175,26 +195,60 @@ TEST_CASE("opening: what only the log has is replayed, and said") {
   REQUIRE(parts.root.clean_close);
 }
 
+// The promise behind it could not be written down, which ended the process.
+TEST_CASE("opening: a store whose epoch or sequence is as high as can be is only read") {
+  constexpr std::uint64_t kHighest = std::uint64_t{1} << 62;
+  constexpr std::uint64_t kRoom = std::uint64_t{1} << 58;
+  StoreFixture fixture;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "a", "1").ok());
+    REQUIRE(store.close().ok());
+  }
+  const auto refuses = [&](const std::function<void(alloc::Root&)>& change) {
+    change_roots(fixture, change);
+    const auto before = fixture.fingerprint();
+    const Result<Store> written = fixture.try_open();
+    REQUIRE(code_of(written) == ErrorCode::kCorruption);
+    CHECK_THAT(written.error().message, Catch::Contains("no store comes above"));
+    REQUIRE(fixture.fingerprint() == before);
+    Store store = fixture.open(Access::kReadOnly);
+    REQUIRE(get(store, "a") == "1");
+  };
+  alloc::Root plain;
+  refuses([&](alloc::Root& root) {
+    plain = root;
+    root.promised_epoch = kHighest;
+  });
+  refuses([&](alloc::Root& root) {
+    root = plain;
+    root.sequence = kHighest;
+  });
+  refuses([&](alloc::Root& root) {
+    root = plain;
+    root.recorded_watermark = kHighest;
+  });
+  refuses([&](alloc::Root& root) {
+    root = plain;
+    root.promised_epoch = kHighest - kRoom + 1;
+  });
+  change_roots(fixture, [&](alloc::Root& root) {
+    root = plain;
+    root.promised_epoch = kHighest - kRoom;
+  });
+  Store store = fixture.open();
+  REQUIRE(get(store, "a") == "1");
+}
+
 // Found by fuzzing: the epoch of the new fence was not above that of a block in the log, which
 // ended the process.
 TEST_CASE("opening: roots that are older than the log are damage") {
   StoreFixture fixture;
   REQUIRE(fixture.open().close().ok());
-  std::vector<std::string> paths = fixture.pool.devices;
-  paths.push_back(fast_log_path(fixture.pool.fast_directories[0]));
-  for (const std::string& path : paths) {
-    alloc::Root root;
-    {
-      const auto device = fixture.memory.open_device(path, io::OpenMode::kReadOnly).value();
-      root = alloc::read_roots(*device).value().front();
-    }
+  change_roots(fixture, [](alloc::Root& root) {
     root.epoch = root.promised_epoch = 1;
     for (alloc::RootDevice& row : root.devices) row.confirmed_epoch = 1;
-    for (unsigned slot = 0; slot < 2; ++slot) {
-      fixture.memory.media(path)->write(alloc::root_offset(slot),
-                                        as_bytes(alloc::encode_root(root)));
-    }
-  }
+  });
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
     const Result<StoreParts> parts = open(fixture, access);
     REQUIRE(code_of(parts) == ErrorCode::kCorruption);
