@@ -22,7 +22,7 @@ class SimOrigin {
   explicit SimOrigin(const SimPoolOptions& options = {}, const Fill& fill = {});
 
   // The disks in a simulation of their own. One at a time: the index is in one directory, which is
-  // put back as it was.
+  // put back as it was. The simulation must not outlive this.
   std::unique_ptr<io::SimSystem> start(std::uint64_t seed);
   const PoolDescription& pool() const { return made_.pool(); }
   // Data disks, then the one on the fast tier.
@@ -33,8 +33,11 @@ class SimOrigin {
 
  private:
   SimPool made_;
+  void put_back_index() const;
+
   const std::filesystem::path fast_;
-  const std::filesystem::path saved_;
+  std::map<std::filesystem::path, std::string> saved_;  // files below `fast_`
+  const std::shared_ptr<io::FiberStacks> stacks_ = std::make_shared<io::FiberStacks>();
   std::map<std::string, std::shared_ptr<const io::CowImage>> content_;
 };
 
