@@ -19,10 +19,14 @@ inline std::uint64_t campaign_seed() {
   return text == nullptr ? 0 : std::strtoull(text, nullptr, 10);
 }
 
+inline bool campaign_is_thorough() {
+  const char* thorough = std::getenv("HEXAD_THOROUGH");
+  return thorough != nullptr && *thorough != '\0';
+}
+
 // Whether run `number` is one of those to try when one in so many is.
 inline bool campaign_picks(std::uint64_t number, std::uint64_t one_in) {
-  const char* thorough = std::getenv("HEXAD_THOROUGH");
-  if (thorough != nullptr && *thorough != '\0') return true;
+  if (campaign_is_thorough()) return true;
   return one_in < 2 || (number + campaign_seed()) % one_in == 0;
 }
 

@@ -8,7 +8,9 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "core/engine/engine.h"
 #include "core/opening/format.h"
+#include "core/opening/opening.h"
 #include "io/rng.h"
 #include "tests/core/omap_model.h"
 #include "tests/kv/lmdb_recorder.h"
@@ -259,7 +261,11 @@ void CrashWorld::run() {
   system.run([&] {
     RuntimeOptions runtime;
     runtime.log_durability = options_.log_durability;
-    Store store = must(Store::open(pool_, runtime, &system));
+    core::StoreParts parts = must(core::open_parts(pool_, runtime, &system));
+    parts.ranges_at_once = options_.ranges_at_once;
+    auto engine = std::make_unique<core::Engine>(std::move(parts));
+    must(engine->start());
+    Store store(std::move(engine));
     first_checkpoint = store.status().checkpoint_lsn;
     io::Mutex mutex(system.executor());
     io::CondVar changed(system.executor());

@@ -43,6 +43,9 @@ struct CrashWorldOptions {
   using Script = std::function<void(Transaction&)>;
   std::vector<Script> script = {};
   Script before = {};
+  // Pages that a transaction of the recording shows of a range one by one; longer ones are copied
+  // beside the commits (core/engine/engine_copy.cc).
+  std::uint64_t ranges_at_once = kMaxClonedPages;
 };
 
 class CrashWorld {
@@ -63,6 +66,10 @@ class CrashWorld {
   std::uint64_t checkpoints() const { return checkpoints_; }
   std::uint64_t runs_merged() const { return runs_merged_; }
   std::size_t transactions() const { return done_.size(); }
+  // Records that the engine has made for itself between the transactions.
+  std::uint64_t own_records() const {
+    return done_.back().lsn - done_.front().lsn + 1 - done_.size();
+  }
 
   // Opens the store of `state` for writing, calls `use` with it, and lets go of it without closing.
   // With a `recorder`, records what is written meanwhile, the index included. Returns what is

@@ -18,6 +18,7 @@
 #include "alloc/device_layout.h"
 #include "core/opening/pool_options.h"
 #include "io/rng.h"
+#include "tests/base/campaign.h"
 #include "tests/core/numbered_ledger.h"
 #include "tests/core/sim_origin.h"
 #include "tests/core/store_fixture.h"
@@ -237,8 +238,9 @@ std::string check(SimSystem& system, const SimOrigin& origin, const Case& c, boo
 // One life and what comes of it.
 class Sweep {
  public:
-  // Of all cuts and sets, or of a sample.
-  enum class Depth { kSample, kAll };
+  // Of all cuts and sets, or of a sample: two ways of each write to fail with a cut and two sets for
+  // each; or every way with four of each. Others for each seed of the campaign.
+  enum class Depth { kSample, kEveryWay, kAll };
   explicit Sweep(Depth depth) : depth_(depth) {}
 
   void run() {
@@ -288,7 +290,14 @@ class Sweep {
       for (const bool sticky : {false, true}) {
         c = {c.trigger, c.disk, c.nth, kind, sticky};
         const std::uint64_t window = try_one(c);
-        for (c.cut = 0; c.cut < window; ++c.cut) try_one(c);
+        if (depth_ == Depth::kAll) {
+          for (c.cut = 0; c.cut < window; ++c.cut) try_one(c);
+        } else {
+          for (int i = 0; i < kCuts; ++i) {
+            c.cut = rng_.below(window + 1);
+            try_one(c);
+          }
+        }
       }
     }
   }
@@ -301,9 +310,12 @@ class Sweep {
     live(*system, origin_, fate, ledger);
     if (fate.struck()) ++tally_.struck;
     std::vector<Away> sets = all_away();
-    if (depth_ == Depth::kSample) {
-      for (int i = 0; i < 2; ++i) std::swap(sets[i], sets[i + rng_.below(sets.size() - i)]);
-      sets.resize(2);
+    if (depth_ != Depth::kAll) {
+      const std::size_t count = depth_ == Depth::kSample ? 2 : 4;
+      for (std::size_t i = 0; i < count; ++i) {
+        std::swap(sets[i], sets[i + rng_.below(sets.size() - i)]);
+      }
+      sets.resize(count);
     }
     const std::string problem = check(*system, origin_, c, fate.armed(), sets, ledger, tally_);
     if (!problem.empty()) {
@@ -315,6 +327,8 @@ class Sweep {
     }
     return fate.window();
   }
+
+  static constexpr int kCuts = 4;
 
   const Depth depth_;
   const HarnessLine line_{"root-sweep"};
@@ -328,13 +342,13 @@ class Sweep {
                       }
                       return "";
                     }};
-  io::Rng rng_{7};
-  std::uint64_t seed_ = 0;
+  io::Rng rng_{7 + campaign_seed()};
+  std::uint64_t seed_ = campaign_seed_of(0);
   Tally tally_;
 };
 
 TEST_CASE("root sweep: roots, promises and fences that fail, and the power") {
-  Sweep(Sweep::Depth::kSample).run();
+  Sweep(campaign_is_thorough() ? Sweep::Depth::kEveryWay : Sweep::Depth::kSample).run();
 }
 
 // By name alone.
@@ -406,11 +420,11 @@ void sweep_failures_of_mkfs(std::uint64_t step, std::size_t sets) {
   const HarnessLine line("mkfs-fails");
   std::uint64_t states = 0;
   std::uint64_t openings = 0;
-  io::Rng rng(3);
+  io::Rng rng(3 + campaign_seed());
   for (const FaultKind kind : kKinds) {
     for (const auto stickiness : {SimSystem::Stickiness::kOnce, SimSystem::Stickiness::kDevice}) {
       for (std::uint64_t n = rng.below(step);; n += step) {
-        Blank blank(n + 1);
+        Blank blank(campaign_seed_of(n + 1));
         blank.system().fail_nth(n, kind, stickiness);
         if (blank.make()) {
           REQUIRE(n > 40);  // there was no such write any more
@@ -437,10 +451,10 @@ void sweep_failures_of_mkfs(std::uint64_t step, std::size_t sets) {
 void sweep_cuts_of_mkfs(std::size_t sets) {
   const HarnessLine line("mkfs-cut");
   std::uint64_t opened = 0;
-  io::Rng rng(3);
+  io::Rng rng(3 + campaign_seed());
   std::uint64_t cut = 0;
   for (;; ++cut) {
-    Blank blank(cut + 1);
+    Blank blank(campaign_seed_of(cut + 1));
     std::uint64_t failed = 0;
     blank.system().set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
       if (op.number < cut) return std::nullopt;

@@ -10,6 +10,7 @@ import random
 import shutil
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
@@ -33,6 +34,17 @@ def with_faults(*words, **faults):
 
 
 class Faults(PoolTest):
+    kills = 0  # of imports and exports, at moments that seeds have picked
+    survived = 0  # and what came afterwards is as it should be
+    start = time.monotonic()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        # As tests/crash/harness_line.h.
+        print(f"name=backup-kills seed={CAMPAIGN} states={cls.kills} "
+              f"violations={cls.kills - cls.survived} secs={time.monotonic() - cls.start:.1f}", flush=True)
+
     def setUp(self):
         super().setUp()
         self.ok("rm", self.pool, "--all")
@@ -75,6 +87,7 @@ class Faults(PoolTest):
             out = self.path(f"out{moment}")
             answer = with_faults("export", self.pool, out, kill_at=moment)
             self.assertEqual(answer.code, KILLED, moment)
+            Faults.kills += 1
             half_written += len(self.leftovers(out))
             # What was there before the kill is whole.
             written = tree.describe(out)
@@ -85,6 +98,7 @@ class Faults(PoolTest):
             self.assertEqual(again["failed"], 0)
             self.assertEqual(self.leftovers(out), [], moment)
             self.assert_same(top, out, seed, moment)
+            Faults.survived += 1
             shutil.rmtree(out)
         shutil.rmtree(self.path(f"whole{seed}"))
         return half_written
@@ -146,11 +160,13 @@ class Faults(PoolTest):
             self.ok("import", self.pool, old)
             answer = with_faults("import", self.pool, new, kill_at=moment)
             self.assertEqual(answer.code, KILLED, moment)
+            Faults.kills += 1
             again = self.ok("import", self.pool, new, "--update", "--delete", "--json").json
             self.assertEqual(again["failed"], 0)
             out = self.path(f"out{moment}")
             self.ok("export", self.pool, out)
             self.assert_same(new, out, seed, moment)
+            Faults.survived += 1
             shutil.rmtree(out)
 
     def test_where_two_names_are_one_no_object_takes_the_place_of_another(self):

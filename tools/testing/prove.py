@@ -28,14 +28,40 @@ OUT = ROOT / "out" / "prove"
 PARTS = ("sanitizers", "mutations", "fuzz", "campaigns")
 BEGIN, END = "<!-- totals of ./run prove: begin -->", "<!-- end -->"
 
-# Programs, and what they are told; {seed} is that of the round. Each prints lines "name=... violations=0".
+BIN = ".bazel/opt/bin"
+
+
+class Campaign:
+    """What is built and run; {seed} in a word is that of the round. It prints lines "name=... violations=0"."""
+
+    def __init__(self, target, *arguments):
+        package, _, name = target[2:].partition(":")
+        self.targets = (target,)
+        self.words = (f"{BIN}/{package}/{name}", *arguments)
+        self.environment = {}
+
+
+class BackupKills:
+    """Import and export that are killed; a script beside programs, which Bazel runs in a place of its own."""
+
+    targets = ("//tests/tools:backup_fault_test", "//tools:hexad")
+    words = ("python3", "-B", "tests/tools/backup_fault_test.py")
+    environment = {"HEXAD": f"{BIN}/tools/hexad", "FAULTS": f"{BIN}/tests/tools/libpreload_faults.so"}
+
+
 CAMPAIGNS = (
-    ("//tests/crash:crash_test", ()),
-    ("//tests/crash:op_pairs_test", ("[even],[odd]",)),
-    ("//tests/crash:double_fault_test", ()),
-    ("//tests/crash:hard_life_test", ()),
-    ("//tests/core/store:run_model", ("--seed", "{seed}", "--ops", "300000", "--round", "100000")),
-    ("//tests/core/store:run_model", ("--store", "device", "--seed", "{seed}", "--ops", "100000", "--round", "5000")),
+    Campaign("//tests/crash:crash_test"),
+    Campaign("//tests/crash:op_pairs_test", "[even],[odd]"),
+    Campaign("//tests/crash:double_fault_test", "[even],[odd]"),
+    Campaign("//tests/crash:hard_life_test"),
+    Campaign("//tests/crash:root_sweep_test"),
+    Campaign("//tests/crash:cut_pages_crash_test"),
+    Campaign("//tests/crash:long_ranges_crash_test"),
+    Campaign("//tests/crash:waiting_zones_crash_test"),
+    BackupKills,
+    Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
+    Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
+             "--round", "5000"),
 )
 
 
@@ -102,8 +128,9 @@ def with_totals(text, run, today):
 
 
 class Proof:
-    def __init__(self, minutes):
+    def __init__(self, minutes, chosen=CAMPAIGNS):
         self.minutes = minutes
+        self.chosen = chosen
         self.totals = {}
         self.failures = []
 
@@ -177,7 +204,7 @@ class Proof:
             self.fail(f"fuzz target {target}", " ".join(command), done.stdout)
 
     def campaigns(self, seconds):
-        programs = sorted({target for target, _ in CAMPAIGNS})
+        programs = sorted({target for campaign in self.chosen for target in campaign.targets})
         if self.bazel("build", "--config=opt", *programs) != 0:
             self.fail("building the campaigns", f"bazel build --config=opt {' '.join(programs)}")
             return
@@ -187,7 +214,7 @@ class Proof:
             waiting = set()
             while time.monotonic() < self.deadline and len(self.failures) < 10:
                 while len(waiting) < os.cpu_count():
-                    waiting.add(pool.submit(self.round, *CAMPAIGNS[self.next % len(CAMPAIGNS)]))
+                    waiting.add(pool.submit(self.round, self.chosen[self.next % len(self.chosen)]))
                     self.next += 1
                 done, waiting = concurrent.futures.wait(
                     waiting, return_when=concurrent.futures.FIRST_COMPLETED)
@@ -196,14 +223,13 @@ class Proof:
             for future in waiting:
                 self.take(*future.result())
 
-    def round(self, target, arguments):
-        package, _, name = target[2:].partition(":")
+    def round(self, campaign):
         seed = secrets.randbits(32)
-        words = [f".bazel/opt/bin/{package}/{name}", *(a.format(seed=seed) for a in arguments)]
-        environment = os.environ | {"HEXAD_SEED": str(seed), "HEXAD_THOROUGH": "1"}
-        done = subprocess.run(words, cwd=ROOT, env=environment, stdin=subprocess.DEVNULL,
+        words = [word.format(seed=seed) for word in campaign.words]
+        environment = campaign.environment | {"HEXAD_SEED": str(seed), "HEXAD_THOROUGH": "1"}
+        done = subprocess.run(words, cwd=ROOT, env=os.environ | environment, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace")
-        return f"HEXAD_SEED={seed} HEXAD_THOROUGH=1 {' '.join(words)}", done
+        return " ".join([*(f"{name}={value}" for name, value in environment.items()), *words]), done
 
     def take(self, repeat, done):
         counts = counts_of(done.stdout)
@@ -219,10 +245,15 @@ def main():
     parser.add_argument("--minutes", type=float, default=60, help="for fuzz and campaigns together; 60")
     parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, metavar="PART",
                         help="of " + ", ".join(PARTS))
+    parser.add_argument("--campaign", metavar="WORD", default="",
+                        help="of campaigns, those whose program has the word in its name")
     parser.add_argument("--dry-run", action="store_true", help="leave doc/testing.md as it is")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    proof = Proof(options.minutes)
+    chosen = [campaign for campaign in CAMPAIGNS if options.campaign in campaign.targets[0]]
+    if not chosen:
+        parser.error(f"no campaign has {options.campaign!r} in its name")
+    proof = Proof(options.minutes, chosen)
     seconds = options.minutes * 60 * (0.75 if "fuzz" in options.only else 1)
     for part in PARTS:
         if part in options.only:
