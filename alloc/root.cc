@@ -119,9 +119,12 @@ constexpr std::uint64_t kRoom = std::uint64_t{1} << 58;
 std::array<std::uint64_t, 7> log_numbers(const Root& root) {
   const LogTrim& trim = root.log_trim;
   const bool none = trim.position == LogTrim{}.position;
-  return {none ? 0 : trim.position, trim.end,
-          trim.epoch,               trim.lsn,
-          root.checkpoint_lsn,      root.recorded_watermark,
+  return {none ? 0 : trim.position,
+          trim.end,
+          trim.epoch,
+          trim.lsn,
+          root.checkpoint_lsn,
+          root.recorded_watermark,
           root.previous_epoch_end};
 }
 

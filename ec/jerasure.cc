@@ -131,8 +131,7 @@ class PacketProgram : public Program {
     const int rows = static_cast<int>(matrix.rows);
     IntArray bits(jerasure_matrix_to_bitmatrix(k, rows, kWordBits, coefficients.data()));
     require_memory(bits);
-    const Schedule schedule(
-        jerasure_smart_bitmatrix_to_schedule(k, rows, kWordBits, bits.get()));
+    const Schedule schedule(jerasure_smart_bitmatrix_to_schedule(k, rows, kWordBits, bits.get()));
     require_memory(schedule);
     // {source shard, its packet, output shard, its packet, 1 to add or 0 to copy}, ended by -1.
     for (int** step = schedule.get(); (*step)[0] >= 0; ++step) {

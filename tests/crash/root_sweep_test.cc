@@ -238,8 +238,8 @@ std::string check(SimSystem& system, const SimOrigin& origin, const Case& c, boo
 // One life and what comes of it.
 class Sweep {
  public:
-  // Of all cuts and sets, or of a sample: two ways of each write to fail with a cut and two sets for
-  // each; or every way with four of each. Others for each seed of the campaign.
+  // Of all cuts and sets, or of a sample: two ways of each write to fail with a cut and two sets
+  // for each; or every way with four of each. Others for each seed of the campaign.
   enum class Depth { kSample, kEveryWay, kAll };
   explicit Sweep(Depth depth) : depth_(depth) {}
 

@@ -208,7 +208,8 @@ def run(mutations, work):
 def main():
     parser = argparse.ArgumentParser(description="Mutations of the rules of commits and checkpoints.")
     add = parser.add_argument
-    add("--only", metavar="PATTERN", nargs="+", default=[""], help="those whose file names begin so, as R09 or R*-fence")
+    add("--only", metavar="PATTERN", nargs="+", default=[""],
+        help="those whose file names begin so, as R09, K05 or R*-fence")
     add("--work", metavar="DIR", help="keep the copy and what is built in it here")
     add("--apply-only", action="store_true", help="look at headers and hunks, build nothing")
     add("--table", action="store_true", help="print the table of doc/testing.md")

@@ -59,5 +59,23 @@ class TotalsTest(unittest.TestCase):
             prove.with_totals("# Testing\n", {}, "2026-01-02")
 
 
+class CampaignsTest(unittest.TestCase):
+    def test_each_round_has_a_seed_of_its_own_which_repeats_it(self):
+        proof = prove.Proof(1)
+
+        class Echo:
+            words = ("sh", "-c", "echo name=echo seed=$HEXAD_SEED states={seed}")
+            environment = {"TOO": "1"}
+
+        repeats = set()
+        for _ in range(5):
+            repeat, done = proof.round(Echo)
+            repeats.add(repeat)
+            seed = prove.counts_of(done.stdout)["echo"]["states"]
+            self.assertEqual(done.stdout, f"name=echo seed={seed} states={seed}\n")
+            self.assertTrue(repeat.startswith(f"TOO=1 HEXAD_SEED={seed} HEXAD_THOROUGH=1 sh -c "), repeat)
+        self.assertEqual(len(repeats), 5)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -109,7 +109,8 @@ TEST_CASE("lane: C4 all that has a reservation is sealed without a trim") {
 // Fences and watermarks have no room set aside. They took it from what was, and a group that had
 // its place found none: an assertion.
 TEST_CASE("lane: C4 what has room set aside is sealed although fences have come meanwhile") {
-  // Its reserve has to be larger than what is kept for packing, or that is taken and not the reserve.
+  // Its reserve has to be larger than what is kept for packing, or that is taken and not the
+  // reserve.
   LaneWorld world({.log_size = 2_MiB});
   Lane& lane = world.lane();
   REQUIRE(lane.log().reserve() == 128_KiB);

@@ -205,13 +205,20 @@ TEST_CASE("opening: a store whose epoch or sequence is as high as can be is only
     REQUIRE(put(store, "a", "1").ok());
     REQUIRE(store.close().ok());
   }
+  // Of the devices: whoever opens the index writes into its lock file.
+  const auto fingerprint = [&] {
+    auto sums = fixture.fingerprint();
+    std::erase_if(sums, [](const auto& sum) { return sum.first.ends_with(".mdb"); });
+    REQUIRE(sums.size() == 7);
+    return sums;
+  };
   const auto refuses = [&](const std::function<void(alloc::Root&)>& change) {
     change_roots(fixture, change);
-    const auto before = fixture.fingerprint();
+    const auto before = fingerprint();
     const Result<Store> written = fixture.try_open();
     REQUIRE(code_of(written) == ErrorCode::kCorruption);
     CHECK_THAT(written.error().message, Catch::Contains("no store comes above"));
-    REQUIRE(fixture.fingerprint() == before);
+    REQUIRE(fingerprint() == before);
     Store store = fixture.open(Access::kReadOnly);
     REQUIRE(get(store, "a") == "1");
   };
@@ -223,10 +230,6 @@ TEST_CASE("opening: a store whose epoch or sequence is as high as can be is only
   refuses([&](alloc::Root& root) {
     root = plain;
     root.sequence = kHighest;
-  });
-  refuses([&](alloc::Root& root) {
-    root = plain;
-    root.recorded_watermark = kHighest;
   });
   refuses([&](alloc::Root& root) {
     root = plain;
