@@ -10,9 +10,7 @@ Engine::Engine(StoreParts parts)
       pins_(executor()),
       zone_mutex_(executor()),
       checkpoint_mutex_(executor()),
-      membership_mutex_(executor()),
       sequencer_(executor()),
-      root_(parts_.root),
       checkpoint_lsn_(parts_.index->applied_lsn()),
       state_mutex_(executor()),
       close_changed_(executor()) {
@@ -43,6 +41,10 @@ Engine::Engine(StoreParts parts)
                                    });
     lane_->set_progress_handler([this] { on_progress(); });
     ids_.begin(lane_->epoch(), parts_.ids_drawn);
+    membership_ = std::make_unique<Membership>(
+        Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_, ids_,
+                          *parts_.counters},
+        parts_.root);
     merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
                                           [this](const Status& merged) { on_merged(merged); });
     make_jobs();
@@ -66,6 +68,16 @@ Status Engine::start() {
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
   on_progress();  // the first zone may be wanted
   return {};
+}
+
+void Engine::lose_suspects_soon() {
+  repair_job_->want_suspects();
+  jobs_->wake(*repair_job_);
+}
+
+// Unless they have left with a repair. Should it fail, the store has turned read-only.
+void Engine::lose_suspects() {
+  if (membership_->has_suspects()) lose_devices({}).ignore();
 }
 
 Status Engine::here() const {
@@ -95,7 +107,7 @@ void Engine::make_jobs() {
                          [this] { jobs_->wake(*deletion_job_); }});
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
-      RepairJob::Work{[this] { repair(); }, [this] { lose_suspects(); }});
+      RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
   jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get()});

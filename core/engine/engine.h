@@ -15,7 +15,6 @@
 #include <string>
 #include <vector>
 
-#include "alloc/root_choice.h"
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/api/commit_options.h"
@@ -41,6 +40,7 @@
 #include "core/jobs/repair_job.h"
 #include "core/jobs/seal_job.h"
 #include "core/jobs/zone_job.h"
+#include "core/membership/membership.h"
 #include "core/metadata/metadata.h"
 #include "core/opening/store_parts.h"
 #include "core/plan/body_ids.h"
@@ -94,7 +94,7 @@ class Engine : public InternalCommits {
   // Asks for a checkpoint where a page passes over many deleted names (engine_list.cc).
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
 
-  // --- background and membership (engine_checkpoint.cc, engine_membership.cc) ---
+  // --- background (engine_checkpoint.cc) ---
   Status checkpoint();
 
   // --- looking (engine_status.cc, engine_fsck.cc) ---
@@ -136,7 +136,9 @@ class Engine : public InternalCommits {
   void lose_suspects_soon();
   // These devices failed a request: goes on without them (R13). Errors: too many are lost; the
   // store has turned read-only.
-  Status lose_devices(const std::set<DeviceId>& failed);
+  Status lose_devices(const std::set<DeviceId>& failed) {
+    return membership_->lose_devices(failed);
+  }
   Result<compression::Policy> policy_of(std::string_view collection);
   // The hint for data that comes without one: the object's own, where the policy heeds it.
   Result<Hint> stored_hint(std::string_view collection, std::string_view name,
@@ -248,6 +250,7 @@ class Engine : public InternalCommits {
   bool room_beside(const RunMerge& plan);
   void on_merged(const Status& merged);
   void make_jobs();
+  void lose_suspects();  // a step of a job
   Result<Frozen> freeze(const RunDraft& draft);
   Status gather_changes(const Frozen& frozen, Changes& changes);
   Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
@@ -270,24 +273,6 @@ class Engine : public InternalCommits {
   void on_progress();
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
   bool checkpoint_due();
-
-  // engine_membership.cc
-  void repair();
-  void lose_suspects();
-  Status leave_behind(std::set<DeviceId> failed);
-  Status change_membership(std::set<DeviceId> failed);
-  // Composes, writes and adopts a root. `failed` gets the devices that did not take it. Errors: too
-  // few did; some refused it, and not by their own fault (io/refused.h), for as long as one waits.
-  Status write_root(alloc::Root next, std::set<DeviceId>& failed);
-  Status write_root_once(alloc::Root& next, std::set<DeviceId>& failed);
-  // R18: until all are taken, or nobody can wait any longer.
-  Status send_refused_again(const std::vector<io::IoRequest*>& requests);
-  // The same for what can be done again as a whole, and says with its error that it was refused.
-  Status until_taken(const std::function<Status()>& attempt);
-  // What status() says of writes that are waiting to be sent again; nothing: none are.
-  void note_refused(std::optional<Error> why);
-  // Returns what all are told who wait for a commit, kUnknown: of whoever was first.
-  Error turn_read_only(const Error& why);
 
   // engine_fsck.cc
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
@@ -348,9 +333,10 @@ class Engine : public InternalCommits {
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
   InFlightCells in_flight_cells_;
-  std::unique_ptr<Lane> lane_;         // null when read-only
-  std::unique_ptr<RunMerger> merger_;  // as the lane
-  std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
+  std::unique_ptr<Lane> lane_;              // null when read-only
+  std::unique_ptr<Membership> membership_;  // as the lane
+  std::unique_ptr<RunMerger> merger_;       // as the lane
+  std::unique_ptr<ZoneJob> zone_job_;       // jobs: as the lane
   std::unique_ptr<CloseJob> close_job_;
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
@@ -364,25 +350,17 @@ class Engine : public InternalCommits {
 
   io::Mutex zone_mutex_;  // while a zone is made
   io::Mutex checkpoint_mutex_;
-  io::Mutex membership_mutex_;  // root_
   Sequencer sequencer_;
   std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
   CopiesUnderWay copying_;                             // guarded by sequencer_
   Walk fill_walk_;                                     // of this hold; guarded by sequencer_
   PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
-  alloc::Root root_;
-  std::uint64_t sent_root_ = 0;  // sequence of the last one that was written, committed or not
   Lsn checkpoint_lsn_ = 0;
   BodyIds ids_;
   std::atomic<bool> closed_{false};
 
-  io::Mutex state_mutex_;  // below
-  struct Refused {
-    Error why;  // of the last try
-    io::Nanos since = 0;
-  };
-  std::optional<Refused> refused_;
+  io::Mutex state_mutex_;               // below
   bool close_left_ = false;             // nobody waits for it any more
   std::optional<Status> close_result_;  // nothing: it has not come to that
   io::CondVar close_changed_;

@@ -148,7 +148,7 @@ Status Engine::checkpoint_locked(bool clean_close) {
   if (Status status = commit_root(*frozen, with_run ? &draft.address : nullptr, clean_close);
       !status.ok()) {
     // Whether a root names the draft is not known, so nothing of it may be used for anything else.
-    return turn_read_only(status.error());
+    return membership_->turn_read_only(status.error());
   }
   if (with_run) {
     parts_.runs->adopt(std::move(draft));
@@ -262,31 +262,21 @@ Status Engine::each_with_index(const std::vector<kv::IndexChange>& list,
 // `manifest` null: that of the last root stays. Errors: nobody knows whether the root counts.
 Status Engine::commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
                            bool clean_close) {
-  for (;;) {
-    std::set<DeviceId> failed;
-    {
-      const io::Lock lock(membership_mutex_);
-      if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
-      alloc::Root next = alloc::next_root(root_);
-      next.checkpoint_lsn = frozen.lsn;
-      next.recorded_watermark = frozen.lsn;
-      const kv::LogPoint& point = frozen.point;
-      next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
-      next.clean_close = clean_close;
-      if (manifest != nullptr) next.manifest = *manifest;
-      HEXAD_TRY(write_root(next, failed));
-      if (failed.empty()) {
-        checkpoint_lsn_ = frozen.lsn;
-        lane_->note_recorded(frozen.lsn);
-        // Under this lock: a change of membership copies the log from the trim point on.
-        lane_->trim(frozen.point);
-        return {};
-      }
-    }
-    // R13: without these devices first, then the root again. The change of membership writes a root
-    // of a later epoch with the manifest of before, which voids what this one has left somewhere.
-    HEXAD_TRY(lose_devices(failed));
-  }
+  const auto fill = [&](alloc::Root& next) {
+    next.checkpoint_lsn = frozen.lsn;
+    next.recorded_watermark = frozen.lsn;
+    const kv::LogPoint& point = frozen.point;
+    next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
+    next.clean_close = clean_close;
+    if (manifest != nullptr) next.manifest = *manifest;
+  };
+  const auto committed = [&] {
+    checkpoint_lsn_ = frozen.lsn;
+    lane_->note_recorded(frozen.lsn);
+    // Before the next change of membership, which copies the log from the trim point on.
+    lane_->trim(frozen.point);
+  };
+  return membership_->write_checkpoint(fill, committed);
 }
 
 // The record with the places of its young blobs, all of which have one by now.
@@ -350,7 +340,7 @@ Status Engine::gather_changes(const Frozen& frozen, Changes& changes) {
 // Without runs its changes stay in memory, and so does the store.
 Status Engine::apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes) {
   Status applied = parts_.index->apply(lsn, epoch, changes.list);
-  if (!applied.ok() && parts_.memory_only) return turn_read_only(applied.error());
+  if (!applied.ok() && parts_.memory_only) return membership_->turn_read_only(applied.error());
   if (parts_.memory_only) return applied;
   if (!applied.ok()) parts_.index->detach();
   note_index(applied);

@@ -67,12 +67,14 @@ StoreStatus Engine::status() {
           "writing the index on the fast tier failed, it is made again from the runs: " +
           index_problem_);
     }
-    if (refused_.has_value()) {
-      const io::Nanos waited = executor().clock().now() - refused_->since;
-      status.warnings.push_back(
-          "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
-          " s, since a write is refused and sent again: " + refused_->why.to_string());
-    }
+  }
+  const std::optional<Membership::Refused> refused =
+      membership_ == nullptr ? std::nullopt : membership_->refused();
+  if (refused.has_value()) {
+    const io::Nanos waited = executor().clock().now() - refused->since;
+    status.warnings.push_back(
+        "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
+        " s, since a write is refused and sent again: " + refused->why.to_string());
   }
   if (jobs_ != nullptr) status.jobs = jobs_->status();
   for (const JobStatus& job : status.jobs) {

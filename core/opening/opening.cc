@@ -7,11 +7,9 @@
 #include "core/opening/device_survey.h"
 #include "core/opening/recovery.h"
 #include "core/opening/room_below.h"
+#include "core/opening/take_over.h"
 #include "core/record/keys.h"
 #include "core/runs/fast_index.h"
-#include "core/space/log_set.h"
-#include "io/os_error.h"
-#include "io/refused.h"
 #include "kv/lmdb/lmdb_index.h"
 
 namespace hexad::core {
@@ -148,18 +146,6 @@ Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* a
   return {};
 }
 
-// Epochs of two openings by word never meet: each leaps far, by chance (P9). The low half of an
-// epoch is in the ids that its writer gives out (Engine::new_body), so within one lineage it only
-// grows (R16): by an eighth of what is left at most, so that kMaxForks of them leave enough.
-Epoch leap(Epoch from, io::System& system) {
-  constexpr Epoch kHalf = Epoch{1} << 32;
-  constexpr Epoch kFarthest = Epoch{1} << 25;  // kMaxForks of them stay below what a root may have
-  const Epoch far = 1 + system.draw_seed() % kFarthest;
-  const Epoch near = system.draw_seed() % ((kHalf - from % kHalf) / 8 + 1);
-  return far * kHalf + near;
-}
-static_assert(alloc::kMaxForks < 32);
-
 // What an opening stands on (P8). Errors: kUnavailable (nothing, and no word was given).
 Result<alloc::Ground> find_ground(const alloc::RootChoice& choice, const StoreShape& shape,
                                   SplitRisk risk) {
@@ -190,36 +176,6 @@ Status check_refusals(const Members& members, const char* so) {
   return {};
 }
 
-std::string describe_left(const Members& members, DeviceId id) {
-  std::string text = "device " + std::to_string(id);
-  for (std::size_t i = 0; i < members.size(); ++i) {
-    if (members.at(i).id != id) continue;
-    const std::string detail = members.detail(i);
-    if (!members.at(i).path.empty()) text += " (" + members.at(i).path + ")";
-    text += " has left the pool, for good: it is " + members.state(i) +
-            (detail.empty() ? "" : " (" + detail + ")");
-  }
-  return text + "; what is written from now on is not on it";
-}
-
-// The devices that have left between the two roots.
-std::set<DeviceId> departures(const alloc::Root& before, const alloc::Root& after) {
-  std::set<DeviceId> left;
-  for (const alloc::RootDevice& row : after.devices) {
-    const alloc::RootDevice* const old = before.find(row.id);
-    const bool was_live = old == nullptr || old->state == alloc::MemberState::kLive;
-    if (row.state == alloc::MemberState::kLeft && was_live) left.insert(row.id);
-  }
-  return left;
-}
-
-void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
-                        std::vector<std::string>& warnings) {
-  for (const DeviceId id : departures(before, after)) {
-    warnings.push_back(describe_left(members, id));
-  }
-}
-
 // A root promises every epoch before the log has a block of it. The epoch that comes next is above
 // all promises, so it is above all of the log's.
 Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
@@ -229,160 +185,6 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
                    ", and no root that was found promises an epoch above " +
                    std::to_string(choice.promised_epoch) + ": the roots are older than the log",
                "Attach the devices that are missing and open the store again."};
-}
-
-// Roots that this opening writes have numbers above these (found by reading: the promise behind one
-// of 2^62 ended the process).
-Status check_room_to_go_on(const Recovered& recovered, const alloc::RootChoice& choice) {
-  alloc::Root highest = choice.root;
-  highest.promised_epoch = choice.promised_epoch;
-  highest.sequence = choice.sequence;
-  highest.previous_epoch_end = std::max(recovered.last_lsn, recovered.scan.max_watermark);
-  highest.log_trim.end = std::max(highest.log_trim.end, recovered.scan.fresh);
-  return alloc::check_room_to_go_on(highest);
-}
-
-// The durable part of opening for writing (R8, R13), in this order:
-//   1  heal the kept tail on all live devices
-//   2  promise the epoch, so that no two writers ever own one (alloc/root_choice.h, P2)
-//   3  bring every copy of the log to the kept chain
-//   4  root of the new epoch: without the devices that are absent or failed just now
-//   5  fence of the new epoch behind the chain
-// A crash between any two of them leaves a store that the next opening recovers to the same state:
-// 1 and 3 write what is already decided, 2 and 4 say nothing about data, 5 repeats what 4 says.
-//
-// A device that fails one of them leaves, and 3 to 5 are done again without it. What was written
-// for nothing may be on some devices, or get there yet: so nothing is written over it. The root of
-// the next attempt has a sequence of its own (P6), its fence a place of its own (A5) and a higher
-// epoch when the root before it was committed; each fence follows the kept chain, and the one of
-// the highest epoch is followed (kv/log/log_scan.h).
-// `ground`: what it stands on (P8), not kNone.
-Status take_over(StoreParts& parts, Recovery& recovery, Recovered& recovered,
-                 const alloc::RootChoice& choice, alloc::Ground ground) {
-  HEXAD_TRY(check_room_to_go_on(recovered, choice));
-  Members& members = *parts.members;
-  const std::uint32_t m = parts.shape->m();
-  // Up to here all live devices have what was written. What follows in the kept tail was proved by
-  // any k cells, and not on a device that was absent: that is missing there.
-  const Lsn proven = std::max(recovered.scan.max_watermark, choice.root.checkpoint_lsn);
-  std::set<DeviceId> failed;
-  HEXAD_TRY_ASSIGN(failed, recovery.heal(recovered.wounded));
-  if (!recovered.wounded.empty()) {
-    parts.notes.push_back("recovery: healed " + std::to_string(recovered.wounded.size()) +
-                          " stripes of the last commits");
-  }
-
-  const auto lose_failed = [&]() -> Status {
-    failed.merge(members.poisoned());  // R11
-    for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
-    failed.clear();
-    if (members.lost_data_devices() <= m) return {};
-    return Error{ErrorCode::kUnavailable,
-                 std::to_string(members.lost_data_devices()) +
-                     " data devices are lost, the profile survives " + std::to_string(m),
-                 "Attach the missing devices and open the store again."};
-  };
-  // Writes a root to all usable devices; those that refuse it are lost and have to be listed.
-  // Errors: some refuse it, and not by their own fault (R18).
-  const auto write = [&](const alloc::Root& root, std::vector<DeviceId>& good) -> Status {
-    good.clear();
-    const std::vector<DeviceId> ids = members.usable_ids();
-    const std::vector<Status> written = alloc::write_root(members.usable_devices(), root);
-    for (std::size_t i = 0; i < ids.size(); ++i) {
-      if (written[i].ok()) {
-        good.push_back(ids[i]);
-      } else if (!io::is_medium(written[i].error())) {
-        return written[i];
-      } else {
-        failed.insert(ids[i]);
-      }
-    }
-    return {};
-  };
-
-  const auto too_few = [](const std::string& what, std::size_t devices) {
-    return Error{ErrorCode::kUnavailable,
-                 what + " to " + std::to_string(devices) + " devices, too few to go on",
-                 "Attach the missing devices and open the store again."};
-  };
-
-  std::vector<DeviceId> informed;
-  for (const alloc::DeviceStanding& device : choice.devices) {
-    if (device.standing == alloc::Standing::kHealthy && !device.behind) {
-      informed.push_back(device.id);
-    }
-  }
-  std::vector<DeviceId> good;
-  alloc::Root promise = alloc::promise_root(choice);
-  if (ground == alloc::Ground::kWord) {
-    promise.promised_epoch += leap(promise.promised_epoch, *parts.system);
-  }
-  HEXAD_TRY(lose_failed());
-  HEXAD_TRY(write(promise, good));
-  if (!alloc::may_go_on(ground, choice.root, good, informed, m)) {
-    return too_few("the note that the store is being opened was written", good.size());
-  }
-  informed.insert(informed.end(), good.begin(), good.end());
-  alloc::record_written(promise, good);
-  alloc::Root current = promise;
-  std::uint64_t sent = promise.sequence;
-  kv::LogPosition tail = recovered.scan.fresh;
-  bool taken = false;  // a root of this opening is committed
-
-  for (;;) {
-    HEXAD_TRY(lose_failed());
-    const std::vector<DeviceId> log_ids = choose_log_devices(members, m);
-    std::vector<kv::LogArea> areas;
-    for (const DeviceId id : log_ids) areas.push_back(members.find(id)->log_area());
-
-    kv::LogWriterOptions options;
-    options.uuid = parts.shape->uuid;
-    options.block_size = parts.shape->block;
-    options.areas = areas;
-    options.trim = recovered.scan.options.trim;
-    options.last = recovered.scan.end;
-    options.tail = tail;
-    options.epoch = std::max(recovered.scan.max_epoch, choice.root.epoch);
-    options.live = recovered.scan.points();
-    HEXAD_TRY_ASSIGN(kv::LogWriter writer, kv::LogWriter::create(std::move(options)));
-
-    HEXAD_TRY(copy_chain(recovered.scan, areas, log_ids, *parts.counters, failed));
-    if (!failed.empty()) continue;
-
-    alloc::Root next = alloc::next_epoch_root(current);
-    for (const alloc::RootDevice& row : current.devices) {
-      if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
-        alloc::mark_left(next, row.id, proven);
-      }
-    }
-    next.log_devices = log_ids;
-    next.previous_epoch_end = recovered.last_lsn;
-    next.recorded_watermark = std::max(next.recorded_watermark, recovered.scan.max_watermark);
-    next.clean_close = false;
-    if (ground == alloc::Ground::kWord && !taken) HEXAD_TRY(alloc::fork(next, current));
-    next = alloc::next_attempt(std::move(next), sent);
-    HEXAD_TRY(write(next, good));
-    if (!failed.empty()) continue;
-    if (!alloc::is_committed(current, next, good, m) ||
-        (!taken && !alloc::may_go_on(ground, choice.root, good, informed, m))) {
-      return too_few("the root was written", good.size());
-    }
-    taken = true;
-    alloc::record_written(next, good);
-    current = next;
-
-    HEXAD_TRY_ASSIGN(kv::PreparedBlock fence, writer.fence(recovered.scan.end, current.epoch));
-    tail = writer.tail();
-    HEXAD_TRY_ASSIGN(failed, write_fence(fence, members, [&](io::IoBatch& batch) {
-                       return io::send_again_briefly(batch, parts.system->executor());
-                     }));
-    if (!failed.empty()) continue;
-    HEXAD_TRY(recovery.note_departures(recovered.scan, departures(choice.root, current), proven));
-    warn_of_departures(choice.root, current, members, parts.warnings);
-    parts.log = std::move(writer);
-    parts.root = std::move(current);
-    return {};
-  }
 }
 
 // The copy of a device's label that is damaged, or older, is written again from the other one,

@@ -154,7 +154,7 @@ class Store {
     return choose_root(kStore, found, m_);
   }
 
-  // As core/opening/opening.cc and core/engine/engine_membership.cc do it: opens for writing, then
+  // As core/membership/membership_change.h has it: opens for writing, then
   // makes checkpoints and loses devices, until a crash or the end. Whether it came to be open.
   bool open(Set present, Word word, int steps) {
     const Result<RootChoice> choice = look(present);

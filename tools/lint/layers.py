@@ -45,6 +45,7 @@ ROOMS = {
             "read",
             "plan",
             "commit",
+            "membership",
             "runs",
             "check",
             "jobs",

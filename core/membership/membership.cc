@@ -1,0 +1,236 @@
+#include "core/membership/membership.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "alloc/root_choice.h"
+#include "core/space/log_set.h"
+#include "io/no_unwinding.h"
+#include "io/os_error.h"
+#include "io/refused.h"
+
+namespace hexad::core {
+
+namespace {
+
+// What is said of a device that is not to blame, as against too few devices, or a log that cannot
+// be what it should be.
+bool is_refusal(const Error& error) {
+  return error.code != ErrorCode::kUnavailable && error.code != ErrorCode::kUnknown &&
+         !io::is_medium(error);
+}
+
+Error gave_up_waiting(const Error& why, io::Nanos waited) {
+  return Error{
+      ErrorCode::kUnknown,
+      why.message + ", for " + std::to_string(waited / 1'000'000'000) +
+          " s; no device is lost by that, but commits that were in flight may or may not "
+          "have happened",
+      why.hint + (why.hint.empty() ? "" : " ") + "Then close the store and open it again."};
+}
+
+}  // namespace
+
+Membership::Membership(const Parts& parts, alloc::Root root)
+    : parts_(parts),
+      mutex_(parts.executor),
+      roots_(parts.members, parts.shape.m(), std::move(root)),
+      refused_mutex_(parts.executor) {}
+
+Error Membership::turn_read_only(const Error& why) {
+  // Whatever it was: those who wait for a commit learn that its outcome is not known.
+  parts_.lane.stop(Error{ErrorCode::kUnknown, why.message, why.hint});
+  return *parts_.lane.stopped();
+}
+
+bool Membership::has_suspects() const {
+  return !parts_.space.suspects().empty() || parts_.ids.half_spent();
+}
+
+void Membership::repair() {
+  if (leave_behind({}).ok()) parts_.lane.repaired();
+}
+
+Status Membership::lose_devices(const std::set<DeviceId>& failed) {
+  const io::NoUnwinding none("a change of the membership");
+  parts_.lane.pause();
+  HEXAD_TRY(leave_behind(failed));
+  parts_.lane.resume();
+  return {};
+}
+
+// For these devices, or for none where a new epoch alone is wanted, and all that failed a request
+// of what is in flight: the fence comes behind that, too, and so says that all of it is durable on
+// what counts. For the same reason nobody gets here who comes after somebody who gave up.
+Status Membership::leave_behind(std::set<DeviceId> failed) {
+  const io::Lock lock(mutex_);
+  Lane& lane = parts_.lane;
+  lane.wait_quiet();
+  if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
+  if (const Status taken = send_refused_again(lane.refused_requests()); !taken.ok()) {
+    return turn_read_only(taken.error());
+  }
+  failed.merge(lane.failed_devices());
+  failed.merge(parts_.space.suspects());
+  // All that was in flight is durable, and no device has failed.
+  if (failed.empty() && !parts_.ids.half_spent()) return {};
+  const Status changed =
+      change_membership(parts_.members, parts_.shape.m(), roots_, *this, std::move(failed));
+  if (!changed.ok()) return turn_read_only(changed.error());
+  parts_.space.free_kept_back();
+  return {};
+}
+
+Status Membership::stop_using(const std::set<DeviceId>& failed) {
+  Members& members = parts_.members;
+  std::uint32_t lost = members.lost_data_devices();
+  std::string names;
+  for (const DeviceId id : failed) {
+    if (!members.usable(id)) continue;
+    const Member& member = *members.find(id);
+    if (member.role == alloc::DeviceRole::kData) ++lost;
+    names += (names.empty() ? "" : ", ") + member.path;
+  }
+  if (lost > parts_.shape.m()) {
+    // They stay in use for reading: nothing has been acknowledged without them, and whatever they
+    // still return is verified.
+    for (const DeviceId id : failed) {
+      if (members.usable(id)) {
+        members.blame(id, "failed when too many others had; still used for reading");
+      }
+    }
+    return Error{ErrorCode::kUnknown,
+                 std::to_string(lost) + " data devices have failed, the last of them " + names +
+                     ", the profile survives " + std::to_string(parts_.shape.m()) +
+                     "; commits that were in flight may or may not have happened",
+                 "Close the store, check the devices, open it again."};
+  }
+  for (const DeviceId id : failed) {
+    if (!members.usable(id)) continue;
+    members.lose(id, "a request failed at LSN " + std::to_string(parts_.lane.durable()));
+    parts_.counters.add(CounterId::kDevicesLost);
+  }
+  return {};
+}
+
+Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
+                                const std::vector<DeviceId>& ids, std::set<DeviceId>& failed) {
+  const auto copy = [&] {
+    return bring_log_up(areas, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+  };
+  Status copied = until_taken(copy, [] { return false; });
+  if (copied.ok() || !is_refusal(copied.error())) return copied;
+  return gave_up_waiting(copied.error(), io::Patience().limit);
+}
+
+Lsn Membership::last_counted() const { return parts_.lane.durable(); }
+
+Status Membership::describe(alloc::Root& next) const {
+  next.previous_epoch_end = parts_.lane.log().last().lsn;
+  return {};
+}
+
+Result<kv::PreparedBlock> Membership::begin_epoch(const std::vector<kv::LogArea>& areas,
+                                                  Epoch epoch) {
+  Result<kv::PreparedBlock> fence = parts_.lane.begin_epoch(areas, epoch);
+  if (fence.ok()) parts_.ids.begin(epoch);
+  return fence;
+}
+
+Status Membership::send_again(io::IoBatch& batch) {
+  return send_refused_again(io::refused_of(batch));
+}
+
+// Nobody has been told anything that rests on these writes, their bytes and places are those of the
+// groups in flight, and the lane is paused: so they may be sent as often as it takes.
+Status Membership::send_refused_again(const std::vector<io::IoRequest*>& requests) {
+  if (requests.empty()) return {};
+  const io::Patience patience;
+  Status sent = io::send_again(requests, parts_.executor, patience,
+                               [this](const Error& why) { note_refused(why); });
+  note_refused(std::nullopt);
+  return sent.ok() ? sent : gave_up_waiting(sent.error(), patience.limit);
+}
+
+Status Membership::until_taken(const std::function<Status()>& attempt,
+                               const std::function<bool()>& pointless) {
+  const io::Patience patience;
+  const io::Nanos end = parts_.executor.clock().now() + patience.limit;
+  for (io::Nanos pause = patience.first_pause;;
+       pause = std::min(2 * pause, patience.longest_pause)) {
+    Status status = attempt();
+    const bool again = !status.ok() && is_refusal(status.error()) && !pointless();
+    if (!again || parts_.executor.clock().now() >= end) {
+      note_refused(std::nullopt);
+      return status;
+    }
+    note_refused(status.error());
+    parts_.executor.sleep_for(pause);
+  }
+}
+
+void Membership::note_refused(std::optional<Error> why) {
+  const io::Lock lock(refused_mutex_);
+  if (!why.has_value()) {
+    refused_.reset();
+  } else if (refused_.has_value()) {
+    refused_->why = std::move(*why);
+  } else {
+    refused_ = Refused{std::move(*why), parts_.executor.clock().now()};
+  }
+}
+
+std::optional<Membership::Refused> Membership::refused() const {
+  const io::Lock lock(refused_mutex_);
+  return refused_;
+}
+
+// A root that some device refuses, and not by its own fault, goes to all of them again, as a new
+// attempt of the same epoch (P6).
+Status Membership::write(const alloc::Root& next, std::set<DeviceId>& failed) {
+  const Status written =
+      until_taken([&] { return write_once(next, failed); }, [&] { return !failed.empty(); });
+  // Those that failed leave, and that takes another root.
+  if (!failed.empty()) return {};
+  if (written.ok() || !is_refusal(written.error())) return written;
+  return Error{ErrorCode::kUnknown, written.error().message, written.error().hint};
+}
+
+Status Membership::write_once(const alloc::Root& next, std::set<DeviceId>& failed) {
+  RootAttempt attempt = roots_.send(next);
+  parts_.counters.add(CounterId::kDeviceBytesSuper,
+                      alloc::kHeaderSlotSize * attempt.written.size());
+  failed.merge(attempt.failed);
+  HEXAD_TRY(attempt.refused);
+  if (!attempt.committed && failed.empty()) {
+    return Error{ErrorCode::kUnavailable,
+                 "the root was written to " + std::to_string(attempt.written.size()) +
+                     " devices, too few to count",
+                 "Attach the missing devices and open the store again."};
+  }
+  return {};
+}
+
+Status Membership::write_checkpoint(const std::function<void(alloc::Root&)>& fill,
+                                    const std::function<void()>& committed) {
+  for (;;) {
+    std::set<DeviceId> failed;
+    {
+      const io::Lock lock(mutex_);
+      if (const std::optional<Error> stopped = parts_.lane.stopped()) return *stopped;
+      alloc::Root next = alloc::next_root(roots_.current());
+      fill(next);
+      HEXAD_TRY(write(next, failed));
+      if (failed.empty()) {
+        committed();
+        return {};
+      }
+    }
+    // R13: without these devices first, then the root again. The change of membership writes a root
+    // of a later epoch with the manifest of before, which voids what this one has left somewhere.
+    HEXAD_TRY(lose_devices(failed));
+  }
+}
+
+}  // namespace hexad::core

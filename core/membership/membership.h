@@ -1,0 +1,104 @@
+// The membership of a store that is open: goes on without devices that fail (R12, R13), and writes
+// the roots of checkpoints.
+//
+// A request that failed pauses the lane. Then core/membership/membership_change.h, with this around
+// it:
+//   * first it waits until nothing is in flight, so that every request has its outcome; what was
+//     refused, and not by its device's fault, goes out again until it is taken, or until nobody can
+//     wait any longer: then the store gives up, and no device is lost (R18)
+//   * steps 3, 4 and 5 wait in the same way for what is refused: a change that gave up at once
+//     would stop a store for a full file system that commits alone would have waited for
+//   * at the end, what was in flight is durable on everything that counts: acknowledge, go on.
+//     A crash before the new root is committed: nothing in flight was acknowledged
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "alloc/root.h"
+#include "base/error.h"
+#include "core/commit/lane.h"
+#include "core/membership/membership_change.h"
+#include "core/membership/root_writer.h"
+#include "core/plan/body_ids.h"
+#include "core/record/shape.h"
+#include "core/space/members.h"
+#include "core/space/space.h"
+#include "core/stats/counters.h"
+#include "io/clock.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+class Membership : private MembershipSteps {
+ public:
+  // All outlive it.
+  struct Parts {
+    io::Executor& executor;
+    const StoreShape& shape;
+    Members& members;
+    Space& space;
+    Lane& lane;
+    BodyIds& ids;
+    Counters& counters;
+  };
+  // What is sent again because it was refused.
+  struct Refused {
+    Error why;  // of the last try
+    io::Nanos since = 0;
+  };
+
+  // `root`: of the opening.
+  Membership(const Parts& parts, alloc::Root root);
+
+  // These devices failed a request, or none did and suspects have, or a new epoch is wanted: goes
+  // on without those that failed. Errors: too many are lost; the store has turned read-only. Waits
+  // for devices.
+  Status lose_devices(const std::set<DeviceId>& failed);
+  // The same for requests of the lane that failed, which has paused itself.
+  void repair();
+  // A change is due although nothing in flight has failed. Any thread.
+  bool has_suspects() const;
+
+  // The root of a checkpoint: what `fill` says, in the epoch there is. Devices that do not take it
+  // leave, and then it is sent again. `committed` runs before the next change of membership can
+  // begin. Errors: nobody knows whether the root counts.
+  Status write_checkpoint(const std::function<void(alloc::Root&)>& fill,
+                          const std::function<void()>& committed);
+
+  // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
+  Error turn_read_only(const Error& why);
+  // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
+  std::optional<Refused> refused() const;
+
+ private:
+  Status stop_using(const std::set<DeviceId>& failed) override;
+  Status complete_log(const std::vector<kv::LogArea>& areas, const std::vector<DeviceId>& ids,
+                      std::set<DeviceId>& failed) override;
+  Lsn last_counted() const override;
+  Status describe(alloc::Root& next) const override;
+  Status write(const alloc::Root& next, std::set<DeviceId>& failed) override;
+  Result<kv::PreparedBlock> begin_epoch(const std::vector<kv::LogArea>& areas,
+                                        Epoch epoch) override;
+  Status send_again(io::IoBatch& batch) override;
+
+  Status leave_behind(std::set<DeviceId> failed);
+  Status write_once(const alloc::Root& next, std::set<DeviceId>& failed);
+  // R18: until all are taken, or nobody can wait any longer.
+  Status send_refused_again(const std::vector<io::IoRequest*>& requests);
+  // The same for what can be done again as a whole, until `pointless`, which is asked after each
+  // refusal. Errors: those of the attempt; a refusal when nobody can wait any longer.
+  Status until_taken(const std::function<Status()>& attempt,
+                     const std::function<bool()>& pointless);
+  void note_refused(std::optional<Error> why);
+
+  const Parts parts_;
+  io::Mutex mutex_;   // while the membership changes or a root is written; held across I/O
+  RootWriter roots_;  // guarded by mutex_
+  mutable io::Mutex refused_mutex_;  // a leaf
+  std::optional<Refused> refused_;   // guarded by it
+};
+
+}  // namespace hexad::core

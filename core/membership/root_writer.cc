@@ -1,0 +1,42 @@
+#include "core/membership/root_writer.h"
+
+#include <utility>
+
+#include "alloc/root_choice.h"
+#include "io/os_error.h"
+
+namespace hexad::core {
+
+RootAttempt RootWriter::send(const alloc::Root& next) {
+  const alloc::Root root = alloc::next_attempt(next, sent_);  // RW1
+  const std::vector<DeviceId> ids = members_.usable_ids();
+  const std::vector<Status> written = alloc::write_root(members_.usable_devices(), root);
+  RootAttempt attempt;
+  for (std::size_t i = 0; i < ids.size(); ++i) {
+    if (written[i].ok()) {
+      attempt.written.push_back(ids[i]);
+    } else if (io::is_medium(written[i].error())) {
+      attempt.failed.insert(ids[i]);
+    } else {
+      attempt.refused = written[i];
+    }
+  }
+  attempt.committed = alloc::is_committed(current_, root, attempt.written, parities_);
+  if (attempt.committed) {  // RW2
+    current_ = root;
+    alloc::record_written(current_, attempt.written);
+  }
+  return attempt;
+}
+
+RootAttempt RootWriter::send_promise(const alloc::Root& promise) {
+  RootAttempt attempt = send(promise);
+  if (!attempt.committed) {
+    current_ = promise;
+    current_.sequence = sent_;
+    alloc::record_written(current_, attempt.written);
+  }
+  return attempt;
+}
+
+}  // namespace hexad::core
