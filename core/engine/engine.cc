@@ -9,9 +9,7 @@ Engine::Engine(StoreParts parts)
       in_flight_cells_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
-      checkpoint_mutex_(executor()),
       sequencer_(executor()),
-      checkpoint_lsn_(parts_.index->applied_lsn()),
       state_mutex_(executor()),
       close_changed_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
@@ -47,8 +45,9 @@ Engine::Engine(StoreParts parts)
         parts_.root);
     merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
                                           [this](const Status& merged) { on_merged(merged); });
-    make_jobs();
   }
+  make_checkpointer();
+  if (lane_ != nullptr) make_jobs();
 }
 
 Engine::~Engine() {
@@ -59,7 +58,7 @@ Engine::~Engine() {
 }
 
 Status Engine::start() {
-  set_reserve();
+  checkpointer_->set_reserve();
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
   if (lane_ == nullptr) return {};
   // All threads that there will ever be, so that none is refused later, in the middle of something.
@@ -86,6 +85,24 @@ Status Engine::here() const {
                "Open stores in the process that uses them."};
 }
 
+void Engine::make_checkpointer() {
+  Checkpointer::Hooks hooks;
+  hooks.pack_payloads = [this] { return pack_payloads(); };
+  hooks.make_zone = [this] { return make_zone(ZoneFor::kCheckpoint); };
+  hooks.await_zone = [this] { const io::Lock until_it_is_there(zone_mutex_); };
+  hooks.forget_pages = [this] { pages_.clear(); };
+  hooks.reclaim = [this] { reclaim(); };
+  hooks.fold_counters = [this] { fold_counters(); };
+  hooks.note_merge = [this](const Status& merged) { jobs_->note(*merger_, merged); };
+  hooks.wake_merger = [this] { jobs_->wake(*merger_); };
+  hooks.want_index = [this] { want_index(); };
+  checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Parts{
+      executor(), *parts_.shape, *preparer_, parts_.memory_only, parts_.root.log_devices,
+      *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,
+      *parts_.index, *parts_.counters, sequencer_, lane_.get(), merger_.get(), membership_.get(),
+      std::move(hooks)});
+}
+
 // Commits may wait for a zone or a checkpoint, so these two have a thread to themselves. A merge
 // takes seconds. What the others commit waits for a repair when a device fails: it comes last.
 void Engine::make_jobs() {
@@ -99,8 +116,8 @@ void Engine::make_jobs() {
                           [this] { return merger_->finished(); }});
   index_job_ = std::make_unique<IndexJob>(
       IndexJob::Parts{*parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
-                      [this] { return parts_.runs->set(); }, *parts_.counters, checkpoint_mutex_,
-                      std::move(parts_.unverified_index)});
+                      [this] { return parts_.runs->set(); }, *parts_.counters,
+                      checkpointer_->mutex(), std::move(parts_.unverified_index)});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),

@@ -34,6 +34,7 @@
 #include "core/commit/stripe_placer.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpoint_job.h"
+#include "core/jobs/checkpointer.h"
 #include "core/jobs/close_job.h"
 #include "core/jobs/deletion_job.h"
 #include "core/jobs/index_job.h"
@@ -94,7 +95,7 @@ class Engine : public InternalCommits {
   // Asks for a checkpoint where a page passes over many deleted names (engine_list.cc).
   Result<ListPage> list(std::string_view collection, const ListOptions& options);
 
-  // --- background (engine_checkpoint.cc) ---
+  // --- background (engine_zones.cc) ---
   Status checkpoint();
 
   // --- looking (engine_status.cc, engine_fsck.cc) ---
@@ -234,41 +235,17 @@ class Engine : public InternalCommits {
   Status pack_payloads();
   Status pack_some(const std::vector<YoungBlob>& blobs);
 
-  // engine_checkpoint.cc
-  struct Frozen;
-  // What a checkpoint writes.
-  struct Changes {
-    std::vector<kv::IndexChange> list;  // sorted; views of the memtable and of the next two
-    std::map<std::string, std::string> extras;
-    std::deque<std::string> resolved;
-  };
-  // `needless`: asked under the checkpoint's lock.
-  Status run_checkpoint(bool clean_close, const std::function<bool()>& needless = {});
-  Status checkpoint_locked(bool clean_close);
-  void merge_into(RunDraft& draft, bool clean_close);
-  void merge_beside();
-  bool room_beside(const RunMerge& plan);
+  // engine_zones.cc
+  Status run_checkpoint() { return checkpointer_->run(Checkpointer::Close::kGoesOn); }
   void on_merged(const Status& merged);
+  void make_checkpointer();
   void make_jobs();
   void lose_suspects();  // a step of a job
-  Result<Frozen> freeze(const RunDraft& draft);
-  Status gather_changes(const Frozen& frozen, Changes& changes);
-  Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch, const Changes& changes);
-  Status lose_failed(RunDraft& draft);
-  Status discard(RunDraft& draft);
-  Status each_with_index(const std::vector<kv::IndexChange>& list,
-                         const RunCatalogue::AddChange& add);
-  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
-                     bool clean_close);
-  Status apply_to_index(Lsn lsn, Epoch epoch, const Changes& changes);
-  void set_reserve();
-  Result<std::string> resolve_record(std::string_view key, std::string_view value) const;
   // Ahead of need; for a commit that waits; for a checkpoint that does.
   enum class ZoneFor : std::uint8_t { kCommits, kWaiting, kCheckpoint };
   Status make_zone(ZoneFor whom);
   // Under zone_mutex_. `lacking`: of kWaiting, and then there is no zone, and no error either.
   Status make_zone_locked(ZoneFor whom, Lacking& lacking);
-  void note_index(const Status& applied);
   void want_index();
   void on_progress();
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
@@ -336,7 +313,8 @@ class Engine : public InternalCommits {
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
   std::unique_ptr<RunMerger> merger_;       // as the lane
-  std::unique_ptr<ZoneJob> zone_job_;       // jobs: as the lane
+  std::unique_ptr<Checkpointer> checkpointer_;
+  std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
   std::unique_ptr<CloseJob> close_job_;
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
@@ -349,14 +327,12 @@ class Engine : public InternalCommits {
   std::unique_ptr<InFlightBudget> budget_;
 
   io::Mutex zone_mutex_;  // while a zone is made
-  io::Mutex checkpoint_mutex_;
   Sequencer sequencer_;
   std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
   std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
   CopiesUnderWay copying_;                             // guarded by sequencer_
   Walk fill_walk_;                                     // of this hold; guarded by sequencer_
   PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
-  Lsn checkpoint_lsn_ = 0;
   BodyIds ids_;
   std::atomic<bool> closed_{false};
 
@@ -364,7 +340,6 @@ class Engine : public InternalCommits {
   bool close_left_ = false;             // nobody waits for it any more
   std::optional<Status> close_result_;  // nothing: it has not come to that
   io::CondVar close_changed_;
-  std::string index_problem_;  // of the last checkpoint
 };
 
 }  // namespace hexad::core

@@ -488,7 +488,7 @@ Status Engine::unplaced(const Status& why) const {
 Status Engine::make_way(const Attempt& attempt) {
   const io::NoUnwinding none("what makes room for a commit");
   // It takes all tombstones away that were there when it began.
-  if (attempt.too_many_deleted) return run_checkpoint(false);
+  if (attempt.too_many_deleted) return run_checkpoint();
   for (const LayeredObject& object : attempt.layered) HEXAD_TRY(merge_layers(object));
   for (const BodyId body : attempt.cut) HEXAD_TRY(deletion_job_->reclaim_cuts(body));
   return attempt.layered.empty() && attempt.cut.empty() ? make_room(attempt) : Status();
@@ -518,7 +518,8 @@ Status Engine::make_room(const Attempt& attempt) {
   if (attempt.record_bytes > 0) {
     const Lsn before = parts_.index->applied_lsn();
     // Unless somebody else has made room.
-    HEXAD_TRY(run_checkpoint(false, [&] { return lane_->has_room_for(attempt.record_bytes); }));
+    HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn,
+                                 [&] { return lane_->has_room_for(attempt.record_bytes); }));
     // Others may have taken the room already; then the next one finds more to trim.
     if (parts_.index->applied_lsn() > before || lane_->has_room_for(attempt.record_bytes)) {
       return {};
@@ -548,7 +549,7 @@ Status Engine::make_room(const Attempt& attempt) {
     // What is in flight gives back most of what it has reserved, and so does packing.
     HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
     if (parts_.log_blobs->payload_bytes() > 0) {
-      HEXAD_TRY(run_checkpoint(false));
+      HEXAD_TRY(run_checkpoint());
       reclaim();
     }
     const bool more = parts_.space->counters().free > attempt.free_units;
@@ -563,7 +564,7 @@ Status Engine::make_room(const Attempt& attempt) {
     if (!full) {
       HEXAD_TRY(recorded);
     } else {
-      HEXAD_TRY(run_checkpoint(false));  // its root records as much
+      HEXAD_TRY(run_checkpoint());  // its root records as much
     }
     reclaim();
     if (parts_.space->counters().free > attempt.free_units) return {};

@@ -121,8 +121,8 @@ Status Engine::check_runs(FsckCheck& check, bool deep) {
 Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   if (options.repair) HEXAD_TRY(writable());
   // No checkpoint meanwhile: what it writes belongs to nothing yet.
-  HEXAD_TRY(lock_unless_silent(checkpoint_mutex_, "fsck waits for a checkpoint"));
-  io::Lock checkpoints(checkpoint_mutex_, std::adopt_lock);
+  HEXAD_TRY(lock_unless_silent(checkpointer_->mutex(), "fsck waits for a checkpoint"));
+  io::Lock checkpoints(checkpointer_->mutex(), std::adopt_lock);
   HEXAD_TRY(lock_unless_silent(sequencer_, "fsck waits for commits"));
   SequencerLock lock(sequencer_, std::adopt_lock);
   if (lane_ != nullptr && !lane_->stopped().has_value()) {

@@ -344,9 +344,9 @@ class Engine::ScrubPass {
   Status look_at_runs() {
     std::vector<RunCatalogue::HeldRun> runs;
     {
-      HEXAD_TRY(engine_.lock_unless_silent(engine_.checkpoint_mutex_,
+      HEXAD_TRY(engine_.lock_unless_silent(engine_.checkpointer_->mutex(),
                                            "a scrub of runs waits for a checkpoint"));
-      const io::Lock lock(engine_.checkpoint_mutex_, std::adopt_lock);
+      const io::Lock lock(engine_.checkpointer_->mutex(), std::adopt_lock);
       runs = engine_.parts_.runs->held();
     }
     for (const RunCatalogue::HeldRun& run : runs) {

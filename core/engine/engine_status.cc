@@ -60,13 +60,9 @@ StoreStatus Engine::status() {
   if (stopped.has_value()) status.read_only_reason = stopped->message;
   status.notes = parts_.notes;
   status.warnings = parts_.warnings;
-  {
-    const io::Lock lock(state_mutex_);
-    if (!index_problem_.empty()) {
-      status.notes.push_back(
-          "writing the index on the fast tier failed, it is made again from the runs: " +
-          index_problem_);
-    }
+  if (const std::string problem = checkpointer_->index_problem(); !problem.empty()) {
+    status.notes.push_back(
+        "writing the index on the fast tier failed, it is made again from the runs: " + problem);
   }
   const std::optional<Membership::Refused> refused =
       membership_ == nullptr ? std::nullopt : membership_->refused();

@@ -101,7 +101,8 @@ Status Engine::close() {
 }
 
 void Engine::finish_closing() {
-  Status closed = lane_->stopped().has_value() ? lost_buffered() : run_checkpoint(true);
+  Status closed = lane_->stopped().has_value() ? lost_buffered()
+                                               : checkpointer_->run(Checkpointer::Close::kClean);
   merger_->stop();
   const io::Lock lock(state_mutex_);
   close_result_ = std::move(closed);

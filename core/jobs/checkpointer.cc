@@ -1,0 +1,267 @@
+#include "core/jobs/checkpointer.h"
+
+#include <algorithm>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "core/record/keys.h"
+#include "core/space/reserve.h"
+#include "io/no_unwinding.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Beside a merge that is under way there are at most so many; without one kv/run/run_merge.h has
+// its own bound.
+constexpr std::size_t kMostRuns = 16;
+
+class PayloadPause {
+ public:
+  explicit PayloadPause(Lane& lane) : lane_(lane) { lane_.allow_payloads(false); }
+  ~PayloadPause() { lane_.allow_payloads(true); }
+  PayloadPause(const PayloadPause&) = delete;
+  PayloadPause& operator=(const PayloadPause&) = delete;
+
+ private:
+  Lane& lane_;
+};
+
+}  // namespace
+
+// What changed up to `lsn`, frozen, and where the log can be cut then.
+struct Checkpointer::Frozen {
+  Lsn lsn = 0;
+  std::shared_ptr<const kv::Memtable> table;  // null: nothing has changed
+  std::vector<alloc::ZoneImage> images;
+  kv::LogPoint point;
+};
+
+Checkpointer::Checkpointer(Parts parts)
+    : parts_(std::move(parts)),
+      mutex_(parts_.executor),
+      last_(parts_.index.applied_lsn()),
+      problem_mutex_(parts_.executor) {}
+
+// A run needs space. Where no zone has any more, one is made in between, for that takes locks that
+// come before the checkpoint's.
+Status Checkpointer::run(Close close, const std::function<bool()>& needless) {
+  constexpr int kMostZones = 16;
+  const io::NoUnwinding none("a checkpoint");
+  for (int i = 0;; ++i) {
+    Status status;
+    const std::uint64_t units = parts_.space.counters().total;
+    {
+      const io::Lock lock(mutex_);
+      if (needless && needless()) return {};
+      status = run_locked(close);
+    }
+    if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones) return status;
+    if (parts_.merger->give_up()) continue;
+    // Somebody is making one, and of the last slabs there may be no other.
+    if (parts_.space.zone_under_way()) parts_.hooks.await_zone();
+    if (parts_.space.counters().total > units) continue;
+    if (!parts_.space.slabs_left()) return status;
+    HEXAD_TRY(parts_.hooks.make_zone());
+  }
+}
+
+Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
+  // From here on nothing new rides in the log, so that everything up to the checkpoint has a place.
+  const PayloadPause no_payloads(*parts_.lane);
+  HEXAD_TRY(parts_.hooks.pack_payloads());
+  Frozen frozen;
+  const SequencerLock lock(parts_.sequencer);
+  HEXAD_TRY(parts_.lane->drain());
+  frozen.lsn = parts_.lane->next_lsn() - 1;
+  if (frozen.lsn > last_) {
+    frozen.table = parts_.metadata.freeze(frozen.lsn);
+    Result<std::vector<alloc::ZoneImage>> dirty =
+        parts_.space.dirty_images(frozen.lsn, parts_.runs.deferred_in_images(draft));
+    if (!dirty.ok()) {
+      parts_.metadata.unfreeze();
+      return dirty.error();
+    }
+    frozen.images = std::move(dirty).value();
+  }
+  frozen.point = parts_.lane->point_at(frozen.lsn);
+  return frozen;
+}
+
+Status Checkpointer::run_locked(Close close) {
+  HEXAD_TRY(parts_.runs.release());
+  RunDraft draft = parts_.runs.begin();
+  if (parts_.lane->next_lsn() - 1 > last_ && !parts_.memory_only) {
+    merge_into(draft, close);
+  }
+  Result<Frozen> frozen = freeze(draft);
+  if (!frozen.ok() || frozen->table == nullptr) {
+    HEXAD_TRY(discard(draft));
+    if (!frozen.ok() || close != Close::kClean) return frozen.status();
+    return commit_root(*frozen, nullptr, close);
+  }
+  const Epoch epoch = parts_.lane->epoch();
+  CheckpointChanges changes;
+  changes.extras = encode_images(frozen->images);
+  // The totals count this checkpoint, too.
+  const std::uint64_t bytes = bytes_of(*frozen->table, changes.extras);
+  if (parts_.index.has_fast()) parts_.counters.add(CounterId::kIndexBytes, bytes);
+  parts_.counters.add(CounterId::kCheckpoints);
+  parts_.hooks.fold_counters();
+  changes.extras.emplace(meta_key(kCounterTotals), parts_.counters.encode_totals());
+  Status written = list_changes(*frozen->table, parts_.log_blobs, parts_.shape.record, changes);
+  // What is in memory only has nothing that runs could bring back.
+  const bool with_run = !parts_.memory_only;
+  if (written.ok() && with_run) written = write_run(draft, *frozen, epoch, changes);
+  if (!written.ok()) {
+    parts_.metadata.unfreeze();
+    HEXAD_TRY(discard(draft));
+    return written.error().with_context("checkpoint at LSN " + std::to_string(frozen->lsn));
+  }
+  if (Status status = commit_root(*frozen, with_run ? &draft.address : nullptr, close);
+      !status.ok()) {
+    // Whether a root names the draft is not known, so nothing of it may be used for anything else.
+    return parts_.membership->turn_read_only(status.error());
+  }
+  if (with_run) {
+    parts_.runs.adopt(std::move(draft));
+    parts_.index.advance(parts_.runs.set());
+  }
+  HEXAD_TRY(apply_to_index(frozen->lsn, epoch, changes));
+  parts_.metadata.drop_frozen();
+  {
+    const SequencerLock lock(parts_.sequencer);
+    parts_.hooks.forget_pages();  // C10
+  }
+  parts_.log_blobs.retire(frozen->lsn, parts_.lane->visible());
+  parts_.space.images_written();
+  HEXAD_TRY(parts_.runs.release());
+  set_reserve();
+  parts_.hooks.reclaim();
+  if (with_run && close != Close::kClean) merge_beside();
+  if (!parts_.index.has_fast()) parts_.hooks.want_index();
+  return {};
+}
+
+// What has been merged since the last checkpoint, and what cannot go on beside this one: because
+// the reserve, which is for a merge of all runs, is wanted for that now; because the store is
+// closed; because runs have become too many, since checkpoints are faster than merges. Then commits
+// wait when the log is full, and that is as it should be.
+void Checkpointer::merge_into(RunDraft& draft, Close close) {
+  const bool behind = draft.manifest.runs.size() > kMostRuns;
+  if (!parts_.space.reserve_whole()) parts_.merger->give_up();
+  if (close == Close::kClean || behind) parts_.merger->finish();
+  // A draft has one merge: what it brings is live only when a root names it.
+  if (parts_.merger->install(draft) || parts_.merger->busy()) return;
+  const std::optional<RunMerge> plan = parts_.runs.plan_merge(draft);
+  if (!plan.has_value()) return;
+  if (close != Close::kClean && draft.manifest.runs.size() <= kMostRuns && room_beside(*plan))
+    return;
+  Result<MergedRun> merged = parts_.runs.merge(*plan, parts_.preparer, draft.failed);
+  // Where it fails there is one run more, and the next checkpoint tries again.
+  parts_.hooks.note_merge(merged.status());
+  if (merged.ok() && !parts_.runs.install(draft, *merged)) parts_.runs.drop(*merged);
+}
+
+void Checkpointer::merge_beside() {
+  if (parts_.merger->busy()) return;
+  std::optional<RunMerge> plan = parts_.runs.plan_merge(parts_.runs.begin());
+  if (!plan.has_value() || !room_beside(*plan)) return;
+  parts_.merger->start(*std::move(plan));
+  parts_.hooks.wake_merger();
+}
+
+// Whether what it writes leaves the reserve to others, for as long as it takes.
+bool Checkpointer::room_beside(const RunMerge& plan) {
+  const Space::Room room = parts_.space.room();
+  return room.zones_to_come > 0 ||
+         room.units.free >= room.reserved + room.reserve + units_of(plan.inputs);
+}
+
+// Run and manifest, durable on all devices that count.
+Status Checkpointer::write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch,
+                               const CheckpointChanges& changes) {
+  const RunCatalogue::EachChange each = [&](const RunCatalogue::AddChange& add) -> Status {
+    if (parts_.runs.set()->lsn() > 0 || parts_.index.applied_lsn() == 0) {
+      for (const kv::IndexChange& change : changes.list) HEXAD_TRY(add(change.key, change.value));
+      return {};
+    }
+    // A store from before there were runs: the first one holds all that the index does.
+    return each_with_index(parts_.index, changes.list, add);
+  };
+  HEXAD_TRY(parts_.runs.add_run(draft, parts_.preparer, frozen.lsn, epoch, each));
+  HEXAD_TRY(parts_.runs.write_manifest(draft));
+  // R13: they leave before anything rests on what was written.
+  return lose_failed(draft);
+}
+
+Status Checkpointer::lose_failed(RunDraft& draft) {
+  const std::set<DeviceId> failed = std::exchange(draft.failed, {});
+  return failed.empty() ? Status() : parts_.membership->lose_devices(failed);
+}
+
+// Nothing rests on what it has written, but devices that did not take it have failed all the same:
+// who keeps that to itself meets them again at the next attempt, and commits that wait for it never
+// learn why. Errors: those of Membership::lose_devices().
+Status Checkpointer::discard(RunDraft& draft) {
+  parts_.runs.discard(draft);
+  return lose_failed(draft);
+}
+
+// `manifest` null: that of the last root stays. Errors: nobody knows whether the root counts.
+Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest,
+                                 Close close) {
+  const auto fill = [&](alloc::Root& next) {
+    next.checkpoint_lsn = frozen.lsn;
+    next.recorded_watermark = frozen.lsn;
+    const kv::LogPoint& point = frozen.point;
+    next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
+    next.clean_close = close == Close::kClean;
+    if (manifest != nullptr) next.manifest = *manifest;
+  };
+  const auto committed = [&] {
+    last_ = frozen.lsn;
+    parts_.lane->note_recorded(frozen.lsn);
+    // Before the next change of membership, which copies the log from the trim point on.
+    parts_.lane->trim(frozen.point);
+  };
+  return parts_.membership->write_checkpoint(fill, committed);
+}
+
+// An index that does not take it is behind for good: the runs answer until there is a new one.
+// Without runs its changes stay in memory, and so does the store.
+Status Checkpointer::apply_to_index(Lsn lsn, Epoch epoch, const CheckpointChanges& changes) {
+  Status applied = parts_.index.apply(lsn, epoch, changes.list);
+  if (!applied.ok() && parts_.memory_only)
+    return parts_.membership->turn_read_only(applied.error());
+  if (parts_.memory_only) return applied;
+  if (!applied.ok()) parts_.index.detach();
+  {
+    const io::Lock lock(problem_mutex_);
+    index_problem_ = applied.ok() ? "" : applied.error().to_string();
+  }
+  return {};
+}
+
+// So that this checkpoint's successor, and a merge of all runs, always find space.
+void Checkpointer::set_reserve() {
+  if (parts_.memory_only) return;
+  ReserveInput in;
+  for (const DeviceId id : parts_.log_devices) {
+    const Member* const member = parts_.members.find(id);
+    if (member != nullptr) in.log_bytes = std::max(in.log_bytes, member->layout.log_size);
+  }
+  in.run_bytes = parts_.runs.bytes();
+  in.runs = parts_.runs.manifest().runs.size();
+  in.zones = parts_.space.zone_ids().size() + 1;
+  in.zone_units = parts_.space.slab_units();
+  parts_.space.set_reserve(reserve_units(in, parts_.shape), reserve_run(in, parts_.shape));
+}
+
+std::string Checkpointer::index_problem() {
+  const io::Lock lock(problem_mutex_);
+  return index_problem_;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,119 @@
+// Makes checkpoints: what the memtable holds becomes a run in the coded zones, the root says so,
+// the fast index gets the same, the log is trimmed.
+//
+// Order (R4), and why a crash between the steps loses nothing:
+//   0  pack       what is inlined in the log gets a place in a stripe, by records of the store's
+//                 own; a crash here leaves it in the log and, perhaps, in a stripe, whichever the
+//                 log says
+//   1  merge      where some runs have become one beside the checkpoints (core/runs/run_merger.h),
+//                 it is taken in; nothing names it yet. Merges in here are those that cannot wait
+//   2  freeze     everything assigned is durable and published; LSN c is the last of it
+//   3  run        the changes up to c and zone images as of c; nothing names it yet, and its
+//                 stripes are free in every state that a crash leaves
+//   4  manifest   names the runs, this one included; nothing names it yet
+//   5  root       names c, the manifest and the trim point, on all live devices. A crash before it
+//                 is committed leaves the old root or this one, and both are whole: the log still
+//                 has everything that the older one needs, because only step 7 trims.
+//   6  index      the changes up to c, and c itself, in one LMDB commit (or several, c in the
+//                 last). A crash here: the index is behind the root, which the next opening sees
+//                 by its LSN, and gets from the runs what it lacks (core/runs/fast_index.h). An
+//                 error: reads come from the runs, and the index is made again in the background.
+//   7  trim       in memory only: blocks before the trim point may be overwritten from now on.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/blob/blob_prepare.h"
+#include "core/commit/lane.h"
+#include "core/commit/sequencer.h"
+#include "core/jobs/checkpoint_changes.h"
+#include "core/membership/membership.h"
+#include "core/metadata/metadata.h"
+#include "core/record/shape.h"
+#include "core/runs/run_catalogue.h"
+#include "core/runs/run_merger.h"
+#include "core/space/log_blobs.h"
+#include "core/space/members.h"
+#include "core/space/space.h"
+#include "core/stats/counters.h"
+#include "io/executor.h"
+#include "kv/tiered/tiered_index.h"
+
+namespace hexad::core {
+
+class Checkpointer {
+ public:
+  // What a checkpoint needs of those that stand above it.
+  struct Hooks {
+    std::function<Status()> pack_payloads;  // step 0, under mutex(); nothing is inlined meanwhile
+    std::function<Status()> make_zone;      // under no lock
+    std::function<void()> await_zone;       // the one that another thread is making
+    std::function<void()> forget_pages;     // C10, under the sequencer's lock
+    std::function<void()> reclaim;          // what is free when the root is committed
+    std::function<void()> fold_counters;    // before their totals are written
+    std::function<void(const Status&)> note_merge;  // one that was made in here
+    std::function<void()> wake_merger;              // which has been given work
+    std::function<void()> want_index;               // there is none
+  };
+  // All outlive it.
+  struct Parts {
+    io::Executor& executor;
+    const StoreShape& shape;
+    const BlobPreparer& preparer;
+    bool memory_only;                   // all of the store ends with it: without runs
+    std::vector<DeviceId> log_devices;  // of the opening
+    Members& members;
+    Space& space;
+    Metadata& metadata;
+    LogBlobs& log_blobs;
+    RunCatalogue& runs;
+    kv::TieredIndex& index;
+    Counters& counters;
+    Sequencer& sequencer;
+    // Null when the store is read-only; then there are no checkpoints, and only mutex() is used.
+    Lane* lane;
+    RunMerger* merger;
+    Membership* membership;
+    Hooks hooks;
+  };
+  enum class Close : std::uint8_t { kGoesOn, kClean };
+
+  explicit Checkpointer(Parts parts);
+
+  // `needless`: asked under mutex(), and then nothing is done. A run needs space: where no zone has
+  // any more, one is made in between. Errors: kNoSpace; those of devices; the store has turned
+  // read-only. Under no lock to the right of zones.
+  Status run(Close close, const std::function<bool()>& needless = {});
+  // So that the next checkpoint, and a merge of all runs, always find space.
+  void set_reserve();
+  // While a checkpoint is made. Who holds it keeps runs and index as they are.
+  io::Mutex& mutex() { return mutex_; }
+  // Why the index did not take the last checkpoint; empty: it did. Any thread.
+  std::string index_problem();
+
+ private:
+  struct Frozen;
+
+  Status run_locked(Close close);
+  void merge_into(RunDraft& draft, Close close);
+  void merge_beside();
+  bool room_beside(const RunMerge& plan);
+  Result<Frozen> freeze(const RunDraft& draft);
+  Status write_run(RunDraft& draft, const Frozen& frozen, Epoch epoch,
+                   const CheckpointChanges& changes);
+  Status lose_failed(RunDraft& draft);
+  Status discard(RunDraft& draft);
+  Status commit_root(const Frozen& frozen, const alloc::ManifestAddress* manifest, Close close);
+  Status apply_to_index(Lsn lsn, Epoch epoch, const CheckpointChanges& changes);
+
+  const Parts parts_;
+  io::Mutex mutex_;
+  Lsn last_;                   // of the last checkpoint; guarded by mutex_
+  io::Mutex problem_mutex_;    // a leaf
+  std::string index_problem_;  // guarded by it
+};
+
+}  // namespace hexad::core
