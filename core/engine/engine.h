@@ -179,7 +179,12 @@ class Engine : public InternalCommits {
   Result<Lsn> try_internal(const FillRecord& fill, const std::function<void()>& placed,
                            LogRoom room, Lacking& lacking);
   Result<PreparedOps> prepare(const Transaction& transaction);
-  struct Preparing;
+  // What the ops of one transaction have in common while they are prepared.
+  struct Preparing {
+    std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
+    SharedCopies copies;
+    std::uint32_t most_units = kAnyUnits;  // of a stripe
+  };
   Status prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
                     bool never_inline, Preparing& preparing, PreparedOps& prepared);
   enum class Author : std::uint8_t { kUser, kEngine };
@@ -188,8 +193,25 @@ class Engine : public InternalCommits {
   void shorten(std::vector<PostImage>& images);
   // Into the memtable, and out of what is remembered of pages.
   void apply(Lsn lsn, const std::vector<PostImage>& images);
-  Status try_sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
-                      Attempt& attempt);
+  // What became of a try to give a transaction its place in the order; what it lacked stands in the
+  // attempt.
+  enum class Outcome : std::uint8_t {
+    kSequenced,   // it has its place
+    kRedo,        // some ops have to be prepared again
+    kFragmented,  // pages have too many pieces: they are to be compacted first
+    kLayered,     // omaps have too many layers: some are to be merged first
+    kCut,         // what is cut off of bodies is to be reclaimed first
+    kTombstones,  // the plan met too many keys that were deleted: a checkpoint takes them away
+    kNeedsRoom,   // in the log, or space
+  };
+  // Errors: nothing can be done about them here; nothing is left of the transaction.
+  Result<Outcome> try_sequence(const Transaction& transaction, PreparedOps& prepared,
+                               Submission& submission, Attempt& attempt);
+  Result<Outcome> plan_and_place(const Transaction& transaction, PreparedOps& prepared,
+                                 Submission& submission, Attempt& attempt);
+  // `most_units`: of a stripe.
+  Status prepare_again(const Transaction& transaction, const std::vector<Redo>& redo_ops,
+                       std::uint32_t most_units, PreparedOps& prepared);
   Result<alloc::Extent> allocate_locked(std::uint32_t units, Attempt& attempt);
   struct Cuts;
   Result<bool> cut_shorter(const Transaction& transaction, PreparedOps& prepared, Cuts& cuts);

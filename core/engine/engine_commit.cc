@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/blob/piece_cut.h"
+#include "core/engine/attempt.h"
 #include "core/engine/engine.h"
 #include "core/plan/counted_source.h"
 #include "core/plan/staged_object.h"
@@ -14,61 +15,12 @@ namespace hexad::core {
 
 namespace {
 
-constexpr int kMaxAttempts = 1000;
 // Rounds of waiting for freed space to become usable.
 constexpr int kMaxBlocks = 4;
-// Keys that were deleted since the last checkpoint, and that a plan steps over.
-constexpr std::uint64_t kMostDeleted = 10'000;
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
 }  // namespace
-
-// One try at a place in the order: what it holds and why it has to be repeated.
-struct Engine::Attempt {
-  std::vector<alloc::Extent> allocated;
-  PromisedUnits reserved;  // for young blobs
-  bool redo = false;       // prepare some ops again
-  std::vector<Redo> redo_ops;
-  std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
-  bool no_space = false;           // the allocator had none; freed space may still come back
-  bool wants_zone = false;         // ... and there are slabs for one more zone
-  std::uint64_t all_units = 0;     // in the zones that there were then
-  std::uint64_t free_units = 0;    // that there were then, or that it had taken itself
-  std::uint64_t promised = 0;      // ... and units that others had reserved
-  Error space_error;
-  std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
-  std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
-  std::vector<BodyId> cut;             // not empty: reclaim what is cut off of these first
-  bool too_many_deleted = false;       // the plan met so many keys that were deleted
-  bool keep_versions = false;          // in: see PlanContext
-  bool accept_crowded = false;         // in
-  bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
-
-  // Something can be done about what it lacked; then it is worth another one.
-  bool can_be_helped() const {
-    return redo || record_bytes > 0 || no_space || !crowded.empty() || !layered.empty() ||
-           !cut.empty() || too_many_deleted;
-  }
-
-  // What there is for it, with what it has taken or reserved itself given back.
-  void note_room(Space& space) {
-    const alloc::SpaceCounters units = space.counters();
-    all_units = units.total;
-    free_units = units.free;
-    for (const alloc::Extent& own : allocated) free_units += own.units;
-    promised = space.reserved() - reserved.units;
-  }
-
-  // A commit that rests on state others are still writing is answered only when that state is
-  // durable (R14).
-  bool rests_on_state(ErrorCode code) const {
-    if (code == ErrorCode::kNoSpace) return !no_space && record_bytes == 0;  // a quota
-    return code == ErrorCode::kConflict || code == ErrorCode::kNotFound ||
-           code == ErrorCode::kAlreadyExists || code == ErrorCode::kNotEmpty ||
-           code == ErrorCode::kTooBig || code == ErrorCode::kInvalidArgument;
-  }
-};
 
 // The metadata as a plan reads it: the newest state, and no walk over a great many keys that were
 // deleted.
@@ -91,13 +43,6 @@ class Engine::PlanReader : public PlanSource {
 
  private:
   Engine& engine_;
-};
-
-// What the ops of one transaction have in common while they are prepared.
-struct Engine::Preparing {
-  std::map<std::string_view, compression::Policy> policies;  // of collections, as they are met
-  SharedCopies copies;
-  std::uint32_t most_units = kAnyUnits;  // of a stripe
 };
 
 // How pieces of a transaction were cut that found no run of their length: core/blob/piece_cut.h.
@@ -123,61 +68,6 @@ Status Engine::writable() const {
                  "Close it, check its devices, and open it again."};
   }
   return {};
-}
-
-Result<compression::Policy> Engine::policy_of(std::string_view collection) {
-  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
-  if (!value.has_value()) return parts_.compression;
-  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
-  return record.compression;
-}
-
-Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
-                          bool never_inline, Preparing& preparing, PreparedOps& prepared) {
-  const TransactionOp& op = transaction.ops()[index];
-  if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
-    HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
-    return {};
-  }
-  auto known = preparing.policies.find(op.collection);
-  if (known == preparing.policies.end()) {
-    HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
-    known = preparing.policies.emplace(op.collection, looked_up).first;
-  }
-  const compression::Policy& policy = known->second;
-  const std::optional<Hint> told = prepared[index].told;
-  Hint hint = op.hint;
-  if (hint == Hint::kNone && told.has_value()) {
-    hint = *told;
-  } else if (hint == Hint::kNone) {
-    HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
-  }
-  HEXAD_TRY_ASSIGN(prepared[index],
-                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline,
-                                   &preparing.copies, preparing.most_units));
-  prepared[index].told = told;
-  return {};
-}
-
-Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
-  PreparedOps prepared(transaction.ops().size());
-  tell_hints(transaction, prepared);
-  Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    const TransactionOp& op = transaction.ops()[i];
-    if (op.kind == OpKind::kSplitCollection) {
-      HEXAD_TRY_ASSIGN(prepared[i].counted, count_names(op));
-    }
-    if (!needs_preparing(op)) continue;
-    std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
-    if (op.kind == OpKind::kAppend) {
-      // A guess; the planner asks for another cut when the object has grown by then.
-      HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
-      if (summary.has_value()) base = summary->size;
-    }
-    HEXAD_TRY(prepare_op(transaction, i, base, false, preparing, prepared));
-  }
-  return prepared;
 }
 
 // Under the sequencer's lock. Where no zone has room, whoever repeats the attempt makes another one
@@ -353,9 +243,23 @@ void Engine::count_cuts(const Cuts& cuts, std::size_t pieces) {
   parts_.counters->add(CounterId::kPiecesCutInto, cut + pieces - cuts.whole.size());
 }
 
-// Under the sequencer's lock. On an error, or when the attempt says to repeat, nothing is left.
-Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
-                            Submission& submission, Attempt& attempt) {
+// Under the sequencer's lock. Unless it is sequenced nothing is left.
+Result<Engine::Outcome> Engine::try_sequence(const Transaction& transaction, PreparedOps& prepared,
+                                             Submission& submission, Attempt& attempt) {
+  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
+  Result<Outcome> outcome = plan_and_place(transaction, prepared, submission, attempt);
+  for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
+  parts_.space->give_back(attempt.reserved);
+  if (outcome.ok()) return outcome;
+  if (attempt.too_many_deleted) return Outcome::kTombstones;
+  if (attempt.no_space) return Outcome::kNeedsRoom;
+  return outcome;
+}
+
+// try_sequence(), all but the cleaning up: what it has taken stands in the attempt.
+Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
+                                               PreparedOps& prepared, Submission& submission,
+                                               Attempt& attempt) {
   HEXAD_TRY(writable());
   HEXAD_TRY(may_draw_ids());
   const std::vector<PayloadPiece*> blobs = blob_pieces(transaction, prepared);
@@ -395,21 +299,20 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   attempt.too_many_deleted = reader.walked.gave_up;
   HEXAD_TRY_ASSIGN(Plan plan, std::move(planned));
   if (!plan.redo.empty()) {
-    attempt.redo = true;
     attempt.redo_ops = std::move(plan.redo);
-    return {};
+    return Outcome::kRedo;
   }
   if (!plan.crowded.empty()) {
     attempt.crowded = std::move(plan.crowded);
-    return {};
+    return Outcome::kFragmented;
   }
   if (!plan.layered.empty()) {
     attempt.layered = std::move(plan.layered);
-    return {};
+    return Outcome::kLayered;
   }
   if (!plan.cut.empty()) {
     attempt.cut = std::move(plan.cut);
-    return {};
+    return Outcome::kCut;
   }
   HEXAD_TRY(parts_.space->check_deaths(plan.record));
   submission.young.clear();
@@ -446,7 +349,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
   if (!reserved) {
     attempt.record_bytes = lane_->record_bound(submission);
-    return {};
+    return Outcome::kNeedsRoom;
   }
 
   // From here on nothing fails.
@@ -473,7 +376,7 @@ Status Engine::try_sequence(const Transaction& transaction, PreparedOps& prepare
   submission.record = std::move(plan.record);
   lane_->enqueue(std::move(submission));
   if (!plan.doomed.empty()) deletion_job_->schedule(std::move(plan.doomed));
-  return {};
+  return Outcome::kSequenced;
 }
 
 // For what has no LSN, so that nothing of it has happened. When the store has stopped, that is what
@@ -601,54 +504,45 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
     attempt.places_ahead = places_ahead;
     attempt.keep_versions = author == Author::kEngine;
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
-    Status status;
+    Result<Outcome> outcome = Outcome::kSequenced;
     {
       const SequencerLock lock(sequencer_);
-      const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
-      status = try_sequence(transaction, prepared, submission, attempt);
-      for (const alloc::Extent& extent : attempt.allocated) parts_.space->abandon(extent);
-      parts_.space->give_back(attempt.reserved);
-      if (!status.ok() && attempt.rests_on_state(status.error().code)) {
+      outcome = try_sequence(transaction, prepared, submission, attempt);
+      if (!outcome.ok() && Attempt::rests_on_state(outcome.error().code)) {
         *rests_on = lane_->next_lsn() - 1;
       }
     }
-    if (!attempt.can_be_helped()) {
-      if (status.ok() && !cuts.whole.empty()) {
-        count_cuts(cuts, blob_pieces(transaction, prepared).size());
-      }
-      return unplaced(status);
-    }
-    const bool is_full = attempt.no_space && !attempt.wants_zone;
-    if (is_full && !std::exchange(places_ahead, true)) continue;
-    if (is_full) {
-      HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));
-      if (shorter) continue;
-    }
-    if (!attempt.crowded.empty()) {
-      ++rewrites;
-      for (const CrowdedPage& page : attempt.crowded) {
-        // A page that cannot be rewritten (its cells are lost, there is no space) stays as it is
-        // for as long as its pieces can be counted.
-        if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
-      }
-    } else if (attempt.redo) {
-      Preparing preparing{{}, SharedCopies(0), cuts.most_units};
-      for (const Redo& redo : attempt.redo_ops) {
-        if (redo.copy != 0) {
-          std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
-          const ShiftedRange range = cloned_range(transaction.ops()[redo.op]);
-          HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, range, std::move(copied)));
-          continue;
+    if (!outcome.ok()) return unplaced(outcome.status());
+    switch (*outcome) {
+      case Outcome::kSequenced:
+        if (!cuts.whole.empty()) count_cuts(cuts, blob_pieces(transaction, prepared).size());
+        return {};
+      case Outcome::kRedo:
+        HEXAD_TRY(prepare_again(transaction, attempt.redo_ops, cuts.most_units, prepared));
+        break;
+      case Outcome::kFragmented:
+        ++rewrites;
+        for (const CrowdedPage& page : attempt.crowded) {
+          // A page that cannot be rewritten (its cells are lost, there is no space) stays as it is
+          // for as long as its pieces can be counted.
+          if (!rewrite_page(page).ok()) rewrites = kMaxRewrites;
         }
-        if (!redo.count.empty()) {
-          HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
-          continue;
+        break;
+      case Outcome::kNeedsRoom: {
+        const bool is_full = attempt.no_space && !attempt.wants_zone;
+        if (is_full && !std::exchange(places_ahead, true)) break;
+        if (is_full) {
+          HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));
+          if (shorter) break;
         }
-        HEXAD_TRY(
-            prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
+        HEXAD_TRY(unplaced(make_way(attempt)));
+        break;
       }
-    } else {
-      HEXAD_TRY(unplaced(make_way(attempt)));
+      case Outcome::kLayered:
+      case Outcome::kCut:
+      case Outcome::kTombstones:
+        HEXAD_TRY(unplaced(make_way(attempt)));
+        break;
     }
   }
   return Error{ErrorCode::kConflict,
@@ -657,150 +551,23 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                "Retry, or write them from fewer threads."};
 }
 
-Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<void()>& placed,
-                                 LogRoom room, Lacking& lacking) {
-  const SequencerLock lock(sequencer_);
-  // The last checkpoint packs, too, when the store is closed for everybody else.
-  if (room == LogRoom::kCommon) HEXAD_TRY(writable());
-  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
-  Submission submission;
-  submission.lsn = lane_->next_lsn();
-  submission.record.time = parts_.system->clock().wall_time();
-  fill_walk_ = {kMostDeleted};
-  const Status filled = fill(submission.record);
-  note_hold(submission.record.images.size() + fill_walk_.deleted);
-  if (!filled.ok() && fill_walk_.gave_up) {
-    lacking.too_many_deleted = true;
-    return Lsn{0};
-  }
-  HEXAD_TRY(filled);
-  HEXAD_TRY(parts_.space->check_deaths(submission.record));
-  submission.encoded = encode_own_part(submission.record, parts_.shape->record);
-  HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission, room == LogRoom::kPacking));
-  if (!reserved) {
-    lacking.log_bytes = lane_->record_bound(submission);
-    return Lsn{0};
-  }
-  const Lsn lsn = submission.lsn;
-  apply(lsn, submission.record.images);
-  for (const LogPlace& death : submission.record.young_deaths) {
-    parts_.space->give_back(parts_.log_blobs->kill(death));
-  }
-  lane_->enqueue(std::move(submission));
-  if (placed) placed();
-  return lsn;
-}
-
-Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<void()>& placed,
-                                    LogRoom room) {
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    Lacking lacking;
-    HEXAD_TRY_ASSIGN(const Lsn lsn, try_internal(fill, placed, room, lacking));
-    if (lsn > 0) {
-      HEXAD_TRY(lane_->wait_durable(lsn));
-      return lsn;
+Status Engine::prepare_again(const Transaction& transaction, const std::vector<Redo>& redo_ops,
+                             std::uint32_t most_units, PreparedOps& prepared) {
+  Preparing preparing{{}, SharedCopies(0), most_units};
+  for (const Redo& redo : redo_ops) {
+    if (redo.copy != 0) {
+      std::shared_ptr<CopiedPages>& copied = prepared[redo.op].copied;
+      const ShiftedRange range = cloned_range(transaction.ops()[redo.op]);
+      HEXAD_TRY_ASSIGN(copied, copy_pages(redo.copy, range, std::move(copied)));
+      continue;
     }
-    if (room == LogRoom::kPacking) {
-      return Error{ErrorCode::kNoSpace,
-                   "the log has no room for packing what rides in it (" +
-                       format_size(lacking.log_bytes) + ")",
-                   "Close the store and open it again; run hexad fsck."};
+    if (!redo.count.empty()) {
+      HEXAD_TRY_ASSIGN(prepared[redo.op].counted, count_names(redo.count));
+      continue;
     }
-    Attempt attempt;
-    attempt.record_bytes = lacking.log_bytes;
-    attempt.too_many_deleted = lacking.too_many_deleted;
-    HEXAD_TRY(make_way(attempt));
+    HEXAD_TRY(prepare_op(transaction, redo.op, redo.base, redo.never_inline, preparing, prepared));
   }
-  return Error{ErrorCode::kConflict,
-               "gave up after " + std::to_string(kMaxAttempts) +
-                   " attempts: others take the room in the log before a change of the store's own "
-                   "has its place",
-               "Retry, or write from fewer threads."};
-}
-
-Result<std::optional<std::string>> Engine::get(std::string_view key) {
-  return parts_.metadata->get_latest(key);
-}
-
-std::shared_ptr<ExtentList> Engine::known_page(BodyId body, std::uint32_t page) {
-  return pages_.find(body, page);
-}
-
-Status Engine::scan(std::string_view prefix, const Visit& visit) {
-  return scan_from(prefix, prefix, visit);
-}
-
-Status Engine::scan_from(std::string_view prefix, std::string_view from, const Visit& visit) {
-  Walk unlimited;
-  return walk(prefix, from, visit, unlimited);
-}
-
-Status Engine::scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) {
-  return walk(prefix, from, visit, fill_walk_);
-}
-
-Status Engine::walk(std::string_view prefix, std::string_view from, const Visit& visit,
-                    Walk& walk) {
-  HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, parts_.metadata->view(kMaxLsn));
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor({std::string(from), prefix_end(prefix)}));
-  cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));
-  const auto go = [&]() -> Status {
-    HEXAD_TRY(cursor.seek(from));
-    while (cursor.valid()) {
-      HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key(), cursor.value()));
-      if (!more) break;
-      HEXAD_TRY(cursor.next());
-    }
-    return {};
-  };
-  Status status = go();
-  walk.deleted += cursor.moves().deleted;
-  if (!status.ok() && cursor.gave_up()) walk.gave_up = true;
-  return status;
-}
-
-void Engine::note_hold(std::uint64_t keys) {
-  largest_hold_.store(std::max(largest_hold_.load(std::memory_order_relaxed), keys),
-                      std::memory_order_relaxed);
-}
-
-BodyId Engine::new_body() {
-  const BodyId id = ids_.draw();
-  // D1: exactly one of those who draw is told so, in each epoch.
-  if (static_cast<std::uint32_t>(id) == BodyIds::kHalf) lose_suspects_soon();
-  return id;
-}
-
-Status Engine::may_draw_ids() {
-  if (!ids_.spent()) return {};
-  lose_suspects_soon();
-  return Error{ErrorCode::kExhausted,
-               "of the ids of epoch " + std::to_string(lane_->epoch()) +
-                   " for objects and clones, " + std::to_string(ids_.drawn()) +
-                   " have been used, and fewer are left than a transaction may take; another epoch "
-                   "is being begun",
-               "Retry, or close the store and open it again, which begins one, too."};
-}
-
-Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint32_t shortest,
-                                                  std::uint32_t& cut) {
-  cut = 0;
-  for (int i = 0; i < kMaxAttempts; ++i) {
-    Attempt attempt;
-    Result<alloc::Extent> extent = [&] {
-      const SequencerLock lock(sequencer_);
-      return allocate_locked(units, attempt);
-    }();
-    if (extent.ok()) return extent;
-    if (!attempt.can_be_helped()) return extent;
-    if (attempt.no_space && !attempt.wants_zone) {
-      const std::vector<std::uint32_t> runs = parts_.space->spare_runs();
-      cut = choose_cut({{&units, 1}, runs, kMostCuts, shortest});
-      if (cut > 0) return extent;
-    }
-    HEXAD_TRY(unplaced(make_way(attempt)));
-  }
-  return Error{ErrorCode::kNoSpace, "no space after many attempts", ""};
+  return {};
 }
 
 }  // namespace hexad::core

@@ -195,4 +195,59 @@ Result<ComparedBytes> Engine::compare_bytes(const TransactionOp& op) {
   return compared;
 }
 
+Result<compression::Policy> Engine::policy_of(std::string_view collection) {
+  HEXAD_TRY_ASSIGN(const auto value, parts_.metadata->get_latest(collection_key(collection)));
+  if (!value.has_value()) return parts_.compression;
+  HEXAD_TRY_ASSIGN(const CollectionRecord record, decode_collection(*value));
+  return record.compression;
+}
+
+Status Engine::prepare_op(const Transaction& transaction, std::size_t index, std::uint64_t base,
+                          bool never_inline, Preparing& preparing, PreparedOps& prepared) {
+  const TransactionOp& op = transaction.ops()[index];
+  if (op.kind == OpKind::kExpectBytes || op.kind == OpKind::kExpectOmap) {
+    HEXAD_TRY_ASSIGN(prepared[index].compared, compare_bytes(op));
+    return {};
+  }
+  auto known = preparing.policies.find(op.collection);
+  if (known == preparing.policies.end()) {
+    HEXAD_TRY_ASSIGN(const compression::Policy looked_up, policy_of(op.collection));
+    known = preparing.policies.emplace(op.collection, looked_up).first;
+  }
+  const compression::Policy& policy = known->second;
+  const std::optional<Hint> told = prepared[index].told;
+  Hint hint = op.hint;
+  if (hint == Hint::kNone && told.has_value()) {
+    hint = *told;
+  } else if (hint == Hint::kNone) {
+    HEXAD_TRY_ASSIGN(hint, stored_hint(op.collection, op.name, policy));
+  }
+  HEXAD_TRY_ASSIGN(prepared[index],
+                   prepare_payload(*preparer_, op.payload, hint, policy, base, never_inline,
+                                   &preparing.copies, preparing.most_units));
+  prepared[index].told = told;
+  return {};
+}
+
+Result<PreparedOps> Engine::prepare(const Transaction& transaction) {
+  PreparedOps prepared(transaction.ops().size());
+  tell_hints(transaction, prepared);
+  Preparing preparing{{}, SharedCopies(transaction.payload_bytes())};
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    const TransactionOp& op = transaction.ops()[i];
+    if (op.kind == OpKind::kSplitCollection) {
+      HEXAD_TRY_ASSIGN(prepared[i].counted, count_names(op));
+    }
+    if (!needs_preparing(op)) continue;
+    std::uint64_t base = op.kind == OpKind::kWrite ? op.offset : 0;
+    if (op.kind == OpKind::kAppend) {
+      // A guess; the planner asks for another cut when the object has grown by then.
+      HEXAD_TRY_ASSIGN(const auto summary, newest_summary(op.collection, op.name));
+      if (summary.has_value()) base = summary->size;
+    }
+    HEXAD_TRY(prepare_op(transaction, i, base, false, preparing, prepared));
+  }
+  return prepared;
+}
+
 }  // namespace hexad::core

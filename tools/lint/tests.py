@@ -17,6 +17,7 @@ FOLDERS = ["base", "io", "alloc", "ec", "compression", "kv", "core", "tools"]
 WITHOUT = {
     "core/api/commit_callback.h": "a type",
     "core/api/commit_options.h": "an aggregate",
+    "core/engine/attempt.h": "as engine.h",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/membership/membership.h": "device_failure_test.cc, commit_rules_test.cc, refused_requests_test.cc",

@@ -1,0 +1,54 @@
+// One try of a transaction, or of a change of the store's own, to get its place in the order.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/engine/engine.h"
+
+namespace hexad::core {
+
+inline constexpr int kMaxAttempts = 1000;
+// Keys that were deleted since the last checkpoint, and that a plan steps over.
+inline constexpr std::uint64_t kMostDeleted = 10'000;
+
+// What it holds, and what it lacked.
+struct Engine::Attempt {
+  std::vector<alloc::Extent> allocated;
+  PromisedUnits reserved;  // for young blobs
+  std::vector<Redo> redo_ops;
+  std::uint64_t record_bytes = 0;  // not zero: the log has no room for so many
+  bool no_space = false;           // the allocator had none; freed space may still come back
+  bool wants_zone = false;         // ... and there are slabs for one more zone
+  std::uint64_t all_units = 0;     // in the zones that there were then
+  std::uint64_t free_units = 0;    // that there were then, or that it had taken itself
+  std::uint64_t promised = 0;      // ... and units that others had reserved
+  Error space_error;
+  std::vector<CrowdedPage> crowded;    // not empty: rewrite these pages first
+  std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
+  std::vector<BodyId> cut;             // not empty: reclaim what is cut off of these first
+  bool too_many_deleted = false;       // the plan met so many keys that were deleted
+  bool keep_versions = false;          // in: see PlanContext
+  bool accept_crowded = false;         // in
+  bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
+
+  // What there is for it, with what it has taken or reserved itself given back.
+  void note_room(Space& space) {
+    const alloc::SpaceCounters units = space.counters();
+    all_units = units.total;
+    free_units = units.free;
+    for (const alloc::Extent& own : allocated) free_units += own.units;
+    promised = space.reserved() - reserved.units;
+  }
+
+  // A commit that rests on state others are still writing is answered only when that state is
+  // durable (R14). kNoSpace that no room would help is a quota.
+  static bool rests_on_state(ErrorCode code) {
+    return code == ErrorCode::kNoSpace || code == ErrorCode::kConflict ||
+           code == ErrorCode::kNotFound || code == ErrorCode::kAlreadyExists ||
+           code == ErrorCode::kNotEmpty || code == ErrorCode::kTooBig ||
+           code == ErrorCode::kInvalidArgument;
+  }
+};
+
+}  // namespace hexad::core
