@@ -3,7 +3,7 @@
 //
 //   C11 one hold handles a bounded number of keys of the metadata, beside those that the ops of its
 //       transaction name one by one; keys that were deleted since the last checkpoint count
-//       (Engine::largest_hold())
+//       (NewestState::largest_hold())
 //   C12 no hold asks a device for anything, but for fsck, a checkpoint that waits for what is in
 //       flight, and look-ups in runs while there is no index on the fast tier
 #pragma once

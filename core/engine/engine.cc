@@ -10,8 +10,8 @@ Engine::Engine(StoreParts parts)
       pins_(executor()),
       zone_mutex_(executor()),
       sequencer_(executor()),
-      state_mutex_(executor()),
-      close_changed_(executor()) {
+      newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
+      closing_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
   parts_.metadata->set_cache(cache_.get());
@@ -90,7 +90,7 @@ void Engine::make_checkpointer() {
   hooks.pack_payloads = [this] { return pack_payloads(); };
   hooks.make_zone = [this] { return make_zone(ZoneFor::kCheckpoint); };
   hooks.await_zone = [this] { const io::Lock until_it_is_there(zone_mutex_); };
-  hooks.forget_pages = [this] { pages_.clear(); };
+  hooks.forget_pages = [this] { newest_.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
   hooks.fold_counters = [this] { fold_counters(); };
   hooks.note_merge = [this](const Status& merged) { jobs_->note(*merger_, merged); };

@@ -30,8 +30,10 @@
 #include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
+#include "core/commit/newest_state.h"
 #include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
+#include "core/engine/closing.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
@@ -120,7 +122,7 @@ class Engine : public InternalCommits {
   Status may_draw_ids();
   // The most keys of the metadata that any one hold of the sequencer's lock has looked at or
   // written, to plan a transaction or to change something of the engine's own.
-  std::uint64_t largest_hold() const { return largest_hold_.load(std::memory_order_relaxed); }
+  std::uint64_t largest_hold() const { return newest_.largest_hold(); }
   // Largest record of a transaction, bytes. Precondition: open for writing.
   std::uint64_t max_record() { return lane_->max_record(); }
   StripeWriter stripe_writer() {
@@ -152,24 +154,23 @@ class Engine : public InternalCommits {
   bool in_child() const { return process_.in_child(); }
 
   // --- PlanSource: the newest state; under the sequencer's lock ---
-  Result<std::optional<std::string>> get(std::string_view key) override;
-  Status scan(std::string_view prefix, const Visit& visit) override;
-  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override;
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override;
-  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) override;
+  Result<std::optional<std::string>> get(std::string_view key) override { return newest_.get(key); }
+  Status scan(std::string_view prefix, const Visit& visit) override {
+    return newest_.scan(prefix, visit);
+  }
+  Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
+    return newest_.scan_from(prefix, from, visit);
+  }
+  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+    return newest_.known_page(body, page);
+  }
+  Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) override {
+    return newest_.scan_within(prefix, from, visit, newest_.fill_walk());
+  }
 
  private:
   // engine_commit.cc
   struct Attempt;
-  class PlanReader;
-  // As scan_from(), with a limit for the deleted keys that it may meet; adds those that it has met.
-  // Whether that ended it, with an error.
-  struct Walk {
-    std::uint64_t most_deleted = ~std::uint64_t{0};
-    std::uint64_t deleted = 0;
-    bool gave_up = false;
-  };
-  Status walk(std::string_view prefix, std::string_view from, const Visit& visit, Walk& walk);
   // What a try to give a record its place lacked.
   struct Lacking {
     std::uint64_t log_bytes = 0;    // not zero: the log has no room for so many
@@ -190,9 +191,6 @@ class Engine : public InternalCommits {
   enum class Author : std::uint8_t { kUser, kEngine };
   Status sequence(const Transaction& transaction, PreparedOps& prepared, Submission& submission,
                   Lsn* rests_on, Author author = Author::kUser);
-  void shorten(std::vector<PostImage>& images);
-  // Into the memtable, and out of what is remembered of pages.
-  void apply(Lsn lsn, const std::vector<PostImage>& images);
   // What became of a try to give a transaction its place in the order; what it lacked stands in the
   // attempt.
   enum class Outcome : std::uint8_t {
@@ -217,7 +215,6 @@ class Engine : public InternalCommits {
   Result<bool> cut_shorter(const Transaction& transaction, PreparedOps& prepared, Cuts& cuts);
   void count_cuts(const Cuts& cuts, std::size_t pieces);
   // Under the sequencer's lock.
-  void note_hold(std::uint64_t keys);
   Status place_ahead(Submission& submission, Attempt& attempt);
   Status take_places(const PlacementPlan& plan, Submission& submission, Attempt& attempt);
   Status make_way(const Attempt& attempt);
@@ -238,8 +235,6 @@ class Engine : public InternalCommits {
   // For a split_collection.
   Result<std::shared_ptr<CountedNames>> count_names(const TransactionOp& op);
   Result<std::shared_ptr<CountedNames>> count_names(std::vector<NameRange> ranges);
-  // Of a transaction that is about to be applied; under the sequencer's lock.
-  void tell_counting(const std::vector<PostImage>& images);
   // For an expect_bytes. May wait until commits in flight can be read.
   Result<ComparedBytes> compare_bytes(const TransactionOp& op);
 
@@ -350,18 +345,9 @@ class Engine : public InternalCommits {
 
   io::Mutex zone_mutex_;  // while a zone is made
   Sequencer sequencer_;
-  std::atomic<std::uint64_t> largest_hold_{0};         // written under sequencer_
-  std::vector<std::weak_ptr<CountedNames>> counting_;  // guarded by sequencer_
-  CopiesUnderWay copying_;                             // guarded by sequencer_
-  Walk fill_walk_;                                     // of this hold; guarded by sequencer_
-  PageMemory pages_{kRememberedExtents};               // guarded by sequencer_
+  NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
-  std::atomic<bool> closed_{false};
-
-  io::Mutex state_mutex_;               // below
-  bool close_left_ = false;             // nobody waits for it any more
-  std::optional<Status> close_result_;  // nothing: it has not come to that
-  io::CondVar close_changed_;
+  Closing closing_;
 };
 
 }  // namespace hexad::core

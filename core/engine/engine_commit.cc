@@ -20,30 +20,30 @@ constexpr int kMaxBlocks = 4;
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
-}  // namespace
-
 // The metadata as a plan reads it: the newest state, and no walk over a great many keys that were
 // deleted.
-class Engine::PlanReader : public PlanSource {
+class PlanReader : public PlanSource {
  public:
-  explicit PlanReader(Engine& engine) : engine_(engine) {}
+  explicit PlanReader(NewestState& newest) : newest_(newest) {}
 
-  Result<std::optional<std::string>> get(std::string_view key) override { return engine_.get(key); }
+  Result<std::optional<std::string>> get(std::string_view key) override { return newest_.get(key); }
   Status scan(std::string_view prefix, const Visit& visit) override {
     return scan_from(prefix, prefix, visit);
   }
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
-    return engine_.walk(prefix, from, visit, walked);
+    return newest_.scan_within(prefix, from, visit, walked);
   }
   std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
-    return engine_.known_page(body, page);
+    return newest_.known_page(body, page);
   }
 
-  Walk walked = {kMostDeleted};
+  MetadataWalk walked = {kMostDeleted};
 
  private:
-  Engine& engine_;
+  NewestState& newest_;
 };
+
+}  // namespace
 
 // How pieces of a transaction were cut that found no run of their length: core/blob/piece_cut.h.
 struct Engine::Cuts {
@@ -60,7 +60,7 @@ Status Engine::writable() const {
     return Error{ErrorCode::kReadOnly, "the store is open for reading only",
                  "Open it with Access::kReadWrite."};
   }
-  if (closed_.load(std::memory_order_acquire)) {
+  if (closing_.is_closed()) {
     return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
   }
   if (const auto stopped = lane_->stopped()) {
@@ -143,29 +143,6 @@ bool only_frees(const Transaction& transaction) {
                            return is_guard(op.kind);
                        }
                      });
-}
-
-// Values that have changed little become patches of what the log holds already.
-void Engine::shorten(std::vector<PostImage>& images) {
-  for (PostImage& image : images) {
-    if (!image.value.has_value() || image.value->size() < kSmallestPatched) continue;
-    const std::optional<std::string> base = parts_.metadata->patch_base(image.key);
-    if (base.has_value()) image.patch = make_patch(*base, *image.value);
-  }
-}
-
-void Engine::apply(Lsn lsn, const std::vector<PostImage>& images) {
-  for (const PostImage& image : images) {
-    if (image.patch.has_value()) parts_.counters->add(CounterId::kLogPatches);
-    parts_.metadata->apply(
-        lsn, image.key,
-        image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
-    if (!std::string_view(image.key).starts_with(kPageKeys)) continue;
-    if (const Result<PageKey> page = parse_page_key(image.key); page.ok()) {
-      pages_.forget(page->body, page->page);  // C9
-      if (!copying_.empty()) copying_.tell(page->body, page->page);
-    }
-  }
 }
 
 // Each young blob is promised a stripe of its own, which it will hardly need: many small ones share
@@ -291,11 +268,11 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   context.accept_crowded = attempt.accept_crowded;
   context.ranges_at_once = parts_.ranges_at_once;
   context.log_blobs = parts_.log_blobs.get();
-  PlanReader reader(*this);
+  PlanReader reader(newest_);
   CountedSource source(reader);
   Result<Plan> planned = plan_transaction(transaction, prepared, context, source);
-  note_hold(source.keys() + reader.walked.deleted +
-            (planned.ok() ? planned->record.images.size() : 0));
+  newest_.note_hold(source.keys() + reader.walked.deleted +
+                    (planned.ok() ? planned->record.images.size() : 0));
   attempt.too_many_deleted = reader.walked.gave_up;
   HEXAD_TRY_ASSIGN(Plan plan, std::move(planned));
   if (!plan.redo.empty()) {
@@ -344,7 +321,7 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
     return attempt.space_error;
   }
   submission.lsn = context.lsn;
-  shorten(plan.record.images);
+  newest_.encode_as_patches(plan.record.images);
   submission.encoded = encode_own_part(plan.record, parts_.shape->record);
   HEXAD_TRY_ASSIGN(const bool reserved, lane_->try_reserve(submission));
   if (!reserved) {
@@ -353,9 +330,9 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   }
 
   // From here on nothing fails.
-  if (!counting_.empty()) tell_counting(plan.record.images);
-  apply(submission.lsn, plan.record.images);
-  for (DecodedPage& page : plan.pages) pages_.put(page.body, page.page, std::move(page.extents));
+  newest_.record_concurrent_changes(plan.record.images);
+  newest_.apply(submission.lsn, plan.record.images);
+  for (DecodedPage& page : plan.pages) newest_.remember(std::move(page));
   attempt.allocated.clear();
   for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
   for (std::size_t i = 0; i < blobs.size(); ++i) {

@@ -195,7 +195,7 @@ std::shared_ptr<CopiedPages> Engine::begin_copy(BodyId from, const ShiftedRange&
                                         delete pages;
                                       });
   const SequencerLock lock(sequencer_);
-  copying_.add(copied);
+  newest_.add_copy(copied);
   return copied;
 }
 

@@ -17,10 +17,10 @@ Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<voi
   Submission submission;
   submission.lsn = lane_->next_lsn();
   submission.record.time = parts_.system->clock().wall_time();
-  fill_walk_ = {kMostDeleted};
+  newest_.fill_walk() = {kMostDeleted};
   const Status filled = fill(submission.record);
-  note_hold(submission.record.images.size() + fill_walk_.deleted);
-  if (!filled.ok() && fill_walk_.gave_up) {
+  newest_.note_hold(submission.record.images.size() + newest_.fill_walk().deleted);
+  if (!filled.ok() && newest_.fill_walk().gave_up) {
     lacking.too_many_deleted = true;
     return Lsn{0};
   }
@@ -33,7 +33,7 @@ Result<Lsn> Engine::try_internal(const FillRecord& fill, const std::function<voi
     return Lsn{0};
   }
   const Lsn lsn = submission.lsn;
-  apply(lsn, submission.record.images);
+  newest_.apply(lsn, submission.record.images);
   for (const LogPlace& death : submission.record.young_deaths) {
     parts_.space->give_back(parts_.log_blobs->kill(death));
   }

@@ -77,7 +77,7 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(const TransactionOp& o
   return count_names(ranges_of(record.all_parts(), op.name, prefix_end(op.name).value_or("")));
 }
 
-// One state, the newest there is; what comes later tell_counting() adds.
+// One state, the newest there is; what comes later NewestState adds.
 Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange> ranges) {
   auto counted = std::make_shared<CountedNames>();
   counted->ranges = std::move(ranges);
@@ -89,8 +89,7 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
   {
     const SequencerLock lock(sequencer_);
     HEXAD_TRY_ASSIGN(view, parts_.metadata->view(lane_->next_lsn() - 1));
-    std::erase_if(counting_, [](const auto& other) { return other.expired(); });
-    counting_.push_back(counted);
+    newest_.add_count(counted);
   }
   for (const CountedNames::Keys& keys : counted->keys) {
     HEXAD_TRY_ASSIGN(MetaView::Cursor objects, view->cursor({keys.first, keys.end}));
@@ -102,28 +101,6 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
     }
   }
   return counted;
-}
-
-void Engine::tell_counting(const std::vector<PostImage>& images) {
-  std::erase_if(counting_, [](const auto& other) { return other.expired(); });
-  for (const std::weak_ptr<CountedNames>& other : counting_) {
-    const std::shared_ptr<CountedNames> counted = other.lock();
-    if (counted == nullptr) continue;
-    for (const PostImage& image : images) {
-      if (!counted->has(image.key)) continue;
-      const auto add = [&](const std::optional<std::string>& value,
-                           CollectionTotals& to) -> Status {
-        if (!value.has_value()) return {};
-        HEXAD_TRY_ASSIGN(const ObjectSummary object, decode_summary(*value));
-        add_to(to, object.size);
-        return {};
-      };
-      const Result<std::optional<std::string>> before = get(image.key);
-      const bool told =
-          before.ok() && add(*before, counted->gone).ok() && add(image.value, counted->come).ok();
-      if (!told) counted->lost = true;
-    }
-  }
 }
 
 Status Engine::wait_until_read(Lsn lsn) {

@@ -103,7 +103,7 @@ class Engine::ScrubPass {
     report_.next = encode_position(at_);
     for (;;) {
       if (!stopped_ && options_.progress) stopped_ = !options_.progress(report_);
-      if (engine_.closed_.load(std::memory_order_acquire)) {
+      if (engine_.closing_.is_closed()) {
         return Error{ErrorCode::kClosed, "the store was closed while it was scrubbed",
                      "Open it again and start over; what was put right stays so."};
       }

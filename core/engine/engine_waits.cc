@@ -77,36 +77,31 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
-  const bool again = closed_.exchange(true, std::memory_order_acq_rel);
+  const bool first = closing_.close();
   if (lane_ == nullptr) return {};
-  io::Lock lock(state_mutex_);
-  if (again && !std::exchange(close_left_, false)) return {};
-  jobs_->wind_down();  // nothing is made ahead for a store that is closed
-  close_job_->want();
-  jobs_->wake(*close_job_);
-  while (!close_result_.has_value()) {
-    close_changed_.wait_for(lock, kSecond);
-    if (close_result_.has_value()) break;
-    const Member* const silent = silent_member(io::kReadPatience);
-    if (silent == nullptr) continue;
-    close_left_ = true;
+  const auto start = [this] {
+    jobs_->wind_down();  // nothing is made ahead for a store that is closed
+    close_job_->want();
+    jobs_->wake(*close_job_);
+  };
+  const auto silent = [this]() -> std::optional<Error> {
+    const Member* const member = silent_member(io::kReadPatience);
+    if (member == nullptr) return std::nullopt;
     return Error{ErrorCode::kUnavailable,
-                 "the store is not closed yet: device " + std::to_string(silent->id) + " (" +
-                     silent->path + ") " + io::describe_silence(*silent->device) +
+                 "the store is not closed yet: device " + std::to_string(member->id) + " (" +
+                     member->path + ") " + io::describe_silence(*member->device) +
                      "; until it answers, or the process ends, the devices stay locked. What was "
                      "acknowledged is there at the next opening",
                  "Close the store again when the device answers, or end the process."};
-  }
-  return *close_result_;
+  };
+  return closing_.wait(first, start, silent);
 }
 
 void Engine::finish_closing() {
   Status closed = lane_->stopped().has_value() ? lost_buffered()
                                                : checkpointer_->run(Checkpointer::Close::kClean);
   merger_->stop();
-  const io::Lock lock(state_mutex_);
-  close_result_ = std::move(closed);
-  close_changed_.notify_all();
+  closing_.finish(std::move(closed));
 }
 
 bool Engine::may_end() {
@@ -116,8 +111,7 @@ bool Engine::may_end() {
     if (silent_member(kSilence) == nullptr) break;
     executor().sleep_for(kLongNap);
   }
-  const io::Lock lock(state_mutex_);
-  return !close_left_ || close_result_.has_value();
+  return closing_.may_end();
 }
 
 }  // namespace hexad::core
