@@ -189,7 +189,7 @@ std::optional<Membership::Refused> Membership::refused() const {
 // A root that some device refuses, and not by its own fault, goes to all of them again, as a new
 // attempt of the same epoch (P6).
 Status Membership::write(const alloc::Root& next, std::set<DeviceId>& failed) {
-  const Status written =
+  Status written =
       until_taken([&] { return write_once(next, failed); }, [&] { return !failed.empty(); });
   // Those that failed leave, and that takes another root.
   if (!failed.empty()) return {};
