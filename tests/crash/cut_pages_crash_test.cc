@@ -8,6 +8,7 @@
 #include "core/record/record.h"
 #include "tests/base/campaign.h"
 #include "tests/core/noise.h"
+#include "tests/crash/crash_sweep.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"
 
@@ -28,8 +29,7 @@ TEST_CASE("cut pages: no crash shows what was cut off, or loses what was written
   const HarnessLine line("crash-cut-pages");
   // Each reads some hundred MiB.
   const std::uint64_t one_in = campaign_is_thorough() ? 29 : 151;
-  std::uint64_t states = 0;
-  std::uint64_t violations = 0;
+  CrashSweep totals;
   for (const int every : {1, 2, 1000}) {
     CrashWorldOptions options;
     options.seed = campaign_seed_of(40 + static_cast<std::uint64_t>(every));
@@ -62,23 +62,14 @@ TEST_CASE("cut pages: no crash shows what was cut off, or loses what was written
     crash.exhaustive_limit = 1;
     crash.random_samples = 1;
     crash.tears_per_write = 0;
-    const io::CrashStates all(world.recorder(), crash);
-    all.for_each([&](const io::CrashState& state) {
-      if ((state.number() + campaign_seed()) % one_in != 0) return true;
-      ++states;
-      const auto problem = world.reopen(
-          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
-      if (problem.has_value()) {
-        ++violations;
-        CAPTURE(every, state.describe());
-        CHECK(*problem == "");
-      }
-      return violations < 5;
-    });
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
   }
-  line.print({{"states", states}, {"violations", violations}});
-  REQUIRE(states > 5);
-  REQUIRE(violations == 0);
+  line.print({{"states", totals.states}, {"violations", totals.violations}});
+  REQUIRE(totals.states > 5);
+  REQUIRE(totals.violations == 0);
 }
 
 }  // namespace

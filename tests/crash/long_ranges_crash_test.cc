@@ -12,6 +12,7 @@
 #include "core/record/record.h"
 #include "tests/base/campaign.h"
 #include "tests/core/noise.h"
+#include "tests/crash/crash_sweep.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"
 
@@ -33,8 +34,7 @@ void write_pages(Transaction& t, const char* name, std::uint64_t from, std::uint
 TEST_CASE("long ranges: no crash shows a range in part, or leaves what was copied for it") {
   const HarnessLine line("crash-long-ranges");
   const std::uint64_t one_in = campaign_is_thorough() ? 7 : 61;
-  std::uint64_t states = 0;
-  std::uint64_t violations = 0;
+  CrashSweep totals;
   for (const int every : {1, 2, 1000}) {
     CrashWorldOptions options;
     options.seed = campaign_seed_of(80 + static_cast<std::uint64_t>(every));
@@ -78,25 +78,16 @@ TEST_CASE("long ranges: no crash shows a range in part, or leaves what was copie
     crash.exhaustive_limit = 1;
     crash.random_samples = 1;
     crash.tears_per_write = 0;
-    const io::CrashStates all(world.recorder(), crash);
-    all.for_each([&](const io::CrashState& state) {
-      if ((state.number() + campaign_seed()) % one_in != 0) return true;
-      ++states;
-      const auto problem = world.reopen(
-          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
-      if (problem.has_value()) {
-        ++violations;
-        CAPTURE(every, state.describe());
-        CHECK(*problem == "");
-      }
-      return violations < 5;
-    });
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
     CAPTURE(every, world.own_records());
     REQUIRE(world.own_records() >= 8);  // several for each of the ranges
   }
-  line.print({{"states", states}, {"violations", violations}});
-  REQUIRE(states > 20);
-  REQUIRE(violations == 0);
+  line.print({{"states", totals.states}, {"violations", totals.violations}});
+  REQUIRE(totals.states > 20);
+  REQUIRE(totals.violations == 0);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "tests/base/campaign.h"
 #include "tests/core/noise.h"
+#include "tests/crash/crash_sweep.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"
 
@@ -102,8 +103,7 @@ void sweep(std::size_t rest, std::uint64_t one_in) {
   const HarnessLine line("crash-op-pairs");
   const std::vector<Op> ops = all_ops();
   std::uint64_t pairs = 0;
-  std::uint64_t states = 0;
-  std::uint64_t violations = 0;
+  CrashSweep totals;
   for (std::size_t i = 0; i < ops.size() * ops.size(); ++i) {
     if (i % 2 != rest) continue;
     const Op& first = ops[i / ops.size()];
@@ -121,23 +121,14 @@ void sweep(std::size_t rest, std::uint64_t one_in) {
     crash.exhaustive_limit = 1;
     crash.random_samples = 1;
     crash.tears_per_write = 0;
-    const io::CrashStates all(world.recorder(), crash);
-    all.for_each([&](const io::CrashState& state) {
-      if ((state.number() + i + campaign_seed()) % one_in != 0) return true;
-      ++states;
-      const auto problem = world.reopen(
-          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
-      if (problem.has_value()) {
-        ++violations;
-        CAPTURE(first.name, second.name, state.describe());
-        CHECK(*problem == "");
-      }
-      return violations < 5;
-    });
-    REQUIRE(violations < 5);
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + i + campaign_seed()) % one_in == 0; },
+        std::string(first.name) + ", " + second.name, totals);
+    REQUIRE(totals.violations < 5);
   }
-  line.print({{"pairs", pairs}, {"states", states}, {"violations", violations}});
-  REQUIRE(violations == 0);
+  line.print({{"pairs", pairs}, {"states", totals.states}, {"violations", totals.violations}});
+  REQUIRE(totals.violations == 0);
 }
 
 TEST_CASE("op pairs: every op after every other one, even pairs", "[even]") { sweep(0, 32); }

@@ -5,6 +5,7 @@
 
 #include "tests/base/campaign.h"
 #include "tests/core/noise.h"
+#include "tests/crash/crash_sweep.h"
 #include "tests/crash/crash_world.h"
 #include "tests/crash/harness_line.h"
 
@@ -21,8 +22,7 @@ TEST_CASE(
     "waiting zones: no crash shows a transaction in part, or loses one, while zones are made") {
   const HarnessLine line("crash-waiting-zones");
   const std::uint64_t one_in = campaign_is_thorough() ? 5 : 23;
-  std::uint64_t states = 0;
-  std::uint64_t violations = 0;
+  CrashSweep totals;
   for (const int every : {1, 2, 1000}) {
     CrashWorldOptions options;
     options.seed = campaign_seed_of(60 + static_cast<std::uint64_t>(every));
@@ -52,23 +52,14 @@ TEST_CASE(
     crash.exhaustive_limit = 2;
     crash.random_samples = 4;
     crash.tears_per_write = 1;
-    const io::CrashStates all(world.recorder(), crash);
-    all.for_each([&](const io::CrashState& state) {
-      if ((state.number() + campaign_seed()) % one_in != 0) return true;
-      ++states;
-      const auto problem = world.reopen(
-          state, nullptr, [&](Store& store) { return world.check(store, state.position()); });
-      if (problem.has_value()) {
-        ++violations;
-        CAPTURE(every, state.describe());
-        CHECK(*problem == "");
-      }
-      return violations < 5;
-    });
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
   }
-  line.print({{"states", states}, {"violations", violations}});
-  REQUIRE(states > 50);
-  REQUIRE(violations == 0);
+  line.print({{"states", totals.states}, {"violations", totals.violations}});
+  REQUIRE(totals.states > 50);
+  REQUIRE(totals.violations == 0);
 }
 
 }  // namespace
