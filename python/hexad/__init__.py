@@ -15,6 +15,7 @@ Sizes and offsets are bytes; names are str or bytes. doc/python.md has more.
 
 from __future__ import annotations
 
+import operator
 import os
 import warnings
 from typing import Any, Sequence, Union
@@ -47,7 +48,7 @@ from ._files import Reader, Writer
 from ._mapping import StoreMapping
 from ._store import Store
 from ._transaction import Transaction
-from ._types import HINTS, Entry, Page, Stat
+from ._types import HINTS, Entry, Page, Stat, boolean
 
 __version__ = "0.1.0"
 
@@ -127,6 +128,7 @@ def format(
     per line), BusyError, NoSpaceError, IoError; OSError: the directory cannot be made. No device is
     changed then unless it was IoError.
     """
+    force = boolean(force, "force")
     directory = os.path.abspath(os.fsdecode(path))
     description = os.path.join(directory, _DESCRIPTION)
     if os.path.exists(description) and not force:
@@ -135,8 +137,8 @@ def format(
             "Choose another directory, or overwrite everything in it with force=True.",
             directory,
         )
-    if isinstance(devices, int):
-        paths = [os.path.join(directory, f"drive{i}") for i in range(devices)]
+    if hasattr(devices, "__index__"):
+        paths = [os.path.join(directory, f"drive{i}") for i in range(operator.index(devices))]
     else:
         paths = _absolute(devices)
     given: dict[str, Any] = {
@@ -157,7 +159,7 @@ def format(
     made = _make_directories(directory)
     try:
         pool = _native.format(given)
-    except Error:
+    except BaseException:
         for one in made:
             try:
                 os.rmdir(one)
@@ -197,6 +199,7 @@ def open(
     ExhaustedError (a device cannot be written just now; nothing has changed).
     Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
+    read_only = boolean(read_only, "read_only")
     if (path is None) == (devices is None):
         raise InvalidArgumentError("give either the directory of a pool or its devices")
     where = None if path is None else os.path.abspath(os.fsdecode(path))

@@ -1,4 +1,4 @@
-"""Files of hexad://, and the transactions that publish several of them at once."""
+"""Files of hexad://."""
 
 # fsspec has no types.
 # mypy: disable-error-code="import-untyped, misc"
@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Callable
 import fsspec.caching
 import fsspec.core
 import fsspec.spec
-import fsspec.transaction
 
 import hexad
 from hexad import _imported, _leaving, _native, _process
@@ -35,6 +34,27 @@ def already_there(path: str) -> FileExistsError:
 
 def is_directory(path: str) -> IsADirectoryError:
     return IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), path)
+
+
+def mode_of(mode: str) -> tuple[str, bool]:
+    """The mode of the file below, such as "rb", and whether text lies over it.
+
+    As open() of Python takes it: letters in any order, text unless there is a "b".
+    """
+    if not isinstance(mode, str):
+        raise TypeError(f"mode: str is wanted, not {type(mode).__name__}")
+    letters = set(mode)
+    if len(letters) != len(mode) or letters - set("rwxabt+") or {"b", "t"} <= letters:
+        raise ValueError(f"mode {mode!r} is not known")
+    kinds = letters & set("rwxa")
+    if len(kinds) != 1:
+        raise ValueError(f"mode {mode!r}: one of r, w, x and a is wanted")
+    if "+" in letters:
+        raise io.UnsupportedOperation(
+            f"mode {mode!r}: a file is read or written, not both; hexad.Store.write() changes objects "
+            "in the middle"
+        )
+    return kinds.pop() + "b", "b" not in letters
 
 
 class HexadFile(fsspec.spec.AbstractBufferedFile):
@@ -76,10 +96,7 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self._outer: Callable[[], Any] = lambda: None  # what compresses or encodes for this file
         self._closed = True  # should this function fail
         if mode not in {"rb", "wb", "xb", "ab"}:
-            raise ValueError(
-                f"a file is opened as rb, wb, xb or ab, or as text, not as {mode}: objects are "
-                "changed in the middle by hexad.Store.write()"
-            )
+            raise ValueError(f"mode: rb, wb, xb or ab is wanted, not {mode!r}")
         self._store, self._name = fs.locate(path)
         if not self._name:
             raise is_directory(path)
@@ -116,9 +133,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self._reader, self._process = reader, os.getpid()
 
     def read(self, length: int | None = -1) -> bytes:
+        self._check_readable()
         left = max((self.size or 0) - self.loc, 0)
         wanted = left if length is None or length < 0 else min(length, left)
-        if self.closed or self.mode != "rb" or wanted < self.blocksize:
+        if wanted < self.blocksize:
             return bytes(super().read(length))
         if not isinstance(self.cache, fsspec.caching.ReadAheadCache):
             return bytes(super().read(wanted))
@@ -128,9 +146,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         return data
 
     def readinto(self, buffer: Any) -> int:
+        self._check_readable()
         with memoryview(buffer).cast("B") as whole:
             wanted = min(whole.nbytes, max((self.size or 0) - self.loc, 0))
-            if self.closed or self.mode != "rb" or wanted < self.blocksize:
+            if wanted < self.blocksize:
                 return int(super().readinto(whole))
             if self._process != os.getpid():
                 self._open_again()
@@ -141,6 +160,19 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
                     count += more
             self.loc += count
             return count
+
+    def _check_readable(self) -> None:
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        if self.mode != "rb":
+            raise io.UnsupportedOperation(f"{self.path} is open for writing: it cannot be read")
+
+    def seek(self, loc: int, whence: int = io.SEEK_SET) -> int:
+        if self.closed:
+            raise ValueError("I/O operation on closed file.")
+        if self.mode != "rb":
+            raise io.UnsupportedOperation(f"{self.path} is open for writing: it has no seek()")
+        return int(super().seek(loc, whence))
 
     # Writing
 
@@ -159,6 +191,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         return self._is_wrapped and self.closed
 
     def write(self, data: Any) -> int:
+        if self.closed and not self._is_wrapped:
+            raise ValueError("I/O operation on closed file.")
+        if not self.closed and self.mode == "rb":
+            raise io.UnsupportedOperation(f"{self.path} is open for reading: it cannot be written")
         with _native.flat(data) as flat:
             if self._is_left_to_a_codec():
                 return flat.nbytes
@@ -328,8 +364,9 @@ _leaving.CLOSERS.add("pandas.io.common")
 _leaving.COPIERS.add("fsspec.implementations.cached")
 
 
-def commit_together(files: list[HexadFile]) -> None:
-    """Publishes files of one store in one transaction: all of them, or none.
+def commit_together(files: list[Any]) -> None:
+    """Publishes files of one store, and steps of _fsspec_transaction, in one transaction: all of them,
+    or none.
 
     FileExistsError: one that was opened with "x" exists by now.
     """
@@ -338,31 +375,10 @@ def commit_together(files: list[HexadFile]) -> None:
             for file in files:
                 file.add_to(transaction)
     except hexad.ConflictError as error:
-        there = [file.path for file in files if file.mode == "xb" and file.fs.isfile(file.path)]
-        raise already_there(there[0] if there else files[0].path) from error
+        exclusive = [file for file in files if file.mode == "xb"]
+        if not exclusive:
+            raise
+        there = [file.path for file in exclusive if file.fs.isfile(file.path)]
+        raise already_there(there[0] if there else exclusive[0].path) from error
     for file in files:
         file.committed()
-
-
-class Transaction(fsspec.transaction.Transaction):
-    """`with fs.transaction:` publishes the files written in it when it ends, or none of them.
-
-    Those of one pool become visible and durable together; of several pools, pool by pool.
-    """
-
-    def complete(self, commit: bool = True) -> None:
-        files = list(self.files)
-        self.files.clear()
-        try:
-            if commit:
-                for file in files:
-                    file.close_outermost()
-                by_store: dict[int, list[HexadFile]] = {}
-                for file in (file for file in files if file.uncommitted):
-                    by_store.setdefault(id(file.store), []).append(file)
-                for group in by_store.values():
-                    commit_together(group)
-        finally:
-            for file in files:
-                file.discard()  # of what was committed nothing is left to discard
-            self.fs._intrans = False  # pylint: disable=protected-access

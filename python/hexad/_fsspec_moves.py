@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import hexad
 from hexad import _fsspec_plan as plan
-from hexad._fsspec_file import is_directory
+from hexad._fsspec_file import is_directory, not_found
 
 if TYPE_CHECKING:
     from hexad.fsspec import HexadFileSystem
@@ -40,12 +40,19 @@ def move(
             continue
         if not name2:
             raise is_directory(b)
+        if fs._intrans and not sources.get(a) and not store1.exists(name1, **fs.where):
+            raise not_found(a)  # now, as the renaming waits
         ends = _directories_at(fs, store1, name1) if sources.get(a) else [""]
         if store1 is store2:
             of_store = renames.setdefault(id(store1), (store1, {}))[1]
             of_store.update((name1 + end, name2 + end) for end in ends)
         else:
             copies.update(((a + end, name1 + end), (b + end, name2 + end)) for end in ends)
+    if copies and fs._intrans:
+        raise hexad.InvalidArgumentError(
+            f"{next(iter(copies))[0]} would go to another pool, which no transaction takes along",
+            "Copy it in the transaction, and remove it behind that.",
+        )
     for store, names in renames.values():
         in_order = sorted(names.items())
         for i in range(0, len(in_order), AT_ONCE):
@@ -99,11 +106,14 @@ def _check(fs: HexadFileSystem, pairs: plan.Pairs, sources: plan.Paths) -> None:
 
 def _rename(fs: HexadFileSystem, store: hexad.Store, names: Renames) -> None:
     """In one commit; in several only where they are more than the log takes at once."""
+
+    def rename(transaction: hexad.Transaction) -> None:
+        for name1, name2 in names:
+            transaction.remove(name2, **fs.where)
+            transaction.rename(name1, name2, **fs.where)
+
     try:
-        with store.transaction() as transaction:
-            for name1, name2 in names:
-                transaction.remove(name2, **fs.where)
-                transaction.rename(name1, name2, **fs.where)
+        fs.change(store, names[0][1], rename)
     except hexad.TooBigError:
         if len(names) == 1:
             raise
@@ -112,47 +122,57 @@ def _rename(fs: HexadFileSystem, store: hexad.Store, names: Renames) -> None:
         _rename(fs, store, names[half:])
 
 
-def copy_object(
-    source: hexad.Store,
-    name1: str,
-    target: hexad.Store,
-    name2: str,
-    where: dict[str, Any],
-    without: str | None = None,
-) -> int:
-    """Copies data, attributes, hints and omap, from one pool to another or within one, and replaces
-    what was there, in one commit. Returns the version that was copied. NotFoundError.
+class Copied:
+    """A copy that nobody sees yet, in a pool: data, attributes, hints and omap of an object of that
+    pool or another. add_to() publishes it, in place of what is there. NotFoundError.
 
     without: an attribute that stays behind.
     """
-    with source.open_reader(name1, **where) as reader:
-        raw: Any = reader.raw
-        hint = sorted(raw.stat.hints)
-        with target.open_writer(name2, hint=hint, **where) as writer:
-            while data := reader.read(PIECE):
-                writer.write(data)
-            with target.transaction() as transaction:
-                transaction.remove(name2, **where)
-                transaction.publish(writer)
-                attributes = raw.attributes()
-                transaction.set_attrs(
-                    name2, {a: v for a, v in attributes.items() if a != without}, **where
-                )
-                header = source.omap_header(name1, **where)
-                if header:
-                    transaction.omap_set_header(name2, header, **where)
-                transaction.omap_set(name2, dict(source.omap_items(name1, **where)), **where)
-        version: int = raw.stat.version
-        return version
+
+    def __init__(
+        self,
+        source: hexad.Store,
+        name1: str,
+        target: hexad.Store,
+        name2: str,
+        where: dict[str, Any],
+        without: str | None = None,
+    ) -> None:
+        self._name, self._where = name2, where
+        with source.open_reader(name1, **where) as reader:
+            raw: Any = reader.raw
+            self.version: int = raw.stat.version
+            self._attributes = {a: v for a, v in raw.attributes().items() if a != without}
+            self._writer = target.open_writer(name2, hint=sorted(raw.stat.hints), **where)
+            try:
+                while data := reader.read(PIECE):
+                    self._writer.write(data)
+                self._header = source.omap_header(name1, **where)
+                self._omap = dict(source.omap_items(name1, **where))
+            except BaseException:
+                self.discard()
+                raise
+
+    def add_to(self, transaction: hexad.Transaction) -> None:
+        transaction.remove(self._name, **self._where)
+        transaction.publish(self._writer)
+        transaction.set_attrs(self._name, self._attributes, **self._where)
+        if self._header:
+            transaction.omap_set_header(self._name, self._header, **self._where)
+        transaction.omap_set(self._name, self._omap, **self._where)
+
+    def discard(self) -> None:
+        self._writer.discard()
 
 
 def _move_between_pools(fs: HexadFileSystem, a: str, b: str, name1: str, name2: str) -> None:
     """Removes what was copied and nothing newer."""
     store1, store2 = fs.locate(a)[0], fs.locate(b)[0]
-    version = copy_object(store1, name1, store2, name2, fs.where)
+    copied = Copied(store1, name1, store2, name2, fs.where)
+    fs.change(store2, b, copied.add_to, copied.discard)
     try:
         with store1.transaction() as transaction:
-            transaction.expect_version(name1, version, **fs.where)
+            transaction.expect_version(name1, copied.version, **fs.where)
             transaction.remove(name1, **fs.where)
     except hexad.ConflictError as error:
         raise hexad.ConflictError(

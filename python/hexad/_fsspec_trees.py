@@ -40,6 +40,7 @@ class Trees(fsspec.spec.AbstractFileSystem):
 
     def glob(self, path: Any, maxdepth: int | None = None, **kwargs: Any) -> Any:
         """As fsspec has it; the directory of the pool is no pattern, whatever characters it has."""
+        kwargs.setdefault("times", bool(kwargs.get("detail")))
         plain = self._strip_protocol(path)
         try:
             pool, pattern = _pool_path.split(plain)

@@ -54,7 +54,7 @@ class CompressedFile(io.BufferedIOBase):
         return bool(self._codec.seekable()) if self.readable() else self._written == 0
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._check()
+        self._check("readable")
         position: int = self._codec.seek(offset, whence)
         return position
 
@@ -63,23 +63,23 @@ class CompressedFile(io.BufferedIOBase):
         return self._written if self.writable() else int(self._codec.tell())
 
     def read(self, size: int | None = -1) -> bytes:
-        self._check()
+        self._check("readable")
         data: bytes = self._codec.read(-1 if size is None else size)
         return data
 
     def read1(self, size: int = -1) -> bytes:
-        self._check()
+        self._check("readable")
         data: bytes = getattr(self._codec, "read1", self._codec.read)(size)
         return data
 
     def readline(self, size: int | None = -1) -> bytes:
-        self._check()
+        self._check("readable")
         readline = getattr(self._codec, "readline", super().readline)
         line: bytes = readline(-1 if size is None else size)
         return line
 
     def write(self, data: Any) -> int:
-        self._check()
+        self._check("writable")
         with _native.flat(data) as flat:
             count = flat.nbytes
             try:
@@ -122,9 +122,12 @@ class CompressedFile(io.BufferedIOBase):
         if getattr(self, "_codec", None) is not None and not self.closed:
             self.drop()
 
-    def _check(self) -> None:
+    def _check(self, wanted: str = "") -> None:
+        """wanted: "readable", "writable" or nothing."""
         if self.closed:
             raise ValueError("I/O operation on closed file.")
+        if wanted and not getattr(self, wanted)():
+            raise io.UnsupportedOperation(f"{self._file.path} is open as {self.mode}: not {wanted}")
 
 
 class TextFile(io.TextIOWrapper):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, TypeV
 
 from ._files import Reader
 from ._handle import Handle
-from ._types import DEFAULT_COLLECTION, Entry, Page
+from ._types import DEFAULT_COLLECTION, Entry, Page, boolean
 
 if TYPE_CHECKING:
     from ._types import Data, Name, Progress, Stat
@@ -172,7 +172,7 @@ class Reading(Handle):
         limit: entries and prefixes together, at most 100,000. NotFoundError: the collection.
         """
         entries, prefixes, following = self._native.list(
-            collection, prefix, after, delimiter, limit, reverse
+            collection, prefix, after, delimiter, limit, boolean(reverse, "reverse")
         )
         return Page([Entry(*entry) for entry in entries], prefixes, following)
 

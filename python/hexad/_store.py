@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable
 from . import _texts
 from ._mapping import StoreMapping
 from ._reading import RAISE, list_of
-from ._types import DEFAULT_COLLECTION
+from ._types import DEFAULT_COLLECTION, boolean
 from ._writing import Writing, size_of
 
 if TYPE_CHECKING:
@@ -108,6 +108,7 @@ class Store(Writing):
 
         deep: reads every byte, checks every checksum and all parity.
         """
+        deep, repair = boolean(deep, "deep"), boolean(repair, "repair")
         report: dict[str, Any] = self._native.fsck(deep, repair)
         return report
 

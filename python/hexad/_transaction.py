@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Mapping
 from . import _native
 from ._errors import InvalidArgumentError
 from ._files import Writer
-from ._types import hint_flags
+from ._types import boolean, hint_flags
 
 if TYPE_CHECKING:
     from ._commits import Commits
@@ -296,7 +296,7 @@ class Transaction:
 
     def remove_collection(self, collection: Name, *, recursive: bool = False) -> None:
         """NotEmptyError while it holds objects, unless recursive: then they go with it at once."""
-        self._native.remove_collection(collection, recursive)
+        self._native.remove_collection(collection, boolean(recursive, "recursive"))
 
     def set_policy(self, collection: Name, compression: str) -> None:
         """How later transactions compress, such as "aggressive,zstd,level=3"."""

@@ -40,9 +40,13 @@ def hint_flags(hint: Hint) -> int:
     """The flags of a hint. InvalidArgumentError: an unknown word."""
     if hint is None:
         return 0
+    if isinstance(hint, bytes):
+        raise TypeError("hint: str or several of them are wanted, not bytes")
     words = hint.split(",") if isinstance(hint, str) else hint
     flags = 0
     for word in words:
+        if not isinstance(word, str):
+            raise TypeError(f"hint: str is wanted, not {type(word).__name__}")
         word = word.strip().replace("_", "-")
         if not word:
             continue
@@ -52,6 +56,15 @@ def hint_flags(hint: Hint) -> int:
             )
         flags |= 1 << HINTS.index(word)
     return flags
+
+
+def boolean(value: Any, what: str) -> bool:
+    """Of True, False or what numpy has in their place. TypeError: 1, "no" and all else."""
+    if isinstance(value, bool):
+        return value
+    if type(value).__module__ == "numpy" and type(value).__name__ in ("bool", "bool_"):
+        return bool(value)
+    raise TypeError(f"{what}: True or False is wanted, not {value!r:.40} ({type(value).__name__})")
 
 
 class Stat(NamedTuple):

@@ -9,7 +9,7 @@ from . import _native
 from ._commits import Commits
 from ._files import Writer
 from ._reading import Reading
-from ._types import DEFAULT_COLLECTION, hint_flags
+from ._types import DEFAULT_COLLECTION, boolean, hint_flags
 
 if TYPE_CHECKING:
     from ._types import Data, Hint, Name, Progress
@@ -235,6 +235,7 @@ class Writing(Reading, Commits):
         """compression: its policy, such as "aggressive,zstd". AlreadyExistsError unless exist_ok,
         which then changes nothing and returns None.
         """
+        exist_ok = boolean(exist_ok, "exist_ok")
         with self.transaction() as transaction:
             transaction.create_collection(name)
             if compression is not None:

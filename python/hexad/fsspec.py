@@ -23,13 +23,12 @@ exists is never a pattern.
 
 from __future__ import annotations
 
-import datetime
 import errno
 import io
 import os
 import threading
 import weakref
-from typing import Any, Callable, Iterator, TypeVar
+from typing import Any, Callable, TypeVar
 
 import fsspec.core
 import fsspec.utils
@@ -37,16 +36,16 @@ from fsspec.callbacks import DEFAULT_CALLBACK
 
 import hexad
 from hexad import _fsspec_moves, _fsspec_plan, _imported, _native, _pool_path
-from hexad._fsspec_file import HexadFile, Transaction, already_there, is_directory, not_found
-from hexad._fsspec_trees import Trees
+from hexad._fsspec_file import HexadFile, already_there, is_directory, mode_of, not_found
+from hexad._fsspec_listing import Listing
+from hexad._fsspec_transaction import Step, Transaction
 from hexad._fsspec_wrapped import wrapped
+from hexad._types import boolean
 
 __all__ = ["HexadFile", "HexadFileSystem"]
 
-Info = dict[str, Any]
 T = TypeVar("T")
 
-MAX_NAME = 1024  # bytes
 MAX_PUT = 8 << 20  # bytes; more goes through a writer, as a transaction holds what it writes
 BATCH = 1000  # objects that one transaction removes
 
@@ -58,7 +57,7 @@ def _close_all(stores: dict[tuple[int, str], hexad.Store]) -> None:
     stores.clear()
 
 
-class HexadFileSystem(Trees):
+class HexadFileSystem(Listing):
     """Any number of pools. Each is opened when it is first used, and closed by close() or at exit.
 
     read_only: opens pools so that other processes may do the same at the same time; worker
@@ -75,7 +74,7 @@ class HexadFileSystem(Trees):
         self, read_only: bool = False, collection: str | None = None, **kwargs: Any
     ) -> None:
         super().__init__(**kwargs)
-        self.read_only = read_only
+        self.read_only = boolean(read_only, "read_only")
         self.where: dict[str, Any] = {} if collection is None else {"collection": collection}
         # By process, as a fork opens its own, and another thread may hold the parent's lock; the
         # stores also by the pool's real path.
@@ -98,6 +97,8 @@ class HexadFileSystem(Trees):
         if isinstance(path, list):
             return [cls._strip_protocol(p) for p in path]
         path = fsspec.utils.stringify_path(path)
+        if not isinstance(path, str):
+            raise TypeError(f"path: str or os.PathLike is wanted, not {type(path).__name__}")
         path = path.removeprefix("hexad://").removeprefix("hexad::")
         if not path.startswith("/"):
             path = os.path.join(os.getcwd(), path)
@@ -113,153 +114,6 @@ class HexadFileSystem(Trees):
                 store = hexad.open(directory, read_only=self.read_only)
                 self._stores[key] = store
         return store, name
-
-    # Looking
-
-    def info(self, path: str, **kwargs: Any) -> Info:
-        path = self._strip_protocol(path)
-        store, name = self.locate(path)
-        if name:
-            try:
-                stat = store.stat(name, **self.where)
-            except hexad.NotFoundError:
-                pass
-            else:
-                return {
-                    "name": path,
-                    "size": stat.size,
-                    "type": "file",
-                    "version": stat.version,
-                    "mtime": stat.mtime,
-                }
-            if not self._is_directory(store, name):
-                raise not_found(path)
-        return _directory_info(path)
-
-    def _is_directory(self, store: hexad.Store, name: str) -> bool:
-        if len(os.fsencode(name)) >= MAX_NAME:
-            return False  # no name is longer than that and a slash
-        page = store.list(prefix=name + "/", limit=1, **self.where)
-        return bool(page.entries)
-
-    def exists(self, path: str, **kwargs: Any) -> bool:
-        try:
-            self.info(path)
-        except FileNotFoundError:
-            return False
-        return True
-
-    # What cannot be told, of a pool that is in use or does not answer, is no "no": these two and
-    # walk(), and with it glob() and whatever looks level by level, raise it.
-
-    def isfile(self, path: str) -> bool:
-        return self._has_type(path, "file")
-
-    def isdir(self, path: str) -> bool:
-        return self._has_type(path, "directory")
-
-    def _has_type(self, path: str, wanted: str) -> bool:
-        try:
-            return bool(self.info(path)["type"] == wanted)
-        except (FileNotFoundError, hexad.InvalidArgumentError):  # nothing has a name like that
-            return False
-
-    def walk(
-        self,
-        path: str,
-        maxdepth: int | None = None,
-        topdown: bool = True,
-        on_error: Any = "omit",
-        **kwargs: Any,
-    ) -> Any:
-        if on_error == "omit":
-            on_error = _raise_unless_not_found
-        return super().walk(path, maxdepth=maxdepth, topdown=topdown, on_error=on_error, **kwargs)
-
-    def modified(self, path: str) -> datetime.datetime:
-        info = self.info(path)
-        if info["type"] == "directory":
-            raise is_directory(path)
-        return datetime.datetime.fromtimestamp(info["mtime"], tz=datetime.timezone.utc)
-
-    def _pages(
-        self, store: hexad.Store, prefix: str, delimiter: str = ""
-    ) -> Iterator[hexad.Page]:
-        after = ""
-        while True:
-            page = store.list(prefix=prefix, after=after, delimiter=delimiter, **self.where)
-            yield page
-            if not page.next:
-                return
-            after = page.next
-
-    def ls(self, path: str, detail: bool = True, **kwargs: Any) -> Any:
-        path = self._strip_protocol(path)
-        store, name = self.locate(path)
-        prefix = name + "/" if name else ""
-        base = path[: len(path) - len(name)].rstrip("/") + "/"  # what stands before every name
-        found: list[Info] = []
-        there = not name
-        if len(os.fsencode(prefix)) <= MAX_NAME:
-            for page in self._pages(store, prefix, delimiter="/"):
-                there = there or bool(page.entries or page.prefixes)
-                found += [_file_info(base, e) for e in page.entries if e.name != prefix]
-                # A name with nothing between two slashes is in no directory that has a path.
-                found += [
-                    _directory_info(base + p[:-1]) for p in page.prefixes if p != prefix + "/"
-                ]
-        if not there:
-            found = [self.info(path)]
-        found.sort(key=lambda info: info["name"])
-        return found if detail else [info["name"] for info in found]
-
-    def find(
-        self,
-        path: str,
-        maxdepth: int | None = None,
-        withdirs: bool = False,
-        detail: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        if maxdepth is not None:  # level by level: what lies deeper is not looked at
-            return super().find(path, maxdepth=maxdepth, withdirs=withdirs, detail=detail, **kwargs)
-        path = self._strip_protocol(path)
-        try:
-            store, name = self.locate(path)
-        except FileNotFoundError:
-            return {} if detail else []
-        prefix = name + "/" if name else ""
-        base = path[: len(path) - len(name)].rstrip("/") + "/"
-        files: dict[str, Info] = {}
-        directories: dict[str, Info] = {}
-        there = not name
-        if len(os.fsencode(prefix)) <= MAX_NAME:
-            for page in self._pages(store, prefix):
-                for entry in page.entries:
-                    there = True
-                    if not entry.name.endswith("/"):
-                        files[base + entry.name] = _file_info(base, entry)
-                    if withdirs:
-                        _add_directories(directories, base + entry.name, len(base + prefix))
-        if not there and self.isfile(path):
-            files[path] = self.info(path)
-        elif there and withdirs:
-            directories[path] = _directory_info(path)
-        found = {**directories, **files}
-        names = sorted(found)
-        return {name: found[name] for name in names} if detail else names
-
-    def du(
-        self,
-        path: str,
-        total: bool = True,
-        maxdepth: int | None = None,
-        withdirs: bool = False,
-        **kwargs: Any,
-    ) -> Any:
-        found = self.find(path, maxdepth=maxdepth, withdirs=withdirs, detail=True)
-        sizes = {name: info["size"] for name, info in found.items()}
-        return sum(sizes.values()) if total else sizes
 
     # Reading
 
@@ -292,8 +146,8 @@ class HexadFileSystem(Trees):
         """
         path = self._strip_protocol(path)
         text: dict[str, Any] | None = None
-        if "b" not in mode:
-            mode = mode.replace("t", "") + "b"
+        mode, is_text = mode_of(mode)
+        if is_text:
             text = {k: kwargs.pop(k) for k in ("encoding", "errors", "newline") if k in kwargs}
         compression = fsspec.core.get_compression(path, compression)
         autocommit = kwargs.pop("autocommit", not self._intrans)
@@ -406,14 +260,24 @@ class HexadFileSystem(Trees):
             self.pipe_file(path, b"")
             return
         store, name = self.locate(path)
-        with store.transaction() as transaction:  # writing nothing creates, and no more
-            transaction.write(name, 0, b"", **self.where)
+        if not name:
+            raise is_directory(path)
+        # Writing nothing creates, and no more.
+        self.change(store, path, lambda t: t.write(name, 0, b"", **self.where))
 
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
+        """Makes a directory that stays while it is empty. Those that it is in come with it, and go when
+        nothing is in them any more; without create_parents they must be there.
+        """
         store, name = self.locate(path)
         if self.exists(path):
             raise already_there(path)
-        store.put(name + "/", b"", **self.where)
+        parent = self._strip_protocol(path).rpartition("/")[0]
+        if not create_parents and "/" in name and not self.isdir(parent):
+            if self.isfile(parent):
+                raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), parent)
+            raise not_found(parent)
+        self.change(store, path, lambda t: t.put(name + "/", b"", **self.where))
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         if exist_ok and self.isdir(path):
@@ -421,21 +285,44 @@ class HexadFileSystem(Trees):
         self.mkdir(path)
 
     def rmdir(self, path: str) -> None:
-        if self.ls(path, detail=False):
+        if self._level(path, times=False):
             if self.isfile(path):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), path)
             raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY), path)
         store, name = self.locate(path)
-        if name:
-            self._remove(store, [name + "/"])
+        if name:  # what is left are names that end in slashes
+            self._remove(store, [e.name for e in store.iterate(name + "/", **self.where)])
 
     # Changing
 
-    def _remove(self, store: hexad.Store, names: list[str]) -> None:
-        for i in range(0, len(names), BATCH):
+    def change(
+        self,
+        store: hexad.Store,
+        path: str,
+        add: Callable[[hexad.Transaction], None],
+        drop: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Makes a change now, or has it wait for the end of `with fs.transaction`; see Step."""
+        if self._intrans:
+            self.transaction.files.append(Step(store, path, add, drop))
+            return
+        try:
             with store.transaction() as transaction:
-                for name in names[i : i + BATCH]:
+                add(transaction)
+        except BaseException:
+            drop()
+            raise
+
+    def _remove(self, store: hexad.Store, names: list[str]) -> None:
+        step = len(names) if self._intrans else BATCH
+        for i in range(0, len(names), step or 1):
+            some = names[i : i + step]
+
+            def remove(transaction: hexad.Transaction, some: list[str] = some) -> None:
+                for name in some:
                     transaction.remove(name, **self.where)
+
+            self.change(store, some[0], remove)
 
     def rm_file(self, path: str) -> None:
         if self.info(path)["type"] == "directory":
@@ -473,10 +360,15 @@ class HexadFileSystem(Trees):
 
     def _rm_tree(self, path: str) -> None:
         store, name = self.locate(path)
+        prefix = name + "/" if name else ""
+        if self._intrans:  # what is there now goes then
+            below = [e.name for page in self._pages(store, prefix) for e in page]
+            self._remove(store, ([name] if name else []) + below)
+            return
         if name:
             self._remove(store, [name])
         if not name or self._is_directory(store, name):
-            store.remove_prefix(name + "/" if name else "", **self.where)
+            store.remove_prefix(prefix, **self.where)
 
     def cp_file(self, path1: str, path2: str, **kwargs: Any) -> None:
         """A clone: no data is copied, unless to another pool or where the clone is too large. A copy of
@@ -493,40 +385,23 @@ class HexadFileSystem(Trees):
             return
         try:
             if source is target:
+
+                def clone(transaction: hexad.Transaction) -> None:
+                    transaction.clone(name1, name2, **self.where)
+                    transaction.remove_attr(name2, _imported.LINK, **self.where)
+
+                source.stat(name1, **self.where)
                 try:
-                    with source.transaction() as transaction:
-                        transaction.clone(name1, name2, **self.where)
-                        transaction.remove_attr(name2, _imported.LINK, **self.where)
+                    self.change(source, path2, clone)
                     return
                 except hexad.TooBigError:
                     pass
-            _fsspec_moves.copy_object(
+            copied = _fsspec_moves.Copied(
                 source, name1, target, name2, self.where, without=_imported.LINK
             )
+            self.change(target, path2, copied.add_to, copied.discard)
         except hexad.NotFoundError as error:
             raise not_found(path1) from error
-
-
-def _directory_info(path: str) -> Info:
-    return {"name": path, "size": 0, "type": "directory"}
-
-
-def _file_info(base: str, entry: hexad.Entry) -> Info:
-    return {"name": base + entry.name, "size": entry.size, "type": "file"}
-
-
-def _add_directories(directories: dict[str, Info], path: str, top: int) -> None:
-    """Those that `path` is in or, ending in a slash, is; below its first `top` characters."""
-    end = path.rfind("/")
-    while end >= top and path[:end] not in directories:
-        if path[end - 1] != "/":
-            directories[path[:end]] = _directory_info(path[:end])
-        end = path.rfind("/", 0, end)
-
-
-def _raise_unless_not_found(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError):
-        raise error
 
 
 def _attempt(on_error: str, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -21,6 +21,7 @@ from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
 from hexad import _imported
+from hexad._types import boolean
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -127,7 +128,11 @@ class HexadStore(Store):
         read_only: bool = False,
         collection: str | None = None,
     ) -> None:
-        super().__init__(read_only=read_only)
+        super().__init__(read_only=boolean(read_only, "read_only"))
+        if not isinstance(store, (str, os.PathLike, hexad.Store, _Pool)):
+            raise TypeError(
+                f"store: a hexad.Store or the path of a pool is wanted, not {type(store).__name__}"
+            )
         self._pool = store if isinstance(store, _Pool) else _Pool(store)
         self.prefix = _normal(prefix)
         self.collection = collection

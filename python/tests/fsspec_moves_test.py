@@ -161,15 +161,15 @@ def test_a_move_says_what_is_missing_a_directory_or_in_the_way(roomy, fs):
 def test_what_changes_while_it_moves_to_another_pool_stays(tmp_path, roomy, fs, monkeypatch):
     other = make_pool(str(tmp_path))
     fill(fs, roomy, {"d/a": b"old", "d/b": b"b"})
-    copy_object = _fsspec_moves.copy_object
+    copied = _fsspec_moves.Copied
 
     def copy_and_change(source, name1, target, name2, where):
-        version = copy_object(source, name1, target, name2, where)
+        copy = copied(source, name1, target, name2, where)
         if name1 == "d/a":
             source.put(name1, b"new")
-        return version
+        return copy
 
-    monkeypatch.setattr(_fsspec_moves, "copy_object", copy_and_change)
+    monkeypatch.setattr(_fsspec_moves, "Copied", copy_and_change)
     with pytest.raises(hexad.ConflictError, match="changed since"):
         fs.mv(f"{roomy}/d", f"{other}/d", recursive=True)
     assert contents(fs, roomy) == {"d/a": b"new", "d/b": b"b"}

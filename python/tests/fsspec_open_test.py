@@ -435,12 +435,72 @@ def test_archives_are_written_and_read(roomy, fs):
         assert found["a"][7] == 7 and found["b"].size == 300_000
 
 
-@pytest.mark.parametrize("mode", ["r+b", "rb+", "w+b", "a+b", "x+", "r+", "wbt", "q"])
+@pytest.mark.parametrize("mode", ["r+b", "rb+", "+br", "w+b", "a+b", "x+", "r+"])
 def test_a_mode_that_objects_do_not_have_is_refused_with_a_reason(mode, roomy, fs):
     fs.pipe(f"{roomy}/x", b"1")
-    with pytest.raises(ValueError, match="Store.write"):
+    with pytest.raises(io.UnsupportedOperation, match="Store.write"):
         fs.open(f"{roomy}/x", mode)
     assert fs.cat(f"{roomy}/x") == b"1"
+
+
+@pytest.mark.parametrize("mode", ["wbt", "q", "", "b", "rw", "rr", "rbb", "wU"])
+def test_a_mode_that_is_none_is_refused_with_its_name(mode, roomy, fs):
+    fs.pipe(f"{roomy}/x", b"1")
+    with pytest.raises(ValueError, match=repr(mode)):
+        fs.open(f"{roomy}/x", mode)
+    with pytest.raises(TypeError, match="mode: str"):
+        fs.open(f"{roomy}/x", mode.encode())
+    assert fs.cat(f"{roomy}/x") == b"1"
+
+
+def test_the_letters_of_a_mode_come_in_any_order(roomy, fs):
+    for mode, data in (("bw", b"1"), ("wb", b"2"), ("tw", "3"), ("w", "4"), ("ba", b"5")):
+        with fs.open(f"{roomy}/x", mode) as file:
+            file.write(data)
+    with fs.open(f"{roomy}/x", "br") as file:
+        assert file.read() == b"45"
+    with fs.open(f"{roomy}/x", "tr") as file:
+        assert file.read() == "45"
+    with pytest.raises(FileExistsError):
+        fs.open(f"{roomy}/x", "bx")
+
+
+@pytest.mark.parametrize("mode", ["wb", "xb", "ab", "w"])
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_file_that_is_written_says_that_it_cannot_be_read(mode, compression, roomy, fs):
+    with fs.open(f"{roomy}/x", mode, compression=compression) as file:
+        calls = [file.read, lambda: file.read(1), file.readline, file.readlines]
+        calls += [lambda: next(iter(file))]
+        if "b" in mode:
+            calls += [lambda: file.readinto(bytearray(1))]
+        for call in calls:
+            with pytest.raises(io.UnsupportedOperation):
+                call()
+        file.write("" if mode == "w" else b"")
+
+
+@pytest.mark.parametrize("compression", [None, "gzip"])
+def test_a_file_that_is_read_says_that_it_cannot_be_written(compression, roomy, fs):
+    with fs.open(f"{roomy}/x", "wb", compression=compression) as file:
+        file.write(b"1")
+    with fs.open(f"{roomy}/x", "rb", compression=compression) as file:
+        for call in (lambda: file.write(b"2"), lambda: file.writelines([b"2"]), file.truncate):
+            with pytest.raises(io.UnsupportedOperation):
+                call()
+        assert file.read() == b"1"
+    with fs.open(f"{roomy}/y", "wb", compression=compression) as file:
+        file.write(b"1")
+        with pytest.raises(io.UnsupportedOperation):
+            file.seek(0)
+
+
+def test_a_closed_file_says_that_it_is_closed(roomy, fs):
+    for mode in ("wb", "rb"):
+        with fs.open(f"{roomy}/x", mode) as file:
+            pass
+        for call in (file.read, lambda: file.write(b"2"), lambda: file.seek(0)):
+            with pytest.raises(ValueError, match="closed"):
+                call()
 
 
 def test_exclusive_text(roomy, fs):
