@@ -322,9 +322,12 @@ class Store {
   // Checks that metadata and space agree and, if FsckOptions::deep, that all that is stored matches
   // its checksums.
   //
-  // What is wrong is a finding, not an error. Commits and checkpoints wait until it ends.
+  // What is wrong is a finding, not an error. Commits and reads go on meanwhile: all is looked at as
+  // of the moment in which it begins, for which commits wait; checkpoints wait while the index's
+  // file is verified. What is freed meanwhile can be used again when it has ended.
   //
-  // Errors: kReadOnly, kClosed (FsckOptions::repair), kIo.
+  // Errors: kReadOnly (FsckOptions::repair), kClosed, kIo, kUnavailable (a device that does not
+  // answer stands in the way of commits or a checkpoint).
   Result<FsckReport> fsck(const FsckOptions& options);
   // Reads every cell of every stripe, data and parity alike, and writes back what is damaged,
   // beside everything else.

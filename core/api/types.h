@@ -361,12 +361,6 @@ struct Counter {
   std::uint64_t since_open = 0;  // since this opening
 };
 
-// What Store::fsck() is to do.
-struct FsckOptions {
-  bool deep = false;    // true: also verify every checksum, and encode parity again
-  bool repair = false;  // true: also repair what can be; needs a store that is open for writing
-};
-
 // One thing that a check has found.
 struct Finding {
   std::string subject;    // what it is about, such as "object default/a" or "device 2"
@@ -388,6 +382,16 @@ struct FsckReport {
   std::uint64_t bytes_checked = 0;    // compared with their checksums; 0 unless FsckOptions::deep
   // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }
+};
+
+// What Store::fsck() is to do.
+struct FsckOptions {
+  bool deep = false;    // true: also verify every checksum, and encode parity again
+  bool repair = false;  // true: also repair what can be; needs a store that is open for writing
+  // Is called with what has been looked at so far, at the beginning and behind every key of the
+  // metadata and every stripe that objects share, on the thread that called Store::fsck(). It may
+  // not use the store.
+  std::function<void(const FsckReport&)> progress = {};
 };
 
 // What a scrub has done so far.

@@ -17,18 +17,18 @@ std::string describe(const alloc::Extent& pack) {
 
 FsckCheck::FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
                      const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
-                     Space& space)
+                     FsckMoment moment)
     : options_(options),
       shape_(shape),
       reader_(reader),
       stripe_check_(shape, codec, reader),
       pack_checker_(packs),
       log_blobs_(log_blobs),
-      space_(space) {
-  for (const alloc::ZoneId zone : space_.zone_ids()) {
-    for (const alloc::PackStripe& pack : space_.packs(zone)) {
-      owned_[{zone, pack.run.unit}] = {pack.run.units, "a pack stripe"};
-      packs_[{zone, pack.run.unit}] = {pack, 0, {}};
+      moment_(std::move(moment)) {
+  for (const auto& [id, zone] : moment_.zones()) {
+    for (const alloc::PackStripe& pack : zone.packs) {
+      owned_[{id, pack.run.unit}] = {pack.run.units, "a pack stripe"};
+      packs_[{id, pack.run.unit}] = {pack, 0, {}};
     }
   }
 }
@@ -118,7 +118,10 @@ void FsckCheck::find_wrong_owners() {
 }
 
 Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
-  for (const Blob& blob : blobs_of(log_blobs_.resolve(extents))) {
+  for (const Blob& named : blobs_of(extents)) {
+    const bool payload =
+        named.placement == Placement::kLog && moment_.was_payload(named.log);  // FM3
+    const Blob blob = payload ? named : log_blobs_.resolve(named);
     if (!count_owner(owner, blob)) continue;
     switch (blob.placement) {
       case Placement::kPrivate:
@@ -141,7 +144,7 @@ Status FsckCheck::check_extents(const std::string& owner, const ExtentList& exte
 // F2: live, and nobody else's.
 void FsckCheck::claim(const std::string& owner, const alloc::Extent& where) {
   ++report.stripes_checked;
-  if (!space_.is_live(where)) {
+  if (!moment_.is_live(where)) {
     find(owner, alloc::to_string(where) + " is used but not taken");
   }
   const auto [it, fresh] = owned_.try_emplace({where.zone, where.unit}, Owned{where.units, owner});
@@ -182,7 +185,7 @@ void FsckCheck::check_packed(const std::string& owner, const Blob& blob) {
   }
 }
 
-void FsckCheck::check_packs() {
+Status FsckCheck::check_packs(const std::function<Status()>& go_on) {
   for (const auto& [place, pack] : packs_) {
     const alloc::Extent where{place.first, pack.stripe.run.unit, pack.stripe.run.units};
     ++report.stripes_checked;
@@ -191,7 +194,9 @@ void FsckCheck::check_packs() {
                                 std::to_string(pack.seen) + " belong to blobs");
     }
     if (options_.deep) check_pack_cells(where, pack);
+    HEXAD_TRY(go_on());
   }
+  return {};
 }
 
 // F6.
@@ -250,16 +255,16 @@ void FsckCheck::check_tenants(const alloc::Extent& where, const Pack& pack) {
 }
 
 void FsckCheck::check_leaks() {
-  for (const alloc::ZoneId zone : space_.zone_ids()) {
-    for (const alloc::UnitRun& run : space_.live_runs(zone)) {
+  for (const auto& [id, zone] : moment_.zones()) {
+    for (const alloc::UnitRun& run : zone.live) {
       std::uint64_t unit = run.unit;
-      auto it = owned_.lower_bound({zone, run.unit});
+      auto it = owned_.lower_bound({id, run.unit});
       while (unit < run.end()) {
         const bool here =
-            it != owned_.end() && it->first.first == zone && it->first.second < run.end();
+            it != owned_.end() && it->first.first == id && it->first.second < run.end();
         const std::uint64_t next = here ? it->first.second : run.end();
         if (next > unit) {
-          find("zone " + std::to_string(zone) + " unit " + std::to_string(unit),
+          find("zone " + std::to_string(id) + " unit " + std::to_string(unit),
                std::to_string(next - unit) + " units are taken and belong to nothing");
         }
         if (!here) break;

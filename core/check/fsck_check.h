@@ -1,5 +1,6 @@
-// What fsck has seen of one store, and what is wrong with it. The walk over the metadata is in
-// engine_fsck.cc; it tells about every list of extents, and asks for the rest at the end.
+// What fsck has seen of one store, and what is wrong with it. The walk over the metadata
+// (core/check/metadata_check.h) tells about every list of extents, and asks for the rest at the
+// end.
 //
 //   F1  every record decodes, and belongs to a collection that exists; no name of a space belongs
 //       to two collections, removed ones included (NR2 of core/record/name_parts.h)
@@ -18,10 +19,12 @@
 //       (O2 of core/record/page_cuts.h)
 //
 // Cells on devices that are away are no finding, and those on devices that do not answer one for
-// each device. Single thread; commits wait meanwhile.
+// each device. Single thread. Commits go on meanwhile: all of it is of one moment
+// (core/check/fsck_moment.h).
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -33,22 +36,22 @@
 #include "core/api/types.h"
 #include "core/blob/blob_read.h"
 #include "core/blob/pack_check.h"
+#include "core/check/fsck_moment.h"
 #include "core/check/stripe_check.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
-#include "core/space/space.h"
 #include "ec/codec.h"
 
 namespace hexad::core {
 
 class FsckCheck {
  public:
-  // All outlive it. Memory: an entry per private stripe, shared blob and layer of omaps; deep, one
-  // per packed blob.
+  // All that are references outlive it. Memory: the moment, an entry per private stripe, shared
+  // blob and layer of omaps; deep, one per packed blob.
   FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
             const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
-            Space& space);
+            FsckMoment moment);
 
   FsckReport report;
   // Deep: devices that do not answer, and how many cells on them were not looked at for that.
@@ -90,7 +93,8 @@ class FsckCheck {
   void note_blob_owners(ShareId share, std::uint64_t owners) { shared_[share].recorded = owners; }
   void find_wrong_owners();
   // After all extents.
-  void check_packs();
+  // `go_on`: asked behind each of them; its error ends the check.
+  Status check_packs(const std::function<Status()>& go_on);
   void check_leaks();  // F3
 
  private:
@@ -125,7 +129,7 @@ class FsckCheck {
   const StripeCheck stripe_check_;
   const PackChecker& pack_checker_;
   const LogBlobs& log_blobs_;
-  Space& space_;
+  const FsckMoment moment_;
   struct Totals {
     CollectionTotals recorded;
     CollectionTotals counted;

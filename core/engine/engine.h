@@ -270,7 +270,10 @@ class Engine : public InternalCommits {
 
   // engine_fsck.cc
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
-  Status check_runs(FsckCheck& check, bool deep);
+  struct FsckStart;
+  Result<FsckStart> begin_fsck();
+  Status check_runs(const FsckStart& start, FsckCheck& check, bool deep);
+  Status check_index(FsckCheck& check);
 
   // engine_scrub.cc
   class ScrubPass;

@@ -212,6 +212,17 @@ PromisedUnits LogBlobs::hand_back(const std::vector<YoungBlob>& taken) {
   return promised;
 }
 
+std::vector<LogPlace> LogBlobs::payloads() const {
+  const io::Lock lock(mutex_);
+  std::vector<LogPlace> found;
+  for (const auto& [lsn, entries] : transactions_) {
+    for (const Entry& entry : entries) {
+      if (!entry.has_place()) found.push_back({lsn, entry.index});
+    }
+  }
+  return found;
+}
+
 std::uint64_t LogBlobs::payload_bytes() const {
   const io::Lock lock(mutex_);
   return payload_bytes_;

@@ -78,6 +78,8 @@ class LogBlobs {
   // that have been given up meanwhile.
   PromisedUnits hand_back(const std::vector<YoungBlob>& taken);
   std::uint64_t payload_bytes() const;
+  // The blobs that have no place, ascending; dead ones included.
+  std::vector<LogPlace> payloads() const;
   // What records that give all of them a place take at most.
   std::uint64_t packing_bytes() const;
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/findings.h"
 #include "tools/verbs/verbs.h"
 
@@ -38,7 +39,18 @@ class Fsck final : public Verb {
   Result<int> run(Session& session) override {
     const Access access = options_.repair ? Access::kReadWrite : Access::kReadOnly;
     return session.with_store(access, [&](Store& store) -> Result<int> {
-      HEXAD_TRY_ASSIGN(const FsckReport report, store.fsck(options_));
+      FsckReport report;
+      {
+        Progress progress(session.out(), session.clock(), "fsck", 0);
+        FsckReport told;
+        options_.progress = [&](const FsckReport& so_far) {
+          progress.advance(so_far.bytes_checked - told.bytes_checked,
+                           so_far.objects_checked - told.objects_checked);
+          told.bytes_checked = so_far.bytes_checked;
+          told.objects_checked = so_far.objects_checked;
+        };
+        HEXAD_TRY_ASSIGN(report, store.fsck(options_));
+      }
       // Their cells could not be looked at: nothing is wrong with the others, and too little is
       // there.
       const Missing missing = missing_devices(store.status());
