@@ -3,102 +3,18 @@
 #include <utility>
 
 #include "base/refused_memory.h"
+#include "core/api/op_facts.h"
 
 namespace hexad {
 namespace {
 
 constexpr std::size_t kMaxAttributeName = 255;  // bytes
 
-std::string_view op_name(OpKind kind) {
-  switch (kind) {
-    case OpKind::kCreateCollection:
-      return "create_collection";
-    case OpKind::kRemoveCollection:
-      return "remove_collection";
-    case OpKind::kTouch:
-      return "touch";
-    case OpKind::kCreate:
-      return "create";
-    case OpKind::kPut:
-      return "put";
-    case OpKind::kWrite:
-      return "write";
-    case OpKind::kAppend:
-      return "append";
-    case OpKind::kZero:
-      return "zero";
-    case OpKind::kTruncate:
-      return "truncate";
-    case OpKind::kRemove:
-      return "remove";
-    case OpKind::kSetAttr:
-      return "set_attr";
-    case OpKind::kRemoveAttr:
-      return "remove_attr";
-    case OpKind::kRename:
-      return "rename";
-    case OpKind::kPublish:
-      return "publish";
-    case OpKind::kExpectAbsent:
-      return "expect_absent";
-    case OpKind::kExpectExists:
-      return "expect_exists";
-    case OpKind::kExpectVersion:
-      return "expect_version";
-    case OpKind::kExpectAttr:
-      return "expect_attr";
-    case OpKind::kExpectAttrAbsent:
-      return "expect_attr_absent";
-    case OpKind::kExpectBytes:
-      return "expect_bytes";
-    case OpKind::kSetAttrs:
-      return "set_attrs";
-    case OpKind::kRemoveAttrs:
-      return "remove_attrs";
-    case OpKind::kRemoveRange:
-      return "remove_range";
-    case OpKind::kSetHint:
-      return "set_hint";
-    case OpKind::kSetPolicy:
-      return "set_policy";
-    case OpKind::kSetQuota:
-      return "set_quota";
-    case OpKind::kOmapSet:
-      return "omap_set";
-    case OpKind::kOmapRemove:
-      return "omap_remove";
-    case OpKind::kOmapRemoveRange:
-      return "omap_remove_range";
-    case OpKind::kOmapClear:
-      return "omap_clear";
-    case OpKind::kOmapSetHeader:
-      return "omap_set_header";
-    case OpKind::kExpectOmap:
-      return "expect_omap";
-    case OpKind::kExpectOmapAbsent:
-      return "expect_omap_absent";
-    case OpKind::kClone:
-      return "clone";
-    case OpKind::kCloneRange:
-      return "clone_range";
-    case OpKind::kSplitCollection:
-      return "split_collection";
-    case OpKind::kMergeCollection:
-      return "merge_collection";
-  }
-  return "operation";
-}
-
-bool is_about_collection(OpKind kind) {
-  return kind == OpKind::kCreateCollection || kind == OpKind::kRemoveCollection ||
-         kind == OpKind::kSetPolicy || kind == OpKind::kSetQuota ||
-         kind == OpKind::kSplitCollection || kind == OpKind::kMergeCollection;
-}
-
 // "put of collection/object": where in a transaction of thousands the caller has to look.
 std::string subject(const TransactionOp& op) {
-  std::string text = std::string(op_name(op.kind)) + " of \"" + printable(op.collection, 64);
-  if (!is_about_collection(op.kind)) text += "/" + printable(op.name, 64);
+  const OpFacts facts = facts_of(op.kind);
+  std::string text = std::string(facts.name) + " of \"" + printable(op.collection, 64);
+  if (facts.subject == OpSubject::kObject) text += "/" + printable(op.name, 64);
   return text + "\"";
 }
 
@@ -138,21 +54,7 @@ Status check_range(const TransactionOp& op, std::uint64_t offset, std::uint64_t 
 
 }  // namespace
 
-bool is_guard(OpKind kind) {
-  switch (kind) {
-    case OpKind::kExpectAbsent:
-    case OpKind::kExpectExists:
-    case OpKind::kExpectVersion:
-    case OpKind::kExpectAttr:
-    case OpKind::kExpectAttrAbsent:
-    case OpKind::kExpectBytes:
-    case OpKind::kExpectOmap:
-    case OpKind::kExpectOmapAbsent:
-      return true;
-    default:
-      return false;
-  }
-}
+bool is_guard(OpKind kind) { return facts_of(kind).effect == OpEffect::kGuard; }
 
 Transaction::Transaction() = default;
 Transaction::~Transaction() = default;
@@ -177,7 +79,7 @@ TransactionOp& Transaction::add(OpKind kind, std::string_view collection, std::s
   op.collection = collection;
   op.name = name;
   check(check_name_size(op, "collection", collection.size(), kMaxNameSize));
-  if (!is_about_collection(kind) && kind != OpKind::kRemoveRange) {
+  if (facts_of(kind).subject == OpSubject::kObject && kind != OpKind::kRemoveRange) {
     check(check_name_size(op, "object", name.size(), kMaxNameSize));
   }
   return op;
@@ -193,7 +95,8 @@ void Transaction::add_payload(TransactionOp& op, ByteView data, Payload ownershi
       op.owned.assign(data.begin(), data.end());
       return {};
     });
-    if (!copied.ok() && problem_.ok()) problem_ = no_memory_for(data.size(), op_name(op.kind));
+    if (!copied.ok() && problem_.ok())
+      problem_ = no_memory_for(data.size(), facts_of(op.kind).name);
     data = op.owned;
   }
   op.payload = data;

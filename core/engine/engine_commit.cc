@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/api/op_facts.h"
 #include "core/blob/piece_cut.h"
 #include "core/engine/attempt.h"
 #include "core/engine/engine.h"
@@ -123,26 +124,11 @@ std::uint32_t most_stripes(std::uint64_t max_record, const StoreShape& shape) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(max_record / 2 / each, 1 << 20));
 }
 
-// Whether nothing in it makes the metadata longer by more than tombstones.
+// Whether no op of it makes the metadata longer by more than tombstones.
 bool only_frees(const Transaction& transaction) {
-  return std::all_of(transaction.ops().begin(), transaction.ops().end(),
-                     [](const TransactionOp& op) {
-                       switch (op.kind) {
-                         case OpKind::kRemove:
-                         case OpKind::kRemoveRange:
-                         case OpKind::kRemoveCollection:
-                         case OpKind::kRemoveAttr:
-                         case OpKind::kRemoveAttrs:
-                         case OpKind::kOmapRemove:
-                         case OpKind::kOmapRemoveRange:
-                         case OpKind::kOmapClear:
-                         case OpKind::kTruncate:
-                         case OpKind::kZero:
-                           return true;
-                         default:
-                           return is_guard(op.kind);
-                       }
-                     });
+  return std::all_of(
+      transaction.ops().begin(), transaction.ops().end(),
+      [](const TransactionOp& op) { return facts_of(op.kind).effect != OpEffect::kGrows; });
 }
 
 // Each young blob is promised a stripe of its own, which it will hardly need: many small ones share

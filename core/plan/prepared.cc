@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/api/op_facts.h"
+
 namespace hexad::core {
 
 compression::Hint compression_hint(Hint hint) {
@@ -32,19 +34,7 @@ ShiftedRange cloned_range(const TransactionOp& op) {
 }
 
 bool needs_preparing(const TransactionOp& op) {
-  if (op.payload.empty()) return false;
-  switch (op.kind) {
-    case OpKind::kPut:
-    case OpKind::kWrite:
-    case OpKind::kAppend:
-    case OpKind::kOmapSet:
-    case OpKind::kOmapSetHeader:
-    case OpKind::kExpectBytes:
-    case OpKind::kExpectOmap:
-      return true;
-    default:
-      return false;
-  }
+  return !op.payload.empty() && facts_of(op.kind).data == OpData::kBlobs;
 }
 
 // What is not compressed fills its stripes to the last byte; what is gets so much of the raw bytes
