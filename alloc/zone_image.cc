@@ -161,23 +161,44 @@ void decode_missing(Decoder& decoder, ZoneImage& image) {
 }
 
 void decode_deferred(Decoder& decoder, ZoneImage& image) {
-  const std::uint64_t count = decoder.count(3);
+  const std::uint64_t count = decoder.count(4);
   RunReader reader(decoder, image);
   for (std::uint64_t i = 0; i < count && decoder.ok(); ++i) {
     const UnitRun run = reader.next();
     const Lsn freed = image.lsn - decoder.varint_up_to(image.lsn);
-    image.deferred.push_back({run, freed});
+    const std::uint64_t age = decoder.varint_up_to(freed);
+    image.deferred.push_back({run, freed, age == 0 ? 0 : freed - age + 1});
   }
 }
 
+// How far an LSN (at most 2^62) lies from another one, in either direction, as one number: small
+// for neighbours.
+std::uint64_t fold(std::uint64_t from, std::uint64_t to) {
+  return to >= from ? 2 * (to - from) : 2 * (from - to) - 1;
+}
+
+// Nothing: not from 1 to `limit`. Precondition: from <= limit.
+std::optional<std::uint64_t> unfold(std::uint64_t from, std::uint64_t folded, std::uint64_t limit) {
+  const std::uint64_t half = folded / 2;
+  if (folded % 2 == 0) return half > limit - from ? std::nullopt : std::optional(from + half);
+  return half + 1 >= from ? std::nullopt : std::optional(from - half - 1);
+}
+
 void decode_packs(Decoder& decoder, ZoneImage& image) {
-  const std::uint64_t count = decoder.count(3);
+  const std::uint64_t count = decoder.count(8);
   RunReader reader(decoder, image);
+  Lsn before = image.lsn;
   for (std::uint64_t i = 0; i < count && decoder.ok(); ++i) {
     const UnitRun run = reader.next();
     const std::uint64_t live = decoder.varint();
-    if (live == 0) decoder.fail();
-    image.packs.push_back({run, live});
+    const std::optional<Lsn> born = unfold(before, decoder.varint(), image.lsn);
+    const std::uint32_t footer = decoder.le32();
+    if (live == 0 || born.value_or(0) == 0) {
+      decoder.fail();
+      return;
+    }
+    before = *born;
+    image.packs.push_back({run, live, *born, footer});
   }
 }
 
@@ -201,13 +222,18 @@ std::string encode_zone_image(const ZoneImage& image) {
   for (const DeferredFree& deferred : image.deferred) {
     writer.add(deferred.run);
     encoder.varint(image.lsn - deferred.freed);
+    encoder.varint(deferred.born == 0 ? 0 : deferred.freed - deferred.born + 1);
   }
   encode_missing(encoder, image);
   encoder.varint(image.packs.size());
   RunWriter packs(encoder);
+  Lsn before = image.lsn;
   for (const PackStripe& pack : image.packs) {
     packs.add(pack.run);
     encoder.varint(pack.live);
+    encoder.varint(fold(before, pack.born));
+    encoder.le32(pack.footer);
+    before = pack.born;
   }
   return seal(kMagic, body);
 }

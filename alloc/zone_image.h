@@ -17,6 +17,7 @@ namespace hexad::alloc {
 struct DeferredFree {
   UnitRun run;
   Lsn freed = 0;
+  Lsn born = 0;  // at most freed; 0: not known
   bool operator==(const DeferredFree&) const = default;
 };
 
@@ -27,12 +28,20 @@ struct MissingRun {
   bool operator==(const MissingRun&) const = default;
 };
 
-// The pack stripe in `run`, and how many of its bytes are alive (never 0: then it is freed).
+// The pack stripe in `run`, and how many of its bytes are alive (never 0: then it is freed). It was
+// published by the LSN `born`, or before. `footer`, a number of its writer's, tells its content
+// from that of every other stripe that was there.
 struct PackStripe {
   UnitRun run;
   std::uint64_t live = 0;  // bytes
+  Lsn born = 0;
+  std::uint32_t footer = 0;
   bool operator==(const PackStripe&) const = default;
 };
+
+// LSNs that lie further than this behind an image's own are as good as this far: so their size in
+// it is bounded (core/space/reserve.h).
+inline constexpr Lsn kMaxImageAge = Lsn{1} << 33;
 
 struct ZoneImage {
   ZoneId zone = 0;
@@ -43,7 +52,8 @@ struct ZoneImage {
   std::vector<std::uint64_t> bitmap;
   std::vector<DeferredFree> deferred;  // sorted by unit, disjoint, inside taken units, freed <= lsn
   std::vector<MissingRun> missing;     // sorted by slot and unit, disjoint, inside taken units
-  std::vector<PackStripe> packs;  // sorted by unit, disjoint, in units neither free nor deferred
+  // Sorted by unit, disjoint, in units neither free nor deferred, born <= lsn.
+  std::vector<PackStripe> packs;
 
   bool operator==(const ZoneImage&) const = default;
 };

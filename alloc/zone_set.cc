@@ -342,16 +342,18 @@ std::vector<UnitRun> ZoneSet::missing_runs(ZoneId id, std::uint32_t slot) const 
   return zone->state.missing_runs(slot);
 }
 
-void ZoneSet::publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
+void ZoneSet::publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live,
+                           std::uint32_t footer) {
   Zone* zone = find(extent.zone);
   HEXAD_ASSERT(zone != nullptr);
-  zone->state.publish_pack(extent.run(), lsn, live);
+  zone->state.publish_pack(extent.run(), lsn, live, footer);
   refresh(*zone);
 }
 
-Status ZoneSet::replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live) {
+Status ZoneSet::replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live,
+                            std::uint32_t footer) {
   return update(find_for(extent),
-                [&](ZoneState& zone) { return zone.replay_pack(extent.run(), lsn, live); });
+                [&](ZoneState& zone) { return zone.replay_pack(extent.run(), lsn, live, footer); });
 }
 
 Result<ZoneSet::Zone*> ZoneSet::find_dying(ZoneId id) {

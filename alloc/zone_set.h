@@ -138,13 +138,14 @@ class ZoneSet {
   // --- live bytes of pack stripes ---
 
   // In flight -> live, by `lsn`: a stripe that holds `live` bytes (not 0) of several owners.
-  void publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live);
+  // `footer`: as in PackStripe.
+  void publish_pack(const Extent& extent, Lsn lsn, std::uint64_t live, std::uint32_t footer = 0);
   // `bytes` of the pack stripe that begins at `unit` die. With the last of them the stripe is freed
   // as by publish_free(). Errors, without effect: kCorruption (no such stripe, or not so many
   // bytes).
   Status drop_live(ZoneId zone, std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
   // The same for replay: ignored (ok) when lsn <= image_lsn(zone). Errors: kCorruption.
-  Status replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live);
+  Status replay_pack(const Extent& extent, Lsn lsn, std::uint64_t live, std::uint32_t footer = 0);
   Status replay_drop_live(ZoneId zone, std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
   std::optional<PackStripe> pack_at(ZoneId zone, std::uint32_t unit) const;
   std::vector<PackStripe> packs(ZoneId zone) const;

@@ -77,7 +77,7 @@ Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
     if (!zone.is_live(deferred.run) || deferred.freed > image.lsn) {
       return corrupt(subject + "deferred units that are not taken, or twice");
     }
-    zone.add_deferred(deferred.run, deferred.freed, 0);
+    zone.add_deferred(deferred.run, deferred.freed, deferred.born);
   }
   for (const MissingRun& missing : image.missing) {
     if (missing.slot >= zone.slots_.size() || !zone.has(missing.run) ||
@@ -90,7 +90,7 @@ Result<ZoneState> ZoneState::from_image(const ZoneImage& image) {
     if (!zone.is_live(pack.run) || overlaps(zone.packs_, pack.run)) {
       return corrupt(subject + "a pack stripe in units that are not live, or in another");
     }
-    zone.packs_[pack.run.unit] = {pack.run.units, pack.live};
+    zone.packs_[pack.run.unit] = {pack.run.units, pack.footer, pack.live, pack.born};
   }
   zone.image_lsn_ = image.lsn;
   zone.last_lsn_ = image.lsn;
@@ -391,17 +391,17 @@ std::vector<UnitRun> ZoneState::missing_runs(std::uint32_t slot) const {
   return missing_[slot].runs();
 }
 
-void ZoneState::publish_pack(UnitRun run, Lsn lsn, std::uint64_t live) {
+void ZoneState::publish_pack(UnitRun run, Lsn lsn, std::uint64_t live, std::uint32_t footer) {
   HEXAD_ASSERT(live > 0);
   publish_alloc(run, lsn);
-  packs_[run.unit] = {run.units, live};
+  packs_[run.unit] = {run.units, footer, live, lsn};
 }
 
-Status ZoneState::replay_pack(UnitRun run, Lsn lsn, std::uint64_t live) {
+Status ZoneState::replay_pack(UnitRun run, Lsn lsn, std::uint64_t live, std::uint32_t footer) {
   if (lsn <= image_lsn_) return {};
   if (live == 0) return corrupt(name(run) + ": a pack stripe with nothing in it");
   HEXAD_TRY(replay_alloc(run, lsn));
-  packs_[run.unit] = {run.units, live};
+  packs_[run.unit] = {run.units, footer, live, lsn};
   return {};
 }
 
@@ -426,12 +426,15 @@ Status ZoneState::replay_drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn 
 std::optional<PackStripe> ZoneState::pack_at(std::uint32_t unit) const {
   const auto at = packs_.find(unit);
   if (at == packs_.end()) return std::nullopt;
-  return PackStripe{{unit, at->second.units}, at->second.live};
+  const Pack& pack = at->second;
+  return PackStripe{{unit, pack.units}, pack.live, pack.born, pack.footer};
 }
 
 std::vector<PackStripe> ZoneState::packs() const {
   std::vector<PackStripe> packs;
-  for (const auto& [unit, pack] : packs_) packs.push_back({{unit, pack.units}, pack.live});
+  for (const auto& [unit, pack] : packs_) {
+    packs.push_back({{unit, pack.units}, pack.live, pack.born, pack.footer});
+  }
   return packs;
 }
 
@@ -456,10 +459,13 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
       return corrupt(to_string(extent) + ": given up by a checkpoint, but not live");
     }
     given_up.insert(extent.run());
-    image.deferred.push_back({extent.run(), lsn});
+    image.deferred.push_back({extent.run(), lsn, 0});
   }
+  const Lsn oldest = lsn > kMaxImageAge ? lsn - kMaxImageAge : 0;
   for (const auto& [unit, deferred] : deferred_) {
-    image.deferred.push_back({{unit, deferred.units}, deferred.freed});
+    const Lsn freed = std::max(deferred.freed, oldest);
+    image.deferred.push_back(
+        {{unit, deferred.units}, freed, deferred.born < oldest ? 0 : deferred.born});
   }
   std::sort(image.deferred.begin(), image.deferred.end(),
             [](const DeferredFree& a, const DeferredFree& b) { return a.run < b.run; });
@@ -468,7 +474,8 @@ Result<ZoneImage> ZoneState::image(Lsn lsn, std::span<const Extent> replaced) co
   }
   for (const auto& [unit, pack] : packs_) {
     const UnitRun run{unit, pack.units};
-    if (!given_up.intersects(run)) image.packs.push_back({run, pack.live});
+    if (given_up.intersects(run)) continue;
+    image.packs.push_back({run, pack.live, std::max(pack.born, oldest), pack.footer});
   }
   return image;
 }

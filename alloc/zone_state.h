@@ -107,8 +107,8 @@ class ZoneState {
   void clear_missing(UnitRun run, std::uint32_t slot);
   bool is_missing(UnitRun run, std::uint32_t slot) const;
   std::vector<UnitRun> missing_runs(std::uint32_t slot) const;
-  void publish_pack(UnitRun run, Lsn lsn, std::uint64_t live);
-  Status replay_pack(UnitRun run, Lsn lsn, std::uint64_t live);
+  void publish_pack(UnitRun run, Lsn lsn, std::uint64_t live, std::uint32_t footer = 0);
+  Status replay_pack(UnitRun run, Lsn lsn, std::uint64_t live, std::uint32_t footer = 0);
   Status drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
   Status replay_drop_live(std::uint32_t unit, std::uint64_t bytes, Lsn lsn);
   std::optional<PackStripe> pack_at(std::uint32_t unit) const;
@@ -161,7 +161,9 @@ class ZoneState {
   std::vector<RunSet> missing_;                       // per slot
   struct Pack {
     std::uint32_t units = 0;
+    std::uint32_t footer = 0;
     std::uint64_t live = 0;
+    Lsn born = 0;
   };
   std::map<std::uint32_t, Pack> packs_;  // by first unit
   std::uint64_t in_flight_units_ = 0;

@@ -25,6 +25,7 @@ struct PreparedBlob {
   std::uint32_t stride = 0;           // cell_bytes rounded up to the buffer alignment of direct I/O
   std::uint32_t units = 0;            // of a stripe of its own
   std::vector<std::uint32_t> packed;  // of a pack stripe: bytes of blobs in each data cell
+  std::uint32_t footer = 0;           // of a pack stripe: the crc of its footer
 
   bool is_young() const { return !stored.empty(); }
   ByteView cell(std::uint32_t role) const {

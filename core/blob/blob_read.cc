@@ -352,10 +352,10 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
 }
 
 std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
-  const std::optional<alloc::Extent> stripe = map_.pack_stripe(blob.where);
+  const std::optional<PackIdentity> stripe = map_.pack_stripe(blob.where);
   if (!stripe.has_value()) return std::nullopt;
   // A record may say anything.
-  const std::uint64_t cell = stripe->units * shape_.unit;
+  const std::uint64_t cell = stripe->where.units * shape_.unit;
   if (blob.cell_offset + std::uint64_t{blob.stored} > cell) return std::nullopt;
   const PackWitness witness = witness_of(blob);
   Result<CheckedPack> pack = packs_.check(*stripe, {&witness, 1});

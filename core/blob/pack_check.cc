@@ -27,14 +27,14 @@ std::string describe(const CellPlace& place, std::uint32_t role) {
 
 }  // namespace
 
-Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
+Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
                                        std::span<const PackWitness> witnesses) const {
-  const std::size_t cell = stripe.units * shape_.unit;
+  const std::size_t cell = stripe.where.units * shape_.unit;
   for (const PackWitness& one : witnesses) {
     HEXAD_ASSERT(one.cell < shape_.k() && one.cell_offset + std::uint64_t{one.stored} <= cell);
   }
   CheckedPack pack;
-  HEXAD_TRY_ASSIGN(pack.places, map_.locate(stripe));
+  HEXAD_TRY_ASSIGN(pack.places, map_.locate(stripe.where));
   ec::ShardSet there;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
     if (pack.places[role].readable) there.add(role);
@@ -50,7 +50,7 @@ Result<CheckedPack> PackChecker::check(const alloc::Extent& stripe,
   pack.silent = found.silent;
   pack.checked = cell * pack.read.size();
   HEXAD_TRY_ASSIGN(pack.verdict,
-                   judge_pack(cells, pack.read, pack.right, witnesses, shape_, codec_));
+                   judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
   counters_.add(CounterId::kChecksumErrors, pack.verdict.bad.size());
   if (pack.verdict.whole) {
     counters_.add(CounterId::kCellsReconstructed,

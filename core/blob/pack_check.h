@@ -44,7 +44,7 @@ class PackChecker {
   // Memory: twice the stripe. Cost: all cells are read, and see judge_pack(). What a device does
   // not give within io::kSilence counts as not there, and not as bad.
   // Errors: kCorruption (no such place).
-  Result<CheckedPack> check(const alloc::Extent& stripe,
+  Result<CheckedPack> check(const PackIdentity& stripe,
                             std::span<const PackWitness> witnesses) const;
   // Offers the bad cells of a whole stripe to the map, to be written back; of one that is not
   // whole, nothing.

@@ -25,12 +25,14 @@ bool has_bytes(ByteView a, ByteView b) {
 class Judge {
  public:
   Judge(std::span<const MutByteView> cells, ec::ShardSet read, std::span<const MutByteView> right,
-        std::span<const PackWitness> witnesses, const StoreShape& shape, const ec::Codec& codec)
+        const PackIdentity& identity, std::span<const PackWitness> witnesses,
+        const StoreShape& shape, const ec::Codec& codec)
       : cells_(cells),
         right_(right),
         read_(read),
         data_(ec::ShardSet::first(shape.k())),
         last_(shape.k() - 1),
+        identity_(identity),
         witnesses_(witnesses),
         shape_(shape),
         codec_(codec) {}
@@ -53,7 +55,7 @@ class Judge {
     if (!verdict_.footer.has_value()) {
       verdict_.problem = "none of the " + std::to_string(read_.size()) +
                          " cells that can be read, nor any choice of " +
-                         std::to_string(shape_.k()) + ", gives a legible footer";
+                         std::to_string(shape_.k()) + ", gives the footer of this stripe" + other_;
     }
     return std::move(verdict_);
   }
@@ -80,10 +82,30 @@ class Judge {
   Result<bool> consider_end_of(ByteView cell) {
     Result<PackFooter> footer = decode_pack_footer(cell, shape_.record);
     if (!footer.ok()) return false;
+    if (!is_of_this_stripe(*footer)) {
+      note_other(*footer);
+      return false;
+    }
     std::string bytes = encode_pack_footer(*footer, shape_.record);
     // Only what our own encoder writes is held against the cell's bytes.
     if (bytes.size() != footer->length || !tried_.insert(bytes).second) return false;
     return consider(std::move(footer).value(), as_bytes(bytes));
+  }
+
+  // J4.
+  bool is_of_this_stripe(const PackFooter& footer) const {
+    return footer.store == shape_.uuid && footer.where == identity_.where &&
+           footer.crc == identity_.footer;
+  }
+
+  void note_other(const PackFooter& footer) {
+    if (footer.store != shape_.uuid) {
+      other_ = "; one of store " + to_string(footer.store) + " is there";
+    } else if (footer.where != identity_.where) {
+      other_ = "; one of the stripe at " + alloc::to_string(footer.where) + " is there";
+    } else {
+      other_ = "; one of a stripe that was there before is";
+    }
   }
 
   Result<bool> consider(PackFooter footer, ByteView end) {
@@ -157,11 +179,13 @@ class Judge {
   ec::ShardSet read_;
   ec::ShardSet data_;
   std::uint32_t last_;
+  const PackIdentity& identity_;
   std::span<const PackWitness> witnesses_;
   const StoreShape& shape_;
   const ec::Codec& codec_;
   std::set<std::string> tried_;  // footers, encoded
   std::uint32_t agreeing_ = 0;   // data cells, with verdict_.footer
+  std::string other_;            // of footers that are not this stripe's, for people
   PackVerdict verdict_;
 };
 
@@ -172,10 +196,10 @@ PackWitness witness_of(const Blob& blob) {
 }
 
 Result<PackVerdict> judge_pack(std::span<const MutByteView> cells, ec::ShardSet read,
-                               std::span<const MutByteView> right,
+                               std::span<const MutByteView> right, const PackIdentity& identity,
                                std::span<const PackWitness> witnesses, const StoreShape& shape,
                                const ec::Codec& codec) {
-  return Judge(cells, read, right, witnesses, shape, codec).run();
+  return Judge(cells, read, right, identity, witnesses, shape, codec).run();
 }
 
 }  // namespace hexad::core

@@ -7,6 +7,9 @@
 //   J2  every witness, a blob that the metadata says is alive there, has its own sum in them. So a
 //       stripe that an earlier owner of the place left on some cells does not pass for this one
 //   J3  parity is the code of those data cells; parity that was read and differs is bad
+//   J4  the footer is the one of this very stripe: it names the store and the place, and its crc is
+//       the one that the metadata has for the place. So what lay there before, on however many
+//       cells it was left, does not pass, whether or not any witness is known
 // So every byte of `right` stands behind a stored sum, or is the code of bytes that do.
 #pragma once
 
@@ -20,6 +23,7 @@
 #include "core/blob/pack_stripe.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
+#include "core/space/stripe_map.h"
 #include "ec/codec.h"
 #include "ec/shard_set.h"
 
@@ -39,8 +43,8 @@ PackWitness witness_of(const Blob& blob);
 struct PackVerdict {
   // All cells are known: `right` holds them.
   bool whole = false;
-  // What the stripe says about itself. When it is not whole: the footer that most data cells agree
-  // with, or nothing when none was found.
+  // What the stripe says about itself (J4). When it is not whole, too; or nothing when its footer
+  // was not found.
   std::optional<PackFooter> footer;
   // Cells that were read and are not what they should be; not whole: data cells that contradict
   // `footer`.
@@ -56,7 +60,7 @@ struct PackVerdict {
 // microseconds; that is every choice up to 16+4, and the likeliest ones beyond.
 // Errors: those of coding, which are our own bugs. Survives any bytes.
 Result<PackVerdict> judge_pack(std::span<const MutByteView> cells, ec::ShardSet read,
-                               std::span<const MutByteView> right,
+                               std::span<const MutByteView> right, const PackIdentity& identity,
                                std::span<const PackWitness> witnesses, const StoreShape& shape,
                                const ec::Codec& codec);
 

@@ -3,6 +3,7 @@
 #include "base/checksum.h"
 #include "base/codec.h"
 #include "base/units.h"
+#include "base/uuid_codec.h"
 #include "core/record/sum_codec.h"
 
 namespace hexad::core {
@@ -13,9 +14,17 @@ constexpr std::uint32_t kMagic = 0x46505848;  // "HXPF"
 // magic, crc, length of the body
 constexpr std::uint32_t kTailSize = 12;
 constexpr std::uint32_t kMaxVarint = 10;
+// The uuid, and three numbers below 2^32.
+constexpr std::uint32_t kMaxIdentity = 16 + 3 * 5;
 
 std::uint32_t tail_crc(std::string_view body) {
   return static_cast<std::uint32_t>(checksum(ChecksumType::kCrc32c, as_bytes(body)));
+}
+
+// How a footer begins.
+void encode_identity(Encoder& out, const Uuid& store, const alloc::Extent& where) {
+  encode_uuid(out, store);
+  alloc::encode_extent(out, where);
 }
 
 void encode_entry(Encoder& out, const PackEntry& entry) {
@@ -32,8 +41,8 @@ std::uint32_t footer_end(const RecordShape& shape) {
   return shape.k * checksum_size(shape.checksum) + kTailSize;
 }
 
-// `body`: the entries and their count.
-void finish_footer(std::string& body, const SumList& cell_sums, const RecordShape& shape) {
+// `body`: the identity, the entries and their count. Returns the crc.
+std::uint32_t finish_footer(std::string& body, const SumList& cell_sums, const RecordShape& shape) {
   HEXAD_ASSERT(cell_sums.size() == shape.k);
   Encoder out(body);
   encode_sums(out, cell_sums, shape.checksum);
@@ -42,6 +51,7 @@ void finish_footer(std::string& body, const SumList& cell_sums, const RecordShap
   out.le32(kMagic);
   out.le32(crc);
   out.le32(length);
+  return crc;
 }
 
 PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
@@ -60,7 +70,9 @@ PackEntry decode_entry(Decoder& in, const RecordShape& shape) {
 
 }  // namespace
 
-std::uint32_t pack_footer_base(const RecordShape& shape) { return kMaxVarint + footer_end(shape); }
+std::uint32_t pack_footer_base(const RecordShape& shape) {
+  return kMaxIdentity + kMaxVarint + footer_end(shape);
+}
 
 std::uint32_t pack_footer_entry(const YoungBlob& blob) {
   // cell, offset, stored; LSN and offset in the object; the key
@@ -70,6 +82,7 @@ std::uint32_t pack_footer_entry(const YoungBlob& blob) {
 std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape) {
   std::string body;
   Encoder out(body);
+  encode_identity(out, footer.store, footer.where);
   out.varint(footer.entries.size());
   for (const PackEntry& entry : footer.entries) encode_entry(out, entry);
   finish_footer(body, footer.cell_sums, shape);
@@ -93,11 +106,15 @@ Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
   if (!size.has_value() || *size > cell.size()) return broken;
   const ByteView body = cell.last(*size).first(*size - kTailSize);
   Decoder tail(as_text(cell.last(kTailSize).subspan(4)));
-  if (tail_crc(as_text(body)) != tail.le32()) return broken;
+  const std::uint32_t crc = tail.le32();
+  if (tail_crc(as_text(body)) != crc) return broken;
 
   Decoder in(as_text(body));
   PackFooter footer;
+  footer.crc = crc;
   footer.length = *size;
+  footer.store = decode_uuid(in);
+  footer.where = alloc::decode_extent(in);
   const std::uint64_t count = in.count(7);
   std::uint32_t last_cell = 0;
   std::uint64_t free_from = 0;  // in that cell
@@ -120,7 +137,9 @@ Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape) {
 }
 
 Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
-                                const StoreShape& shape, const ec::Codec& codec) {
+                                const alloc::Extent& where, const StoreShape& shape,
+                                const ec::Codec& codec) {
+  HEXAD_ASSERT(where.units == plan.units);
   PreparedBlob prepared;
   Blob& blob = prepared.blob;
   blob.placement = Placement::kPacked;
@@ -137,6 +156,7 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
   }
   std::string footer;
   Encoder out(footer);
+  encode_identity(out, shape.uuid, where);
   out.varint(plan.slots.size());
   PackEntry entry;  // its memory serves all of them
   prepared.packed.resize(shape.k());
@@ -169,7 +189,7 @@ Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlo
     sums[role] = checksum(shape.record.checksum, cells[role]);
   }
   sums.back() = checksum(shape.record.checksum, cells[shape.k() - 1].first(begin));
-  finish_footer(footer, sums, shape.record);
+  prepared.footer = finish_footer(footer, sums, shape.record);
   copy_bytes(cells[shape.k() - 1].subspan(begin), as_bytes(footer));
 
   const std::vector<ByteView> data(cells.begin(), cells.begin() + shape.k());

@@ -1,6 +1,6 @@
 // A pack stripe's bytes: blobs whole in its data cells, and the footer at the end of the last one,
-// which says what the stripe held when it was written: for the cleaner, and for judging parity
-// and dead ranges. doc/format.md#pack-stripe
+// which says which stripe it is and what it held when it was written: for the cleaner, and for
+// judging parity and dead ranges. doc/format.md#pack-stripe
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "alloc/zone.h"
 #include "base/bytes.h"
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
@@ -24,15 +25,19 @@ struct PackEntry {
   std::uint32_t stored = 0;       // bytes
   Lsn lsn = 0;                    // of the transaction that wrote the blob
   std::uint64_t offset = 0;       // in the object, bytes
-  std::string owner;              // the object's key then
+  std::string owner;              // the key that showed it then: of the page, where there are pages
   bool operator==(const PackEntry&) const = default;
 };
 
 struct PackFooter {
+  Uuid store;
+  alloc::Extent where;
   std::vector<PackEntry> entries;  // by cell and offset
   // Of the k data cells, of the last one up to the footer.
   SumList cell_sums;
-  std::uint32_t length = 0;  // bytes of the footer; filled in by the decoder
+  // Filled in by the decoder.
+  std::uint32_t crc = 0;     // of all the above: what the metadata knows the stripe by
+  std::uint32_t length = 0;  // bytes of the footer
 };
 
 // Bytes of a footer without entries, and what one entry adds to it at most.
@@ -47,9 +52,11 @@ std::optional<std::uint32_t> pack_footer_length(ByteView end);
 // survives any input.
 Result<PackFooter> decode_pack_footer(ByteView cell, const RecordShape& shape);
 
-// The cells of a planned pack stripe: `blobs` are those that the plan's slots index.
+// The cells of a planned pack stripe that goes to `where`: `blobs` are those that the plan's slots
+// index.
 // Errors: those of coding, which are our own bugs.
 Result<PreparedBlob> build_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
-                                const StoreShape& shape, const ec::Codec& codec);
+                                const alloc::Extent& where, const StoreShape& shape,
+                                const ec::Codec& codec);
 
 }  // namespace hexad::core

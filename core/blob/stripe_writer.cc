@@ -46,6 +46,14 @@ std::uint32_t StripeOutcome::durable() const {
   return static_cast<std::uint32_t>(std::count_if(cells.begin(), cells.end(), is_durable));
 }
 
+std::uint64_t StripeOutcome::unwritten() const {
+  std::uint64_t slots = 0;
+  for (const Cell& cell : cells) {
+    if (cell.fate != CellFate::kDurable) slots |= std::uint64_t{1} << cell.slot;
+  }
+  return slots;
+}
+
 StripeOutcome StripeWriter::append(const StripeWrite& stripe, io::WriteMode mode,
                                    std::vector<io::IoRequest>& requests,
                                    const std::set<DeviceId>& without) const {

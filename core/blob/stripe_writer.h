@@ -58,7 +58,8 @@ struct StripeOutcome {
   alloc::Extent where;
   std::vector<Cell> cells;  // by role
 
-  std::uint32_t durable() const;  // cells
+  std::uint32_t durable() const;    // cells
+  std::uint64_t unwritten() const;  // slots without a durable cell: StripeProof::unwritten
 };
 
 struct LandedStripes {

@@ -203,7 +203,7 @@ Status FsckCheck::check_packs(const std::function<Status()>& go_on) {
 void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
   std::vector<PackWitness> witnesses;
   for (const Tenant& tenant : pack.tenants) witnesses.push_back(tenant.blob);
-  const Result<CheckedPack> checked = pack_checker_.check(where, witnesses);
+  const Result<CheckedPack> checked = pack_checker_.check({where, pack.stripe.footer}, witnesses);
   if (!checked.ok()) {
     find(describe(where), checked.error().message);
     return;

@@ -17,6 +17,8 @@
 //       omaps as many as objects have it in their list
 //   F12 a page that was cut off of an object is marked to be taken back, and no other page of it is
 //       (O2 of core/record/page_cuts.h)
+//   F13 deep: the footer of a pack stripe is the one that the zone's image or the log names (J4 of
+//       core/blob/pack_judge.h)
 //
 // Cells on devices that are away are no finding, and those on devices that do not answer one for
 // each device. Single thread. Commits go on meanwhile: all of it is of one moment

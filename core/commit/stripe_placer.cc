@@ -106,11 +106,12 @@ Status StripePlacer::fill_pack(const GivenPack& pack, const std::vector<YoungBlo
                                PlacedBlobs& placed) const {
   const alloc::Extent& where = pack.where;
   // The large buffers are made here, and nothing else is touched.
-  HEXAD_TRY_ASSIGN(PreparedBlob built,
-                   without_bad_alloc([&] { return build_pack(pack.plan, blobs, shape_, codec_); }));
+  HEXAD_TRY_ASSIGN(PreparedBlob built, without_bad_alloc([&] {
+                     return build_pack(pack.plan, blobs, where, shape_, codec_);
+                   }));
   built.blob.where = where;
-  placed.part.allocated.push_back(
-      {where, built.blob.cell_bytes, false, built.blob.cell_sums, built.blob.stored});
+  placed.part.allocated.push_back({where, built.blob.cell_bytes, false, built.blob.cell_sums,
+                                   built.blob.stored, space_.unusable_slots(where), built.footer});
   for (const PackPlan::Slot& slot : pack.plan.slots) {
     YoungPlace place;
     place.from = blobs[slot.item].place;
@@ -132,7 +133,8 @@ Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const
     HEXAD_TRY_ASSIGN(where, space_.allocate_reserved(coded.units));
   }
   coded.blob.where = where;
-  placed.part.allocated.push_back({where, coded.blob.cell_bytes, false, coded.blob.cell_sums, 0});
+  placed.part.allocated.push_back(
+      {where, coded.blob.cell_bytes, false, coded.blob.cell_sums, 0, space_.unusable_slots(where)});
   YoungPlace place;
   place.from = blob.place;
   place.stored = static_cast<std::uint32_t>(blob.stored.size());

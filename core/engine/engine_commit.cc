@@ -285,7 +285,8 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
     const Blob& blob = prepared_blob.blob;
     if (!plan.refers_to(blob.id())) continue;
     if (!prepared_blob.is_young()) {
-      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0});
+      plan.record.allocated.push_back({blob.where, blob.cell_bytes, false, blob.cell_sums, 0,
+                                       parts_.space->unusable_slots(blob.where)});
       continue;
     }
     BlobOwner& owner = *plan.owners[blob.log.index];

@@ -64,13 +64,16 @@ Status Engine::pack_some(const std::vector<YoungBlob>& blobs) {
       live[{place.where.zone, place.where.unit}] += place.stored;
       record.group.placed.push_back(place);
     }
-    for (StripeProof proof : placed.part.allocated) {
+    for (std::size_t i = 0; i < placed.part.allocated.size(); ++i) {
+      StripeProof proof = placed.part.allocated[i];
       const auto at = live.find({proof.where.zone, proof.where.unit});
       if (at == live.end()) {
         unused.push_back(proof.where);
         continue;
       }
       proof.durable_before = true;
+      HEXAD_ASSERT(landed.stripes[i].where == proof.where);
+      proof.unwritten = landed.stripes[i].unwritten();
       if (proof.live > 0) proof.live = at->second;
       record.group.allocated.push_back(std::move(proof));
     }

@@ -7,8 +7,9 @@
 //       were found alive; stripes of runs their reader. So its units do not change hands (R9)
 //   U2  cells that are on their way to devices are passed over: they are not there yet
 //   U3  what is written back stands behind sums from elsewhere than the stripe: those of the blob's
-//       record, or, of a pack stripe, those of blobs that the metadata has in it. The footer alone
-//       does not do: an earlier owner of the place may have left one, on cells that lost a write
+//       record, or, of a pack stripe, that of its footer in the zone's image or the log (J4) and
+//       those of blobs that the metadata has in it. A footer that is only right in itself does not
+//       do: an earlier owner of the place may have left one, on cells that lost a write
 //   U4  a piece ends after some MiB or keys, and the state with it: neither space nor checkpoints
 //       wait for a scrub
 #include <algorithm>
@@ -39,9 +40,9 @@ constexpr io::Nanos kNap = 100'000'000;
 constexpr double kSecond = 1e9;
 constexpr double kLongest = 1e9;  // seconds, of a whole pass; more do not fit into io::Nanos
 
-std::string describe_pack(const alloc::Extent& stripe) {
-  return "pack stripe at zone " + std::to_string(stripe.zone) + " unit " +
-         std::to_string(stripe.unit);
+std::string describe_pack(const PackIdentity& stripe) {
+  return "pack stripe at zone " + std::to_string(stripe.where.zone) + " unit " +
+         std::to_string(stripe.where.unit);
 }
 
 }  // namespace
@@ -158,7 +159,7 @@ class Engine::ScrubPass {
           at_.unit = pack.run.unit;
           return {};
         }
-        HEXAD_TRY(look_at_pack(*state.view, {zone, pack.run.unit, pack.run.units}));
+        HEXAD_TRY(look_at_pack(*state.view, {{zone, pack.run.unit, pack.run.units}, pack.footer}));
       }
     }
     at_ = {};
@@ -167,7 +168,7 @@ class Engine::ScrubPass {
     return {};
   }
 
-  Status look_at_pack(MetaView& view, const alloc::Extent& stripe) {
+  Status look_at_pack(MetaView& view, const PackIdentity& stripe) {
     ++steps_;
     count_stripe();
     Result<CheckedPack> checked = packs_.check(stripe, {});
@@ -179,7 +180,7 @@ class Engine::ScrubPass {
     for (const std::uint32_t role : checked->silent) note_silent(checked->places[role].id);
     std::vector<PackWitness> witnesses;
     if (checked->verdict.footer.has_value()) {
-      HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe, *checked->verdict.footer));
+      HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe.where, *checked->verdict.footer));
     }
     if (checked->verdict.whole && checked->bad.empty() && agree(witnesses, *checked)) return {};
     // Once more, so that what they say counts when it is decided which cells are the bad ones.
@@ -189,15 +190,9 @@ class Engine::ScrubPass {
       return {};
     }
     if (checked->verdict.whole && checked->bad.empty()) return {};
-    std::string problems = checked->problems;
-    const bool may_write = checked->verdict.whole && engine_.space().may_heal();
-    if (may_write && witnesses.empty()) {
-      problems +=
-          "; no blob is known to lie there that would vouch for the rest (hexad fsck --deep "
-          "--repair looks for all)";
-    }
-    const bool repaired = may_write && !witnesses.empty() && packs_.repair(*checked);
-    find(describe_pack(stripe), std::move(problems), repaired);
+    const bool repaired =
+        checked->verdict.whole && engine_.space().may_heal() && packs_.repair(*checked);
+    find(describe_pack(stripe), checked->problems, repaired);
     return {};
   }
 
@@ -226,13 +221,19 @@ class Engine::ScrubPass {
     return witnesses;
   }
 
-  // Of the object or omap entry, those around the offset. None where the metadata has none that can
-  // be read: whether it is sound is not asked here.
+  // Of the object, page or omap entry, those around the offset. None where the metadata has none
+  // that can be read: whether it is sound is not asked here.
   Result<ExtentList> extents_at(MetaView& view, const std::string& key, std::uint64_t offset) {
+    const RecordShape& shape = engine_.shape().record;
+    if (const Result<PageKey> page = parse_page_key(key); page.ok()) {
+      HEXAD_TRY_ASSIGN(const auto value, view.get(key));
+      if (!value.has_value()) return ExtentList();
+      Result<ExtentList> extents = decode_page(*value, page->page, shape);
+      return extents.ok() ? std::move(extents).value() : ExtentList();
+    }
     if (!key.starts_with(kObjectKeys) && !key.starts_with(kOmapKeys)) return ExtentList();
     HEXAD_TRY_ASSIGN(const auto value, view.get(key));
     if (!value.has_value() || is_hidden_entry(*value)) return ExtentList();
-    const RecordShape& shape = engine_.shape().record;
     Result<ObjectRecord> record = decode_object(*value, shape);
     if (!record.ok()) return ExtentList();
     if (record->body == 0) return std::move(record->extents);

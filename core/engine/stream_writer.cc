@@ -275,7 +275,8 @@ Status StreamWriter::land_oldest() {
                                             ": a piece could not be written"));
   }
   const Blob& blob = flight->stripe.prepared.blob;
-  staged_->stripes.push_back({blob.where, blob.cell_bytes, true, blob.cell_sums});
+  staged_->stripes.push_back(
+      {blob.where, blob.cell_bytes, true, blob.cell_sums, 0, landed.stripes[0].unwritten()});
   ExtentList& page = staged_->pages[flight->page];
   staged_bytes_ += encode_page(flight->extents, engine_.shape().record).size() + kProofBytes +
                    sizeof(std::uint64_t) * engine_.shape().cells();

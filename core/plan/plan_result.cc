@@ -153,9 +153,12 @@ void note_references(PlanState& state, const PreparedOps& prepared, const PlanCo
   };
   for (const auto& [key, slot] : state.objects()) {
     if (slot.current == nullptr) continue;
+    const BodyId body = slot.current->record.body;
     for (const auto& [index, at] : slot.current->pages) {
+      // The page's key outlives the object's name.
+      const std::string owner = body == 0 ? key : page_key(body, index);
       for (const Extent& extent : at.now) {
-        if (!extent.is_inline()) note(key, extent);
+        if (!extent.is_inline()) note(owner, extent);
       }
     }
   }

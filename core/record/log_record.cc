@@ -1,6 +1,7 @@
 #include "core/record/log_record.h"
 
 #include <algorithm>
+#include <bit>
 #include <tuple>
 #include <utility>
 
@@ -20,7 +21,8 @@ constexpr std::uint32_t kMaxCellSectors = kMaxCellBytes / kSector;
 constexpr std::uint8_t kDurableBefore = 0x01;
 constexpr std::uint8_t kHasSums = 0x02;
 constexpr std::uint8_t kIsPack = 0x04;
-constexpr std::uint8_t kUnusedFlags = 0xf8;
+constexpr std::uint8_t kHasUnwritten = 0x08;
+constexpr std::uint8_t kUnusedFlags = 0xf0;
 constexpr std::uint64_t kMax32 = 0xffffffff;
 
 // A count, then the items; each takes at least `item_size` bytes. Stops at the first broken one.
@@ -99,11 +101,18 @@ void encode_proof(Encoder& out, const StripeProof& proof, const RecordShape& sha
   HEXAD_ASSERT(proof.live <= std::uint64_t{proof.cell_bytes} * shape.k);
   std::uint8_t flags = proof.durable_before ? kDurableBefore : 0;
   if (has_sums) flags |= kHasSums;
+  HEXAD_ASSERT(proof.unwritten >> shape.cells() == 0);
+  HEXAD_ASSERT(static_cast<std::uint32_t>(std::popcount(proof.unwritten)) <= shape.m);
   if (proof.live > 0) flags |= kIsPack;
+  if (proof.unwritten != 0) flags |= kHasUnwritten;
   out.u8(flags);
   alloc::encode_extent(out, proof.where);
   out.varint(proof.cell_bytes / kSector);
-  if (proof.live > 0) out.varint(proof.live);
+  if (proof.live > 0) {
+    out.varint(proof.live);
+    out.le32(proof.footer);
+  }
+  if (proof.unwritten != 0) out.varint(proof.unwritten);
   encode_sums(out, proof.cell_sums, shape.checksum);
 }
 
@@ -119,6 +128,14 @@ StripeProof decode_proof(Decoder& in, const RecordShape& shape) {
   if ((flags & kIsPack) != 0) {
     proof.live = in.varint_up_to(std::uint64_t{proof.cell_bytes} * shape.k);
     if (proof.live == 0) in.fail();
+    proof.footer = in.le32();
+  }
+  if ((flags & kHasUnwritten) != 0) {
+    proof.unwritten = in.varint_up_to((std::uint64_t{1} << shape.cells()) - 1);
+    if (proof.unwritten == 0 ||
+        static_cast<std::uint32_t>(std::popcount(proof.unwritten)) > shape.m) {
+      in.fail();
+    }
   }
   if (has_sums) proof.cell_sums = decode_sums(in, shape.cells(), shape.checksum);
   return proof;
@@ -365,8 +382,9 @@ std::string encode_log_record(const LogRecord& record, const RecordShape& shape)
 }
 
 std::uint64_t group_part_bound(std::uint64_t stored, const RecordShape& shape) {
-  // Seven varints of the place, four and the flags of its proof, and the sums of both.
-  constexpr std::uint64_t kNumbers = 11 * 10 + 8;
+  // Seven varints of the place; five, the flags and the footer's crc of its proof; the sums of
+  // both.
+  constexpr std::uint64_t kNumbers = 12 * 10 + 12;
   const std::uint64_t cell = round_up(divide_up(stored, shape.k), alloc::kMaxPhysicalBlock);
   const std::uint64_t sums =
       2 * shape.cells() + shape.private_block_sums(static_cast<std::uint32_t>(cell));

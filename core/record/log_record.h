@@ -33,6 +33,10 @@ struct StripeProof {
   bool durable_before = false;
   SumList cell_sums;       // k+m, of the store's checksum type
   std::uint64_t live = 0;  // of a pack stripe: bytes alive in it; else 0
+  // Slots of its zone on which the cell is not durable, a bit each, when the record was written: at
+  // most m.
+  std::uint64_t unwritten = 0;
+  std::uint32_t footer = 0;  // of a pack stripe: the crc of its footer
   bool operator==(const StripeProof&) const = default;
 };
 

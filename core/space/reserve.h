@@ -52,9 +52,12 @@ struct ReserveInput {
 
 namespace reserve_internal {
 
-// Bytes of an image for every unit: its bit, and at worst a pack stripe or a deferred run of its
-// own in every one or two.
-inline constexpr std::uint64_t kImageBytesPerUnit = 8;
+// Bytes of an image for every unit. At worst each unit is a pack stripe of its own: its bit, a byte
+// each for gap and length (a gap of more bytes passes over more units), four for the live bytes (a
+// cell has at most 4 MiB, a stripe 2^27), five for the birth (alloc::kMaxImageAge) and four for the
+// footer's crc. A deferred run has twelve. What is left is for marks of missing cells, a byte for
+// every unit of a slot at worst.
+inline constexpr std::uint64_t kImageBytesPerUnit = 17;
 // Blocks, filters, fences and the footer of a run: an eighth, and so much in any case.
 inline constexpr std::uint64_t kRunOverhead = 16 << 10;
 // Of the manifest: itself, and each run without its pieces.

@@ -1,6 +1,7 @@
 #include "core/space/space.h"
 
 #include <algorithm>
+#include <bit>
 #include <utility>
 
 #include "alloc/slab_header.h"
@@ -145,6 +146,16 @@ Status Space::replay_missing(const LogRecord& record, DeviceId device) {
   return {};
 }
 
+std::uint64_t Space::unusable_slots(const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
+  std::uint64_t unusable = 0;
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (!members_.usable(slots[slot].device)) unusable |= std::uint64_t{1} << slot;
+  }
+  return static_cast<std::uint32_t>(std::popcount(unusable)) <= shape_.m() ? unusable : 0;
+}
+
 Status Space::replay(Lsn lsn, const LogRecord& record) {
   HEXAD_TRY(replay_zones(record));
   for (const YoungPayload& payload : record.group.payloads) {
@@ -161,8 +172,14 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
   const io::Lock lock(mutex_);
   for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
     for (const StripeProof& stripe : *stripes) {
-      HEXAD_TRY(stripe.live > 0 ? zones_.replay_pack(stripe.where, lsn, stripe.live)
+      HEXAD_TRY(stripe.live > 0 ? zones_.replay_pack(stripe.where, lsn, stripe.live, stripe.footer)
                                 : zones_.replay_alloc(stripe.where, lsn));
+      // R13. What an image has, it has with the marks that were left.
+      if (stripe.unwritten == 0 || lsn <= zones_.image_lsn(stripe.where.zone)) continue;
+      for (std::uint32_t slot = 0; slot < shape_.cells(); ++slot) {
+        if ((stripe.unwritten >> slot & 1) == 0) continue;
+        HEXAD_TRY(zones_.mark_missing(stripe.where, slot));
+      }
     }
   }
   promised_ -= log_blobs_.set_places(record.group.placed);
@@ -396,11 +413,11 @@ Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
   return {};
 }
 
-// Cells that were not written, because their devices are not used.
-void Space::note_missing(const alloc::Extent& extent) {
+// Cells that were not written, because their devices are not used, or were not when it was written.
+void Space::note_missing(const alloc::Extent& extent, std::uint64_t unwritten) {
   const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
   for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-    if (members_.usable(slots[slot].device)) continue;
+    if (members_.usable(slots[slot].device) && (unwritten >> slot & 1) == 0) continue;
     HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
   }
 }
@@ -460,11 +477,11 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
   for (const auto* stripes : {&record.group.allocated, &record.allocated}) {
     for (const StripeProof& stripe : *stripes) {
       if (stripe.live > 0) {
-        zones_.publish_pack(stripe.where, lsn, stripe.live);
+        zones_.publish_pack(stripe.where, lsn, stripe.live, stripe.footer);
       } else {
         zones_.publish_alloc(stripe.where, lsn);
       }
-      note_missing(stripe.where);
+      note_missing(stripe.where, stripe.unwritten);
     }
     stats_.add(CounterId::kStripes, stripes->size());
   }

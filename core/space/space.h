@@ -75,6 +75,10 @@ class Space : public StripeMap {
   // Errors: as load_zone().
   Status replay_zones(const LogRecord& record);
   Status drop_zones(const LogRecord& record);
+  // Slots of the extent's zone whose devices are not usable now: StripeProof::unwritten of what is
+  // written together with its record. None where that are more than m: then the store is about to
+  // stop, and nothing of it counts. Precondition: the zone is there.
+  std::uint64_t unusable_slots(const alloc::Extent& extent);
   // What the record allocated was never written to `device`, which had left by then.
   Status replay_missing(const LogRecord& record, DeviceId device);
   void allow_healing() { may_heal_.store(true, std::memory_order_release); }
@@ -208,7 +212,7 @@ class Space : public StripeMap {
 
   // --- StripeMap ---
   Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const override;
-  std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const override;
+  std::optional<PackIdentity> pack_stripe(const alloc::Extent& where) const override;
   bool may_heal() const override { return may_heal_.load(std::memory_order_acquire); }
   void heal(const CellPlace& place, ByteView cell) override;
 
@@ -222,7 +226,7 @@ class Space : public StripeMap {
   // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
   // in runs and `run` of the reserve together.
   bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;
-  void note_missing(const alloc::Extent& extent);
+  void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
   // Of the suspects, whether any is in use.

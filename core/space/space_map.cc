@@ -34,11 +34,11 @@ Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
   return places;
 }
 
-std::optional<alloc::Extent> Space::pack_stripe(const alloc::Extent& where) const {
+std::optional<PackIdentity> Space::pack_stripe(const alloc::Extent& where) const {
   const io::Lock lock(mutex_);
   const std::optional<alloc::PackStripe> pack = zones_.pack_at(where.zone, where.unit);
   if (!pack.has_value()) return std::nullopt;
-  return alloc::Extent{where.zone, pack->run.unit, pack->run.units};
+  return PackIdentity{{where.zone, pack->run.unit, pack->run.units}, pack->footer};
 }
 
 // Nobody waits for a device that has not answered the last one.

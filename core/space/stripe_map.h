@@ -20,15 +20,21 @@ struct CellPlace {
   bool readable = false;
 };
 
+// What the metadata knows a pack stripe by.
+struct PackIdentity {
+  alloc::Extent where;       // all its units
+  std::uint32_t footer = 0;  // crc of its footer, which names its content
+};
+
 class StripeMap {
  public:
   virtual ~StripeMap() = default;
   // The cells in role order, k+m of them. Any thread. Errors: kCorruption (no such zone, units out
   // of range).
   virtual Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const = 0;
-  // All units of the pack stripe that begins at `where`, when its blobs are alive; nothing: they
-  // are not, or no pack stripe is there. Any thread.
-  virtual std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const = 0;
+  // The pack stripe that begins at `where`, when its blobs are alive; nothing: they are not, or no
+  // pack stripe is there. Any thread.
+  virtual std::optional<PackIdentity> pack_stripe(const alloc::Extent& where) const = 0;
   // Whether heal() would write. What is not to be written need not be rebuilt. Any thread.
   virtual bool may_heal() const = 0;
   // A cell that could not be read or did not verify, with the bytes it should have: to be written

@@ -30,9 +30,9 @@ ZoneImage image_of(std::uint32_t units) {
 
 std::vector<std::string> hexad::testing::fuzz_seeds() {
   ZoneImage small = image_of(20);
-  small.deferred = {{{2, 2}, 990}};
+  small.deferred = {{{2, 2}, 990, 900}};
   small.missing = {{0, {1, 1}}, {2, {5, 2}}};
-  small.packs = {{{4, 3}, 12'345}};
+  small.packs = {{{4, 3}, 12'345, 800, 0xdeadbeef}};
   ZoneImage ragged = image_of(1000);
   for (std::uint64_t& word : ragged.bitmap) word |= 0x5555'5555'5555'5555;
   std::vector<std::string> seeds = {alloc::testing::body_of(golden_bytes("zone_image"))};

@@ -25,9 +25,9 @@ ZoneImage example() {
   bitmap.force_set({100, 50});
   bitmap.force_set({290, 10});
   image.bitmap = bitmap.words();
-  image.deferred = {{{5, 3}, 990}, {{8, 2}, 1000}, {{110, 1}, 7}};
+  image.deferred = {{{5, 3}, 990, 0}, {{8, 2}, 1000, 998}, {{110, 1}, 7, 7}};
   image.missing = {{1, {100, 10}}, {1, {120, 30}}, {2, {292, 8}}};
-  image.packs = {{{1, 1}, 1}, {{2, 3}, 300}, {{140, 8}, 70000}};
+  image.packs = {{{1, 1}, 1, 1000, 1}, {{2, 3}, 300, 700, 0xdeadbeef}, {{140, 8}, 70000, 702, 3}};
   return image;
 }
 
@@ -49,13 +49,15 @@ ZoneImage random_image(io::Rng& rng) {
   image.bitmap = bitmap.words();
   for (std::uint32_t u = 1; u < image.units; ++u) {
     if (bitmap.is_used(u) && rng.chance(1, 8)) {
-      image.deferred.push_back({{u, 1}, rng.below(image.lsn + 1)});
+      const Lsn freed = rng.below(image.lsn + 1);
+      image.deferred.push_back({{u, 1}, freed, rng.below(freed + 1)});
     }
     // Sometimes longer than one unit; a pack stripe does not share its units with another.
     const std::uint64_t end = image.packs.empty() ? 1 : image.packs.back().run.end();
     const UnitRun run{u, 1 + static_cast<std::uint32_t>(rng.below(3))};
     if (u >= end && run.end() <= image.units && bitmap.all_used(run) && rng.chance(1, 8)) {
-      image.packs.push_back({run, 1 + rng.below(1 << 30)});
+      image.packs.push_back({run, 1 + rng.below(1 << 30), 1 + rng.below(image.lsn),
+                             static_cast<std::uint32_t>(rng.next())});
     }
   }
   for (std::uint32_t slot = 0; slot < image.slots.size(); ++slot) {
@@ -87,8 +89,8 @@ TEST_CASE("zone_image: random images come back, in the shorter of the two bitmap
     REQUIRE(decoded.ok());
     REQUIRE(*decoded == image);
     REQUIRE(bytes.size() <= kSealSize + 17 + 8 * image.slots.size() + 1 + 8 * image.bitmap.size() +
-                                8 * image.deferred.size() + 5 * image.missing.size() +
-                                9 * image.packs.size() + 16);
+                                18 * image.deferred.size() + 5 * image.missing.size() +
+                                22 * image.packs.size() + 16);
   }
 }
 
@@ -116,6 +118,7 @@ TEST_CASE("zone_image: whatever passes the decoder behind a right checksum is so
     for (const DeferredFree& deferred : decoded->deferred) {
       REQUIRE(bitmap.all_used(deferred.run));
       REQUIRE(deferred.freed <= decoded->lsn);
+      REQUIRE(deferred.born <= deferred.freed);
     }
     for (const MissingRun& missing : decoded->missing) {
       REQUIRE(missing.slot < decoded->slots.size());
@@ -126,6 +129,8 @@ TEST_CASE("zone_image: whatever passes the decoder behind a right checksum is so
       REQUIRE(pack.run.unit >= free_from);
       REQUIRE(bitmap.all_used(pack.run));
       REQUIRE(pack.live > 0);
+      REQUIRE(pack.born > 0);
+      REQUIRE(pack.born <= decoded->lsn);
       free_from = pack.run.end();
     }
     REQUIRE(*decode_zone_image(as_bytes(encode_zone_image(*decoded))) == *decoded);

@@ -427,7 +427,7 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
   const Extent flying = *set.allocate(4);
   set.publish_pack(old_run, 1, 100);
   set.publish_pack(other, 2, 200);
-  CHECK(set.pack_at(0, other.unit) == PackStripe{other.run(), 200});
+  CHECK(set.pack_at(0, other.unit) == PackStripe{other.run(), 200, 2, 0});
   CHECK(!set.pack_at(0, other.unit + 1));
   CHECK(!set.pack_at(0, flying.unit));
   CHECK(!set.pack_at(7, 1));
@@ -435,15 +435,15 @@ TEST_CASE("zone_set: an image without in flight, with what its checkpoint gives 
   const Extent given_up[] = {old_run, {5, 1, 1}};
   const auto image = set.image(0, 2, given_up);
   REQUIRE(image.ok());
-  CHECK(image->deferred == std::vector<DeferredFree>{{old_run.run(), 2}});
-  CHECK(image->packs == std::vector<PackStripe>{{other.run(), 200}});
+  CHECK(image->deferred == std::vector<DeferredFree>{{old_run.run(), 2, 0}});
+  CHECK(image->packs == std::vector<PackStripe>{{other.run(), 200, 2, 0}});
   CHECK(set.is_live(old_run));
   ZoneSet loaded(kSlots);
   REQUIRE(loaded.load_zone(*image).ok());
   CHECK(loaded.counters().live == 4);
   CHECK(loaded.counters().deferred == 8);
   CHECK(loaded.counters().in_flight == 0);
-  CHECK(loaded.packs(0) == std::vector<PackStripe>{{other.run(), 200}});
+  CHECK(loaded.packs(0) == std::vector<PackStripe>{{other.run(), 200, 2, 0}});
   CHECK(set.image(0, 2, std::vector<Extent>{flying}).error().code == ErrorCode::kCorruption);
   CHECK(set.image(0, 2, std::vector<Extent>{old_run, old_run}).error().code ==
         ErrorCode::kCorruption);
@@ -455,7 +455,7 @@ TEST_CASE("zone_set: a pack stripe is freed with its last live byte, by the LSN 
   Zones set(1, 64);
   const Extent extent = set.live_pack(4, 1, 100);
   REQUIRE(set.drop_live(0, extent.unit, 60, 2).ok());
-  CHECK(set.pack_at(0, extent.unit) == PackStripe{extent.run(), 40});
+  CHECK(set.pack_at(0, extent.unit) == PackStripe{extent.run(), 40, 1, 0});
   CHECK(set.is_live(extent));
   CHECK(set.drop_live(0, extent.unit, 41, 3).error().message ==
         "zone 0 unit " + std::to_string(extent.unit) +
@@ -489,7 +489,7 @@ TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the
   CHECK(loaded.replay_pack(extent, 3, 100).ok());
   CHECK(loaded.replay_drop_live(0, extent.unit, 30, 4).ok());
   CHECK(loaded.replay_drop_live(0, extent.unit, 1000, 5).ok());
-  CHECK(loaded.pack_at(0, extent.unit) == PackStripe{extent.run(), 70});
+  CHECK(loaded.pack_at(0, extent.unit) == PackStripe{extent.run(), 70, 3, 0});
   // Behind it.
   CHECK(loaded.replay_pack({0, 40, 2}, 6, 0).error().code == ErrorCode::kCorruption);
   CHECK(!loaded.is_live({0, 40, 2}));
@@ -500,7 +500,7 @@ TEST_CASE("zone_set: pack stripes and their deaths are replayed once, behind the
   CHECK(loaded.replay_drop_live(0, extent.unit, 71, 6).error().code == ErrorCode::kCorruption);
   REQUIRE(loaded.replay_pack({0, 40, 2}, 6, 9).ok());
   REQUIRE(loaded.replay_drop_live(0, extent.unit, 70, 7).ok());
-  CHECK(loaded.packs(0) == std::vector<PackStripe>{{{40, 2}, 9}});
+  CHECK(loaded.packs(0) == std::vector<PackStripe>{{{40, 2}, 9, 6, 0}});
   CHECK(loaded.counters().deferred == 4);
   // The same units again, reclaimed by the writer in between.
   REQUIRE(loaded.replay_pack(extent, 8, 1).ok());

@@ -295,10 +295,10 @@ TEST_CASE("zone_state: what was missing is not, where a record allocates anew") 
 TEST_CASE("zone_state: a pack stripe lives until its last byte dies") {
   ZoneState zone = empty_zone();
   const UnitRun run = zone.take(3);
-  zone.publish_pack(run, 5, 100);
-  REQUIRE(zone.pack_at(1) == PackStripe{run, 100});
+  zone.publish_pack(run, 5, 100, 77);
+  REQUIRE(zone.pack_at(1) == PackStripe{run, 100, 5, 77});
   REQUIRE_FALSE(zone.pack_at(2).has_value());
-  REQUIRE(zone.packs() == std::vector<PackStripe>{{run, 100}});
+  REQUIRE(zone.packs() == std::vector<PackStripe>{{run, 100, 5, 77}});
   REQUIRE(zone.counters().live == 3);
   // More than it has, or where none begins.
   REQUIRE(code_of(zone.drop_live(1, 101, 6)) == ErrorCode::kCorruption);
@@ -319,11 +319,27 @@ TEST_CASE("zone_state: a pack stripe that is freed as a whole is none any more")
   REQUIRE(zone.replay_pack({1, 3}, 1, 10).ok());
   REQUIRE(zone.replay_pack({4, 2}, 2, 20).ok());
   REQUIRE(zone.publish_free({1, 3}, 3).ok());
-  REQUIRE(zone.packs() == std::vector<PackStripe>{{{4, 2}, 20}});
+  REQUIRE(zone.packs() == std::vector<PackStripe>{{{4, 2}, 20, 2, 0}});
   require_sound(zone);
 }
 
 // --- images ---
+
+TEST_CASE("zone_state: an image does not say of what is very old how old it is") {
+  ZoneState zone = empty_zone();
+  const UnitRun old = zone.take(1);
+  zone.publish_pack(old, 5, 100, 7);
+  const UnitRun young = zone.take(1);
+  const Lsn now = kMaxImageAge + 100;
+  zone.publish_pack(young, now - 1, 100, 8);
+  const UnitRun freed = live_run(zone, 1, 6);
+  REQUIRE(zone.publish_free(freed, 50).ok());
+  REQUIRE(zone.pack_at(old.unit)->born == 5);
+  const ZoneImage image = zone.image(now, {}).value();
+  REQUIRE(image.packs == std::vector<PackStripe>{{old, 100, 100, 7}, {young, 100, now - 1, 8}});
+  REQUIRE(image.deferred == std::vector<DeferredFree>{{freed, 100, 0}});
+  REQUIRE(decode_zone_image(as_bytes(encode_zone_image(image))).value() == image);
+}
 
 TEST_CASE("zone_state: the image has what lasts, and gives it back") {
   ZoneState zone = empty_zone();
@@ -341,9 +357,9 @@ TEST_CASE("zone_state: the image has what lasts, and gives it back") {
   REQUIRE(image.units == kUnits);
   REQUIRE(image.bitmap.size() == 1);
   REQUIRE((image.bitmap[0] & ((1 << kUnits) - 1)) == 0b111111);
-  REQUIRE(image.deferred == std::vector<DeferredFree>{{freed, 4}});
+  REQUIRE(image.deferred == std::vector<DeferredFree>{{freed, 4, 3}});
   REQUIRE(image.missing == std::vector<MissingRun>{{2, freed}});
-  REQUIRE(image.packs == std::vector<PackStripe>{{pack, 50}});
+  REQUIRE(image.packs == std::vector<PackStripe>{{pack, 50, 2, 0}});
   const ZoneState loaded = ZoneState::from_image(image).value();
   require_sound(loaded);
   REQUIRE(loaded.image(9, {}).value() == image);

@@ -75,10 +75,10 @@ class MemoryStripes final : public core::StripeMap {
     }
     return places;
   }
-  std::optional<alloc::Extent> pack_stripe(const alloc::Extent& where) const override {
+  std::optional<core::PackIdentity> pack_stripe(const alloc::Extent& where) const override {
     const auto at = packs.find(where.unit);
     if (at == packs.end()) return std::nullopt;
-    return alloc::Extent{where.zone, where.unit, at->second};
+    return at->second;
   }
   bool may_heal() const override { return may_write; }
   void heal(const core::CellPlace& place, ByteView cell) override {
@@ -91,8 +91,8 @@ class MemoryStripes final : public core::StripeMap {
   }
 
   std::vector<std::unique_ptr<CountingDevice>> devices;
-  std::vector<bool> present;                     // by device
-  std::map<std::uint32_t, std::uint32_t> packs;  // units of the pack stripes, by the first
+  std::vector<bool> present;                          // by device
+  std::map<std::uint32_t, core::PackIdentity> packs;  // by the first unit
   bool may_write = true;
   bool refuses = false;  // what is written back does not get there
   int healed = 0;

@@ -1,6 +1,7 @@
 #include "tests/core/random_records.h"
 
 #include <algorithm>
+#include <bit>
 #include <set>
 
 #include "alloc/device_layout.h"
@@ -83,6 +84,9 @@ StripeProof random_proof(io::Rng& rng, std::uint32_t cell_bytes, const RecordSha
   if (!proof.durable_before || rng.chance(1, 2)) {
     proof.cell_sums = random_sums(rng, shape.cells(), shape.checksum);
   }
+  while (rng.chance(1, 4) && static_cast<std::uint32_t>(std::popcount(proof.unwritten)) < shape.m) {
+    proof.unwritten |= std::uint64_t{1} << rng.below(shape.cells());
+  }
   return proof;
 }
 
@@ -94,6 +98,7 @@ void set_apart(StripeProof& proof, const GroupPart& group) {
 // Blobs in some cells of a stripe, in order, with room between them.
 void add_pack(io::Rng& rng, GroupPart& group, const RecordShape& shape) {
   StripeProof proof = random_proof(rng, 512, shape);
+  proof.footer = static_cast<std::uint32_t>(rng.next());
   set_apart(proof, group);
   for (std::uint32_t cell = 0; cell < shape.k; ++cell) {
     std::uint64_t at = 0;

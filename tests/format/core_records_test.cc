@@ -115,8 +115,9 @@ LogRecord example_log_record() {
 // that stays in the log.
 GroupPart example_group() {
   GroupPart group;
-  group.allocated.push_back({{3, 40, 1}, 4096, false, {0xb0b1b2b3, 1, 2, 3, 4, 5}, 4000});
-  group.allocated.push_back({{3, 41, 1}, 512, true, {}, 0});
+  group.allocated.push_back(
+      {{3, 40, 1}, 4096, false, {0xb0b1b2b3, 1, 2, 3, 4, 5}, 4000, 0, 0x0badf007});
+  group.allocated.push_back({{3, 41, 1}, 512, true, {}, 0, 1 << 5});
   group.placed = {packed_place({50, 0}, 3000, {3, 40, 0}, {0, 0}),
                   packed_place({51, 2}, 1000, {3, 40, 0}, {3, 16}),
                   private_place({50, 1}, 700, {3, 41, 1}, 512, {6, 7, 8, 9, 10, 11})};
@@ -126,6 +127,8 @@ GroupPart example_group() {
 
 PackFooter example_footer() {
   PackFooter footer;
+  footer.store.bytes.fill(0x11);
+  footer.where = {3, 40, 1};
   footer.entries.push_back({0, 0, 3000, 50, 0, object_key(1, "a")});
   footer.entries.push_back({3, 16, 1000, 51, 65536, object_key(1, "b")});
   footer.cell_sums = {0xb0b1b2b3, 1, 2, 3};
@@ -134,11 +137,11 @@ PackFooter example_footer() {
 
 TEST_CASE("format: the example of a group's part") {
   const std::string golden =
-      "02 06 03 28 01 08 a0 1f b3 b2 b1 b0 01 00 00 00 02 00 00 00 03 00 00 00 "
-      "04 00 00 00 05 00 00 00 01 03 29 01 01 03 32 00 02 b8 17 03 28 00 00 33 "
-      "02 02 e8 07 03 28 03 02 32 01 01 bc 05 03 29 01 01 06 00 00 00 07 00 00 "
-      "00 08 00 00 00 09 00 00 00 0a 00 00 00 0b 00 00 00 01 34 00 06 6f 00 00 "
-      "00 01 61 80 20 05 68 65 6c 6c 6f";
+      "02 06 03 28 01 08 a0 1f 07 f0 ad 0b b3 b2 b1 b0 01 00 00 00 02 00 00 00 "
+      "03 00 00 00 04 00 00 00 05 00 00 00 09 03 29 01 01 20 03 32 00 02 b8 17 "
+      "03 28 00 00 33 02 02 e8 07 03 28 03 02 32 01 01 bc 05 03 29 01 01 06 00 "
+      "00 00 07 00 00 00 08 00 00 00 09 00 00 00 0a 00 00 00 0b 00 00 00 01 34 "
+      "00 06 6f 00 00 00 01 61 80 20 05 68 65 6c 6c 6f";
   require_golden(encode_group_part(example_group(), kShape), golden);
   const LogRecord record =
       decode_log_record(encode_own_part({}, kShape) + from_hex(golden), kShape).value();
@@ -147,12 +150,15 @@ TEST_CASE("format: the example of a group's part") {
 
 TEST_CASE("format: the example of the footer of a pack stripe") {
   const std::string golden =
-      "02 00 00 b8 17 32 00 06 6f 00 00 00 01 61 03 02 e8 07 33 80 80 04 06 6f "
-      "00 00 00 01 62 b3 b2 b1 b0 01 00 00 00 02 00 00 00 03 00 00 00 48 58 50 "
-      "46 76 f0 4f c4 2d 00 00 00";
+      "11 11 11 11 11 11 11 11 11 11 11 11 11 11 11 11 03 28 01 02 00 00 b8 17 "
+      "32 00 06 6f 00 00 00 01 61 03 02 e8 07 33 80 80 04 06 6f 00 00 00 01 62 "
+      "b3 b2 b1 b0 01 00 00 00 02 00 00 00 03 00 00 00 48 58 50 46 ae 54 c0 af "
+      "40 00 00 00";
   require_golden(encode_pack_footer(example_footer(), kShape), golden);
   const std::string cell = std::string(4096 - from_hex(golden).size(), 'x') + from_hex(golden);
   const PackFooter footer = decode_pack_footer(as_bytes(cell), kShape).value();
+  REQUIRE(footer.store == example_footer().store);
+  REQUIRE(footer.where == example_footer().where);
   REQUIRE(footer.entries == example_footer().entries);
   REQUIRE(footer.cell_sums == example_footer().cell_sums);
   REQUIRE(footer.length == from_hex(golden).size());

@@ -24,8 +24,9 @@ struct Fixture {
       plan = plan_for(blobs, shape);
     }
     pack = plan.packs[0];
-    stripe = build_pack(pack, blobs, shape, *codec).value();
-    map.packs[kUnit] = pack.units;
+    const alloc::Extent where{1, kUnit, pack.units};
+    stripe = build_pack(pack, blobs, where, shape, *codec).value();
+    map.packs[kUnit] = {where, stripe.footer};
     for (std::uint32_t role = 0; role < shape.cells(); ++role) {
       copy_bytes(cell(role), stripe.cell(role));
     }
@@ -46,7 +47,7 @@ struct Fixture {
   CheckedPack check() {
     std::vector<PackWitness> witnesses;
     for (std::size_t i = 0; i < pack.slots.size(); ++i) witnesses.push_back(witness_of(blob(i)));
-    return checker.check({1, kUnit, pack.units}, witnesses).value();
+    return checker.check({{1, kUnit, pack.units}, stripe.footer}, witnesses).value();
   }
   // As its record would name it.
   Blob blob(std::size_t slot) const {

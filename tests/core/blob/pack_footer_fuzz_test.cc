@@ -43,6 +43,7 @@ void check(const PackFooter& footer, const RecordShape& shape) {
     HEXAD_ASSERT(free_from <= kCell - (cell + 1 == shape.k ? footer.length : 0));
   }
   HEXAD_ASSERT(footer.cell_sums.size() == shape.k);
+  HEXAD_ASSERT(footer.where.unit > 0 && footer.where.units > 0);
 }
 
 }  // namespace
@@ -52,6 +53,7 @@ std::vector<std::string> hexad::testing::fuzz_seeds() {
   for (std::uint8_t byte = 0; byte < kFuzzShapes.size(); ++byte) {
     const RecordShape& shape = fuzz_shape(byte);
     PackFooter footer;
+    footer.where = {3, 40, 2};
     footer.entries.push_back({0, 0, 3000, 50, 0, object_key(1, "a")});
     footer.entries.push_back({shape.k - 1, 3008, 1000, 51, 65536, object_key(1, "b")});
     footer.cell_sums = SumList(shape.k, 0xb0b1b2b3);

@@ -32,7 +32,9 @@ struct Stripe {
       const std::vector<YoungBlob> blobs = random_young(rng, 6, 200);
       const PlacementPlan plan = plan_for(blobs, shape);
       if (plan.packs.empty()) continue;
-      written = build_pack(plan.packs[0], blobs, shape, *codec).value();
+      identity.where = {1, 40, plan.packs[0].units};
+      written = build_pack(plan.packs[0], blobs, identity.where, shape, *codec).value();
+      identity.footer = written.footer;
       for (const PackPlan::Slot& slot : plan.packs[0].slots) {
         const ByteView stored = blobs[slot.item].stored.bytes();
         witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
@@ -51,6 +53,7 @@ struct Stripe {
   StoreShape shape;
   std::unique_ptr<ec::Codec> codec;
   PreparedBlob written;
+  PackIdentity identity;
   std::vector<PackWitness> witnesses;
   AlignedBuffer buffer;
   std::vector<MutByteView> cells;
@@ -74,6 +77,8 @@ void repair(Stripe& stripe) {
   }
   copy_bytes(stripe.cells[last].subspan(begin),
              as_bytes(encode_pack_footer(*footer, stripe.shape.record)));
+  // As if that had been written.
+  stripe.identity.footer = decode_pack_footer(stripe.cells[last], stripe.shape.record).value().crc;
 }
 
 void edit(Stripe& stripe, Decoder& in) {
@@ -100,7 +105,9 @@ void check(Stripe& stripe, ec::ShardSet read, const PackVerdict& verdict) {
   }
   const std::uint32_t k = stripe.shape.k();
   const PackFooter& footer = verdict.footer.value();
-  for (std::uint32_t role = 0; role < k; ++role) {  // J1
+  HEXAD_ASSERT(footer.crc == stripe.identity.footer &&
+               footer.where == stripe.identity.where);  // J4
+  for (std::uint32_t role = 0; role < k; ++role) {      // J1
     const ByteView cell = stripe.right[role];
     const std::size_t summed = cell.size() - (role + 1 == k ? footer.length : 0);
     HEXAD_ASSERT(checksum(kSums, cell.first(summed)) == footer.cell_sums[role]);
@@ -142,6 +149,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     copy_bytes(stripe.cells[role], stripe.written.cell(role));
     std::fill(stripe.right[role].begin(), stripe.right[role].end(), std::byte{0x77});
   }
+  stripe.identity.footer = stripe.written.footer;
   const std::uint8_t missing = in.u8();
   const std::size_t witnesses = in.u8() % (stripe.witnesses.size() + 1);
   edit(stripe, in);
@@ -154,8 +162,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       stripe.buffer.bytes().begin() + static_cast<std::ptrdiff_t>(stripe.written.stride * cells));
   const std::vector<PackWitness> all = stripe.witnesses;
   stripe.witnesses.resize(all.size() - witnesses);
-  const Result<PackVerdict> verdict =
-      judge_pack(stripe.cells, read, stripe.right, stripe.witnesses, stripe.shape, *stripe.codec);
+  const Result<PackVerdict> verdict = judge_pack(stripe.cells, read, stripe.right, stripe.identity,
+                                                 stripe.witnesses, stripe.shape, *stripe.codec);
   HEXAD_ASSERT(verdict.ok());
   check(stripe, read, *verdict);
   stripe.witnesses = all;

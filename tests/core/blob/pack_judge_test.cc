@@ -23,7 +23,9 @@ struct Stripe {
       const PlacementPlan plan = plan_for(blobs, shape);
       if (plan.packs.empty()) continue;
       const PackPlan& pack = plan.packs[0];
-      now = build_pack(pack, blobs, shape, *codec).value();
+      identity.where = {1, 40, pack.units};
+      now = build_pack(pack, blobs, identity.where, shape, *codec).value();
+      identity.footer = now.footer;
       for (const PackPlan::Slot& slot : pack.slots) {
         const std::string_view stored = as_text(blobs[slot.item].stored.bytes());
         witnesses.push_back({slot.cell, slot.offset, static_cast<std::uint32_t>(stored.size()),
@@ -36,7 +38,7 @@ struct Stripe {
         for (char& byte : bytes) byte = static_cast<char>(byte + 1);
         blob.stored = SharedBytes::copy_of(as_bytes(bytes));
       }
-      before = build_pack(pack, old, shape, *codec).value();
+      before = build_pack(pack, old, identity.where, shape, *codec).value();
       break;
     }
     const std::size_t stride = now.stride;
@@ -85,7 +87,7 @@ struct Stripe {
 
   static bool same(ByteView a, ByteView b) { return std::equal(a.begin(), a.end(), b.begin()); }
   PackVerdict judge(ec::ShardSet read) {
-    return judge_pack(cells, read, right, witnesses, shape, *codec).value();
+    return judge_pack(cells, read, right, identity, witnesses, shape, *codec).value();
   }
   bool is_right() const {
     for (std::uint32_t role = 0; role < shape.cells(); ++role) {
@@ -98,6 +100,7 @@ struct Stripe {
   io::Rng rng;
   std::unique_ptr<ec::Codec> codec;
   StoreShape shape;
+  PackIdentity identity;
   PreparedBlob now;
   PreparedBlob before;
   std::vector<PackWitness> witnesses;
@@ -167,8 +170,11 @@ TEST_CASE("pack_judge: more than m cells away or damaged are never made up") {
 }
 
 TEST_CASE("pack_judge: what an earlier stripe left on as many cells as it takes does not pass") {
-  // With m >= k both stripes can be rebuilt. Only the blobs that should be there tell them apart.
+  // With m >= k both stripes can be rebuilt. What the metadata has of the footer tells them apart,
+  // and so do the blobs that should be there (J2, J4).
+  const bool with_witnesses = GENERATE(true, false);
   Stripe stripe({1, 2, CodecKind::kIsaVandermonde, 0}, ChecksumType::kCrc32c, 7);
+  if (!with_witnesses) stripe.witnesses.clear();
   stripe.damage(0, Stripe::Damage::kOld);
   stripe.damage(1, Stripe::Damage::kOld);
   const PackVerdict verdict = stripe.judge(stripe.all());
@@ -179,7 +185,33 @@ TEST_CASE("pack_judge: what an earlier stripe left on as many cells as it takes 
   const PackVerdict old = stripe.judge(stripe.all());
   REQUIRE_FALSE(old.whole);
   REQUIRE(old.bad.empty());
-  REQUIRE_THAT(old.problem, Catch::Contains("not the blobs"));
+  REQUIRE_FALSE(old.footer.has_value());
+  REQUIRE_THAT(old.problem, Catch::Contains("one of a stripe that was there before is"));
+}
+
+TEST_CASE("pack_judge: what the blobs that should be there do not fit is not accepted") {
+  Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 8);
+  stripe.witnesses[0].sum ^= 1;
+  const PackVerdict verdict = stripe.judge(stripe.all());
+  REQUIRE_FALSE(verdict.whole);
+  REQUIRE(verdict.bad.empty());
+  REQUIRE_THAT(verdict.problem, Catch::Contains("not the blobs"));
+}
+
+TEST_CASE("pack_judge: a stripe of another place or store is not this one, and is told apart") {
+  Stripe stripe(kProfiles[0], ChecksumType::kCrc32c, 9);
+  stripe.witnesses.clear();
+  const auto problem = [&] {
+    const PackVerdict verdict = stripe.judge(stripe.all());
+    REQUIRE_FALSE(verdict.whole);
+    return verdict.problem;
+  };
+  stripe.identity.where.unit += 1;
+  CHECK_THAT(problem(), Catch::Contains("one of the stripe at zone 1"));
+  stripe.identity.where.unit -= 1;
+  REQUIRE(stripe.judge(stripe.all()).whole);
+  stripe.shape.uuid.bytes[3] ^= 1;
+  CHECK_THAT(problem(), Catch::Contains("one of store "));
 }
 
 TEST_CASE("pack_judge: wide codes find the footer among very many choices") {
@@ -211,7 +243,7 @@ TEST_CASE("pack_judge: a stripe of anything has no footer, and says so") {
   REQUIRE_FALSE(verdict.whole);
   REQUIRE_FALSE(verdict.footer.has_value());
   REQUIRE(verdict.bad.empty());
-  REQUIRE_THAT(verdict.problem, Catch::Contains("legible footer"));
+  REQUIRE_THAT(verdict.problem, Catch::Contains("gives the footer of this stripe"));
 }
 
 TEST_CASE("pack_judge: too much damage still names the data cells that the footer disowns") {

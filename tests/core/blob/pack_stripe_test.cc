@@ -17,8 +17,8 @@ using ec::CodecKind;
 // Every byte of the stripe is explained: by a blob that the plan put there, by the footer, or it is
 // zero; and all sums and the parity are right.
 void check_stripe(const PreparedBlob& stripe, const PackPlan& plan,
-                  const std::vector<YoungBlob>& blobs, const StoreShape& shape,
-                  const ec::Codec& codec) {
+                  const std::vector<YoungBlob>& blobs, const alloc::Extent& where,
+                  const StoreShape& shape, const ec::Codec& codec) {
   REQUIRE(stripe.units == plan.units);
   REQUIRE(stripe.blob.cell_bytes == plan.units * shape.unit);
   REQUIRE(stripe.blob.cell_sums.size() == shape.cells());
@@ -31,6 +31,9 @@ void check_stripe(const PreparedBlob& stripe, const PackPlan& plan,
 
   const Result<PackFooter> footer = decode_pack_footer(cells[shape.k() - 1], shape.record);
   REQUIRE(footer.ok());
+  REQUIRE(footer->store == shape.uuid);
+  REQUIRE(footer->where == where);
+  REQUIRE(footer->crc == stripe.footer);
   REQUIRE(footer->entries.size() == plan.slots.size());
   std::vector<std::size_t> explained(shape.k(), 0);  // bytes from the start of the cell
   std::uint64_t stored = 0;
@@ -71,9 +74,10 @@ TEST_CASE("pack_stripe: what is built is what was planned, with every code and c
     const StoreShape shape = shape_for(profile, sums, 512u << rng.below(6));
     const auto blobs = random_young(rng, 2 + rng.below(60), 1u << (4 + rng.below(12)));
     for (const PackPlan& plan : plan_for(blobs, shape).packs) {
-      const Result<PreparedBlob> stripe = build_pack(plan, blobs, shape, *codec);
+      const alloc::Extent where{7, 1 + static_cast<std::uint32_t>(packs), plan.units};
+      const Result<PreparedBlob> stripe = build_pack(plan, blobs, where, shape, *codec);
       REQUIRE(stripe.ok());
-      check_stripe(*stripe, plan, blobs, shape, *codec);
+      check_stripe(*stripe, plan, blobs, where, shape, *codec);
       ++packs;
     }
   }
@@ -82,6 +86,10 @@ TEST_CASE("pack_stripe: what is built is what was planned, with every code and c
 
 PackFooter random_footer(io::Rng& rng, const RecordShape& shape, std::size_t cell_bytes) {
   PackFooter footer;
+  for (std::uint8_t& byte : footer.store.bytes) byte = static_cast<std::uint8_t>(rng.below(256));
+  footer.where = {static_cast<alloc::ZoneId>(rng.below(1000)),
+                  static_cast<std::uint32_t>(1 + rng.below(1 << 20)),
+                  static_cast<std::uint32_t>(1 + rng.below(1000))};
   for (std::uint32_t cell = 0; cell < shape.k; ++cell) {
     std::size_t at = 0;
     for (std::uint64_t i = rng.below(3); i > 0; --i) {
@@ -108,6 +116,8 @@ TEST_CASE("pack_stripe: random footers come back, and are as short as was said")
     const PackFooter footer = random_footer(rng, shape, 16384);
     const std::string bytes = encode_pack_footer(footer, shape);
     const PackFooter back = decode_pack_footer(as_bytes(cell_with(bytes, 16384)), shape).value();
+    REQUIRE(back.store == footer.store);
+    REQUIRE(back.where == footer.where);
     REQUIRE(back.entries == footer.entries);
     REQUIRE(back.cell_sums == footer.cell_sums);
     REQUIRE(back.length == bytes.size());
@@ -188,6 +198,7 @@ TEST_CASE("pack_stripe: entries that cannot be are refused behind a right checks
   const PackEntry good{0, 0, 100, 1, 0, "o"};
   const auto code = [&](std::vector<PackEntry> entries, std::size_t cell_bytes = 4096) {
     PackFooter footer;
+    footer.where = {1, 2, 3};
     footer.entries = std::move(entries);
     footer.cell_sums.assign(4, 7);
     const std::string bytes = encode_pack_footer(footer, shape);

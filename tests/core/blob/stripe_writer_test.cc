@@ -119,7 +119,13 @@ TEST_CASE("stripe_writer: one stripe with too few cells fails a batch, the other
   REQUIRE_THAT(landed.status.error().message, Catch::Contains(alloc::to_string(bad.where)));
   REQUIRE(landed.failed.empty());
   REQUIRE(landed.stripes[0].durable() == 6);
+  REQUIRE(landed.stripes[0].unwritten() == 0);
   REQUIRE(landed.stripes[1].durable() == 3);
+  std::uint64_t unwritten = 0;
+  for (const StripeOutcome::Cell& cell : landed.stripes[1].cells) {
+    if (std::set<DeviceId>{0, 2, 5}.contains(cell.device)) unwritten |= 1u << cell.slot;
+  }
+  REQUIRE(landed.stripes[1].unwritten() == unwritten);
   f.require_written(bad, landed.stripes[1]);
 }
 
@@ -174,8 +180,8 @@ TEST_CASE("stripe_writer: of a pack the blobs are payload, and its footer is pad
     plan.slots.push_back({i, static_cast<std::uint32_t>(i + 1), 0});  // cell 0 stays empty
   }
   StripeWrite stripe;
-  stripe.prepared = build_pack(plan, blobs, f.shape, *f.codec).value();
   stripe.where = f.space->allocate(1).value();
+  stripe.prepared = build_pack(plan, blobs, stripe.where, f.shape, *f.codec).value();
   const std::vector<CellPlace> places = f.space->locate(stripe.where).value();
   std::uint64_t payload = 3300;
   SECTION("all cells are sent") {}

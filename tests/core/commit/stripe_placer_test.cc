@@ -169,7 +169,7 @@ TEST_CASE("stripe_placer: objects share a stripe, which is published with what l
   const StripeProof& stripe = placed->part.allocated[0];
   CHECK(stripe.live == 32 * 4096);
   CHECK(f.space->packs(stripe.where.zone) ==
-        std::vector<alloc::PackStripe>{{stripe.where.run(), 32 * 4096}});
+        std::vector<alloc::PackStripe>{{stripe.where.run(), 32 * 4096, 200, stripe.footer}});
   CHECK(f.space->check_invariants().ok());
   // They die one by one, the last one takes the stripe along.
   for (const YoungBlob& blob : blobs) {

@@ -389,6 +389,68 @@ TEST_CASE("space: cells on devices that are lost are missing, as they are after 
   }
 }
 
+TEST_CASE(
+    "space: R13 cells that were not durable before their record are missing, whoever is there") {
+  SpaceFixture f;
+  Space& space = f.make();
+  LogRecord record;
+  record.zones = {space.prepare_zone(Zeroing::kNone).value()};
+  REQUIRE(space.add_zone(record.zones[0]).ok());
+  const alloc::Extent private_one = space.allocate(2).value();
+  const alloc::Extent pack = space.allocate(3).value();
+  record.allocated = {proof_of(private_one), proof_of(pack, 100)};
+  record.allocated[0].unwritten = 1 << 4;
+  record.allocated[1].unwritten = 1 << 0 | 1 << 5;
+  const auto readable = [&](Space& in, const alloc::Extent& extent) {
+    std::set<DeviceId> there;
+    for (const CellPlace& place : in.locate(extent).value()) {
+      if (place.readable) there.insert(place.id);
+    }
+    return there;
+  };
+  const auto check = [&](Space& in) {
+    const std::vector<alloc::ZoneSlot>& slots = record.zones[0].slots;
+    for (std::uint32_t slot = 0; slot < 6; ++slot) {
+      CAPTURE(slot);
+      CHECK(readable(in, private_one).contains(slots[slot].device) == (slot != 4));
+      CHECK(readable(in, pack).contains(slots[slot].device) == (slot != 0 && slot != 5));
+    }
+    CHECK(in.counters().missing == 2 + 2 * 3);
+    CHECK(in.check_invariants().ok());
+  };
+  space.publish(1, record);
+  check(space);
+
+  SpaceFixture g;
+  Space& replayed = g.make();
+  REQUIRE(replayed.replay(1, record).ok());
+  check(replayed);
+
+  // What an image has, it has with the marks that were left: a cell that was rebuilt stays there.
+  alloc::ZoneImage image = space.dirty_images(1).value().at(0);
+  image.missing.clear();
+  SpaceFixture h;
+  Space& loaded = h.make();
+  REQUIRE(loaded.load_zone(image).ok());
+  REQUIRE(loaded.replay(1, record).ok());
+  CHECK(loaded.counters().missing == 0);
+}
+
+TEST_CASE("space: slots that are not usable are known, while there may be so many") {
+  SpaceFixture f;
+  Space& space = f.make();
+  const ZoneCreation zone = space.prepare_zone(Zeroing::kNone).value();
+  REQUIRE(space.add_zone(zone).ok());
+  const alloc::Extent extent = space.allocate(1).value();
+  CHECK(space.unusable_slots(extent) == 0);
+  f.members->lose(zone.slots[2].device, "told to");
+  CHECK(space.unusable_slots(extent) == 1 << 2);
+  f.members->lose(zone.slots[0].device, "told to");
+  CHECK(space.unusable_slots(extent) == (1 << 2 | 1 << 0));
+  f.members->lose(zone.slots[5].device, "told to");
+  CHECK(space.unusable_slots(extent) == 0);
+}
+
 TEST_CASE("space: a stripe is found on all its devices, each cell in its own slab") {
   SpaceFixture f(8);
   Space& space = f.make();

@@ -49,6 +49,7 @@ TEST_CASE("space: any checkpoint and the records behind it give the space that w
       if (!extent.ok()) continue;
       const std::uint64_t live = rng.below(2) == 0 ? 0 : 1 + rng.below(1000);
       record.allocated.push_back(proof_of(*extent, live));
+      if (live > 0) record.allocated.back().footer = static_cast<std::uint32_t>(rng.next());
     }
     while (!own.empty() && rng.below(3) == 0) {
       const std::size_t which = rng.below(own.size());
