@@ -190,13 +190,7 @@ Status FileDevice::lock() {
     if (!gone || std::chrono::steady_clock::now() - start >= patience) break;
     std::this_thread::sleep_for(kStep);
   }
-  std::string who = " is locked by another program";
-  if (holder == static_cast<int>(getpid())) {
-    who = " is open already, in this process";
-  } else if (holder.has_value()) {
-    who = " is locked by process " + std::to_string(*holder);
-  }
-  return Error{ErrorCode::kBusy, name_ + who, "Close the store there first."};
+  return Error{ErrorCode::kBusy, name_ + locked_by(holder), "Close the store there first."};
 }
 
 Status FileDevice::claim() {

@@ -15,6 +15,7 @@
 #include <sstream>
 
 #include "base/aligned_buffer.h"
+#include "base/bytes.h"
 #include "base/units.h"
 #include "io/os_error.h"
 
@@ -123,6 +124,21 @@ std::optional<int> lock_holder(int fd) {
     if (words && kind == "FLOCK" && where == place && process > 0) return process;
   }
   return std::nullopt;
+}
+
+std::string locked_by(std::optional<int> holder) {
+  constexpr std::size_t kMostShown = 80;  // bytes of a command
+  if (!holder.has_value()) return " is locked by another program";
+  if (*holder == static_cast<int>(getpid())) return " is open already, in this process";
+  std::string text = " is locked by process " + std::to_string(*holder);
+  // Its words, a zero byte behind each.
+  std::ifstream file("/proc/" + std::to_string(*holder) + "/cmdline");
+  std::string command;
+  for (std::string word; std::getline(file, word, '\0');) {
+    command += (command.empty() ? "" : " ") + word;
+  }
+  if (command.empty()) return text;
+  return text + " (" + printable(command, kMostShown) + ")";
 }
 
 }  // namespace hexad::io

@@ -24,4 +24,8 @@ bool is_in_memory(int fd);
 // The process that holds a flock(2) on this file, from /proc/locks; nothing where not knowable.
 std::optional<int> lock_holder(int fd);
 
+// For people, behind the name of a locked file: " is locked by process 4711 (hexad scrub pool)",
+// with as much of that as can be known.
+std::string locked_by(std::optional<int> holder);
+
 }  // namespace hexad::io

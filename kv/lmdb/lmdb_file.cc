@@ -128,12 +128,8 @@ Result<LmdbFile> LmdbFile::open(const std::string& dir, io::OpenMode mode) {
   }
   if (::flock(fd, (write ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return system_error(errno, "cannot lock " + file.path_);
-    const std::optional<int> holder = io::lock_holder(fd);
-    const std::string who = !holder.has_value() ? " is locked by another program"
-                            : *holder == ::getpid()
-                                ? " is open already, in this process"
-                                : " is locked by process " + std::to_string(*holder);
-    return Error{ErrorCode::kBusy, file.path_ + who, "Close the store there first."};
+    return Error{ErrorCode::kBusy, file.path_ + io::locked_by(io::lock_holder(fd)),
+                 "Close the store there first."};
   }
   return file;
 }

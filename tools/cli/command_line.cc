@@ -1,11 +1,14 @@
 #include "tools/cli/command_line.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <optional>
 
+#include "tools/cli/file.h"
 #include "tools/cli/interrupt.h"
+#include "tools/cli/interrupt_watch.h"
 #include "tools/cli/names.h"
 #include "tools/cli/suggest.h"
 
@@ -98,6 +101,8 @@ void declare_pool(const VerbEntry& entry, bool by_devices, PoolArguments& pool,
   arguments.flag("--lose-unwritable-devices", pool.lose_unwritable,
                  "Opens for writing although devices that are there cannot be written: they leave "
                  "the pool for good");
+  arguments.number("--wait", pool.wait_seconds,
+                   "Seconds to wait while another program has the pool [0]");
 }
 
 // Ends the run: writes what is buffered and chooses the exit code.
@@ -135,6 +140,26 @@ int report_failure(const VerbEntry& entry, Output& out, Error error) {
   return exit_code(error.code);
 }
 
+// What could not be cut short any sooner: a device that does not answer, a commit, the end of a
+// store. The system takes back what the process has; the pool bears that at any moment.
+[[noreturn]] void end_now(bool may_have_written) {
+  const std::string_view hint =
+      may_have_written
+          ? "It was still waiting for a device. What was reported as stored stays stored; "
+            "whether the last change was made shows when you look at it."
+          : "It was still waiting for a device. Nothing was changed in the pool.";
+  const std::string text = fmt::format("hexad: interrupted\n  hint: {}\n", hint);
+  write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell
+  _exit(kExitInterrupted);
+}
+
+// The code of a run that came to its end although it was interrupted.
+int ended_anyway(Session& session, int code) {
+  if (!interrupted() || code != kExitOk) return code;
+  session.out().alarm("interrupted when it was done: nothing is missing");
+  return kExitInterrupted;
+}
+
 int run_verb(const VerbEntry& entry, const std::vector<std::string>& words) {
   CommonOptions common;
   PoolArguments pool;
@@ -151,9 +176,11 @@ int run_verb(const VerbEntry& entry, const std::vector<std::string>& words) {
 
   watch_interrupts();
   Session session(std::move(common), std::move(pool));
+  const InterruptWatch watch(session.executor(), &interrupted,
+                             [&] { end_now(entry.pool == PoolUse::kNone || session.writing()); });
   const Result<int> result = verb->run(session);
-  return finish(session.out(),
-                result.ok() ? *result : report_failure(entry, session.out(), result.error()));
+  return finish(session.out(), result.ok() ? ended_anyway(session, *result)
+                                           : report_failure(entry, session.out(), result.error()));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 #include "tools/cli/wait_watch.h"
 
@@ -45,10 +46,8 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
   options.access = access;
   if (pool_.lose_unwritable) options.unwritable_devices = Unwritable::kLose;
   if (common_.risk_split) options.split_risk = SplitRisk::kTake;
-  Result<Store> store = [&] {
-    const WaitWatch watch = watch_opening();
-    return Store::open(description, options);
-  }();
+  writing_ = access == Access::kReadWrite;
+  Result<Store> store = open_when_free(description, options);
   if (!store.ok()) return store;
   const StoreStatus status = store->status();
   for (const DeviceStatus& device : status.devices) {
@@ -63,6 +62,31 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
     }
   }
   return store;
+}
+
+Result<Store> Session::open_when_free(const PoolDescription& description,
+                                      const RuntimeOptions& options) {
+  constexpr io::Nanos kStep = 100'000'000;
+  constexpr double kSecond = 1e9;
+  const io::Nanos began = clock().now();
+  for (bool said = false;;) {
+    Result<Store> store = [&] {
+      const WaitWatch watch = watch_opening();
+      return Store::open(description, options);
+    }();
+    if (store.ok() || store.error().code != ErrorCode::kBusy) return store;
+    const auto waited = static_cast<double>(clock().now() - began) / kSecond;
+    if (waited >= pool_.wait_seconds) {
+      if (pool_.wait_seconds > 0) return store;
+      Error error = store.error();
+      error.hint += std::string(error.hint.empty() ? "" : " ") + "Or wait for it: --wait SECONDS";
+      return error;
+    }
+    if (!said) out_.warn("waiting: " + store.error().message);
+    said = true;
+    executor_->sleep_for(kStep);
+    if (interrupted()) return interrupted_error();
+  }
 }
 
 // Which device keeps it is known when the opening ends, and said by it.

@@ -1,6 +1,7 @@
 // What a verb is, and what it is given to work with.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -35,6 +36,7 @@ struct PoolArguments {
   std::vector<std::string> devices;
   std::vector<std::string> fast_directories;
   bool lose_unwritable = false;  // Unwritable::kLose
+  double wait_seconds = 0;       // how long to wait for whoever has the pool
 
   // Errors: those of read_pool(); kInvalidArgument.
   Result<PoolDescription> describe() const;
@@ -65,23 +67,28 @@ class Session {
   io::Executor& executor() { return *executor_; }
   const io::Clock& clock() { return executor_->clock(); }
 
-  // Opens the pool that the arguments name. What an opening for writing warns of is said on
-  // standard error, with -q, too. Errors: those of read_pool() and Store::open().
+  // Opens the pool that the arguments name, waiting for others that have it as long as they say.
+  // What an opening for writing warns of is said on standard error, with -q, too. Errors: those of
+  // read_pool() and Store::open(); kClosed (interrupted while it waited).
   Result<Store> open(Access access, RuntimeOptions options = {});
   // open(), work, close; says meanwhile what it waits for, when that takes long. An error of
   // closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
                          const RuntimeOptions& options = {});
+  // Whether a store has been opened for writing. Any thread.
+  bool writing() const { return writing_.load(); }
   // The object name that the user typed: decoded when --name-b64 was given.
   Result<std::string> name(const std::string& typed) const;
 
  private:
   WaitWatch watch_opening();
+  Result<Store> open_when_free(const PoolDescription& description, const RuntimeOptions& options);
 
   CommonOptions common_;
   PoolArguments pool_;
   Output out_;
   std::unique_ptr<io::Executor> executor_;
+  std::atomic<bool> writing_ = false;
 };
 
 class Verb {

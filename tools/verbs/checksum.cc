@@ -3,14 +3,20 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/units.h"
 #include "tools/cli/byte_range.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/progress.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
 
 namespace {
+
+constexpr std::uint64_t kPieceBytes = 4_MiB;
 
 class Checksum final : public Verb {
  public:
@@ -36,8 +42,7 @@ class Checksum final : public Verb {
 
  private:
   Result<int> show(Session& session, Store& store) const {
-    HEXAD_TRY_ASSIGN(const RangeChecksum found,
-                     store.checksum(session.collection(), name_, range_, type_));
+    HEXAD_TRY_ASSIGN(const RangeChecksum found, sum(session, store));
     // Text: a number of 64 bits is more than most readers of JSON can hold.
     const std::string digits = fmt::format("{:0{}x}", found.value, 2 * checksum_size(type_));
     if (session.out().json()) {
@@ -52,6 +57,33 @@ class Checksum final : public Verb {
       session.out().write(fmt::format("{}  {}\n", digits, shown_name(session.out(), name_)));
     }
     return kExitOk;
+  }
+
+  // Piece by piece, so that Ctrl-C ends it between two of them. Of one version, as a reader is.
+  Result<RangeChecksum> sum(Session& session, Store& store) const {
+    HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
+                     store.open_reader(session.collection(), name_));
+    const std::uint64_t size = reader->stat().size;
+    const std::uint64_t start = std::min(range_.offset, size);
+    RangeChecksum result;
+    result.length = std::min(range_.length, size - start);
+    result.version = reader->stat().version;
+    RunningChecksum running(type_);
+    Progress progress(session.out(), session.clock(), "checksum", result.length);
+    Bytes buffer(std::min(result.length, kPieceBytes));
+    reader->seek(start);
+    for (std::uint64_t done = 0; done < result.length;) {
+      if (interrupted()) return interrupted_error();
+      const MutByteView piece =
+          MutByteView(buffer).first(std::min(result.length - done, kPieceBytes));
+      HEXAD_TRY_ASSIGN(const std::uint64_t count, reader->read(piece));
+      if (count == 0) break;  // not before the end, of one version
+      running.add(piece.first(count));
+      progress.advance(count);
+      done += count;
+    }
+    result.value = running.value();
+    return result;
   }
 
   const Arguments* arguments_ = nullptr;

@@ -121,3 +121,14 @@ TEST_CASE("file_geometry: the holder of a lock is the process that took it, for 
   holder.end();
   REQUIRE_FALSE(lock_holder(fd.get()).has_value());
 }
+
+TEST_CASE("file_geometry: people are told who has a lock, as far as that can be known") {
+  REQUIRE(locked_by(std::nullopt) == " is locked by another program");
+  REQUIRE(locked_by(getpid()) == " is open already, in this process");
+  // The first process of the machine or container: it is there, and runs some command.
+  const std::string first = locked_by(1);
+  REQUIRE(first.find(" is locked by process 1 (") == 0);
+  REQUIRE(first.back() == ')');
+  REQUIRE(first.size() < 130);
+  REQUIRE(locked_by(999'999'999) == " is locked by process 999999999");
+}
