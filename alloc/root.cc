@@ -22,12 +22,17 @@ constexpr std::uint8_t kCleanClose = 1;
 // Incompatible feature: forks follow the device table. A program that does not know them would take
 // two halves that were written apart for one store.
 constexpr std::uint64_t kForked = 1;
+// Incompatible feature: some row is live and behind. A program that does not know it would count
+// the device as whole.
+constexpr std::uint64_t kBehind = 2;
+// The state of such a row, beside those of MemberState.
+constexpr std::uint8_t kStateBehind = 3;
 
 void encode_row(Encoder& encoder, const RootDevice& row) {
   encode_uuid(encoder, row.uuid);
   encoder.le32(row.id);
   encoder.u8(static_cast<std::uint8_t>(row.role));
-  encoder.u8(static_cast<std::uint8_t>(row.state));
+  encoder.u8(row.behind ? kStateBehind : static_cast<std::uint8_t>(row.state));
   encoder.zeros(2);
   encoder.le64(row.left_lsn);
   encoder.le64(row.left_epoch);
@@ -44,9 +49,10 @@ RootDevice decode_row(Decoder& decoder) {
   row.left_lsn = decoder.le64();
   row.left_epoch = decoder.le64();
   row.confirmed_epoch = decoder.le64();
-  if (role < 1 || role > 2 || state < 1 || state > 2) decoder.fail();
+  if (role < 1 || role > 2 || state < 1 || state > kStateBehind) decoder.fail();
   row.role = static_cast<DeviceRole>(role);
-  row.state = static_cast<MemberState>(state);
+  row.behind = state == kStateBehind;
+  row.state = row.behind ? MemberState::kLive : static_cast<MemberState>(state);
   return row;
 }
 
@@ -105,6 +111,11 @@ std::vector<Fork> decode_forks(Decoder& decoder) {
   return forks;
 }
 
+bool any_behind(const Root& root) {
+  return std::any_of(root.devices.begin(), root.devices.end(),
+                     [](const RootDevice& row) { return row.behind; });
+}
+
 Error invalid(const std::string& message) {
   return Error{ErrorCode::kInvalidArgument, "root: " + message, ""};
 }
@@ -146,6 +157,7 @@ Status check_row(const RootDevice& row, Epoch epoch) {
   if (left != (row.left_epoch != 0) || (!left && row.left_lsn != 0)) {
     return invalid(name + ": state and the epoch it left at disagree");
   }
+  if (left && row.behind) return invalid(name + ": has left, and is live and behind");
   if (row.left_epoch > epoch || row.confirmed_epoch > epoch) {
     return invalid(name + ": an epoch above the root's " + std::to_string(epoch));
   }
@@ -302,6 +314,7 @@ std::string encode_root(const Root& root) {
   Encoder encoder(body);
   Features features = root.features;
   if (!root.forks.empty()) features.incompatible |= kForked;
+  if (any_behind(root)) features.incompatible |= kBehind;
   encode_features(encoder, features);
   encode_uuid(encoder, root.store);
   encoder.le64(root.epoch);
@@ -336,9 +349,10 @@ Result<Root> decode_root(ByteView slot) {
   Root root;
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
-  HEXAD_TRY(check_readable(root.features, kForked, "root"));
+  HEXAD_TRY(check_readable(root.features, kForked | kBehind, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
-  root.features.incompatible &= ~kForked;
+  const bool behind = (root.features.incompatible & kBehind) != 0;
+  root.features.incompatible &= ~(kForked | kBehind);
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -369,6 +383,7 @@ Result<Root> decode_root(ByteView slot) {
     root.devices.push_back(decode_row(decoder));
   }
   if (forked) root.forks = decode_forks(decoder);
+  if (behind != any_behind(root)) decoder.fail();
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {
     return Error{ErrorCode::kCorruption, sound.error().message, ""};

@@ -36,6 +36,9 @@ struct RootDevice {
   // A root of this epoch or a later one is known to have been durable on this device when the root
   // that carries this row was composed. Showing an older one, the device has lost writes.
   Epoch confirmed_epoch = 0;
+  // kLive: it has come back, and still lacks cells, which the zones' images note. It counts as lost
+  // wherever it matters how many more may fail.
+  bool behind = false;
 
   bool operator==(const RootDevice&) const = default;
 };

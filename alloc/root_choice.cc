@@ -55,8 +55,12 @@ DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& r
                                        ", this one is " + to_string(device.uuid));
   }
   if (row->state == MemberState::kLeft) {
-    return say(Standing::kStale, name + " left in epoch " + std::to_string(row->left_epoch) +
-                                     " after LSN " + std::to_string(row->left_lsn));
+    const Root* const own = newest_of(device, store);
+    const bool explained = own != nullptr && own->epoch >= row->confirmed_epoch;
+    return say(explained ? Standing::kAway : Standing::kStale,
+               name + " left in epoch " + std::to_string(row->left_epoch) + " after LSN " +
+                   std::to_string(row->left_lsn) +
+                   (explained ? "" : ", and has lost what had been written to it before"));
   }
   const Root* own = newest_of(device, store);
   if (own == nullptr) return say(Standing::kStale, name + " has no readable root");
@@ -225,6 +229,8 @@ std::string_view to_string(Standing standing) {
       return "healthy";
     case Standing::kStale:
       return "stale";
+    case Standing::kAway:
+      return "away";
     case Standing::kLeft:
       return "left";
     case Standing::kMissing:
@@ -365,6 +371,26 @@ void mark_left(Root& root, DeviceId id, Lsn last_lsn) {
   row->state = MemberState::kLeft;
   row->left_lsn = last_lsn;
   row->left_epoch = root.epoch;
+  row->behind = false;
+}
+
+void mark_back(Root& root, DeviceId id, const Uuid& uuid) {
+  RootDevice* row = root.find(id);
+  HEXAD_ASSERT(row != nullptr);
+  if (row->state == MemberState::kLive) return;
+  row->state = MemberState::kLive;
+  row->left_lsn = 0;
+  row->left_epoch = 0;
+  row->behind = true;
+  if (row->uuid == uuid) return;
+  row->uuid = uuid;
+  row->confirmed_epoch = 0;
+}
+
+void mark_whole(Root& root, DeviceId id) {
+  RootDevice* row = root.find(id);
+  HEXAD_ASSERT(row != nullptr);
+  row->behind = false;
 }
 
 void record_written(Root& root, std::span<const DeviceId> written) {

@@ -77,8 +77,12 @@
 //     makes them. choose_root() refuses them by name.
 //
 // Which devices may be used under the newest root g
-//   * Listed as left: never, until a later root lists it live again. What it lacks is what the
-//     zones record as missing on its slots.
+//   * Listed as left: never, until a later root lists it live again (mark_back()). That may be
+//     written where the device shows a root as new as its row confirms: then it has what counted on
+//     it when it left. What it lacks since is what the zones record as missing on its slots.
+//   * Listed as live, but taken in by g or a root before it that did not reach the device: yes. It
+//     lacks what those roots' zones record as missing, and what they refer to beside that was
+//     written to it before they were sent (P4).
 //   * Listed as live, and its own root as new as g's row confirms: yes, also when its root is one
 //     epoch or several roots behind. If g did not reach the device, g was not committed (P1),
 //     nothing was acknowledged under g, and all that was before counted on this device.
@@ -107,11 +111,12 @@ struct DeviceRoots {
 
 enum class Standing : std::uint8_t {
   kHealthy = 1,  // use it
-  kStale,      // present, but left or rolled back: neither its cells nor its log are to be trusted
-  kLeft,       // absent, and the table says so
-  kMissing,    // absent, but the table has it live
-  kForeign,    // of another store, or no member of this one
-  kDuplicate,  // another device claims the same id
+  kStale,        // present, but rolled back: neither its cells nor its log are to be trusted
+  kAway,         // present, and has left: an opening for writing may take it in again
+  kLeft,         // absent, and the table says so
+  kMissing,      // absent, but the table has it live
+  kForeign,      // of another store, or no member of this one
+  kDuplicate,    // another device claims the same id
 };
 
 std::string_view to_string(Standing standing);
@@ -184,6 +189,12 @@ Root next_attempt(Root next, std::uint64_t& sent);
 // Notes that `id` left with this root. No effect on a row that has left already.
 // Precondition: the table has it.
 void mark_left(Root& root, DeviceId id, Lsn last_lsn);
+// Notes that `id` is live again with this root, and behind, and which device it is: `uuid` is
+// another one than before where a new device takes the place. No effect on a live row.
+// Precondition of this and the next: the table has it.
+void mark_back(Root& root, DeviceId id, const Uuid& uuid);
+// Notes that it lacks nothing any more.
+void mark_whole(Root& root, DeviceId id);
 // P5, in memory, for the root that comes next.
 void record_written(Root& root, std::span<const DeviceId> written);
 

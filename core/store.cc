@@ -72,6 +72,16 @@ Result<Store> Store::open(const PoolDescription& pool, const RuntimeOptions& opt
   });
 }
 
+Result<Store> Store::open_replacing(const PoolDescription& pool, const Replacement& replacement,
+                                    const RuntimeOptions& options, io::System* system) {
+  if (options.access != Access::kReadWrite) {
+    return Error{ErrorCode::kReadOnly, "a device is replaced by an opening for writing", ""};
+  }
+  return without_bad_alloc([&]() -> Result<Store> {
+    return start([&] { return core::open_parts(pool, options, system, nullptr, &replacement); });
+  });
+}
+
 Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeOptions& runtime) {
   return without_bad_alloc([&]() -> Result<Store> {
     HEXAD_TRY_ASSIGN(Store store, start([&] { return core::make_memory_parts(options, runtime); }));
@@ -235,6 +245,9 @@ std::vector<Counter> Store::counters() {
 }
 Result<FsckReport> Store::fsck(const FsckOptions& options) {
   return call(*engine_, [&] { return engine_->fsck(options); });
+}
+Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
+  return call(*engine_, [&] { return engine_->catch_up(options); });
 }
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
   return call(*engine_, [&] { return engine_->scrub(options); });

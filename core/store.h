@@ -78,6 +78,18 @@ class Store {
   static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
                             io::System* system = nullptr);
 
+  // Opens a store for writing, as open() does, with a new device in the place of one that is lost,
+  // has failed or has lost what was on it. The new one lacks everything at first: catch_up() gives
+  // it what it should have, and until then it counts as lost. The pool's description is the
+  // caller's to change.
+  //
+  // Errors: those of open(); kNotFound (there is no such device), kInvalidArgument (it is attached
+  // and in use, or is a fast one), kAlreadyExists (the path holds something else), kNoSpace (the
+  // new device is too small).
+  static Result<Store> open_replacing(const PoolDescription& pool, const Replacement& replacement,
+                                      const RuntimeOptions& options = {},
+                                      io::System* system = nullptr);
+
   // Makes a new store in the memory of this process, with the collection "default" in it.
   //
   // It has the same calls, the same code and the same errors as a store on devices, of which it has
@@ -342,6 +354,12 @@ class Store {
   // Errors: kInvalidArgument (ScrubOptions::from), kClosed, kReadOnly (the store has turned
   // read-only meanwhile).
   Result<ScrubReport> scrub(const ScrubOptions& options = {});
+  // Gives devices that have come back what was written while they were away, and returns when they
+  // lack nothing, or as far as it comes: then `bytes_missing` is not 0, and `findings` say why. The
+  // store does the same by itself, more slowly (RuntimeOptions::catch_up).
+  //
+  // Errors: kReadOnly, kClosed, kUnavailable (too few cells, or a device does not answer).
+  Result<CatchUpReport> catch_up(const CatchUpOptions& options = {});
   // Returns every option of the store, its value and where that came from.
   std::vector<EffectiveOption> effective_options() const;
 

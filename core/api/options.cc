@@ -239,6 +239,9 @@ Status RuntimeOptions::validate() const {
   if (split_risk != SplitRisk::kRefuse && split_risk != SplitRisk::kTake) {
     problems.add("split_risk is neither refuse nor take");
   }
+  if (catch_up != CatchUp::kInBackground && catch_up != CatchUp::kWhenAsked) {
+    problems.add("catch_up is neither background nor asked");
+  }
   return problems.status();
 }
 

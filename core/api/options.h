@@ -12,6 +12,7 @@
 
 #include "base/checksum.h"
 #include "base/error.h"
+#include "base/ids.h"
 #include "base/units.h"
 #include "compression/policy.h"
 #include "ec/profile.h"
@@ -102,8 +103,8 @@ enum class Access : std::uint8_t {
 // device.
 enum class Unwritable : std::uint8_t {
   kRefuse,  // opening fails, and nothing has changed anywhere
-  // The device leaves the pool for good, like one that is lost: what is written from then on is not
-  // on it.
+  // The device leaves the pool, like one that is lost: what is written from then on is not on it,
+  // until an opening for writing finds it again.
   kLose,
 };
 
@@ -115,6 +116,12 @@ enum class SplitRisk : std::uint8_t {
   // or by another opening of this kind, there are two stores of one name, each with commits that
   // the other lacks. They are recognised, and never joined.
   kTake,
+};
+
+// When devices that have come back get what was written while they were away.
+enum class CatchUp : std::uint8_t {
+  kInBackground,  // from the opening on, beside everything else
+  kWhenAsked,     // by Store::catch_up() alone
 };
 
 // What happens to a bus error (SIGBUS) in the index on a fast directory.
@@ -182,9 +189,16 @@ struct RuntimeOptions {
   LogDurability log_durability = LogDurability::kFull;    // when a durable commit is answered
   SplitRisk split_risk = SplitRisk::kRefuse;  // what to do where the others may have been written
   BusErrors bus_errors = BusErrors::kLeave;   // what to do about a bus error in the index
+  CatchUp catch_up = CatchUp::kInBackground;  // when devices get what they missed
 
   // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.
   Status validate() const;
+};
+
+// A new device in the place of one that is lost.
+struct Replacement {
+  DeviceId device = 0;  // the number of the lost one (DeviceStatus::id)
+  std::string path;     // of the new one; a file that is not there is made
 };
 
 // An option of an open store, its value, and where that came from.

@@ -212,7 +212,10 @@ struct DeviceStatus {
   //
   // - "ok": it is
   // - "missing": it is not there
-  // - "stale": it is there, and has missed writes
+  // - "behind": it has come back, is used, and still lacks `missing_bytes` of what was written
+  //   while it was away
+  // - "away": it is there, and has left the store; an opening for writing takes it in again
+  // - "stale": it is there, and has lost what had been written to it
   // - "failed": it has failed since this opening
   // - "damaged": its label is damaged, and still says which device it is
   // - "unreadable": it cannot be opened, or has no readable label
@@ -220,6 +223,7 @@ struct DeviceStatus {
   // - "duplicate": another device has the same identity, as a copy has
   std::string state;
   std::string detail;                // why it is not ok, and what to do; may be empty
+  std::uint64_t missing_bytes = 0;   // bytes of cells that it lacks, while it is behind
   std::uint64_t size = 0;            // bytes
   std::uint32_t physical_block = 0;  // bytes that the device writes at once
   bool direct = false;               // true if it is used with O_DIRECT
@@ -416,6 +420,21 @@ struct ScrubOptions {
   // It is called behind every few MiB, and ten times a second while the scrub waits for its rate,
   // on the thread that called Store::scrub().
   std::function<bool(const ScrubReport&)> progress = {};
+};
+
+// What Store::catch_up() has done so far.
+struct CatchUpReport {
+  std::uint64_t bytes_missing = 0;  // of cells that devices still lack
+  std::uint64_t bytes_total = 0;    // of those that they lacked when it began
+  std::vector<Finding> findings;    // what could not be given back, and why
+};
+
+// How Store::catch_up() is to run.
+struct CatchUpOptions {
+  // The most bytes that are read per second, on average; 0: as fast as the devices give them.
+  std::uint64_t rate = 0;
+  // Is called with what has been done so far, behind every few MiB; returns false to stop.
+  std::function<bool(const CatchUpReport&)> progress = {};
 };
 
 }  // namespace hexad

@@ -63,8 +63,13 @@ Status Engine::start() {
   if (lane_ == nullptr) return {};
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
+  HEXAD_TRY(take_in_returned());
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
+  if (parts_.options.catch_up == CatchUp::kInBackground && !parts_.members->behind().empty()) {
+    catch_up_job_->start();
+    jobs_->wake(*catch_up_job_);
+  }
   on_progress();  // the first zone may be wanted
   return {};
 }
@@ -122,12 +127,17 @@ void Engine::make_jobs() {
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),
                          [this] { jobs_->wake(*deletion_job_); }});
+  catch_up_job_ = std::make_unique<CatchUpJob>(
+      executor().clock(),
+      CatchUpJob::Work{[this] { return !parts_.members->behind().empty(); },
+                       [this](const ScrubOptions& piece) { return fill_cells(piece); },
+                       [this] { return settle_whole(); }, [this] { return missing_bytes(); }});
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
-  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get()});
+  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get()});
   jobs_->add_crew("hexad-merge", {merger_.get()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});
   jobs_->add_crew("hexad-repair", {repair_job_.get()});

@@ -35,6 +35,7 @@
 #include "core/commit/stripe_placer.h"
 #include "core/engine/closing.h"
 #include "core/job/job_scheduler.h"
+#include "core/jobs/catch_up_job.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
 #include "core/jobs/close_job.h"
@@ -105,7 +106,8 @@ class Engine : public InternalCommits {
   Result<SpaceUsage> space_usage();
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
-  Result<ScrubReport> scrub(const ScrubOptions& options);  // engine_scrub.cc
+  Result<ScrubReport> scrub(const ScrubOptions& options);         // engine_scrub.cc
+  Result<CatchUpReport> catch_up(const CatchUpOptions& options);  // engine_return.cc
   std::vector<EffectiveOption> effective_options() const;
 
   // --- for streams ---
@@ -277,6 +279,16 @@ class Engine : public InternalCommits {
 
   // engine_scrub.cc
   class ScrubPass;
+  // As scrub(), of stripes alone of which cells are missing on devices that are there.
+  Result<ScrubReport> fill_cells(const ScrubOptions& options);
+
+  // engine_return.cc
+  Status take_in_returned();
+  std::uint64_t missing_bytes();
+  // A root says that those are whole which lack nothing any more.
+  Status settle_whole();
+  std::string describe_device(DeviceId id) const;
+  void note_not_taken_in(DeviceId id, const Error& why);
 
   // engine_waits.cc
   // The usable device that has been silent for so long, or longest; null: none has.
@@ -339,6 +351,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<CheckpointJob> checkpoint_job_;
   std::unique_ptr<IndexJob> index_job_;
   std::unique_ptr<DeletionJob> deletion_job_;
+  std::unique_ptr<CatchUpJob> catch_up_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<JobScheduler> jobs_;

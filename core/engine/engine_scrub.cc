@@ -12,6 +12,9 @@
 //       do: an earlier owner of the place may have left one, on cells that lost a write
 //   U4  a piece ends after some MiB or keys, and the state with it: neither space nor checkpoints
 //       wait for a scrub
+//   U5  a cell that is noted as missing on a device that has come back is written when the stripe
+//       is right without it, by sums from elsewhere as in U3, and then the note goes (BK5 of
+//       doc/invariants.md)
 #include <algorithm>
 #include <map>
 #include <set>
@@ -49,9 +52,13 @@ std::string describe_pack(const PackIdentity& stripe) {
 
 class Engine::ScrubPass {
  public:
-  ScrubPass(Engine& engine, const ScrubOptions& options, ScrubPosition at)
+  // kMissing: stripes alone of which cells are missing on devices that are there.
+  enum class Scope : std::uint8_t { kAll, kMissing };
+
+  ScrubPass(Engine& engine, const ScrubOptions& options, ScrubPosition at, Scope scope)
       : engine_(engine),
         options_(options),
+        scope_(scope),
         at_(std::move(at)),
         most_bytes_(options.rate == 0 ? kMostBytes
                                       : std::clamp(options.rate / 4, kFewestBytes, kMostBytes)),
@@ -122,6 +129,10 @@ class Engine::ScrubPass {
     return began_ + static_cast<io::Nanos>(std::min(seconds, kLongest) * kSecond);
   }
 
+  bool concerns(const alloc::Extent& stripe) const {
+    return scope_ == Scope::kAll || engine_.space().lacks_cells(stripe);
+  }
+
   void count_stripe() {
     ++report_.stripes_checked;
     engine_.stats().add(CounterId::kScrubStripes);
@@ -170,6 +181,7 @@ class Engine::ScrubPass {
 
   Status look_at_pack(MetaView& view, const PackIdentity& stripe) {
     ++steps_;
+    if (!concerns(stripe.where)) return {};
     count_stripe();
     Result<CheckedPack> checked = packs_.check(stripe, {});
     if (!checked.ok()) {
@@ -182,18 +194,38 @@ class Engine::ScrubPass {
     if (checked->verdict.footer.has_value()) {
       HEXAD_TRY_ASSIGN(witnesses, witnesses_in(view, stripe.where, *checked->verdict.footer));
     }
-    if (checked->verdict.whole && checked->bad.empty() && agree(witnesses, *checked)) return {};
+    if (checked->verdict.whole && checked->bad.empty() && agree(witnesses, *checked)) {
+      fill_pack(stripe, *checked);
+      return {};
+    }
     // Once more, so that what they say counts when it is decided which cells are the bad ones.
     checked = packs_.check(stripe, witnesses);
     if (!checked.ok()) {
       find(describe_pack(stripe), checked.error().message);
       return {};
     }
-    if (checked->verdict.whole && checked->bad.empty()) return {};
+    if (checked->verdict.whole && checked->bad.empty()) {
+      fill_pack(stripe, *checked);
+      return {};
+    }
     const bool repaired =
         checked->verdict.whole && engine_.space().may_heal() && packs_.repair(*checked);
     find(describe_pack(stripe), checked->problems, repaired);
+    if (repaired) fill_pack(stripe, *checked);
     return {};
+  }
+
+  // U5. Precondition: the verdict is whole.
+  void fill_pack(const PackIdentity& stripe, const CheckedPack& pack) {
+    for (std::uint32_t role = 0; role < engine_.shape().cells(); ++role) {
+      const Status filled = fill(stripe.where, pack.places[role], pack.right[role]);
+      if (!filled.ok()) find(describe_pack(stripe), filled.error().message);
+    }
+  }
+
+  Status fill(const alloc::Extent& stripe, const CellPlace& place, ByteView cell) {
+    if (!place.missing || !engine_.space().may_heal()) return {};
+    return engine_.space().fill_missing(stripe, place, cell);
   }
 
   bool agree(const std::vector<PackWitness>& witnesses, const CheckedPack& pack) const {
@@ -301,6 +333,7 @@ class Engine::ScrubPass {
     for (const Blob& blob : blobs_of(engine_.parts_.log_blobs->resolve(extents))) {
       if (blob.placement != Placement::kPrivate) continue;
       if (blob.share != 0 && !shared_.insert(blob.share).second) continue;
+      if (!concerns(blob.where)) continue;
       const auto is_there = [](const auto&) { return true; };
       if (engine_.in_flight_cells_.read(blob.where, is_there)) continue;  // U2
       HEXAD_TRY_ASSIGN(CheckedStripe checked, look_at_stripe(blob));
@@ -317,7 +350,25 @@ class Engine::ScrubPass {
     HEXAD_TRY_ASSIGN(CheckedStripe checked, stripes_.check(blob, engine_.space().may_heal()));
     count_bytes(checked.checked);
     for (const DeviceId device : checked.silent) note_silent(device);
+    if (engine_.space().lacks_cells(blob.where) && engine_.space().may_heal()) {
+      const Status filled = fill_stripe(blob);
+      if (!filled.ok()) checked.problems.push_back(filled.error().message);
+    }
     return checked;
+  }
+
+  // U5: every cell has its checksum in the record.
+  Status fill_stripe(const Blob& blob) {
+    const std::uint32_t count = engine_.shape().cells();
+    const BlobReader& reader = *engine_.reader_;
+    HEXAD_TRY_ASSIGN(BlobReader::Cells cells,
+                     reader.read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
+                                       ec::ShardSet::first(count), BlobReader::Wait::kBounded));
+    HEXAD_TRY(reader.rebuild(blob.where, blob.cell_sums, cells));
+    for (std::uint32_t role = 0; role < count; ++role) {
+      HEXAD_TRY(fill(blob.where, cells.places[role], cells.cell(role)));
+    }
+    return {};
   }
 
   // For people; what cannot be found out is left out.
@@ -353,6 +404,7 @@ class Engine::ScrubPass {
     for (const RunCatalogue::HeldRun& run : runs) {
       for (const Blob& blob : blobs_of(run.pieces)) {
         ++steps_;
+        if (!concerns(blob.where)) continue;
         HEXAD_TRY_ASSIGN(CheckedStripe checked, look_at_stripe(blob));
         for (std::string& problem : checked.problems) {
           find(run.name, std::move(problem), checked.repaired);
@@ -369,6 +421,7 @@ class Engine::ScrubPass {
 
   Engine& engine_;
   const ScrubOptions& options_;
+  const Scope scope_;
   ScrubPosition at_;
   const std::uint64_t most_bytes_;
   const io::Nanos began_;
@@ -385,7 +438,12 @@ class Engine::ScrubPass {
 
 Result<ScrubReport> Engine::scrub(const ScrubOptions& options) {
   HEXAD_TRY_ASSIGN(ScrubPosition from, decode_position(options.from));
-  return ScrubPass(*this, options, std::move(from)).run();
+  return ScrubPass(*this, options, std::move(from), ScrubPass::Scope::kAll).run();
+}
+
+Result<ScrubReport> Engine::fill_cells(const ScrubOptions& options) {
+  HEXAD_TRY_ASSIGN(ScrubPosition from, decode_position(options.from));
+  return ScrubPass(*this, options, std::move(from), ScrubPass::Scope::kMissing).run();
 }
 
 }  // namespace hexad::core

@@ -89,6 +89,9 @@ StoreStatus Engine::status() {
     device.role = alloc::to_string(member.role);
     device.state = parts_.members->state(i);
     device.detail = parts_.members->detail(i);
+    if (device.state == "behind") {
+      device.missing_bytes = parts_.space->lacking_units(member.id) * parts_.shape->unit;
+    }
     device.size = member.layout.device_size;
     device.physical_block = member.layout.physical_block;
     device.direct = member.device != nullptr && member.device->direct();
@@ -315,6 +318,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("bus_errors", static_cast<std::uint64_t>(given.bus_errors),
           static_cast<std::uint64_t>(defaults.bus_errors),
           given.bus_errors == BusErrors::kLeave ? "leave" : "explain");
+  runtime("catch_up", static_cast<std::uint64_t>(given.catch_up),
+          static_cast<std::uint64_t>(defaults.catch_up),
+          given.catch_up == CatchUp::kInBackground ? "background" : "asked");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

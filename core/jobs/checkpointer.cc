@@ -5,6 +5,7 @@
 #include <set>
 #include <utility>
 
+#include "alloc/root_choice.h"
 #include "core/record/keys.h"
 #include "core/space/reserve.h"
 #include "io/no_unwinding.h"
@@ -35,6 +36,7 @@ struct Checkpointer::Frozen {
   Lsn lsn = 0;
   std::shared_ptr<const kv::Memtable> table;  // null: nothing has changed
   std::vector<alloc::ZoneImage> images;
+  std::set<DeviceId> whole;  // they were behind, and lack nothing of what is live as of `lsn`
   kv::LogPoint point;
 };
 
@@ -77,19 +79,56 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
   frozen.lsn = parts_.lane->next_lsn() - 1;
   if (frozen.lsn > last_) {
     frozen.table = parts_.metadata.freeze(frozen.lsn);
-    Result<std::vector<alloc::ZoneImage>> dirty =
-        parts_.space.dirty_images(frozen.lsn, parts_.runs.deferred_in_images(draft));
+    const std::vector<alloc::Extent> replaced = parts_.runs.deferred_in_images(draft);
+    Result<std::vector<alloc::ZoneImage>> dirty = parts_.space.dirty_images(frozen.lsn, replaced);
     if (!dirty.ok()) {
       parts_.metadata.unfreeze();
       return dirty.error();
     }
     frozen.images = std::move(dirty).value();
+    for (const DeviceId id : parts_.members.behind()) {
+      if (parts_.space.lacking_units(id, replaced) == 0) frozen.whole.insert(id);  // BK6
+    }
   }
   frozen.point = parts_.lane->point_at(frozen.lsn);
   return frozen;
 }
 
+// Behind `advance` any checkpoint does it, also one that somebody else asks for.
+Status Checkpointer::take_in(const std::set<DeviceId>& back,
+                             const std::function<Status()>& advance) {
+  {
+    const io::Lock lock(mutex_);
+    back_ = back;
+  }
+  Status status = advance();
+  if (status.ok()) status = run(Close::kGoesOn);
+  const io::Lock lock(mutex_);
+  if (back_.empty()) return status;
+  HEXAD_ASSERT(!status.ok());
+  // No root has them. What was written to them meanwhile is there, and is not asked for.
+  for (const DeviceId id : std::exchange(back_, {})) {
+    if (parts_.members.usable(id)) {
+      parts_.members.lose(id, "it was not taken in again: " + status.error().message);
+    }
+  }
+  return status;
+}
+
+// BK2: before anything is frozen, and with nothing in flight that was written without them and
+// would be published with them. Idempotent.
+Status Checkpointer::begin_return() {
+  std::set<DeviceId> back;
+  for (const DeviceId id : parts_.members.returning()) {
+    if (back_.contains(id)) back.insert(id);
+  }
+  if (back.empty()) return {};
+  parts_.merger->give_up();
+  return parts_.membership->take_in(back);
+}
+
 Status Checkpointer::run_locked(Close close) {
+  HEXAD_TRY(begin_return());
   HEXAD_TRY(parts_.runs.release());
   RunDraft draft = parts_.runs.begin();
   if (parts_.lane->next_lsn() - 1 > last_ && !parts_.memory_only) {
@@ -219,14 +258,19 @@ Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddr
     next.log_trim = {point.position, point.end, point.crc, point.epoch, point.lsn};
     next.clean_close = close == Close::kClean;
     if (manifest != nullptr) next.manifest = *manifest;
+    for (const DeviceId id : frozen.whole) alloc::mark_whole(next, id);
   };
   const auto committed = [&] {
     last_ = frozen.lsn;
     parts_.lane->note_recorded(frozen.lsn);
     // Before the next change of membership, which copies the log from the trim point on.
     parts_.lane->trim(frozen.point);
+    for (const DeviceId id : frozen.whole) parts_.members.note_whole(id);
   };
-  return parts_.membership->write_checkpoint(fill, committed);
+  if (back_.empty()) return parts_.membership->write_checkpoint(fill, committed);
+  HEXAD_TRY(parts_.membership->write_return(back_, fill, committed));
+  back_.clear();
+  return {};
 }
 
 // An index that does not take it is behind for good: the runs answer until there is a new one.

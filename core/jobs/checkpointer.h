@@ -23,6 +23,7 @@
 
 #include <functional>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -87,6 +88,10 @@ class Checkpointer {
   // any more, one is made in between. Errors: kNoSpace; those of devices; the store has turned
   // read-only. Under no lock to the right of zones.
   Status run(Close close, const std::function<bool()>& needless = {});
+  // A checkpoint that takes devices in again which had left (doc/invariants.md#coming-back). Those
+  // that fail meanwhile are not. `advance` commits something, so that there is an LSN above the
+  // last checkpoint's. Errors: as run(), and then none of them is used.
+  Status take_in(const std::set<DeviceId>& back, const std::function<Status()>& advance);
   // So that the next checkpoint, and a merge of all runs, always find space.
   void set_reserve();
   // While a checkpoint is made. Who holds it keeps runs and index as they are.
@@ -98,6 +103,7 @@ class Checkpointer {
   struct Frozen;
 
   Status run_locked(Close close);
+  Status begin_return();
   void merge_into(RunDraft& draft, Close close);
   void merge_beside();
   bool room_beside(const RunMerge& plan);
@@ -112,6 +118,7 @@ class Checkpointer {
   const Parts parts_;
   io::Mutex mutex_;
   Lsn last_;                   // of the last checkpoint; guarded by mutex_
+  std::set<DeviceId> back_;    // to be taken in by this checkpoint; guarded by mutex_
   io::Mutex problem_mutex_;    // a leaf
   std::string index_problem_;  // guarded by it
 };

@@ -89,7 +89,8 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
   for (const DeviceId id : failed) {
     if (!members.usable(id)) continue;
     const Member& member = *members.find(id);
-    if (member.role == alloc::DeviceRole::kData) ++lost;
+    // One that is behind is counted already (BK4).
+    if (member.role == alloc::DeviceRole::kData && !members.is_behind(id)) ++lost;
     names += (names.empty() ? "" : ", ") + member.path;
   }
   if (lost > parts_.shape.m()) {
@@ -128,6 +129,7 @@ Lsn Membership::last_counted() const { return parts_.lane.durable(); }
 
 Status Membership::describe(alloc::Root& next) const {
   next.previous_epoch_end = parts_.lane.log().last().lsn;
+  if (describe_return_) describe_return_(next);
   return {};
 }
 
@@ -231,6 +233,56 @@ Status Membership::write_checkpoint(const std::function<void(alloc::Root&)>& fil
     // of a later epoch with the manifest of before, which voids what this one has left somewhere.
     HEXAD_TRY(lose_devices(failed));
   }
+}
+
+Status Membership::take_in(const std::set<DeviceId>& back) {
+  const io::NoUnwinding none("a change of the membership");
+  Lane& lane = parts_.lane;
+  lane.pause();
+  {
+    const io::Lock lock(mutex_);
+    lane.wait_quiet();
+    if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
+    for (const DeviceId id : back) parts_.members.take_in(id);
+  }
+  lane.resume();
+  return {};
+}
+
+// A device that fails any of the steps leaves, returned or not, and they are done again. An attempt
+// that has a returned device live is followed by one that has it left, in the same epoch and so of
+// more devices that have left.
+Status Membership::write_return(const std::set<DeviceId>& back,
+                                const std::function<void(alloc::Root&)>& fill,
+                                const std::function<void()>& committed) {
+  const io::NoUnwinding none("a change of the membership");
+  Lane& lane = parts_.lane;
+  lane.pause();
+  {
+    const io::Lock lock(mutex_);
+    lane.wait_quiet();
+    if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
+    if (const Status taken = send_refused_again(lane.refused_requests()); !taken.ok()) {
+      return turn_read_only(taken.error());
+    }
+    std::set<DeviceId> failed = lane.failed_devices();
+    failed.merge(parts_.space.suspects());
+    describe_return_ = [&](alloc::Root& next) {
+      for (const DeviceId id : back) {
+        if (!parts_.members.usable(id)) continue;
+        alloc::mark_back(next, id, parts_.members.find(id)->uuid);
+      }
+      fill(next);
+    };
+    const Status changed =
+        change_membership(parts_.members, parts_.shape.m(), roots_, *this, std::move(failed));
+    describe_return_ = {};
+    if (!changed.ok()) return turn_read_only(changed.error());
+    committed();
+    parts_.space.free_kept_back();
+  }
+  lane.resume();
+  return {};
 }
 
 }  // namespace hexad::core

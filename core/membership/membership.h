@@ -68,6 +68,14 @@ class Membership : private MembershipSteps {
   Status write_checkpoint(const std::function<void(alloc::Root&)>& fill,
                           const std::function<void()>& committed);
 
+  // Devices that had left are usable from now on, with nothing in flight (BK2). The next root of a
+  // checkpoint has to be that of write_return(). Errors: the store has turned read-only.
+  Status take_in(const std::set<DeviceId>& back);
+  // The root of a checkpoint that lists those of them that are usable still as live again (BK3): of
+  // a new epoch, with a fence. Otherwise as write_checkpoint(). Waits for devices.
+  Status write_return(const std::set<DeviceId>& back, const std::function<void(alloc::Root&)>& fill,
+                      const std::function<void()>& committed);
+
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
   // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
@@ -97,6 +105,8 @@ class Membership : private MembershipSteps {
   const Parts parts_;
   io::Mutex mutex_;   // while the membership changes or a root is written; held across I/O
   RootWriter roots_;  // guarded by mutex_
+  // Of write_return(), while it changes the membership; guarded by mutex_.
+  std::function<void(alloc::Root&)> describe_return_;
   mutable io::Mutex refused_mutex_;  // a leaf
   std::optional<Refused> refused_;   // guarded by it
 };

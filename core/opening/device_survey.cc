@@ -201,6 +201,8 @@ std::string state_of(alloc::Standing standing) {
       return "ok";
     case alloc::Standing::kStale:
       return "stale";
+    case alloc::Standing::kAway:
+      return "away";
     case alloc::Standing::kLeft:
     case alloc::Standing::kMissing:
       return "missing";
@@ -344,6 +346,7 @@ Result<Assignment> assign_members(Survey& survey) {
       continue;
     }
     SurveyedDevice& device = survey.devices[origin[static_cast<std::size_t>(standing.input)]];
+    const alloc::RootDevice* const row = assignment.choice.root.find(standing.id);
     const bool stranger = member == nullptr || standing.standing == alloc::Standing::kForeign ||
                           standing.standing == alloc::Standing::kDuplicate;
     if (stranger) {
@@ -356,9 +359,17 @@ Result<Assignment> assign_members(Survey& survey) {
     member->detail = standing.reason;
     if (standing.standing == alloc::Standing::kHealthy) {
       member->device = std::move(device.device);
+      if (row->behind) {
+        member->state = "behind";
+        member->behind = true;
+      }
       if (device.damaged_copy.has_value()) {
         member->detail = "one label copy is damaged: " + device.damaged_copy->message;
       }
+    } else if (standing.standing == alloc::Standing::kAway) {
+      member->device = std::move(device.device);
+      member->returning = true;
+      member->detail += "; an opening for writing takes it in again";
     }
   }
   for (const SurveyedDevice& device : survey.devices) {

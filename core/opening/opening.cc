@@ -6,6 +6,7 @@
 #include "alloc/header_slot.h"
 #include "core/opening/device_survey.h"
 #include "core/opening/recovery.h"
+#include "core/opening/replacement.h"
 #include "core/opening/room_below.h"
 #include "core/opening/take_over.h"
 #include "core/record/keys.h"
@@ -58,7 +59,7 @@ std::string list_unusable(const std::vector<Member>& members,
                           const std::vector<DeviceStatus>& strangers) {
   std::string text;
   for (const Member& member : members) {
-    if (member.device != nullptr) continue;
+    if (member.device != nullptr && !member.returning && !member.behind) continue;
     text += "\n  device " + std::to_string(member.id) +
             (member.path.empty() ? "" : " (" + member.path + ")") + ": " + member.state +
             (member.detail.empty() ? "" : ", " + member.detail);
@@ -69,14 +70,16 @@ std::string list_unusable(const std::vector<Member>& members,
   return text;
 }
 
+// For writing one that is behind counts as lost (BK4); for reading whatever it has may do.
 Status check_enough(const std::vector<Member>& members, const std::vector<DeviceStatus>& strangers,
-                    const StoreShape& shape) {
+                    const StoreShape& shape, Access access) {
   std::uint32_t data = 0;
   std::uint32_t usable = 0;
   for (const Member& member : members) {
     if (member.role != alloc::DeviceRole::kData) continue;
     ++data;
-    if (member.device != nullptr) ++usable;
+    const bool whole = !member.behind || access == Access::kReadOnly;
+    if (member.device != nullptr && !member.returning && whole) ++usable;
   }
   if (data - usable <= shape.m()) return {};
   return Error{ErrorCode::kUnavailable,
@@ -221,7 +224,7 @@ void mend_labels(const Survey& survey, Members& members, std::vector<std::string
 
 // All of open_parts(), into `parts`, whose devices are asked when it fails.
 Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::System* system,
-                kv::IndexHome* indexes, StoreParts& parts) {
+                kv::IndexHome* indexes, const Replacement* replacement, StoreParts& parts) {
   HEXAD_TRY(options.validate());
   parts.options = options;
   parts.pool = pool;
@@ -236,13 +239,16 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system, options.unwritable_devices));
   parts.pool.fast_directories = survey.fast_directories;
   HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
+  if (replacement != nullptr) {
+    HEXAD_TRY(prepare_replacement(*replacement, *system, survey, assignment));
+  }
   const alloc::RootChoice& choice = assignment.choice;
   parts.root = choice.root;
   parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
   parts.compression = survey.options.compression;
   parts.strangers = std::move(assignment.strangers);
   HEXAD_TRY(check_duplicates(pool, parts.strangers));
-  HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape));
+  HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape, options.access));
   alloc::Ground ground = alloc::ground_of(choice, parts.shape->m());
   if (writing) {
     HEXAD_TRY_ASSIGN(ground, find_ground(choice, *parts.shape, options.split_risk));
@@ -329,6 +335,10 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);
+    for (std::size_t i = 0; i < parts.members->size(); ++i) {
+      const Member& member = parts.members->at(i);
+      if (member.replaced) parts.space->lack_everything(member.id);
+    }
   }
   return {};
 }
@@ -336,9 +346,14 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
 }  // namespace
 
 Result<StoreParts> open_parts(const PoolDescription& pool, const RuntimeOptions& options,
-                              io::System* system, kv::IndexHome* indexes) {
+                              io::System* system, kv::IndexHome* indexes,
+                              const Replacement* replacement) {
   StoreParts parts;
-  const Status opened = open_all(pool, options, system, indexes, parts);
+  PoolDescription all = pool;
+  const bool known = replacement == nullptr || std::find(pool.devices.begin(), pool.devices.end(),
+                                                         replacement->path) != pool.devices.end();
+  if (!known) all.devices.push_back(replacement->path);
+  const Status opened = open_all(all, options, system, indexes, replacement, parts);
   if (opened.ok()) return parts;
   // Whatever was made of a refused request, it is why.
   if (parts.members != nullptr) {

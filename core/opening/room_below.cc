@@ -70,4 +70,24 @@ Result<std::vector<std::string>> reserve_room_below(const Members& members, Spac
   return notes;
 }
 
+Status reserve_room_below(const Members& members, Space& space, DeviceId device,
+                          std::uint64_t unit) {
+  const Member& member = *members.find(device);
+  const auto reserve = [&](std::uint64_t offset, std::uint64_t length) {
+    return member.device->reserve_room(offset, length).status();
+  };
+  HEXAD_TRY(reserve(0, alloc::kHeaderSize));
+  if (member.layout.log_size > 0) {
+    HEXAD_TRY(reserve(member.layout.log_offset, member.layout.log_size));
+  }
+  for (const alloc::ZoneId zone : space.zone_ids()) {
+    for (const alloc::ZoneSlot& slot : space.slots(zone)) {
+      if (slot.device != device) continue;
+      HEXAD_TRY(reserve(member.layout.slab_offset(slot.slab),
+                        std::uint64_t{member.layout.slab_units} * unit));
+    }
+  }
+  return {};
+}
+
 }  // namespace hexad::core

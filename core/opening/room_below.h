@@ -19,4 +19,8 @@ namespace hexad::core {
 Result<std::vector<std::string>> reserve_room_below(const Members& members, Space& space,
                                                     std::uint64_t unit);
 
+// Of one device, attached and not yet usable: all of that. Errors: as above.
+Status reserve_room_below(const Members& members, Space& space, DeviceId device,
+                          std::uint64_t unit);
+
 }  // namespace hexad::core

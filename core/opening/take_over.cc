@@ -32,10 +32,11 @@ std::string describe_left(const Members& members, DeviceId id) {
     if (members.at(i).id != id) continue;
     const std::string detail = members.detail(i);
     if (!members.at(i).path.empty()) text += " (" + members.at(i).path + ")";
-    text += " has left the pool, for good: it is " + members.state(i) +
+    text += " has left the pool: it is " + members.state(i) +
             (detail.empty() ? "" : " (" + detail + ")");
   }
-  return text + "; what is written from now on is not on it";
+  return text +
+         "; what is written from now on is not on it, until an opening for writing finds it again";
 }
 
 // The devices that have left between the two roots.

@@ -10,11 +10,13 @@ Members::Members(io::Executor& executor, std::vector<Member> members, FlushShari
     : mutex_(executor),
       members_(std::move(members)),
       usable_(std::make_unique<std::atomic<bool>[]>(members_.size())),
+      behind_(std::make_unique<std::atomic<bool>[]>(members_.size())),
       domain_of_(members_.size(), kNoFlushDomain) {
   std::map<std::uint64_t, FlushDomain> shared;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_[i];
-    usable_[i].store(member.device != nullptr, std::memory_order_relaxed);
+    usable_[i].store(member.device != nullptr && !member.returning, std::memory_order_relaxed);
+    behind_[i].store(member.behind, std::memory_order_relaxed);
     if (member.id >= index_of_.size()) index_of_.resize(member.id + 1, -1);
     index_of_[member.id] = static_cast<int>(i);
     if (member.device == nullptr) continue;
@@ -83,10 +85,54 @@ void Members::note(DeviceId id, const std::string& what) {
   if (usable(id) && changed.state == "ok") changed.detail = what;
 }
 
+std::set<DeviceId> Members::returning() const {
+  std::set<DeviceId> ids;
+  for (const Member& member : members_) {
+    if (member.returning && member.device != nullptr && !usable(member.id)) ids.insert(member.id);
+  }
+  return ids;
+}
+
+void Members::take_in(DeviceId id) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr && member->returning && member->device != nullptr);
+  const auto index = static_cast<std::size_t>(member - members_.data());
+  const io::Lock lock(mutex_);
+  members_[index].returning = false;
+  members_[index].state = "behind";
+  members_[index].detail = "";
+  behind_[index].store(true, std::memory_order_release);
+  usable_[index].store(true, std::memory_order_release);
+}
+
+bool Members::is_behind(DeviceId id) const {
+  if (!usable(id)) return false;
+  const auto index = static_cast<std::size_t>(index_of_[id]);
+  return behind_[index].load(std::memory_order_acquire);
+}
+
+std::set<DeviceId> Members::behind() const {
+  std::set<DeviceId> ids;
+  for (const Member& member : members_) {
+    if (is_behind(member.id)) ids.insert(member.id);
+  }
+  return ids;
+}
+
+void Members::note_whole(DeviceId id) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const auto index = static_cast<std::size_t>(member - members_.data());
+  const io::Lock lock(mutex_);
+  behind_[index].store(false, std::memory_order_release);
+  if (members_[index].state == "behind") members_[index].state = "ok";
+}
+
 std::uint32_t Members::lost_data_devices() const {
   std::uint32_t lost = 0;
   for (const Member& member : members_) {
-    if (member.role == alloc::DeviceRole::kData && !usable(member.id)) ++lost;
+    if (member.role != alloc::DeviceRole::kData) continue;
+    if (!usable(member.id) || is_behind(member.id)) ++lost;
   }
   return lost;
 }

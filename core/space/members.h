@@ -1,5 +1,6 @@
 // The devices of an open store: what each label says, whether it is attached, whether it may be
-// used. The table is fixed while the store is open; only usability changes, from yes to no.
+// used. The table is fixed while the store is open; usability changes from yes to no, and from no
+// to yes once, for a device that has come back.
 #pragma once
 
 #include <atomic>
@@ -26,7 +27,11 @@ struct Member {
   alloc::DeviceLayout layout;
   std::string path;                    // as opened, or as last known
   std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
-  std::string state = "ok";            // as in DeviceStatus
+  // It had left, and is attached again: not usable until Members::take_in().
+  bool returning = false;
+  bool behind = false;       // live, and lacks cells; of the opening, changes are Members' own
+  bool replaced = false;     // returning, and a new device that has nothing yet
+  std::string state = "ok";  // as in DeviceStatus
   std::string detail;
 
   kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
@@ -39,7 +44,7 @@ inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed wri
 class Members {
  public:
   // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
-  // attached.
+  // attached and not returning.
   Members(io::Executor& executor, std::vector<Member> members,
           FlushSharing sharing = FlushSharing::kWhereSafe);
   // Waits for the answers to all that nobody waits for any more (io::IoQueue::abandon()), for
@@ -60,7 +65,16 @@ class Members {
   void blame(DeviceId id, const std::string& why);
   // Something about a usable device that people should see; it goes on being used. Any thread.
   void note(DeviceId id, const std::string& what);
-  // Data members that are not usable.
+  // Those that are attached and not usable, since they had left before this opening.
+  std::set<DeviceId> returning() const;
+  // A returning device is usable from now on, and behind. Precondition: nothing is in flight (BK2).
+  void take_in(DeviceId id);
+  // Usable, and lacks cells. Any thread.
+  bool is_behind(DeviceId id) const;
+  std::set<DeviceId> behind() const;
+  // It lacks nothing any more, and a root says so. Any thread.
+  void note_whole(DeviceId id);
+  // Data members that are not usable, or behind (BK4).
   std::uint32_t lost_data_devices() const;
   std::vector<io::Device*> usable_devices() const;
   std::vector<DeviceId> usable_ids() const;
@@ -86,6 +100,7 @@ class Members {
   mutable io::Mutex mutex_;  // state and detail
   std::vector<Member> members_;
   std::unique_ptr<std::atomic<bool>[]> usable_;  // by index
+  std::unique_ptr<std::atomic<bool>[]> behind_;  // by index
   std::vector<int> index_of_;                    // by id; -1: none
   std::unordered_map<const io::Device*, std::size_t> index_of_device_;
   std::vector<FlushDomain> domain_of_;      // by index

@@ -170,6 +170,22 @@ class Space : public StripeMap {
   // Whether prepare_zone() could succeed. Any thread.
   bool slabs_left();
 
+  // --- devices that come back (doc/invariants.md#coming-back) ---
+  // Units that live extents, but for those in `replaced`, lack on the device. O(zones / what is
+  // noted as missing there).
+  std::uint64_t lacking_units(DeviceId device, std::span<const alloc::Extent> replaced = {});
+  // A new device has taken the place of one that is lost: it has nothing that lives. After replay.
+  void lack_everything(DeviceId device);
+  // Whether some cell of the stripe is noted as missing on a device that is in use. Any thread.
+  bool lacks_cells(const alloc::Extent& stripe);
+  // Writes the headers of the zones' slabs on the device that are not there, durably. I/O. Errors:
+  // those of the device.
+  Status complete_headers(DeviceId device);
+  // Writes a cell that is noted as missing, durably, and then takes the note away (BK5). `stripe`:
+  // all its units, which do not change hands meanwhile: the caller pins them. Waits for the device
+  // no longer than io::kSilence. Errors: those of the device, kUnavailable (it does not answer).
+  Status fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell);
+
   // --- checkpoints ---
   // Images, as of `lsn`, of the zones that changed since the images that were last written, and of
   // those where something lies that the checkpoint replaces: in the images `replaced` is deferred

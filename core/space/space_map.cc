@@ -29,7 +29,9 @@ Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
     if (member == nullptr) continue;
     places[role].device = member->device.get();
     places[role].offset = member->layout.unit_offset(place.slab, where.unit);
-    places[role].readable = members_.usable(place.device) && !zones_.is_missing(begin, slot);
+    const bool usable = members_.usable(place.device);
+    places[role].missing = usable && zones_.is_missing(begin, slot);
+    places[role].readable = usable && !places[role].missing;
   }
   return places;
 }

@@ -18,6 +18,8 @@ struct CellPlace {
   std::uint64_t offset = 0;      // bytes, of the cell's start on that device
   // The device is a live member and this cell was written to it: its bytes may be used.
   bool readable = false;
+  // The device is a live member, and this cell was never written to it.
+  bool missing = false;
 };
 
 // What the metadata knows a pack stripe by.

@@ -25,7 +25,8 @@ namespace hexad::io {
 namespace {
 
 // O_NONBLOCK so that opening a FIFO by mistake does not hang; it is taken back after the check.
-constexpr int kOpenFlags = O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY;
+// Symbolic links are followed: the names of disks that stay the same (/dev/disk/by-id) are links.
+constexpr int kOpenFlags = O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
 
 template <typename Call>
 auto retry(Call call) {
@@ -36,12 +37,7 @@ auto retry(Call call) {
 }
 
 Error open_error(const std::string& path, int number) {
-  if (number != ELOOP) return os_error(number, "cannot open " + path);
-  char resolved[PATH_MAX];
-  const bool found = realpath(path.c_str(), resolved) != nullptr;
-  return Error{ErrorCode::kInvalidArgument, path + " is a symbolic link",
-               found ? "Name what it leads to: " + std::string(resolved)
-                     : std::string("Name the file or device itself.")};
+  return os_error(number, "cannot open " + path);
 }
 
 // A new name is durable only when its directory is.
@@ -194,9 +190,17 @@ Status FileDevice::lock() {
 }
 
 Status FileDevice::claim() {
-  claim_ =
-      Fd(retry([&] { return ::open(name_.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC | O_NOFOLLOW); }));
-  if (claim_.valid()) return {};
+  claim_ = Fd(retry([&] { return ::open(name_.c_str(), O_RDONLY | O_EXCL | O_CLOEXEC); }));
+  if (claim_.valid()) {
+    // A link may have been given another target in between.
+    struct stat claimed = {};
+    struct stat opened = {};
+    const bool same = fstat(claim_.get(), &claimed) == 0 && fstat(fd(), &opened) == 0 &&
+                      claimed.st_rdev == opened.st_rdev && S_ISBLK(claimed.st_mode);
+    if (same) return {};
+    return Error{ErrorCode::kUnavailable, name_ + " leads to another device than a moment ago",
+                 "Try again when the names of devices have settled."};
+  }
   if (errno == EBUSY) {
     return Error{ErrorCode::kBusy, name_ + " is in use by the system (mounted, swap or an array)",
                  "Unmount it, or name another device."};

@@ -188,9 +188,10 @@ def open(
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
-    leave the pool for good), split_risk ("refuse"; "take": write with half of the devices although
+    leave the pool), split_risk ("refuse"; "take": write with half of the devices although
     nothing tells what became of the others), bus_errors ("leave"; "explain": when a failing medium
-    below the fast tier ends the process by SIGBUS, a line on standard error says so), preset.
+    below the fast tier ends the process by SIGBUS, a line on standard error says so), catch_up
+    ("background"; "asked": devices that come back get what they missed only by catch_up()), preset.
     doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.

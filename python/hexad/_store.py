@@ -132,6 +132,24 @@ class Store(Writing):
         report: dict[str, Any] = self._native.scrub(rate or 0, start, progress)
         return report
 
+    def catch_up(
+        self,
+        *,
+        rate: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> dict[str, Any]:
+        """Gives devices that have come back what was written while they were away, while
+        everything else goes on. bytes_missing (0: they lack nothing any more), bytes_total (when it
+        began), findings[] of subject, problem, repaired: what could not be given back.
+
+        rate: bytes read per second at most. progress: counts bytes given back; when it returns
+        False, it stops there.
+        """
+        if rate is not None and rate <= 0:
+            raise ValueError("rate is a positive number of bytes per second, or None")
+        report: dict[str, Any] = self._native.catch_up(rate or 0, progress)
+        return report
+
     def status(self) -> dict[str, Any]:
         """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[],
         warnings[] (what somebody should look at), notes[], jobs[] (background work: name,

@@ -37,6 +37,7 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["role"] = to_text(device.role);
   result["state"] = to_text(device.state);
   result["detail"] = to_text(device.detail);
+  result["missing_bytes"] = device.missing_bytes;
   result["size"] = device.size;
   result["physical_block"] = device.physical_block;
   result["direct"] = device.direct;
@@ -227,6 +228,14 @@ nb::dict to_dict(const ScrubReport& report) {
   result["bytes_checked"] = report.bytes_checked;
   result["findings"] = to_list(report.findings);
   result["next"] = to_text(report.next);
+  return result;
+}
+
+nb::dict to_dict(const CatchUpReport& report) {
+  nb::dict result;
+  result["bytes_missing"] = report.bytes_missing;
+  result["bytes_total"] = report.bytes_total;
+  result["findings"] = to_list(report.findings);
   return result;
 }
 

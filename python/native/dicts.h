@@ -18,6 +18,7 @@ nanobind::dict to_dict(const CollectionInfo& info);
 nanobind::dict to_dict(const CollectionUsage& usage);
 nanobind::dict to_dict(const FsckReport& report);
 nanobind::dict to_dict(const ScrubReport& report);
+nanobind::dict to_dict(const CatchUpReport& report);
 // {name: (total, since opening)}
 nanobind::dict to_dict(const std::vector<Counter>& counters);
 // {name: (value, origin)}

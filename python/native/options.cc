@@ -87,6 +87,13 @@ Result<SplitRisk> parse_split_risk(std::string_view text) {
                "It is refuse or take."};
 }
 
+Result<CatchUp> parse_catch_up(std::string_view text) {
+  if (text == "background") return CatchUp::kInBackground;
+  if (text == "asked") return CatchUp::kWhenAsked;
+  return Error{ErrorCode::kInvalidArgument, "catch_up '" + printable(text) + "' is not known",
+               "It is background or asked."};
+}
+
 Result<BusErrors> parse_bus_errors(std::string_view text) {
   if (text == "leave") return BusErrors::kLeave;
   if (text == "explain") return BusErrors::kExplain;
@@ -167,6 +174,7 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
        word(options.unwritable_devices, "unwritable_devices", &parse_unwritable)},
       {"split_risk", word(options.split_risk, "split_risk", &parse_split_risk)},
       {"bus_errors", word(options.bus_errors, "bus_errors", &parse_bus_errors)},
+      {"catch_up", word(options.catch_up, "catch_up", &parse_catch_up)},
   };
   set_options(setters, given);
   return options;

@@ -39,4 +39,27 @@ nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
   return to_dict(report);
 }
 
+nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {
+  std::exception_ptr thrown;
+  CatchUpOptions options;
+  options.rate = rate;
+  options.progress = [&](const CatchUpReport& report) {
+    if (handle.closing()) return false;
+    const nb::gil_scoped_acquire locked;
+    try {
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      if (progress.is_none()) return true;
+      const std::uint64_t total = std::max(report.bytes_total, report.bytes_missing);
+      return !progress(total - report.bytes_missing, total).is(nb::handle(Py_False));
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  };
+  const CatchUpReport report =
+      take(handle.run([&](Store& store) { return store.catch_up(options); }));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+  return to_dict(report);
+}
+
 }  // namespace hexad::python

@@ -1,4 +1,4 @@
-// Store.scrub(): the engine's, with Python's progress and signals in between.
+// Store.scrub() and Store.catch_up(): the engine's, with Python's progress and signals in between.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -14,5 +14,8 @@ namespace hexad::python {
 // exceptions end the scrub and are the call's. With the GIL, which it gives away meanwhile.
 nanobind::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
                      const nanobind::object& progress);
+
+// Store.catch_up(): the same with bytes given back so far and missing when it began.
+nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
 
 }  // namespace hexad::python

@@ -456,6 +456,12 @@ void bind_care(nb::class_<StoreObject>& bound) {
           [](StoreObject& self, std::uint64_t rate, const std::string& from,
              const nb::object& progress) { return scrub(*self.handle, rate, from, progress); },
           nb::arg("rate"), nb::arg("start"), nb::arg("progress").none())
+      .def(
+          "catch_up",
+          [](StoreObject& self, std::uint64_t rate, const nb::object& progress) {
+            return catch_up(*self.handle, rate, progress);
+          },
+          nb::arg("rate"), nb::arg("progress").none())
       .def("status",
            [](StoreObject& self) {
              return to_dict(self.handle->run([](Store& store) { return store.status(); }));

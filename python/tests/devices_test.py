@@ -23,7 +23,7 @@ def test_an_opening_that_loses_a_device_warns(pool):
         warnings.simplefilter("error")
         with hexad.open(pool, read_only=True) as store:  # loses nothing
             assert store.status()["health"] == "degraded" and store.status()["warnings"] == []
-    with pytest.warns(hexad.DeviceWarning, match="has left the pool, for good") as caught:
+    with pytest.warns(hexad.DeviceWarning, match="has left the pool") as caught:
         store = hexad.open(pool)
     assert len(caught) == 1 and devices[3] in str(caught[0].message)
     assert caught[0].filename == __file__
@@ -33,6 +33,30 @@ def test_an_opening_that_loses_a_device_warns(pool):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         hexad.open(pool).close()  # this one has lost nothing
+
+
+def test_a_device_that_comes_back_is_taken_in_and_gets_what_it_missed(pool):
+    devices = filled(pool)
+    os.rename(devices[3], devices[3] + ".late")
+    with pytest.warns(hexad.DeviceWarning), hexad.open(pool) as store:
+        store.put("b", os.urandom(500_000))
+    os.rename(devices[3] + ".late", devices[3])
+    with hexad.open(pool, read_only=True) as store:
+        assert store.status()["devices"][3]["state"] == "away"
+    with hexad.open(pool, catch_up="asked") as store:
+        status = store.status()
+        assert status["health"] == "degraded" and status["devices"][3]["state"] == "behind"
+        assert status["devices"][3]["missing_bytes"] > 0
+        steps = []
+        report = store.catch_up(progress=lambda done, total: steps.append((done, total)))
+        assert report["bytes_missing"] == 0 < report["bytes_total"] and report["findings"] == []
+        assert steps
+        assert store.status()["health"] == "ok"
+        with pytest.raises(ValueError):
+            store.catch_up(rate=0)
+    os.remove(devices[0]), os.remove(devices[1])
+    with hexad.open(pool, read_only=True) as store:
+        assert store.get("a") == b"value" and len(store.get("b")) == 500_000
 
 
 def test_whoever_makes_errors_of_warnings_has_no_open_store(pool):

@@ -428,7 +428,7 @@ TEST_CASE("root_choice: devices that are away are missing, or have left when the
   CHECK(standing_of(*choose_root(kStore, devices, 2), 1) == Standing::kLeft);
 }
 
-TEST_CASE("root_choice: a device that left is stale when it returns, with any root of its own") {
+TEST_CASE("root_choice: a device that left is away when it returns, unless it has lost roots") {
   const Root old = first_root(6);
   Root now = next_epoch_root(promise_root({old, 1, 6, {}}));
   mark_left(now, 4, 77);
@@ -437,10 +437,46 @@ TEST_CASE("root_choice: a device that left is stale when it returns, with any ro
   const auto choice = choose_root(kStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root == now);
-  CHECK(standing_of(*choice, 4) == Standing::kStale);
+  CHECK(standing_of(*choice, 4) == Standing::kAway);
   CHECK(choice->devices[4].reason == "device 4 left in epoch 2 after LSN 77");
   devices[4].roots = {now};
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kAway);
+  // An older image of it has not what counted on it.
+  Root later = next_epoch_root(promise_root({now, 3, 6, {}}));
+  later.find(4)->confirmed_epoch = 2;
+  devices = all_with(later);
+  devices[4].roots = {old};
   CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kStale);
+  devices[4].roots = {};
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kStale);
+}
+
+TEST_CASE(
+    "root_choice: who is taken in again is live and behind, and another device under its id") {
+  Root root = first_root(6);
+  mark_left(root, 4, 77);
+  const Uuid before = root.find(4)->uuid;
+  root.find(4)->confirmed_epoch = 1;
+  mark_back(root, 4, before);
+  CHECK(root.find(4)->state == MemberState::kLive);
+  CHECK(root.find(4)->behind);
+  CHECK(root.find(4)->left_lsn == 0);
+  CHECK(root.find(4)->left_epoch == 0);
+  CHECK(root.find(4)->confirmed_epoch == 1);
+  CHECK(check_root(root).ok());
+  CHECK(decode_root(as_bytes(encode_root(root))).value() == root);
+  mark_left(root, 4, 80);
+  CHECK_FALSE(root.find(4)->behind);
+  CHECK(check_root(root).ok());
+  Uuid other = before;
+  other.bytes[3] ^= 1;
+  mark_back(root, 4, other);
+  CHECK(root.find(4)->uuid == other);
+  CHECK(root.find(4)->confirmed_epoch == 0);
+  mark_whole(root, 4);
+  CHECK_FALSE(root.find(4)->behind);
+  CHECK(root.features == Features{});
+  CHECK(decode_root(as_bytes(encode_root(root))).value() == root);
 }
 
 TEST_CASE("root_choice: an old image put back is stale, a device one epoch behind is not") {
@@ -581,8 +617,9 @@ TEST_CASE("root_choice: strangers, replaced devices and clones are told apart") 
   CHECK(choice->devices[8].standing == Standing::kForeign);
   CHECK(choice->devices[9].standing == Standing::kDuplicate);
   CHECK(choice->readable == 6);
-  for (const Standing standing : {Standing::kHealthy, Standing::kStale, Standing::kLeft,
-                                  Standing::kMissing, Standing::kForeign, Standing::kDuplicate}) {
+  for (const Standing standing :
+       {Standing::kHealthy, Standing::kStale, Standing::kAway, Standing::kLeft, Standing::kMissing,
+        Standing::kForeign, Standing::kDuplicate}) {
     CHECK(to_string(standing) != "unknown");
   }
 }
@@ -711,7 +748,7 @@ TEST_CASE("root_choice: devices that were written apart are named, and chosen by
   const auto choice = choose_root(kStore, devices, 2);
   REQUIRE(choice.ok());
   CHECK(choice->root == one);
-  CHECK(standing_of(*choice, 2) == Standing::kStale);
+  CHECK(standing_of(*choice, 2) == Standing::kAway);
   // They went on as well, from the same root, in an epoch that is older, or newer.
   for (const bool newer : {false, true}) {
     Root other = next_epoch_root(common);

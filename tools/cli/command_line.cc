@@ -100,7 +100,7 @@ void declare_pool(const VerbEntry& entry, bool by_devices, PoolArguments& pool,
                         "With --device: directories of the fast tier");
   arguments.flag("--lose-unwritable-devices", pool.lose_unwritable,
                  "Opens for writing although devices that are there cannot be written: they leave "
-                 "the pool for good");
+                 "the pool");
   arguments.number("--wait", pool.wait_seconds,
                    "Seconds to wait while another program has the pool [0]");
 }

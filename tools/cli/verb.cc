@@ -42,13 +42,40 @@ Session::Session(CommonOptions common, PoolArguments pool)
       executor_(io::make_thread_executor(1)) {}
 
 Result<Store> Session::open(Access access, RuntimeOptions options) {
+  return open(access, std::move(options), nullptr);
+}
+
+Result<Store> Session::open_replacing(const Replacement& replacement, RuntimeOptions options) {
+  return open(Access::kReadWrite, std::move(options), &replacement);
+}
+
+void Session::catch_up_briefly(Store& store) {
+  constexpr std::uint64_t kLittle = 64 << 20;
+  constexpr io::Nanos kPatience = 2'000'000'000;
+  std::uint64_t missing = 0;
+  bool behind = false;
+  for (const DeviceStatus& device : store.status().devices) {
+    missing += device.missing_bytes;
+    behind = behind || device.state == "behind";
+  }
+  if (!behind || missing > kLittle) return;
+  const io::Nanos end = clock().now() + kPatience;
+  CatchUpOptions options;
+  options.progress = [&](const CatchUpReport&) { return clock().now() < end; };
+  // What it could not do the store says itself.
+  store.catch_up(options).status().ignore();
+}
+
+Result<Store> Session::open(Access access, RuntimeOptions options, const Replacement* replacement) {
   HEXAD_TRY_ASSIGN(const PoolDescription description, pool_.describe());
   options.access = access;
   if (pool_.lose_unwritable) options.unwritable_devices = Unwritable::kLose;
   if (common_.risk_split) options.split_risk = SplitRisk::kTake;
   writing_ = access == Access::kReadWrite;
-  Result<Store> store = open_when_free(description, options);
+  Result<Store> store = open_when_free(description, options, replacement);
   if (!store.ok()) return store;
+  const bool by_itself = options.catch_up == CatchUp::kInBackground;
+  if (access == Access::kReadWrite && by_itself) catch_up_briefly(*store);
   const StoreStatus status = store->status();
   for (const DeviceStatus& device : status.devices) {
     const bool silent = device.detail.find("has not answered for") != std::string::npos;
@@ -65,14 +92,16 @@ Result<Store> Session::open(Access access, RuntimeOptions options) {
 }
 
 Result<Store> Session::open_when_free(const PoolDescription& description,
-                                      const RuntimeOptions& options) {
+                                      const RuntimeOptions& options,
+                                      const Replacement* replacement) {
   constexpr io::Nanos kStep = 100'000'000;
   constexpr double kSecond = 1e9;
   const io::Nanos began = clock().now();
   for (bool said = false;;) {
     Result<Store> store = [&] {
       const WaitWatch watch = watch_opening();
-      return Store::open(description, options);
+      return replacement == nullptr ? Store::open(description, options)
+                                    : Store::open_replacing(description, *replacement, options);
     }();
     if (store.ok() || store.error().code != ErrorCode::kBusy) return store;
     const auto waited = static_cast<double>(clock().now() - began) / kSecond;
@@ -107,21 +136,27 @@ WaitWatch Session::watch_opening() {
 Missing missing_devices(const StoreStatus& status) {
   Missing missing;
   std::size_t data = 0;
+  std::size_t behind = 0;
   for (const DeviceStatus& device : status.devices) {
     if (device.role != "data" || device.state == "foreign" || device.state == "duplicate") continue;
     ++data;
     if (device.state != "ok") ++missing.devices;
+    if (device.state == "behind") ++behind;
   }
   if (missing.devices == 0) return missing;
   missing.text = "redundancy is below the profile: " + std::to_string(missing.devices) + " of " +
-                 std::to_string(data) + " data devices are missing, " +
-                 std::to_string(status.faults_tolerated) + " more may be lost";
+                 std::to_string(data) + " data devices are missing" +
+                 (behind > 0 ? " or behind, " : ", ") + std::to_string(status.faults_tolerated) +
+                 " more may be lost";
   return missing;
 }
 
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
                                 const RuntimeOptions& options) {
   HEXAD_TRY_ASSIGN(Store store, open(access, options));
+  if (const Missing missing = missing_devices(store.status()); missing.devices > 0) {
+    out_.warn(missing.text);
+  }
   // Those of the opening have been said.
   const std::vector<std::string> known = store.status().warnings;
   const WaitWatch watch(

@@ -46,7 +46,7 @@ struct PoolArguments {
 
 class WaitWatch;
 
-// Data devices that are not there, so that every stripe lacks cells.
+// Data devices that are not there, or lack cells, so that stripes do.
 struct Missing {
   std::size_t devices = 0;
   std::string text;  // a sentence that says so; empty when none are
@@ -71,6 +71,8 @@ class Session {
   // What an opening for writing warns of is said on standard error, with -q, too. Errors: those of
   // read_pool() and Store::open(); kClosed (interrupted while it waited).
   Result<Store> open(Access access, RuntimeOptions options = {});
+  // The same for writing, with a new device in the place of a lost one.
+  Result<Store> open_replacing(const Replacement& replacement, RuntimeOptions options);
   // open(), work, close; says meanwhile what it waits for, when that takes long. An error of
   // closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
@@ -82,7 +84,11 @@ class Session {
 
  private:
   WaitWatch watch_opening();
-  Result<Store> open_when_free(const PoolDescription& description, const RuntimeOptions& options);
+  Result<Store> open_when_free(const PoolDescription& description, const RuntimeOptions& options,
+                               const Replacement* replacement);
+  Result<Store> open(Access access, RuntimeOptions options, const Replacement* replacement);
+  // What has come back and lacks little gets it now: the process may be over in a moment.
+  void catch_up_briefly(Store& store);
 
   CommonOptions common_;
   PoolArguments pool_;

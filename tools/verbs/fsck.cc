@@ -58,7 +58,6 @@ class Fsck final : public Verb {
         session.out().object(as_json(report, missing));
       } else {
         print(session.out(), report);
-        if (missing.devices > 0) session.out().note(missing.text);
       }
       const bool too_little = options_.deep && missing.devices > 0;
       return report.errors() > 0 || too_little ? kExitDamaged : kExitOk;

@@ -29,6 +29,7 @@ Json device_json(const DeviceStatus& device) {
               {"role", device.role},
               {"state", device.state},
               {"detail", device.detail},
+              {"missing_bytes", device.missing_bytes},
               {"size", device.size},
               {"physical_block", device.physical_block},
               {"direct", device.direct},
@@ -75,6 +76,10 @@ std::string device_text(const DeviceStatus& device) {
   std::string line =
       fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", device.id, device.role, device.state,
                   device.size > 0 ? format_size(device.size) : "-", device.path, traits);
+  if (device.missing_bytes > 0) {
+    line += fmt::format("       lacks {} of what was written while it was away\n",
+                        format_size(device.missing_bytes));
+  }
   if (!device.detail.empty()) line += fmt::format("       {}\n", device.detail);
   return line;
 }

@@ -1,0 +1,92 @@
+// Devices that had left and are attached again: taken in when the store is opened, before anything
+// else is done with it.
+#include <string>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "core/opening/room_below.h"
+
+namespace hexad::core {
+
+// What fails here is the affair of the device: the store is as it was, and says why it is. What
+// stops the lane is not.
+Status Engine::take_in_returned() {
+  std::set<DeviceId> back;
+  for (const DeviceId id : parts_.members->returning()) {
+    Status ready = reserve_room_below(*parts_.members, *parts_.space, id, shape().unit);
+    if (ready.ok()) ready = parts_.space->complete_headers(id);
+    if (ready.ok()) {
+      back.insert(id);
+    } else {
+      note_not_taken_in(id, ready.error());
+    }
+  }
+  if (back.empty()) return {};
+  // Marks are in zone images, and these in a run, which has to hold an LSN.
+  const auto advance = [this] {
+    return commit_internal([](LogRecord&) { return Status(); }).status();
+  };
+  const Status taken = checkpointer_->take_in(back, advance);
+  if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
+  for (const DeviceId id : back) {
+    if (parts_.members->usable(id)) {
+      parts_.notes.push_back(describe_device(id) + " has come back and is used again" +
+                             (parts_.members->is_behind(id)
+                                  ? "; what was written without it is still missing there"
+                                  : ""));
+    } else if (!taken.ok()) {
+      note_not_taken_in(id, taken.error());
+    }
+  }
+  return {};
+}
+
+std::uint64_t Engine::missing_bytes() {
+  std::uint64_t units = 0;
+  for (const DeviceId id : parts_.members->behind()) units += space().lacking_units(id);
+  return units * shape().unit;
+}
+
+// BK6. What is still noted where nothing is read from any more goes with the checkpoint, or with
+// what the deletion job does.
+Status Engine::settle_whole() {
+  HEXAD_TRY(commit_internal([](LogRecord&) { return Status(); }).status());
+  return run_checkpoint();
+}
+
+Result<CatchUpReport> Engine::catch_up(const CatchUpOptions& options) {
+  HEXAD_TRY(writable());
+  CatchUpReport report;
+  report.bytes_total = report.bytes_missing = missing_bytes();
+  bool stopped = false;
+  ScrubOptions scrub;
+  scrub.rate = options.rate;
+  scrub.progress = [&](const ScrubReport&) {
+    report.bytes_missing = missing_bytes();
+    stopped = options.progress && !options.progress(report);
+    return !stopped;
+  };
+  // More than once: a piece of metadata may change its name, and what it lacks is passed by.
+  constexpr int kMostPasses = 8;
+  for (int pass = 0; pass < kMostPasses && !stopped; ++pass) {
+    if (parts_.members->behind().empty()) break;
+    HEXAD_TRY_ASSIGN(ScrubReport filled, fill_cells(scrub));
+    report.findings = std::move(filled.findings);
+    if (stopped) break;
+    HEXAD_TRY(settle_whole());
+  }
+  report.bytes_missing = missing_bytes();
+  return report;
+}
+
+std::string Engine::describe_device(DeviceId id) const {
+  const Member& member = *parts_.members->find(id);
+  return "device " + std::to_string(id) + " (" + member.path + ")";
+}
+
+void Engine::note_not_taken_in(DeviceId id, const Error& why) {
+  parts_.warnings.push_back(describe_device(id) +
+                            " is attached again and was not taken in: " + why.message);
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,58 @@
+#include "core/jobs/catch_up_job.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace hexad::core {
+
+void CatchUpJob::start() {
+  total_.store(work_.missing(), std::memory_order_release);
+  started_.store(true, std::memory_order_release);
+}
+
+std::optional<io::Nanos> CatchUpJob::due() {
+  const bool wanted = started_.load(std::memory_order_acquire) &&
+                      !stopping_.load(std::memory_order_acquire) && work_.wanted();
+  if (!wanted) return std::nullopt;
+  return std::max<io::Nanos>(0, next_.load(std::memory_order_acquire) - clock_.now());
+}
+
+Result<bool> CatchUpJob::step() {
+  const io::Nanos began = clock_.now();
+  Result<bool> done = work();
+  const io::Nanos now = clock_.now();
+  if (!done.ok()) position_.clear();
+  io::Nanos rest = now - began;
+  if (position_.empty() && work_.wanted()) {
+    rest = pause_;
+    pause_ = std::min(2 * pause_, kLongestPause);
+  }
+  next_.store(now + rest, std::memory_order_release);
+  return done;
+}
+
+Result<bool> CatchUpJob::work() {
+  if (!work_.wanted()) return false;
+  ScrubOptions piece;
+  piece.from = position_;
+  piece.progress = [](const ScrubReport&) { return false; };
+  HEXAD_TRY_ASSIGN(const ScrubReport report, work_.fill(piece));
+  if (stopping_.load(std::memory_order_acquire)) return true;
+  for (const Finding& finding : report.findings) {
+    if (!finding.repaired) problem_ = finding.subject + ": " + finding.problem;
+  }
+  position_ = report.next;
+  if (!position_.empty()) return true;
+  const std::string problem = std::exchange(problem_, {});
+  if (!problem.empty()) return Error{ErrorCode::kUnavailable, problem, ""};
+  HEXAD_TRY(work_.settle());
+  return true;
+}
+
+JobProgress CatchUpJob::progress() {
+  const std::uint64_t total = total_.load(std::memory_order_acquire);
+  if (!started_.load(std::memory_order_acquire) || !work_.wanted()) return {};
+  return {total - std::min(total, work_.missing()), total, "bytes"};
+}
+
+}  // namespace hexad::core

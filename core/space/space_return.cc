@@ -1,0 +1,104 @@
+// Space and devices that come back: what they lack, and how they get it.
+#include <algorithm>
+
+#include "alloc/slab_header.h"
+#include "base/aligned_buffer.h"
+#include "base/units.h"
+#include "core/space/space.h"
+
+namespace hexad::core {
+
+namespace {
+
+std::uint64_t common_units(const alloc::UnitRun& a, const alloc::UnitRun& b) {
+  const std::uint64_t first = std::max(a.unit, b.unit);
+  const std::uint64_t end = std::min<std::uint64_t>(a.end(), b.end());
+  return end > first ? end - first : 0;
+}
+
+}  // namespace
+
+std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Extent> replaced) {
+  const io::Lock lock(mutex_);
+  std::uint64_t lacking = 0;
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].device != device) continue;
+      const std::vector<alloc::UnitRun> missing = zones_.missing_runs(zone, slot);
+      if (missing.empty()) continue;
+      for (const alloc::UnitRun& live : zones_.live_runs(zone)) {
+        for (const alloc::UnitRun& run : missing) lacking += common_units(live, run);
+      }
+      for (const alloc::Extent& extent : replaced) {
+        if (extent.zone != zone) continue;
+        for (const alloc::UnitRun& run : missing) lacking -= common_units(extent.run(), run);
+      }
+    }
+  }
+  return lacking;
+}
+
+void Space::lack_everything(DeviceId device) {
+  const io::Lock lock(mutex_);
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].device != device) continue;
+      for (const alloc::UnitRun& live : zones_.live_runs(zone)) {
+        HEXAD_ASSERT(zones_.mark_missing({zone, live.unit, live.units}, slot).ok());
+      }
+    }
+  }
+}
+
+bool Space::lacks_cells(const alloc::Extent& stripe) {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.zone);
+  for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
+    if (members_.usable((*slots)[slot].device) && zones_.is_missing(stripe, slot)) return true;
+  }
+  return false;
+}
+
+Status Space::complete_headers(DeviceId device) {
+  alloc::SlabHeader header;
+  header.store = shape_.uuid;
+  header.k = static_cast<std::uint8_t>(shape_.k());
+  header.m = static_cast<std::uint8_t>(shape_.m());
+  const Member& member = *members_.find(device);
+  for (const alloc::ZoneId zone : zone_ids()) {
+    const ZoneCreation described = describe_zone(zone);
+    header.zone = zone;
+    header.units = described.units;
+    header.slots = described.slots;
+    for (std::uint32_t slot = 0; slot < header.slots.size(); ++slot) {
+      if (header.slots[slot].device != device) continue;
+      header.slot = static_cast<std::uint8_t>(slot);
+      const std::string bytes = alloc::encode_slab_header(header);
+      AlignedBuffer wanted = AlignedBuffer::zeroed(round_up(bytes.size(), shape_.block));
+      copy_bytes(wanted.bytes(), as_bytes(bytes));
+      AlignedBuffer there(wanted.size());
+      const std::uint64_t offset = member.layout.slab_offset(header.slots[slot].slab);
+      const Status read = member.device->read(offset, there.bytes());
+      if (read.ok() && std::ranges::equal(there.bytes(), wanted.bytes())) continue;
+      HEXAD_TRY(member.device->write(offset, wanted.bytes(), io::WriteMode::kDurable,
+                                     io::IoCause::kSuper));
+      stats_.add(CounterId::kDeviceBytesSuper, wanted.size());
+    }
+  }
+  return {};
+}
+
+Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell) {
+  HEXAD_TRY(write_back(place, cell));
+  stats_.add(CounterId::kCellsHealed);
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.zone);
+  for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
+    if ((*slots)[slot].device == place.id) HEXAD_TRY(zones_.clear_missing(stripe, slot));
+  }
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,172 @@
+// hexad device ls, replace, catch-up: the devices of a pool, and what happens to them.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/cli/interrupt.h"
+#include "tools/cli/names.h"
+#include "tools/cli/progress.h"
+#include "tools/verbs/findings.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+// Of a pool that opens, or else as far as its labels tell.
+Result<StoreStatus> look(Session& session) {
+  Result<Store> store = session.open(Access::kReadOnly);
+  if (!store.ok()) {
+    if (store.error().code == ErrorCode::kBusy) return store.error();
+    HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
+    Result<StoreStatus> inspected = inspect(description);
+    return inspected.ok() ? std::move(inspected) : Result<StoreStatus>(store.error());
+  }
+  const StoreStatus status = store->status();
+  HEXAD_TRY(store->close());
+  return status;
+}
+
+class DeviceLs final : public Verb {
+ public:
+  void declare(Arguments&) override {}
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const StoreStatus status, look(session));
+    Json devices = Json::array();
+    for (const DeviceStatus& device : status.devices) {
+      devices.push_back(Json{{"id", device.id},
+                             {"path", device.path},
+                             {"role", device.role},
+                             {"state", device.state},
+                             {"detail", device.detail},
+                             {"size", device.size},
+                             {"missing_bytes", device.missing_bytes}});
+      std::string line = fmt::format("{:>3}  {:<5} {:<10} {:>10}  {}", device.id, device.role,
+                                     device.state, format_size(device.size), device.path);
+      if (device.missing_bytes > 0) {
+        line += fmt::format("; lacks {}", format_size(device.missing_bytes));
+      }
+      if (!device.detail.empty()) line += "; " + device.detail;
+      if (!session.out().json()) session.out().write(line + "\n");
+    }
+    if (session.out().json()) session.out().object(Json{{"devices", devices}});
+    return kExitOk;
+  }
+};
+
+// Ends with what is left. Interrupted, the store goes on with it at its next opening.
+Result<int> catch_up(Session& session, Store& store, std::uint64_t rate) {
+  CatchUpReport report;
+  {
+    Progress progress(session.out(), session.clock(), "catch-up", 0);
+    std::uint64_t told = 0;
+    CatchUpOptions options;
+    options.rate = rate;
+    options.progress = [&](const CatchUpReport& so_far) {
+      progress.set_total(so_far.bytes_total);
+      const std::uint64_t done =
+          so_far.bytes_total - std::min(so_far.bytes_total, so_far.bytes_missing);
+      progress.advance(done - std::min(done, told));
+      told = std::max(told, done);
+      return !interrupted();
+    };
+    HEXAD_TRY_ASSIGN(report, store.catch_up(options));
+  }
+  if (session.out().json()) {
+    session.out().object(Json{{"bytes_total", report.bytes_total},
+                              {"bytes_missing", report.bytes_missing},
+                              {"findings", findings_as_json(report.findings)}});
+  } else {
+    print_findings(session.out(), report.findings);
+    session.out().note(fmt::format("{} were missing, {} are now", format_size(report.bytes_total),
+                                   format_size(report.bytes_missing)));
+  }
+  if (interrupted()) return interrupted_error();
+  return report.bytes_missing > 0 ? kExitDamaged : kExitOk;
+}
+
+RuntimeOptions by_hand() {
+  RuntimeOptions options;
+  options.catch_up = CatchUp::kWhenAsked;
+  return options;
+}
+
+class DeviceCatchUp final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.size("--rate", rate_, "Bytes read per second at most [no limit]");
+  }
+
+  Result<int> run(Session& session) override {
+    return session.with_store(
+        Access::kReadWrite, [&](Store& store) { return catch_up(session, store, rate_); },
+        by_hand());
+  }
+
+ private:
+  std::uint64_t rate_ = 0;
+};
+
+class DeviceReplace final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positional("ID", id_, "Number of the lost device, as device ls shows it");
+    arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
+    arguments.size("--rate", rate_, "Bytes read per second at most [no limit]");
+  }
+
+  Result<int> run(Session& session) override {
+    Replacement replacement{0, path_};
+    const auto [end, error] =
+        std::from_chars(id_.data(), id_.data() + id_.size(), replacement.device);
+    if (error != std::errc() || end != id_.data() + id_.size()) {
+      return Error{ErrorCode::kInvalidArgument, "'" + printable(id_) + "' is no device number",
+                   fmt::format("hexad device ls {} shows them.", session.pool().word())};
+    }
+    HEXAD_TRY_ASSIGN(const StoreStatus before, look(session));
+    HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
+    HEXAD_TRY_ASSIGN(Store store, session.open_replacing(replacement, by_hand()));
+    // The new device is a member: where the description did not say so, a crash from here on would
+    // leave it looking lost.
+    HEXAD_TRY(describe(session, before, replacement, pool));
+    const Result<int> caught_up = catch_up(session, store, rate_);
+    const Status closed = store.close();
+    if (caught_up.ok() && !closed.ok()) return closed.error();
+    return caught_up;
+  }
+
+ private:
+  static Status describe(Session& session, const StoreStatus& before,
+                         const Replacement& replacement, PoolDescription& pool) {
+    if (session.pool().directory.empty()) return {};
+    std::string old;
+    for (const DeviceStatus& device : before.devices) {
+      if (device.id == replacement.device && device.role == "data") old = device.path;
+    }
+    const auto at = std::find(pool.devices.begin(), pool.devices.end(), old);
+    const auto there = std::find(pool.devices.begin(), pool.devices.end(), replacement.path);
+    if (there != pool.devices.end()) return {};
+    if (at != pool.devices.end()) {
+      *at = replacement.path;
+    } else {
+      pool.devices.push_back(replacement.path);
+    }
+    return write_pool(session.pool().directory, pool);
+  }
+
+  std::string id_;
+  std::string path_;
+  std::uint64_t rate_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_device_ls() { return std::make_unique<DeviceLs>(); }
+std::unique_ptr<Verb> make_device_catch_up() { return std::make_unique<DeviceCatchUp>(); }
+std::unique_ptr<Verb> make_device_replace() { return std::make_unique<DeviceReplace>(); }
+
+}  // namespace hexad::tools
