@@ -29,6 +29,7 @@ Error broken(const std::string& message) {
 }  // namespace
 
 std::string_view to_string(DeviceRole role) { return role == DeviceRole::kData ? "data" : "log"; }
+std::string_view to_string(DeviceEnd end) { return end == DeviceEnd::kHead ? "head" : "tail"; }
 
 Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
   if (!std::has_single_bit(physical_block) || physical_block < kMinPhysicalBlock ||
@@ -55,9 +56,9 @@ Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
                  hint);
 }
 
-std::uint32_t default_slab_units(std::uint64_t device_size, std::uint64_t unit) {
-  const std::uint64_t wanted = std::clamp<std::uint64_t>(device_size / 64, 1_MiB, 1_GiB);
-  const std::uint64_t bytes = std::min(wanted, device_size / 16);
+std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit) {
+  const std::uint64_t wanted = std::clamp<std::uint64_t>(room / 64, 1_MiB, 1_GiB);
+  const std::uint64_t bytes = std::min(wanted, room / 16);
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(bytes / unit, 8, kMaxSlabUnits));
 }
 
@@ -83,24 +84,25 @@ Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
   layout.device_size = request.device_size;
   layout.physical_block = request.physical_block;
   layout.unit = static_cast<std::uint32_t>(request.unit);
-  layout.log_offset = round_up(kHeaderSize, request.unit);
+  layout.log_offset = round_up(kHeadEnd, request.unit);
   layout.log_size = round_up(request.log_size, request.unit);
   layout.first_slab = layout.log_offset + layout.log_size;
-  const std::uint64_t fixed = layout.first_slab;
   layout.slab_units = data ? static_cast<std::uint32_t>(request.slab_units) : 0;
-  const std::uint64_t least = fixed + layout.slab_size();
-  if (request.device_size < least) {
-    return Error{ErrorCode::kNoSpace,
-                 "a " + std::string(to_string(request.role)) + " device of " +
-                     size_text(request.device_size) + " is too small: header " +
-                     size_text(layout.log_offset) + ", log " + size_text(layout.log_size) +
-                     (data ? ", one slab " + size_text(layout.slab_size()) : "") + " need " +
-                     size_text(least),
-                 data ? "Use a larger device, a smaller log or smaller slabs."
-                      : "Use a larger device or a smaller log."};
+  const std::uint64_t fixed = layout.first_slab;
+  const std::uint64_t end = header_offset(DeviceEnd::kTail, request.device_size);
+  if (end < fixed + layout.slab_size()) {
+    return Error{
+        ErrorCode::kNoSpace,
+        "a " + std::string(to_string(request.role)) + " device of " +
+            size_text(request.device_size) + " is too small: the headers at both ends " +
+            size_text(kEndsSize) + ", log " + size_text(layout.log_size) +
+            (data ? ", one slab " + size_text(layout.slab_size()) : "") + " need " +
+            size_text(least_device_size(layout.log_size + layout.slab_size(), request.unit)),
+        data ? "Use a larger device, a smaller log or smaller slabs."
+             : "Use a larger device or a smaller log."};
   }
   if (data) {
-    const std::uint64_t count = (request.device_size - fixed) / layout.slab_size();
+    const std::uint64_t count = (end - fixed) / layout.slab_size();
     if (count > kMaxSlabs) {
       return invalid(
           "a device of " + size_text(request.device_size) + " would have " + std::to_string(count) +
@@ -119,16 +121,17 @@ Status check_layout(const DeviceLayout& layout, DeviceRole role) {
     return broken(unit.error().message);  // DL1
   }
   if (layout.device_size > kMaxDeviceSize) return broken("impossible device size");
-  const std::uint64_t size = layout.device_size;
+  const std::uint64_t size = header_offset(DeviceEnd::kTail, layout.device_size);
   const bool bounded = layout.log_offset <= size && layout.log_size <= size &&
                        layout.first_slab <= size && layout.slab_count <= kMaxSlabs &&
                        layout.slab_units <= kMaxSlabUnits;
-  if (!bounded) return broken("areas outside the device of " + size_text(size));  // DL3
+  if (!bounded)
+    return broken("areas outside the device of " + size_text(layout.device_size));  // DL3
   if (!is_multiple(layout.log_offset, layout.unit) || !is_multiple(layout.log_size, layout.unit) ||
       !is_multiple(layout.first_slab, layout.unit)) {
     return broken("areas are not aligned to the unit of " + size_text(layout.unit));  // DL2
   }
-  if (layout.log_offset < kHeaderSize || layout.log_offset + layout.log_size > layout.first_slab) {
+  if (layout.log_offset < kHeadEnd || layout.log_offset + layout.log_size > layout.first_slab) {
     return broken("header, log area and slabs overlap");  // DL3
   }
   if (layout.slab_count != 0 && layout.slab_units < kMinSlabUnits) {

@@ -1,17 +1,22 @@
 // Where things lie on a device: a pure function of its size and of what was chosen at mkfs.
 //
-//   0          16 KiB     32 KiB    48 KiB    64 KiB      (rounded up to a unit)
-//   +----------+----------+---------+---------+-----------+--------+--------+-----+------+
-//   | label 0  | label 1  | root 0  | root 1  | log area  | slab 0 | slab 1 | ... | rest |
-//   +----------+----------+---------+---------+-----------+--------+--------+-----+------+
+//   0      1 MiB                          (rounded up to a unit)            end - 2 MiB
+//   +------+-------+--------+--------+----+----------+--------+-----+------+-------+------+------+--+
+//   |      | label | root 0 | root 1 |    | log area | slab 0 | ... |      | label | root | root |
+//   |
+//   +------+-------+--------+--------+----+----------+--------+-----+------+-------+------+------+--+
+//          header at the head                                              header at the tail
 //
-// Bytes: doc/format.md, "Device layout".
+// Label and roots lie at both ends, far enough from them that a partition table, or the first or
+// the last MiB written over, ends no device. `end` is that of the device as laid out. Bytes:
+// doc/format.md, "Device layout".
 //
 // Invariants, checked by check_layout()
 //   DL1 the physical block is a power of two from 512 B to 16 KiB; the unit is a multiple of it
 //   DL2 the log area and every slab start and end at multiples of the unit, hence never share a
 //       physical block with a neighbour: a torn write cannot damage anybody else's bytes
-//   DL3 header, log area and slabs follow one another without overlap and end within the device
+//   DL3 the header at the head, log area, slabs and the header at the tail follow one another
+//       without overlap and end within the device
 //   DL4 a log device has a log area and no slabs
 #pragma once
 
@@ -27,8 +32,15 @@ enum class DeviceRole : std::uint8_t { kData = 1, kLog = 2 };
 
 std::string_view to_string(DeviceRole role);  // "data", "log"
 
-inline constexpr std::uint64_t kHeaderSlotSize = 16_KiB;  // of a label copy, of a root slot
-inline constexpr std::uint64_t kHeaderSize = 4 * kHeaderSlotSize;
+// A header is a label and two root slots.
+inline constexpr std::uint64_t kHeaderSlotSize = 64_KiB;  // of a label, of a root slot
+inline constexpr std::uint64_t kHeaderSize = 3 * kHeaderSlotSize;
+inline constexpr std::uint64_t kHeadOffset = 1_MiB;
+inline constexpr std::uint64_t kHeadEnd = kHeadOffset + kHeaderSize;
+// From the header at the tail to the end, rounded up to a slot.
+inline constexpr std::uint64_t kTailSize = 2_MiB;
+// What the two ends of a device take, where its size is a multiple of a slot.
+inline constexpr std::uint64_t kEndsSize = kHeadEnd + kTailSize;
 inline constexpr std::uint32_t kMinPhysicalBlock = 512;
 inline constexpr std::uint32_t kMaxPhysicalBlock = 16 << 10;
 inline constexpr std::uint64_t kMaxUnit = 16_MiB;
@@ -38,8 +50,36 @@ inline constexpr std::uint32_t kMinSlabUnits = 2;
 inline constexpr std::uint32_t kMaxSlabUnits = 1 << 24;
 inline constexpr std::uint32_t kMaxSlabs = 1 << 20;  // per device
 
-constexpr std::uint64_t label_offset(unsigned copy) { return copy * kHeaderSlotSize; }
-constexpr std::uint64_t root_offset(unsigned slot) { return (2 + slot) * kHeaderSlotSize; }
+// Where a header lies.
+enum class DeviceEnd : std::uint8_t { kHead = 0, kTail = 1 };
+inline constexpr DeviceEnd kDeviceEnds[] = {DeviceEnd::kHead, DeviceEnd::kTail};
+
+std::string_view to_string(DeviceEnd end);  // "head", "tail"
+
+// `size`: of the device as laid out. Of one that is too small for two headers, the one at the tail
+// lies behind its end.
+constexpr std::uint64_t header_offset(DeviceEnd end, std::uint64_t size) {
+  if (end == DeviceEnd::kHead) return kHeadOffset;
+  return size < kEndsSize ? kHeadEnd : round_down(size - kTailSize, kHeaderSlotSize);
+}
+constexpr std::uint64_t label_offset(DeviceEnd end, std::uint64_t size) {
+  return header_offset(end, size);
+}
+constexpr std::uint64_t root_offset(DeviceEnd end, unsigned slot, std::uint64_t size) {
+  return header_offset(end, size) + (1 + slot) * kHeaderSlotSize;
+}
+// Whether `offset` is in one of the two.
+constexpr bool is_in_header(std::uint64_t offset, std::uint64_t size) {
+  for (const DeviceEnd end : kDeviceEnds) {
+    const std::uint64_t begin = header_offset(end, size);
+    if (offset >= begin && offset - begin < kHeaderSize) return true;
+  }
+  return false;
+}
+// Of a device whose log area and slabs take `bytes`, all in units.
+constexpr std::uint64_t least_device_size(std::uint64_t bytes, std::uint64_t unit) {
+  return round_up(round_up(kHeadEnd, unit) + bytes, kHeaderSlotSize) + kTailSize;
+}
 
 // All offsets and sizes in bytes from the start of the device.
 struct DeviceLayout {
@@ -59,7 +99,7 @@ struct DeviceLayout {
   std::uint64_t unit_offset(std::uint32_t slab, std::uint32_t unit_index) const {
     return slab_offset(slab) + std::uint64_t{unit_index} * unit;
   }
-  // First byte after the last slab; up to device_size nothing is used.
+  // First byte after the last slab; up to the header at the tail nothing is used.
   std::uint64_t end() const { return first_slab + slab_count * slab_size(); }
   bool operator==(const DeviceLayout&) const = default;
 };
@@ -72,7 +112,8 @@ struct LayoutRequest {
   std::uint64_t log_size =
       0;  // rounded up to a unit; a log device needs some, a data device may not
   // Zones take one slab from each of their devices, so every data device of a store is laid out
-  // with the same number: default_slab_units() of the smallest.
+  // with the same number: default_slab_units() of the
+  // smallest.
   std::uint64_t slab_units = 0;
 };
 
@@ -88,8 +129,13 @@ Status check_unit(std::uint64_t unit, std::uint32_t physical_block);
 // Errors: kCorruption.
 Status check_layout(const DeviceLayout& layout, DeviceRole role);
 
-// Units per slab when nobody chose: a 64th of the device within [1 MiB, 1 GiB], but never more than
-// a 16th of it nor less than eight units, so that a device of 1 MiB still has several slabs.
-std::uint32_t default_slab_units(std::uint64_t device_size, std::uint64_t unit);
+// Units per slab when nobody chose: a 64th of the room between the two headers within [1 MiB, 1
+// GiB], but never more than a 16th of it nor less than eight units, so that 1 MiB still has several
+// slabs.
+std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit);
+// Bytes between the two headers, for log area and slabs.
+constexpr std::uint64_t room_of(std::uint64_t device_size) {
+  return header_offset(DeviceEnd::kTail, device_size) - kHeadEnd;
+}
 
 }  // namespace hexad::alloc

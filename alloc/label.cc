@@ -76,9 +76,38 @@ Error not_hexad(io::Device& device) {
                             : "Check the path: formatting would destroy what is there."};
 }
 
-Result<Label> read_copy(io::Device& device, unsigned copy) {
-  HEXAD_TRY_ASSIGN(const AlignedBuffer slot, read_header_slot(device, label_offset(copy)));
+Result<Label> read_copy(io::Device& device, DeviceEnd end, std::uint64_t size) {
+  HEXAD_TRY_ASSIGN(const AlignedBuffer slot, read_header_slot(device, label_offset(end, size)));
   return decode_label(slot.bytes());
+}
+
+// What version 1 left at the start of the device, if anything.
+std::optional<Error> older_label(io::Device& device) {
+  for (const std::uint64_t offset : {std::uint64_t{0}, 16_KiB}) {
+    const Result<AlignedBuffer> slot = read_header_slot(device, offset);
+    if (!slot.ok() || !has_magic(kMagic, slot->bytes())) continue;
+    const Result<Label> label = decode_label(slot->bytes());
+    if (!label.ok()) return label.error().with_context(device.name());
+    return Error{ErrorCode::kUnsupported,
+                 device.name() + ": a label at its very start, where this program has none",
+                 "Nothing has been changed. Use the program version that wrote it."};
+  }
+  return std::nullopt;
+}
+
+bool same_device(const Label& a, const Label& b) {
+  return a.store == b.store && a.device_uuid == b.device_uuid;
+}
+
+AlignedBuffer label_bytes(io::Device& device, const Label& label) {
+  return padded(encode_label(label), write_block(device.geometry()));
+}
+
+Status write_copy(io::Device& device, DeviceEnd end, const Label& label) {
+  const AlignedBuffer bytes = label_bytes(device, label);
+  HEXAD_TRY(device.write(label_offset(end, label.layout.device_size), bytes.bytes(),
+                         io::WriteMode::kCached, io::IoCause::kSuper));
+  return device.flush();
 }
 
 Status check_device(const io::Device& device, const Label& label) {
@@ -100,6 +129,24 @@ Status check_device(const io::Device& device, const Label& label) {
                  "Attach it the way it was attached when the store was made."};
   }
   return {};
+}
+
+// Why there is no label, from what is the matter with each of the two.
+Error without_label(io::Device& device, const Error& head, const Error& tail) {
+  // What another version wrote is no damage: say so before anything else.
+  for (const Error* error : {&head, &tail}) {
+    if (error->code == ErrorCode::kUnsupported) return error->with_context(device.name());
+  }
+  if (std::optional<Error> older = older_label(device); older.has_value()) return *older;
+  if (head.code == ErrorCode::kNotFound && tail.code == ErrorCode::kNotFound) {
+    return not_hexad(device);
+  }
+  const bool unreadable = head.code == ErrorCode::kIo && tail.code == ErrorCode::kIo;
+  return Error{unreadable ? ErrorCode::kIo : ErrorCode::kCorruption,
+               device.name() + ": both label copies are damaged: at the head " + head.message +
+                   "; at the tail " + tail.message,
+               "Treat the device as lost and rebuild it, or repair the store from its other "
+               "devices."};
 }
 
 }  // namespace
@@ -158,42 +205,37 @@ Result<Label> decode_label(ByteView slot) {
 }
 
 Result<LabelCopy> read_label(io::Device& device) {
-  Result<Label> first = read_copy(device, 0);
-  Result<Label> second = read_copy(device, 1);
-  for (const Result<Label>* copy : {&first, &second}) {
+  const std::uint64_t present = device.geometry().size;
+  Result<Label> head = read_copy(device, DeviceEnd::kHead, present);
+  Result<Label> tail =
+      read_copy(device, DeviceEnd::kTail, head.ok() ? head->layout.device_size : present);
+  for (const Result<Label>* copy : {&head, &tail}) {
     // Says nothing about the label.
     if (copy->ok()) continue;
     const ErrorCode code = copy->error().code;
     if (code == ErrorCode::kExhausted || code == ErrorCode::kUnavailable) return copy->error();
   }
-  if (!first.ok() && !second.ok()) {
-    const ErrorCode a = first.error().code;
-    const ErrorCode b = second.error().code;
-    if (a == ErrorCode::kNotFound && b == ErrorCode::kNotFound) return not_hexad(device);
-    // What a later version wrote is no damage: say so before anything else.
-    for (const Result<Label>* copy : {&first, &second}) {
-      if (copy->error().code == ErrorCode::kUnsupported) {
-        return copy->error().with_context(device.name());
-      }
-    }
-    const bool unreadable = a == ErrorCode::kIo && b == ErrorCode::kIo;
-    return Error{unreadable ? ErrorCode::kIo : ErrorCode::kCorruption,
-                 device.name() + ": both label copies are damaged: " + first.error().message +
-                     "; " + second.error().message,
-                 "Treat the device as lost and rebuild it, or repair the store from its other "
-                 "devices."};
+  if (!head.ok() && !tail.ok()) return without_label(device, head.error(), tail.error());
+  if (head.ok() && tail.ok() && !same_device(*head, *tail)) {
+    return Error{ErrorCode::kCorruption,
+                 device.name() + ": the label at its head is of device " +
+                     std::to_string(head->device) + " of store " + to_string(head->store) +
+                     ", the one at its tail of device " + std::to_string(tail->device) +
+                     " of store " + to_string(tail->store),
+                 "Somebody has copied a part of another device over it: treat it as lost."};
   }
-  const bool take_second = !first.ok() || (second.ok() && second->generation > first->generation);
-  Result<Label>& best = take_second ? second : first;
-  Result<Label>& other = take_second ? first : second;
+  const bool take_tail = !head.ok() || (tail.ok() && tail->generation > head->generation);
+  Result<Label>& best = take_tail ? tail : head;
+  Result<Label>& other = take_tail ? head : tail;
+  const std::string where(to_string(take_tail ? DeviceEnd::kHead : DeviceEnd::kTail));
   LabelCopy found{std::move(*best), std::nullopt};
   if (!other.ok()) {
-    found.other_copy = other.error();
+    found.other_copy = other.error().with_context("at the " + where);
   } else if (!(*other == found.label)) {
     found.other_copy = Error{ErrorCode::kCorruption,
-                             "label copy " + std::to_string(take_second ? 0 : 1) +
-                                 " is of generation " + std::to_string(other->generation) +
-                                 ", not " + std::to_string(found.label.generation),
+                             "the label at the " + where + " is of generation " +
+                                 std::to_string(other->generation) + ", not " +
+                                 std::to_string(found.label.generation),
                              ""};
   }
   HEXAD_TRY(check_device(device, found.label));
@@ -201,11 +243,15 @@ Result<LabelCopy> read_label(io::Device& device) {
 }
 
 Status write_label(io::Device& device, const Label& label) {
-  const AlignedBuffer bytes = padded(encode_label(label), write_block(device.geometry()));
-  for (unsigned copy = 0; copy < 2; ++copy) {
-    HEXAD_TRY(device.write(label_offset(copy), bytes.bytes(), io::WriteMode::kCached,
-                           io::IoCause::kSuper));
-    HEXAD_TRY(device.flush());
+  for (const DeviceEnd end : kDeviceEnds) HEXAD_TRY(write_copy(device, end, label));
+  return {};
+}
+
+Status mend_label(io::Device& device, const Label& label) {
+  for (const DeviceEnd end : kDeviceEnds) {
+    const Result<Label> there = read_copy(device, end, label.layout.device_size);
+    if (there.ok() && *there == label) continue;
+    HEXAD_TRY(write_copy(device, end, label));
   }
   return {};
 }

@@ -1,9 +1,9 @@
 // The label: who a device is and how it is laid out. Written at mkfs, when a device is added or
-// grown, and never on the commit path. Two copies; the device is usable while one is readable.
-// Bytes: doc/format.md, "Label".
+// grown, and never on the commit path. One copy at each end; the device is usable while one is
+// readable. Bytes: doc/format.md, "Label".
 //
-// Crash: write_label() makes copy 0 durable before it touches copy 1, so one copy is always whole;
-// readers take the one with the higher generation.
+// Crash: write_label() makes the copy at the head durable before it touches the one at the tail, so
+// one copy is always whole; readers take the one with the higher generation.
 #pragma once
 
 #include <cstdint>
@@ -60,20 +60,27 @@ Result<Label> decode_label(ByteView slot);
 struct LabelCopy {
   Label label;
   // Why the other copy was not as good: damaged, or older after a crash in write_label(). The
-  // remedy is write_label() with the label found, by whoever has the store open for writing.
+  // remedy is mend_label(), by whoever has the store open for writing.
   std::optional<Error> other_copy;
 };
 
-// Reads both copies and picks. Errors:
+// Reads both copies and picks. The one at the tail is looked for where that at the head says the
+// device ends or, without one, where the device does. Errors:
 //   kInvalidArgument  not a hexad device; the message names a foreign signature where one is seen
-//   kCorruption       both copies damaged; or the device is shorter than its label says
-//   kUnsupported      see decode_label(); or the device's blocks are too large for the layout
+//   kCorruption       both copies damaged, or of two devices; or the device is shorter than its
+//                     label says
+//   kUnsupported      see decode_label(); a label where versions before this one had it; or the
+//                     device's blocks are too large for the layout
 //   kIo               neither copy can be read
 //   kExhausted        a copy could not be read for want of memory or the like
 //   kUnavailable      the device does not answer
 Result<LabelCopy> read_label(io::Device& device);
 
-// Writes copy 0, flushes, writes copy 1, flushes. Errors: those of the device.
+// Writes the copy at the head, flushes, writes the one at the tail, flushes. Errors: those of the
+// device.
 Status write_label(io::Device& device, const Label& label);
+// Writes those copies again that are not `label`, the one that was found, one after the other.
+// Errors: those of the writes.
+Status mend_label(io::Device& device, const Label& label);
 
 }  // namespace hexad::alloc

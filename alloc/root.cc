@@ -192,7 +192,7 @@ Status check_manifest(const ManifestAddress& manifest) {
   return {};
 }
 
-// Bytes of one slot, or nothing when it cannot be read.
+// Bytes of the two slots at one end, or nothing where they cannot be read.
 struct Slots {
   AlignedBuffer bytes[2];
   Status status[2];
@@ -221,7 +221,7 @@ Decoded decode_slots(const Slots& slots) {
   return decoded;
 }
 
-// The slot that does not hold the newest valid root.
+// The slot that does not hold the end's newest valid root.
 unsigned slot_to_write(const Decoded& decoded, std::uint64_t sequence) {
   const auto& [a, b] = decoded.root;
   if (a && b) return is_newer(*a, *b) ? 1 : 0;
@@ -391,78 +391,101 @@ Result<Root> decode_root(ByteView slot) {
   return root;
 }
 
-Result<std::vector<Root>> read_roots(io::Device& device) {
-  Slots slots;
-  for (unsigned slot = 0; slot < 2; ++slot) {
-    Result<AlignedBuffer> bytes = read_header_slot(device, root_offset(slot));
-    slots.status[slot] = bytes.status();
-    if (bytes.ok()) slots.bytes[slot] = std::move(*bytes);
-  }
-  for (const Status& status : slots.status) {
-    // The newest may be there, and an older one would stand for it.
-    if (!status.ok() && !io::is_medium(status.error())) {
-      return status.error().with_context(device.name() + ": roots");
+Result<std::vector<Root>> read_roots(const LaidOutDevice& device, std::vector<std::string>* bad) {
+  const std::string name = device.device->name() + ": roots";
+  std::vector<Root> roots;
+  std::optional<Error> unreadable;
+  bool readable = false;
+  for (const DeviceEnd end : kDeviceEnds) {
+    Slots slots;
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      Result<AlignedBuffer> bytes =
+          read_header_slot(*device.device, root_offset(end, slot, device.size));
+      slots.status[slot] = bytes.status();
+      readable = readable || bytes.ok();
+      if (bytes.ok()) {
+        slots.bytes[slot] = std::move(*bytes);
+      } else if (!io::is_medium(bytes.error())) {
+        // The newest may be there, and an older one would stand for it.
+        return bytes.error().with_context(name);
+      } else {
+        unreadable = bytes.error();
+      }
+    }
+    Decoded decoded = decode_slots(slots);
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      if (decoded.root[slot].has_value()) {
+        roots.push_back(std::move(*decoded.root[slot]));
+        continue;
+      }
+      const Error& error = decoded.error[slot];
+      if (error.code == ErrorCode::kUnsupported) return error.with_context(device.device->name());
+      if (bad == nullptr) continue;
+      bad->push_back("the root in slot " + std::to_string(slot) + " at the " +
+                     std::string(to_string(end)) + ": " + error.message);
     }
   }
-  if (!slots.status[0].ok() && !slots.status[1].ok()) {
-    return slots.status[0].error().with_context(device.name() + ": roots");
-  }
-  Decoded decoded = decode_slots(slots);
-  for (const Error& error : decoded.error) {
-    if (error.code == ErrorCode::kUnsupported) return error.with_context(device.name());
-  }
-  std::vector<Root> roots;
-  for (std::optional<Root>& root : decoded.root) {
-    if (root) roots.push_back(std::move(*root));
-  }
-  if (roots.size() == 2 && is_newer(roots[1], roots[0])) std::swap(roots[0], roots[1]);
+  if (!readable) return unreadable->with_context(name);
+  std::stable_sort(roots.begin(), roots.end(), is_newer);
+  roots.erase(std::unique(roots.begin(), roots.end()), roots.end());
   return roots;
 }
 
-Status write_root(io::Device& device, const Root& root) {
-  return std::move(write_root(std::vector<io::Device*>{&device}, root).front());
+Status write_root(const LaidOutDevice& device, const Root& root) {
+  return std::move(write_root(std::vector<LaidOutDevice>{device}, root).front());
 }
 
-std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& root) {
+std::vector<Status> write_root(const std::vector<LaidOutDevice>& devices, const Root& root) {
   std::vector<Status> results(devices.size());
   if (devices.empty()) return results;
   const std::string bytes = encode_root(root);
-  io::IoQueue& queue = devices.front()->queue();
+  io::IoQueue& queue = devices.front().device->queue();
 
-  std::vector<Slots> slots(devices.size());
+  // Of device i, its head and its tail at 2 * i and behind.
+  std::vector<Slots> slots(2 * devices.size());
   io::IoBatch reads;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const LaidOutDevice& device = devices[i / 2];
     for (unsigned slot = 0; slot < 2; ++slot) {
       slots[i].bytes[slot] = AlignedBuffer(kHeaderSlotSize);
       reads.requests.push_back(
-          io::IoRequest::read(*devices[i], root_offset(slot), slots[i].bytes[slot].bytes()));
+          io::IoRequest::read(*device.device, root_offset(kDeviceEnds[i % 2], slot, device.size),
+                              slots[i].bytes[slot].bytes()));
     }
   }
   queue.run(reads);
 
   // A slot that the medium does not give holds no root that anybody can use: it may be written
   // over. One that could not be read just now may hold the newest.
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    for (unsigned slot = 0; slot < 2; ++slot) {
+      Status& read = reads.requests[2 * i + slot].status;
+      if (io::is_refused(reads.requests[2 * i + slot]) && results[i / 2].ok()) {
+        results[i / 2] = read;
+      }
+      slots[i].status[slot] = std::move(read);
+    }
+  }
   std::vector<AlignedBuffer> buffers;
   io::IoBatch writes;
   std::vector<std::size_t> written;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    for (unsigned slot = 0; slot < 2; ++slot) {
-      if (io::is_refused(reads.requests[2 * i + slot])) {
-        results[i] = reads.requests[2 * i + slot].status;
-      }
-      slots[i].status[slot] = std::move(reads.requests[2 * i + slot].status);
-    }
-    if (!results[i].ok()) continue;
-    written.push_back(i);
+  for (std::size_t i = 0; i < slots.size(); ++i) {
+    const LaidOutDevice& device = devices[i / 2];
+    if (!results[i / 2].ok()) continue;
+    written.push_back(i / 2);
     const unsigned slot = slot_to_write(decode_slots(slots[i]), root.sequence);
-    buffers.push_back(padded(bytes, write_block(devices[i]->geometry())));
-    writes.requests.push_back(io::IoRequest::write(*devices[i], root_offset(slot),
-                                                   buffers.back().bytes(), io::WriteMode::kDurable,
-                                                   io::IoCause::kSuper));
+    buffers.push_back(padded(bytes, write_block(device.device->geometry())));
+    writes.requests.push_back(
+        io::IoRequest::write(*device.device, root_offset(kDeviceEnds[i % 2], slot, device.size),
+                             buffers.back().bytes(), io::WriteMode::kDurable, io::IoCause::kSuper));
   }
   queue.run(writes);
   for (std::size_t i = 0; i < written.size(); ++i) {
-    results[written[i]] = std::move(writes.requests[i].status);
+    Status& outcome = writes.requests[i].status;
+    // What the device did not take weighs more than what it was refused just now.
+    Status& result = results[written[i]];
+    const bool heavier = !outcome.ok() && (result.ok() || io::is_medium(outcome.error()));
+    if (heavier) result = std::move(outcome);
   }
   return results;
 }

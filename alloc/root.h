@@ -1,6 +1,6 @@
 // The root: the commit point of checkpoints, of membership changes and of opening for writing. The
-// same root goes to every live device; two slots per device, of which the one that does not hold
-// the device's newest root is written, so a torn write never takes the newest away.
+// same root goes to both ends of every live device; two slots at each end, of which the one that
+// does not hold the end's newest root is written, so a torn write never takes the newest away.
 // Bytes: doc/format.md, "Root". Which root wins, and why: alloc/root_choice.h.
 #pragma once
 
@@ -10,6 +10,7 @@
 
 #include "alloc/device_layout.h"
 #include "alloc/features.h"
+#include "alloc/header_slot.h"
 #include "alloc/zone.h"
 #include "base/bytes.h"
 #include "base/error.h"
@@ -126,17 +127,20 @@ Status check_root(const Root& root);
 // for more openings than there are. Errors: kCorruption; no writer comes that far.
 Status check_room_to_go_on(const Root& root);
 
-// The valid roots of a device, newest first: none, one or two. An unreadable, torn or empty slot
-// counts as no root; one that could not be read, and not by the device's fault, is an error: it may
-// hold the newest. Errors: kIo when neither slot can be read; kUnsupported (feature bits).
-Result<std::vector<Root>> read_roots(io::Device& device);
+// The valid roots of a device, newest first, equal ones once: none to four. An unreadable, torn or
+// empty slot counts as no root, and is noted in `bad` where that is given; one that could not be
+// read, and not by the device's fault, is an error: it may hold the newest. Errors: kIo when no
+// slot can be read; kUnsupported (feature bits).
+Result<std::vector<Root>> read_roots(const LaidOutDevice& device,
+                                     std::vector<std::string>* bad = nullptr);
 
-// Writes `root` durably to the slot that does not hold the device's newest valid root, having read
-// both; on a device without one, to slot sequence % 2. Errors: those of the device.
-Status write_root(io::Device& device, const Root& root);
+// Writes `root` durably to both ends, at each to the slot that does not hold the end's newest valid
+// root, having read all; at an end without one, to slot sequence % 2. Written means: at both (P10
+// of alloc/root_choice.h). Errors: those of the device.
+Status write_root(const LaidOutDevice& device, const Root& root);
 
 // The same on several devices that share one I/O queue, in parallel: one round of reads, one of
 // durable writes. One status per device, in order.
-std::vector<Status> write_root(std::vector<io::Device*> devices, const Root& root);
+std::vector<Status> write_root(const std::vector<LaidOutDevice>& devices, const Root& root);
 
 }  // namespace hexad::alloc

@@ -32,6 +32,24 @@
 //       now. What comes after needs P1 alone: the writer has seen who failed.
 //   P9  Without such a ground it takes a word of the user. The new epoch is then drawn by chance
 //       from a large range, and the root says from which one it went on (fork()).
+//   P10 A device has its roots at two ends, each with two slots, and each end is written as if it
+//       were a device of its own: the slot that does not hold the newest root of that end. A root
+//       is durable on a device when it is at both ends. The device's newest is the newest of all
+//       four slots. No copy of a root is made at one end alone: an opening writes two roots, the
+//       promise and that of its epoch, which fill all four slots anew.
+//
+// Why a device with two ends is as good as one with one
+//   * An end shows, whenever it is read, the last root that became durable there, or one that was
+//     sent after that: its slot is never written over (a torn write takes the older one). A root
+//     that counts as written is at both ends, so each of the two shows that one or a later one.
+//   * So a device that loses one end, to a partition table or a cable, shows at the other at least
+//     what its rows in other roots confirm (P5): it is neither stale nor rolled back by that.
+//   * A crash between the two leaves a root at one end: it has then reached the device, in part of
+//     its copies, and did not count as written there. Found, it may be adopted like any root that
+//     reached some device ("Why the newest root", below); not found, because that end is lost, the
+//     device is as it was before: nothing counted on it.
+//   * Both ends get the same bytes in one attempt, so no two contents share one {epoch, sequence}
+//     by it (P6), also where one end has missed roots: what it gets next is the next root.
 //
 // Why the newest root may be adopted, wherever it is found
 //   * No two writers own one epoch: before its first root of epoch e a writer had promised e on a
@@ -72,7 +90,7 @@
 //     under a promise; and had the opening come further, there would be a root of a higher epoch.
 //     Both are whole (P4): either may be taken. The later checkpoint is, so that all who look take
 //     the same one; what was promised is taken from all roots together.
-//   * A device of a slot that ties keeps the one that wins: write_root() goes by the same order.
+//   * An end of a slot that ties keeps the one that wins: write_root() goes by the same order.
 //   * Two roots of one epoch of which each has a device as left that the other has live: no writer
 //     makes them. choose_root() refuses them by name.
 //
@@ -87,7 +105,7 @@
 //     epoch or several roots behind. If g did not reach the device, g was not committed (P1),
 //     nothing was acknowledged under g, and all that was before counted on this device.
 //   * Listed as live, and its own root older than confirmed: it has lost durable writes (an old
-//     image was put back), because the slot of a device's newest root is never overwritten. Stale.
+//     image was put back), because the slot of an end's newest root is never overwritten. Stale.
 #pragma once
 
 #include <cstdint>
@@ -106,7 +124,7 @@ struct DeviceRoots {
   DeviceId id = 0;
   Uuid uuid;
   Uuid store;
-  std::vector<Root> roots;  // from read_roots(); may be empty
+  std::vector<Root> roots;  // from read_roots(), of both ends; may be empty
 };
 
 enum class Standing : std::uint8_t {

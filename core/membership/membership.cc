@@ -202,7 +202,7 @@ Status Membership::write(const alloc::Root& next, std::set<DeviceId>& failed) {
 Status Membership::write_once(const alloc::Root& next, std::set<DeviceId>& failed) {
   RootAttempt attempt = roots_.send(next);
   parts_.counters.add(CounterId::kDeviceBytesSuper,
-                      alloc::kHeaderSlotSize * attempt.written.size());
+                      2 * alloc::encode_root(roots_.current()).size() * attempt.written.size());
   failed.merge(attempt.failed);
   HEXAD_TRY(attempt.refused);
   if (!attempt.committed && failed.empty()) {

@@ -23,7 +23,8 @@ void read_headers(SurveyedDevice& found) {
   }
   found.label = std::move(label->label);
   found.damaged_copy = std::move(label->other_copy);
-  Result<std::vector<alloc::Root>> roots = alloc::read_roots(*found.device);
+  Result<std::vector<alloc::Root>> roots =
+      alloc::read_roots({found.device.get(), found.label->layout.device_size}, &found.bad_roots);
   if (!roots.ok()) {
     found.problem = roots.error().with_context(path);
     return;
@@ -195,6 +196,17 @@ std::string list_problems(const std::vector<SurveyedDevice>& devices) {
   return text;
 }
 
+// Copies at one end that are damaged while others are whole.
+std::string damage_of(const SurveyedDevice& device) {
+  std::string text;
+  if (device.damaged_copy.has_value()) {
+    text = "one label copy is damaged: " + device.damaged_copy->message;
+  }
+  for (const std::string& root : device.bad_roots) text += (text.empty() ? "" : "; ") + root;
+  if (!text.empty()) text += "; the next opening for writing writes it again";
+  return text;
+}
+
 std::string state_of(alloc::Standing standing) {
   switch (standing) {
     case alloc::Standing::kHealthy:
@@ -229,6 +241,7 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
                  "Name the pool's directory, or its devices with --device."};
   }
   Survey survey;
+  survey.mode = mode;
   HEXAD_TRY(survey_all(pool.devices, mode, system, survey.devices));
   for (const SurveyedDevice& device : survey.devices) {
     HEXAD_TRY(check_ours(device, mode, unwritable));
@@ -363,8 +376,10 @@ Result<Assignment> assign_members(Survey& survey) {
         member->state = "behind";
         member->behind = true;
       }
-      if (device.damaged_copy.has_value()) {
-        member->detail = "one label copy is damaged: " + device.damaged_copy->message;
+      const std::string damage = damage_of(device);
+      // An opening for writing writes them again, and says so.
+      if (survey.mode == io::OpenMode::kReadOnly && !damage.empty()) {
+        member->detail += (member->detail.empty() ? "" : "; ") + damage;
       }
     } else if (standing.standing == alloc::Standing::kAway) {
       member->device = std::move(device.device);

@@ -32,6 +32,7 @@ struct SurveyedDevice {
   bool sound_label = false;            // the label does not contradict itself
   std::optional<Error> problem;        // of opening, label or roots
   std::optional<Error> damaged_copy;   // the other label copy is not as good
+  std::vector<std::string> bad_roots;  // of the four root slots, those without a valid one
   std::vector<alloc::Root> roots;
 };
 
@@ -40,6 +41,7 @@ struct Survey {
   alloc::Label label;  // of any device of the store: what is equal on all
   PoolOptions options;
   std::vector<SurveyedDevice> devices;  // in the order given
+  io::OpenMode mode = io::OpenMode::kReadOnly;
   // Fast directories to use: as described, else as the labels say.
   std::vector<std::string> fast_directories;
 };

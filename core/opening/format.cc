@@ -6,10 +6,10 @@
 
 #include "alloc/device_layout.h"
 #include "alloc/foreign_signature.h"
+#include "alloc/header_slot.h"
 #include "alloc/label.h"
 #include "alloc/root.h"
 #include "alloc/root_choice.h"
-#include "base/aligned_buffer.h"
 #include "core/opening/pool_options.h"
 #include "core/space/log_set.h"
 #include "io/rng.h"
@@ -105,8 +105,7 @@ Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
 // A data device is as large as it is, a log file as large as the log wants it.
 void choose_sizes(const FormatOptions& options, std::uint64_t log_size,
                   std::vector<NewDevice>& targets) {
-  const std::uint64_t log_device_size =
-      round_up(round_up(alloc::kHeaderSize, options.min_alloc) + log_size, 4096);
+  const std::uint64_t log_device_size = alloc::least_device_size(log_size, options.min_alloc);
   for (NewDevice& target : targets) {
     const std::uint64_t present = target.device == nullptr ? 0 : target.device->geometry().size;
     if (target.role == alloc::DeviceRole::kLog) {
@@ -141,7 +140,9 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
     if (target.device != nullptr) {
       block = std::max(block, target.device->geometry().physical_block);
     }
-    if (target.role == alloc::DeviceRole::kData) smallest = std::min(smallest, target.size);
+    if (target.role == alloc::DeviceRole::kData) {
+      smallest = std::min(smallest, alloc::room_of(target.size));
+    }
   }
   HEXAD_TRY(alloc::check_unit(options.min_alloc, block));
   if (options.checksum_block < block) {
@@ -246,16 +247,12 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   HEXAD_TRY(indexes.remove(index));
   made.index = index;
   HEXAD_TRY(indexes.open(index, store, io::OpenMode::kReadWrite).status());
-  const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
   for (NewDevice& target : targets) {
     target.begun = true;
+    if (!target.created) HEXAD_TRY(alloc::clear_ends({target.device.get(), target.size}));
     HEXAD_TRY(kv::format_log_area(
         {target.device.get(), target.layout.log_offset, target.layout.log_size}));
-    // An older store's root may have a higher epoch. Left there it would pass for the newest of the
-    // device, and each root of ours would be written over the only one before it.
-    HEXAD_TRY(target.device->write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable,
-                                   io::IoCause::kSuper));
-    HEXAD_TRY(alloc::write_root(*target.device, root));
+    HEXAD_TRY(alloc::write_root({target.device.get(), target.layout.device_size}, root));
   }
   for (DeviceId id = 0; id < targets.size(); ++id) {
     alloc::Label label;
@@ -276,9 +273,11 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     HEXAD_TRY(alloc::write_label(*targets[id].device, label));
   }
   root.sequence = alloc::kMade;
-  std::vector<io::Device*> devices;
-  for (const NewDevice& target : targets) devices.push_back(target.device.get());
-  for (const Status& written : alloc::write_root(std::move(devices), root)) HEXAD_TRY(written);
+  std::vector<alloc::LaidOutDevice> devices;
+  for (const NewDevice& target : targets) {
+    devices.push_back({target.device.get(), target.layout.device_size});
+  }
+  for (const Status& written : alloc::write_root(devices, root)) HEXAD_TRY(written);
   return {};
 }
 
@@ -311,11 +310,9 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
 void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
                std::vector<NewDevice>& targets) {
   if (!made.index.empty()) indexes.remove(made.index).ignore();
-  const AlignedBuffer nothing = AlignedBuffer::zeroed(alloc::kHeaderSize);
   for (NewDevice& target : targets) {
     if (target.begun && !target.created) {
-      target.device->write(0, nothing.bytes(), io::WriteMode::kDurable, io::IoCause::kSuper)
-          .ignore();
+      alloc::clear_ends({target.device.get(), target.size}).ignore();
     }
     target.device.reset();
     if (target.created) system.remove_created(target.path).ignore();

@@ -38,7 +38,7 @@ FormatOptions memory_format(const MemoryStoreOptions& options) {
   const std::uint64_t pages_per_slab = (slab_units - 1) / page_units;
   const std::uint64_t slabs = divide_up(divide_up(options.capacity, kPageSpan), pages_per_slab) + 2;
   format.device_size =
-      round_up(alloc::kHeaderSize, format.min_alloc) + format.log_size + slabs * format.slab_size;
+      alloc::least_device_size(format.log_size + slabs * format.slab_size, format.min_alloc);
   return format;
 }
 

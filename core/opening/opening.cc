@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "alloc/header_slot.h"
 #include "core/opening/device_survey.h"
 #include "core/opening/recovery.h"
 #include "core/opening/replacement.h"
@@ -192,28 +191,14 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 
 // The copy of a device's label that is damaged, or older, is written again from the other one,
 // which is not touched: a crash meanwhile leaves that. A device that fails here fails again where
-// it matters; as before, one copy will do.
-Status mend_label(io::Device& device, const alloc::Label& label) {
-  for (const unsigned copy : {0u, 1u}) {
-    const Result<AlignedBuffer> slot = alloc::read_header_slot(device, alloc::label_offset(copy));
-    if (slot.ok()) {
-      const Result<alloc::Label> there = alloc::decode_label(slot->bytes());
-      if (there.ok() && *there == label) continue;
-    }
-    const AlignedBuffer bytes =
-        alloc::padded(alloc::encode_label(label), alloc::write_block(device.geometry()));
-    return device.write(alloc::label_offset(copy), bytes.bytes(), io::WriteMode::kDurable,
-                        io::IoCause::kSuper);
-  }
-  return {};
-}
-
+// it matters; as before, one copy will do. Roots need nothing: an opening writes two to each
+// device, which fill all four slots (P10).
 void mend_labels(const Survey& survey, Members& members, std::vector<std::string>& notes) {
   for (const SurveyedDevice& found : survey.devices) {
     if (!found.damaged_copy.has_value()) continue;
     const Member* const member = members.find(found.label->device);
     if (member == nullptr || !members.usable(member->id) || member->path != found.path) continue;
-    const Status mended = mend_label(*member->device, *found.label);
+    const Status mended = alloc::mend_label(*member->device, *found.label);
     notes.push_back("device " + std::to_string(member->id) + " (" + member->path +
                     "): one of its two labels was not as it should be (" +
                     found.damaged_copy->message + ")" +

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "alloc/foreign_signature.h"
-#include "base/aligned_buffer.h"
+#include "alloc/header_slot.h"
 #include "base/units.h"
 #include "io/rng.h"
 #include "kv/log/log_area.h"
@@ -95,10 +95,8 @@ Result<alloc::DeviceLayout> lay_out(const alloc::Label& like, const Member& lost
 
 // The label comes last: without it the device is nobody's.
 Status write_all(io::Device& device, const alloc::Label& label) {
+  HEXAD_TRY(alloc::clear_ends({&device, label.layout.device_size}));
   HEXAD_TRY(kv::format_log_area({&device, label.layout.log_offset, label.layout.log_size}));
-  const AlignedBuffer no_roots = AlignedBuffer::zeroed(2 * alloc::kHeaderSlotSize);
-  HEXAD_TRY(device.write(alloc::root_offset(0), no_roots.bytes(), io::WriteMode::kDurable,
-                         io::IoCause::kSuper));
   return alloc::write_label(device, label);
 }
 
@@ -113,8 +111,9 @@ Status prepare_replacement(const Replacement& replacement, io::System& system, S
                    [&](const SurveyedDevice& found) { return found.path == replacement.path; });
   HEXAD_ASSERT(at != survey.devices.end());
   HEXAD_TRY_ASSIGN(alloc::Label label, data_label(survey));
-  const std::uint64_t needed =
-      round_up(label.layout.first_slab + lost->layout.slab_count * label.layout.slab_size(), 4096);
+  const std::uint64_t needed = alloc::least_device_size(
+      label.layout.log_size + lost->layout.slab_count * label.layout.slab_size(),
+      label.layout.unit);
   if (at->device == nullptr) {
     if (!at->problem.has_value()) {
       return refuse(at->path + " is another device of the store", "Choose another device.");

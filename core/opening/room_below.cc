@@ -45,7 +45,10 @@ Result<std::vector<std::string>> reserve_room_below(const Members& members, Spac
   };
   for (const DeviceId id : members.usable_ids()) {
     const Member& member = *members.find(id);
-    HEXAD_TRY(reserve(member, 0, alloc::kHeaderSize));
+    for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+      HEXAD_TRY(reserve(member, alloc::header_offset(end, member.layout.device_size),
+                        alloc::kHeaderSize));
+    }
     if (member.layout.log_size > 0) {
       HEXAD_TRY(reserve(member, member.layout.log_offset, member.layout.log_size));
     }
@@ -76,7 +79,9 @@ Status reserve_room_below(const Members& members, Space& space, DeviceId device,
   const auto reserve = [&](std::uint64_t offset, std::uint64_t length) {
     return member.device->reserve_room(offset, length).status();
   };
-  HEXAD_TRY(reserve(0, alloc::kHeaderSize));
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    HEXAD_TRY(reserve(alloc::header_offset(end, member.layout.device_size), alloc::kHeaderSize));
+  }
   if (member.layout.log_size > 0) {
     HEXAD_TRY(reserve(member.layout.log_offset, member.layout.log_size));
   }

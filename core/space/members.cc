@@ -137,10 +137,10 @@ std::uint32_t Members::lost_data_devices() const {
   return lost;
 }
 
-std::vector<io::Device*> Members::usable_devices() const {
-  std::vector<io::Device*> devices;
+std::vector<alloc::LaidOutDevice> Members::usable_devices() const {
+  std::vector<alloc::LaidOutDevice> devices;
   for (const Member& member : members_) {
-    if (usable(member.id)) devices.push_back(member.device.get());
+    if (usable(member.id)) devices.push_back({member.device.get(), member.layout.device_size});
   }
   return devices;
 }

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "alloc/header_slot.h"
 #include "alloc/label.h"
 #include "base/error.h"
 #include "base/ids.h"
@@ -76,7 +77,7 @@ class Members {
   void note_whole(DeviceId id);
   // Data members that are not usable, or behind (BK4).
   std::uint32_t lost_data_devices() const;
-  std::vector<io::Device*> usable_devices() const;
+  std::vector<alloc::LaidOutDevice> usable_devices() const;
   std::vector<DeviceId> usable_ids() const;
   // State and detail of one, which lose() and note() change. Any thread.
   std::string state(std::size_t index) const;

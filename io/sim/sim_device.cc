@@ -262,7 +262,7 @@ std::optional<Fault> SimQueue::pick_fault(const Op& op) {
   if (hook_) {
     const std::optional<FaultKind> kind =
         hook_(SimOp{op.number, op.disk.name(), request.op, request.mode, request.offset,
-                    request.length, request.cause});
+                    request.length, request.cause, op.disk.size()});
     if (kind.has_value() && strikes(*kind, request.op)) {
       op.disk.faults_.count(*kind);
       Fault fault;

@@ -52,7 +52,8 @@ struct SimOp {
   WriteMode mode;
   std::uint64_t offset;  // bytes
   std::uint64_t length;
-  IoCause cause;  // of a write
+  IoCause cause;            // of a write
+  std::uint64_t disk_size;  // bytes
 };
 // The fault to strike the request with, if any (one that strikes() its kind).
 using SimHook = std::function<std::optional<FaultKind>(const SimOp&)>;

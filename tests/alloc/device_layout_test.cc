@@ -16,22 +16,52 @@ LayoutRequest request(std::uint64_t size, std::uint64_t unit = 4096, std::uint32
   made.unit = unit;
   made.physical_block = block;
   made.log_size = log;
-  made.slab_units = default_slab_units(size, unit);
+  made.slab_units = default_slab_units(room_of(size), unit);
   return made;
 }
 
 }  // namespace
 
-TEST_CASE("device_layout: a device of 1 MiB holds a log area and several slabs") {
-  const auto layout = plan_layout(request(1_MiB));
+TEST_CASE("device_layout: a device of 5 MiB holds two headers, a log area and several slabs") {
+  auto made = request(5_MiB);
+  made.slab_units = 16;
+  const auto layout = plan_layout(made);
   REQUIRE(layout.ok());
-  CHECK(layout->log_offset == 64_KiB);
+  CHECK(layout->log_offset == 1_MiB + 192_KiB);
   CHECK(layout->log_size == 256_KiB);
-  CHECK(layout->first_slab == 320_KiB);
-  CHECK(layout->slab_units == 16);
-  CHECK(layout->slab_count == 11);
-  CHECK(layout->end() == 1_MiB);
-  CHECK(layout->unit_offset(1, 2) == 320_KiB + 64_KiB + 8_KiB);
+  CHECK(layout->first_slab == 1507328);
+  CHECK(layout->slab_count == 25);
+  CHECK(layout->end() == 3_MiB);
+  CHECK(header_offset(DeviceEnd::kTail, 5_MiB) == 3_MiB);
+  CHECK(layout->unit_offset(1, 2) == 1581056);
+}
+
+TEST_CASE("device_layout: headers stay clear of what others write at the ends of a device") {
+  for (const std::uint64_t size :
+       {kEndsSize, kEndsSize + 1, 5_MiB, 1_GiB + 12'345, std::uint64_t{20} << 40}) {
+    CAPTURE(size);
+    const std::uint64_t tail = header_offset(DeviceEnd::kTail, size);
+    CHECK(header_offset(DeviceEnd::kHead, size) == 1_MiB);
+    CHECK(tail >= kHeadEnd);
+    CHECK(size - tail >= 2_MiB);
+    CHECK(size - tail < 2_MiB + kHeaderSlotSize);
+    CHECK(size - (tail + kHeaderSize) > 1_MiB);
+    CHECK(is_multiple(tail, kMaxPhysicalBlock));
+    CHECK(room_of(size) == tail - kHeadEnd);
+    for (const DeviceEnd end : kDeviceEnds) {
+      CHECK(root_offset(end, 0, size) == label_offset(end, size) + 64_KiB);
+      CHECK(root_offset(end, 1, size) == label_offset(end, size) + 128_KiB);
+      CHECK(is_in_header(label_offset(end, size), size));
+      CHECK(is_in_header(header_offset(end, size) + kHeaderSize - 1, size));
+    }
+    CHECK_FALSE(is_in_header(kHeadOffset - 1, size));
+    CHECK(is_in_header(tail - 1, size) == (tail == kHeadEnd));  // no room between the two
+    CHECK_FALSE(is_in_header(tail + kHeaderSize, size));
+  }
+  // Too small for two: behind the end, where nothing is read.
+  CHECK(header_offset(DeviceEnd::kTail, kEndsSize - 1) == kHeadEnd);
+  CHECK(room_of(0) == 0);
+  CHECK(least_device_size(100 * 4096, 4096) == kEndsSize + 448_KiB);
 }
 
 TEST_CASE("device_layout: slab size follows the device between 1 MiB and 1 GiB") {
@@ -53,7 +83,7 @@ TEST_CASE("device_layout: 18 KiB is a legal min_alloc on 512 byte blocks only") 
   CHECK(refused.error().hint.find("20 KiB") != std::string::npos);
   const auto layout = plan_layout(request(1_GiB, 18_KiB, 512));
   REQUIRE(layout.ok());
-  CHECK(layout->log_offset == 72_KiB);
+  CHECK(layout->log_offset == 1253376);
   CHECK(check_layout(*layout, DeviceRole::kData).ok());
 }
 
@@ -93,7 +123,7 @@ TEST_CASE("device_layout: what does not fit is refused with its sizes") {
 }
 
 TEST_CASE("device_layout: a log device has a log area and no slabs") {
-  auto made = request(16_MiB, 4096, 4096, 15_MiB);
+  auto made = request(15_MiB + kEndsSize, 4096, 4096, 15_MiB);
   made.role = DeviceRole::kLog;
   made.slab_units = 0;
   const auto layout = plan_layout(made);
@@ -110,15 +140,16 @@ TEST_CASE("device_layout: every layout that is planned passes the check") {
   io::Rng rng(seed);
   for (int i = 0; i < 20000; ++i) {
     const std::uint32_t block = 512u << rng.below(6);
-    auto made = request((std::uint64_t{1} << (17 + rng.below(28))) + rng.below(1 << 20),
+    auto made = request((std::uint64_t{1} << (21 + rng.below(24))) + rng.below(1 << 20),
                         block * (1 + rng.below(40)), block, rng.below(1_MiB));
     if (rng.chance(1, 2)) made.slab_units = 2 + rng.below(1000);
     const auto layout = plan_layout(made);
     if (!layout.ok()) continue;
     CAPTURE(made.device_size, made.unit, block, made.log_size, made.slab_units);
     REQUIRE(check_layout(*layout, DeviceRole::kData).ok());
-    REQUIRE(layout->end() <= layout->device_size);
-    REQUIRE(layout->device_size - layout->end() < layout->slab_size());
+    const std::uint64_t tail = header_offset(DeviceEnd::kTail, layout->device_size);
+    REQUIRE(layout->end() <= tail);
+    REQUIRE(tail - layout->end() < layout->slab_size());
     REQUIRE(layout->log_size >= made.log_size);
   }
 }
@@ -147,7 +178,7 @@ TEST_CASE("device_layout: numbers from a damaged label never wrap") {
         continue;
       }
       CAPTURE(field, wild);
-      CHECK(layout.end() <= layout.device_size);
+      CHECK(layout.end() <= header_offset(DeviceEnd::kTail, layout.device_size));
       CHECK(layout.log_offset + layout.log_size <= layout.first_slab);
     }
   }

@@ -19,8 +19,7 @@ TEST_CASE("header_slot: what is written shares no physical block, as far as a sl
       geometry.physical_block = physical;
       const std::uint64_t block = write_block(geometry);
       REQUIRE(is_multiple(block, logical));
-      REQUIRE(block <= kHeaderSlotSize);
-      REQUIRE(block == std::min<std::uint64_t>(physical, kHeaderSlotSize));
+      REQUIRE(block == std::min(physical, kMaxPhysicalBlock));
     }
   }
 }
@@ -41,10 +40,10 @@ TEST_CASE("header_slot: padding is zeros up to the next whole block and no furth
 }
 
 TEST_CASE("header_slot: a slot is read whole, or as far as the device goes") {
-  for (const std::uint64_t size : {std::uint64_t{512}, 8_KiB, 16_KiB, 40_KiB, 48_KiB, 1_MiB}) {
+  for (const std::uint64_t size : {std::uint64_t{512}, 8_KiB, 64_KiB, 72_KiB, 128_KiB, 1_MiB}) {
     HookedDevice device(size);
     for (std::size_t i = 0; i < size; ++i) device.bytes[i] = static_cast<std::byte>(i / 512);
-    for (std::uint64_t offset = 0; offset <= 64_KiB; offset += 8_KiB) {
+    for (std::uint64_t offset = 0; offset <= 128_KiB; offset += 8_KiB) {
       CAPTURE(size, offset);
       const AlignedBuffer slot = read_header_slot(device, offset).value();
       const std::uint64_t there = size > offset ? size - offset : 0;

@@ -14,6 +14,8 @@ using alloc::testing::HookedDevice;
 
 namespace {
 
+constexpr std::uint64_t kSize = 5_MiB;
+
 Label example() {
   Label label;
   label.generation = 3;
@@ -22,7 +24,7 @@ Label example() {
   label.device = 2;
   label.device_uuid = uuid_of(0x80);
   LayoutRequest request;
-  request.device_size = 1_MiB;
+  request.device_size = kSize;
   request.log_size = 256_KiB;
   request.slab_units = 16;
   label.layout = *plan_layout(request);
@@ -86,19 +88,20 @@ TEST_CASE("label: a later version and an unknown feature bit are named") {
 }
 
 TEST_CASE("label: a device keeps its label through damage to either copy, not to both") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(kSize);
   REQUIRE(write_label(device, example()).ok());
   CHECK(!read_label(device)->other_copy.has_value());
-  for (const unsigned copy : {0u, 1u}) {
-    spoil(device, label_offset(copy) + 40);
+  for (const DeviceEnd end : kDeviceEnds) {
+    spoil(device, label_offset(end, kSize) + 40);
     const auto found = read_label(device);
     REQUIRE(found.ok());
     CHECK(found->label == example());
-    CHECK(found->other_copy.has_value());
-    spoil(device, label_offset(copy) + 40);
+    REQUIRE(found->other_copy.has_value());
+    CHECK_THAT(found->other_copy->message,
+               Catch::Contains("at the " + std::string(to_string(end))));
+    spoil(device, label_offset(end, kSize) + 40);
   }
-  spoil(device, label_offset(0) + 40);
-  spoil(device, label_offset(1) + 40);
+  for (const DeviceEnd end : kDeviceEnds) spoil(device, label_offset(end, kSize) + 40);
   const auto lost = read_label(device);
   REQUIRE(!lost.ok());
   CHECK(lost.error().code == ErrorCode::kCorruption);
@@ -110,7 +113,7 @@ TEST_CASE("label: at every failing request of a rewrite, the old or the new labe
   next.generation = 4;
   next.pool_options = "opt=2";
   for (int fail_at = 0; fail_at < 5; ++fail_at) {
-    HookedDevice device(1_MiB);
+    HookedDevice device(kSize);
     REQUIRE(write_label(device, example()).ok());
     int request_number = 0;
     device.hook = [&](const io::IoRequest& request) -> Status {
@@ -130,7 +133,7 @@ TEST_CASE("label: at every failing request of a rewrite, the old or the new labe
 }
 
 TEST_CASE("label: a device of somebody else is told from an empty one") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(kSize);
   const auto empty = read_label(device);
   REQUIRE(!empty.ok());
   CHECK(empty.error().code == ErrorCode::kInvalidArgument);
@@ -142,26 +145,107 @@ TEST_CASE("label: a device of somebody else is told from an empty one") {
 }
 
 TEST_CASE("label: a device that was cut or moved to other hardware is refused with the numbers") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(kSize);
   REQUIRE(write_label(device, example()).ok());
-  device.geometry_.size = 512_KiB;
+  device.geometry_.size = 4_MiB;
   const auto cut = read_label(device);
   REQUIRE(!cut.ok());
   CHECK(cut.error().code == ErrorCode::kCorruption);
-  CHECK(cut.error().message.find("512 KiB") != std::string::npos);
-  device.geometry_.size = 1_MiB;
+  CHECK(cut.error().message.find("4 MiB") != std::string::npos);
+  device.geometry_.size = kSize;
   device.geometry_.logical_block = 8192;
   CHECK(read_label(device).error().code == ErrorCode::kUnsupported);
 }
 
 TEST_CASE("label: unreadable copies are an input/output error, one unreadable copy is not") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(kSize);
   REQUIRE(write_label(device, example()).ok());
   device.hook = [](const io::IoRequest& request) -> Status {
-    if (request.offset == 0) return Error{ErrorCode::kIo, "bad sector", ""};
+    if (request.offset == kHeadOffset) return Error{ErrorCode::kIo, "bad sector", ""};
     return {};
   };
   CHECK(read_label(device).ok());
   device.hook = [](const io::IoRequest&) { return Error{ErrorCode::kIo, "bad sector", ""}; };
   CHECK(read_label(device).error().code == ErrorCode::kIo);
+}
+
+TEST_CASE("label: either end may be written over whole, or the device have grown") {
+  const std::pair<std::uint64_t, std::uint64_t> kOver[] = {{0, 17_KiB},
+                                                           {0, 1_MiB},
+                                                           {0, 2_MiB},
+                                                           {kSize - 17_KiB, 17_KiB},
+                                                           {kSize - 1_MiB, 1_MiB},
+                                                           {kSize - 2_MiB, 2_MiB}};
+  for (const auto& [offset, length] : kOver) {
+    CAPTURE(offset, length);
+    HookedDevice device(kSize);
+    REQUIRE(write_label(device, example()).ok());
+    const auto begin = device.bytes.begin() + static_cast<std::ptrdiff_t>(offset);
+    std::fill_n(begin, length, std::byte{0x5a});
+    const auto found = read_label(device);
+    REQUIRE(found.ok());
+    CHECK(found->label == example());
+    CHECK(found->other_copy.has_value() == (length == 2_MiB));
+    REQUIRE(mend_label(device, found->label).ok());
+    CHECK_FALSE(read_label(device)->other_copy.has_value());
+  }
+  HookedDevice grown(kSize);
+  REQUIRE(write_label(grown, example()).ok());
+  REQUIRE(grown.grow(kSize + 1_MiB).ok());
+  CHECK_FALSE(read_label(grown)->other_copy.has_value());
+}
+
+TEST_CASE("label: mending writes the copy that is not as it should be and no other") {
+  for (const DeviceEnd end : kDeviceEnds) {
+    HookedDevice device(kSize);
+    REQUIRE(write_label(device, example()).ok());
+    const Bytes sound = device.bytes;
+    spoil(device, label_offset(end, kSize) + 40);
+    device.log.clear();
+    device.hook = [&](const io::IoRequest& request) -> Status {
+      const bool elsewhere =
+          request.op == io::IoOp::kWrite && request.offset != label_offset(end, kSize);
+      return elsewhere ? Error{ErrorCode::kIo, "not to be written", ""} : Status();
+    };
+    REQUIRE(mend_label(device, example()).ok());
+    CHECK((device.bytes == sound));
+    CHECK(std::count(device.log.begin(), device.log.end(), io::IoOp::kWrite) == 1);
+  }
+}
+
+TEST_CASE("label: two ends of two devices are refused, with the names of both") {
+  HookedDevice device(kSize);
+  REQUIRE(write_label(device, example()).ok());
+  HookedDevice other(kSize);
+  Label stranger = example();
+  stranger.device_uuid = uuid_of(0x90);
+  stranger.device = 5;
+  stranger.generation = 9;
+  REQUIRE(write_label(other, stranger).ok());
+  std::copy_n(other.bytes.begin(), 2_MiB, device.bytes.begin());
+  const auto found = read_label(device);
+  REQUIRE(!found.ok());
+  CHECK(found.error().code == ErrorCode::kCorruption);
+  CHECK_THAT(found.error().message, Catch::Contains("at its head is of device 5 of store"));
+  CHECK_THAT(found.error().message, Catch::Contains("the one at its tail of device 2 of store"));
+}
+
+TEST_CASE("label: one at the very start, where version 1 had it, is refused by its version") {
+  for (const std::uint64_t offset : {std::uint64_t{0}, 16_KiB}) {
+    HookedDevice device(kSize);
+    std::string older = encode_label(example());
+    older[16] = 1;
+    older = alloc::testing::resealed(older);
+    copy_bytes(MutByteView(device.bytes).subspan(offset), as_bytes(older));
+    CHECK(read_label(device).error().code == ErrorCode::kUnsupported);
+    CHECK_THAT(read_label(device).error().message, Catch::Contains("format version 1"));
+    // A whole one, of a program between the two.
+    copy_bytes(MutByteView(device.bytes).subspan(offset), as_bytes(encode_label(example())));
+    CHECK(read_label(device).error().code == ErrorCode::kUnsupported);
+    spoil(device, offset + 40);
+    CHECK(read_label(device).error().code == ErrorCode::kCorruption);
+    // Left over there, it hides no label that is where it belongs.
+    REQUIRE(write_label(device, example()).ok());
+    CHECK(read_label(device)->label == example());
+  }
 }

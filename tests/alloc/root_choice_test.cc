@@ -44,8 +44,8 @@ Standing standing_of(const RootChoice& choice, DeviceId id) {
   return Standing::kMissing;
 }
 
-// The slots of one device, written by the rule of write_root().
-struct Disk {
+// The slots at one end of a device, written by the rule of write_root().
+struct End {
   std::optional<Root> slot[2];
 
   int target() const {
@@ -54,10 +54,38 @@ struct Disk {
   }
   void write(const Root& root) { slot[target()] = root; }
   void tear() { slot[target()].reset(); }
+};
+
+// Which ends of a device a round of writes reaches; which are lost.
+enum class Ends { kBoth, kHead, kTail };
+
+// A device (P10). What was only torn at one end may have been written, torn or not reached at the
+// other.
+struct Disk {
+  End ends[2];
+  Ends there = Ends::kBoth;  // the other is lost
+
+  void write(const Root& root) {
+    for (End& end : ends) end.write(root);
+  }
+  void tear(const Root& root, Ends reached) {
+    for (const int end : {0, 1}) {
+      const bool written =
+          (reached == Ends::kHead && end == 0) || (reached == Ends::kTail && end == 1);
+      if (written) {
+        ends[end].write(root);
+      } else {
+        ends[end].tear();
+      }
+    }
+  }
   std::vector<Root> roots() const {
     std::vector<Root> found;
-    for (const auto& root : slot) {
-      if (root) found.push_back(*root);
+    for (const int end : {0, 1}) {
+      if ((there == Ends::kHead && end == 1) || (there == Ends::kTail && end == 0)) continue;
+      for (const auto& root : ends[end].slot) {
+        if (root) found.push_back(*root);
+      }
     }
     return found;
   }
@@ -68,6 +96,8 @@ struct Disk {
 struct Outcome {
   unsigned written = 0;
   unsigned torn = 0;
+  // Of a device that is torn: whether one end has the root whole.
+  Ends reached = Ends::kBoth;
 };
 
 // Where in the protocol the writer is when the power fails.
@@ -99,6 +129,20 @@ class World {
       found.push_back({id, device_uuid(id), kStore, disks_[id].roots()});
     }
     return choose_root(kStore, found, m_);
+  }
+
+  // Of these devices one end cannot be read, of all others both can.
+  void lose_ends(unsigned devices, Ends there) {
+    for (DeviceId id = 0; id < n_; ++id) {
+      disks_[id].there = (devices >> id & 1) != 0 ? there : Ends::kBoth;
+    }
+  }
+
+  // Of these devices the other end is written over, and can be written again.
+  void destroy_ends(unsigned devices, Ends left) {
+    for (DeviceId id = 0; id < n_; ++id) {
+      if ((devices >> id & 1) != 0) disks_[id].ends[left == Ends::kHead ? 1 : 0] = {};
+    }
   }
 
   // What must hold whenever at most m devices are absent. Plain comparisons: this runs millions of
@@ -245,7 +289,7 @@ class World {
       if ((outcome.written >> id & 1) != 0) {
         disks_[id].write(root);
       } else if ((outcome.torn >> id & 1) != 0) {
-        disks_[id].tear();
+        disks_[id].tear(root, outcome.reached);
       }
     }
   }
@@ -361,6 +405,41 @@ TEST_CASE("root_choice: 2+1, two openings cut in every way, torn writes included
 }
 
 TEST_CASE(
+    "root_choice: 2+1, writes cut between the two ends, then one end of any devices is lost") {
+  const auto present = presences(3, 1);
+  const World fresh(3, 1);
+  const std::size_t mark = World::parents().size();
+  constexpr Ends kReached[] = {Ends::kBoth, Ends::kHead, Ends::kTail};
+  for (const Phase first_phase : kCrashes) {
+    for (unsigned written = 0; written < 8; ++written) {
+      for (const Ends first : kReached) {
+        World once = fresh;
+        once.write(7, first_phase, {written, 7u & ~written, first});
+        for (unsigned lost = 0; lost < 8; ++lost) {
+          for (const Ends there : {Ends::kHead, Ends::kTail}) {
+            World seen = once;
+            seen.destroy_ends(lost, there);
+            CAPTURE(static_cast<int>(first_phase), written, static_cast<int>(first), lost,
+                    static_cast<int>(there));
+            require_sound(seen, present);
+            // The next opening goes on from what is left, and is cut in the same way.
+            for (const Phase second_phase : kCrashes) {
+              for (const Ends second : kReached) {
+                World twice = seen;
+                twice.write(present[(written + lost) % present.size()], second_phase,
+                            {lost, 7u & ~lost, second});
+                require_sound(twice, {7u, 3u, 6u});
+              }
+            }
+          }
+        }
+        World::parents().resize(mark);
+      }
+    }
+  }
+}
+
+TEST_CASE(
     "root_choice: 3+2, attempts of one sequence, as older versions left them, go on opening") {
   // Two devices fail one after the other, the second one at the root that leaves the first behind.
   // The first attempt is on any devices, the second one's too, whether or not it was acknowledged;
@@ -404,11 +483,15 @@ TEST_CASE("root_choice: long random histories of crashes never lose what was ack
     for (int step = 0; step < 12; ++step) {
       const auto all = std::uint64_t{1} << n;
       const Outcome outcome{static_cast<unsigned>(rng.below(all)),
-                            static_cast<unsigned>(rng.below(all))};
+                            static_cast<unsigned>(rng.below(all)), static_cast<Ends>(rng.below(3))};
+
       const Phase phase = static_cast<Phase>(rng.below(6));
       world.write(present[rng.below(present.size())], phase, outcome);
       CAPTURE(round, step, k, m);
       require_sound(world, present);
+      world.lose_ends(static_cast<unsigned>(rng.below(all)), static_cast<Ends>(rng.below(3)));
+      require_sound(world, present);
+      world.lose_ends(0, Ends::kBoth);
     }
     World::parents().clear();
   }

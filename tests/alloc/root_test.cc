@@ -14,6 +14,11 @@ using alloc::testing::uuid_of;
 
 namespace {
 
+constexpr std::uint64_t kSize = 5_MiB;
+
+// A device that was laid out as large as it is.
+LaidOutDevice whole(io::Device& device) { return {&device, device.geometry().size}; }
+
 Root example() {
   Root root;
   root.store = uuid_of(0x10);
@@ -51,7 +56,7 @@ Root numbered(std::uint64_t sequence) {
 }
 
 std::vector<std::uint64_t> sequences(io::Device& device) {
-  const auto roots = read_roots(device);
+  const auto roots = read_roots(whole(device));
   REQUIRE(roots.ok());
   std::vector<std::uint64_t> found;
   for (const Root& root : *roots) found.push_back(root.sequence);
@@ -228,18 +233,18 @@ TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
   root.features.incompatible = 4;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
-  HookedDevice device(1_MiB);
-  REQUIRE(write_root(device, root).ok());
-  CHECK(read_roots(device).error().code == ErrorCode::kUnsupported);
+  HookedDevice device(kSize);
+  REQUIRE(write_root(whole(device), root).ok());
+  CHECK(read_roots(whole(device)).error().code == ErrorCode::kUnsupported);
 }
 
 TEST_CASE("root: the two slots hold the two newest roots, also when a root was left out") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(kSize);
   CHECK(sequences(device).empty());
   std::vector<std::uint64_t> expected;
   // 44 follows 42: this device was not reached by 43. The slot of 42 must not be written.
   for (const std::uint64_t sequence : {40, 41, 42, 44, 46, 47}) {
-    REQUIRE(write_root(device, numbered(sequence)).ok());
+    REQUIRE(write_root(whole(device), numbered(sequence)).ok());
     expected.insert(expected.begin(), sequence);
     if (expected.size() > 2) expected.resize(2);
     CHECK(sequences(device) == expected);
@@ -248,16 +253,16 @@ TEST_CASE("root: the two slots hold the two newest roots, also when a root was l
 
 TEST_CASE("root: a write that is torn anywhere leaves the newest root before it") {
   for (std::size_t tear = 0; tear < encode_root(numbered(3)).size(); tear += 7) {
-    HookedDevice device(1_MiB);
-    REQUIRE(write_root(device, numbered(1)).ok());
-    REQUIRE(write_root(device, numbered(2)).ok());
+    HookedDevice device(kSize);
+    REQUIRE(write_root(whole(device), numbered(1)).ok());
+    REQUIRE(write_root(whole(device), numbered(2)).ok());
     device.hook = [&](const io::IoRequest& request) -> Status {
       if (request.op != io::IoOp::kWrite) return {};
       std::copy_n(request.data, tear,
                   device.bytes.begin() + static_cast<std::ptrdiff_t>(request.offset));
       return Error{ErrorCode::kIo, "power lost", ""};
     };
-    REQUIRE(!write_root(device, numbered(3)).ok());
+    REQUIRE(!write_root(whole(device), numbered(3)).ok());
     device.hook = nullptr;
     const auto found = sequences(device);
     REQUIRE(!found.empty());
@@ -275,58 +280,62 @@ TEST_CASE("root: of two roots of one sequence the one that counts is never writt
   REQUIRE_FALSE(is_newer(given_up, last));
   for (const bool swapped : {false, true}) {
     CAPTURE(swapped);
-    HookedDevice device(1_MiB);
+    HookedDevice device(kSize);
     const auto put = [&](unsigned slot, const Root& root) {
       const std::string bytes = encode_root(root);
       const ByteView view = as_bytes(bytes);
-      std::copy(view.begin(), view.end(),
-                device.bytes.begin() + static_cast<std::ptrdiff_t>(root_offset(slot)));
+      for (const DeviceEnd end : kDeviceEnds) {
+        copy_bytes(MutByteView(device.bytes).subspan(root_offset(end, slot, kSize)), view);
+      }
     };
     put(swapped ? 1 : 0, given_up);
     put(swapped ? 0 : 1, last);
-    REQUIRE(read_roots(device)->front() == last);
+    REQUIRE(read_roots(whole(device))->front() == last);
     Root next = last;
     ++next.sequence;
-    REQUIRE(write_root(device, next).ok());
-    REQUIRE(*read_roots(device) == std::vector<Root>{next, last});
+    REQUIRE(write_root(whole(device), next).ok());
+    REQUIRE(*read_roots(whole(device)) == std::vector<Root>{next, last});
   }
 }
 
 TEST_CASE("root: an unreadable slot is written over, two unreadable ones are an error to read") {
-  HookedDevice device(1_MiB);
-  REQUIRE(write_root(device, numbered(1)).ok());
-  REQUIRE(write_root(device, numbered(2)).ok());
+  HookedDevice device(kSize);
+  REQUIRE(write_root(whole(device), numbered(1)).ok());
+  REQUIRE(write_root(whole(device), numbered(2)).ok());
   device.hook = [](const io::IoRequest& request) -> Status {
-    if (request.op == io::IoOp::kRead && request.offset == root_offset(1)) {
+    const bool second = request.offset == root_offset(DeviceEnd::kHead, 1, kSize) ||
+                        request.offset == root_offset(DeviceEnd::kTail, 1, kSize);
+    if (request.op == io::IoOp::kRead && second) {
       return Error{ErrorCode::kIo, "bad sector", ""};
     }
     return {};
   };
   CHECK(sequences(device) == std::vector<std::uint64_t>{2});
-  REQUIRE(write_root(device, numbered(3)).ok());
+  REQUIRE(write_root(whole(device), numbered(3)).ok());
   device.hook = nullptr;
   CHECK(sequences(device) == std::vector<std::uint64_t>{3, 2});
   device.hook = [](const io::IoRequest&) { return Error{ErrorCode::kIo, "gone", ""}; };
-  CHECK(read_roots(device).error().code == ErrorCode::kIo);
-  CHECK(write_root(device, numbered(4)).error().code == ErrorCode::kIo);
+  CHECK(read_roots(whole(device)).error().code == ErrorCode::kIo);
+  CHECK(write_root(whole(device), numbered(4)).error().code == ErrorCode::kIo);
 }
 
 TEST_CASE("root: a slot that could not be read just now is neither passed over nor written over") {
-  HookedDevice device(1_MiB);
-  REQUIRE(write_root(device, numbered(1)).ok());
-  REQUIRE(write_root(device, numbered(2)).ok());
-  for (const unsigned slot : {0u, 1u}) {
-    CAPTURE(slot);
+  HookedDevice device(kSize);
+  REQUIRE(write_root(whole(device), numbered(1)).ok());
+  REQUIRE(write_root(whole(device), numbered(2)).ok());
+  for (const unsigned which : {0u, 1u, 2u, 3u}) {
+    CAPTURE(which);
+    const std::uint64_t unread = root_offset(kDeviceEnds[which / 2], which % 2, kSize);
     device.hook = [&](const io::IoRequest& request) -> Status {
-      if (request.op == io::IoOp::kRead && request.offset == root_offset(slot)) {
+      if (request.op == io::IoOp::kRead && request.offset == unread) {
         return Error{ErrorCode::kExhausted, "no memory", ""};
       }
       return {};
     };
     // The other slot has a root, which may be an old one.
-    CHECK(read_roots(device).error().code == ErrorCode::kExhausted);
+    CHECK(read_roots(whole(device)).error().code == ErrorCode::kExhausted);
     const auto before = device.bytes;
-    CHECK(write_root(device, numbered(3)).error().code == ErrorCode::kExhausted);
+    CHECK(write_root(whole(device), numbered(3)).error().code == ErrorCode::kExhausted);
     CHECK((device.bytes == before));
   }
   device.hook = nullptr;
@@ -336,12 +345,12 @@ TEST_CASE("root: a slot that could not be read just now is neither passed over n
 TEST_CASE("root: several devices get the same root in one call, each with its own outcome") {
   const auto queue = io::make_memory_queue();
   std::vector<std::unique_ptr<io::Device>> devices;
-  std::vector<io::Device*> pointers;
+  std::vector<LaidOutDevice> pointers;
   for (int i = 0; i < 3; ++i) {
-    auto made = io::make_memory_device("memory", i == 1 ? 32_KiB : 1_MiB, *queue);
+    auto made = io::make_memory_device("memory", i == 1 ? 32_KiB : kSize, *queue);
     REQUIRE(made.ok());
     devices.push_back(std::move(*made));
-    pointers.push_back(devices.back().get());
+    pointers.push_back({devices.back().get(), kSize});
   }
   const auto results = write_root(pointers, numbered(5));
   REQUIRE(results.size() == 3);
@@ -349,5 +358,76 @@ TEST_CASE("root: several devices get the same root in one call, each with its ow
   CHECK(!results[1].ok());  // too short for a root slot
   CHECK(results[2].ok());
   CHECK(sequences(*devices[2]) == std::vector<std::uint64_t>{5});
-  CHECK(write_root(std::vector<io::Device*>{}, numbered(5)).empty());
+  CHECK(write_root(std::vector<LaidOutDevice>{}, numbered(5)).empty());
+}
+
+TEST_CASE("root: each end alone shows what counted as written, whatever was cut since (P10)") {
+  // Roots 1 to 4 one after the other; at each the power may fail with either end written, torn or
+  // not reached. Then one end is lost.
+  enum class Fate { kWritten, kTorn, kUntouched };
+  constexpr Fate kFates[] = {Fate::kWritten, Fate::kTorn, Fate::kUntouched};
+  constexpr int kRounds = 4;
+  for (int code = 0; code < 9 * 9 * 9 * 9; ++code) {
+    HookedDevice device(kEndsSize);
+    const std::uint64_t size = kEndsSize;
+    std::uint64_t counted = 0;
+    for (int round = 0, rest = code; round < kRounds; ++round, rest /= 9) {
+      const Fate fates[] = {kFates[rest % 3], kFates[rest / 3 % 3]};
+      device.hook = [&](const io::IoRequest& request) -> Status {
+        if (request.op != io::IoOp::kWrite) return {};
+        const bool tail = request.offset >= header_offset(DeviceEnd::kTail, size);
+        const Fate fate = fates[tail ? 1 : 0];
+        if (fate == Fate::kWritten) return {};
+        if (fate == Fate::kTorn) {
+          std::copy_n(request.data, 100,
+                      device.bytes.begin() + static_cast<std::ptrdiff_t>(request.offset));
+        }
+        return Error{ErrorCode::kIo, "power lost", ""};
+      };
+      const auto sequence = static_cast<std::uint64_t>(round) + 1;
+      if (write_root(whole(device), numbered(sequence)).ok()) counted = sequence;
+      device.hook = nullptr;
+    }
+    for (const DeviceEnd lost : kDeviceEnds) {
+      const std::uint64_t at = header_offset(lost, size);
+      Bytes saved(device.bytes.begin() + static_cast<std::ptrdiff_t>(at),
+                  device.bytes.begin() + static_cast<std::ptrdiff_t>(at + kHeaderSize));
+      for (const unsigned slot : {0u, 1u}) {
+        device.bytes[root_offset(lost, slot, size) + 40] ^= std::byte{0x5a};
+      }
+      const auto roots = read_roots(whole(device)).value();
+      const std::uint64_t shown = roots.empty() ? 0 : roots.front().sequence;
+      CAPTURE(code, shown, counted);
+      REQUIRE(shown >= counted);
+      copy_bytes(MutByteView(device.bytes).subspan(at), saved);
+    }
+  }
+}
+
+TEST_CASE("root: two roots written fill all four slots, and those that are bad are told") {
+  HookedDevice device(kSize);
+  std::vector<std::string> bad;
+  CHECK(read_roots(whole(device), &bad)->empty());
+  CHECK(bad.size() == 4);
+  for (const std::uint64_t sequence : {1, 2}) {
+    REQUIRE(write_root(whole(device), numbered(sequence)).ok());
+  }
+  for (const unsigned which : {0u, 1u, 2u, 3u}) {
+    const DeviceEnd end = kDeviceEnds[which / 2];
+    device.bytes[root_offset(end, which % 2, kSize) + 77] ^= std::byte{1};
+    bad.clear();
+    REQUIRE(read_roots(whole(device), &bad)->front().sequence == 2);
+    REQUIRE(bad.size() == 1);
+    CHECK_THAT(bad[0], Catch::StartsWith("the root in slot " + std::to_string(which % 2) +
+                                         " at the " + std::string(to_string(end))));
+    device.bytes[root_offset(end, which % 2, kSize) + 77] ^= std::byte{1};
+  }
+  std::fill(device.bytes.begin(), device.bytes.begin() + 2_MiB, std::byte{});
+  for (const std::uint64_t sequence : {3, 4}) {
+    REQUIRE(write_root(whole(device), numbered(sequence)).ok());
+  }
+  bad.clear();
+  CHECK(sequences(device) == std::vector<std::uint64_t>{4, 3});
+  REQUIRE(read_roots(whole(device), &bad).ok());
+  CHECK(bad.empty());
 }

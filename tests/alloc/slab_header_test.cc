@@ -27,7 +27,7 @@ SlabHeader example() {
 
 DeviceLayout layout_of(std::uint64_t unit = 4096, std::uint32_t block = 4096) {
   LayoutRequest request;
-  request.device_size = 1_MiB;
+  request.device_size = 5_MiB;
   request.unit = unit;
   request.physical_block = block;
   request.slab_units = 16;
@@ -55,7 +55,7 @@ TEST_CASE("slab_header: every truncation and every flipped bit is refused") {
 }
 
 TEST_CASE("slab_header: it is found in its slab and nowhere else") {
-  HookedDevice device(1_MiB);
+  HookedDevice device(5_MiB);
   const DeviceLayout layout = layout_of();
   REQUIRE(write_slab_header(device, layout, example()).ok());
   const auto found = read_slab_header(device, layout, 3);
@@ -78,7 +78,7 @@ TEST_CASE("slab_header: a profile too wide for the unit is refused, the widest f
   wide.m = 55;
   wide.slots.clear();
   for (DeviceId id = 0; id < 255; ++id) wide.slots.push_back({id, 1});
-  HookedDevice device(1_MiB);
+  HookedDevice device(5_MiB);
   CHECK(write_slab_header(device, layout_of(512, 512), wide).error().code ==
         ErrorCode::kInvalidArgument);
   REQUIRE(write_slab_header(device, layout_of(), wide).ok());
@@ -86,7 +86,7 @@ TEST_CASE("slab_header: a profile too wide for the unit is refused, the widest f
 }
 
 TEST_CASE("slab_header: the pad to the physical block is zero") {
-  HookedDevice device(1_MiB, 512, 512);
+  HookedDevice device(5_MiB, 512, 512);
   const DeviceLayout layout = layout_of(18_KiB / 9, 512);
   std::fill(device.bytes.begin(), device.bytes.end(), std::byte{0xff});
   REQUIRE(write_slab_header(device, layout, example()).ok());

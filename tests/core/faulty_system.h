@@ -48,7 +48,7 @@ class FaultySystem final : public io::System {
   // A header of a slab, or the manifest.
   static bool is_slab_header(const io::IoRequest& request) {
     return request.op == io::IoOp::kWrite && request.cause == io::IoCause::kSuper &&
-           request.offset >= alloc::kHeaderSize;
+           !alloc::is_in_header(request.offset, request.device->geometry().size);
   }
 
   DeviceFault& fault(const std::string& path) {
@@ -95,20 +95,23 @@ class FaultySystem final : public io::System {
 
    private:
     static bool is_root(const io::IoRequest& request) {
-      return request.op == io::IoOp::kWrite &&
-             (request.offset == alloc::root_offset(0) || request.offset == alloc::root_offset(1));
+      const std::uint64_t size = request.device->geometry().size;
+      return request.op == io::IoOp::kWrite && alloc::is_in_header(request.offset, size) &&
+             request.offset != alloc::label_offset(alloc::DeviceEnd::kHead, size) &&
+             request.offset != alloc::label_offset(alloc::DeviceEnd::kTail, size);
     }
-    static bool refuses_root(DeviceFault& fault) {
+    // A root is written at the head first.
+    static bool refuses_root(const io::IoRequest& request, DeviceFault& fault) {
       if (fault.roots < 0) return false;
       if (fault.roots == 0) return true;
-      --fault.roots;
+      if (request.offset >= alloc::kHeadEnd) --fault.roots;
       return false;
     }
     static Status run(const io::IoRequest& request) {
       Wrapper& device = static_cast<Wrapper&>(*request.device);
       const bool fails = (request.op == io::IoOp::kWrite && device.fault.writes) ||
                          (is_slab_header(request) && device.fault.slabs) ||
-                         (is_root(request) && refuses_root(device.fault)) ||
+                         (is_root(request) && refuses_root(request, device.fault)) ||
                          (request.op == io::IoOp::kFlush && device.fault.flushes) ||
                          (request.op == io::IoOp::kRead && device.fault.reads);
       if (fails) return Error{ErrorCode::kIo, device.name() + ": the device failed", ""};

@@ -31,7 +31,7 @@ inline bool is_cell(const SimOp& op) { return op.op == io::IoOp::kWrite && op.le
 inline bool is_small(const SimOp& op) { return op.op == io::IoOp::kWrite && op.length < kCell; }
 // Once a store is formatted, nothing else is written there.
 inline bool is_root(const SimOp& op) {
-  return op.op == io::IoOp::kWrite && op.offset < alloc::kHeaderSize;
+  return op.op == io::IoOp::kWrite && alloc::is_in_header(op.offset, op.disk_size);
 }
 
 struct WorldOptions {

@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <memory>
 
+#include "alloc/device_layout.h"
+
 namespace hexad::testing {
 
 namespace {
@@ -26,7 +28,7 @@ SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
       disk.flush_domain = 0;
     }
     const std::uint64_t size = i < kDataDisks ? options.device_size : options.fast_size;
-    system_.add_disk(disks_[i], std::make_shared<io::CowImage>(size), disk);
+    system_.add_disk(disks_[i], std::make_shared<io::CowImage>(size + alloc::kEndsSize), disk);
   }
   std::string problem;
   system_.run([&] {

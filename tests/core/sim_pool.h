@@ -18,8 +18,8 @@
 namespace hexad::testing {
 
 struct SimPoolOptions {
-  std::uint64_t device_size = 8_MiB;  // bytes of each data disk
-  std::uint64_t fast_size = 2_MiB;    // bytes of the disk on the fast tier
+  std::uint64_t device_size = 8_MiB;  // bytes of each data disk between its headers
+  std::uint64_t fast_size = 2_MiB;    // of the disk on the fast tier, likewise
   std::uint64_t log_size = 1_MiB;     // bytes per copy
   io::SimOptions sim;                 // sim.disk: what the disks are like, all of them
   // Of each disk in the order of SimPool::disks(); empty: as sim.disk has it.

@@ -27,7 +27,7 @@ struct SpaceWorld {
     shape.uuid.bytes[0] = 1;
     shape.max_pack_units = 32;
     alloc::LayoutRequest request;
-    request.device_size = 2_MiB;
+    request.device_size = 2_MiB + alloc::kEndsSize;
     request.slab_units = slab_units;
     std::vector<Member> rows(shape.cells());
     for (std::uint32_t i = 0; i < rows.size(); ++i) {

@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
+#include "alloc/device_layout.h"
 #include "base/checksum.h"
 #include "tests/io/file_bytes.h"
 
@@ -37,6 +38,7 @@ StoreFixture::StoreFixture(FormatOptions options, io::System* given)
       options.devices.push_back("dev" + std::to_string(i));
     }
   }
+  options.device_size += alloc::kEndsSize;
   options.fast_directories = {(directory / "fast").string()};
   Result<PoolDescription> made = Store::format(options, system);
   if (!made.ok()) FAIL(made.error().to_string());

@@ -81,10 +81,10 @@ void AilingPool::go_wrong() {
       disk.inject(fault);
     } else if (how < 40) {
       for (std::uint64_t bits = 1 + rng_.below(200); bits > 0; --bits) {
-        const std::uint64_t room = disk.size() - alloc::kHeaderSize;
+        const std::uint64_t room = alloc::room_of(disk.size());
         // Most of what is written is at the beginning.
         const std::uint64_t at = rng_.chance(1, 2) ? rng_.below(room) : rng_.below(room / 8);
-        disk.flip_bit(alloc::kHeaderSize + at, static_cast<unsigned>(rng_.below(8)));
+        disk.flip_bit(alloc::kHeadEnd + at, static_cast<unsigned>(rng_.below(8)));
         ++tally_.faults;
       }
     } else {

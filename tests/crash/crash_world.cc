@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "alloc/device_layout.h"
 #include "base/assert.h"
 #include "base/units.h"
 #include "core/engine/engine.h"
@@ -216,7 +217,7 @@ void CrashWorld::run() {
       FormatOptions format;
       format.devices = pool_.devices;
       format.fast_directories = pool_.fast_directories;
-      format.device_size = 1 << 20;
+      format.device_size = (1 << 20) + alloc::kEndsSize;
       format.log_size = options_.log_size;
       format.min_alloc = options_.min_alloc;
       format.checksum_block = 4096;

@@ -79,7 +79,8 @@ bool come_back(io::SimDisk& disk, Wrong wrong, const SimOrigin& origin, io::Rng&
   if (wrong == Wrong::kOld) disk.replace(origin.content(disk.name()));
   if (wrong == Wrong::kRotten) {
     const std::uint64_t step = 1024 << rng.below(4);
-    for (std::uint64_t at = alloc::kHeaderSize; at + step <= disk.size(); at += step) {
+    const std::uint64_t end = alloc::kHeadEnd + alloc::room_of(disk.size());
+    for (std::uint64_t at = alloc::kHeadEnd; at + step <= end; at += step) {
       if (rng.chance(1, 3)) disk.flip_bit(at + rng.below(step), rng.below(8));
     }
   }

@@ -42,7 +42,7 @@ constexpr FaultKind kKinds[] = {FaultKind::kWriteErrorBefore, FaultKind::kWriteE
                                 FaultKind::kWriteErrorAfter};
 
 bool is_root(const SimOp& op) {
-  return op.op == io::IoOp::kWrite && op.offset < alloc::kHeaderSize;
+  return op.op == io::IoOp::kWrite && alloc::is_in_header(op.offset, op.disk_size);
 }
 bool is_fence(const SimOp& op) {
   return op.op == io::IoOp::kWrite && op.mode == io::WriteMode::kDurable &&
@@ -90,10 +90,10 @@ class Fate {
       struck_ = true;
       return case_.kind;
     }
-    // The second one of some disk: the round in which the fault was, perhaps, and the next. Each
-    // disk has two reads and a write in a round.
-    if (struck_ && is_root(op) && ++roots_[disk] == 2 && window_ == 0) {
-      window_ = since_ + 3 * kDisks;
+    // The second root of some disk, at both ends: the round in which the fault was, perhaps, and
+    // the next. Each disk has four reads and two writes in a round.
+    if (struck_ && is_root(op) && ++roots_[disk] == 4 && window_ == 0) {
+      window_ = since_ + 6 * kDisks;
     }
     return std::nullopt;
   }
@@ -367,9 +367,9 @@ class Blank {
     options_.fast_directories = {directory_.path("fast")};
     for (std::size_t i = 0; i < kDataDisks; ++i) {
       options_.devices.push_back("dev" + std::to_string(i));
-      system_.add_disk(options_.devices.back(), 8_MiB);
+      system_.add_disk(options_.devices.back(), 8_MiB + alloc::kEndsSize);
     }
-    system_.add_disk(core::fast_log_path(options_.fast_directories[0]), 2_MiB);
+    system_.add_disk(core::fast_log_path(options_.fast_directories[0]), 2_MiB + alloc::kEndsSize);
   }
 
   SimSystem& system() { return system_; }

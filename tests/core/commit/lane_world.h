@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "alloc/device_layout.h"
 #include "base/units.h"
 #include "core/commit/lane.h"
 #include "core/record/keys.h"
@@ -66,8 +67,8 @@ class LaneWorld {
       request.unit = options.unit;
       request.log_size = options.log_size;
       request.slab_units = fast ? 0 : options.slab_units;
-      request.device_size = alloc::kHeaderSize + options.log_size +
-                            (fast ? 0 : options.slab_units * shape.unit) + 64_KiB;
+      request.device_size = alloc::least_device_size(
+          options.log_size + (fast ? 0 : options.slab_units * shape.unit), options.unit);
       rows[i].id = i;
       rows[i].role = request.role;
       rows[i].layout = alloc::plan_layout(request).value();

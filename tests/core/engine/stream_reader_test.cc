@@ -195,8 +195,9 @@ TEST_CASE("stream_reader: what cannot be read is said, and the position stays") 
   for (const std::size_t device : {0, 1, 2}) {
     saved.push_back(read_media(*fixture.media(device)));
     // Everything behind label, roots and log.
-    const std::uint64_t slabs = alloc::kHeaderSize + 1_MiB;
-    fixture.media(device)->write(slabs, Bytes(saved.back().size() - slabs, std::byte{0x5a}));
+    const std::uint64_t slabs = alloc::kHeadEnd + 1_MiB;
+    const std::uint64_t end = alloc::kHeadEnd + alloc::room_of(saved.back().size());
+    fixture.media(device)->write(slabs, Bytes(end - slabs, std::byte{0x5a}));
   }
   const Result<std::uint64_t> failed = reader->read(into);
   REQUIRE(code_of(failed) == ErrorCode::kUnavailable);

@@ -404,7 +404,7 @@ TEST_CASE("rules: R13 a data device that held the log is replaced by one that ge
   world.system().disk("dev1").vanish();
   io::Fault unreadable_log;
   unreadable_log.kind = FaultKind::kReadError;
-  unreadable_log.offset = alloc::kHeaderSize;
+  unreadable_log.offset = alloc::kHeadEnd;
   unreadable_log.length = SimPoolOptions{}.log_size;
   unreadable_log.times = io::Fault::kForever;
   world.system().disk("dev2").inject(unreadable_log);

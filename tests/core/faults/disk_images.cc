@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "alloc/device_layout.h"
 #include "base/assert.h"
 #include "base/units.h"
 #include "core/opening/format.h"
@@ -15,7 +16,7 @@ namespace hexad::testing {
 
 namespace {
 
-constexpr std::uint64_t kDiskSize = 2_MiB;
+constexpr std::uint64_t kDiskSize = 2_MiB + alloc::kEndsSize;
 constexpr std::uint64_t kLogSize = 64_KiB;
 constexpr std::uint64_t kMostTurns = 300'000;  // of threads in one opening
 constexpr const char* kOther = "other";
@@ -122,7 +123,7 @@ void note_labels_and_roots(DiskImages& images, io::SimSystem& system) {
     const auto device = system.open_device(disk_name(i), io::OpenMode::kReadOnly);
     HEXAD_ASSERT(device.ok());
     Result<alloc::LabelCopy> label = alloc::read_label(**device);
-    Result<std::vector<alloc::Root>> roots = alloc::read_roots(**device);
+    Result<std::vector<alloc::Root>> roots = alloc::read_roots({device->get(), kDiskSize});
     HEXAD_ASSERT(label.ok() && roots.ok() && !roots->empty());
     if (i == 0) images.label = label->label;
     if (i == 0 || alloc::is_newer(roots->front(), images.root)) images.root = roots->front();

@@ -92,7 +92,10 @@ class Editor {
   // Damage as the medium does it: nothing is made to fit.
   void poke(Decoder& in) {
     const std::size_t disk = in.u8() % kImageDisks;
-    const std::uint64_t at = in.le32() % images_.label.layout.device_size;
+    // From the header at the head to the end of the one at the tail.
+    const std::uint64_t size = images_.label.layout.device_size;
+    const std::uint64_t at =
+        alloc::kHeadOffset + in.le32() % (2 * alloc::kHeaderSize + alloc::room_of(size));
     const std::size_t wanted = in.u8();
     const std::size_t length = std::min(wanted, in.remaining());
     write(disk, at, in.raw(length));
@@ -115,19 +118,32 @@ class Editor {
     }
     in = after;
   }
+  std::uint64_t label_at(alloc::DeviceEnd end) const {
+    return alloc::label_offset(end, images_.label.layout.device_size);
+  }
+  std::uint64_t root_at(alloc::DeviceEnd end, unsigned slot) const {
+    return alloc::root_offset(end, slot, images_.label.layout.device_size);
+  }
+  // The root in a slot, at both ends, or with a bit set at the head alone.
+  void edit_roots(unsigned slot, std::uint8_t mask, Decoder& in) {
+    Decoder tail = in;
+    edit_sealed("HEXADROT", root_at(alloc::DeviceEnd::kHead, slot), mask, in);
+    if ((mask & 0x40) == 0)
+      edit_sealed("HEXADROT", root_at(alloc::DeviceEnd::kTail, slot), mask, tail);
+  }
   void edit_label(Decoder& in) {
     const std::uint8_t mask = in.u8();
     Decoder both = in;
-    edit_sealed("HEXADLBL", alloc::label_offset(0), mask, both);
+    edit_sealed("HEXADLBL", label_at(alloc::DeviceEnd::kHead), mask, both);
     // With a bit set the two copies differ.
-    if ((mask & 0x80) == 0) edit_sealed("HEXADLBL", alloc::label_offset(1), mask, in);
+    if ((mask & 0x80) == 0) edit_sealed("HEXADLBL", label_at(alloc::DeviceEnd::kTail), mask, in);
     in = both;
   }
   void edit_root(Decoder& in) {
     const std::uint8_t mask = in.u8();
     Decoder both = in;
-    edit_sealed("HEXADROT", alloc::root_offset(0), mask, both);
-    if ((mask & 0x80) == 0) edit_sealed("HEXADROT", alloc::root_offset(1), mask, in);
+    edit_roots(0, mask, both);
+    if ((mask & 0x80) == 0) edit_roots(1, mask, in);
     in = both;
   }
   void edit_slab_header(Decoder& in) {
@@ -175,7 +191,9 @@ class Editor {
     if (!alloc::check_root(images_.root).ok()) return;
     const std::string frame = alloc::encode_root(images_.root);
     for (std::size_t disk = 0; disk < kImageDisks; ++disk) {
-      for (unsigned slot = 0; slot < 2; ++slot) write(disk, alloc::root_offset(slot), frame);
+      for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+        for (unsigned slot = 0; slot < 2; ++slot) write(disk, root_at(end, slot), frame);
+      }
     }
   }
 

@@ -2,6 +2,7 @@
 //
 // Commits were lost in silence when both had one sequence: the next opening took the first of them
 // where that lay in the lower slot, read the log on the device that had left, and found it shorter.
+#include "alloc/device_layout.h"
 #include "alloc/root.h"
 #include "tests/core/rules_world.h"
 
@@ -80,19 +81,24 @@ int tie_roots(World& world) {
   int tied = 0;
   for (const std::string& name : world.disks()) {
     io::SimDisk& disk = world.system().disk(name);
-    std::optional<alloc::Root> roots[2];
-    for (unsigned slot = 0; slot < 2; ++slot) {
-      Result<alloc::Root> root =
-          alloc::decode_root(disk.peek(alloc::root_offset(slot), alloc::kHeaderSlotSize));
-      if (root.ok()) roots[slot] = *std::move(root);
+    int ends = 0;
+    for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+      std::optional<alloc::Root> roots[2];
+      const auto place = [&](unsigned slot) { return alloc::root_offset(end, slot, disk.size()); };
+      for (unsigned slot = 0; slot < 2; ++slot) {
+        Result<alloc::Root> root =
+            alloc::decode_root(disk.peek(place(slot), alloc::kHeaderSlotSize));
+        if (root.ok()) roots[slot] = *std::move(root);
+      }
+      if (!roots[0] || !roots[1] || roots[0]->epoch != roots[1]->epoch) continue;
+      if (roots[0]->left_count() == roots[1]->left_count()) continue;
+      const unsigned older = alloc::is_newer(*roots[0], *roots[1]) ? 1 : 0;
+      roots[older]->sequence = roots[1 - older]->sequence;
+      const std::string bytes = alloc::encode_root(*roots[older]);
+      disk.poke(place(older), as_bytes(bytes));
+      ++ends;
     }
-    if (!roots[0] || !roots[1] || roots[0]->epoch != roots[1]->epoch) continue;
-    if (roots[0]->left_count() == roots[1]->left_count()) continue;
-    const unsigned older = alloc::is_newer(*roots[0], *roots[1]) ? 1 : 0;
-    roots[older]->sequence = roots[1 - older]->sequence;
-    const std::string bytes = alloc::encode_root(*roots[older]);
-    disk.poke(alloc::root_offset(older), as_bytes(bytes));
-    ++tied;
+    if (ends == 2) ++tied;
   }
   return tied;
 }

@@ -66,7 +66,8 @@ TEST_CASE("scrub: damage to a whole device is found and put right, whatever lies
   io::MemoryMedia& media = *fixture.media(kDevice);
   const Bytes original = read_media(media);
   Bytes damaged = original;
-  for (std::size_t at = alloc::kHeaderSize + 100; at < damaged.size(); at += 512) {
+  const std::size_t tail = alloc::header_offset(alloc::DeviceEnd::kTail, damaged.size());
+  for (std::size_t at = alloc::kHeadEnd + 100; at < tail; at += 512) {
     damaged[at] ^= std::byte{1};
   }
   media.write(0, damaged);

@@ -20,16 +20,16 @@ struct MembershipWorld {
 
   MembershipWorld() {
     alloc::DeviceLayout layout;
-    layout.device_size = alloc::kHeaderSize + kLogSize;
-    layout.log_offset = alloc::kHeaderSize;
+    layout.device_size = alloc::kEndsSize + kLogSize;
+    layout.log_offset = alloc::kHeadEnd;
     layout.log_size = kLogSize;
     for (DeviceId id = 0; id < kDevices; ++id) table.add(alloc::DeviceRole::kData, layout);
     store.bytes[0] = 9;
     devices = table.devices;
     alloc::Root root = first_root();
     for (DeviceId id = 0; id < kDevices; ++id) {
-      std::vector<io::Device*> one = {table.rows[id].device.get()};
-      REQUIRE(alloc::write_root(one, root).front().ok());
+      const alloc::LaidOutDevice one = {table.rows[id].device.get(), layout.device_size};
+      REQUIRE(alloc::write_root(one, root).ok());
     }
     members = std::make_unique<Members>(*executor, std::move(table.rows));
   }
@@ -63,7 +63,8 @@ struct MembershipWorld {
     devices[id]->fails = [](const io::IoRequest&) { return false; };
   }
   alloc::Root newest_root(DeviceId id) {
-    const std::vector<alloc::Root> roots = alloc::read_roots(*devices[id]).value();
+    const std::vector<alloc::Root> roots =
+        alloc::read_roots({devices[id], devices[id]->shape.size}).value();
     REQUIRE_FALSE(roots.empty());
     alloc::Root newest = roots.front();
     for (const alloc::Root& root : roots) {

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <functional>
 
+#include "alloc/device_layout.h"
 #include "alloc/sealed_block.h"
 #include "io/rng.h"
 #include "tests/core/store_fixture.h"
@@ -23,6 +24,12 @@ void relabel(StoreFixture& fixture, const std::string& path,
   alloc::Label label = alloc::read_label(*device).value().label;
   change(label);
   REQUIRE(alloc::write_label(*device, label).ok());
+}
+
+// Where the two labels of a device lie.
+std::vector<std::uint64_t> labels_of(const io::MemoryMedia& media) {
+  return {alloc::label_offset(alloc::DeviceEnd::kHead, media.size()),
+          alloc::label_offset(alloc::DeviceEnd::kTail, media.size())};
 }
 
 // What opening for reading makes of the devices.
@@ -167,8 +174,10 @@ TEST_CASE("device_survey: absent, unreadable and damaged devices are shown at me
   fixture.take_away(1);
   // One label copy of device 2, both of device 4.
   const Bytes garbage(100, std::byte{0x5a});
-  fixture.media(2)->write(alloc::label_offset(0) + 40, garbage);
-  for (const unsigned copy : {0u, 1u}) fixture.media(4)->write(alloc::label_offset(copy), garbage);
+  fixture.media(2)->write(alloc::kHeadOffset + 40, garbage);
+  for (const std::uint64_t label : labels_of(*fixture.media(4))) {
+    fixture.media(4)->write(label, garbage);
+  }
   const Assignment found = assigned(fixture);
   REQUIRE(found.strangers.empty());
   CHECK(found.members[1].state == "missing");
@@ -233,7 +242,11 @@ TEST_CASE("device_survey: too few roots are an error that lists what is wrong wi
 TEST_CASE("device_survey: devices whose roots are all gone are still those of a store") {
   StoreFixture fixture;
   const Bytes zeros(2 * alloc::kHeaderSlotSize);
-  for (std::size_t i = 0; i < 6; ++i) fixture.media(i)->write(alloc::root_offset(0), zeros);
+  for (std::size_t i = 0; i < 6; ++i) {
+    for (const std::uint64_t label : labels_of(*fixture.media(i))) {
+      fixture.media(i)->write(label + alloc::kHeaderSlotSize, zeros);
+    }
+  }
   Survey survey = survey_devices(fixture.pool, io::OpenMode::kReadOnly, fixture.memory).value();
   REQUIRE(survey.options.devices.size() == 7);
   REQUIRE(code_of(assign_members(survey)) == ErrorCode::kUnavailable);
@@ -250,7 +263,8 @@ TEST_CASE("device_survey: random bytes in the headers never do more than cost th
       Bytes garbage(1 + rng.below(600));
       for (std::byte& byte : garbage) byte = static_cast<std::byte>(rng.next());
       // The beginning of a slot more often than its padding.
-      const std::uint64_t at = rng.below(4) * alloc::kHeaderSlotSize + rng.below(700);
+      const std::uint64_t header = labels_of(*fixture.media(i))[rng.below(2)];
+      const std::uint64_t at = header + rng.below(3) * alloc::kHeaderSlotSize + rng.below(700);
       fixture.media(i)->write(at, garbage);
     }
   }
@@ -284,10 +298,13 @@ TEST_CASE("device_survey: a store of format 1 is refused without a write, with t
     const std::shared_ptr<io::MemoryMedia> media = fixture.memory.media(path);
     const Bytes bytes = read_media(*media);
     std::string body(
-        alloc::unseal("HEXADLBL", ByteView(bytes).first(alloc::kHeaderSlotSize), "label").value());
+        alloc::unseal("HEXADLBL", ByteView(bytes).subspan(alloc::kHeadOffset), "label").value());
     body[0] = 1;
     const std::string label = alloc::seal("HEXADLBL", body);
-    for (const unsigned copy : {0, 1}) media->write(alloc::label_offset(copy), as_bytes(label));
+    // Where version 1 had the two.
+    const Bytes nothing(512);
+    for (const std::uint64_t at : labels_of(*media)) media->write(at, nothing);
+    for (const std::uint64_t at : {std::uint64_t{0}, 16_KiB}) media->write(at, as_bytes(label));
   }
   const Access access = GENERATE(Access::kReadOnly, Access::kReadWrite);
   refused_as_it_was(fixture, access, "label of format version 1; this program knows 2",

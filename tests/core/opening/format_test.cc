@@ -86,11 +86,11 @@ TEST_CASE("format: a store of another version is somebody's all the same") {
   const std::string path = fixture.device(3);
   const Bytes media = hexad::testing::read_media(*fixture.memory.media(path));
   std::string body(
-      alloc::unseal("HEXADLBL", ByteView(media).first(alloc::kHeaderSlotSize), "label").value());
+      alloc::unseal("HEXADLBL", ByteView(media).subspan(alloc::kHeadOffset), "label").value());
   body[0] = 99;  // the version
   const std::string label = alloc::seal("HEXADLBL", body);
-  for (const unsigned copy : {0, 1}) {
-    fixture.media(3)->write(alloc::label_offset(copy), as_bytes(label));
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    fixture.media(3)->write(alloc::label_offset(end, media.size()), as_bytes(label));
   }
   FormatOptions options = options_of(fixture);
   options.devices = {"n0", "n1", "n2", path, "n4", "n5"};
@@ -105,8 +105,9 @@ TEST_CASE("format: a store of another version is somebody's all the same") {
 
 TEST_CASE("format: a device whose labels are damaged is somebody's all the same") {
   StoreFixture fixture;
-  for (const unsigned copy : {0, 1}) {
-    fixture.media(3)->write(alloc::label_offset(copy) + 40, Bytes(20, std::byte{0x5a}));
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    fixture.media(3)->write(alloc::label_offset(end, fixture.media(3)->size()) + 40,
+                            Bytes(20, std::byte{0x5a}));
   }
   FormatOptions options = options_of(fixture);
   options.devices = {"n0", "n1", "n2", fixture.device(3), "n4", "n5"};
@@ -178,7 +179,7 @@ TEST_CASE("format: the log file of an older store grows with the log, and is nev
     options.log_size = log_size;
     const Result<PoolDescription> made = Store::format(options, &fixture.memory);
     REQUIRE(hexad::testing::message_of(made.status()) == "");
-    largest = std::max(largest, alloc::kHeaderSize + log_size);
+    largest = std::max(largest, alloc::kEndsSize + log_size);
     REQUIRE(fixture.memory.media(log)->size() == largest);
     Store store = fixture.open();
     REQUIRE(store.status().log_size == log_size);
@@ -194,11 +195,12 @@ TEST_CASE("format: a log that finds no room to grow is refused, and the older st
   FormatOptions options = hexad::testing::small_format();
   options.fast_directories = {directory.path("fast")};
   for (int i = 0; i < 6; ++i) options.devices.push_back("dev" + std::to_string(i));
-  for (const std::string& device : options.devices) system.add_disk(device, 8_MiB);
+  for (const std::string& device : options.devices)
+    system.add_disk(device, 8_MiB + alloc::kEndsSize);
   io::SimDiskOptions disk;
-  disk.capacity = 2_MiB;
+  disk.capacity = alloc::kEndsSize + 2_MiB - 64_KiB;
   system.add_disk(fast_log_path(options.fast_directories[0]),
-                  std::make_shared<io::CowImage>(alloc::kHeaderSize + 1_MiB), disk);
+                  std::make_shared<io::CowImage>(alloc::kEndsSize + 1_MiB), disk);
   std::optional<ErrorCode> refused;
   std::string problem;
   system.run([&] {
@@ -387,10 +389,10 @@ TEST_CASE("format: files that force overwrites have room for a larger log") {
   files.old.log_size = 2_MiB;
   REQUIRE(hexad::testing::message_of(Store::format(files.old).status()) == "");
   const std::string log = fast_log_path(files.old.fast_directories[0]);
-  REQUIRE(std::filesystem::file_size(log) == alloc::kHeaderSize + 2_MiB);
+  REQUIRE(std::filesystem::file_size(log) == alloc::kEndsSize + 2_MiB);
   struct stat status {};
   REQUIRE(stat(log.c_str(), &status) == 0);
-  REQUIRE(static_cast<std::uint64_t>(status.st_blocks) * 512 >= alloc::kHeaderSize + 2_MiB);
+  REQUIRE(static_cast<std::uint64_t>(status.st_blocks) * 512 >= alloc::kEndsSize + 2_MiB);
   Store store = Store::open({files.old.devices, files.old.fast_directories}).value();
   REQUIRE(store.status().log_size == 2_MiB);
   REQUIRE(store.status().health == Health::kOk);

@@ -6,6 +6,7 @@
 #include <functional>
 #include <map>
 
+#include "alloc/device_layout.h"
 #include "core/opening/device_survey.h"
 #include "core/space/log_set.h"
 #include "io/sim/sim_system.h"
@@ -63,7 +64,8 @@ std::string problem_of(const StoreParts& parts) {
       return "device " + std::to_string(row->id) + " is used and has left, or the other way round";
     }
     if (!members.usable(row->id)) continue;
-    const auto roots = alloc::read_roots(*members.device(row->id));
+    const auto roots =
+        alloc::read_roots({members.device(row->id), members.find(row->id)->layout.device_size});
     // But for what the very writing has confirmed.
     if (!roots.ok() || roots->empty() || roots->front().epoch != parts.root.epoch ||
         roots->front().sequence != parts.root.sequence) {
@@ -92,12 +94,15 @@ void change_roots(StoreFixture& fixture, const std::function<void(alloc::Root&)>
     alloc::Root root;
     {
       const auto device = fixture.memory.open_device(path, io::OpenMode::kReadOnly).value();
-      root = alloc::read_roots(*device).value().front();
+      root = alloc::read_roots({device.get(), device->geometry().size}).value().front();
     }
     change(root);
-    for (unsigned slot = 0; slot < 2; ++slot) {
-      fixture.memory.media(path)->write(alloc::root_offset(slot),
-                                        as_bytes(alloc::encode_root(root)));
+    io::MemoryMedia& media = *fixture.memory.media(path);
+    for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+      for (unsigned slot = 0; slot < 2; ++slot) {
+        media.write(alloc::root_offset(end, slot, media.size()),
+                    as_bytes(alloc::encode_root(root)));
+      }
     }
   }
 }
@@ -520,10 +525,11 @@ TEST_CASE("opening: inspect lists strangers beside the members") {
 TEST_CASE(
     "opening: a damaged copy of a label is written again, so that the next damage ends nobody") {
   StoreFixture fixture;
-  for (const unsigned copy : {0u, 1u}) {
-    CAPTURE(copy);
+  const std::uint64_t size = fixture.media(1)->size();
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    CAPTURE(alloc::to_string(end));
     const Bytes sound = hexad::testing::read_media(*fixture.media(1));
-    fixture.media(1)->write(alloc::label_offset(copy), Bytes(512));
+    fixture.media(1)->write(alloc::label_offset(end, size), Bytes(512));
     {
       // Reading changes nothing, and says what is damaged.
       const auto before = fixture.fingerprint();
@@ -538,19 +544,21 @@ TEST_CASE(
               }) == 1);
     }
     const Bytes mended = hexad::testing::read_media(*fixture.media(1));
-    const std::size_t labels = 2 * alloc::kHeaderSlotSize;
-    REQUIRE(std::equal(mended.begin(), mended.begin() + static_cast<std::ptrdiff_t>(labels),
-                       sound.begin()));
+    for (const alloc::DeviceEnd one : alloc::kDeviceEnds) {
+      const std::uint64_t at = alloc::label_offset(one, size);
+      REQUIRE(as_text(ByteView(mended).subspan(at, alloc::kHeaderSlotSize)) ==
+              as_text(ByteView(sound).subspan(at, alloc::kHeaderSlotSize)));
+    }
   }
 }
 
 TEST_CASE("opening: a device that does not take its label again is used all the same") {
   StoreFixture fixture;
   FaultySystem system(fixture.memory);
-  fixture.media(1)->write(alloc::label_offset(0), Bytes(512));
+  fixture.media(1)->write(alloc::kHeadOffset, Bytes(512));
   bool refused = false;
   system.watch([&](const io::IoRequest& request) {
-    const bool label = request.op == io::IoOp::kWrite && request.offset == alloc::label_offset(0);
+    const bool label = request.op == io::IoOp::kWrite && request.offset == alloc::kHeadOffset;
     refused = refused || label;
     if (label) system.fault(fixture.device(1)).writes = true;
   });
@@ -565,10 +573,14 @@ TEST_CASE("opening: a device that does not take its label again is used all the 
 TEST_CASE("opening: inspect names every device's trouble where no root can be chosen") {
   StoreFixture fixture;
   fixture.take_away(1);
-  // Both slots of the roots on four others.
+  // All slots of the roots on four others.
   for (const std::size_t device : {0, 2, 3, 4}) {
-    for (const unsigned slot : {0u, 1u}) {
-      fixture.media(device)->write(alloc::root_offset(slot), Bytes(4096, std::byte{0x5a}));
+    const std::uint64_t size = fixture.media(device)->size();
+    for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+      for (const unsigned slot : {0u, 1u}) {
+        fixture.media(device)->write(alloc::root_offset(end, slot, size),
+                                     Bytes(4096, std::byte{0x5a}));
+      }
     }
   }
   REQUIRE(code_of(open(fixture, Access::kReadOnly)) == ErrorCode::kUnavailable);
@@ -579,7 +591,7 @@ TEST_CASE("opening: inspect names every device's trouble where no root can be ch
   for (const DeviceStatus& row : status.devices) {
     const bool away = row.path == fixture.device(1);
     REQUIRE(row.state == (away ? "missing" : "ok"));
-    REQUIRE(row.size == (away ? 0 : row.role == "log" ? row.size : 8_MiB));
+    REQUIRE(row.size == (away ? 0 : row.role == "log" ? row.size : 8_MiB + alloc::kEndsSize));
   }
   REQUIRE(status.devices.back().role == "log");
 }

@@ -136,7 +136,12 @@ TEST_CASE("members: who is usable, counted for every set of absent and of lost d
         if (!usable && id < 4) ++gone;  // the log device is no data device
       }
       REQUIRE(members.usable_ids() == ids);
-      REQUIRE(members.usable_devices() == devices);
+      const std::vector<alloc::LaidOutDevice> laid_out = members.usable_devices();
+      REQUIRE(laid_out.size() == devices.size());
+      for (std::size_t i = 0; i < devices.size(); ++i) {
+        REQUIRE(laid_out[i].device == devices[i]);
+        REQUIRE(laid_out[i].size == 8192);
+      }
       REQUIRE(members.lost_data_devices() == gone);
     }
   }

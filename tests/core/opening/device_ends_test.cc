@@ -1,0 +1,138 @@
+// Label and roots lie at both ends of a device, clear of what others write there.
+#include <catch2/catch.hpp>
+
+#include "alloc/device_layout.h"
+#include "alloc/label.h"
+#include "alloc/root.h"
+#include "core/opening/opening.h"
+#include "tests/core/noise.h"
+#include "tests/core/store_fixture.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr DeviceId kDevices = 6;
+
+class Ends : public StoreFixture {
+ public:
+  Ends() {
+    Store store = open();
+    REQUIRE(put(store, "a", noise(100'000, 1)).ok());
+    REQUIRE(message_of(store.close()) == "");
+  }
+
+  std::uint64_t size() { return media(0)->size(); }
+  // `length` bytes of something else on each of the first devices.
+  void write_over(std::uint64_t offset, std::uint64_t length, DeviceId devices = kDevices) {
+    for (DeviceId id = 0; id < devices; ++id) {
+      media(id)->write(offset, Bytes(length, std::byte{0x5a}));
+    }
+  }
+  // Everything is there, and no device is lost. The details of all devices.
+  std::string read_all(Access access) {
+    Store store = open(access);
+    const StoreStatus status = store.status();
+    REQUIRE(status.health == Health::kOk);
+    std::string details;
+    for (const DeviceStatus& device : status.devices) {
+      REQUIRE(device.state == "ok");
+      details += device.detail;
+    }
+    REQUIRE((get(store, "a") == noise(100'000, 1)));
+    REQUIRE(message_of(store.close()) == "");
+    return details;
+  }
+};
+
+TEST_CASE("device ends: partition tables, and the first or last MiB written over, end no device") {
+  Ends pool;
+  const std::uint64_t size = pool.size();
+  constexpr std::uint64_t kTable = 34 * 512;
+  const std::pair<std::uint64_t, std::uint64_t> kOver[] = {
+      {0, 512}, {0, kTable}, {size - kTable, kTable}, {0, 1_MiB}, {size - 1_MiB, 1_MiB}};
+  for (const auto& [offset, length] : kOver) {
+    CAPTURE(offset, length);
+    pool.write_over(offset, length);  // and what was written over before stays so
+    const auto before = pool.fingerprint();
+    REQUIRE(pool.read_all(Access::kReadOnly) == "");
+    REQUIRE((pool.fingerprint() == before));
+  }
+  REQUIRE(pool.read_all(Access::kReadWrite) == "");
+}
+
+TEST_CASE("device ends: one header lost is told by a reader and written again by a writer") {
+  Ends pool;
+  for (const alloc::DeviceEnd end :
+       {alloc::DeviceEnd::kHead, alloc::DeviceEnd::kTail, alloc::DeviceEnd::kHead}) {
+    const std::string where = "at the " + std::string(alloc::to_string(end));
+    CAPTURE(where);
+    pool.write_over(alloc::header_offset(end, pool.size()), alloc::kHeaderSize);
+    const auto before = pool.fingerprint();
+    const std::string details = pool.read_all(Access::kReadOnly);
+    CHECK_THAT(details, Catch::Contains("one label copy is damaged: " + where));
+    CHECK_THAT(details, Catch::Contains("the root in slot 0 " + where));
+    CHECK_THAT(details, Catch::Contains("the root in slot 1 " + where));
+    REQUIRE((pool.fingerprint() == before));
+    {
+      Store store = pool.open();
+      std::size_t mended = 0;
+      for (const std::string& note : store.status().notes) {
+        if (note.find("it has been written again") != std::string::npos) ++mended;
+      }
+      REQUIRE(mended == kDevices);
+      REQUIRE(message_of(store.close()) == "");
+    }
+    REQUIRE(pool.read_all(Access::kReadOnly) == "");
+  }
+}
+
+TEST_CASE("device ends: of a device with both headers lost there is nothing, of others all") {
+  Ends pool;
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    pool.write_over(alloc::header_offset(end, pool.size()), alloc::kHeaderSize, 1);
+  }
+  Store store = pool.open();
+  REQUIRE(store.status().health == Health::kDegraded);
+  REQUIRE(state_of(store, pool.device(0)) != "ok");
+  REQUIRE((get(store, "a") == noise(100'000, 1)));
+}
+
+TEST_CASE("device ends: every byte of label and roots may change at either end, one at a time") {
+  Ends pool;
+  const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+  std::vector<std::uint64_t> places;
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    const std::uint64_t header = alloc::header_offset(end, media->size());
+    for (std::uint64_t slot = 0; slot < 3; ++slot) {
+      const std::uint64_t begin = header + slot * alloc::kHeaderSlotSize;
+      Bytes frame(16);
+      media->read(begin, frame);
+      // Its length, behind magic and checksum.
+      std::uint64_t length = 0;
+      for (int i = 0; i < 4; ++i)
+        length |= std::uint64_t{static_cast<unsigned char>(frame[12 + i])} << 8 * i;
+      REQUIRE(length > 100);
+      for (std::uint64_t at = 0; at < length; ++at) places.push_back(begin + at);
+    }
+  }
+  for (const std::uint64_t at : places) {
+    CAPTURE(at);
+    Bytes byte(1);
+    media->read(at, byte);
+    const Bytes changed = {byte[0] ^ std::byte{0x41}};
+    media->write(at, changed);
+    const auto device = pool.memory.open_device(pool.device(2), io::OpenMode::kReadOnly).value();
+    const Result<alloc::LabelCopy> label = alloc::read_label(*device);
+    REQUIRE(label.ok());
+    std::vector<std::string> bad;
+    const auto roots =
+        alloc::read_roots({device.get(), label->label.layout.device_size}, &bad).value();
+    REQUIRE(roots.size() == 2);
+    // Survived, and named.
+    REQUIRE((label->other_copy.has_value() ? 1 : 0) + bad.size() == 1);
+    media->write(at, byte);
+  }
+}
+
+}  // namespace
+}  // namespace hexad::testing
