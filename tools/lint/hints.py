@@ -22,13 +22,13 @@ SOURCES = tuple(
 LITERAL = r'"(?:[^"\\\n]|\\.)*"'
 TEXT = re.compile(rf"{LITERAL}(?:\s*(?:\n\s*)?f?{LITERAL})*")
 COMMENT = re.compile(rf"({LITERAL})|//[^\n]*")
-COMMAND = re.compile(r"\bhexad ((?!-)[a-z]+)(?: ([a-z]+))?")
+COMMAND = re.compile(r"\bhexad ((?!-)[a-z]+)(?: ([a-z]+(?:-[a-z]+)*))?")
 OPTION = re.compile(r"(?<![\w-])--[a-z][a-z0-9-]*[a-z0-9]")
 DECLARED = re.compile(
     r"\b(?:arguments|app)\s*\.\s*"
     r'(?:option|option_list|repeated|flag|number|size|add_option|add_flag)\(\s*"([^"]*)"'
 )
-VERB = re.compile(r'VerbEntry\{"([a-z ]+)", PoolUse::(\w+),.*?(make_\w+)\}', re.S)
+VERB = re.compile(r'VerbEntry\{"([a-z -]+)", PoolUse::(\w+),.*?(make_\w+)\}', re.S)
 
 
 def read(path):
@@ -76,7 +76,8 @@ def problems(text, verbs):
             continue
         whole = f"{first} {second}"
         if first not in verbs and whole not in verbs:
-            yield f"'hexad {whole}' is no verb"
+            if second or first not in NOUNS:
+                yield f"'hexad {whole}' is no verb"
             continue
         named.append(first if first in verbs else whole)
     for option in OPTION.findall(text):
