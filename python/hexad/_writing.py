@@ -45,7 +45,7 @@ class Writing(Reading, Commits):
         size = size_of(data)
         if size > self._stream_from():
             with self.open_writer(name, hint=hint, collection=collection) as writer:
-                for piece in pieces_of(data, size if progress is None else _PIECE):
+                for piece in pieces_of(data, _PIECE):  # Ctrl-C ends it between two of them
                     writer.write(piece)
                     if progress is not None:
                         progress(writer.tell(), size)

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "python/native/arguments.h"
+#include "python/native/long_read.h"
 
 namespace hexad::python {
 
@@ -24,6 +25,16 @@ constexpr int kTries = 4;
        "a read of " + std::to_string(bytes) + " bytes; the limit is " + std::to_string(kMaxGetSize),
        "Read it in ranges, or with open_reader()."},
       name);
+}
+
+nb::object read_long(StoreHandle& handle, std::string_view collection, std::string_view name,
+                     std::uint64_t offset, std::uint64_t length) {
+  LongRead read(handle, collection, name, offset);
+  const std::uint64_t wanted = std::min(length, read.left());
+  if (wanted > kMaxGetSize) too_big(name, wanted);
+  nb::object bytes = new_bytes(wanted);
+  read.fill(memory_of(bytes));
+  return bytes;
 }
 
 }  // namespace
@@ -79,6 +90,9 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
       const std::uint64_t whole = size();
       const std::uint64_t there = whole > offset ? whole - offset : 0;
       if (std::min(length, there) > kMaxGetSize) too_big(name, std::min(length, there));
+      if (std::min(length, there) > kReadStep) {
+        return read_long(handle, collection, name, offset, length);
+      }
       // One byte more than would do shows whether that was all.
       wanted = std::min(length, there + 1);
     }

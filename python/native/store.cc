@@ -4,6 +4,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "python/native/changes.h"
 #include "python/native/completions.h"
 #include "python/native/dicts.h"
+#include "python/native/long_read.h"
 #include "python/native/options.h"
 #include "python/native/read.h"
 #include "python/native/scrub.h"
@@ -211,6 +213,13 @@ void bind_reads(nb::class_<StoreObject>& bound) {
                copy_bytes(buffer.writable(), part);
                return std::uint64_t{part.size()};
              }
+             if (buffer.writable().size() > kReadStep) {
+               LongRead read(*self.handle, in, of, from);
+               const MutByteView there = buffer.writable().first(
+                   std::min<std::uint64_t>(buffer.writable().size(), read.left()));
+               read.fill(there);
+               return std::uint64_t{there.size()};
+             }
              return take(self.handle->run([&](Store& store) {
                return store.read(in, of, from, buffer.writable());
              }),
@@ -249,9 +258,7 @@ void bind_reads(nb::class_<StoreObject>& bound) {
         const Text of(name, "name");
         const ByteRange range{to_number(offset, "offset"), to_number(length, "length")};
         const ChecksumType kind = take(parse_checksum_type(Text(type, "type").view()));
-        const RangeChecksum sum = take(
-            self.handle->run([&](Store& store) { return store.checksum(in, of, range, kind); }),
-            of);
+        const RangeChecksum sum = checksum(*self.handle, in, of, range, kind);
         return nb::make_tuple(sum.value, sum.length);
       });
 }

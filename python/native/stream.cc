@@ -1,13 +1,45 @@
 #include "python/native/stream.h"
 
+#include <algorithm>
+
 #include "python/native/arguments.h"
 #include "python/native/changes.h"
 #include "python/native/dicts.h"
+#include "python/native/long_read.h"
 #include "python/native/read.h"
 
 namespace hexad::python {
 
 namespace nb = nanobind;
+
+namespace {
+
+// A signal's handler has thrown in the middle of what was to be written as a whole.
+void check_signals_or_end(WriterStream& writer) {
+  try {
+    check_signals();
+  } catch (...) {
+    writer.end();
+    throw;
+  }
+}
+
+// What there is, step by step.
+std::uint64_t read_all(ReaderStream& stream, MutByteView into) {
+  std::uint64_t done = 0;
+  do {
+    if (done > 0) check_signals();
+    const MutByteView some =
+        into.subspan(done, std::min<std::uint64_t>(into.size() - done, kReadStep));
+    const std::uint64_t count =
+        take(stream.run([&](ObjectReader& reader) { return reader.read(some); }), stream.name());
+    if (count == 0) break;
+    done += count;
+  } while (done < into.size());
+  return done;
+}
+
+}  // namespace
 
 void WriterStream::publish(Changes& changes) {
   Transaction& transaction = changes.transaction();
@@ -23,8 +55,14 @@ void bind_streams(nb::module_& module) {
       .def("append",
            [](WriterStream& self, nb::handle data) {
              const Buffer bytes(data);
-             check(self.run([&](ObjectWriter& writer) { return writer.append(bytes.bytes()); }),
-                   self.name());
+             ByteView left = bytes.bytes();
+             do {
+               const ByteView piece = left.first(std::min<std::uint64_t>(left.size(), kReadStep));
+               check(self.run([&](ObjectWriter& writer) { return writer.append(piece); }),
+                     self.name());
+               left = left.subspan(piece.size());
+               if (!left.empty()) check_signals_or_end(self);
+             } while (!left.empty());
              return bytes.bytes().size();
            })
       .def("set_attr",
@@ -54,17 +92,12 @@ void bind_streams(nb::module_& module) {
       .def("readinto",
            [](ReaderStream& self, nb::handle into) {
              const Buffer bytes(into, Buffer::Access::kWrite);
-             return take(
-                 self.run([&](ObjectReader& reader) { return reader.read(bytes.writable()); }),
-                 self.name());
+             return read_all(self, bytes.writable());
            })
       .def("read",
            [](ReaderStream& self, std::uint64_t size) {
              nb::object bytes = new_bytes(size);
-             const MutByteView into = memory_of(bytes);
-             const std::uint64_t count = take(
-                 self.run([&](ObjectReader& reader) { return reader.read(into); }), self.name());
-             shrink(bytes, count);
+             shrink(bytes, read_all(self, memory_of(bytes)));
              return bytes;
            })
       .def("seek",

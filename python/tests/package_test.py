@@ -1,5 +1,6 @@
 """The installed package by itself."""
 
+import importlib.metadata
 import pathlib
 import shutil
 import subprocess
@@ -92,6 +93,23 @@ def test_without_its_libraries_it_does_not_find_any(auditor, tmp_path):
     done = use(auditor, tmp_path)
     assert done.returncode != 0
     assert "ImportError" in done.stderr and "cannot open shared object file" in done.stderr
+
+
+def test_the_metadata_has_what_an_index_shows():
+    try:
+        about = importlib.metadata.metadata("hexad")
+    except importlib.metadata.PackageNotFoundError:
+        pytest.skip("hexad is not installed, only importable")
+    assert about["License-Expression"] == "BSD-3-Clause"
+    assert about["Description-Content-Type"] == "text/markdown"
+    assert "hexad[fsspec]" in about.get_payload()
+    assert set(about.get_all("Provides-Extra")) == {"fsspec", "zarr"}
+    wanted = about.get_all("Requires-Dist")
+    for extra in ("fsspec", "zarr"):
+        assert [w for w in wanted if w.startswith(f"{extra}>=") and f"extra == \"{extra}\"" in w]
+    assert len(wanted) == 2  # nothing without an extra
+    files = [str(file) for file in importlib.metadata.files("hexad")]
+    assert [file for file in files if file.endswith("licenses/LICENSE")]
 
 
 def test_importing_takes_nothing_but_the_standard_library():

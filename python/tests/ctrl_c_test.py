@@ -1,0 +1,119 @@
+"""Ctrl-C ends long calls between two of their steps, and leaves what they were about as it was."""
+
+import signal
+import threading
+
+import hexad
+import pytest
+
+HUGE = 4 << 40  # bytes; the checksum of so many zeros takes minutes
+
+
+class Stop(Exception):
+    """In place of KeyboardInterrupt, which would end pytest if it came too late."""
+
+
+@pytest.fixture
+def signal_comes():
+    """A context in which a signal comes while the block runs, from its now() on."""
+
+    def stop(*_):
+        raise Stop
+
+    old = signal.signal(signal.SIGUSR1, stop)
+    main = threading.get_ident()
+
+    class Coming:
+        def __enter__(self):
+            self.begun = threading.Event()
+            self.thread = threading.Thread(target=self.send)
+            self.thread.start()
+            return self.begun.set
+
+        def send(self):
+            self.begun.wait()
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        def __exit__(self, kind, error, trace):
+            self.thread.join()
+            assert kind is Stop
+            return True
+
+    yield Coming
+    signal.signal(signal.SIGUSR1, old)
+
+
+def whenever(coming, call):
+    """The signal may come before the call has begun, or between two of its steps: both end it."""
+    for _ in range(5):
+        with coming() as now:
+            now()
+            while True:
+                call()
+
+
+def test_a_checksum(store, signal_comes):
+    store.put("huge", b"1")
+    with store.transaction() as transaction:
+        transaction.truncate("huge", HUGE)
+    for kind in ("crc32c", "xxh3"):
+        whenever(signal_comes, lambda: store.checksum("huge", type=kind))
+    assert store.stat("huge").size == HUGE
+
+
+def test_reading_into_a_buffer_and_by_a_reader(store, signal_comes):
+    with store.transaction() as transaction:
+        transaction.write("large", (1 << 30) - 1, b"1")
+    buffer = bytearray(1 << 28)
+    whenever(signal_comes, lambda: store.get_into("large", buffer))
+    whenever(signal_comes, lambda: store.get_range("large", 0, 1 << 28))
+    with store.open_reader("large") as reader:
+
+        def read():
+            reader.seek(0)
+            reader.read(1 << 28)
+
+        whenever(signal_comes, read)
+        assert reader.seek((1 << 30) - 1) and reader.read() == b"1"
+
+
+def test_a_large_put_leaves_the_old_object(signal_comes):
+    data = bytes(1 << 26)
+    with hexad.in_memory(capacity="4 GiB") as store:
+        store.put("x", b"old")
+
+        def put():
+            store.put("x", data)
+            store.put("x", b"old")
+
+        whenever(signal_comes, put)
+        assert store.get("x") in (b"old", data)  # never a part
+        writer = store.open_writer("y")
+
+        with signal_comes() as now:
+            now()
+            while True:
+                writer.write(memoryview(data))
+        writer.discard()
+        assert "y" not in store
+
+
+def test_the_checksum_of_pieces_is_that_of_the_whole(store):
+    data = bytes(range(256)) * (300 << 10)  # more than one step of a read
+    store.put("x", data)
+    for kind in ("crc32c", "xxh3"):
+        value, length = store.checksum("x", type=kind)
+        assert length == len(data)
+        store.put("part", data[5:70_000_005])
+        assert store.checksum("x", 5, 70_000_000, type=kind) == store.checksum("part", type=kind)
+    assert store.checksum("x", len(data) + 1, 5)[1] == 0
+    assert store.get("x") == data
+    assert store.get_range("x", 3, 1 << 40) == data[3:]
+    into = bytearray(len(data))
+    assert store.get_into("x", into, 7) == len(data) - 7
+    assert into[: len(data) - 7] == data[7:]
+    with store.open_reader("x") as reader:
+        assert reader.read() == data
+        assert reader.raw.readall() == b""
+    with pytest.raises(hexad.NotFoundError):
+        store.checksum("none")
