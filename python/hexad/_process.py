@@ -102,6 +102,8 @@ class SharedStore:
         self.read_only = read_only
         self.options = options
         self.users = 1
+        self.handles: weakref.WeakSet[Any] = weakref.WeakSet()  # the Store objects
+        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # the files open for reading
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
         self.max_transaction = _native.parse_size(limit) if isinstance(limit, str) else limit
@@ -109,6 +111,33 @@ class SharedStore:
         self.in_flight = 0
         self._in_flight_lock = threading.Lock()  # event loops of several threads
         self._executor: ThreadPoolExecutor | None = None
+
+    def become_writable(self, devices: list[str], fast: list[str]) -> None:
+        """Lets go of the devices and opens them for writing; calls of other threads wait meanwhile. On
+        an error it reads on, if it can.
+
+        BusyError: a file of it is open here, or it is open in another process.
+        """
+        for handle in list(self.handles):
+            handle.wait_for_native()
+        try:
+            files = sum(not reader.closed for reader in self.readers)
+            if files:
+                raise BusyError(
+                    f"{devices[0]}: the store is open for reading only in this process, with "
+                    f"{files} file{'' if files == 1 else 's'} of it",
+                    "Close them first, or open the store for writing before.",
+                )
+            self.native.close()
+            try:
+                self.native = _native.open(devices, fast, {**self.options, "read_only": False})
+                self.read_only = False
+            except BaseException:
+                self.native = _native.open(devices, fast, {**self.options, "read_only": True})
+                raise
+        finally:
+            for handle in list(self.handles):
+                handle.use_native()
 
     def add_in_flight(self, size: int) -> None:
         with self._in_flight_lock:
@@ -196,16 +225,13 @@ def open_shared(
     with _process.lock:
         shared = _process.by_key.get(key)
         if shared is not None and not shared.native.closed:
-            if shared.read_only and not read_only:
-                raise BusyError(
-                    f"{devices[0]}: the store is open in this process already, for reading only",
-                    "Close it first, or open it for writing first.",
-                )
             if options and options != shared.options:
                 raise InvalidArgumentError(
                     f"{devices[0]}: the store is open in this process already, with other options",
                     "Close it first, or leave the options out.",
                 )
+            if shared.read_only and not read_only:
+                shared.become_writable(devices, fast)
             shared.users += 1
             return shared
         native = _native.open(devices, fast, {**options, "read_only": read_only})

@@ -17,7 +17,7 @@ Ranges = Iterable[tuple[int, int]]
 
 RAISE: Any = object()  # instead of a default
 
-_GET_AT_ONCE = 1000  # objects between two calls of a progress
+_GET_AT_ONCE = 1000  # objects between two calls of a progress, and two looks for Ctrl-C
 _ALL = (1 << 44) - 1  # bytes; no object is larger
 _READER_BUFFER = 1 << 20  # bytes
 
@@ -80,10 +80,9 @@ class Reading(Handle):
         default: takes the place of those that are missing; without it they raise NotFoundError.
         """
         wanted = list_of(names)
-        step = len(wanted) if progress is None else _GET_AT_ONCE
         found: List[Any] = []
-        for start in range(0, len(wanted), max(step, 1)):
-            found += self._native.get_many(collection, wanted[start : start + step])
+        for start in range(0, len(wanted), _GET_AT_ONCE):
+            found += self._native.get_many(collection, wanted[start : start + _GET_AT_ONCE])
             if progress is not None:
                 progress(len(found), len(wanted))
         for i, value in enumerate(found):
@@ -151,7 +150,9 @@ class Reading(Handle):
         """A seekable binary file of one version of the object, in bounded memory. NotFoundError.
         Its `raw` (hexad.Reader) has `stat` and attributes().
         """
-        return io.BufferedReader(Reader(self._native.open_reader(collection, name)), _READER_BUFFER)
+        reader = Reader(self._native.open_reader(collection, name))
+        self._shared.readers.add(reader)
+        return io.BufferedReader(reader, _READER_BUFFER)
 
     # Listing
 
@@ -171,8 +172,9 @@ class Reading(Handle):
         delimiter: names that contain it behind the prefix are rolled up into `prefixes`.
         limit: entries and prefixes together, at most 100,000. NotFoundError: the collection.
         """
+        reverse = boolean(reverse, "reverse")
         entries, prefixes, following = self._native.list(
-            collection, prefix, after, delimiter, limit, boolean(reverse, "reverse")
+            collection, prefix, after, delimiter, limit, reverse
         )
         return Page([Entry(*entry) for entry in entries], prefixes, following)
 
