@@ -135,7 +135,8 @@ std::string locked_by(std::optional<int> holder) {
   std::ifstream file("/proc/" + std::to_string(*holder) + "/cmdline");
   std::string command;
   for (std::string word; std::getline(file, word, '\0');) {
-    command += (command.empty() ? "" : " ") + word;
+    // Of the program its name alone.
+    command += command.empty() ? word.substr(word.rfind('/') + 1) : " " + word;
   }
   if (command.empty()) return text;
   return text + " (" + printable(command, kMostShown) + ")";
