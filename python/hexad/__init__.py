@@ -263,7 +263,20 @@ def inspect(
         found, fast_found = _native.read_pool(os.path.abspath(os.fsdecode(path)))
     else:
         found, fast_found = _absolute(devices or ()), _absolute(fast)
-    return _native.inspect(found, fast_found)
+    status: dict[str, Any] = _native.inspect(found, fast_found)
+    _tell_ids(status["devices"])
+    return status
+
+
+def _tell_ids(devices: list[dict[str, Any]]) -> None:
+    """Gives those that could not be asked the ids that they must have, as `hexad status` does; None
+    where that is not known.
+    """
+    unknown = [device["size"] == 0 and device["id"] == 0 for device in devices]
+    in_order = all(unknown[i] or device["id"] == i for i, device in enumerate(devices))
+    for i, device in enumerate(devices):
+        if unknown[i]:
+            device["id"] = i if in_order else None
 
 
 def _open_again(

@@ -476,7 +476,9 @@ def test_a_pool_stays_and_survives_lost_devices(pool):
     os.remove(pool / "drive0")
     with pytest.raises(hexad.UnavailableError):
         hexad.open(pool)
-    assert hexad.inspect(pool)["health"] == "unavailable"
+    seen = hexad.inspect(pool)
+    assert seen["health"] == "unavailable"
+    assert [device["id"] for device in seen["devices"]] == list(range(7))
 
 
 def test_opening_by_devices(pool):
