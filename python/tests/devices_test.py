@@ -54,7 +54,8 @@ def test_a_device_that_comes_back_is_taken_in_and_gets_what_it_missed(pool):
         assert store.status()["health"] == "ok"
         with pytest.raises(ValueError):
             store.catch_up(rate=0)
-    os.remove(devices[0]), os.remove(devices[1])
+    for lost in devices[:2]:
+        os.remove(lost)
     with hexad.open(pool, read_only=True) as store:
         assert store.get("a") == b"value" and len(store.get("b")) == 500_000
 

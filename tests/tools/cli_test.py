@@ -394,7 +394,7 @@ class Lost(PoolTest):
         checked = self.expect(3, "fsck", self.pool, "--deep", "--json").json
         self.assertEqual((checked["errors"], checked["missing_devices"]), (0, 2))
         self.assertIn("2 of 6 data devices are missing, 0 more may be lost",
-                      self.expect(3, "fsck", self.pool, "--deep").text)
+                      self.expect(3, "fsck", self.pool, "--deep").error)
         self.ok("fsck", self.pool)
         os.rename(self.devices[2], self.devices[2] + ".away")
         self.fails(4, "cat", self.pool, "kept")
