@@ -258,11 +258,9 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
         return *device.problem;
       }
     }
-    // Or one that is not for this program.
+    // Or one that is not for this program, or not for this user.
     for (const SurveyedDevice& device : survey.devices) {
-      if (device.problem.has_value() && device.problem->code == ErrorCode::kUnsupported) {
-        return *device.problem;
-      }
+      if (is_ours(device)) return *device.problem;
     }
     return Error{ErrorCode::kNotFound,
                  "none of the " + std::to_string(survey.devices.size()) +

@@ -402,6 +402,7 @@ class Lost(PoolTest):
         self.assertEqual(answer.json["health"], "unavailable")
         data_devices = [d for d in answer.json["devices"] if d["role"] == "data"]
         self.assertEqual(sum(d["state"] == "missing" for d in data_devices), 3)
+        self.assertEqual([d["id"] for d in answer.json["devices"]], list(range(DEVICES + 1)))
         self.assertIn("error", answer.json)
         self.assertIn("missing", self.fails(4, "status", self.pool).text)
         for device in self.devices[:3]:
@@ -663,6 +664,11 @@ class Making(PoolTest):
             self.ok("put", pool, "x", "-", stdin=BINARY)
             os.unlink(devices[2])
             self.assertEqual(self.ok("cat", pool, "x").raw, BINARY)
+
+    def test_a_full_pool_says_how_many_bytes_it_has_room_for(self):
+        self.ok(*self.make("--preset", "tiny"))
+        full = self.fails(6, "put", self.path("new"), "large", "-", stdin=os.urandom(1 << 20) * 300)
+        self.assertRegex(full.error, "; the pool has room for [0-9.]+ .*B of [0-9.]+ MiB")
 
     def test_half_of_a_mirror_is_written_only_by_a_word(self):
         pool = self.path("mirror")

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/units.h"
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 #include "tools/cli/wait_watch.h"
@@ -151,6 +152,19 @@ Missing missing_devices(const StoreStatus& status) {
   return missing;
 }
 
+namespace {
+
+// The engine speaks of what it allocates; people have bytes.
+Error with_room(Store& store, Error error) {
+  const Result<SpaceUsage> space = store.space();
+  if (!space.ok()) return error;
+  error.message += "; the pool has room for " + format_size(space->available) + " of " +
+                   format_size(space->capacity);
+  return error;
+}
+
+}  // namespace
+
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
                                 const RuntimeOptions& options) {
   HEXAD_TRY_ASSIGN(Store store, open(access, options));
@@ -170,6 +184,10 @@ Result<int> Session::with_store(Access access, const std::function<Result<int>(S
       },
       [this](const std::string& what) { out_.warn(what); });
   Result<int> result = work(store);
+  const bool writes = access == Access::kReadWrite;  // else it is where the verb writes to
+  if (writes && !result.ok() && result.error().code == ErrorCode::kNoSpace) {
+    result = with_room(store, result.error());
+  }
   const Status closed = store.close();
   if (result.ok() && !closed.ok()) return closed.error();
   return result;

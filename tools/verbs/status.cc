@@ -2,6 +2,7 @@
 // far as its labels tell.
 #include <fmt/format.h>
 
+#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
@@ -23,8 +24,25 @@ const char* health_name(Health health) {
   return "unavailable";
 }
 
+constexpr DeviceId kNoId = std::numeric_limits<DeviceId>::max();
+
+// Gives those that could not be asked the ids that they must have: pools describe their devices in
+// the order of the ids, and as long as all that answer stand where they should, so do the others.
+void tell_ids(std::vector<DeviceStatus>& devices) {
+  const auto unknown = [](const DeviceStatus& device) {
+    return device.size == 0 && device.id == 0;
+  };
+  bool in_order = true;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (!unknown(devices[i]) && devices[i].id != i) in_order = false;
+  }
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    if (unknown(devices[i])) devices[i].id = in_order ? static_cast<DeviceId>(i) : kNoId;
+  }
+}
+
 Json device_json(const DeviceStatus& device) {
-  return Json{{"id", device.id},
+  return Json{{"id", device.id == kNoId ? Json(nullptr) : Json(device.id)},
               {"path", device.path},
               {"role", device.role},
               {"state", device.state},
@@ -73,8 +91,9 @@ std::string device_text(const DeviceStatus& device) {
   if (device.holds_log) traits += " log";
   if (!device.durability.empty()) traits += fmt::format("; durable by {}", device.durability);
   if (device.flush_domain >= 0) traits += fmt::format(", domain {}", device.flush_domain);
+  const std::string id = device.id == kNoId ? "?" : std::to_string(device.id);
   std::string line =
-      fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", device.id, device.role, device.state,
+      fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", id, device.role, device.state,
                   device.size > 0 ? format_size(device.size) : "-", device.path, traits);
   if (device.missing_bytes > 0) {
     line += fmt::format("       lacks {} of what was written while it was away\n",
@@ -143,6 +162,7 @@ class StatusVerb final : public Verb {
     if (!inspected.ok()) return error;
     inspected->health = Health::kUnavailable;
     inspected->faults_tolerated = 0;
+    tell_ids(inspected->devices);
     if (out.json()) {
       Json object = status_json(*inspected);
       object["error"] = error_json(error);

@@ -1,11 +1,13 @@
 #include "core/opening/device_survey.h"
 
+#include <cerrno>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 
 #include "alloc/device_layout.h"
 #include "alloc/sealed_block.h"
+#include "io/os_error.h"
 #include "io/rng.h"
 #include "tests/core/store_fixture.h"
 
@@ -96,10 +98,10 @@ TEST_CASE(
   }
 }
 
-// Tells which devices are opened, and in which order.
+// Tells which devices are opened, and in which order, and opens none of them where it is told so.
 class Watched final : public io::System {
  public:
-  explicit Watched(io::System& system) : system_(system) {}
+  explicit Watched(io::System& system, int refusal = 0) : system_(system), refusal_(refusal) {}
   io::Executor& executor() override { return system_.executor(); }
   io::Clock& clock() override { return system_.clock(); }
   io::IoQueue& queue() override { return system_.queue(); }
@@ -107,6 +109,7 @@ class Watched final : public io::System {
   Result<std::unique_ptr<io::Device>> open_device(const std::string& path,
                                                   io::OpenMode mode) override {
     opened.push_back(path);
+    if (refusal_ != 0) return io::os_error(refusal_, "cannot open " + path);
     return system_.open_device(path, mode);
   }
   Result<std::unique_ptr<io::Device>> create_device(const std::string& path,
@@ -118,7 +121,25 @@ class Watched final : public io::System {
 
  private:
   io::System& system_;
+  const int refusal_;  // an errno; 0: none
 };
+
+TEST_CASE("device_survey: devices that are refused to this user are there all the same") {
+  StoreFixture fixture;
+  for (const io::OpenMode mode : {io::OpenMode::kReadOnly, io::OpenMode::kReadWrite}) {
+    for (const int refusal : {EACCES, EPERM}) {
+      Watched system(fixture.memory, refusal);
+      const Error refused = survey_devices(fixture.pool, mode, system).error();
+      CHECK(refused.code == ErrorCode::kInvalidArgument);
+      CHECK_THAT(refused.message, Catch::StartsWith("cannot open dev0: "));
+      CHECK_THAT(refused.hint, Catch::StartsWith("Run as a user who may read and write it"));
+    }
+    Watched gone(fixture.memory, ENOENT);
+    const Error missing = survey_devices(fixture.pool, mode, gone).error();
+    CHECK(missing.code == ErrorCode::kNotFound);
+    CHECK_THAT(missing.message, Catch::StartsWith("none of the "));
+  }
+}
 
 // Two that open a store at once used to lock some of the devices each, and both were refused.
 TEST_CASE("device_survey: behind a device that is in use none is opened") {
