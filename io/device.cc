@@ -45,7 +45,7 @@ IoRequest IoRequest::read(Device& device, std::uint64_t offset, MutByteView into
 
 const char* to_string(IoCause cause) {
   static constexpr std::array<const char*, kIoCauses> kNames = {
-      "other", "user", "parity", "log", "super", "zero", "run", "merge", "heal"};
+      "other", "user", "parity", "log", "super", "zero", "run", "merge", "clean", "heal"};
   return kNames[static_cast<std::size_t>(cause)];
 }
 

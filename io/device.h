@@ -81,9 +81,10 @@ enum class IoCause : std::uint8_t {
   kZero,   // zeros ahead of use
   kRun,    // runs that checkpoints write, their parity included
   kMerge,  // runs that others are merged into
+  kClean,  // what is moved so that the rest of its stripe comes back, with its parity
   kHeal,   // cells and blocks of the log that were lost or wrong
 };
-inline constexpr std::size_t kIoCauses = 9;
+inline constexpr std::size_t kIoCauses = 10;
 const char* to_string(IoCause cause);  // "user", "parity", ...
 
 // One request; a value until submitted, then it stays where it is until its batch has completed.

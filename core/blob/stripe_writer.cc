@@ -34,6 +34,9 @@ Accounts accounts_of(StripeUse use) {
     case StripeUse::kManifest:
       return {CounterId::kDeviceBytesSuper, CounterId::kDeviceBytesSuper,
               CounterId::kDeviceBytesSuper, io::IoCause::kSuper, io::IoCause::kSuper};
+    case StripeUse::kClean:
+      return {CounterId::kDeviceBytesClean, CounterId::kDeviceBytesPadding,
+              CounterId::kDeviceBytesParity, io::IoCause::kClean, io::IoCause::kClean};
   }
   HEXAD_ASSERT(false);
   return {};
@@ -88,7 +91,7 @@ StripeOutcome StripeWriter::append(const StripeWrite& stripe, io::WriteMode mode
 }
 
 void StripeWriter::release(const alloc::Extent& where) const {
-  if (use_ == StripeUse::kUser) {
+  if (use_ == StripeUse::kUser || use_ == StripeUse::kClean) {
     space_.abandon(where);
   } else {
     space_.abandon_internal(where);

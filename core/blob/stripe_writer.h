@@ -38,7 +38,7 @@ struct StripeWrite {
 
 // For what a stripe is written: under which counters and causes its bytes are shown, and which of
 // the allocator's functions releases it.
-enum class StripeUse : std::uint8_t { kUser, kRun, kMerge, kManifest };
+enum class StripeUse : std::uint8_t { kUser, kRun, kMerge, kManifest, kClean };
 
 enum class CellFate : std::uint8_t {
   kSent,     // no outcome yet

@@ -47,7 +47,9 @@ Engine::Engine(StoreParts parts)
                                           [this](const Status& merged) { on_merged(merged); });
   }
   make_checkpointer();
-  if (lane_ != nullptr) make_jobs();
+  if (lane_ == nullptr) return;
+  make_cleaner();
+  make_jobs();
 }
 
 Engine::~Engine() {
@@ -132,12 +134,14 @@ void Engine::make_jobs() {
       CatchUpJob::Work{[this] { return !parts_.members->behind().empty(); },
                        [this](const ScrubOptions& piece) { return fill_cells(piece); },
                        [this] { return settle_whole(); }, [this] { return missing_bytes(); }});
+  clean_job_ = std::make_unique<CleanJob>([this] { return cleaner_->step(Cleaner::For::kLater); });
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
   jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get()});
+  jobs_->add_crew("hexad-clean", {clean_job_.get()});
   jobs_->add_crew("hexad-merge", {merger_.get()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});
   jobs_->add_crew("hexad-repair", {repair_job_.get()});

@@ -27,6 +27,7 @@
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
 #include "core/check/fsck_check.h"
+#include "core/clean/cleaner.h"
 #include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
@@ -38,6 +39,7 @@
 #include "core/jobs/catch_up_job.h"
 #include "core/jobs/checkpoint_job.h"
 #include "core/jobs/checkpointer.h"
+#include "core/jobs/clean_job.h"
 #include "core/jobs/close_job.h"
 #include "core/jobs/deletion_job.h"
 #include "core/jobs/index_job.h"
@@ -270,6 +272,10 @@ class Engine : public InternalCommits {
   // The memtable or the log holds so much that a checkpoint should be made. Any thread.
   bool checkpoint_due();
 
+  // engine_clean.cc
+  void make_cleaner();
+  Status release_moved();
+
   // engine_fsck.cc
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
   struct FsckStart;
@@ -352,11 +358,13 @@ class Engine : public InternalCommits {
   std::unique_ptr<IndexJob> index_job_;
   std::unique_ptr<DeletionJob> deletion_job_;
   std::unique_ptr<CatchUpJob> catch_up_job_;
+  std::unique_ptr<CleanJob> clean_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   std::unique_ptr<StoreReader> reads_;
+  std::unique_ptr<Cleaner> cleaner_;  // as the lane
   std::unique_ptr<InFlightBudget> budget_;
 
   io::Mutex zone_mutex_;  // while a zone is made

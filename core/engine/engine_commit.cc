@@ -436,6 +436,10 @@ Status Engine::make_room(const Attempt& attempt) {
     reclaim();
     if (parts_.space->counters().free > attempt.free_units) return {};
   }
+  // What is dead beside something that is alive: core/clean/cleaner.h.
+  const Result<bool> moved = cleaner_->step(Cleaner::For::kCommit);
+  if (moved.ok() && *moved) return {};
+  if (!moved.ok()) jobs_->note(*clean_job_, moved.status());
   // Whoever reads an old version for long gives way before a commit fails.
   const std::uint64_t held = parts_.space->held_units();
   if (held > 0 && pins_.end_oldest()) {

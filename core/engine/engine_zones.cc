@@ -37,6 +37,7 @@ bool Engine::checkpoint_due() {
 void Engine::on_progress() {
   reclaim();
   if (parts_.space->wants_zone() && zone_job_->want()) jobs_->wake(*zone_job_);
+  if (cleaner_->wants_look() && clean_job_->want()) jobs_->wake(*clean_job_);
   if (checkpoint_due() && checkpoint_job_->note_due()) jobs_->wake(*checkpoint_job_);
 }
 

@@ -300,7 +300,8 @@ void Checkpointer::set_reserve() {
   in.runs = parts_.runs.manifest().runs.size();
   in.zones = parts_.space.zone_ids().size() + 1;
   in.zone_units = parts_.space.slab_units();
-  parts_.space.set_reserve(reserve_units(in, parts_.shape), reserve_run(in, parts_.shape));
+  parts_.space.set_reserve(reserve_units(in, parts_.shape), reserve_run(in, parts_.shape),
+                           move_units(parts_.shape));
 }
 
 std::string Checkpointer::index_problem() {

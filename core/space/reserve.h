@@ -6,6 +6,7 @@
 // a later log block carries a watermark that covers its root (R9). Hence the terms:
 //   2 x (run + manifest)  this checkpoint's, and what the one before replaced and is not free yet
 //   all runs there are    a merge of all of them is at most as long, and writes before it frees
+//   one move              what a stripe holds that is moved so that others come back (7)
 // The argument:
 //   1  A run holds what the log held since the last checkpoint, since a record is in the log before
 //      it is anywhere else and the log is trimmed by checkpoints only; and one image per zone.
@@ -31,6 +32,13 @@
 //      it will write can be spared. Should users fill the rest meanwhile, it goes on into the last
 //      term, which is for a merge. A checkpoint that finds the reserve not whole, or finds no
 //      space, and a transaction that finds none, have it given up, and go on with what it had.
+//   7  The cleaner (core/clean/cleaner.h) writes what is alive of some stripes into a new one
+//   before
+//      the old ones die. It takes what is kept for one move from nobody: the units of the longest
+//      stripe that it writes, beside all else (Space::allocate_move), so that a checkpoint finds
+//      its own whatever is being moved. A move that has its record frees more than it took, and two
+//      blocks later that is free (R9): so the next move finds its units, too. A store whose reserve
+//      lacks no more than those takes in what it always does (Space::reserve_whole).
 // So the caller computes the reserve again after every checkpoint and merge, and where it is not
 // whole then, merges all runs before the next checkpoint.
 #pragma once
@@ -99,11 +107,14 @@ inline std::uint32_t reserve_run(const ReserveInput& in, const StoreShape& shape
       divide_up(longest_manifest_bytes(in, shape), stripe_bytes(shape)));
 }
 
+// Units that are for moves: Space::set_reserve().
+inline std::uint32_t move_units(const StoreShape& shape) { return shape.max_pack_units; }
+
 // Units, of k times the unit of user bytes each: Space::set_reserve().
 inline std::uint64_t reserve_units(const ReserveInput& in, const StoreShape& shape) {
   const std::uint64_t stripe = stripe_bytes(shape);
   return 2 * (divide_up(longest_run_bytes(in), stripe) + reserve_run(in, shape)) +
-         divide_up(in.run_bytes, stripe);
+         divide_up(in.run_bytes, stripe) + move_units(shape);
 }
 
 }  // namespace hexad::core

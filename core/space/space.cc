@@ -174,6 +174,7 @@ Status Space::replay(Lsn lsn, const LogRecord& record) {
     for (const StripeProof& stripe : *stripes) {
       HEXAD_TRY(stripe.live > 0 ? zones_.replay_pack(stripe.where, lsn, stripe.live, stripe.footer)
                                 : zones_.replay_alloc(stripe.where, lsn));
+      note_born(stripe, lsn);
       // R13. What an image has, it has with the marks that were left.
       if (stripe.unwritten == 0 || lsn <= zones_.image_lsn(stripe.where.zone)) continue;
       for (std::uint32_t slot = 0; slot < shape_.cells(); ++slot) {
@@ -207,6 +208,7 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
   if (!found->place.has_value()) return {};
   const YoungPlace& place = *found->place;
   if (place.placement == Placement::kPacked) {
+    packed_deaths_.fetch_add(place.stored, std::memory_order_acq_rel);
     const auto drop = replay ? &alloc::ZoneSet::replay_drop_live : &alloc::ZoneSet::drop_live;
     return (zones_.*drop)(place.where.zone, place.where.unit, place.stored, lsn);
   }
@@ -339,10 +341,11 @@ bool Space::spoils_runs(std::uint32_t before, const PromisedUnits& others,
   return longest < before && longest < others.in_runs + run;
 }
 
-void Space::set_reserve(std::uint64_t units, std::uint32_t longest_run) {
+void Space::set_reserve(std::uint64_t units, std::uint32_t longest_run, std::uint32_t move_units) {
   const io::Lock lock(mutex_);
   zones_.set_reserve(units);
   reserve_run_ = longest_run;
+  move_units_ = move_units;
 }
 
 std::uint64_t Space::reserve_units() {
@@ -358,7 +361,8 @@ std::uint32_t Space::reserve_run() {
 bool Space::reserve_whole() {
   const io::Lock lock(mutex_);
   const alloc::SpaceCounters& counters = zones_.counters();
-  return counters.free + counters.deferred >= promised_.units + zones_.reserve_units();
+  return counters.free + counters.deferred + move_units_ >=
+         promised_.units + zones_.reserve_units();
 }
 
 Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use) {
@@ -381,6 +385,46 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
                "no " + std::to_string(units) + " units for metadata: " + std::to_string(free) +
                    " are free in runs of up to " + std::to_string(before) + ", " +
                    std::to_string(promised_.units) + " of them for what is being written",
+               "Delete objects, or add or replace devices."};
+}
+
+std::uint64_t Space::kept_from_moves() const {
+  const std::uint64_t reserve = zones_.reserve_units();
+  return promised_.units + reserve - std::min<std::uint64_t>(reserve, move_units_);
+}
+
+std::uint32_t Space::longest_move() {
+  const io::Lock lock(mutex_);
+  const std::uint64_t kept = kept_from_moves();
+  const std::uint64_t free = zones_.counters().free;
+  if (free <= kept) return 0;
+  std::vector<std::uint32_t> runs = zones_.free_run_lengths();
+  std::sort(runs.rbegin(), runs.rend());
+  if (runs.empty()) return 0;
+  const std::uint64_t whole = promised_.in_runs + reserve_run_;  // V2
+  const std::uint64_t first = runs[0] > whole ? runs[0] - whole : 0;
+  const std::uint64_t longest = std::max<std::uint64_t>(first, runs.size() > 1 ? runs[1] : 0);
+  return static_cast<std::uint32_t>(std::min(longest, free - kept));
+}
+
+Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {
+  const io::Lock lock(mutex_);
+  const std::uint64_t kept = kept_from_moves();
+  const std::uint64_t free = zones_.counters().free;
+  const std::uint32_t before = zones_.largest_free_run();
+  if (free >= kept && free - kept >= units) {
+    for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+      HEXAD_TRY_ASSIGN(const alloc::Extent extent,
+                       zones_.allocate(units, alloc::Purpose::kInternal, fit));
+      if (!spoils_runs(before, promised_, reserve_run_)) return extent;
+      zones_.abandon(extent);
+    }
+  }
+  return Error{ErrorCode::kNoSpace,
+               "no " + std::to_string(units) +
+                   " units to move something to: " + std::to_string(free) +
+                   " are free in runs of up to " + std::to_string(before) + ", " +
+                   std::to_string(kept) + " of them for checkpoints and what is being " + "written",
                "Delete objects, or add or replace devices."};
 }
 
@@ -478,6 +522,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
     for (const StripeProof& stripe : *stripes) {
       if (stripe.live > 0) {
         zones_.publish_pack(stripe.where, lsn, stripe.live, stripe.footer);
+        note_born(stripe, lsn);
       } else {
         zones_.publish_alloc(stripe.where, lsn);
       }
@@ -493,6 +538,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
   }
   for (const PackedDeath& death : record.packed_deaths) {
     HEXAD_ASSERT(zones_.drop_live(death.zone, death.unit, death.bytes, lsn).ok());
+    packed_deaths_.fetch_add(death.bytes, std::memory_order_acq_rel);
   }
   for (const LogPlace& death : record.young_deaths) {
     HEXAD_ASSERT(free_young(death, lsn, false).ok());

@@ -28,10 +28,12 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "alloc/zone_plan.h"
@@ -105,18 +107,25 @@ class Space : public StripeMap {
   std::uint64_t reserved();  // units
 
   // --- what the store keeps for itself: runs and manifests ---
-  // Units that only the next function and allocate_reserved() may take, and how many of them are
-  // to be one run: core/space/reserve.h. None to begin with. Any thread.
-  void set_reserve(std::uint64_t units, std::uint32_t longest_run = 0);
+  // Units that only the next functions and allocate_reserved() may take, how many of them are to be
+  // one run, and how many are for moves: core/space/reserve.h. None to begin with. Any thread.
+  void set_reserve(std::uint64_t units, std::uint32_t longest_run = 0,
+                   std::uint32_t move_units = 0);
   std::uint64_t reserve_units();
   std::uint32_t reserve_run();
-  // All of the reserve is there, or about to be free again. While it is not, nothing may be taken
-  // in that makes the metadata longer and takes no space of its own: core/space/reserve.h, 5.
+  // All of the reserve but what is for moves is there, or about to be free again. While it is not,
+  // nothing may be taken in that makes the metadata longer and takes no space of its own:
+  // core/space/reserve.h, 5.
   bool reserve_whole();
   // May use the reserve, but nothing that is reserved for young blobs; a file leaves the longest
   // run to the manifest. In flight until published or abandoned. Errors: kNoSpace.
   enum class Internal : std::uint8_t { kFile, kManifest };
   Result<alloc::Extent> allocate_internal(std::uint32_t units, Internal use = Internal::kFile);
+  // For what is moved so that something else comes back: may use what the reserve has for moves,
+  // and leaves the rest of it alone. Published by a record, or abandon(). Errors: kNoSpace.
+  Result<alloc::Extent> allocate_move(std::uint32_t units);
+  // The most units that it would give now, about; 0: none. O(units / 64 + runs).
+  std::uint32_t longest_move();
   // In flight -> live, by the checkpoint at `lsn`, whose root is about to name them: in no log
   // record. Cells on devices that are not usable are noted as missing.
   void publish_internal(std::span<const alloc::Extent> extents, Lsn lsn);
@@ -219,6 +228,21 @@ class Space : public StripeMap {
   std::vector<alloc::ZoneSlot> slots(alloc::ZoneId zone);
   std::vector<alloc::UnitRun> live_runs(alloc::ZoneId zone);
   std::vector<alloc::PackStripe> packs(alloc::ZoneId zone);
+  // Of all pack stripes that are published: when that was (0: before this opening), and when what
+  // is in them was written, as far as anybody has said. O(pack stripes).
+  struct PackUse {
+    alloc::Extent stripe;
+    std::uint64_t live = 0;    // bytes
+    std::uint32_t footer = 0;  // crc of its footer
+    Lsn born = 0;
+    Lsn written = 0;
+  };
+  std::vector<PackUse> pack_uses();
+  std::uint64_t pack_live(const alloc::Extent& stripe);  // bytes; 0: there is none
+  // A pack stripe holds what was written at `lsn` or before. Any thread.
+  void note_written(const alloc::Extent& stripe, Lsn lsn);
+  // Bytes of pack stripes that have died since the store was opened. Any thread, no lock.
+  std::uint64_t packed_deaths() const { return packed_deaths_.load(std::memory_order_acquire); }
   bool is_live(const alloc::Extent& extent);
   std::uint32_t largest_free_run();
   // Those that a run can be allocated from, V1 and V2 aside; in no order. O(units / 64 + runs).
@@ -234,6 +258,8 @@ class Space : public StripeMap {
 
  private:
   // All of these under the lock.
+  void note_born(const StripeProof& stripe, Lsn lsn);
+  std::uint64_t kept_from_moves() const;  // units
   Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,
                     std::uint32_t units) const;
   Status add_checked(const ZoneCreation& creation);
@@ -270,10 +296,18 @@ class Space : public StripeMap {
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   PromisedUnits promised_;                     // to young blobs
   std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
-  std::uint64_t internal_units_ = 0;           // as Room::internal
-  std::set<DeviceId> suspects_;                // V3, those that have left since included
-  std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
-  std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
+  std::uint32_t move_units_ = 0;               // of the reserve, for moves
+  struct PackDates {
+    Lsn born = 0;
+    Lsn written = 0;
+  };
+  // By zone and unit, of pack stripes published since the opening, and of some that are gone.
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_;
+  std::atomic<std::uint64_t> packed_deaths_{0};  // bytes
+  std::uint64_t internal_units_ = 0;             // as Room::internal
+  std::set<DeviceId> suspects_;                  // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_;         // abandoned, and still in flight
+  std::vector<ZoneCreation> zones_kept_back_;    // released, with their slabs taken
   struct LateHeal {
     DeviceId device;
     std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered

@@ -34,6 +34,7 @@ enum class CounterId : std::uint16_t {
   kDeviceBytesZeroed,  // zeros over slabs of files, ahead of their first use
   kDeviceBytesRun,     // data cells of runs that checkpoints wrote
   kDeviceBytesMerge,   // ... and of runs that others were merged into
+  kDeviceBytesClean,   // blobs that were moved by the cleaner
   kIndexBytes,         // handed to the index by checkpoints
   kDeviceBytesRead,
   kFlushes,
@@ -49,11 +50,18 @@ enum class CounterId : std::uint16_t {
   kScrubBytes,     // ... which read so many from devices
   kScrubFindings,  // ... repaired or not
   kDegradedReads,
-  kDevicesLost,    // left the membership while open
-  kStripes,        // of user data that became durable
-  kPiecesCut,      // pieces of user data that found no free run of their length
-  kPiecesCutInto,  // ... and the stripes that they became
-  kLogPatches,     // values that the log got as changes of what it had
+  kDevicesLost,       // left the membership while open
+  kStripes,           // of user data that became durable
+  kPiecesCut,         // pieces of user data that found no free run of their length
+  kPiecesCutInto,     // ... and the stripes that they became
+  kCleanedStripes,    // that the cleaner wrote
+  kCleanedBlobs,      // that it moved
+  kCleanedBytes,      // ... and their bytes
+  kCleanTooLate,      // blobs that had died, or changed, before they got their place
+  kCleanUnexplained,  // stripes that were left alone: not all owners are known
+  kCleanUnreadable,   // ... they could not be read
+  kCleanNoGain,       // ... their blobs take no less elsewhere
+  kLogPatches,        // values that the log got as changes of what it had
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices

@@ -65,6 +65,7 @@ class CrashWorld {
   std::uint64_t log_laps() const { return log_laps_; }
   std::uint64_t checkpoints() const { return checkpoints_; }
   std::uint64_t runs_merged() const { return runs_merged_; }
+  std::uint64_t blobs_moved() const { return blobs_moved_; }  // by the cleaner
   std::size_t transactions() const { return done_.size(); }
   // Records that the engine has made for itself between the transactions.
   std::uint64_t own_records() const {
@@ -113,6 +114,7 @@ class CrashWorld {
   std::uint64_t log_laps_ = 0;
   std::uint64_t checkpoints_ = 0;
   std::uint64_t runs_merged_ = 0;
+  std::uint64_t blobs_moved_ = 0;
   std::shared_ptr<io::FiberStacks> stacks_;
 };
 

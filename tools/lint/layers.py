@@ -48,6 +48,7 @@ ROOMS = {
             "membership",
             "runs",
             "check",
+            "clean",
             "jobs",
             "opening",
             "engine",

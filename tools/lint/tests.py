@@ -31,6 +31,7 @@ WITHOUT = {
     "core/job/job.h": "an interface; job_scheduler_test.cc, and every job",
     "core/read/store_reader.h": "what Store reads with: tests/core/store, cached_read_test.cc first of all",
     "core/space/stripe_map.h": "an interface; core/space/space.h implements it",
+    "core/clean/cleaner.h": "cleaning_test.cc, cleaning_crash_test.cc, full_store_test.cc",
     "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/api/types.h": "aggregates",
     "io/clock.h": "an interface; executors implement it",

@@ -14,7 +14,8 @@ using testing::TableWorld;
 
 constexpr CounterId kAccounts[] = {CounterId::kDeviceBytesUser,    CounterId::kDeviceBytesRun,
                                    CounterId::kDeviceBytesMerge,   CounterId::kDeviceBytesParity,
-                                   CounterId::kDeviceBytesPadding, CounterId::kDeviceBytesSuper};
+                                   CounterId::kDeviceBytesPadding, CounterId::kDeviceBytesSuper,
+                                   CounterId::kDeviceBytesClean};
 
 struct Fixture : TableWorld {
   Fixture() {
@@ -130,8 +131,8 @@ TEST_CASE("stripe_writer: one stripe with too few cells fails a batch, the other
 }
 
 TEST_CASE("stripe_writer: payload, padding and parity add up to what is sent, and nothing else") {
-  const StripeUse use =
-      GENERATE(StripeUse::kUser, StripeUse::kRun, StripeUse::kMerge, StripeUse::kManifest);
+  const StripeUse use = GENERATE(StripeUse::kUser, StripeUse::kRun, StripeUse::kMerge,
+                                 StripeUse::kManifest, StripeUse::kClean);
   const std::size_t size = GENERATE(1, 600, 4 * 512, 50'000, 300'001);
   const std::uint32_t away = GENERATE(0u, 1u, 0b100100u, 0b001010u);
   CAPTURE(static_cast<int>(use), size, away);
@@ -160,9 +161,10 @@ TEST_CASE("stripe_writer: payload, padding and parity add up to what is sent, an
       payload += std::min(cell, size - role * cell);
     }
   }
-  const CounterId owner = use == StripeUse::kUser  ? CounterId::kDeviceBytesUser
-                          : use == StripeUse::kRun ? CounterId::kDeviceBytesRun
-                                                   : CounterId::kDeviceBytesMerge;
+  const CounterId owner = use == StripeUse::kUser    ? CounterId::kDeviceBytesUser
+                          : use == StripeUse::kRun   ? CounterId::kDeviceBytesRun
+                          : use == StripeUse::kClean ? CounterId::kDeviceBytesClean
+                                                     : CounterId::kDeviceBytesMerge;
   REQUIRE(f.count(owner) == payload);
   REQUIRE(f.count(CounterId::kDeviceBytesParity) == parity);
   if (away == 0) REQUIRE(payload == size);

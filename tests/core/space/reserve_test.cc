@@ -1,6 +1,7 @@
 #include "core/space/reserve.h"
 
 #include <catch2/catch.hpp>
+#include <optional>
 
 #include "base/units.h"
 #include "tests/core/table_world.h"
@@ -21,13 +22,13 @@ TEST_CASE("reserve: small in small stores, a few hundredths in large ones") {
   tiny.zones = 4;
   tiny.zone_units = 33;
   CHECK(reserve_run(tiny, shape) == 1);
-  CHECK(reserve_units(tiny, shape) == 2 * (4 + 1));
+  CHECK(reserve_units(tiny, shape) == 2 * (4 + 1) + 1);
 
   ReserveInput small = tiny;
   small.log_bytes = 256_KiB;
   small.zones = 11;
   small.zone_units = 16;
-  CHECK(reserve_units(small, shape) == 2 * (20 + 1));
+  CHECK(reserve_units(small, shape) == 2 * (20 + 1) + 1);
 
   // Six devices of 1 TiB.
   ReserveInput large;
@@ -73,7 +74,7 @@ struct FullStore : TableWorld {
     input.runs = runs.size();
     input.run_bytes = 0;
     for (const Run& run : runs) input.run_bytes += run.bytes;
-    space->set_reserve(reserve_units(input, shape), reserve_run(input, shape));
+    space->set_reserve(reserve_units(input, shape), reserve_run(input, shape), move_units(shape));
   }
 
   // Whatever they ask for, in whatever order.
@@ -96,6 +97,16 @@ struct FullStore : TableWorld {
         held.erase(held.begin() + static_cast<std::ptrdiff_t>(which));
       }
     }
+  }
+  // Takes what is kept for a move, and gives up another time what it has taken.
+  void move() {
+    if (moved.has_value()) {
+      space->abandon(*moved);
+      moved.reset();
+    }
+    if (rng.below(3) == 0) return;
+    const Result<alloc::Extent> extent = space->allocate_move(move_units(shape));
+    if (extent.ok()) moved = *extent;
   }
   // What every checkpoint does first.
   void pack() {
@@ -166,6 +177,7 @@ struct FullStore : TableWorld {
   std::vector<std::uint32_t> promised;
   std::vector<Run> runs;  // the newest first
   alloc::Extent manifest;
+  std::optional<alloc::Extent> moved;  // in flight
   Lsn lsn = 0;
 };
 
@@ -188,6 +200,7 @@ TEST_CASE(
   for (int round = 0; round < 150; ++round) {
     CAPTURE(round);
     store.users();
+    store.move();
     // Only tombstones and overwrites while the reserve is not whole.
     const bool whole = store.space->reserve_whole();
     store.pack();

@@ -69,8 +69,9 @@ void require_counted(Store& store) {
   const std::uint64_t counted =
       counter(store, "device_user_bytes") + counter(store, "device_parity_bytes") +
       counter(store, "write_pad_bytes") + counter(store, "device_run_bytes") +
-      counter(store, "device_merge_bytes");
-  CHECK(counted == causes.at("user") + causes.at("parity") + causes.at("run") + causes.at("merge"));
+      counter(store, "device_merge_bytes") + counter(store, "device_clean_bytes");
+  CHECK(counted == causes.at("user") + causes.at("parity") + causes.at("run") + causes.at("merge") +
+                       causes.at("clean"));
 }
 
 void write_everything(Store& store) {

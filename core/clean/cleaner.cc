@@ -1,0 +1,496 @@
+#include "core/clean/cleaner.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/aligned_buffer.h"
+#include "base/checksum.h"
+#include "base/refused_memory.h"
+#include "base/units.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Of 1024 parts of a victim, alive at most: where space is not short, where it is, and where a
+// commit would fail.
+constexpr std::uint32_t kLiveAtLeisure = 512;
+constexpr std::uint32_t kLiveWhenLow = 768;
+constexpr std::uint32_t kLiveForCommit = 896;
+// Cleaning begins at leisure when so many of the longest stripes would come back, and such a part
+// of all pack stripes; it goes on to the end.
+constexpr std::uint64_t kStripesToBegin = 8;
+constexpr std::uint64_t kPartToBegin = 16;
+// Little is left: such a part of all units, or so many of the longest stripes.
+constexpr std::uint64_t kLowPart = 32;
+constexpr std::uint64_t kLowStripes = 3;
+// A checkpoint makes victims of what is young, where that is more than so many times the rest.
+constexpr std::uint64_t kYoungShare = 4;
+// Victims that one step looks at.
+constexpr int kMostLooks = 64;
+// Lists that one record changes, bytes of their values.
+constexpr std::uint64_t kMostListBytes = 256 << 10;
+constexpr std::size_t kMostBlobs = 512;
+constexpr std::size_t kMostLeftAlone = 1 << 16;
+
+std::uint64_t longest_stripe(const StoreShape& shape) { return shape.max_pack_units; }
+
+}  // namespace
+
+Cleaner::Cleaner(Parts parts)
+    : parts_(std::move(parts)),
+      packs_(parts_.shape, parts_.codec, parts_.space, parts_.queue, parts_.counters),
+      mutex_(parts_.executor) {}
+
+bool Cleaner::is_low() const {
+  const Space::Room room = parts_.space.room();
+  if (room.zones_to_come > 0) return false;
+  const std::uint64_t kept = room.reserved + room.reserve;
+  const std::uint64_t free = room.units.free + room.units.deferred;
+  const std::uint64_t left = free > kept ? free - kept : 0;
+  return left < std::max(room.units.total / kLowPart, kLowStripes * longest_stripe(parts_.shape));
+}
+
+// CL6
+bool Cleaner::is_whole() const {
+  for (std::size_t i = 0; i < parts_.members.size(); ++i) {
+    if (!parts_.members.usable(parts_.members.at(i).id)) return false;
+  }
+  return parts_.members.behind().empty();
+}
+
+bool Cleaner::wants_look() {
+  const std::uint64_t looked = looked_at_.load(std::memory_order_acquire);
+  if (looked == 0) return true;
+  const std::uint64_t died = parts_.space.packed_deaths() + 1 - looked;
+  const std::uint64_t stripe = longest_stripe(parts_.shape) * parts_.shape.unit * parts_.shape.k();
+  if (died >= 2 * stripe) return true;
+  // That looks at all slabs: not after every commit.
+  const std::uint64_t next = next_check_.load(std::memory_order_relaxed);
+  if (died < next) return false;
+  next_check_.store(died + stripe / 8, std::memory_order_relaxed);
+  return is_low();
+}
+
+Result<bool> Cleaner::step(For whom) {
+  const std::uint64_t before = moved_.load(std::memory_order_acquire);
+  const io::Lock one_at_a_time(mutex_);
+  if (moved_.load(std::memory_order_acquire) != before) return true;
+  return step_locked(whom);
+}
+
+Cleaner::Choice Cleaner::look(For whom) {
+  Choice choice;
+  choice.rules.stripe_bytes = parts_.shape.unit * parts_.shape.k();
+  choice.rules.most_units = most_units();
+  choice.rules.moved_up_to = parts_.checkpointed();
+  choice.rules.now = parts_.newest();
+  const bool low = was_low_.load(std::memory_order_relaxed);
+  choice.rules.most_live = whom == For::kCommit ? kLiveForCommit
+                           : low                ? kLiveWhenLow
+                                                : kLiveAtLeisure;
+  for (const Space::PackUse& pack : parts_.space.pack_uses()) {
+    const auto alone = left_alone_.find({pack.stripe.zone, pack.stripe.unit});
+    if (alone != left_alone_.end() && alone->second == pack.live) continue;
+    choice.candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
+  }
+  return choice;
+}
+
+// Contiguity is a preference.
+std::uint32_t Cleaner::most_units() {
+  return std::min(parts_.shape.max_pack_units, parts_.space.longest_move());
+}
+
+// Where most of what would come back is too young to be moved. True: there is one now.
+Result<bool> Cleaner::maybe_checkpoint(For whom, Choice& choice) {
+  if (choice.rules.moved_up_to >= choice.rules.now) return false;
+  const std::uint64_t old = units_to_gain(choice.candidates, choice.rules);
+  CleanRules any_age = choice.rules;
+  any_age.moved_up_to = kMaxLsn;
+  const std::uint64_t all = units_to_gain(choice.candidates, any_age);
+  const std::uint64_t worth_it =
+      whom == For::kCommit ? 1 : std::max<std::uint64_t>(1, longest_stripe(parts_.shape) / 2);
+  if (all < worth_it || old * kYoungShare >= all) return false;
+  HEXAD_TRY(parts_.checkpoint());
+  choice = look(whom);
+  return true;
+}
+
+Result<bool> Cleaner::step_locked(For whom) {
+  looked_at_.store(parts_.space.packed_deaths() + 1, std::memory_order_release);
+  next_check_.store(longest_stripe(parts_.shape) * parts_.shape.unit * parts_.shape.k() / 8,
+                    std::memory_order_relaxed);
+  was_low_.store(is_low(), std::memory_order_relaxed);
+  const auto done = [&]() -> Result<bool> {
+    under_way_ = false;
+    // What was moved last comes back without another commit.
+    if (whom == For::kLater && std::exchange(unreleased_, false)) HEXAD_TRY(parts_.release());
+    return false;
+  };
+  if (whom == For::kLater && !is_whole()) return done();
+  Choice choice = look(whom);
+  bool waited = false;
+  if (choice.rules.most_units == 0 && whom == For::kCommit) {
+    // A checkpoint that is under way has taken of the reserve what it gives back at its end.
+    waited = true;
+    HEXAD_TRY(parts_.await_checkpoint());
+    choice = look(whom);
+  }
+  if (choice.rules.most_units == 0) {
+    // What was moved before is perhaps all that is missing.
+    if (std::exchange(unreleased_, false)) {
+      HEXAD_TRY(parts_.release());
+      return true;
+    }
+    return done();
+  }
+  if (whom == For::kLater && !was_low_ && !under_way_) {
+    CleanRules any_age = choice.rules;
+    any_age.moved_up_to = kMaxLsn;
+    std::uint64_t units = 0;
+    for (const CleanCandidate& one : choice.candidates) units += one.stripe.units;
+    const std::uint64_t enough =
+        std::max(kStripesToBegin * longest_stripe(parts_.shape), units / kPartToBegin);
+    if (units_to_gain(choice.candidates, any_age) < enough) return done();
+  }
+  under_way_ = true;
+  HEXAD_TRY(maybe_checkpoint(whom, choice).status());
+  for (int looks = 0; looks < kMostLooks; ++looks) {
+    const CleanPlan plan = plan_cleaning(choice.candidates, choice.rules);
+    if (plan.empty()) return done();
+    const Result<Moved> moved = clean(plan, choice.rules);
+    // Others have taken the space meanwhile.
+    if (!moved.ok() && moved.error().code == ErrorCode::kNoSpace) {
+      if (whom == For::kLater || std::exchange(waited, true)) return done();
+      HEXAD_TRY(parts_.await_checkpoint());
+      choice = look(whom);
+      continue;
+    }
+    HEXAD_TRY(moved.status());
+    if (*moved == Moved::kSomething) {
+      unreleased_ = true;
+      moved_.fetch_add(1, std::memory_order_release);
+      return true;
+    }
+    choice = look(whom);  // without those that are left alone now
+  }
+  return true;
+}
+
+void Cleaner::leave_alone(const CleanCandidate& victim, CounterId why) {
+  if (left_alone_.size() >= kMostLeftAlone) left_alone_.clear();
+  left_alone_[{victim.stripe.zone, victim.stripe.unit}] = victim.live;
+  parts_.counters.add(why);
+}
+
+Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& rules) {
+  Moves moves;
+  PackPlan layout;
+  Lsn written = 0;
+  std::uint64_t units = 0;
+  bool part_of_one = false;  // it has more than one record may change
+  {
+    HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
+    std::set<std::string> lists;
+    std::uint64_t list_bytes = 0;
+    const std::uint64_t most = std::min(kMostListBytes, parts_.max_record() / 4);
+    for (const CleanCandidate& victim : plan.victims) {
+      std::optional<Moves> more = read_victim(victim, *state.view);
+      if (!more.has_value()) continue;
+      const std::size_t before = moves.size();
+      for (Move& move : *more) {
+        const bool fresh = !lists.contains(move.key);
+        const std::uint64_t bytes = move.key.size() + move.value_bytes;
+        if (moves.size() == kMostBlobs || (fresh && !moves.empty() && list_bytes + bytes > most)) {
+          part_of_one = true;
+          break;
+        }
+        if (fresh) list_bytes += bytes;
+        lists.insert(move.key);
+        moves.push_back(std::move(move));
+      }
+      PackPlan longer = lay_out(moves, rules.most_units);
+      if (longer.units == 0) {
+        moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(before), moves.end());
+        if (before == 0) leave_alone(victim, CounterId::kCleanNoGain);
+        part_of_one = false;
+        break;
+      }
+      layout = std::move(longer);
+      units += victim.stripe.units;
+      written = std::max(written, victim.written);
+      if (part_of_one) break;
+    }
+  }
+  if (moves.empty()) return Moved::kNothing;
+  if (units <= layout.units && !part_of_one) {
+    // Its blobs do not lie closer together than they do now.
+    for (const CleanCandidate& victim : plan.victims) leave_alone(victim, CounterId::kCleanNoGain);
+    return Moved::kNothing;
+  }
+  return write_moves(moves, layout, written);
+}
+
+std::optional<Cleaner::Moves> Cleaner::read_victim(const CleanCandidate& victim, MetaView& view) {
+  const auto read = [&]() -> Result<Moves> {
+    HEXAD_TRY_ASSIGN(const PackFooter footer, read_footer(victim));
+    HEXAD_TRY_ASSIGN(Moves moves, find_owners(victim, footer, view));
+    HEXAD_TRY(read_bytes(victim, moves));
+    return moves;
+  };
+  Result<Moves> moves = read();
+  if (moves.ok()) return std::move(moves).value();
+  leave_alone(victim, moves.error().code == ErrorCode::kNotFound ? CounterId::kCleanUnexplained
+                                                                 : CounterId::kCleanUnreadable);
+  return std::nullopt;
+}
+
+// CL3
+Result<Cleaner::Moves> Cleaner::find_owners(const CleanCandidate& victim, const PackFooter& footer,
+                                            MetaView& view) {
+  const RecordShape& shape = parts_.shape.record;
+  const alloc::Extent& stripe = victim.stripe;
+  struct Known {
+    std::string key;
+    ExtentList extents;
+    std::uint64_t bytes = 0;
+  };
+  // Lists by owner and page: many blobs of a stripe may be in one.
+  std::map<std::pair<std::string, std::uint64_t>, std::optional<Known>> lists;
+  Moves moves;
+  std::uint64_t found = 0;
+  for (const PackEntry& entry : footer.entries) {
+    const auto [at, fresh] = lists.try_emplace({entry.owner, entry.offset / kPageSpan});
+    if (fresh) {
+      std::uint64_t bytes = 0;
+      const GetValue get = [&](std::string_view key) -> Result<std::optional<std::string>> {
+        HEXAD_TRY_ASSIGN(std::optional<std::string> value, view.get(key));
+        if (value.has_value()) bytes = value->size();
+        return value;
+      };
+      HEXAD_TRY_ASSIGN(std::optional<FoundExtents> list,
+                       find_extents(entry.owner, entry.offset, shape, get));
+      if (list.has_value()) {
+        parts_.log_blobs.resolve_all(list->list.extents());
+        at->second = Known{std::move(list->key), std::move(list->list.extents()), bytes};
+      }
+    }
+    if (!at->second.has_value()) continue;
+    const Known& list = *at->second;
+    const Extent* const extent =
+        find_packed(list.extents, {stripe.zone, stripe.unit, entry.cell, entry.cell_offset});
+    if (extent == nullptr || extent->blob.share != 0 || extent->blob.stored != entry.stored) {
+      continue;
+    }
+    found += entry.stored;
+    moves.push_back({list.key, extent->blob, entry, {}, list.bytes});
+  }
+  if (found >= parts_.space.pack_live(stripe) && !moves.empty()) return moves;
+  return Error{ErrorCode::kNotFound, "not all owners are known", ""};
+}
+
+// Data cells, in role order of `roles`.
+Result<std::vector<ByteView>> Cleaner::read_cells(const alloc::Extent& stripe,
+                                                  const std::set<std::uint32_t>& roles,
+                                                  AlignedBuffer& buffer) const {
+  const std::size_t cell = stripe.units * parts_.shape.unit;
+  const std::size_t stride = round_up(cell, AlignedBuffer::kAlignment);
+  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, parts_.space.locate(stripe));
+  HEXAD_TRY_ASSIGN(buffer, without_bad_alloc([&]() -> Result<AlignedBuffer> {
+                     return AlignedBuffer(stride * std::max<std::size_t>(1, roles.size()));
+                   }));
+  std::vector<io::IoRequest> reads;
+  for (const std::uint32_t role : roles) {
+    const CellPlace& place = places[role];
+    if (!place.readable || io::is_silent(*place.device)) {
+      return Error{ErrorCode::kUnavailable, "a cell is away", ""};
+    }
+    reads.push_back(io::IoRequest::read(*place.device, place.offset,
+                                        buffer.bytes().subspan(reads.size() * stride, cell)));
+    parts_.counters.add(CounterId::kDeviceBytesRead, cell);
+  }
+  const std::size_t count = reads.size();
+  for (const Status& outcome : io::read_round(parts_.queue, std::move(reads), buffer)) {
+    HEXAD_TRY(outcome);
+  }
+  std::vector<ByteView> cells;
+  for (std::size_t i = 0; i < count; ++i) cells.push_back(buffer.bytes().subspan(i * stride, cell));
+  return cells;
+}
+
+Result<PackFooter> Cleaner::read_footer(const CleanCandidate& victim) const {
+  AlignedBuffer buffer;
+  const Result<std::vector<ByteView>> last =
+      read_cells(victim.stripe, {parts_.shape.k() - 1}, buffer);
+  if (last.ok()) {
+    Result<PackFooter> footer = decode_pack_footer(last->front(), parts_.shape.record);
+    if (footer.ok() && footer->crc == victim.footer) return footer;
+  }
+  // Rebuilt from the others.
+  HEXAD_TRY_ASSIGN(CheckedPack pack, packs_.check({victim.stripe, victim.footer}, {}));
+  if (pack.verdict.whole && pack.verdict.footer.has_value()) return *std::move(pack.verdict.footer);
+  return Error{ErrorCode::kUnavailable, "a pack stripe without a legible footer: " + pack.problems,
+               "Run hexad fsck --deep."};
+}
+
+// CL2
+Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
+  const ChecksumType type = parts_.shape.record.checksum;
+  const auto take = [&](const std::map<std::uint32_t, ByteView>& cells) -> Status {
+    for (Move& move : moves) {
+      const Blob& blob = move.blob;
+      const ByteView cell = cells.at(blob.cell);
+      if (blob.cell_offset + std::uint64_t{blob.stored} > cell.size()) {
+        return Error{ErrorCode::kCorruption, "a blob ends behind its cell", "Run hexad fsck."};
+      }
+      const ByteView bytes = cell.subspan(blob.cell_offset, blob.stored);
+      if (blob.cell_sums.size() != 1 || checksum(type, bytes) != blob.cell_sums.front()) {
+        return Error{ErrorCode::kUnavailable, "a blob does not verify", ""};
+      }
+      move.stored = SharedBytes::copy_of(bytes);
+    }
+    return {};
+  };
+  std::set<std::uint32_t> roles;
+  for (const Move& move : moves) roles.insert(move.blob.cell);
+  AlignedBuffer buffer;
+  const Result<std::vector<ByteView>> read = read_cells(victim.stripe, roles, buffer);
+  if (read.ok()) {
+    std::map<std::uint32_t, ByteView> cells;
+    for (const std::uint32_t role : roles) cells.emplace(role, (*read)[cells.size()]);
+    if (take(cells).ok()) return {};
+  }
+  // Something is lost or wrong: the others know it.
+  std::vector<PackWitness> witnesses;
+  for (const Move& move : moves) witnesses.push_back(witness_of(move.blob));
+  HEXAD_TRY_ASSIGN(const CheckedPack pack, packs_.check({victim.stripe, victim.footer}, witnesses));
+  if (!pack.verdict.whole) return Error{ErrorCode::kUnavailable, pack.problems, ""};
+  std::map<std::uint32_t, ByteView> cells;
+  for (std::uint32_t role = 0; role < parts_.shape.k(); ++role) {
+    cells.emplace(role, pack.right[role]);
+  }
+  return take(cells);
+}
+
+std::vector<YoungBlob> Cleaner::as_blobs(const Moves& moves) const {
+  std::vector<YoungBlob> blobs;
+  blobs.reserve(moves.size());
+  for (const Move& move : moves) {
+    YoungBlob blob;
+    blob.place.lsn = move.entry.lsn;
+    blob.stored = move.stored;
+    blob.owner = move.key;
+    blob.offset = move.entry.offset;
+    blobs.push_back(std::move(blob));
+  }
+  return blobs;
+}
+
+PackPlan Cleaner::lay_out(const Moves& moves, std::uint32_t most_units) const {
+  PlacementRules rules;
+  rules.k = parts_.shape.k();
+  rules.cells = parts_.shape.cells();
+  rules.unit = static_cast<std::uint32_t>(parts_.shape.unit);
+  rules.max_pack_units = most_units;
+  rules.footer = pack_footer_base(parts_.shape.record);
+  std::vector<PlacementItem> items;
+  items.reserve(moves.size());
+  YoungBlob named;
+  for (const Move& move : moves) {
+    named.owner = move.key;
+    items.push_back({move.blob.stored, pack_footer_entry(named), false});
+  }
+  return lay_out_pack(items, rules);
+}
+
+Result<Cleaner::Moved> Cleaner::write_moves(Moves& moves, const PackPlan& layout, Lsn written) {
+  StripeWrite stripe;
+  HEXAD_TRY_ASSIGN(stripe.where, parts_.space.allocate_move(layout.units));
+  Result<PreparedBlob> built = without_bad_alloc([&] {
+    return build_pack(layout, as_blobs(moves), stripe.where, parts_.shape, parts_.codec);
+  });
+  if (!built.ok()) {
+    parts_.space.abandon(stripe.where);
+    return built.error();
+  }
+  stripe.prepared = std::move(built).value();
+  stripe.prepared.blob.where = stripe.where;
+  for (const PackPlan::Slot& slot : layout.slots) {
+    moves[slot.item].to = {stripe.where.zone, stripe.where.unit, slot.cell, slot.offset};
+  }
+  StripeBatch batch(
+      StripeWriter(parts_.shape, parts_.space, parts_.members, parts_.counters, StripeUse::kClean));
+  batch.add(stripe);
+  const LandedStripes landed = batch.land_patiently(parts_.executor);
+  Status status = landed.status;
+  // R13: they leave before anything rests on these cells, and when nothing will, too.
+  if (!landed.failed.empty()) {
+    const Status lost = parts_.lose(landed.failed);
+    if (!lost.ok()) status = lost;
+  }
+  bool entered = false;
+  const std::uint64_t unwritten = landed.stripes.front().unwritten();
+  if (status.ok()) status = commit_moves(moves, stripe, unwritten, entered);
+  if (!entered) parts_.space.abandon(stripe.where);
+  // Everything has died meanwhile: that is as good.
+  if (!entered && !status.ok() && status.error().code == ErrorCode::kNotFound) {
+    return Moved::kSomething;
+  }
+  HEXAD_TRY(status);
+  parts_.space.note_written(stripe.where, written);
+  return Moved::kSomething;
+}
+
+// Under the sequencer's lock.
+Status Cleaner::fill_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
+                           LogRecord& record) const {
+  const RecordShape& shape = parts_.shape.record;
+  std::map<std::string_view, std::vector<const Move*>> by_list;
+  for (const Move& move : moves) by_list[move.key].push_back(&move);
+  std::uint64_t live = 0;
+  for (const auto& [key, of_list] : by_list) {
+    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
+    if (!value.has_value()) continue;
+    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list, OwnedExtents::decode(key, *value, shape));
+    if (!list.has_value()) continue;
+    parts_.log_blobs.resolve_all(list->extents());  // CL5
+    bool changed = false;
+    for (const Move* move : of_list) {
+      if (move_blob(list->extents(), move->blob, move->to) == 0) continue;  // CL1
+      changed = true;
+      live += move->blob.stored;
+      add_death(record, move->blob);
+    }
+    if (changed) record.images.push_back({std::string(key), list->encode(shape)});
+  }
+  if (live == 0) return Error{ErrorCode::kNotFound, "nothing is left to move", ""};
+  const Blob& blob = stripe.prepared.blob;
+  record.allocated.push_back({stripe.where, blob.cell_bytes, true, blob.cell_sums, live, unwritten,
+                              stripe.prepared.footer});  // CL4
+  return {};
+}
+
+// CL7
+Status Cleaner::commit_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
+                             bool& entered) {
+  std::uint64_t bytes = 0;
+  std::uint64_t blobs = 0;
+  std::uint64_t gone = 0;
+  const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
+    HEXAD_TRY(fill_moves(moves, stripe, unwritten, record));
+    bytes = record.allocated.front().live;
+    blobs = record.packed_deaths.size();
+    gone = moves.size() - blobs;
+    return {};
+  };
+  HEXAD_TRY(parts_.commits.commit_internal(fill, [&] { entered = true; }).status());
+  parts_.counters.add(CounterId::kCleanedStripes);
+  parts_.counters.add(CounterId::kCleanedBlobs, blobs);
+  parts_.counters.add(CounterId::kCleanedBytes, bytes);
+  parts_.counters.add(CounterId::kCleanTooLate, gone);
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,155 @@
+// The cleaner: what is alive in pack stripes that are mostly dead is written again, together, in
+// one new stripe; so the old ones die and their space comes back.
+//
+//   choose   victims by what they gain for what they cost (core/clean/clean_plan.h)
+//   read     a victim's footer, the lists of extents that its blobs are in now, and their bytes
+//   write    one new pack stripe, in space that is kept for this (core/space/reserve.h, 7)
+//   commit   one record of the store's own: each list shows the new places instead of the old ones,
+//            which die
+//
+//   CL1  A move says "this list shows P' instead of P", of the list as it is when the record gets
+//        its LSN, under the sequencer's lock. A list that shows P no more is left as it is, and so
+//        is one that shows another blob there: all that the list says of it is compared. Versions
+//        and times stay
+//   CL2  Bytes are verified by the sums of the list before they are written anywhere, and the sums
+//        go along as they are
+//   CL3  A victim's lists are those that its footer leads to. When what they show is less than the
+//        stripe's live bytes, somebody else owns the rest: it is left alone, and counted, until its
+//        live bytes change. So is one that holds blobs which clones share
+//   CL4  The new stripe's cells are durable before the record. Old stripes go by the deaths in it,
+//        and by nothing else; until then a reader, or a crash, finds everything there
+//   CL5  A list that is written again names no young blob whose place is known: once a checkpoint
+//        has passed, nobody could find it (A7)
+//   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
+//   CL7  While the record waits for its place no state and no pin is held
+//
+// One step at a time; a commit that finds no space takes one itself, or waits for the one under
+// way. The argument that this ends is in doc/invariants.md#cleaning.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "core/api/shared_bytes.h"
+#include "core/blob/pack_check.h"
+#include "core/blob/pack_stripe.h"
+#include "core/blob/stripe_writer.h"
+#include "core/clean/clean_plan.h"
+#include "core/clean/moved_extents.h"
+#include "core/clean/owned_extents.h"
+#include "core/commit/internal_commits.h"
+#include "core/read/store_reader.h"
+#include "core/record/shape.h"
+#include "core/space/log_blobs.h"
+#include "core/space/members.h"
+#include "core/space/space.h"
+#include "core/stats/counters.h"
+#include "ec/codec.h"
+#include "io/executor.h"
+
+namespace hexad::core {
+
+class Cleaner {
+ public:
+  // All outlive it.
+  struct Parts {
+    io::Executor& executor;
+    const StoreShape& shape;
+    const ec::Codec& codec;
+    io::IoQueue& queue;
+    const Members& members;
+    Space& space;
+    const LogBlobs& log_blobs;
+    Counters& counters;
+    StoreReader& reads;
+    InternalCommits& commits;
+    std::function<Lsn()> checkpointed;   // the LSN of the last finished checkpoint
+    std::function<Lsn()> newest;         // the last LSN
+    std::function<Status()> checkpoint;  // makes one
+    // Ends when none is under way, and what the last one has replaced can be used again.
+    std::function<Status()> await_checkpoint;
+    std::function<Status()> release;            // what has died by now can be used again (R9)
+    std::function<std::uint64_t()> max_record;  // bytes
+    std::function<Status(const std::set<DeviceId>&)> lose;  // R13
+  };
+  explicit Cleaner(Parts parts);
+
+  enum class For : std::uint8_t {
+    kLater,   // ahead of need: where much is dead, or little is left
+    kCommit,  // a commit finds no space
+  };
+  // One stripe's worth. True: something has been moved or looked at, here or by another thread
+  // meanwhile. Any thread, which holds no lock, pin or state. Errors: those of reads, commits and
+  // devices.
+  Result<bool> step(For whom);
+
+  // Enough has died since the last look that another one is worth it. Any thread; cheap.
+  bool wants_look();
+
+ private:
+  // A blob on its way.
+  struct Move {
+    std::string key;  // of the list that shows it
+    Blob blob;        // as that list has it
+    PackEntry entry;  // what its footer said
+    SharedBytes stored;
+    std::uint64_t value_bytes = 0;  // of the list, as encoded
+    PackedPlace to = {};
+  };
+  using Moves = std::vector<Move>;
+  // What is chosen from, and by which rules.
+  struct Choice {
+    std::vector<CleanCandidate> candidates;
+    CleanRules rules;
+  };
+  enum class Moved : std::uint8_t { kNothing, kSomething };
+
+  Result<bool> step_locked(For whom);
+  Choice look(For whom);
+  bool is_low() const;
+  bool is_whole() const;
+  // The most units that a new stripe can have now; 0: no move is possible.
+  std::uint32_t most_units();
+  Result<bool> maybe_checkpoint(For whom, Choice& choice);
+
+  Result<Moved> clean(const CleanPlan& plan, const CleanRules& rules);
+  // What is alive of the victim, with its bytes; nothing: it is left alone.
+  std::optional<Moves> read_victim(const CleanCandidate& victim, MetaView& view);
+  Result<Moves> find_owners(const CleanCandidate& victim, const PackFooter& footer, MetaView& view);
+  Status read_bytes(const CleanCandidate& victim, Moves& moves);
+  Result<std::vector<ByteView>> read_cells(const alloc::Extent& stripe,
+                                           const std::set<std::uint32_t>& roles,
+                                           AlignedBuffer& buffer) const;
+  Result<PackFooter> read_footer(const CleanCandidate& victim) const;
+  Result<Moved> write_moves(Moves& moves, const PackPlan& layout, Lsn written);
+  Status commit_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
+                      bool& entered);
+  Status fill_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
+                    LogRecord& record) const;
+  PackPlan lay_out(const Moves& moves, std::uint32_t most_units) const;
+  std::vector<YoungBlob> as_blobs(const Moves& moves) const;
+  void leave_alone(const CleanCandidate& victim, CounterId why);
+
+  const Parts parts_;
+  const PackChecker packs_;
+  io::Mutex mutex_;  // through a step
+  // Guarded by it: stripes that were of no use, with what was alive in them then.
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> left_alone_;
+  bool under_way_ = false;                    // much was dead, and is being cleaned
+  bool unreleased_ = false;                   // something has been moved since the last release
+  std::atomic<std::uint64_t> moved_{0};       // steps that moved something
+  std::atomic<std::uint64_t> looked_at_{0};   // Space::packed_deaths() at the last look, plus one
+  std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
+  std::atomic<bool> was_low_{false};
+};
+
+}  // namespace hexad::core

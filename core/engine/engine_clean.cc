@@ -1,0 +1,30 @@
+// What the cleaner needs of the engine. core/clean/cleaner.h
+#include "core/engine/engine.h"
+
+namespace hexad::core {
+
+void Engine::make_cleaner() {
+  cleaner_ = std::make_unique<Cleaner>(
+      Cleaner::Parts{executor(), *parts_.shape, *parts_.codec, parts_.system->queue(),
+                     *parts_.members, *parts_.space, *parts_.log_blobs, *parts_.counters, *reads_,
+                     *this, [this] { return parts_.index->applied_lsn(); },
+                     [this] { return lane_->durable(); }, [this] { return run_checkpoint(); },
+                     [this]() -> Status {
+                       const auto needless = [] { return true; };
+                       HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn, needless));
+                       return release_moved();
+                     },
+                     [this] { return release_moved(); }, [this] { return lane_->max_record(); },
+                     [this](const std::set<DeviceId>& failed) { return lose_devices(failed); }});
+}
+
+// A block that was sealed before the last move was durable does not say that it is (R9).
+Status Engine::release_moved() {
+  const Status recorded = lane_->record_watermark();
+  if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;
+  if (!recorded.ok()) HEXAD_TRY(run_checkpoint());  // its root records as much
+  reclaim();
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,80 @@
+// Small objects of which most are removed, so that the cleaner moves the others, while these are
+// overwritten, cloned and removed too: crashed in all of that.
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "tests/base/campaign.h"
+#include "tests/core/noise.h"
+#include "tests/crash/crash_sweep.h"
+#include "tests/crash/crash_world.h"
+#include "tests/crash/harness_line.h"
+
+namespace hexad::testing {
+namespace {
+
+constexpr const char* kHere = kDefaultCollection;
+constexpr int kAtOnce = 100;  // objects
+
+std::string name_of(int i) { return "o" + std::to_string(i); }
+
+void put_some(Transaction& t, int from, std::uint64_t seed) {
+  for (int i = from; i < from + kAtOnce; ++i) t.put(kHere, name_of(i), noise(1400, seed + i));
+}
+
+// All but every so many-th.
+void remove_most(Transaction& t, int from, int kept) {
+  for (int i = from; i < from + kAtOnce; ++i) {
+    if (i % kept != 0) t.remove(kHere, name_of(i));
+  }
+}
+
+TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died meanwhile") {
+  const HarnessLine line("crash-cleaning");
+  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 41;
+  CrashSweep totals;
+  std::uint64_t moved = 0;
+  for (const int every : {1, 4, 1000}) {
+    CrashWorldOptions options;
+    options.seed = campaign_seed_of(90 + static_cast<std::uint64_t>(every));
+    options.checkpoint_every = every;
+    options.log_size = 192 << 10;  // records of this length
+    options.before = [](Transaction& t) { put_some(t, 0, 1); };
+    options.script = {
+        [](Transaction& t) { put_some(t, kAtOnce, 1); },
+        [](Transaction& t) { remove_most(t, kAtOnce, 7); },
+        [](Transaction& t) { remove_most(t, 0, 7); },
+        [](Transaction& t) { t.put(kHere, name_of(7), noise(1400, 500)); },
+        [](Transaction& t) { t.clone(kHere, name_of(14), kHere, "clone"); },
+        [](Transaction& t) { t.write(kHere, name_of(21), 10, as_bytes(noise(300, 501))); },
+        [](Transaction& t) { t.remove(kHere, name_of(28)); },
+        [](Transaction& t) { t.rename(kHere, name_of(35), kHere, "renamed"); },
+        [](Transaction& t) { put_some(t, 0, 1000); },
+        [](Transaction& t) { put_some(t, kAtOnce, 1000); },
+        [](Transaction& t) { remove_most(t, 0, 5); },
+        [](Transaction& t) { remove_most(t, kAtOnce, 5); },
+        [](Transaction& t) { t.append(kHere, name_of(10), as_bytes(noise(2000, 502))); },
+        [](Transaction& t) { t.put(kHere, name_of(5), noise(1400, 503)); },
+        [](Transaction& t) { t.remove(kHere, "clone"); },
+        [](Transaction& t) { t.touch(kHere, "last"); },
+    };
+    CrashWorld world(options);
+    world.run();
+    moved += world.blobs_moved();
+    io::CrashOptions crash;
+    crash.seed = options.seed;
+    crash.exhaustive_limit = 2;
+    crash.random_samples = 3;
+    crash.tears_per_write = 1;
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
+  }
+  line.print({{"states", totals.states}, {"violations", totals.violations}, {"moved", moved}});
+  REQUIRE(moved > 20);
+  REQUIRE(totals.states > 50);
+  REQUIRE(totals.violations == 0);
+}
+
+}  // namespace
+}  // namespace hexad::testing
