@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "base/units.h"
+#include "tests/core/cells_on_media.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -103,10 +104,10 @@ TEST_CASE("fsck: what is damaged at the moment is found, and put right, while co
   StoreFixture fixture;
   Store store = fixture.open();
   fill(store);
-  // The second half of a device: cells of data, and neither label nor log.
-  io::MemoryMedia& media = *fixture.media(2);
-  const std::string spoilt(media.size() / 2, '\x5a');
-  media.write(media.size() / 2, as_bytes(spoilt));
+  // Two cells of an object's stripe.
+  const StripeOnMedia stripe = find_private(fixture, value_of(2, 0));
+  flip_byte(fixture, stripe[1], 7);
+  flip_byte(fixture, stripe[5], 4000);
   bool committed = false;
   FsckOptions options{true, true, [&](const FsckReport&) {
                         if (committed) return;
@@ -117,6 +118,7 @@ TEST_CASE("fsck: what is damaged at the moment is found, and put right, while co
   REQUIRE(report.ok());
   CHECK(!report->findings.empty());
   CHECK(report->errors() == 0);
+  CHECK(is_whole(fixture, stripe));
   CHECK(get(store, "beside") == "it");
   CHECK(deep_findings(store) == "");
 }
