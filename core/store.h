@@ -334,8 +334,8 @@ class Store {
   // Checks that metadata and space agree and, if FsckOptions::deep, that all that is stored matches
   // its checksums.
   //
-  // What is wrong is a finding, not an error. Commits and reads go on meanwhile: all is looked at as
-  // of the moment in which it begins, for which commits wait; checkpoints wait while the index's
+  // What is wrong is a finding, not an error. Commits and reads go on meanwhile: all is looked at
+  // as of the moment in which it begins, for which commits wait; checkpoints wait while the index's
   // file is verified. What is freed meanwhile can be used again when it has ended.
   //
   // Errors: kReadOnly (FsckOptions::repair), kClosed, kIo, kUnavailable (a device that does not

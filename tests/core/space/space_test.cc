@@ -403,7 +403,8 @@ TEST_CASE(
   record.allocated[1].unwritten = 1 << 0 | 1 << 5;
   const auto readable = [&](Space& in, const alloc::Extent& extent) {
     std::set<DeviceId> there;
-    for (const CellPlace& place : in.locate(extent).value()) {
+    const std::vector<CellPlace> places = in.locate(extent).value();
+    for (const CellPlace& place : places) {
       if (place.readable) there.insert(place.id);
     }
     return there;
