@@ -25,13 +25,15 @@ enum class OpData : std::uint8_t {
   kBlobs,  // it is prepared (compressed, coded) or, of a guard, compared, ahead of the plan
 };
 
+// What there is to know of one kind of op.
 struct OpFacts {
-  std::string_view name;  // of the call of Transaction
-  OpSubject subject = OpSubject::kObject;
-  OpEffect effect = OpEffect::kGrows;
-  OpData data = OpData::kNone;
+  std::string_view name;                   // of the call of Transaction
+  OpSubject subject = OpSubject::kObject;  // what the op is about
+  OpEffect effect = OpEffect::kGrows;      // what it does to the size of the metadata
+  OpData data = OpData::kNone;             // what becomes of its payload
 };
 
+// Returns what there is to know of the ops of that kind.
 constexpr OpFacts facts_of(OpKind kind) {
   switch (kind) {
     case OpKind::kCreateCollection:

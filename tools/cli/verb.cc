@@ -43,11 +43,11 @@ Session::Session(CommonOptions common, PoolArguments pool)
       executor_(io::make_thread_executor(1)) {}
 
 Result<Store> Session::open(Access access, RuntimeOptions options) {
-  return open(access, std::move(options), nullptr);
+  return open(access, options, nullptr);
 }
 
 Result<Store> Session::open_replacing(const Replacement& replacement, RuntimeOptions options) {
-  return open(Access::kReadWrite, std::move(options), &replacement);
+  return open(Access::kReadWrite, options, &replacement);
 }
 
 void Session::catch_up_briefly(Store& store) {

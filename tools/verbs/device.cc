@@ -133,7 +133,7 @@ class DeviceReplace final : public Verb {
     // The new device is a member: where the description did not say so, a crash from here on would
     // leave it looking lost.
     HEXAD_TRY(describe(session, before, replacement, pool));
-    const Result<int> caught_up = catch_up(session, store, rate_);
+    Result<int> caught_up = catch_up(session, store, rate_);
     const Status closed = store.close();
     if (caught_up.ok() && !closed.ok()) return closed.error();
     return caught_up;
