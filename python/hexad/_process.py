@@ -10,6 +10,7 @@ import atexit
 import itertools
 import os
 import threading
+import time
 import traceback
 import weakref
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
 
 # Threads per store for asynchronous reads, and for commits that may have to wait.
 _WORKERS = 8
+# Seconds. Calls of other threads that have looked up the method of a store that is about to be
+# closed begin within that; once begun, they are waited for.
+_BEGINNING_CALLS = 0.05
 
 
 class Completions:
@@ -128,6 +132,7 @@ class SharedStore:
                     f"{files} file{'' if files == 1 else 's'} of it",
                     "Close them first, or open the store for writing before.",
                 )
+            time.sleep(_BEGINNING_CALLS)
             self.native.close()
             try:
                 self.native = _native.open(devices, fast, {**self.options, "read_only": False})
