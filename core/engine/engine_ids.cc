@@ -11,11 +11,12 @@ BodyId Engine::new_body() {
 }
 
 Status Engine::may_draw_ids() {
-  if (!ids_.spent()) return {};
+  const BodyId last = ids_.last();
+  if (!BodyIds::spent(last)) return {};
   lose_suspects_soon();
   return Error{ErrorCode::kExhausted,
-               "of the ids of epoch " + std::to_string(lane_->epoch()) +
-                   " for objects and clones, " + std::to_string(ids_.drawn()) +
+               "of the ids of epoch " + std::to_string(last >> 32) + " for objects and clones, " +
+                   std::to_string(static_cast<std::uint32_t>(last)) +
                    " have been used, and fewer are left than a transaction may take; another epoch "
                    "is being begun",
                "Retry, or close the store and open it again, which begins one, too."};

@@ -35,8 +35,12 @@ class BodyIds {
     return id;
   }
   bool half_spent() const { return drawn() >= kHalf; }
-  bool spent() const { return drawn() >= 0 - kKept; }
-  std::uint32_t drawn() const { return counter_of(last_.load(std::memory_order_acquire)); }
+  bool spent() const { return spent(last()); }
+  static bool spent(BodyId last) { return counter_of(last) >= 0 - kKept; }
+  std::uint32_t drawn() const { return counter_of(last()); }
+  // The id that was drawn last, or {epoch, 0}. Another epoch may begin beside the caller: who
+  // judges by it and says so looks once.
+  BodyId last() const { return last_.load(std::memory_order_acquire); }
 
  private:
   static std::uint32_t counter_of(BodyId id) { return static_cast<std::uint32_t>(id); }
