@@ -96,8 +96,9 @@ def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", **kwa
 
     Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
     `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
-    part only), `no-asan`. Single cases tagged `[one-thread]` are left out under
-    ThreadSanitizer.
+    part only), `no-asan`, `asan-in-prove` (under AddressSanitizer in `./run prove`
+    alone, since it takes minutes there). Single cases tagged `[one-thread]` are
+    left out under ThreadSanitizer.
     """
     native.cc_test(
         name = name,

@@ -6,11 +6,14 @@
 #include "base/units.h"
 #include "core/record/keys.h"
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/core/plan/planner_world.h"
 #include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
+
+using hexad::testing::kThinned;
 
 using testing::PlannerWorld;
 using testing::text;
@@ -145,7 +148,7 @@ struct ModelObject {
 };
 
 TEST_CASE("planner: random transactions match strings, and every blob dies exactly once") {
-  const std::uint64_t seed = GENERATE(range(1, 17));
+  const std::uint64_t seed = GENERATE(range(1, 1 + 16 / static_cast<int>(kThinned)));
   CAPTURE(seed);
   io::Rng rng(seed);
   PlannerWorld w;

@@ -6,10 +6,13 @@
 #include <set>
 
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
+
+using hexad::testing::kThinned;
 
 // What a byte of the model shows: nothing, an inline byte, or a byte of a blob.
 struct ModelByte {
@@ -91,7 +94,7 @@ void check_lookup(const ExtentList& extents, const Model& model, std::uint64_t o
 }
 
 TEST_CASE("object_extents: random writes and holes agree with an array of bytes") {
-  const std::uint64_t seed = GENERATE(range(1, 13));
+  const std::uint64_t seed = GENERATE(range(1, 1 + 12 / static_cast<int>(kThinned)));
   CAPTURE(seed);
   io::Rng rng(seed);
   // Around a page border, with room to lie apart or to crowd.

@@ -11,6 +11,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/io/file_bytes.h"
 #include "tests/io/mount.h"
 #include "tests/io/temporary.h"
@@ -18,6 +19,8 @@
 
 namespace hexad::kv {
 namespace {
+
+using hexad::testing::kThinned;
 
 using testing::apply;
 using testing::difference;
@@ -344,7 +347,7 @@ TEST_CASE("lmdb_index: every truncation is refused before the file is mapped", "
   const std::string image = io::testing::file_bytes(fixture.data());
   // The file is longer than its pages in use; find where truncation begins to matter.
   std::size_t accepted = 0;
-  for (std::size_t length = 0; length <= image.size(); length += 1024) {
+  for (std::size_t length = 0; length <= image.size(); length += 1024 * kThinned) {
     spill(fixture.data(), image.substr(0, length));
     const Result<std::unique_ptr<Index>> index =
         open_lmdb_index(fixture.options, *fixture.executor);
@@ -370,7 +373,7 @@ TEST_CASE("lmdb_index: flipped bits are found by the check, or change nothing", 
   io::Rng rng(seed);
   int found = 0;
   int harmless = 0;
-  for (int round = 0; round < 1500; ++round) {
+  for (int round = 0; round < 1500 / static_cast<int>(kThinned); ++round) {
     // The first pages more often: meta pages and branches are small targets.
     const std::size_t at = rng.chance(1, 4) ? rng.below(8192) : rng.below(used);
     std::string damaged = image;
@@ -386,7 +389,7 @@ TEST_CASE("lmdb_index: flipped bits are found by the check, or change nothing", 
     const std::unique_ptr<Index> index = fixture.open();
     if (index->applied_lsn() == 4) REQUIRE(difference(*index, model) == "");
   }
-  REQUIRE(found > 200);
+  REQUIRE(found > 200 / static_cast<int>(kThinned));
   REQUIRE(harmless > 0);
 }
 
