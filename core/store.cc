@@ -181,6 +181,16 @@ Result<bool> Store::exists(std::string_view collection, std::string_view name) {
 Result<ObjectStat> Store::stat(std::string_view collection, std::string_view name) {
   return call(*engine_, [&] { return engine_->reads().stat(collection, name); });
 }
+std::optional<std::uint64_t> Store::cached_read(std::string_view collection, std::string_view name,
+                                                std::uint64_t offset, MutByteView into) {
+  if (engine_->in_child()) return std::nullopt;
+  return engine_->reads().cached_read(collection, name, offset, into);
+}
+std::optional<std::uint64_t> Store::cached_size(std::string_view collection,
+                                                std::string_view name) {
+  if (engine_->in_child()) return std::nullopt;
+  return engine_->reads().cached_size(collection, name);
+}
 std::optional<ObjectStat> Store::cached_stat(std::string_view collection, std::string_view name) {
   if (engine_->in_child()) return std::nullopt;
   return engine_->reads().cached_stat(collection, name);

@@ -177,6 +177,10 @@ class Store {
   // Errors: those of all reads, see get().
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
+  // Reads as read() does if the read cache has all of the range; else nothing,
+  // and the contents of `into` are undefined. Never waits for a device.
+  std::optional<std::uint64_t> cached_read(std::string_view collection, std::string_view name,
+                                           std::uint64_t offset, MutByteView into);
   // Reads any number of ranges of one version of the object, and returns their bytes one after the
   // other, in the order of `ranges`; what lies behind the end of the object is left out.
   //
@@ -225,6 +229,9 @@ class Store {
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   // Returns what stat() would if the read cache knows it, else nothing; never waits.
   std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
+  // Returns the size of the object if the read cache knows it, of one with many pages, too, for
+  // which cached_stat() says nothing; never waits.
+  std::optional<std::uint64_t> cached_size(std::string_view collection, std::string_view name);
   // Returns all attributes of the object.
   //
   // Errors: those of all reads, see get().

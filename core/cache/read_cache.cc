@@ -107,6 +107,7 @@ ReadCache::ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64
     : block_(block) {
   HEXAD_ASSERT(block > 0);
   if (capacity == 0) return;
+  largest_read_ = std::max(kSmallRead, capacity / 8);
   const std::uint64_t shards =
       std::bit_floor(std::clamp<std::uint64_t>(capacity / kMinShardBytes, 1, kMaxShards));
   for (std::uint64_t i = 0; i < shards; ++i) {
@@ -238,7 +239,7 @@ void ReadCache::insert_object(const Ticket& ticket, CollectionId space, std::str
     if (extent.is_inline()) {
       record->whole_.store(as_bytes(extent.bytes).data(), std::memory_order_relaxed);
     } else {
-      record->small_ = extent.length <= std::min(block_, kLargestRead);
+      record->small_ = extent.length <= std::min(block_, kSmallRead);
     }
   }
   insert(ticket, object_place(space, name), std::move(record));
@@ -327,14 +328,17 @@ std::shared_ptr<const CachedBlock> ReadCache::find_block(const BlockKey& key, Co
   return block;
 }
 
-void ReadCache::insert_block(const BlockKey& key, ByteView bytes) {
+void ReadCache::insert_block(const BlockKey& key, ByteView bytes, Admit admit) {
   if (!enabled()) return;
-  auto block = std::make_shared<CachedBlock>();
-  block->bytes.assign(bytes.begin(), bytes.end());
-  const std::uint64_t charge =
-      sizeof(CachedBlock) + S3Fifo::kAllocation + heap_of(block->bytes) + S3Fifo::kAllocation;
   const Place place = block_place(key);
   Shard& shard = *shards_[place.shard];
+  const std::uint64_t charge = sizeof(CachedBlock) + bytes.size() + 3 * S3Fifo::kAllocation;
+  if (admit == Admit::kReadBefore) {
+    const io::Lock lock(shard.mutex);
+    if (!shard.entries.wants(place.hash, charge)) return;
+  }
+  auto block = std::make_shared<CachedBlock>();
+  block->bytes.assign(bytes.begin(), bytes.end());
   const io::Lock lock(shard.mutex);
   shard.entries.put(place.key, place.hash, std::move(block), charge);
 }

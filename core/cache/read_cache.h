@@ -85,8 +85,8 @@ struct CachedBlock : CacheValue {
 
 class ReadCache {
  public:
-  // Reads of more bytes neither look for blocks nor leave any.
-  static constexpr std::uint64_t kLargestRead = 256 * 1024;
+  // Reads of more bytes leave only blocks that are worth it (Admit).
+  static constexpr std::uint64_t kSmallRead = 256 * 1024;
 
   // `capacity`: bytes of memory, all included; 0: keeps nothing. `block`: the size of the pieces in
   // which a blob's user bytes are kept, bytes; the last one of a blob is as long as what is left.
@@ -95,6 +95,8 @@ class ReadCache {
   ~ReadCache();
 
   bool enabled() const { return !shards_.empty(); }
+  // Reads of more bytes, an eighth of the capacity, neither look for blocks nor leave any.
+  std::uint64_t largest_read() const { return largest_read_; }
   std::uint64_t block_size() const { return block_; }
 
   // --- records ---
@@ -145,7 +147,17 @@ class ReadCache {
     std::uint32_t block = 0;   // begins at block * block_size() of the blob's user bytes
   };
   std::shared_ptr<const CachedBlock> find_block(const BlockKey& key, Count count);
-  void insert_block(const BlockKey& key, ByteView bytes);
+  // What a read leaves.
+  enum class Admit : std::uint8_t {
+    kAll,
+    // What there is room for, and what was read before: so long reads, once each, cost no copy when
+    // the cache is full, and take nothing from what is read again and again.
+    kReadBefore,
+  };
+  static Admit admit(std::uint64_t read_size) {
+    return read_size <= kSmallRead ? Admit::kAll : Admit::kReadBefore;
+  }
+  void insert_block(const BlockKey& key, ByteView bytes, Admit admit = Admit::kAll);
 
   // --- counting ---
 
@@ -200,6 +212,7 @@ class ReadCache {
   void drop_blocks(const CachedRecord& record);
 
   std::uint64_t block_;
+  std::uint64_t largest_read_ = kSmallRead;
   std::vector<std::unique_ptr<Shard>> shards_;  // a power of two, or none
   std::atomic<std::uint64_t> next_serial_{1};
 };

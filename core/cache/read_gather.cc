@@ -139,7 +139,8 @@ Status ReadGather::finish() {
     ReadCache::BlockKey key = fill.first;
     for (std::uint64_t at = 0; at < fill.bytes.size(); at += size, ++key.block) {
       cache_.insert_block(
-          key, fill.bytes.subspan(at, std::min<std::uint64_t>(size, fill.bytes.size() - at)));
+          key, fill.bytes.subspan(at, std::min<std::uint64_t>(size, fill.bytes.size() - at)),
+          admit_);
     }
     if (!fill.buffer.empty())
       copy_bytes(fill.out, fill.bytes.subspan(fill.wanted, fill.out.size()));

@@ -22,8 +22,10 @@ namespace hexad::core {
 
 class ReadGather {
  public:
-  // Both outlive it.
-  ReadGather(const BlobReader& reader, ReadCache& cache) : reader_(reader), cache_(cache) {}
+  // Both outlive it. `admit`: what it leaves in the cache.
+  ReadGather(const BlobReader& reader, ReadCache& cache,
+             ReadCache::Admit admit = ReadCache::Admit::kAll)
+      : reader_(reader), cache_(cache), admit_(admit) {}
 
   // Fills `out` with what `extents` shows from byte `at` of the object on, now or in finish().
   // `serial`: of the record that the extents belong to; 0: neither looks in the cache nor leaves
@@ -50,6 +52,7 @@ class ReadGather {
 
   const BlobReader& reader_;
   ReadCache& cache_;
+  const ReadCache::Admit admit_;
   std::vector<std::shared_ptr<const void>> owners_;
   std::vector<BlobReader::Range> ranges_;
   std::vector<Fill> fills_;

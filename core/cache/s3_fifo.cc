@@ -142,6 +142,12 @@ bool S3Fifo::add_charge(std::uint64_t hash, const CacheValue& value, std::uint64
   return true;
 }
 
+bool S3Fifo::wants(std::uint64_t hash, std::uint64_t charge) {
+  if (bytes() + charge + sizeof(Entry) + kAllocation <= capacity_ || is_ghost(hash)) return true;
+  add_ghost(hash);
+  return false;
+}
+
 std::shared_ptr<const CacheValue> S3Fifo::erase(const CacheKey& key, std::uint64_t hash) {
   Entry** const place = find(key, hash);
   if (*place == nullptr) return nullptr;
@@ -220,13 +226,17 @@ void S3Fifo::add_ghost(std::uint64_t hash) {
   ghosts_[hash & (ghosts_.size() - 1)] = {static_cast<std::uint32_t>(hash >> 32), ghost_number_};
 }
 
-// Remembers as many as `main` has entries. A chance hit costs a place in `main`, no more.
-bool S3Fifo::take_ghost(std::uint64_t hash) {
-  Ghost& ghost = ghosts_[hash & (ghosts_.size() - 1)];
+// Remembers as many as there are entries. A chance hit costs a place in `main`, no more.
+bool S3Fifo::is_ghost(std::uint64_t hash) const {
+  const Ghost& ghost = ghosts_[hash & (ghosts_.size() - 1)];
   if (ghost.number == 0 || ghost.mark != static_cast<std::uint32_t>(hash >> 32)) return false;
-  const bool recent = ghost_number_ - ghost.number < std::max<std::uint64_t>(main_.count, 16);
-  ghost = Ghost();
-  return recent;
+  return ghost_number_ - ghost.number < std::max<std::uint64_t>(entries_, 16);
+}
+
+bool S3Fifo::take_ghost(std::uint64_t hash) {
+  if (!is_ghost(hash)) return false;
+  ghosts_[hash & (ghosts_.size() - 1)] = Ghost();
+  return true;
 }
 
 void S3Fifo::check_invariants() const {

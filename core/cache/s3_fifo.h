@@ -87,6 +87,10 @@ class S3Fifo {
   // when no entry has the value, or when it would be more than an eighth of the capacity.
   bool add_charge(std::uint64_t hash, const CacheValue& value, std::uint64_t bytes,
                   std::uint32_t kind);
+  // Whether a value with this hash and charge, which costs something to make, is worth a put():
+  // there is room for it, or it was let go of or refused here not long ago. Where not, that is
+  // remembered.
+  bool wants(std::uint64_t hash, std::uint64_t charge);
   // Takes the entry out and returns its value; null: there was none.
   std::shared_ptr<const CacheValue> erase(const CacheKey& key, std::uint64_t hash);
 
@@ -124,6 +128,7 @@ class S3Fifo {
   void shrink_to_capacity();
   void remove(Entry** place);
   void evict(Entry* entry);
+  bool is_ghost(std::uint64_t hash) const;
   bool take_ghost(std::uint64_t hash);
   void add_ghost(std::uint64_t hash);
 

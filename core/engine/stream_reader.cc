@@ -84,10 +84,16 @@ Result<std::uint64_t> StreamReader::read(MutByteView into) {
   if (position_ >= record_.size) return std::uint64_t{0};
   const std::uint64_t length = std::min<std::uint64_t>(into.size(), record_.size - position_);
   const MutByteView out = into.first(length);
-  const Status status = copied_ ? read_copied(position_, out) : read_present(position_, out);
-  if (!status.ok()) return status.error().with_context(subject_);
+  // As long as nothing has changed, what everybody reads, and what the cache has of it.
+  const Result<bool> present = engine_.reads().read_if_unchanged(collection_, name_, space_,
+                                                                 record_.version, position_, out);
+  if (!present.ok()) return present.error().with_context(subject_);
+  if (!*present) {
+    const Status status = copied_ ? read_copied(position_, out) : read_present(position_, out);
+    if (!status.ok()) return status.error().with_context(subject_);
+    engine_.stats().add(CounterId::kBytesRead, length);
+  }
   position_ += length;
-  engine_.stats().add(CounterId::kBytesRead, length);
   return length;
 }
 

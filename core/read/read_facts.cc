@@ -77,6 +77,14 @@ std::optional<ObjectStat> StoreReader::cached_stat(std::string_view collection,
   return found.record->stat;
 }
 
+std::optional<std::uint64_t> StoreReader::cached_size(std::string_view collection,
+                                                      std::string_view name) {
+  const ReadCache::Found found =
+      cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
+  if (found.record == nullptr || !found.record->exists) return std::nullopt;
+  return found.record->object.size;
+}
+
 Result<Attributes> StoreReader::attributes(std::string_view collection, std::string_view name) {
   {
     const ReadCache::Found found =

@@ -80,7 +80,7 @@ Status StoreReader::read_spans(RangeReader& reader, std::span<WantedRange> wante
     }
     spans.push_back({range.offset, range.end(), i, 1, {}});
   }
-  ReadGather gather(blobs_, cache_);
+  ReadGather gather(blobs_, cache_, ReadCache::admit(reader.bytes));
   for (Span& span : spans) {
     if (span.count > 1) span.buffer.resize(span.length());
     const MutByteView out = span.count > 1 ? MutByteView(span.buffer) : wanted[span.first].out;
@@ -133,14 +133,15 @@ Status StoreReader::read_wanted(MetaView& view, const CachedRecord& record,
       return {};
     }
   }
-  RangeReader reader{view, record, cache_.enabled() && total <= ReadCache::kLargestRead};
+  RangeReader reader{view, record, cache_.enabled() && total <= cache_.largest_read(), total};
   for (std::span<WantedRange> left = wanted; !left.empty();) {
     const std::span<WantedRange> some = left.first(first_round(left));
     left = left.subspan(some.size());
     Status status = read_spans(reader, some);
     if (status.ok()) continue;
-    if (some.size() == 1) return status;
+    if (some.size() == 1 && !reader.keep) return status;
     // What was read beside them may be what is lost.
+    reader.keep = false;
     for (const WantedRange& range : some) {
       ReadGather gather(blobs_, cache_);
       HEXAD_TRY(gather_range(reader, gather, range.offset, range.out));

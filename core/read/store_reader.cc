@@ -1,6 +1,7 @@
 #include "core/read/store_reader.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/refused_memory.h"
@@ -178,13 +179,14 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_page(MetaView& vie
 // core/cache/read_cache.h for why together they are one state all the same.
 bool StoreReader::read_from_cache(const CachedRecord& record, std::uint64_t offset,
                                   MutByteView out) {
-  if (out.size() > ReadCache::kLargestRead) return false;
+  if (out.size() > cache_.largest_read()) return false;
   const ObjectRecord& object = record.object;
   if (object.body == 0) {
     return copy_from_cache(cache_, object.extents, record.serial, offset, out);
   }
-  static_assert(ReadCache::kLargestRead <= kPageSpan);
-  std::shared_ptr<const CachedRecord> pages[2];
+  // Small reads touch two pages at most, and do without an allocation.
+  std::array<std::shared_ptr<const CachedRecord>, 2> first_pages;
+  std::vector<std::shared_ptr<const CachedRecord>> more_pages;
   for (std::uint64_t done = 0, i = 0; done < out.size(); ++i) {
     const std::uint64_t at = offset + done;
     const std::uint64_t length =
@@ -196,14 +198,23 @@ bool StoreReader::read_from_cache(const CachedRecord& record, std::uint64_t offs
       std::fill(part.begin(), part.end(), std::byte{0});
       continue;
     }
-    pages[i] = cache_.find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
-    if (pages[i] == nullptr ||
-        !copy_from_cache(cache_, pages[i]->page, pages[i]->serial, at, part)) {
+    std::shared_ptr<const CachedRecord> page =
+        cache_.find_page(object.body, index, kMaxLsn, ReadCache::Count::kBoth).record;
+    if (page == nullptr || !copy_from_cache(cache_, page->page, page->serial, at, part)) {
       return false;
     }
+    if (i < first_pages.size()) {
+      first_pages[i] = std::move(page);
+    } else {
+      more_pages.push_back(std::move(page));
+    }
   }
-  for (const auto& page : pages) {
-    if (page != nullptr && page->dropped()) return false;
+  const auto is_dropped = [](const std::shared_ptr<const CachedRecord>& page) {
+    return page != nullptr && page->dropped();
+  };
+  if (std::any_of(first_pages.begin(), first_pages.end(), is_dropped) ||
+      std::any_of(more_pages.begin(), more_pages.end(), is_dropped)) {
+    return false;
   }
   return !record.dropped();
 }
@@ -269,11 +280,18 @@ Status StoreReader::gather_range(RangeReader& reader, ReadGather& gather, std::u
 Status StoreReader::read_through_cache(MetaView& view, const CachedRecord& record,
                                        std::uint64_t offset, MutByteView out) {
   if (record.is_small() && !record.dropped()) return read_small(record, offset, out);
-  const bool keep = cache_.enabled() && out.size() <= ReadCache::kLargestRead;
+  const bool keep = cache_.enabled() && out.size() <= cache_.largest_read();
   RangeReader reader{view, record, keep};
-  ReadGather gather(blobs_, cache_);
-  HEXAD_TRY(gather_range(reader, gather, offset, out));
-  return gather.finish();
+  const auto read = [&]() -> Status {
+    ReadGather gather(blobs_, cache_, ReadCache::admit(out.size()));
+    HEXAD_TRY(gather_range(reader, gather, offset, out));
+    return gather.finish();
+  };
+  Status status = read();
+  if (status.ok() || !keep || out.size() <= ReadCache::kSmallRead) return status;
+  // What was read around it, to have whole blocks, may be what is lost.
+  reader.keep = false;
+  return read();
 }
 
 void StoreReader::note_read(io::Nanos began, std::uint64_t bytes) {
@@ -291,12 +309,15 @@ Result<Bytes> StoreReader::get(std::string_view collection, std::string_view nam
       if (!found.record->exists) return no_object(collection, name);
       const std::uint64_t size = found.record->object.size;
       if (size > kMaxGetSize) return too_big(collection, name, size);
-      if (size <= ReadCache::kLargestRead) {
+      if (size <= cache_.largest_read()) {
         std::optional<Bytes> bytes;
         if (found.record->object.body == 0) {
           bytes = get_from_cache(cache_, found.record->object.extents, found.record->serial, size);
-        } else if (Bytes paged(size); read_from_cache(*found.record, 0, paged)) {
-          bytes = std::move(paged);
+        } else {
+          Result<Bytes> paged = make_bytes(size, "its content");
+          if (paged.ok() && read_from_cache(*found.record, 0, *paged)) {
+            bytes = std::move(paged).value();
+          }
         }
         if (bytes.has_value()) {
           cache_.note_served(found.ticket, size);
@@ -363,6 +384,63 @@ Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string
   }
   note_read(began, length);
   return length;
+}
+
+std::optional<std::uint64_t> StoreReader::cached_read(std::string_view collection,
+                                                      std::string_view name, std::uint64_t offset,
+                                                      MutByteView into) {
+  const ReadCache::Found found =
+      cache_.find_bytes(collection, name, {offset, into.size()}, ReadCache::Count::kHits);
+  if (found.bytes.has_value()) {
+    copy_bytes(into, *found.bytes);
+    return found.bytes->size();
+  }
+  if (found.record == nullptr || !found.record->exists) return std::nullopt;
+  const std::uint64_t size = found.record->object.size;
+  const std::uint64_t length =
+      offset >= size ? 0 : std::min<std::uint64_t>(into.size(), size - offset);
+  if (length > 0 && !read_from_cache(*found.record, offset, into.first(length))) {
+    return std::nullopt;
+  }
+  cache_.note_served(found.ticket, length);
+  return length;
+}
+
+Result<bool> StoreReader::read_if_unchanged(std::string_view collection, std::string_view name,
+                                            CollectionId space, Lsn version, std::uint64_t offset,
+                                            MutByteView out) {
+  if (!cache_.enabled() || out.size() > cache_.largest_read()) return false;
+  const auto is_it = [version](const CachedRecord& record) {
+    return record.exists && record.object.version == version;
+  };
+  {
+    const ReadCache::Found found =
+        cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    if (found.record != nullptr) {
+      if (found.space != space || !is_it(*found.record)) return false;
+      const std::byte* const whole = found.record->whole();
+      if (whole != nullptr) {
+        copy_bytes(out, ByteView(whole, found.record->object.size).subspan(offset, out.size()));
+      }
+      if (whole != nullptr || read_from_cache(*found.record, offset, out)) {
+        cache_.note_served(found.ticket, out.size());
+        return true;
+      }
+    }
+  }
+  HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  const Result<CollectionRecord> in = find_collection(*state.view, collection);
+  if (!in.ok() && in.error().code == ErrorCode::kNotFound) return false;
+  HEXAD_TRY(in.status());
+  if (in->space_of(name) != space) return false;
+  const Result<std::shared_ptr<const CachedRecord>> record =
+      find_cached(*state.view, collection, name);
+  if (!record.ok() && record.error().code == ErrorCode::kNotFound) return false;
+  HEXAD_TRY(record.status());
+  if (!is_it(**record)) return false;
+  HEXAD_TRY(read_through_cache(*state.view, **record, offset, out));
+  counters_.add(CounterId::kBytesRead, out.size());
+  return true;
 }
 
 }  // namespace hexad::core

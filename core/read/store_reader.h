@@ -91,6 +91,14 @@ class StoreReader {
   std::optional<PinnedBytes> cached(std::string_view collection, std::string_view name);
   Result<std::uint64_t> read(std::string_view collection, std::string_view name,
                              std::uint64_t offset, MutByteView into);
+  std::optional<std::uint64_t> cached_read(std::string_view collection, std::string_view name,
+                                           std::uint64_t offset, MutByteView into);
+  // For who opened a version of the object and reads on: as read() of out.size() bytes that are
+  // there, when the object still is of that version and its name in that space. False: it is
+  // another one by now, or the cache has no use for so long a read; nothing is read.
+  Result<bool> read_if_unchanged(std::string_view collection, std::string_view name,
+                                 CollectionId space, Lsn version, std::uint64_t offset,
+                                 MutByteView out);
   // (read_ranges.cc)
   Result<Bytes> read_ranges(std::string_view collection, std::string_view name,
                             std::span<const ByteRange> ranges);
@@ -110,6 +118,7 @@ class StoreReader {
   Result<bool> exists(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat(std::string_view collection, std::string_view name);
   std::optional<ObjectStat> cached_stat(std::string_view collection, std::string_view name);
+  std::optional<std::uint64_t> cached_size(std::string_view collection, std::string_view name);
   Result<ObjectStat> stat_of(MetaView& view, const ObjectRecord& record);
   Result<Attributes> attributes(std::string_view collection, std::string_view name);
   Result<std::optional<std::string>> attribute(std::string_view collection, std::string_view name,
@@ -134,7 +143,8 @@ class StoreReader {
   struct RangeReader {
     MetaView& view;
     const CachedRecord& record;
-    bool keep;  // in the read cache, and look there
+    bool keep;                // what the gathering leaves in the read cache; and look there
+    std::uint64_t bytes = 0;  // of all that one call reads
     std::shared_ptr<const CachedRecord> page = nullptr;
     std::uint32_t page_index = 0;
   };

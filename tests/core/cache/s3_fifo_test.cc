@@ -60,6 +60,28 @@ TEST_CASE("s3_fifo: what comes back soon after it was dropped goes to the main q
   cache.check_invariants();
 }
 
+TEST_CASE("s3_fifo: what is dear is wanted where there is room, and when it comes a second time") {
+  S3Fifo cache(1 << 20);
+  const auto offer = [&](std::uint64_t id) {
+    const bool wanted = cache.wants(hash_of({0, id, 0, {}}), 1000);
+    if (wanted) put(cache, id, 1000);
+    return wanted;
+  };
+  std::uint64_t id = 0;
+  while (offer(id)) ++id;  // until it is full
+  REQUIRE(id > 800);
+  REQUIRE(cache.evictions() == 0);
+  // Each once, a scan of many times the capacity takes nothing from what is there.
+  for (std::uint64_t scanned = 10'000; scanned < 20'000; ++scanned) REQUIRE_FALSE(offer(scanned));
+  REQUIRE(cache.evictions() == 0);
+  for (std::uint64_t kept = 0; kept < id; ++kept) REQUIRE(has(cache, kept));
+  // What was refused not long ago comes in.
+  REQUIRE(offer(19'900));
+  REQUIRE(has(cache, 19'900));
+  REQUIRE_FALSE(offer(10'000));
+  cache.check_invariants();
+}
+
 TEST_CASE("s3_fifo: a value too large for the capacity is refused and replaces nothing") {
   S3Fifo cache(1 << 16);
   const auto small = put(cache, 1, 100);

@@ -72,6 +72,7 @@ TEST_CASE("cached reads: the second get, read and stat ask neither the index nor
     // Over the border of two pages.
     REQUIRE(*engine.reads().read(kBucket, "large", (1 << 20) - 20'000, across) == across.size());
     REQUIRE(as_text(across) == large.substr((1 << 20) - 20'000, across.size()));
+    REQUIRE((text_of(engine.reads().get(kBucket, "large")) == large));
     REQUIRE(code_of(engine.reads().get(kBucket, "missing")) == ErrorCode::kNotFound);
     REQUIRE(engine.reads().stat(kBucket, "odd")->size == odd.size());
     REQUIRE(engine.reads().attributes(kBucket, "odd")->empty());
@@ -278,7 +279,7 @@ TEST_CASE("cached reads: a degraded read leaves right bytes behind") {
   REQUIRE(counter(store, "cache_reads") == 1);
 }
 
-TEST_CASE("cached reads: hits and misses are counted, large reads leave nothing") {
+TEST_CASE("cached reads: hits and misses are counted, those of large reads, too") {
   StoreFixture fixture;
   Store store = fixture.open();
   REQUIRE(put(store, "x", noise(20'000, 1)).ok());
@@ -293,17 +294,75 @@ TEST_CASE("cached reads: hits and misses are counted, large reads leave nothing"
   REQUIRE(counter(store, "cache_block_hits") == 4);
   REQUIRE(counter(store, "cache_block_misses") == 2);
   for (int i = 0; i < 3; ++i) get(store, "large");
-  REQUIRE(counter(store, "cache_reads") == 2);
-  REQUIRE(counter(store, "cache_block_hits") == 4);
-  REQUIRE(counter(store, "cache_block_misses") == 2);
+  REQUIRE(counter(store, "cache_reads") == 4);
+  REQUIRE(counter(store, "cache_block_hits") == 4 + 2 * 37);
+  REQUIRE(counter(store, "cache_block_misses") == 2 + 37);
   // What is small now counts, however large it has been.
   REQUIRE(put(store, "cut", noise(2'000'000, 1)).ok());
   Transaction cut;
   cut.truncate(kBucket, "cut", 5000);
   REQUIRE(store.commit(std::move(cut)).ok());
   for (int i = 0; i < 2; ++i) REQUIRE((get(store, "cut") == noise(2'000'000, 1).substr(0, 5000)));
-  REQUIRE(counter(store, "cache_reads") == 3);
-  REQUIRE(counter(store, "cache_block_hits") == 5);
+  REQUIRE(counter(store, "cache_reads") == 5);
+  REQUIRE(counter(store, "cache_block_hits") == 5 + 2 * 37);
+}
+
+TEST_CASE("cached reads: a scan of large objects takes nothing from what is read again") {
+  StoreFixture fixture;
+  RuntimeOptions options;
+  options.cache_size = 4_MiB;
+  Store store = fixture.open(Access::kReadWrite, options);
+  const auto hot = [](int i) { return "hot" + std::to_string(i); };
+  const auto scanned = [](int i) { return "scanned" + std::to_string(i); };
+  for (int i = 0; i < 20; ++i) REQUIRE(put(store, hot(i), noise(20'000, 1)).ok());
+  for (int i = 0; i < 20; ++i) REQUIRE(put(store, scanned(i), noise(500'000, 2)).ok());
+  REQUIRE(put(store, "longer", noise(600'000, 3)).ok());  // than an eighth of the cache
+  REQUIRE(store.checkpoint().ok());
+  for (int i = 0; i < 60; ++i) get(store, hot(i % 20));
+  for (int i = 0; i < 20; ++i) get(store, scanned(i));
+  std::uint64_t served = counter(store, "cache_reads");
+  for (int i = 0; i < 20; ++i) get(store, hot(i));
+  REQUIRE(counter(store, "cache_reads") == served + 20);
+  // The first time it is refused, the second time it is let in.
+  served = counter(store, "cache_reads");
+  for (int i = 0; i < 3; ++i) REQUIRE((get(store, scanned(18)) == noise(500'000, 2)));
+  REQUIRE(counter(store, "cache_reads") > served);
+  served = counter(store, "cache_reads");
+  for (int i = 0; i < 4; ++i) get(store, "longer");
+  REQUIRE(counter(store, "cache_reads") == served);
+}
+
+TEST_CASE("cached reads: a reader takes what the cache has of its version, and of no other") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  const std::string old = noise(2'500'000, 1);
+  const std::string now = noise(2'500'000, 2);
+  REQUIRE(put(store, "x", old).ok());
+  const auto read_all = [](ObjectReader& reader) {
+    reader.seek(0);
+    std::string all;
+    Bytes piece(300'000);
+    for (;;) {
+      const Result<std::uint64_t> length = reader.read(piece);
+      REQUIRE(length.ok());
+      if (*length == 0) return all;
+      all += as_text(ByteView(piece).first(*length));
+    }
+  };
+  const std::unique_ptr<ObjectReader> reader = std::move(store.open_reader(kBucket, "x")).value();
+  REQUIRE((read_all(*reader) == old));
+  const std::uint64_t read = counter(store, "device_read_bytes");
+  REQUIRE((read_all(*reader) == old));
+  REQUIRE((get(store, "x") == old));
+  REQUIRE(counter(store, "device_read_bytes") == read);
+  REQUIRE(counter(store, "read_bytes") == 3 * old.size());
+  REQUIRE(put(store, "x", now).ok());
+  REQUIRE((read_all(*reader) == old));
+  REQUIRE((get(store, "x") == now));
+  REQUIRE((read_all(*reader) == old));
+  REQUIRE(remove(store, "x").ok());
+  REQUIRE((read_all(*reader) == old));
+  REQUIRE(counter(store, "read_bytes") == 7 * old.size());
 }
 
 TEST_CASE("cached reads: what the cache has in one piece is lent, and stays as it is") {
@@ -332,6 +391,22 @@ TEST_CASE("cached reads: what the cache has in one piece is lent, and stays as i
     REQUIRE(counter(store, "reads") == 4 + 2);
     REQUIRE_FALSE(store.cached(kBucket, "large").has_value());
     REQUIRE(store.cached_stat(kBucket, "large")->size == 100'000);
+    Bytes into(100'001);
+    REQUIRE(store.cached_read(kBucket, "large", 0, into) == 100'000u);
+    REQUIRE((as_text(ByteView(into).first(100'000)) == noise(100'000, 2)));
+    REQUIRE(store.cached_read(kBucket, "large", 99'000, MutByteView(into).first(500)) == 500u);
+    REQUIRE((as_text(ByteView(into).first(500)) == noise(100'000, 2).substr(99'000, 500)));
+    REQUIRE(store.cached_read(kBucket, "large", 100'000, into) == 0u);
+    REQUIRE(store.cached_read(kBucket, "small", 1, into) == small.size() - 1);
+    REQUIRE(store.cached_read(kBucket, "empty", 0, into) == 0u);
+    REQUIRE_FALSE(store.cached_read(kBucket, "missing", 0, into).has_value());
+    REQUIRE(store.cached_size(kBucket, "large") == 100'000u);
+    REQUIRE_FALSE(store.cached_size(kBucket, "missing").has_value());
+    REQUIRE_FALSE(store.cached_size(kBucket, "paged").has_value());
+    REQUIRE(put(store, "paged", noise(3'000'000, 3)).ok());
+    REQUIRE(store.stat(kBucket, "paged")->size == 3'000'000);
+    REQUIRE_FALSE(store.cached_stat(kBucket, "paged").has_value());
+    REQUIRE(store.cached_size(kBucket, "paged") == 3'000'000u);
     REQUIRE(store.cached_stat(kBucket, "empty")->size == 0);
     // A change is seen at once, and leaves what was lent alone.
     REQUIRE(put(store, "small", "x").ok());
