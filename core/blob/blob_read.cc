@@ -34,6 +34,19 @@ ec::ShardSet leave_out_silent(std::vector<CellPlace>& places) {
   return silent;
 }
 
+std::size_t count_away(const std::vector<CellPlace>& places) {
+  return static_cast<std::size_t>(std::count_if(
+      places.begin(), places.end(), [](const CellPlace& place) { return !place.readable; }));
+}
+
+// What to do where too few cells are good. Cells that are damaged come back with no device.
+std::string advice(bool devices_may_help) {
+  return devices_may_help
+             ? "Attach the missing devices and open the store again."
+             : "More cells are damaged than parity gives back: store the object again from a copy. "
+               "hexad fsck --deep names all that is damaged.";
+}
+
 // A part of one data cell that is read and verified as a whole. Offsets of a private blob count
 // from the start of the cell, those of a packed one from the start of its stored bytes.
 struct Fetch {
@@ -343,12 +356,17 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
       return {};
     }
   }
+  const std::string others =
+      good.size() < shape_.k()
+          ? "of the other cells " + std::to_string(good.size()) + " can be read, " +
+                std::to_string(shape_.k()) + " good ones are needed"
+          : "no " + std::to_string(shape_.k()) + " of the " + std::to_string(good.size()) +
+                " others that can be read give it back: some are damaged, too";
   return Error{ErrorCode::kUnavailable,
                describe(blob.where) + ": cell " + std::to_string(blob.cell) +
-                   " is lost or damaged, and of the other cells " + std::to_string(good.size()) +
-                   " can be read, " + std::to_string(shape_.k()) + " good ones are needed" +
-                   (why.empty() ? "" : " (" + why + ")"),
-               "Attach the missing devices and open the store again."};
+                   (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
+                   others + (why.empty() ? "" : " (" + why + ")"),
+               advice(silent || count_away(places) > 0)};
 }
 
 std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {
@@ -438,7 +456,7 @@ Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
                  describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
                      std::to_string(shape_.cells()) + " cells are good and " +
                      std::to_string(shape_.k()) + " are needed (" + why + ")",
-                 "Attach the missing devices and open the store again."};
+                 advice(cells.good.size() + count_away(cells.places) >= shape_.k())};
   }
   std::vector<MutByteView> shards;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));

@@ -302,8 +302,9 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
     attempt.note_room(*parts_.space);
     attempt.space_error =
         Error{ErrorCode::kNoSpace,
-              "what is left, " + std::to_string(attempt.free_units) +
-                  " units, is kept for checkpoints: only what frees something is taken in",
+              "what is left, " +
+                  format_size(attempt.free_units * parts_.shape->unit * parts_.shape->k()) +
+                  ", is kept for checkpoints: only what frees something is taken in",
               "Delete objects, or add or replace devices."};
     return attempt.space_error;
   }

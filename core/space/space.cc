@@ -215,35 +215,50 @@ Status Space::free_young(const LogPlace& death, Lsn lsn, bool replay) {
   return replay ? zones_.replay_free(place.where, lsn) : zones_.publish_free(place.where, lsn);
 }
 
+std::string Space::bytes_of(std::uint64_t units) const {
+  return format_size(units * shape_.unit * shape_.k());
+}
+
+Result<alloc::Extent> Space::allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
+                                               alloc::Fit fit) {
+  Result<alloc::Extent> extent = zones_.allocate(units, purpose, fit);
+  if (extent.ok() || extent.error().code != ErrorCode::kNoSpace) return extent;
+  const alloc::SpaceCounters& counters = zones_.counters();
+  return Error{ErrorCode::kNoSpace,
+               "no room for " + bytes_of(units) + " in a row: " + bytes_of(counters.free) + " of " +
+                   bytes_of(counters.total) + " are free, up to " +
+                   bytes_of(zones_.largest_free_run()) + " in a row, " +
+                   bytes_of(zones_.reserve_units()) + " of them for checkpoints; " +
+                   bytes_of(counters.deferred) + " are waiting to become free",
+               "Delete objects, or add or replace devices."};
+}
+
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
   const io::Lock lock(mutex_);
   const std::uint64_t free = zones_.counters().free;
   const std::uint64_t kept = promised_.units + zones_.reserve_units();
   if (free < kept || free - kept < units) {
-    const std::string reserve =
-        zones_.reserve_units() == 0
-            ? ""
-            : ", " + std::to_string(zones_.reserve_units()) + " for checkpoints";
+    const std::string reserve = zones_.reserve_units() == 0
+                                    ? ""
+                                    : ", " + bytes_of(zones_.reserve_units()) + " for checkpoints";
     return Error{ErrorCode::kNoSpace,
-                 "no " + std::to_string(units) + " units: " + std::to_string(free) + " are free, " +
-                     std::to_string(promised_.units) + " of them for what is being written" +
-                     reserve,
+                 "no room for " + bytes_of(units) + ": " + bytes_of(free) + " are free, " +
+                     bytes_of(promised_.units) + " of them for what is being written" + reserve,
                  "Delete objects, or add or replace devices."};
   }
   const std::uint32_t before = zones_.largest_free_run();
   for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
-                     zones_.allocate(units, alloc::Purpose::kUser, fit));
+                     allocate_in_zones(units, alloc::Purpose::kUser, fit));
     if (!spoils_runs(before, promised_, reserve_run_)) return extent;
     zones_.abandon(extent);
   }
-  return Error{ErrorCode::kNoSpace,
-               "no " + std::to_string(units) + " units besides the " +
-                   std::to_string(promised_.units) + " that belong to what is being written" +
-                   (reserve_run_ == 0
-                        ? ""
-                        : " and a run of " + std::to_string(reserve_run_) + " for checkpoints"),
-               "Delete objects, or add or replace devices."};
+  return Error{
+      ErrorCode::kNoSpace,
+      "no room for " + bytes_of(units) + " in a row besides the " + bytes_of(promised_.units) +
+          " that belong to what is being written" +
+          (reserve_run_ == 0 ? "" : " and " + bytes_of(reserve_run_) + " in a row for checkpoints"),
+      "Delete objects, or add or replace devices."};
 }
 
 std::vector<std::uint32_t> Space::spare_runs() {
@@ -298,10 +313,10 @@ Result<alloc::Extent> Space::allocate_reserved(std::uint32_t units) {
   HEXAD_ASSERT(promised_.includes(promised));
   const PromisedUnits others = promised_ - promised;
   const std::uint32_t before = zones_.largest_free_run();
-  Result<alloc::Extent> extent = zones_.allocate(units, alloc::Purpose::kInternal);
+  Result<alloc::Extent> extent = allocate_in_zones(units, alloc::Purpose::kInternal);
   if (extent.ok() && spoils_runs(before, others, reserve_run_)) {
     zones_.abandon(*extent);
-    extent = zones_.allocate(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
+    extent = allocate_in_zones(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
   }
   if (extent.ok()) promised_ = others;
   return extent;
@@ -323,7 +338,7 @@ Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const Promised
       std::min<std::uint64_t>(before, free - std::min(free, promised.units));
   for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
-                     zones_.allocate(units, alloc::Purpose::kInternal, fit));
+                     allocate_in_zones(units, alloc::Purpose::kInternal, fit));
     if (zones_.largest_free_run() >= apart || !spoils_runs(before, others, reserve_run_)) {
       promised_ = others;
       return extent;
@@ -331,7 +346,7 @@ Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const Promised
     zones_.abandon(extent);
   }
   return Error{ErrorCode::kNoSpace,
-               "no " + std::to_string(units) + " units in a row besides what others were promised",
+               "no room for " + bytes_of(units) + " in a row besides what others were promised",
                ""};
 }
 
@@ -373,7 +388,7 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
   if (free >= promised_.units && free - promised_.units >= units) {
     for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
-                       zones_.allocate(units, alloc::Purpose::kInternal, fit));
+                       allocate_in_zones(units, alloc::Purpose::kInternal, fit));
       if (!spoils_runs(before, promised_, run)) {
         internal_units_ += units;
         return extent;
@@ -382,9 +397,9 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
     }
   }
   return Error{ErrorCode::kNoSpace,
-               "no " + std::to_string(units) + " units for metadata: " + std::to_string(free) +
-                   " are free in runs of up to " + std::to_string(before) + ", " +
-                   std::to_string(promised_.units) + " of them for what is being written",
+               "no room for " + bytes_of(units) + " of metadata: " + bytes_of(free) +
+                   " are free, up to " + bytes_of(before) + " in a row, " +
+                   bytes_of(promised_.units) + " of them for what is being written",
                "Delete objects, or add or replace devices."};
 }
 
@@ -415,16 +430,15 @@ Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {
   if (free >= kept && free - kept >= units) {
     for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
-                       zones_.allocate(units, alloc::Purpose::kInternal, fit));
+                       allocate_in_zones(units, alloc::Purpose::kInternal, fit));
       if (!spoils_runs(before, promised_, reserve_run_)) return extent;
       zones_.abandon(extent);
     }
   }
   return Error{ErrorCode::kNoSpace,
-               "no " + std::to_string(units) +
-                   " units to move something to: " + std::to_string(free) +
-                   " are free in runs of up to " + std::to_string(before) + ", " +
-                   std::to_string(kept) + " of them for checkpoints and what is being " + "written",
+               "no room to move " + bytes_of(units) + " to: " + bytes_of(free) +
+                   " are free, up to " + bytes_of(before) + " in a row, " + bytes_of(kept) +
+                   " of them for checkpoints and what is being written",
                "Delete objects, or add or replace devices."};
 }
 

@@ -33,6 +33,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -265,6 +266,10 @@ class Space : public StripeMap {
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
+  // For messages: people have bytes, of their data.
+  std::string bytes_of(std::uint64_t units) const;
+  Result<alloc::Extent> allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
+                                          alloc::Fit fit = alloc::Fit::kNext);
   // V2: the longest free run is shorter than `before` now, and than what was promised to `others`
   // in runs and `run` of the reserve together.
   bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;

@@ -197,7 +197,8 @@ TEST_CASE("space: allocating leaves what is reserved, and says so") {
   REQUIRE(space.reserved() == 2);
   const Result<alloc::Extent> all = space.allocate(32);
   REQUIRE(all.error().code == ErrorCode::kNoSpace);
-  CHECK(all.error().message == "no 32 units: 32 are free, 2 of them for what is being written");
+  CHECK(all.error().message ==
+        "no room for 512 KiB: 512 KiB are free, 32 KiB of them for what is being written");
   REQUIRE(space.allocate(30).ok());
   REQUIRE_FALSE(space.allocate(1).ok());
   for (int i = 0; i < 2; ++i) {
@@ -233,7 +234,8 @@ TEST_CASE("space: a run that was promised is left to whom it was promised") {
   REQUIRE_FALSE(space.try_reserve(20));  // there is one run that long, and it is promised
   REQUIRE(space.allocate(32).ok());
   const Result<alloc::Extent> other = space.allocate(13);
-  CHECK(other.error().message == "no 13 units: 32 are free, 20 of them for what is being written");
+  CHECK(other.error().message ==
+        "no room for 208 KiB: 512 KiB are free, 320 KiB of them for what is being written");
   REQUIRE(space.allocate(12).ok());
   // Single units that are promised besides come from elsewhere.
   REQUIRE_FALSE(space.try_reserve(1));

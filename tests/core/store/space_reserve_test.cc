@@ -17,7 +17,8 @@ TEST_CASE("space: users leave the reserve alone, checkpoints and packing do not"
   REQUIRE(space.reserve_units() == 10);
   REQUIRE(space.reserve_whole());
   CHECK(space.allocate(23).error().message ==
-        "no 23 units: 32 are free, 0 of them for what is being written, 10 for checkpoints");
+        "no room for 368 KiB: 512 KiB are free, 0 B of them for what is being written, 160 KiB for "
+        "checkpoints");
   REQUIRE(space.try_reserve(1));
   REQUIRE_FALSE(space.allocate(22).ok());
   REQUIRE(space.allocate(21).ok());
