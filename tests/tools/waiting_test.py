@@ -71,6 +71,19 @@ class Busy(WaitingTest):
                 _, error = process.communicate(timeout=60)
             self.assertEqual(process.returncode, 0, (words, error))
 
+    def test_mkfs_waits_for_the_devices(self):
+        words = ["mkfs", self.path("new"), "--device", *self.devices, "--force"]
+        with self.writer():
+            self.assertIn("--wait SECONDS", self.fails(5, *words).error)
+            process = self.start(*words, "--wait", "100")
+            self.assertIn(b"hexad: waiting: ", process.stderr.readline())
+            self.assertIsNone(process.poll())
+        with process:
+            _, error = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0, error)
+        self.ok("ls", self.path("new"))
+        self.ok("mkfs", self.pool, "--device", *self.devices, "--force")
+
     def test_it_does_not_wait_longer_than_that(self):
         with self.writer():
             answer = self.fails(5, "ls", self.pool, "--wait", "0.2")

@@ -1,6 +1,7 @@
 #include "tools/cli/verb.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/units.h"
@@ -95,24 +96,32 @@ Result<Store> Session::open(Access access, RuntimeOptions options, const Replace
 Result<Store> Session::open_when_free(const PoolDescription& description,
                                       const RuntimeOptions& options,
                                       const Replacement* replacement) {
+  std::optional<Store> store;
+  HEXAD_TRY(when_free(pool_.wait_seconds, [&]() -> Status {
+    const WaitWatch watch = watch_opening();
+    HEXAD_TRY_ASSIGN(store, replacement == nullptr
+                                ? Store::open(description, options)
+                                : Store::open_replacing(description, *replacement, options));
+    return {};
+  }));
+  return *std::move(store);
+}
+
+Status Session::when_free(double wait_seconds, const std::function<Status()>& attempt) {
   constexpr io::Nanos kStep = 100'000'000;
   constexpr double kSecond = 1e9;
   const io::Nanos began = clock().now();
   for (bool said = false;;) {
-    Result<Store> store = [&] {
-      const WaitWatch watch = watch_opening();
-      return replacement == nullptr ? Store::open(description, options)
-                                    : Store::open_replacing(description, *replacement, options);
-    }();
-    if (store.ok() || store.error().code != ErrorCode::kBusy) return store;
+    const Status status = attempt();
+    if (status.ok() || status.error().code != ErrorCode::kBusy) return status;
     const auto waited = static_cast<double>(clock().now() - began) / kSecond;
-    if (waited >= pool_.wait_seconds) {
-      if (pool_.wait_seconds > 0) return store;
-      Error error = store.error();
+    if (waited >= wait_seconds) {
+      if (wait_seconds > 0) return status;
+      Error error = status.error();
       error.hint += std::string(error.hint.empty() ? "" : " ") + "Or wait for it: --wait SECONDS";
       return error;
     }
-    if (!said) out_.warn("waiting: " + store.error().message);
+    if (!said) out_.warn("waiting: " + status.error().message);
     said = true;
     executor_->sleep_for(kStep);
     if (interrupted()) return interrupted_error();

@@ -77,6 +77,9 @@ class Session {
   // closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
                          const RuntimeOptions& options = {});
+  // Calls `attempt` again until it does not say kBusy any more, or PoolArguments::wait_seconds are
+  // over. Says so when it waits. Errors: those of `attempt`; kClosed (interrupted).
+  Status when_free(double wait_seconds, const std::function<Status()>& attempt);
   // Whether a store has been opened for writing. Any thread.
   bool writing() const { return writing_.load(); }
   // The object name that the user typed: decoded when --name-b64 was given.

@@ -77,6 +77,8 @@ class Mkfs final : public Verb {
     arguments.option("--algorithm", algorithm_, "snappy, zstd, lz4 or zlib [snappy]");
     arguments.size("--log-size", log_size_, "Bytes of each log copy [by capacity]");
     arguments.flag("--force", force_, "Overwrite an existing pool or other data");
+    arguments.number("--wait", wait_seconds_,
+                     "Seconds to wait while another program has the devices [0]");
   }
 
   Result<int> run(Session& session) override {
@@ -86,7 +88,12 @@ class Mkfs final : public Verb {
     HEXAD_TRY(made.make(absolute(pool_)));
     HEXAD_TRY(check_writable());
     std::vector<std::string> notes;
-    HEXAD_TRY_ASSIGN(const PoolDescription description, Store::format(options, nullptr, &notes));
+    PoolDescription description;
+    HEXAD_TRY(session.when_free(wait_seconds_, [&]() -> Status {
+      notes.clear();
+      HEXAD_TRY_ASSIGN(description, Store::format(options, nullptr, &notes));
+      return {};
+    }));
     for (const std::string& note : notes) session.out().warn(note);
     made.keep();
     HEXAD_TRY(write_pool(pool_, description));
@@ -183,6 +190,7 @@ class Mkfs final : public Verb {
   std::uint64_t checksum_block_ = 0;
   std::uint64_t log_size_ = 0;
   bool force_ = false;
+  double wait_seconds_ = 0;
 };
 
 }  // namespace
