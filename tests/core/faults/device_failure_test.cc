@@ -17,7 +17,9 @@ class FailingFixture {
  public:
   FailingFixture() : faulty_(memory_of_), fixture(options(), &faulty_) {}
 
-  Store open(Access access = Access::kReadWrite) { return fixture.open(access, busy_runtime()); }
+  Store open(Access access = Access::kReadWrite, const RuntimeOptions& options = busy_runtime()) {
+    return fixture.open(access, options);
+  }
   DeviceFault& fault(std::size_t device) { return faulty_.fault(fixture.device(device)); }
   DeviceFault& fault(const std::string& path) { return faulty_.fault(path); }
   void set_failing(std::initializer_list<std::size_t> devices, bool failing) {
@@ -340,7 +342,9 @@ TEST_CASE("store: the log device that fails is replaced by others at once") {
 TEST_CASE("store: a device that cannot be read is read around") {
   FailingFixture failing;
   const std::string value = noise(500'000, 1);
-  Store store = failing.open();
+  RuntimeOptions options = busy_runtime();
+  options.cache_size = 0;  // every read asks the devices
+  Store store = failing.open(Access::kReadWrite, options);
   REQUIRE(put(store, "a", value).ok());
   for (const auto& [a, b] : pairs_below(6)) {
     failing.fault(a).reads = true;
