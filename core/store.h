@@ -379,12 +379,14 @@ class Store {
   std::unique_ptr<core::Engine> engine_;
 };
 
-// Returns what can be said about a store without opening it, where fewer than N - m devices are
-// there or labels are damaged.
+// Returns what can be said about a store without opening it: where fewer than N - m devices are
+// there, labels are damaged, or another process has it.
 //
-// Reads labels and roots only, and writes nothing. `system` null means the operating system.
+// Reads labels and roots only, takes no lock, and writes nothing. Health and devices are as of the
+// last root: those that failed since a running process wrote it are not known here. last_lsn and
+// log sizes are 0, since nobody has looked. `system` null means the operating system.
 //
-// Errors: kNotFound (no device carries a label), kInvalidArgument (no devices), kBusy, kExhausted.
+// Errors: kNotFound (no device carries a label), kInvalidArgument (no devices), kExhausted.
 Result<StoreStatus> inspect(const PoolDescription& pool, io::System* system = nullptr);
 
 }  // namespace hexad

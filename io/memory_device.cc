@@ -38,7 +38,7 @@ class MemoryDevice final : public Device {
   IoQueue& queue() override { return queue_; }
   bool direct() const override { return true; }
   bool in_memory() const override { return true; }
-  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+  bool read_only() const override { return mode_ != OpenMode::kReadWrite; }
 
   Status grow(std::uint64_t new_size) override {
     if (read_only()) return Error{ErrorCode::kReadOnly, name_ + " is open for reading only", ""};
@@ -145,6 +145,7 @@ Status MemoryMedia::grow(std::uint64_t new_size) {
 }
 
 bool MemoryMedia::try_lock(OpenMode mode) {
+  if (mode == OpenMode::kLook) return true;
   const std::unique_lock lock(mutex_);
   if (writer_ || (mode == OpenMode::kReadWrite && readers_ > 0)) return false;
   if (mode == OpenMode::kReadWrite) {
@@ -156,6 +157,7 @@ bool MemoryMedia::try_lock(OpenMode mode) {
 }
 
 void MemoryMedia::unlock(OpenMode mode) {
+  if (mode == OpenMode::kLook) return;
   const std::unique_lock lock(mutex_);
   if (mode == OpenMode::kReadWrite) {
     writer_ = false;

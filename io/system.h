@@ -18,6 +18,7 @@ namespace hexad::io {
 enum class OpenMode : std::uint8_t {
   kReadOnly,   // shared lock; writes are refused
   kReadWrite,  // exclusive lock
+  kLook,       // no lock, so others may be writing; writes are refused
 };
 
 class System {

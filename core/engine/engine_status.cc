@@ -146,10 +146,8 @@ StoreStatus Engine::status() {
     const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
     if (data && parts_.members->state(i) != "ok") ++lost;
   }
-  status.faults_tolerated = lost > parts_.shape->m() ? 0 : parts_.shape->m() - lost;
-  status.health = lost == 0                   ? Health::kOk
-                  : lost <= parts_.shape->m() ? Health::kDegraded
-                                              : Health::kUnavailable;
+  status.faults_tolerated = tolerated_with(lost, parts_.shape->m());
+  status.health = health_with(lost, parts_.shape->m());
   return status;
 }
 

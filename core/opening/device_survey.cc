@@ -114,7 +114,7 @@ bool is_passing(const SurveyedDevice& device) {
 // moment, or that is not its own. Nothing has been written yet.
 Status check_ours(const SurveyedDevice& device, io::OpenMode mode, Unwritable unwritable) {
   if (!is_ours(device)) return {};
-  if (mode == io::OpenMode::kReadOnly) return {};
+  if (mode != io::OpenMode::kReadWrite) return {};
   const ErrorCode code = device.problem->code;
   const bool lasting = code == ErrorCode::kReadOnly || code == ErrorCode::kInvalidArgument ||
                        code == ErrorCode::kUnsupported;
@@ -376,7 +376,7 @@ Result<Assignment> assign_members(Survey& survey) {
       }
       const std::string damage = damage_of(device);
       // An opening for writing writes them again, and says so.
-      if (survey.mode == io::OpenMode::kReadOnly && !damage.empty()) {
+      if (survey.mode != io::OpenMode::kReadWrite && !damage.empty()) {
         member->detail += (member->detail.empty() ? "" : "; ") + damage;
       }
     } else if (standing.standing == alloc::Standing::kAway) {

@@ -353,7 +353,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     HEXAD_TRY_ASSIGN(owned, io::make_real_system());
     system = owned.get();
   }
-  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, io::OpenMode::kReadOnly, *system));
+  HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, io::OpenMode::kLook, *system));
   StoreStatus status;
   status.uuid = survey.store;
   status.health = Health::kUnavailable;
@@ -385,6 +385,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
   }
   status.epoch = assignment->choice.root.epoch;
   status.checkpoint_lsn = assignment->choice.root.checkpoint_lsn;
+  std::uint32_t lost = 0;
   for (const Member& member : assignment->members) {
     DeviceStatus row;
     row.id = member.id;
@@ -394,8 +395,11 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     row.detail = member.detail;
     row.size = member.layout.device_size;
     row.physical_block = member.layout.physical_block;
+    if (member.role == alloc::DeviceRole::kData && row.state != "ok") ++lost;
     status.devices.push_back(std::move(row));
   }
+  status.health = health_with(lost, survey.label.m);
+  status.faults_tolerated = tolerated_with(lost, survey.label.m);
   for (DeviceStatus& stranger : assignment->strangers)
     status.devices.push_back(std::move(stranger));
   return status;

@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "core/api/options.h"
+#include "core/api/types.h"
 #include "io/device.h"
 #include "io/executor.h"
 #include "kv/log/log_area.h"
@@ -41,6 +42,15 @@ struct Member {
 // Counts the flush domains of the attached devices from 0.
 using FlushDomain = std::uint32_t;
 inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
+
+// What is left of the redundancy with `lost` data devices that do not have everything.
+inline Health health_with(std::uint32_t lost, std::uint32_t m) {
+  if (lost == 0) return Health::kOk;
+  return lost <= m ? Health::kDegraded : Health::kUnavailable;
+}
+inline std::uint32_t tolerated_with(std::uint32_t lost, std::uint32_t m) {
+  return lost > m ? 0 : m - lost;
+}
 
 class Members {
  public:

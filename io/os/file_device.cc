@@ -86,7 +86,7 @@ Fd::~Fd() {
 
 Result<std::unique_ptr<FileDevice>> FileDevice::open(const std::string& path, OpenMode mode,
                                                      FileQueue& queue, Caching caching) {
-  const int access = mode == OpenMode::kReadOnly ? O_RDONLY : O_RDWR;
+  const int access = mode == OpenMode::kReadWrite ? O_RDWR : O_RDONLY;
   Fd fd(retry([&] { return ::open(path.c_str(), access | kOpenFlags); }));
   if (!fd.valid()) return open_error(path, errno);
   return adopt(path, std::move(fd), mode, queue, caching);
@@ -174,6 +174,7 @@ Status FileDevice::lock() {
   constexpr auto kStep = std::chrono::milliseconds(10);
   constexpr auto kPatience = std::chrono::seconds(10);
   constexpr auto kPatienceWithNobody = std::chrono::seconds(2);
+  if (mode_ == OpenMode::kLook) return {};
   const int kind = mode_ == OpenMode::kReadOnly ? LOCK_SH : LOCK_EX;
   const auto start = std::chrono::steady_clock::now();
   std::optional<int> holder;

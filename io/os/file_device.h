@@ -79,7 +79,7 @@ class FileDevice final : public Device {
   Status grow(std::uint64_t new_size) override;
   bool direct() const override { return direct_; }
   bool in_memory() const override { return in_memory_; }
-  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+  bool read_only() const override { return mode_ != OpenMode::kReadWrite; }
   // What lies below a block device is nobody's to see: it counts as sure.
   Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length) override;
 

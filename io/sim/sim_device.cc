@@ -142,7 +142,7 @@ SimDevice::SimDevice(SimDisk& disk, OpenMode mode, SimQueue& queue)
   geometry_.flush_domain = static_cast<std::uint64_t>(disk.options().flush_domain) + 1;
   if (mode == OpenMode::kReadWrite) {
     disk_.writer_ = true;
-  } else {
+  } else if (mode == OpenMode::kReadOnly) {
     ++disk_.readers_;
   }
 }
@@ -151,7 +151,7 @@ SimDevice::~SimDevice() {
   if (power_cycle_ != disk_.power_cycle_) return;  // the lock went with the power
   if (mode_ == OpenMode::kReadWrite) {
     disk_.writer_ = false;
-  } else {
+  } else if (mode_ == OpenMode::kReadOnly) {
     --disk_.readers_;
   }
 }

@@ -143,7 +143,7 @@ class SimDevice final : public Device {
   Status grow(std::uint64_t new_size) override;
   Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length) override;
   bool direct() const override { return true; }
-  bool read_only() const override { return mode_ == OpenMode::kReadOnly; }
+  bool read_only() const override { return mode_ != OpenMode::kReadWrite; }
 
  private:
   friend class SimQueue;

@@ -66,10 +66,12 @@ Result<std::unique_ptr<Device>> SimSystem::open_device(const std::string& path, 
     return Error{ErrorCode::kNotFound, "there is no disk " + path, "Check the path."};
   }
   SimDisk& disk = *found->second;
-  if (const int number = disk.refused_openings_[mode]; number != 0) {
+  const bool writing = mode == OpenMode::kReadWrite;
+  const OpenMode asked = writing ? OpenMode::kReadWrite : OpenMode::kReadOnly;
+  if (const int number = disk.refused_openings_[asked]; number != 0) {
     return os_error(number, "cannot open " + path);
   }
-  if (disk.writer_ || (mode == OpenMode::kReadWrite && disk.readers_ > 0)) {
+  if (mode != OpenMode::kLook && (disk.writer_ || (writing && disk.readers_ > 0))) {
     return Error{ErrorCode::kBusy, path + " is open already", "Close it first."};
   }
   return std::unique_ptr<Device>(std::make_unique<SimDevice>(disk, mode, queue_));

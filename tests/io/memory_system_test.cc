@@ -20,6 +20,7 @@ TEST_CASE("memory_system: devices are found by name and locked while open") {
   REQUIRE(&writer->queue() == &system.queue());
   REQUIRE(system.create_device("a", 1_MiB).error().code == ErrorCode::kBusy);
   REQUIRE(system.open_device("a", OpenMode::kReadOnly).error().code == ErrorCode::kBusy);
+  REQUIRE(system.open_device("a", OpenMode::kLook).ok());
   writer.reset();
   const auto reader = system.open_device("a", OpenMode::kReadOnly).value();
   auto second = system.open_device("a", OpenMode::kReadOnly).value();

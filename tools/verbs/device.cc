@@ -16,11 +16,10 @@ namespace hexad::tools {
 
 namespace {
 
-// Of a pool that opens, or else as far as its labels tell.
+// Of a pool that opens, or else as far as its labels and roots tell.
 Result<StoreStatus> look(Session& session) {
   Result<Store> store = session.open(Access::kReadOnly);
   if (!store.ok()) {
-    if (store.error().code == ErrorCode::kBusy) return store.error();
     HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
     Result<StoreStatus> inspected = inspect(description);
     return inspected.ok() ? std::move(inspected) : Result<StoreStatus>(store.error());

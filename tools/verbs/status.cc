@@ -1,5 +1,5 @@
-// hexad status: health first, then each device. A pool that cannot be opened is still described, as
-// far as its labels tell.
+// hexad status: health first, then each device. A pool that cannot be opened, or that another
+// process has, is still described, as far as its labels and roots tell.
 #include <fmt/format.h>
 
 #include <limits>
@@ -120,11 +120,16 @@ std::string status_text(const StoreStatus& status) {
   text +=
       fmt::format("health  {}; survives the loss of {} more device{}\n", health_name(status.health),
                   status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
-  text += fmt::format("store   {}, epoch {}, LSN {} (checkpoint {})\n", to_string(status.uuid),
-                      status.epoch, status.last_lsn, status.checkpoint_lsn);
-  text += fmt::format("log     {} of {} used, {}; I/O by {}\n", format_size(status.log_used),
-                      format_size(status.log_size), log_places(status),
-                      status.io_queue.empty() ? "nothing yet" : status.io_queue);
+  if (status.log_size == 0) {  // from the roots alone
+    text += fmt::format("store   {}, epoch {}, checkpoint at LSN {}\n", to_string(status.uuid),
+                        status.epoch, status.checkpoint_lsn);
+  } else {
+    text += fmt::format("store   {}, epoch {}, LSN {} (checkpoint {})\n", to_string(status.uuid),
+                        status.epoch, status.last_lsn, status.checkpoint_lsn);
+    text += fmt::format("log     {} of {} used, {}; I/O by {}\n", format_size(status.log_used),
+                        format_size(status.log_size), log_places(status),
+                        status.io_queue.empty() ? "nothing yet" : status.io_queue);
+  }
   if (!status.read_only_reason.empty()) {
     text += fmt::format("read-only: {}\n", status.read_only_reason);
   }
@@ -156,10 +161,9 @@ class StatusVerb final : public Verb {
  private:
   static Result<int> inspect_instead(Output& out, const PoolDescription& description,
                                      const Error& error) {
-    // A writer has the pool: it is fine, and who asks has to ask again.
-    if (error.code == ErrorCode::kBusy) return error;
     Result<StoreStatus> inspected = inspect(description);
     if (!inspected.ok()) return error;
+    if (error.code == ErrorCode::kBusy) return in_use(out, *inspected, error);
     inspected->health = Health::kUnavailable;
     inspected->faults_tolerated = 0;
     tell_ids(inspected->devices);
@@ -172,6 +176,21 @@ class StatusVerb final : public Verb {
     }
     out.error(error);
     return kExitUnavailable;
+  }
+
+  // Another process has the pool: its last root is what can be seen from here.
+  static Result<int> in_use(Output& out, StoreStatus& status, const Error& error) {
+    tell_ids(status.devices);
+    status.notes.insert(status.notes.begin(),
+                        error.message + "; this is what the last root that it wrote says");
+    if (out.json()) {
+      Json object = status_json(status);
+      object["in_use"] = error.message;
+      out.object(object);
+    } else {
+      out.write(status_text(status));
+    }
+    return status.health == Health::kUnavailable ? kExitUnavailable : kExitOk;
   }
 };
 

@@ -509,6 +509,27 @@ TEST_CASE("opening: inspect shows members, epoch and checkpoint of a store, and 
   }
 }
 
+TEST_CASE("opening: inspect takes no lock, and shows a store that is open as its last root does") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  REQUIRE(put(store, "a", "1").ok());
+  REQUIRE(store.checkpoint().ok());
+  const StoreStatus open = store.status();
+  const StoreStatus status = inspect_devices(fixture.pool, fixture.system).value();
+  CHECK(status.health == Health::kOk);
+  CHECK(status.faults_tolerated == 2);
+  CHECK(status.epoch == open.epoch);
+  CHECK(status.checkpoint_lsn == open.checkpoint_lsn);
+  CHECK(status.log_size == 0);
+  fixture.take_away(1);
+  const StoreStatus without = inspect_devices(fixture.pool, fixture.system).value();
+  CHECK(without.health == Health::kDegraded);
+  CHECK(without.faults_tolerated == 1);
+  // It has kept nothing that the store would miss.
+  REQUIRE(put(store, "b", "2").ok());
+  REQUIRE(store.close().ok());
+}
+
 TEST_CASE("opening: inspect lists strangers beside the members") {
   StoreFixture fixture;
   FormatOptions other = small_format();

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstring>
 #include <fstream>
 
 #include "base/units.h"
@@ -207,6 +208,21 @@ TEST_CASE("file_device: readers share, and write nothing") {
     REQUIRE(second->read(0, found.bytes()).ok());
     REQUIRE(second->flush().ok());
   }
+}
+
+TEST_CASE("file_device: who only looks takes no lock, waits for none, and writes nothing") {
+  const TemporaryDirectory directory;
+  const auto queue = threads();
+  const std::string path = directory.path("device");
+  const auto writer = FileDevice::create(path, 1_MiB, *queue).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  REQUIRE(writer->write(0, data).ok());
+  const auto looker = FileDevice::open(path, OpenMode::kLook, *queue).value();
+  AlignedBuffer found(4096);
+  REQUIRE(looker->read(0, found.bytes()).ok());
+  REQUIRE(std::memcmp(found.bytes().data(), data.bytes().data(), 4096) == 0);
+  REQUIRE(looker->write(0, data).error().code == ErrorCode::kReadOnly);
+  REQUIRE(writer->write(0, data).ok());
 }
 
 TEST_CASE("file_device: the lock is free as soon as the device is closed, every time") {

@@ -37,6 +37,7 @@ TEST_CASE("sim_system: opening follows the rules of files") {
   REQUIRE(system.create_device("a", 100).error().code == ErrorCode::kInvalidArgument);
   auto writer = system.create_device("a", 1_MiB).value();
   REQUIRE(system.open_device("a", OpenMode::kReadOnly).error().code == ErrorCode::kBusy);
+  REQUIRE(system.open_device("a", OpenMode::kLook).ok());
   writer.reset();
   auto reader = system.open_device("a", OpenMode::kReadOnly).value();
   REQUIRE(system.open_device("a", OpenMode::kReadOnly).ok());
