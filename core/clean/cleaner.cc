@@ -16,12 +16,17 @@ namespace {
 // Of 1024 parts of a victim, alive at most: where space is not short, where it is, and where a
 // commit would fail.
 constexpr std::uint32_t kLiveAtLeisure = 512;
+constexpr std::uint32_t kLiveAtRest = 832;
 constexpr std::uint32_t kLiveWhenLow = 768;
 constexpr std::uint32_t kLiveForCommit = 896;
+// The same of blobs that lists show in part.
+constexpr std::uint32_t kShownAtRest = 944;
 // Cleaning begins at leisure when so many of the longest stripes would come back, and such a part
 // of all pack stripes; it goes on to the end.
 constexpr std::uint64_t kStripesToBegin = 8;
 constexpr std::uint64_t kPartToBegin = 16;
+// At rest it begins when so much of all that is alive lies dead beside it.
+constexpr std::uint64_t kPartAtRest = 8;
 // Little is left: such a part of all units, or so many of the longest stripes.
 constexpr std::uint64_t kLowPart = 32;
 constexpr std::uint64_t kLowStripes = 3;
@@ -36,11 +41,17 @@ constexpr std::size_t kMostLeftAlone = 1 << 16;
 
 std::uint64_t longest_stripe(const StoreShape& shape) { return shape.max_pack_units; }
 
+std::uint64_t longest_stripe_bytes(const StoreShape& shape) {
+  return longest_stripe(shape) * shape.unit * shape.k();
+}
+
 }  // namespace
 
-Cleaner::Cleaner(Parts parts)
+Cleaner::Cleaner(CleanParts parts)
     : parts_(std::move(parts)),
       packs_(parts_.shape, parts_.codec, parts_.space, parts_.queue, parts_.counters),
+      lists_(parts_.executor),
+      compactor_(parts_, lists_),
       mutex_(parts_.executor) {}
 
 bool Cleaner::is_low() const {
@@ -63,14 +74,24 @@ bool Cleaner::is_whole() const {
 bool Cleaner::wants_look() {
   const std::uint64_t looked = looked_at_.load(std::memory_order_acquire);
   if (looked == 0) return true;
-  const std::uint64_t died = parts_.space.packed_deaths() + 1 - looked;
-  const std::uint64_t stripe = longest_stripe(parts_.shape) * parts_.shape.unit * parts_.shape.k();
+  const std::uint64_t died = deaths() + 1 - looked;
+  const std::uint64_t stripe = longest_stripe_bytes(parts_.shape);
   if (died >= 2 * stripe) return true;
   // That looks at all slabs: not after every commit.
   const std::uint64_t next = next_check_.load(std::memory_order_relaxed);
   if (died < next) return false;
   next_check_.store(died + stripe / 8, std::memory_order_relaxed);
   return is_low();
+}
+
+bool Cleaner::wants_rest() const {
+  const std::uint64_t died = deaths() - rested_at_.load(std::memory_order_acquire);
+  return died >= longest_stripe_bytes(parts_.shape) / 4;
+}
+
+std::uint64_t Cleaner::used_bytes() const {
+  const Space::Room room = parts_.space.room();
+  return (room.units.total - room.units.free) * parts_.shape.unit * parts_.shape.k();
 }
 
 Result<bool> Cleaner::step(For whom) {
@@ -87,9 +108,10 @@ Cleaner::Choice Cleaner::look(For whom) {
   choice.rules.moved_up_to = parts_.checkpointed();
   choice.rules.now = parts_.newest();
   const bool low = was_low_.load(std::memory_order_relaxed);
-  choice.rules.most_live = whom == For::kCommit ? kLiveForCommit
-                           : low                ? kLiveWhenLow
-                                                : kLiveAtLeisure;
+  choice.rules.most_live = whom == For::kCommit   ? kLiveForCommit
+                           : whom == For::kAtRest ? kLiveAtRest
+                           : low                  ? kLiveWhenLow
+                                                  : kLiveAtLeisure;
   for (const Space::PackUse& pack : parts_.space.pack_uses()) {
     const auto alone = left_alone_.find({pack.stripe.zone, pack.stripe.unit});
     if (alone != left_alone_.end() && alone->second == pack.live) continue;
@@ -119,17 +141,84 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, Choice& choice) {
 }
 
 Result<bool> Cleaner::step_locked(For whom) {
-  looked_at_.store(parts_.space.packed_deaths() + 1, std::memory_order_release);
-  next_check_.store(longest_stripe(parts_.shape) * parts_.shape.unit * parts_.shape.k() / 8,
-                    std::memory_order_relaxed);
+  looked_at_.store(deaths() + 1, std::memory_order_release);
+  next_check_.store(longest_stripe_bytes(parts_.shape) / 8, std::memory_order_relaxed);
   was_low_.store(is_low(), std::memory_order_relaxed);
-  const auto done = [&]() -> Result<bool> {
-    under_way_ = false;
-    // What was moved last comes back without another commit.
-    if (whom == For::kLater && std::exchange(unreleased_, false)) HEXAD_TRY(parts_.release());
-    return false;
+  const std::uint64_t died = deaths();
+  const auto work = [&]() -> Result<bool> {
+    if (whom != For::kCommit && !is_whole()) return false;  // CL6
+    HEXAD_TRY_ASSIGN(const bool first, compact(whom, kLiveAtLeisure));
+    if (first) return true;
+    HEXAD_TRY_ASSIGN(const bool moved, move(whom));
+    if (moved) return true;
+    if (whom == For::kCommit) return compact(whom, kLiveForCommit);
+    if (whom == For::kAtRest) return compact(whom, kShownAtRest);
+    return was_low_ ? compact(whom, kLiveWhenLow) : Result<bool>(false);
   };
-  if (whom == For::kLater && !is_whole()) return done();
+  HEXAD_TRY_ASSIGN(const bool done, work());
+  if (done) return true;
+  under_way_ = false;
+  if (whom == For::kAtRest) rested_at_.store(died, std::memory_order_release);
+  // What was moved last comes back without another commit.
+  if (whom != For::kCommit && std::exchange(unreleased_, false)) HEXAD_TRY(parts_.release());
+  return false;
+}
+
+// At leisure and at rest: so much is hidden that it is worth it.
+bool Cleaner::worth_compacting(For whom) {
+  const std::uint64_t hidden = lists_.hidden();
+  if (whom == For::kCommit || was_low_) return true;
+  if (hidden == 0) return false;
+  const std::uint64_t stripe = longest_stripe_bytes(parts_.shape);
+  const std::uint64_t used = used_bytes();
+  if (whom == For::kAtRest) return hidden >= std::max(stripe / 8, used / kPartToBegin);
+  return hidden >= std::max(kStripesToBegin * stripe, used / kPartToBegin);
+}
+
+Result<bool> Cleaner::compact(For whom, std::uint32_t most_shown) {
+  // What is easily had comes before what is to be looked for.
+  const bool urgent = (whom == For::kCommit || was_low_) && most_shown > kLiveAtLeisure;
+  if (!urgent && lists_.hidden() == 0) return false;
+  if (!under_way_ && !worth_compacting(whom)) return false;
+  bool waited = false;
+  bool passed = false;
+  for (int looks = 0; looks < kMostLooks; ++looks) {
+    Compactor::Need need;
+    need.most_shown = most_shown;
+    need.most_units = most_units();
+    need.most_bytes = whom == For::kCommit ? kPageSpan : longest_stripe_bytes(parts_.shape);
+    Result<Compactor::Did> did = Compactor::Did::kNothing;
+    if (need.most_units > 0) did = compactor_.step(need);
+    const bool full =
+        need.most_units == 0 || (!did.ok() && did.error().code == ErrorCode::kNoSpace);
+    if (full) {
+      // A checkpoint that is under way has taken of the reserve what it gives back at its end.
+      if (whom != For::kCommit || std::exchange(waited, true)) return false;
+      HEXAD_TRY(parts_.await_checkpoint());
+      continue;
+    }
+    HEXAD_TRY(did.status());
+    if (*did == Compactor::Did::kWrote) {
+      under_way_ = true;
+      unreleased_ = true;
+      moved_.fetch_add(1, std::memory_order_release);
+      return true;
+    }
+    if (*did == Compactor::Did::kLooked) continue;
+    const bool may_wait = whom == For::kAtRest || (whom == For::kCommit && urgent);
+    if (*did == Compactor::Did::kYoung && may_wait && !std::exchange(passed, true) &&
+        parts_.checkpointed() < parts_.newest()) {
+      HEXAD_TRY(parts_.checkpoint());
+      continue;
+    }
+    if (!urgent) return false;
+    HEXAD_TRY_ASSIGN(const bool more, compactor_.find_some());
+    if (!more) return false;
+  }
+  return true;
+}
+
+Result<bool> Cleaner::move(For whom) {
   Choice choice = look(whom);
   bool waited = false;
   if (choice.rules.most_units == 0 && whom == For::kCommit) {
@@ -140,30 +229,35 @@ Result<bool> Cleaner::step_locked(For whom) {
   }
   if (choice.rules.most_units == 0) {
     // What was moved before is perhaps all that is missing.
-    if (std::exchange(unreleased_, false)) {
-      HEXAD_TRY(parts_.release());
-      return true;
-    }
-    return done();
+    if (!std::exchange(unreleased_, false)) return false;
+    HEXAD_TRY(parts_.release());
+    return true;
   }
-  if (whom == For::kLater && !was_low_ && !under_way_) {
+  if (whom != For::kCommit && !was_low_ && !under_way_) {
     CleanRules any_age = choice.rules;
     any_age.moved_up_to = kMaxLsn;
     std::uint64_t units = 0;
-    for (const CleanCandidate& one : choice.candidates) units += one.stripe.units;
-    const std::uint64_t enough =
+    std::uint64_t live = 0;
+    for (const CleanCandidate& one : choice.candidates) {
+      units += one.stripe.units;
+      live += one.live;
+    }
+    std::uint64_t enough =
         std::max(kStripesToBegin * longest_stripe(parts_.shape), units / kPartToBegin);
-    if (units_to_gain(choice.candidates, any_age) < enough) return done();
+    if (whom == For::kAtRest) enough = std::max(longest_stripe(parts_.shape) / 4, units / 32);
+    const bool dead =
+        whom == For::kLater || units > units_for(live + live / kPartAtRest, choice.rules);
+    if (!dead || units_to_gain(choice.candidates, any_age) < enough) return false;
   }
   under_way_ = true;
   HEXAD_TRY(maybe_checkpoint(whom, choice).status());
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const CleanPlan plan = plan_cleaning(choice.candidates, choice.rules);
-    if (plan.empty()) return done();
+    if (plan.empty()) return false;
     const Result<Moved> moved = clean(plan, choice.rules);
     // Others have taken the space meanwhile.
     if (!moved.ok() && moved.error().code == ErrorCode::kNoSpace) {
-      if (whom == For::kLater || std::exchange(waited, true)) return done();
+      if (whom != For::kCommit || std::exchange(waited, true)) return false;
       HEXAD_TRY(parts_.await_checkpoint());
       choice = look(whom);
       continue;
@@ -211,7 +305,7 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& r
         lists.insert(move.key);
         moves.push_back(std::move(move));
       }
-      PackPlan longer = lay_out(moves, rules.most_units);
+      PackPlan longer = lay_out_moved(as_blobs(moves), rules.most_units, parts_.shape);
       if (longer.units == 0) {
         moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(before), moves.end());
         if (before == 0) leave_alone(victim, CounterId::kCleanNoGain);
@@ -388,67 +482,32 @@ std::vector<YoungBlob> Cleaner::as_blobs(const Moves& moves) const {
   return blobs;
 }
 
-PackPlan Cleaner::lay_out(const Moves& moves, std::uint32_t most_units) const {
-  PlacementRules rules;
-  rules.k = parts_.shape.k();
-  rules.cells = parts_.shape.cells();
-  rules.unit = static_cast<std::uint32_t>(parts_.shape.unit);
-  rules.max_pack_units = most_units;
-  rules.footer = pack_footer_base(parts_.shape.record);
-  std::vector<PlacementItem> items;
-  items.reserve(moves.size());
-  YoungBlob named;
-  for (const Move& move : moves) {
-    named.owner = move.key;
-    items.push_back({move.blob.stored, pack_footer_entry(named), false});
-  }
-  return lay_out_pack(items, rules);
-}
-
-Result<Cleaner::Moved> Cleaner::write_moves(Moves& moves, const PackPlan& layout, Lsn written) {
-  StripeWrite stripe;
-  HEXAD_TRY_ASSIGN(stripe.where, parts_.space.allocate_move(layout.units));
-  Result<PreparedBlob> built = without_bad_alloc([&] {
-    return build_pack(layout, as_blobs(moves), stripe.where, parts_.shape, parts_.codec);
-  });
-  if (!built.ok()) {
-    parts_.space.abandon(stripe.where);
-    return built.error();
-  }
-  stripe.prepared = std::move(built).value();
-  stripe.prepared.blob.where = stripe.where;
-  for (const PackPlan::Slot& slot : layout.slots) {
-    moves[slot.item].to = {stripe.where.zone, stripe.where.unit, slot.cell, slot.offset};
-  }
-  StripeBatch batch(
-      StripeWriter(parts_.shape, parts_.space, parts_.members, parts_.counters, StripeUse::kClean));
-  batch.add(stripe);
-  const LandedStripes landed = batch.land_patiently(parts_.executor);
-  Status status = landed.status;
-  // R13: they leave before anything rests on these cells, and when nothing will, too.
-  if (!landed.failed.empty()) {
-    const Status lost = parts_.lose(landed.failed);
-    if (!lost.ok()) status = lost;
-  }
-  bool entered = false;
-  const std::uint64_t unwritten = landed.stripes.front().unwritten();
-  if (status.ok()) status = commit_moves(moves, stripe, unwritten, entered);
-  if (!entered) parts_.space.abandon(stripe.where);
-  // Everything has died meanwhile: that is as good.
-  if (!entered && !status.ok() && status.error().code == ErrorCode::kNotFound) {
-    return Moved::kSomething;
-  }
-  HEXAD_TRY(status);
-  parts_.space.note_written(stripe.where, written);
+Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, const PackPlan& layout,
+                                            Lsn written) {
+  MovedStripes moved;
+  std::uint64_t bytes = 0;
+  std::uint64_t blobs = 0;
+  const FillMoved fill = [&](const MovedStripes& where, LogRecord& record) -> Status {
+    HEXAD_TRY(fill_moves(moves, where, record));
+    bytes = record.allocated.front().live;
+    blobs = record.packed_deaths.size();
+    return {};
+  };
+  HEXAD_TRY_ASSIGN(const Lsn lsn, write_moved(parts_, {&layout, 1}, as_blobs(moves), fill, moved));
+  if (lsn == 0) return Moved::kSomething;  // everything has died meanwhile: that is as good
+  parts_.space.note_written(moved.stripes.front().where, written);
+  parts_.counters.add(CounterId::kCleanedStripes);
+  parts_.counters.add(CounterId::kCleanedBlobs, blobs);
+  parts_.counters.add(CounterId::kCleanedBytes, bytes);
+  parts_.counters.add(CounterId::kCleanTooLate, moves.size() - blobs);
   return Moved::kSomething;
 }
 
 // Under the sequencer's lock.
-Status Cleaner::fill_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
-                           LogRecord& record) const {
+Status Cleaner::fill_moves(const Moves& moves, const MovedStripes& moved, LogRecord& record) const {
   const RecordShape& shape = parts_.shape.record;
-  std::map<std::string_view, std::vector<const Move*>> by_list;
-  for (const Move& move : moves) by_list[move.key].push_back(&move);
+  std::map<std::string_view, std::vector<std::size_t>> by_list;
+  for (std::size_t i = 0; i < moves.size(); ++i) by_list[moves[i].key].push_back(i);
   std::uint64_t live = 0;
   for (const auto& [key, of_list] : by_list) {
     HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
@@ -457,39 +516,17 @@ Status Cleaner::fill_moves(const Moves& moves, const StripeWrite& stripe, std::u
     if (!list.has_value()) continue;
     parts_.log_blobs.resolve_all(list->extents());  // CL5
     bool changed = false;
-    for (const Move* move : of_list) {
-      if (move_blob(list->extents(), move->blob, move->to) == 0) continue;  // CL1
+    for (const std::size_t i : of_list) {
+      const Blob& blob = moves[i].blob;
+      if (move_blob(list->extents(), blob, moved.places[i]) == 0) continue;  // CL1
       changed = true;
-      live += move->blob.stored;
-      add_death(record, move->blob);
+      live += blob.stored;
+      add_death(record, blob);
     }
     if (changed) record.images.push_back({std::string(key), list->encode(shape)});
   }
-  if (live == 0) return Error{ErrorCode::kNotFound, "nothing is left to move", ""};
-  const Blob& blob = stripe.prepared.blob;
-  record.allocated.push_back({stripe.where, blob.cell_bytes, true, blob.cell_sums, live, unwritten,
-                              stripe.prepared.footer});  // CL4
-  return {};
-}
-
-// CL7
-Status Cleaner::commit_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
-                             bool& entered) {
-  std::uint64_t bytes = 0;
-  std::uint64_t blobs = 0;
-  std::uint64_t gone = 0;
-  const InternalCommits::FillRecord fill = [&](LogRecord& record) -> Status {
-    HEXAD_TRY(fill_moves(moves, stripe, unwritten, record));
-    bytes = record.allocated.front().live;
-    blobs = record.packed_deaths.size();
-    gone = moves.size() - blobs;
-    return {};
-  };
-  HEXAD_TRY(parts_.commits.commit_internal(fill, [&] { entered = true; }).status());
-  parts_.counters.add(CounterId::kCleanedStripes);
-  parts_.counters.add(CounterId::kCleanedBlobs, blobs);
-  parts_.counters.add(CounterId::kCleanedBytes, bytes);
-  parts_.counters.add(CounterId::kCleanTooLate, gone);
+  if (live == 0) return nothing_to_move();
+  record.allocated.push_back(moved.proof(0, live));  // CL4
   return {};
 }
 

@@ -23,6 +23,9 @@
 //   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
 //   CL7  While the record waits for its place no state and no pin is held
 //
+// Blobs that lists show in part are compacted, too (core/clean/compactor.h), in turn with these:
+// what gives most for what it costs comes first.
+//
 // One step at a time; a commit that finds no space takes one itself, or waits for the one under
 // way. The argument that this ends is in doc/invariants.md#cleaning.
 #pragma once
@@ -42,49 +45,26 @@
 #include "core/api/shared_bytes.h"
 #include "core/blob/pack_check.h"
 #include "core/blob/pack_stripe.h"
-#include "core/blob/stripe_writer.h"
+#include "core/clean/clean_parts.h"
 #include "core/clean/clean_plan.h"
+#include "core/clean/compactor.h"
+#include "core/clean/fragmented_lists.h"
 #include "core/clean/moved_extents.h"
+#include "core/clean/moved_stripes.h"
 #include "core/clean/owned_extents.h"
-#include "core/commit/internal_commits.h"
-#include "core/read/store_reader.h"
-#include "core/record/shape.h"
+#include "core/record/log_record.h"
 #include "core/space/log_blobs.h"
-#include "core/space/members.h"
-#include "core/space/space.h"
-#include "core/stats/counters.h"
-#include "ec/codec.h"
 #include "io/executor.h"
 
 namespace hexad::core {
 
 class Cleaner {
  public:
-  // All outlive it.
-  struct Parts {
-    io::Executor& executor;
-    const StoreShape& shape;
-    const ec::Codec& codec;
-    io::IoQueue& queue;
-    const Members& members;
-    Space& space;
-    const LogBlobs& log_blobs;
-    Counters& counters;
-    StoreReader& reads;
-    InternalCommits& commits;
-    std::function<Lsn()> checkpointed;   // the LSN of the last finished checkpoint
-    std::function<Lsn()> newest;         // the last LSN
-    std::function<Status()> checkpoint;  // makes one
-    // Ends when none is under way, and what the last one has replaced can be used again.
-    std::function<Status()> await_checkpoint;
-    std::function<Status()> release;            // what has died by now can be used again (R9)
-    std::function<std::uint64_t()> max_record;  // bytes
-    std::function<Status(const std::set<DeviceId>&)> lose;  // R13
-  };
-  explicit Cleaner(Parts parts);
+  explicit Cleaner(CleanParts parts);
 
   enum class For : std::uint8_t {
     kLater,   // ahead of need: where much is dead, or little is left
+    kAtRest,  // nobody has committed anything for a while
     kCommit,  // a commit finds no space
   };
   // One stripe's worth. True: something has been moved or looked at, here or by another thread
@@ -94,6 +74,11 @@ class Cleaner {
 
   // Enough has died since the last look that another one is worth it. Any thread; cheap.
   bool wants_look();
+  // ... when the store is at rest. Any thread; cheap.
+  bool wants_rest() const;
+
+  // Lists that a transaction leaves: whoever carries it out says so.
+  FragmentedLists& fragmented() { return lists_; }
 
  private:
   // A blob on its way.
@@ -103,7 +88,6 @@ class Cleaner {
     PackEntry entry;  // what its footer said
     SharedBytes stored;
     std::uint64_t value_bytes = 0;  // of the list, as encoded
-    PackedPlace to = {};
   };
   using Moves = std::vector<Move>;
   // What is chosen from, and by which rules.
@@ -114,6 +98,11 @@ class Cleaner {
   enum class Moved : std::uint8_t { kNothing, kSomething };
 
   Result<bool> step_locked(For whom);
+  Result<bool> move(For whom);  // what is alive in pack stripes
+  Result<bool> compact(For whom, std::uint32_t most_shown);
+  bool worth_compacting(For whom);
+  std::uint64_t deaths() const { return parts_.space.packed_deaths() + lists_.grown(); }
+  std::uint64_t used_bytes() const;
   Choice look(For whom);
   bool is_low() const;
   bool is_whole() const;
@@ -130,24 +119,23 @@ class Cleaner {
                                            const std::set<std::uint32_t>& roles,
                                            AlignedBuffer& buffer) const;
   Result<PackFooter> read_footer(const CleanCandidate& victim) const;
-  Result<Moved> write_moves(Moves& moves, const PackPlan& layout, Lsn written);
-  Status commit_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
-                      bool& entered);
-  Status fill_moves(const Moves& moves, const StripeWrite& stripe, std::uint64_t unwritten,
-                    LogRecord& record) const;
-  PackPlan lay_out(const Moves& moves, std::uint32_t most_units) const;
+  Result<Moved> write_moves(const Moves& moves, const PackPlan& layout, Lsn written);
+  Status fill_moves(const Moves& moves, const MovedStripes& moved, LogRecord& record) const;
   std::vector<YoungBlob> as_blobs(const Moves& moves) const;
   void leave_alone(const CleanCandidate& victim, CounterId why);
 
-  const Parts parts_;
+  const CleanParts parts_;
   const PackChecker packs_;
+  FragmentedLists lists_;
+  Compactor compactor_;
   io::Mutex mutex_;  // through a step
   // Guarded by it: stripes that were of no use, with what was alive in them then.
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> left_alone_;
   bool under_way_ = false;                    // much was dead, and is being cleaned
   bool unreleased_ = false;                   // something has been moved since the last release
   std::atomic<std::uint64_t> moved_{0};       // steps that moved something
-  std::atomic<std::uint64_t> looked_at_{0};   // Space::packed_deaths() at the last look, plus one
+  std::atomic<std::uint64_t> looked_at_{0};   // deaths() at the last look, plus one
+  std::atomic<std::uint64_t> rested_at_{0};   // deaths() when a store at rest was last done
   std::atomic<std::uint64_t> next_check_{0};  // so many bytes after it whether little is left
   std::atomic<bool> was_low_{false};
 };

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "core/record/object_extents.h"
 
 namespace hexad::core {
 
@@ -79,6 +81,38 @@ std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& 
     ++moved;
   }
   return moved;
+}
+
+std::uint64_t show_instead(ExtentList& extents, const ExtentList& from, const Blob& blob) {
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> same;  // [begin, end), in order
+  for (const Extent& was : from) {
+    auto now = std::partition_point(extents.begin(), extents.end(), [&](const Extent& extent) {
+      return extent.end() <= was.offset;
+    });
+    for (; now != extents.end() && now->offset < was.end(); ++now) {
+      if (now->is_inline() || now->blob != was.blob) continue;
+      if (now->offset + was.blob_offset != was.offset + now->blob_offset) continue;
+      const std::uint64_t begin = std::max(now->offset, was.offset);
+      const std::uint64_t end = std::min(now->end(), was.end());
+      if (!same.empty() && same.back().second == begin) {
+        same.back().second = end;
+      } else {
+        same.emplace_back(begin, end);
+      }
+    }
+  }
+  std::uint64_t shown = 0;
+  for (const auto& [begin, end] : same) {
+    punch(extents, begin, end - begin);
+    Extent extent;
+    extent.offset = begin;
+    extent.length = end - begin;
+    extent.blob_offset = static_cast<std::uint32_t>(begin - from.front().offset);
+    extent.blob = blob;
+    insert(extents, std::move(extent));
+    shown += end - begin;
+  }
+  return shown;
 }
 
 }  // namespace hexad::core

@@ -33,4 +33,9 @@ const Extent* find_packed(const ExtentList& extents, const PackedPlace& at);
 // else that lies in its place by now.
 std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& to);
 
+// Shows `blob` instead of what `from` shows, wherever the list still shows that: the same bytes of
+// the same blobs. `from`: next to each other, in order; the blob's user bytes are those, from the
+// first on. Returns of how many bytes; 0: the list is as it was.
+std::uint64_t show_instead(ExtentList& extents, const ExtentList& from, const Blob& blob);
+
 }  // namespace hexad::core

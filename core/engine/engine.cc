@@ -134,7 +134,9 @@ void Engine::make_jobs() {
       CatchUpJob::Work{[this] { return !parts_.members->behind().empty(); },
                        [this](const ScrubOptions& piece) { return fill_cells(piece); },
                        [this] { return settle_whole(); }, [this] { return missing_bytes(); }});
-  clean_job_ = std::make_unique<CleanJob>([this] { return cleaner_->step(Cleaner::For::kLater); });
+  clean_job_ = std::make_unique<CleanJob>(
+      executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },
+                                         [this] { return cleaner_->step(Cleaner::For::kAtRest); }});
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});

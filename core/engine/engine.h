@@ -366,6 +366,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<StoreReader> reads_;
   std::unique_ptr<Cleaner> cleaner_;  // as the lane
   std::unique_ptr<InFlightBudget> budget_;
+  std::atomic<bool> users_committed_{false};  // since somebody has asked
 
   io::Mutex zone_mutex_;  // while a zone is made
   Sequencer sequencer_;

@@ -5,17 +5,17 @@ namespace hexad::core {
 
 void Engine::make_cleaner() {
   cleaner_ = std::make_unique<Cleaner>(
-      Cleaner::Parts{executor(), *parts_.shape, *parts_.codec, parts_.system->queue(),
-                     *parts_.members, *parts_.space, *parts_.log_blobs, *parts_.counters, *reads_,
-                     *this, [this] { return parts_.index->applied_lsn(); },
-                     [this] { return lane_->durable(); }, [this] { return run_checkpoint(); },
-                     [this]() -> Status {
-                       const auto needless = [] { return true; };
-                       HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn, needless));
-                       return release_moved();
-                     },
-                     [this] { return release_moved(); }, [this] { return lane_->max_record(); },
-                     [this](const std::set<DeviceId>& failed) { return lose_devices(failed); }});
+      CleanParts{executor(), *parts_.shape, *parts_.codec, parts_.system->queue(), *parts_.members,
+                 *parts_.space, *parts_.log_blobs, *parts_.counters, *reader_, *preparer_, *reads_,
+                 *this, [this] { return parts_.index->applied_lsn(); },
+                 [this] { return lane_->durable(); }, [this] { return run_checkpoint(); },
+                 [this]() -> Status {
+                   const auto needless = [] { return true; };
+                   HEXAD_TRY(checkpointer_->run(Checkpointer::Close::kGoesOn, needless));
+                   return release_moved();
+                 },
+                 [this] { return release_moved(); }, [this] { return lane_->max_record(); },
+                 [this](const std::set<DeviceId>& failed) { return lose_devices(failed); }});
 }
 
 // A block that was sealed before the last move was durable does not say that it is (R9).

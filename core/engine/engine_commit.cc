@@ -321,6 +321,10 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   newest_.record_concurrent_changes(plan.record.images);
   newest_.apply(submission.lsn, plan.record.images);
   for (DecodedPage& page : plan.pages) newest_.remember(std::move(page));
+  if (!attempt.keep_versions) users_committed_.store(true, std::memory_order_relaxed);
+  for (const PartlyShown& list : plan.partly_shown) {
+    cleaner_->fragmented().note(list.key, list.bytes, submission.lsn);
+  }
   attempt.allocated.clear();
   for (const YoungBlob& blob : submission.young) attempt.reserved -= PromisedUnits(blob.units);
   for (std::size_t i = 0; i < blobs.size(); ++i) {

@@ -38,6 +38,11 @@ void Engine::on_progress() {
   reclaim();
   if (parts_.space->wants_zone() && zone_job_->want()) jobs_->wake(*zone_job_);
   if (cleaner_->wants_look() && clean_job_->want()) jobs_->wake(*clean_job_);
+  // What the engine commits for itself is no reason to wait longer.
+  if (users_committed_.exchange(false, std::memory_order_relaxed) && cleaner_->wants_rest() &&
+      clean_job_->want_rest()) {
+    jobs_->wake(*clean_job_);
+  }
   if (checkpoint_due() && checkpoint_job_->note_due()) jobs_->wake(*checkpoint_job_);
 }
 

@@ -91,6 +91,12 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
   if (record.body == 0 && beyond_first) record.body = context.new_body();
   for (auto& [index, at] : content.pages) {
     owners.change(at.before(), at.now, plan.record);
+    if (at.dirty && !at.before().empty() && !at.now.empty()) {
+      const HiddenBytes bytes = hidden_bytes(at.now);
+      if (bytes.hidden > 0) {
+        plan.partly_shown.push_back({record.body == 0 ? key : page_key(record.body, index), bytes});
+      }
+    }
     if (record.body == 0) continue;
     // Page 0 moves to a key of its own together with the object's first later page.
     const bool moved = content.stored_body == 0 && !at.now.empty();

@@ -17,6 +17,7 @@
 #include "base/error.h"
 #include "core/api/transaction.h"
 #include "core/plan/prepared.h"
+#include "core/record/blob_uses.h"
 #include "core/record/log_record.h"
 #include "core/record/record.h"
 #include "core/space/log_blobs.h"
@@ -105,6 +106,12 @@ struct DecodedPage {
   ExtentList extents;
 };
 
+// A list of extents that the transaction leaves, and what it shows in part.
+struct PartlyShown {
+  std::string key;
+  HiddenBytes bytes;
+};
+
 struct Plan {
   // Images, frees, and the stripes of published writers; the caller adds those of prepared ops.
   LogRecord record;
@@ -125,6 +132,8 @@ struct Plan {
   Doomed doomed;
   // Of all images of pages that are there afterwards.
   std::vector<DecodedPage> pages;
+  // Of lists that were there before, those that hide something of their blobs afterwards.
+  std::vector<PartlyShown> partly_shown;
   // Removed with objects that nobody has looked at, which their totals count.
   std::vector<CollectionId> removed_whole;
 

@@ -33,19 +33,21 @@
 //      term, which is for a merge. A checkpoint that finds the reserve not whole, or finds no
 //      space, and a transaction that finds none, have it given up, and go on with what it had.
 //   7  The cleaner (core/clean/cleaner.h) writes what is alive of some stripes into a new one
-//   before
-//      the old ones die. It takes what is kept for one move from nobody: the units of the longest
-//      stripe that it writes, beside all else (Space::allocate_move), so that a checkpoint finds
-//      its own whatever is being moved. A move that has its record frees more than it took, and two
-//      blocks later that is free (R9): so the next move finds its units, too. A store whose reserve
-//      lacks no more than those takes in what it always does (Space::reserve_whole).
+//      before the old ones die, and what a page still shows of its blobs into some, which takes
+//      less than a page. It takes what is kept for one move from nobody: move_units(), beside all
+//      else (Space::allocate_move), so that a checkpoint finds its own whatever is being moved. A
+//      move that has its record frees more than it took, and two blocks later that is free (R9): so
+//      the next move finds its units, too. A store whose reserve lacks no more than those takes in
+//      what it always does (Space::reserve_whole).
 // So the caller computes the reserve again after every checkpoint and merge, and where it is not
 // whole then, merges all runs before the next checkpoint.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "base/units.h"
+#include "core/record/record.h"
 #include "core/record/shape.h"
 
 namespace hexad::core {
@@ -107,8 +109,12 @@ inline std::uint32_t reserve_run(const ReserveInput& in, const StoreShape& shape
       divide_up(longest_manifest_bytes(in, shape), stripe_bytes(shape)));
 }
 
-// Units that are for moves: Space::set_reserve().
-inline std::uint32_t move_units(const StoreShape& shape) { return shape.max_pack_units; }
+// Units that are for moves: Space::set_reserve(). What a page shows of its blobs takes less than a
+// page; where slabs are short so are stripes, and three of the longest will do.
+inline std::uint32_t move_units(const StoreShape& shape) {
+  const auto page = static_cast<std::uint32_t>(divide_up(kPageSpan, stripe_bytes(shape)) + 1);
+  return std::max(shape.max_pack_units, std::min(page, 3 * shape.max_pack_units));
+}
 
 // Units, of k times the unit of user bytes each: Space::set_reserve().
 inline std::uint64_t reserve_units(const ReserveInput& in, const StoreShape& shape) {

@@ -50,18 +50,23 @@ enum class CounterId : std::uint16_t {
   kScrubBytes,     // ... which read so many from devices
   kScrubFindings,  // ... repaired or not
   kDegradedReads,
-  kDevicesLost,       // left the membership while open
-  kStripes,           // of user data that became durable
-  kPiecesCut,         // pieces of user data that found no free run of their length
-  kPiecesCutInto,     // ... and the stripes that they became
-  kCleanedStripes,    // that the cleaner wrote
-  kCleanedBlobs,      // that it moved
-  kCleanedBytes,      // ... and their bytes
-  kCleanTooLate,      // blobs that had died, or changed, before they got their place
-  kCleanUnexplained,  // stripes that were left alone: not all owners are known
-  kCleanUnreadable,   // ... they could not be read
-  kCleanNoGain,       // ... their blobs take no less elsewhere
-  kLogPatches,        // values that the log got as changes of what it had
+  kDevicesLost,        // left the membership while open
+  kStripes,            // of user data that became durable
+  kPiecesCut,          // pieces of user data that found no free run of their length
+  kPiecesCutInto,      // ... and the stripes that they became
+  kCleanedStripes,     // that the cleaner wrote
+  kCleanedBlobs,       // that it moved
+  kCleanedBytes,       // ... and their bytes
+  kCleanTooLate,       // blobs that had died, or changed, before they got their place
+  kCleanUnexplained,   // stripes that were left alone: not all owners are known
+  kCleanUnreadable,    // ... they could not be read
+  kCleanNoGain,        // ... their blobs take no less elsewhere
+  kCompactedLists,     // lists of extents that the cleaner compacted
+  kCompactedBlobs,     // ... and the blobs that died by that
+  kCompactedBytes,     // ... and the bytes of them that were written again
+  kCompactNoGain,      // lists that were left alone: they take no less elsewhere
+  kCompactUnreadable,  // ... they could not be read
+  kLogPatches,         // values that the log got as changes of what it had
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices

@@ -76,5 +76,72 @@ TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died 
   REQUIRE(totals.violations == 0);
 }
 
+// Objects of some KiB, of which small writes leave parts.
+constexpr int kLarge = 6;
+constexpr std::size_t kLargeBytes = 12'000;
+
+std::string large_of(int i) { return "large" + std::to_string(i); }
+
+void put_large(Transaction& t, std::uint64_t seed) {
+  for (int i = 0; i < kLarge; ++i) t.put(kHere, large_of(i), noise(kLargeBytes, seed + i));
+}
+
+// Two thirds of each.
+void overwrite_large(Transaction& t, std::uint64_t seed) {
+  for (int i = 0; i < kLarge; ++i) {
+    for (std::size_t at = 0; at < kLargeBytes; at += 3000) {
+      t.write(kHere, large_of(i), at, as_bytes(noise(2000, seed + at)));
+    }
+  }
+}
+
+TEST_CASE("compaction: no crash loses what is written again, or brings back what was overwritten") {
+  const HarnessLine line("crash-compaction");
+  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 41;
+  CrashSweep totals;
+  std::uint64_t compacted = 0;
+  for (const int every : {1, 4, 1000}) {
+    CrashWorldOptions options;
+    options.seed = campaign_seed_of(190 + static_cast<std::uint64_t>(every));
+    options.checkpoint_every = every;
+    options.log_size = 192 << 10;
+    options.pause = 3'000'000'000;
+    options.before = [](Transaction& t) { put_large(t, 1); };
+    options.script = {
+        [](Transaction& t) { t.touch(kHere, "first"); },
+        [](Transaction& t) { overwrite_large(t, 100); },
+        [](Transaction& t) { t.write(kHere, large_of(0), 2500, as_bytes(noise(900, 500))); },
+        [](Transaction& t) { t.clone(kHere, large_of(1), kHere, "clone"); },
+        [](Transaction& t) { t.rename(kHere, large_of(2), kHere, "renamed"); },
+        [](Transaction& t) { t.remove(kHere, large_of(3)); },
+        [](Transaction& t) { put_large(t, 1000); },
+        [](Transaction& t) { t.touch(kHere, "second"); },
+        [](Transaction& t) { overwrite_large(t, 2000); },
+        [](Transaction& t) { t.write(kHere, "clone", 2100, as_bytes(noise(700, 501))); },
+        [](Transaction& t) { t.clone_range(kHere, large_of(4), 2000, 1000, kHere, "part", 0); },
+        [](Transaction& t) { t.append(kHere, large_of(5), as_bytes(noise(2000, 502))); },
+        [](Transaction& t) { t.remove(kHere, "clone"); },
+        [](Transaction& t) { t.touch(kHere, "last"); },
+    };
+    CrashWorld world(options);
+    world.run();
+    compacted += world.lists_compacted();
+    io::CrashOptions crash;
+    crash.seed = options.seed;
+    crash.exhaustive_limit = 2;
+    crash.random_samples = 3;
+    crash.tears_per_write = 1;
+    sweep_crashes(
+        world, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
+  }
+  line.print(
+      {{"states", totals.states}, {"violations", totals.violations}, {"compacted", compacted}});
+  REQUIRE(compacted > 10);
+  REQUIRE(totals.states > 50);
+  REQUIRE(totals.violations == 0);
+}
+
 }  // namespace
 }  // namespace hexad::testing

@@ -300,6 +300,8 @@ void CrashWorld::run() {
                        {buffered ? Durability::kBuffered : Durability::kDurable});
           lock.lock();
           changed.wait(lock, [&] { return answered; });
+          lock.unlock();
+          if (options_.pause > 0) system.executor().sleep_for(options_.pause);
         }
       }));
     }
@@ -308,6 +310,7 @@ void CrashWorld::run() {
       if (counter.name == "checkpoints") checkpoints_ = counter.since_open;
       if (counter.name == "runs_merged") runs_merged_ = counter.since_open;
       if (counter.name == "cleaned_blobs") blobs_moved_ = counter.since_open;
+      if (counter.name == "compacted_lists") lists_compacted_ = counter.since_open;
       if (counter.name == "device_log_bytes")
         log_laps_ = counter.since_open / kLogCopies / options_.log_size;
     }

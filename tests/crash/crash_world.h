@@ -43,6 +43,8 @@ struct CrashWorldOptions {
   using Script = std::function<void(Transaction&)>;
   std::vector<Script> script = {};
   Script before = {};
+  // How long a lane waits behind each of its transactions, so that what is done at rest is done.
+  io::Nanos pause = 0;
   // Pages that a transaction of the recording shows of a range one by one; longer ones are copied
   // beside the commits (core/engine/engine_copy.cc).
   std::uint64_t ranges_at_once = kMaxClonedPages;
@@ -66,6 +68,7 @@ class CrashWorld {
   std::uint64_t checkpoints() const { return checkpoints_; }
   std::uint64_t runs_merged() const { return runs_merged_; }
   std::uint64_t blobs_moved() const { return blobs_moved_; }  // by the cleaner
+  std::uint64_t lists_compacted() const { return lists_compacted_; }
   std::size_t transactions() const { return done_.size(); }
   // Records that the engine has made for itself between the transactions.
   std::uint64_t own_records() const {
@@ -115,6 +118,7 @@ class CrashWorld {
   std::uint64_t checkpoints_ = 0;
   std::uint64_t runs_merged_ = 0;
   std::uint64_t blobs_moved_ = 0;
+  std::uint64_t lists_compacted_ = 0;
   std::shared_ptr<io::FiberStacks> stacks_;
 };
 

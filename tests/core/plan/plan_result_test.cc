@@ -65,6 +65,24 @@ TEST_CASE("plan_result: a large object is doomed as a whole, a smaller one freed
   w.check_alive();
 }
 
+TEST_CASE("plan_result: lists that show some of their blobs in part are named") {
+  PlannerWorld w;
+  Plan plan = w.must([](Transaction& t) { t.put("c", "a", text(10'000)); });
+  CHECK(plan.partly_shown.empty());
+  plan = w.must([](Transaction& t) { t.write("c", "a", 1000, as_bytes(text(2000))); });
+  REQUIRE(plan.partly_shown.size() == 1);
+  CHECK(plan.partly_shown[0].key == object_key(1, "a"));
+  CHECK((plan.partly_shown[0].bytes == HiddenBytes{10'000, 2000}));
+  // In a page of its own.
+  w.must([](Transaction& t) { t.write("c", "a", kPageSpan, as_bytes(text(4000))); });
+  plan = w.must([](Transaction& t) { t.zero("c", "a", kPageSpan, 1000); });
+  REQUIRE(plan.partly_shown.size() == 1);
+  CHECK(plan.partly_shown[0].key == page_key(w.object("a")->body, 1));
+  CHECK((plan.partly_shown[0].bytes == HiddenBytes{4000, 1000}));
+  plan = w.must([](Transaction& t) { t.put("c", "a", text(500)); });
+  CHECK(plan.partly_shown.empty());
+}
+
 TEST_CASE("plan_result: a page in too many pieces is named once writing it anew helps") {
   PlannerWorld w;
   const auto punch_holes = [](Transaction& t, std::uint64_t from, std::uint64_t count) {

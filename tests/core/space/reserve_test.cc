@@ -13,6 +13,16 @@ using testing::problem_of;
 using testing::TableWorld;
 using testing::TableWorldOptions;
 
+TEST_CASE("reserve: what is kept for moves is a page, or three of the longest stripes, or one") {
+  StoreShape shape;
+  shape.max_pack_units = 1;
+  CHECK(move_units(shape) == 3);
+  shape.max_pack_units = 32;
+  CHECK(move_units(shape) == 1_MiB / 16_KiB + 1);
+  shape.max_pack_units = 129;
+  CHECK(move_units(shape) == 129);
+}
+
 TEST_CASE("reserve: small in small stores, a few hundredths in large ones") {
   StoreShape shape;
   // 4+2 of 4 KiB: 16 KiB of user bytes in a stripe of one unit.
@@ -22,13 +32,13 @@ TEST_CASE("reserve: small in small stores, a few hundredths in large ones") {
   tiny.zones = 4;
   tiny.zone_units = 33;
   CHECK(reserve_run(tiny, shape) == 1);
-  CHECK(reserve_units(tiny, shape) == 2 * (4 + 1) + 1);
+  CHECK(reserve_units(tiny, shape) == 2 * (4 + 1) + 3);
 
   ReserveInput small = tiny;
   small.log_bytes = 256_KiB;
   small.zones = 11;
   small.zone_units = 16;
-  CHECK(reserve_units(small, shape) == 2 * (20 + 1) + 1);
+  CHECK(reserve_units(small, shape) == 2 * (20 + 1) + 3);
 
   // Six devices of 1 TiB.
   ReserveInput large;

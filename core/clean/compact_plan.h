@@ -1,0 +1,50 @@
+// Which blobs of a list of extents are worth writing again in the parts that the list shows, so
+// that the rest of them comes back: a pure function.
+//
+// Small writes into an object leave large blobs behind that are shown in part, and take their whole
+// space until the last byte of them is overwritten. What is left of such a blob goes elsewhere.
+//
+// Holds for every plan
+//   KP1 a victim shows at most rules.most_shown of its user bytes. No clone shares it, and the list
+//       names its place: a young one dies by another name (CP1)
+//   KP2 the pieces show, in order and each byte once, what the list shows of victims, and nothing
+//       else
+//   KP3 a piece is without a gap, at most rules.piece_bytes long, and what it shows was compressed
+//       in one way, or not at all
+//   KP4 with a piece in place of what it shows, the list is not crowded where it was not
+//       (is_crowded())
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compression/codec.h"
+#include "core/record/record.h"
+
+namespace hexad::core {
+
+struct CompactRules {
+  std::uint32_t most_shown = 0;    // of 1024 parts of a blob's user bytes, for a victim
+  std::uint64_t piece_bytes = 0;   // not 0
+  std::uint64_t stripe_bytes = 0;  // user bytes of one unit of a stripe
+};
+
+// Becomes one blob.
+struct CompactPiece {
+  ExtentList from;  // of victims, next to each other
+  compression::Algorithm algorithm = compression::Algorithm::kNone;  // of all of them
+
+  std::uint64_t offset() const { return from.front().offset; }
+  std::uint64_t length() const { return from.back().end() - from.front().offset; }
+};
+
+struct CompactPlan {
+  std::vector<CompactPiece> pieces;
+  std::uint64_t frees = 0;  // bytes of space that victims take: of stripes of their own all of it
+  bool young = false;       // there are victims whose place the list does not name yet
+};
+
+// Cost: O(n log n).
+CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules);
+
+}  // namespace hexad::core

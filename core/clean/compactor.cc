@@ -1,0 +1,279 @@
+#include "core/clean/compactor.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "base/refused_memory.h"
+#include "core/clean/owned_extents.h"
+#include "core/record/keys.h"
+#include "core/record/object_extents.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr std::size_t kListsAtOnce = 64;
+constexpr std::uint64_t kMostListBytes = 256 << 10;
+constexpr std::size_t kMostPieces = 1024;
+constexpr std::uint64_t kMostPieceBytes = 64 << 10;
+// Of the metadata, looked at in one go.
+constexpr std::size_t kKeysAtOnce = 4096;
+// Where lists are, in the order of the keys.
+constexpr std::array<std::string_view, 3> kLists = {kObjectKeys, kOmapKeys, kPageKeys};
+
+// Pieces are short next to a cell, so that cells are filled evenly.
+std::uint64_t piece_bytes(std::uint32_t most_units, const StoreShape& shape) {
+  return std::min<std::uint64_t>(kMostPieceBytes, most_units * shape.unit / 2);
+}
+
+// As it was compressed before, or not at all.
+compression::Policy policy_for(compression::Algorithm algorithm) {
+  compression::Policy policy;
+  policy.algorithm = algorithm;
+  const bool any = algorithm != compression::Algorithm::kNone;
+  policy.mode = any ? compression::Mode::kForce : compression::Mode::kNone;
+  return policy;
+}
+
+Blob at_place(Blob blob, const PackedPlace& place) {
+  blob.placement = Placement::kPacked;
+  blob.log = {};
+  blob.where = {place.zone, place.unit, 0};
+  blob.cell = place.cell;
+  blob.cell_offset = place.cell_offset;
+  return blob;
+}
+
+// Of the list that the key shows now; nothing: there is none.
+Result<std::optional<OwnedExtents>> list_of(std::string_view key,
+                                            const std::optional<std::string>& value,
+                                            const RecordShape& shape) {
+  if (!value.has_value()) return std::optional<OwnedExtents>();
+  HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list, OwnedExtents::decode(key, *value, shape));
+  if (list.has_value() && list->body() != 0) list.reset();  // its lists are those of pages
+  return list;
+}
+
+}  // namespace
+
+Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan& plan,
+                      Pieces& pieces) {
+  std::vector<Bytes> raw;
+  std::vector<BlobReader::Range> ranges;
+  for (const CompactPiece& piece : plan.pieces) {
+    MutByteView out = raw.emplace_back(piece.length());
+    for (const Extent& extent : piece.from) {
+      ranges.push_back({&extent.blob, extent.blob_offset, out.first(extent.length)});
+      out = out.subspan(extent.length);
+    }
+  }
+  HEXAD_TRY(parts_.blobs.read(ranges));
+  Work work{list, pieces.pieces.size(), plan.pieces.size(), plan.frees};
+  std::vector<Blob> blobs;
+  std::vector<YoungBlob> stored;
+  const Lsn written = std::max<Lsn>(1, parts_.checkpointed());
+  for (std::size_t i = 0; i < raw.size(); ++i) {
+    const CompactPiece& piece = plan.pieces[i];
+    HEXAD_TRY_ASSIGN(
+        PreparedBlob prepared,
+        parts_.preparer.prepare(raw[i], compression::Hint::kNone, policy_for(piece.algorithm)));
+    YoungBlob& young = stored.emplace_back();
+    young.place.lsn = written;
+    young.stored = std::move(prepared.stored);
+    young.owner = list.key;
+    young.offset = piece.offset();
+    blobs.push_back(std::move(prepared.blob));
+  }
+  const auto append = [](auto& to, auto&& from) {
+    to.insert(to.end(), std::make_move_iterator(from.begin()), std::make_move_iterator(from.end()));
+  };
+  append(pieces.pieces, std::vector<CompactPiece>(plan.pieces));
+  append(pieces.blobs, std::move(blobs));
+  append(pieces.stored, std::move(stored));
+  pieces.lists.push_back(std::move(work));
+  return {};
+}
+
+Result<Compactor::Pieces> Compactor::gather(const Need& need) {
+  const RecordShape& shape = parts_.shape.record;
+  const CompactRules rules{need.most_shown, piece_bytes(need.most_units, parts_.shape),
+                           parts_.shape.unit * parts_.shape.k()};
+  const std::uint64_t most_list_bytes = std::min(kMostListBytes, parts_.max_record() / 4);
+  FragmentedLists::Choice choice =
+      lists_.best(kListsAtOnce, need.most_shown, parts_.checkpointed());
+  Pieces pieces;
+  pieces.waiting = choice.waiting;
+  if (choice.lists.empty()) return pieces;
+  std::uint64_t list_bytes = 0;
+  std::uint64_t bytes = 0;
+  // What is young in this state and has a place is named by that behind the next checkpoint.
+  HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
+  for (const FragmentedLists::Candidate& list : choice.lists) {
+    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, state.view->get(list.key));
+    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> now, list_of(list.key, value, shape));
+    CompactPlan plan;
+    if (now.has_value()) plan = plan_compaction(now->extents(), rules);
+    if (plan.pieces.empty()) {
+      pieces.looked = true;
+      if (plan.young) {
+        pieces.waiting = true;
+        lists_.set_aside(list.key, list.changed, state.view->lsn());
+      } else {
+        lists_.forget(list.key, list.changed);
+      }
+      continue;
+    }
+    std::uint64_t more = 0;
+    for (const CompactPiece& piece : plan.pieces) more += piece.length();
+    const bool fits = list_bytes + list.key.size() + value->size() <= most_list_bytes &&
+                      bytes + more <= need.most_bytes &&
+                      pieces.pieces.size() + plan.pieces.size() <= kMostPieces;
+    if (!pieces.lists.empty() && !fits) break;
+    const std::size_t before = pieces.pieces.size();
+    const Status added = without_bad_alloc([&] { return add(list, plan, pieces); });
+    if (!added.ok()) {
+      cut_to(pieces, before);
+      pieces.looked = true;
+      lists_.forget(list.key, list.changed);  // KL5
+      parts_.counters.add(CounterId::kCompactUnreadable);
+      continue;
+    }
+    list_bytes += list.key.size() + value->size();
+    bytes += more;
+  }
+  return pieces;
+}
+
+void Compactor::cut_to(Pieces& pieces, std::size_t count) {
+  pieces.pieces.resize(count);
+  pieces.blobs.resize(count);
+  pieces.stored.resize(count);
+}
+
+Result<Compactor::Did> Compactor::step(const Need& need) {
+  HEXAD_TRY_ASSIGN(Pieces pieces, gather(need));
+  if (pieces.lists.empty()) {
+    if (pieces.looked) return Did::kLooked;
+    return pieces.waiting ? Did::kYoung : Did::kNothing;
+  }
+  Result<Did> did = write(need, pieces);
+  if (did.ok() || did.error().code != ErrorCode::kNoSpace || pieces.lists.size() == 1) return did;
+  // Of one list it may be less than what is kept for moves.
+  pieces.lists.resize(1);
+  cut_to(pieces, pieces.lists.front().count);
+  return write(need, pieces);
+}
+
+Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) {
+  const std::vector<PackPlan> layouts =
+      lay_out_in_stripes(pieces.stored, need.most_units, parts_.shape);
+  std::uint64_t units = 0;
+  std::uint64_t frees = 0;
+  for (const PackPlan& layout : layouts) units += layout.units;
+  for (const Work& work : pieces.lists) frees += work.frees;
+  if (layouts.empty() || units * parts_.shape.unit * parts_.shape.k() >= frees) {
+    // KL4: the best of them alone is no better.
+    lists_.forget(pieces.lists.front().list.key, pieces.lists.front().list.changed);
+    parts_.counters.add(CounterId::kCompactNoGain);
+    return Did::kLooked;
+  }
+  Done done;
+  MovedStripes moved;
+  const FillMoved fill_record = [&](const MovedStripes& where, LogRecord& record) {
+    return fill(pieces, where, record, done);
+  };
+  HEXAD_TRY_ASSIGN(const Lsn written,
+                   write_moved(parts_, layouts, pieces.stored, fill_record, moved));
+  for (const Work& work : pieces.lists) lists_.forget(work.list.key, work.list.changed);
+  if (written == 0) return Did::kLooked;
+  for (const auto& [key, bytes] : done.lists) lists_.note(key, bytes, written);
+  for (const StripeWrite& stripe : moved.stripes) {
+    parts_.space.note_written(stripe.where, parts_.checkpointed());
+  }
+  parts_.counters.add(CounterId::kCompactedLists, done.lists.size());
+  parts_.counters.add(CounterId::kCompactedBlobs, done.blobs);
+  parts_.counters.add(CounterId::kCompactedBytes, done.bytes);
+  parts_.counters.add(CounterId::kCleanTooLate, done.late);
+  return Did::kWrote;
+}
+
+// Under the sequencer's lock.
+Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecord& record,
+                       Done& done) const {
+  const RecordShape& shape = parts_.shape.record;
+  done = {};
+  std::vector<std::uint64_t> live(moved.stripes.size(), 0);
+  for (const Work& work : pieces.lists) {
+    const std::string& key = work.list.key;
+    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
+    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list, list_of(key, value, shape));
+    if (!list.has_value()) {
+      done.late += work.count;
+      continue;
+    }
+    ExtentList& extents = list->extents();
+    parts_.log_blobs.resolve_all(extents);  // CL5
+    const ExtentList before = extents;
+    bool changed = false;
+    for (std::size_t i = work.first; i < work.first + work.count; ++i) {
+      const Blob blob = at_place(pieces.blobs[i], moved.places[i]);
+      if (show_instead(extents, pieces.pieces[i].from, blob) == 0) {  // KL1
+        ++done.late;
+        continue;
+      }
+      changed = true;
+      done.bytes += blob.stored;
+      live[moved.stripe_of[i]] += blob.stored;
+    }
+    if (!changed) continue;
+    for (const Blob& blob : blobs_released(before, extents)) {  // KL2
+      add_death(record, blob);
+      ++done.blobs;
+    }
+    record.images.push_back({key, list->encode(shape)});
+    done.lists.emplace_back(key, hidden_bytes(extents));
+  }
+  if (done.lists.empty()) return nothing_to_move();
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i] > 0) record.allocated.push_back(moved.proof(i, live[i]));  // KL3
+  }
+  return {};
+}
+
+Result<bool> Compactor::find_some() {
+  if (all_seen_ && lists_.empty() && lists_.take_lost()) {
+    all_seen_ = false;
+    from_.clear();
+  }
+  if (all_seen_) return false;
+  const RecordShape& shape = parts_.shape.record;
+  HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
+  std::size_t seen = 0;
+  for (const std::string_view prefix : kLists) {
+    const std::optional<std::string> end = prefix_end(prefix);
+    if (end.has_value() && from_ >= *end) continue;
+    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor({std::string(prefix), end}));
+    HEXAD_TRY(cursor.seek(std::max(from_, std::string(prefix))));
+    for (; cursor.valid(); ++seen) {
+      const std::string key(cursor.key());
+      if (seen == kKeysAtOnce) {
+        from_ = key;
+        return true;
+      }
+      HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list,
+                       list_of(key, std::string(cursor.value()), shape));
+      if (list.has_value()) {
+        const HiddenBytes bytes = hidden_bytes(list->extents());
+        if (bytes.hidden > 0) lists_.note(key, bytes, state.view->lsn());
+      }
+      HEXAD_TRY(cursor.next());
+    }
+  }
+  all_seen_ = true;
+  return true;
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,98 @@
+// Compaction: what a list still shows of blobs that are mostly overwritten is written again, so
+// that they die and their space comes back.
+//
+//   choose   lists that hide much (core/clean/fragmented_lists.h), and what of them
+//            (core/clean/compact_plan.h)
+//   read     what they show of victims, in one state; it is verified by the sums of the records
+//   write    the pieces, in pack stripes, in space that is kept for moves (core/space/reserve.h, 7)
+//   commit   one record of the store's own: the lists show the pieces, and the victims die
+//
+//   KL1  A piece is shown wherever the list, as it is when the record gets its LSN, still shows
+//   what
+//        the piece was made of: the same bytes of the same blob, all that the list says of it
+//        compared. What has changed stays as it has been changed. Versions and times stay
+//   KL2  What dies are the blobs that the list as it is then showed before, and shows no more: a
+//        victim that somebody else shows by now, or that got a share id, does not
+//   KL3  Pieces are durable before the record, in stripes that hold nothing but what it shows
+//   KL4  A record gives up more space than its stripes take, or nothing is written: so compaction
+//        comes to an end by itself
+//   KL5  What cannot be read is left alone until it changes, and counted
+//
+// CL5 to CL7 of core/clean/cleaner.h hold as for moves. Under the cleaner's mutex.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/error.h"
+#include "core/clean/clean_parts.h"
+#include "core/clean/compact_plan.h"
+#include "core/clean/fragmented_lists.h"
+#include "core/clean/moved_stripes.h"
+#include "core/record/log_record.h"
+
+namespace hexad::core {
+
+class Compactor {
+ public:
+  // All outlive it.
+  Compactor(const CleanParts& parts, FragmentedLists& lists) : parts_(parts), lists_(lists) {}
+
+  struct Need {
+    std::uint32_t most_shown = 0;  // of 1024 parts of a blob
+    std::uint32_t most_units = 0;  // of one stripe; not 0
+    std::uint64_t most_bytes = 0;  // that a step writes; one list may be more
+  };
+  enum class Did : std::uint8_t {
+    kNothing,  // there is nothing to be had
+    kLooked,   // nothing was written, and next time others come first
+    kYoung,    // there is something to be had behind a checkpoint
+    kWrote,
+  };
+  // Errors: kNoSpace (there is none to move to), those of commits and devices.
+  Result<Did> step(const Need& need);
+
+  // Looks for lists that nobody has told of since the opening: at some of the metadata, on from
+  // where it was. False: all has been looked at.
+  Result<bool> find_some();
+
+ private:
+  // A list that is compacted.
+  struct Work {
+    FragmentedLists::Candidate list;
+    std::size_t first = 0;  // of its pieces
+    std::size_t count = 0;
+    std::uint64_t frees = 0;  // bytes
+  };
+  struct Pieces {
+    std::vector<Work> lists;
+    std::vector<CompactPiece> pieces;
+    std::vector<Blob> blobs;        // of each piece, without its place
+    std::vector<YoungBlob> stored;  // of each piece
+    bool looked = false;            // some list was put aside
+    bool waiting = false;           // ... or waits for a checkpoint
+  };
+  // What one record did.
+  struct Done {
+    std::uint64_t blobs = 0;  // that died
+    std::uint64_t bytes = 0;  // that were written again
+    std::uint64_t late = 0;   // pieces that came too late
+    std::vector<std::pair<std::string, HiddenBytes>> lists;
+  };
+
+  Result<Pieces> gather(const Need& need);
+  Result<Did> write(const Need& need, const Pieces& pieces);
+  // Adds the list's pieces. Errors: those of reading them.
+  Status add(const FragmentedLists::Candidate& list, const CompactPlan& plan, Pieces& pieces);
+  static void cut_to(Pieces& pieces, std::size_t count);
+  Status fill(const Pieces& pieces, const MovedStripes& moved, LogRecord& record, Done& done) const;
+
+  const CleanParts& parts_;
+  FragmentedLists& lists_;
+  std::string from_;       // of the metadata, where find_some() goes on
+  bool all_seen_ = false;  // ... it has come to the end
+};
+
+}  // namespace hexad::core

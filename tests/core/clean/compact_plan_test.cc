@@ -1,0 +1,136 @@
+#include "core/clean/compact_plan.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "core/record/object_extents.h"
+#include "tests/core/clean/page_writes.h"
+
+namespace hexad::core {
+namespace {
+
+constexpr std::uint64_t kStripe = 16384;
+
+CompactRules rules_of(std::uint32_t most_shown, std::uint64_t piece_bytes) {
+  return {most_shown, piece_bytes, kStripe};
+}
+
+// One private blob of 64 KiB that small writes have cut up: every second 4 KiB is another's.
+ExtentList half_overwritten() {
+  ExtentList extents = {extent_of_64_kib()};
+  for (std::uint32_t i = 0; i < 8; ++i) {
+    punch(extents, i * 8192, 4096);
+    Extent small;
+    small.offset = i * 8192;
+    small.length = 4096;
+    small.blob = young_blob({5, i}, 4096, i);
+    insert(extents, small);
+  }
+  return extents;
+}
+
+TEST_CASE("compact plan: nothing to do in a list that shows its blobs whole") {
+  CHECK(plan_compaction({}, rules_of(1023, 65536)).pieces.empty());
+  CHECK(plan_compaction({extent_of_64_kib()}, rules_of(1023, 65536)).pieces.empty());
+}
+
+TEST_CASE("compact plan: what is left of a blob is taken when it is little enough") {
+  const ExtentList extents = half_overwritten();
+  CHECK(plan_compaction(extents, rules_of(511, 65536)).pieces.empty());
+  const CompactPlan plan = plan_compaction(extents, rules_of(512, 65536));
+  REQUIRE(plan.pieces.size() == 8);
+  CHECK(plan.frees == 4 * kStripe);  // all that its stripe takes
+  CHECK(plan.pieces[0].offset() == 4096);
+  CHECK(plan.pieces[0].length() == 4096);
+  CHECK_FALSE(plan.young);
+}
+
+TEST_CASE("compact plan: pieces are cut where they get too long") {
+  ExtentList extents = {extent_of_64_kib()};
+  punch(extents, 0, 32768);
+  const CompactPlan plan = plan_compaction(extents, rules_of(512, 10'000));
+  REQUIRE(plan.pieces.size() == 4);
+  CHECK(plan.pieces[3].length() == 32768 - 3 * 10'000);
+}
+
+TEST_CASE("compact plan: a blob without a place in the list waits for one") {
+  Extent young;
+  young.length = 1000;
+  young.blob = young_blob({5, 0}, 4096, 1);
+  const CompactPlan plan = plan_compaction({young}, rules_of(512, 65536));
+  CHECK(plan.pieces.empty());
+  CHECK(plan.young);
+}
+
+TEST_CASE("compact plan: a list is not cut up so much that it is crowded") {
+  ExtentList extents = {extent_of_64_kib()};
+  punch(extents, 0, 32768);
+  CHECK(plan_compaction(extents, rules_of(512, 128)).pieces.size() == 256);
+  CHECK(plan_compaction(extents, rules_of(512, 127)).pieces.empty());
+}
+
+// The rules of compact_plan.h, said anew, byte by byte.
+void check_plan(const CompactPlan& plan, const ExtentList& extents, const CompactRules& rules) {
+  const std::vector<ShownByte> bytes = bytes_of(extents);
+  std::map<BlobId, std::uint64_t> shown;
+  for (const ShownByte& byte : bytes) {
+    if (byte.is_blob) ++shown[byte.blob];
+  }
+  std::map<BlobId, Blob> victims;
+  std::uint64_t frees = 0;
+  bool young = false;
+  for (const Blob& blob : blobs_of(extents)) {
+    if (blob.share != 0 || shown.at(blob.id()) == blob.raw) continue;
+    if (shown.at(blob.id()) * 1024 > std::uint64_t{blob.raw} * rules.most_shown) continue;
+    if (blob.placement == Placement::kLog) {
+      young = true;
+      continue;
+    }
+    victims.emplace(blob.id(), blob);
+    frees += blob.placement == Placement::kPrivate ? blob.where.units * kStripe : blob.stored;
+  }
+  REQUIRE(plan.young == young);
+  if (plan.pieces.empty()) return;
+  REQUIRE(plan.frees == frees);
+  std::vector<bool> taken(bytes.size(), false);
+  for (const CompactPiece& piece : plan.pieces) {
+    REQUIRE(piece.length() <= rules.piece_bytes);
+    std::uint64_t at = piece.offset();
+    for (const Extent& extent : piece.from) {
+      REQUIRE(extent.offset == at);
+      REQUIRE(victims.contains(extent.blob.id()));
+      REQUIRE(extent.blob.frames.algorithm == piece.algorithm);
+      for (; at < extent.end(); ++at) {
+        REQUIRE_FALSE(taken[at]);
+        taken[at] = true;
+        const ShownByte same = {extent.blob.id(), extent.blob_offset + at - extent.offset, true};
+        if (bytes[at] != same) FAIL("another byte at " << at);
+      }
+    }
+  }
+  for (std::uint64_t at = 0; at < bytes.size(); ++at) {
+    if (taken[at] != (bytes[at].is_blob && victims.contains(bytes[at].blob))) {
+      FAIL("byte " << at);
+    }
+  }
+}
+
+TEST_CASE("compact plan: random pages, byte by byte") {
+  io::Rng rng(17);
+  std::size_t pieces = 0;
+  for (int round = 0; round < 300; ++round) {
+    ExtentList extents;
+    std::uint32_t unit = 1;
+    write_at_random(extents, unit, 1 + rng.below(60), rng);
+    const CompactRules rules =
+        rules_of(static_cast<std::uint32_t>(rng.below(1025)), 256 + rng.below(kPageBytes));
+    const CompactPlan plan = plan_compaction(extents, rules);
+    check_plan(plan, extents, rules);
+    pieces += plan.pieces.size();
+  }
+  CHECK(pieces > 1000);
+}
+
+}  // namespace
+}  // namespace hexad::core
