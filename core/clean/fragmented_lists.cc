@@ -55,11 +55,13 @@ FragmentedLists::Choice FragmentedLists::best(std::size_t most, std::uint32_t mo
                                               Lsn checkpointed) {
   const io::Lock lock(mutex_);
   Choice choice;
+  std::size_t passed = 0;
   for (const auto& [part, key] : order_) {
-    if (part > most_shown || choice.lists.size() == most) break;
+    if (part > most_shown || choice.lists.size() == most || passed == kMostPassed) break;
     const Entry& entry = entries_.at(key);
     if (entry.until > checkpointed) {
       choice.waiting = true;
+      ++passed;
       continue;
     }
     choice.lists.push_back({key, entry.bytes, entry.changed});

@@ -24,6 +24,7 @@ namespace hexad::core {
 class FragmentedLists {
  public:
   static constexpr std::size_t kMost = std::size_t{1} << 16;
+  static constexpr std::size_t kMostPassed = 256;
 
   // `most`: lists that are kept.
   explicit FragmentedLists(io::Executor& executor, std::size_t most = kMost)
@@ -45,7 +46,8 @@ class FragmentedLists {
     std::vector<Candidate> lists;  // the best first (KQ2)
     bool waiting = false;          // there are some that wait for a checkpoint
   };
-  // Up to `most` of those that show at most so many of 1024 parts of such blobs.
+  // Up to `most` of those that show at most so many of 1024 parts of such blobs. Where kMostPassed
+  // come first that wait, the others wait with them: commits have something to say meanwhile.
   Choice best(std::size_t most, std::uint32_t most_shown, Lsn checkpointed);
 
   // Bytes that all of them hide.
