@@ -143,5 +143,36 @@ TEST_CASE("churn: the blocks of an object that is used as a disk") {
   churn(true, GENERATE(25, 50, 75, 85, 90));
 }
 
+// It was full after half a lap.
+TEST_CASE("churn: a disk of 100 MiB in a pool that has room for 187 MiB") {
+  SimPoolOptions options;
+  options.device_size = 64_MiB;
+  options.log_size = 16_MiB;
+  options.fast_size = 18_MiB;
+  SimPool pool(options);
+  SpaceUsage empty;
+  SpaceUsage loaded;
+  SpaceUsage rested;
+  const std::string wrong = pool.with_store([&](Store& store) -> std::string {
+    Blocks blocks(store, true);
+    empty = *store.space();
+    Status status = blocks.fill(100_MiB / kBlock);
+    if (status.ok()) status = blocks.overwrite(3);
+    if (!status.ok()) return message_of(status);
+    loaded = *store.space();
+    pool.sleep(60'000'000'000);
+    rested = *store.space();
+    return blocks.check();
+  });
+  const auto ratio = [](const SpaceUsage& usage) {
+    return static_cast<double>(usage.allocated) /
+           static_cast<double>(std::max<std::uint64_t>(1, usage.stored));
+  };
+  std::printf("a disk of 100 MiB, capacity %d MiB: allocated / stored %.2f, at rest %.2f\n",
+              static_cast<int>(empty.capacity >> 20), ratio(loaded), ratio(rested));
+  REQUIRE(wrong == "");
+  CHECK(ratio(rested) <= 1.25);
+}
+
 }  // namespace
 }  // namespace hexad::testing
