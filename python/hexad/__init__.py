@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import operator
 import os
+import time
 import warnings
 from typing import Any, Sequence, Union
 
@@ -48,7 +49,7 @@ from ._files import Reader, Writer
 from ._mapping import StoreMapping
 from ._store import Store
 from ._transaction import Transaction
-from ._types import HINTS, Entry, Page, Stat, boolean
+from ._types import HINTS, Entry, Page, Stat, boolean, seconds
 
 __version__ = "0.1.0"
 
@@ -95,6 +96,7 @@ Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 Size = Union[int, str]  # bytes, or text such as "1.5 GiB"
 
 _DESCRIPTION = "hexad.pool"
+_ASK_AGAIN = 0.1  # seconds between two tries of open(wait=...)
 
 
 def format(
@@ -178,6 +180,7 @@ def open(
     *,
     devices: Sequence[Path] | None = None,
     fast: Sequence[Path] = (),
+    wait: float = 0,
     **options: Any,
 ) -> Store:
     """Opens a pool that format() or `hexad mkfs` made; never creates one.
@@ -185,6 +188,7 @@ def open(
     path: the directory with its description. devices: in its place, when that is lost: all that
     there are; fast: directories of the fast tier, with them.
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
+    wait: seconds to wait while another process has it; then BusyError.
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
@@ -210,7 +214,16 @@ def open(
         assert devices is not None
         found, fast_found = _absolute(devices), _absolute(fast)
     options = {name: value for name, value in options.items() if value is not None}
-    shared = _process.open_shared(found, fast_found, read_only, options)
+    until = time.monotonic() + seconds(wait, "wait")
+    while True:
+        try:
+            shared = _process.open_shared(found, fast_found, read_only, options)
+            break
+        except BusyError:
+            left = until - time.monotonic()
+            if left <= 0:
+                raise
+        time.sleep(min(left, _ASK_AGAIN))
     store = Store(
         shared,
         path=where,

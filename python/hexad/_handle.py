@@ -22,27 +22,12 @@ class _Closed:
         raise ClosedError("the store has been closed", "Open it again.")
 
 
-class _ComesSoon:
-    """The native store of a Handle while the process opens it in another way."""
-
-    closed = False
-    forked = False
-
-    def __init__(self, handle: Handle) -> None:
-        self._handle = handle
-
-    def __getattr__(self, name: str) -> Any:
-        with _process.lock():
-            native = self._handle._native  # pylint: disable=protected-access
-            if native is self:  # it did not come
-                raise ClosedError("the store has been closed", "Open it again.")
-            return getattr(native, name)
-
-
 class _OnlyReads:
-    """The native store for a read-only Store whose process has it open for writing, too."""
+    """The native store for a read-only Store, whose process may have it open for writing, too, now or
+    later.
+    """
 
-    _WRITES = {"commit", "submit", "open_writer", "checkpoint"}
+    _WRITES = {"commit", "submit", "open_writer", "checkpoint", "catch_up"}
 
     def __init__(self, native: Any) -> None:
         self._native = native
@@ -50,7 +35,15 @@ class _OnlyReads:
     def __getattr__(self, name: str) -> Any:
         if name in self._WRITES:
             raise ReadOnlyError("the store was opened read-only", "Open it for writing.")
-        return getattr(self._native, name)
+        value = getattr(self._native, name)
+        if callable(value):
+            setattr(self, name, value)  # the next time it is found at once
+        return value
+
+    def fsck(self, deep: bool, repair: bool) -> Any:
+        if repair:
+            raise ReadOnlyError("the store was opened read-only", "Open it for writing.")
+        return self._native.fsck(deep, repair)
 
 
 class Handle:
@@ -65,26 +58,11 @@ class Handle:
         reopen: tuple[Any, ...] | None,
     ) -> None:
         self._shared = shared
-        self._native: Any = None
+        self._native: Any = _OnlyReads(shared.native) if read_only else shared.native
         self._reopen = reopen
         #: The directory of the pool; None: in memory, or opened from its devices.
         self.path = path
         self.read_only = read_only
-        self.use_native()
-        shared.handles.add(self)
-
-    def use_native(self) -> None:
-        """Takes the native store that the process has now."""
-        if isinstance(self._native, _Closed):
-            return
-        shared = self._shared
-        only_reads = self.read_only and not shared.read_only
-        self._native = _OnlyReads(shared.native) if only_reads else shared.native
-
-    def wait_for_native(self) -> None:
-        """Has calls of other threads wait for use_native(), under the lock of _process."""
-        if not isinstance(self._native, _Closed):
-            self._native = _ComesSoon(self)
 
     def __repr__(self) -> str:
         where = "in memory" if self._reopen is None else repr(self.path)

@@ -10,23 +10,19 @@ import atexit
 import itertools
 import os
 import threading
-import time
 import traceback
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Hashable, Protocol
 
 from . import _native
-from ._errors import BusyError, ForkedError, InvalidArgumentError
+from ._errors import ForkedError, InvalidArgumentError
 
 if TYPE_CHECKING:
     _Answers = list[tuple[asyncio.Future[int], int | None, Exception | None]]
 
 # Threads per store for asynchronous reads, and for commits that may have to wait.
 _WORKERS = 8
-# Seconds. Calls of other threads that have looked up the method of a store that is about to be
-# closed begin within that; once begun, they are waited for.
-_BEGINNING_CALLS = 0.05
 
 
 class Completions:
@@ -106,8 +102,6 @@ class SharedStore:
         self.read_only = read_only
         self.options = options
         self.users = 1
-        self.handles: weakref.WeakSet[Any] = weakref.WeakSet()  # the Store objects
-        self.readers: weakref.WeakSet[Any] = weakref.WeakSet()  # the files open for reading
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
         self.max_transaction = _native.parse_size(limit) if isinstance(limit, str) else limit
@@ -117,32 +111,18 @@ class SharedStore:
         self._executor: ThreadPoolExecutor | None = None
 
     def become_writable(self, devices: list[str], fast: list[str]) -> None:
-        """Lets go of the devices and opens them for writing; calls of other threads wait meanwhile. On
-        an error it reads on, if it can.
+        """Lets go of the devices and opens them for writing. It waits for the calls of other threads that
+        have begun, and those that come meanwhile wait for it. On an error it reads on, if it can.
 
         BusyError: a file of it is open here, or it is open in another process.
         """
-        for handle in list(self.handles):
-            handle.wait_for_native()
-        try:
-            files = sum(not reader.closed for reader in self.readers)
-            if files:
-                raise BusyError(
-                    f"{devices[0]}: the store is open for reading only in this process, with "
-                    f"{files} file{'' if files == 1 else 's'} of it",
-                    "Close them first, or open the store for writing before.",
-                )
-            time.sleep(_BEGINNING_CALLS)
-            self.native.close()
-            try:
-                self.native = _native.open(devices, fast, {**self.options, "read_only": False})
-                self.read_only = False
-            except BaseException:
-                self.native = _native.open(devices, fast, {**self.options, "read_only": True})
-                raise
-        finally:
-            for handle in list(self.handles):
-                handle.use_native()
+        self.native.become_writable(
+            devices,
+            fast,
+            {**self.options, "read_only": False},
+            {**self.options, "read_only": True},
+        )
+        self.read_only = False
 
     def add_in_flight(self, size: int) -> None:
         with self._in_flight_lock:

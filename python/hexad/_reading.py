@@ -38,6 +38,25 @@ class Reading(Handle):
         data: bytes = self._native.get_range(collection, name, offset, length)
         return data
 
+    def cached(
+        self,
+        name: Name,
+        offset: int = 0,
+        length: int = _ALL,
+        *,
+        collection: Name = DEFAULT_COLLECTION,
+    ) -> bytes | None:
+        """What get_range() would return, when the read cache has it and it is no more than 256 KiB; else
+        None, which says nothing about the object. Never waits.
+        """
+        data: bytes | None = self._native.get_if_cached(collection, name, offset, length)
+        return data
+
+    def cached_size(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> int | None:
+        """The object's size, when the read cache knows it; else None. Never waits."""
+        size: int | None = self._native.size_if_cached(collection, name)
+        return size
+
     def get_ranges(
         self, name: Name, ranges: Ranges, *, collection: Name = DEFAULT_COLLECTION
     ) -> List[bytes]:
@@ -151,7 +170,6 @@ class Reading(Handle):
         Its `raw` (hexad.Reader) has `stat` and attributes().
         """
         reader = Reader(self._native.open_reader(collection, name))
-        self._shared.readers.add(reader)
         return io.BufferedReader(reader, _READER_BUFFER)
 
     # Listing

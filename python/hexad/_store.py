@@ -68,13 +68,19 @@ class Store(Writing):
         return self._commit_async(transaction, 0)
 
     async def get_async(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> bytes:
-        """get(), awaited."""
+        """get(), awaited. What the read cache has is returned at once, as by get_range_async()."""
+        data = self.cached(name, collection=collection)
+        if data is not None:
+            return data
         return await self._in_worker(lambda: self.get(name, collection=collection))
 
     async def get_range_async(
         self, name: Name, offset: int, length: int, *, collection: Name = DEFAULT_COLLECTION
     ) -> bytes:
         """get_range(), awaited."""
+        data = self.cached(name, offset, length, collection=collection)
+        if data is not None:
+            return data
         return await self._in_worker(
             lambda: self.get_range(name, offset, length, collection=collection)
         )

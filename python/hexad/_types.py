@@ -58,6 +58,16 @@ def hint_flags(hint: Hint) -> int:
     return flags
 
 
+def seconds(value: Any, name: str) -> float:
+    """A time to wait; TypeError, ValueError."""
+    if isinstance(value, (bool, str, bytes)) or not hasattr(value, "__float__"):
+        raise TypeError(f"{name}: a number of seconds is wanted, not {type(value).__name__}")
+    found = float(value)
+    if not found >= 0:
+        raise ValueError(f"{name}: {value} is no time to wait: 0 seconds or more are wanted")
+    return found
+
+
 def boolean(value: Any, what: str) -> bool:
     """Of True, False or what numpy has in their place. TypeError: 1, "no" and all else."""
     if isinstance(value, bool):

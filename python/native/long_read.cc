@@ -16,15 +16,13 @@ constexpr std::uint64_t kSummedAtOnce = 4 << 20;
 
 }  // namespace
 
-void check_signals() {
-  if (PyErr_CheckSignals() != 0) throw nb::python_error();
-}
-
 LongRead::LongRead(StoreHandle& handle, std::string_view collection, std::string_view name,
                    std::uint64_t offset)
-    : handle_(handle), name_(name), part_(open_part<ObjectReader>(handle, name, [&](Store& store) {
-        return store.open_reader(collection, name);
-      })) {
+    : handle_(handle),
+      hold_(handle),
+      name_(name),
+      part_(open_part<ObjectReader>(
+          handle, name, [&](Store& store) { return store.open_reader(collection, name); })) {
   const auto begin = [offset](ObjectReader& reader) -> Result<ObjectStat> {
     reader.seek(offset);
     return reader.stat();

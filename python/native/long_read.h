@@ -17,10 +17,7 @@ namespace hexad::python {
 // Bytes of one step: a fraction of a second, also of devices that turn.
 inline constexpr std::uint64_t kReadStep = 64 << 20;
 
-// Throws what a signal's handler has thrown, as every call of Python does between two instructions.
-void check_signals();
-
-// One version of an object, read from an offset on.
+// One version of an object, read from an offset on. On one thread's stack (StoreHandle::Hold).
 class LongRead {
  public:
   LongRead(StoreHandle& handle, std::string_view collection, std::string_view name,
@@ -39,6 +36,7 @@ class LongRead {
 
  private:
   StoreHandle& handle_;
+  const StoreHandle::Hold hold_;
   const std::string_view name_;
   std::shared_ptr<StreamPart<ObjectReader>> part_;
   std::uint64_t left_ = 0;

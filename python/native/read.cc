@@ -16,6 +16,8 @@ namespace {
 
 // Memory for so much is taken without asking how much there is: what is not written costs nothing.
 constexpr std::uint64_t kAtOnce = 16 << 20;
+// Bytes that are copied without letting other threads run: some microseconds.
+constexpr std::uint64_t kCopiedAtOnce = 256 << 10;
 // How often a reader follows an object that grows while it is read.
 constexpr int kTries = 4;
 
@@ -35,6 +37,71 @@ nb::object read_long(StoreHandle& handle, std::string_view collection, std::stri
   nb::object bytes = new_bytes(wanted);
   read.fill(memory_of(bytes));
   return bytes;
+}
+
+// Asking makes the record known, too, which a read takes then.
+std::uint64_t size_of(StoreHandle& handle, std::string_view collection, std::string_view name) {
+  if (const auto cached =
+          handle.run_at_once([&](Store& store) { return store.cached_size(collection, name); });
+      cached.has_value()) {
+    return *cached;
+  }
+  return take(handle.run([&](Store& store) { return store.stat(collection, name); }), name).size;
+}
+
+// A range that was cut into steps.
+struct Step {
+  RangeInto range;
+  std::size_t of = 0;  // index of the whole range
+};
+
+std::vector<Step> cut_into_steps(std::span<const RangeInto> ranges) {
+  std::vector<Step> steps;
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    std::uint64_t offset = ranges[i].offset;
+    for (MutByteView left = ranges[i].into; !left.empty();) {
+      const MutByteView some = left.first(std::min<std::uint64_t>(left.size(), kReadStep));
+      steps.push_back({{offset, some, 0}, i});
+      left = left.subspan(some.size());
+      offset += some.size();
+    }
+  }
+  return steps;
+}
+
+// Reads them some at a time. They are of one state when the object was the same before and after.
+void read_steps(StoreHandle& handle, std::string_view collection, std::string_view name,
+                std::span<const Step> steps, std::span<RangeInto> ranges) {
+  for (RangeInto& range : ranges) range.read = 0;
+  for (std::size_t begin = 0; begin < steps.size();) {
+    check_signals();
+    std::vector<RangeInto> some;
+    for (std::uint64_t bytes = 0; begin + some.size() < steps.size() && bytes < kReadStep;) {
+      some.push_back(steps[begin + some.size()].range);
+      bytes += some.back().into.size();
+    }
+    check(handle.run([&](Store& store) { return store.read_ranges(collection, name, some); }),
+          name);
+    for (const RangeInto& part : some) ranges[steps[begin++].of].read += part.read;
+  }
+}
+
+void read_into(StoreHandle& handle, std::string_view collection, std::string_view name,
+               std::uint64_t total, std::span<RangeInto> ranges) {
+  if (total > kReadStep) {
+    const std::vector<Step> steps = cut_into_steps(ranges);
+    for (int i = 0; i < kTries; ++i) {
+      const auto version = [&] {
+        return take(handle.run([&](Store& store) { return store.stat(collection, name); }), name)
+            .version;
+      };
+      const Lsn before = version();
+      read_steps(handle, collection, name, steps, ranges);
+      if (version() == before) return;
+    }
+  }
+  check(handle.run([&](Store& store) { return store.read_ranges(collection, name, ranges); }),
+        name);
 }
 
 }  // namespace
@@ -75,19 +142,10 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
     return take(
         handle.run([&](Store& store) { return store.read(collection, name, offset, into); }), name);
   };
-  // How much there is to read. Knowing it makes the record known, too, which the read takes then.
-  const auto size = [&] {
-    if (const auto cached =
-            handle.run_at_once([&](Store& store) { return store.cached_stat(collection, name); });
-        cached.has_value()) {
-      return cached->size;
-    }
-    return take(handle.run([&](Store& store) { return store.stat(collection, name); }), name).size;
-  };
   for (int i = 0; i < kTries; ++i) {
     std::uint64_t wanted = length;
     if (length > kAtOnce) {
-      const std::uint64_t whole = size();
+      const std::uint64_t whole = size_of(handle, collection, name);
       const std::uint64_t there = whole > offset ? whole - offset : 0;
       if (std::min(length, there) > kMaxGetSize) too_big(name, std::min(length, there));
       if (std::min(length, there) > kReadStep) {
@@ -110,6 +168,38 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
                        name));
 }
 
+nb::object read_if_cached(StoreHandle& handle, std::string_view collection, std::string_view name,
+                          std::uint64_t offset, std::uint64_t length) {
+  if (const auto cached =
+          handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
+      cached.has_value()) {
+    const ByteView part = part_of(cached->bytes(), offset, length);
+    count_copied(part.size());
+    return to_bytes(part);
+  }
+  std::uint64_t wanted = length;
+  if (wanted > kCopiedAtOnce) {
+    const auto size =
+        handle.run_at_once([&](Store& store) { return store.cached_size(collection, name); });
+    if (!size.has_value()) return nb::none();
+    wanted = std::min(length, *size > offset ? *size - offset : 0);
+    if (wanted > kCopiedAtOnce) return nb::none();
+    // One byte more shows whether that is all, of a newer version, too.
+    if (wanted < length) ++wanted;
+  }
+  nb::object bytes = new_bytes(wanted);
+  const auto count = handle.run_at_once(
+      [&](Store& store) { return store.cached_read(collection, name, offset, memory_of(bytes)); });
+  if (!count.has_value() || (*count == wanted && wanted != length)) return nb::none();
+  shrink(bytes, *count);
+  return bytes;
+}
+
+nb::object read_if_long(StoreHandle& handle, std::string_view collection, std::string_view name) {
+  if (size_of(handle, collection, name) <= kReadStep) return {};
+  return read_long(handle, collection, name, 0, ~std::uint64_t{0});
+}
+
 nb::list read_ranges(StoreHandle& handle, std::string_view collection, std::string_view name,
                      std::span<const ByteRange> ranges) {
   std::uint64_t total = 0;
@@ -127,7 +217,7 @@ nb::list read_ranges(StoreHandle& handle, std::string_view collection, std::stri
     parts.push_back(new_bytes(range.length));
     into.push_back({range.offset, memory_of(parts.back()), 0});
   }
-  check(handle.run([&](Store& store) { return store.read_ranges(collection, name, into); }), name);
+  read_into(handle, collection, name, total, into);
   nb::list result;
   for (std::size_t i = 0; i < parts.size(); ++i) {
     shrink(parts[i], into[i].read);

@@ -26,7 +26,17 @@ ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length);
 nanobind::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
                             std::uint64_t offset, std::uint64_t length);
 
-// One bytes object for each range, of one state of the object; shorter ones at its end.
+// The same when the read cache has all of it, at once; None: it has not, or that would take long.
+nanobind::object read_if_cached(StoreHandle& handle, std::string_view collection,
+                                std::string_view name, std::uint64_t offset, std::uint64_t length);
+
+// All of an object that takes long to read, as bytes, step by step; invalid when it does not take
+// long.
+nanobind::object read_if_long(StoreHandle& handle, std::string_view collection,
+                              std::string_view name);
+
+// One bytes object for each range, of one state of the object; shorter ones at its end. Ctrl-C ends
+// it between some MiB and the next.
 nanobind::list read_ranges(StoreHandle& handle, std::string_view collection, std::string_view name,
                            std::span<const ByteRange> ranges);
 

@@ -12,16 +12,17 @@ namespace nb = nanobind;
 
 nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
                const nb::object& progress) {
+  const StoreHandle::Hold hold(handle);
   std::exception_ptr thrown;
   ScrubOptions options;
   options.rate = rate;
   options.from = from;
   options.progress = [&](const ScrubReport& report) {
-    // Whoever closes the store waits for this call.
-    if (handle.closing()) return false;
+    // Whoever closes the store, or opens it in another way, waits for this call.
+    if (handle.is_wanted_back()) return false;
     const nb::gil_scoped_acquire locked;
     try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      check_signals();
       if (progress.is_none()) return true;
       const std::uint64_t total = std::max(report.bytes_expected, report.bytes_checked);
       return !progress(report.bytes_checked, total).is(nb::handle(Py_False));
@@ -32,22 +33,23 @@ nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
   };
   const ScrubReport report = take(handle.run([&](Store& store) { return store.scrub(options); }));
   if (thrown != nullptr) std::rethrow_exception(thrown);
-  if (handle.closing() && !report.next.empty()) {
-    fail({ErrorCode::kClosed, "the store was closed while it was scrubbed",
-          "Open it again and go on at \"" + report.next + "\"."});
+  if (handle.is_wanted_back() && !report.next.empty()) {
+    fail({ErrorCode::kClosed, "the store was closed, or opened for writing, while it was scrubbed",
+          "Go on at \"" + report.next + "\" when it is open again."});
   }
   return to_dict(report);
 }
 
 nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {
+  const StoreHandle::Hold hold(handle);
   std::exception_ptr thrown;
   CatchUpOptions options;
   options.rate = rate;
   options.progress = [&](const CatchUpReport& report) {
-    if (handle.closing()) return false;
+    if (handle.is_wanted_back()) return false;
     const nb::gil_scoped_acquire locked;
     try {
-      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+      check_signals();
       if (progress.is_none()) return true;
       const std::uint64_t total = std::max(report.bytes_total, report.bytes_missing);
       return !progress(total - report.bytes_missing, total).is(nb::handle(Py_False));

@@ -1,6 +1,7 @@
 #include "python/native/store.h"
 
 #include <hexad/hexad.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 
@@ -54,12 +55,13 @@ int get_view_buffer(PyObject* self, Py_buffer* view, int flags) {
                            static_cast<Py_ssize_t>(bytes.size()), 1, flags);
 }
 
-nb::object to_memoryview(View view) {
-  const nb::object owner = nb::cast(std::move(view));
+nb::object to_memoryview(const nb::object& owner) {
   nb::object result = nb::steal(PyMemoryView_FromObject(owner.ptr()));
   if (!result.is_valid()) throw nb::python_error();
   return result;
 }
+
+nb::object to_memoryview(View view) { return to_memoryview(nb::cast(std::move(view))); }
 
 PyType_Slot kViewSlots[] = {
     {Py_bf_getbuffer, reinterpret_cast<void*>(&get_view_buffer)},
@@ -153,12 +155,21 @@ nb::list get_many(StoreObject& self, nb::handle collection, const nb::sequence& 
   for (const nb::handle name : names) wanted.emplace_back(name, "name");
   std::vector<Result<View>> found;
   found.reserve(wanted.size());
-  self.handle->run([&](Store& store) {
-    for (const Text& name : wanted) {
-      found.push_back(view_of(store, in, name));
-      if (!found.back().ok() && found.back().error().code != ErrorCode::kNotFound) return;
-    }
-  });
+  while (found.size() < wanted.size()) {
+    const bool failed = self.handle->run([&](Store& store) {
+      for (std::uint64_t bytes = 0; found.size() < wanted.size() && bytes < kReadStep;) {
+        found.push_back(view_of(store, in, wanted[found.size()]));
+        if (found.back().ok()) {
+          bytes += found.back()->bytes().size();
+        } else if (found.back().error().code != ErrorCode::kNotFound) {
+          return true;
+        }
+      }
+      return false;
+    });
+    if (failed) break;
+    if (found.size() < wanted.size()) check_signals();
+  }
   nb::list result;
   for (std::size_t i = 0; i < found.size(); ++i) {
     if (found[i].ok()) {
@@ -186,6 +197,19 @@ void bind_reads(nb::class_<StoreObject>& bound) {
               nb::handle length) {
              return read_bytes(*self.handle, Text(collection, "collection"), Text(name, "name"),
                                to_number(offset, "offset"), to_number(length, "length"));
+           })
+      .def("get_if_cached",
+           [](StoreObject& self, nb::handle collection, nb::handle name, nb::handle offset,
+              nb::handle length) {
+             return read_if_cached(*self.handle, Text(collection, "collection"), Text(name, "name"),
+                                   to_number(offset, "offset"), to_number(length, "length"));
+           })
+      .def("size_if_cached",
+           [](StoreObject& self, nb::handle collection, nb::handle name) {
+             const Text in(collection, "collection");
+             const Text of(name, "name");
+             return self.handle->run_at_once(
+                 [&](Store& store) { return store.cached_size(in, of); });
            })
       .def("get_ranges",
            [](StoreObject& self, nb::handle collection, nb::handle name,
@@ -233,6 +257,9 @@ void bind_reads(nb::class_<StoreObject>& bound) {
                      self.handle->run_at_once([&](Store& store) { return store.cached(in, of); });
                  cached.has_value()) {
                return to_memoryview(View(*std::move(cached)));
+             }
+             if (nb::object long_one = read_if_long(*self.handle, in, of); long_one.is_valid()) {
+               return to_memoryview(long_one);
              }
              return to_memoryview(
                  View(take(self.handle->run([&](Store& store) { return store.get(in, of); }), of)));
@@ -485,6 +512,18 @@ void bind_care(nb::class_<StoreObject>& bound) {
            [](StoreObject& self) {
              return to_dict(
                  self.handle->run([](Store& store) { return store.effective_options(); }));
+           })
+      // Of a store that is open for reading only. The dicts are the options to open it for writing,
+      // and for reading again should that fail.
+      .def("become_writable",
+           [](StoreObject& self, const nb::sequence& devices, const nb::sequence& fast,
+              const nb::dict& writable, const nb::dict& read_only) {
+             const PoolDescription pool = to_pool(devices, fast);
+             const RuntimeOptions write = to_runtime_options(writable);
+             const RuntimeOptions read = to_runtime_options(read_only);
+             self.handle->exchange(
+                 pool.devices.empty() ? "" : pool.devices.front(),
+                 [&] { return Store::open(pool, write); }, [&] { return Store::open(pool, read); });
            })
       .def("close",
            [](StoreObject& self) {

@@ -3,6 +3,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <chrono>
 #include <utility>
 
 namespace hexad::python {
@@ -17,7 +18,26 @@ std::atomic<std::uint64_t> forks = 0;
 [[maybe_unused]] const int watching =
     pthread_atfork(nullptr, nullptr, [] { forks.fetch_add(1, std::memory_order_relaxed); });
 
+// How often who waits looks for Ctrl-C.
+constexpr std::chrono::milliseconds kBetweenSignals{100};
+
+// The innermost of this thread.
+thread_local const StoreHandle::Hold* innermost_hold = nullptr;
+
+[[noreturn]] void fail_forked() {
+  fail({ErrorCode::kForked, "the store was opened before fork(), and this is the child",
+        "Open stores in the process that uses them; let multiprocessing spawn, not fork."});
+}
+
+[[noreturn]] void fail_closed() {
+  fail({ErrorCode::kClosed, "the store has been closed", "Open it again."});
+}
+
 }  // namespace
+
+void check_signals() {
+  if (PyErr_CheckSignals() != 0) throw nb::python_error();
+}
 
 std::uint64_t forks_before_this() { return forks.load(std::memory_order_relaxed); }
 
@@ -31,33 +51,71 @@ StoreHandle::~StoreHandle() {
 }
 
 StoreHandle::Call::Call(StoreHandle& handle) : handle_(handle) {
-  if (handle.forked()) {
-    fail({ErrorCode::kForked, "the store was opened before fork(), and this is the child",
-          "Open stores in the process that uses them; let multiprocessing spawn, not fork."});
-  }
+  if (handle.forked()) fail_forked();
   handle.calls_.fetch_add(1);
-  if (handle.closing_.load()) {
-    end();
-    fail({ErrorCode::kClosed, "the store has been closed", "Open it again."});
-  }
+  if (handle.state_.load() != State::kOpen) wait_or_fail();
 }
 
 StoreHandle::Call::~Call() { end(); }
 
+void StoreHandle::Call::wait_or_fail() {
+  if (handle_.state_.load() == State::kExchanging && !Hold::is_here(handle_)) {  // PH6
+    const nb::gil_scoped_release unlocked;
+    std::unique_lock lock(handle_.mutex_);
+    ++handle_.waiting_;
+    handle_.changed_->notify_all();
+    handle_.changed_->wait(lock, [this] { return handle_.state_.load() != State::kExchanging; });
+    --handle_.waiting_;
+  }
+  if (!handle_.closing()) return;
+  end();
+  fail_closed();
+}
+
 void StoreHandle::Call::end() {
-  if (handle_.calls_.fetch_sub(1) > 1 || !handle_.closing_.load()) return;
+  handle_.calls_.fetch_sub(1);
+  if (handle_.state_.load() == State::kOpen) return;
   const std::lock_guard lock(handle_.mutex_);
   handle_.changed_->notify_all();
+}
+
+StoreHandle::Hold::Hold(StoreHandle& handle) : handle_(handle), outer_(innermost_hold) {
+  const Call call(handle);
+  const std::lock_guard lock(handle.mutex_);
+  ++handle.holds_;
+  innermost_hold = this;
+}
+
+StoreHandle::Hold::~Hold() {
+  innermost_hold = outer_;
+  if (handle_.forked()) return;  // PH5
+  const std::lock_guard lock(handle_.mutex_);
+  --handle_.holds_;
+  handle_.changed_->notify_all();
+}
+
+bool StoreHandle::Hold::is_here(const StoreHandle& handle) {
+  for (const Hold* hold = innermost_hold; hold != nullptr; hold = hold->outer_) {
+    if (&hold->handle_ == &handle) return true;
+  }
+  return false;
+}
+
+// With the lock.
+void StoreHandle::set_state(State state) {
+  state_ = state;
+  changed_->notify_all();
 }
 
 Status StoreHandle::close() {
   if (forked()) return {};  // nothing of it is ours
   std::unique_lock lock(mutex_);
-  if (closing_) {
-    changed_->wait(lock, [this] { return closed_.load(); });
+  changed_->wait(lock, [this] { return state_.load() != State::kExchanging; });
+  if (closing()) {
+    changed_->wait(lock, [this] { return closed(); });
     return {};
   }
-  closing_ = true;
+  set_state(State::kClosing);
   changed_->wait(lock, [this] { return calls_ == 0; });  // PH1, PH2
   const std::vector<std::weak_ptr<Stream>> streams = std::exchange(streams_, {});
   lock.unlock();
@@ -67,9 +125,81 @@ Status StoreHandle::close() {
   Status status = store_->close();
   delete std::exchange(store_, nullptr);
   lock.lock();
-  closed_ = true;
-  changed_->notify_all();
+  set_state(State::kClosed);
   return status;
+}
+
+// One at a time. Whatever comes of it, those that wait go on afterwards: with the store that was,
+// with the new one, or without.
+class StoreHandle::Exchange {
+ public:
+  explicit Exchange(StoreHandle& handle) : handle_(handle) {
+    if (!begin()) fail_closed();
+  }
+  ~Exchange() {
+    const std::lock_guard lock(handle_.mutex_);
+    handle_.set_state(handle_.store_ == nullptr ? State::kClosed : State::kOpen);
+  }
+  Exchange(const Exchange&) = delete;
+  Exchange& operator=(const Exchange&) = delete;
+
+ private:
+  bool begin() {
+    const nb::gil_scoped_release unlocked;
+    std::unique_lock lock(handle_.mutex_);
+    handle_.changed_->wait(lock, [this] { return handle_.state_.load() != State::kExchanging; });
+    if (handle_.closing()) return false;
+    handle_.set_state(State::kExchanging);
+    return true;
+  }
+
+  StoreHandle& handle_;
+};
+
+void StoreHandle::exchange(const std::string& device, const Opening& open, const Opening& again) {
+  if (forked()) fail_forked();
+  const Exchange exchange(*this);
+  wait_for_calls();
+  if (const std::size_t files = open_streams(); files > 0) {
+    fail({ErrorCode::kBusy,
+          device + ": the store is open for reading only in this process, with " +
+              std::to_string(files) + (files == 1 ? " file of it" : " files of it"),
+          "Close them first, or open the store for writing before."});
+  }
+  const Status opened = [&]() -> Status {
+    const nb::gil_scoped_release unlocked;
+    // It has written nothing, so nothing that its end says is news.
+    store_->close().ignore();
+    delete std::exchange(store_, nullptr);
+    Result<Store> now = open();
+    Status status = now.status();
+    if (!now.ok()) now = again();
+    if (now.ok()) store_ = new Store(std::move(now).value());
+    return status;
+  }();
+  check(opened);
+}
+
+// PH6. Looks for signals meanwhile.
+void StoreHandle::wait_for_calls() {
+  const auto is_quiet = [this] { return calls_.load() == waiting_ && holds_ == 0; };
+  for (;;) {
+    {
+      const nb::gil_scoped_release unlocked;
+      std::unique_lock lock(mutex_);
+      if (changed_->wait_for(lock, kBetweenSignals, is_quiet)) return;
+    }
+    check_signals();
+  }
+}
+
+std::size_t StoreHandle::open_streams() {
+  const std::lock_guard lock(mutex_);
+  return static_cast<std::size_t>(
+      std::count_if(streams_.begin(), streams_.end(), [](const std::weak_ptr<Stream>& weak) {
+        const std::shared_ptr<Stream> stream = weak.lock();
+        return stream != nullptr && !stream->ended();
+      }));
 }
 
 void StoreHandle::add_stream(const std::shared_ptr<Stream>& stream) {

@@ -9,6 +9,10 @@
 //       hold (Completions) has no reference to it.
 //   PH5 In a forked child nothing of the store is touched, not even its locks: another process's
 //       threads had them. It is left lying in memory.
+//   PH6 While the store is exchanged for another one, opened anew, calls wait; the exchange waits
+//   for
+//       those that have begun, and for every Hold: nobody finds half of one store and half of the
+//       other. Who waits in turn for a call that waits, a callback of his own say, does not wait.
 #pragma once
 
 #include <hexad/hexad.h>
@@ -16,15 +20,21 @@
 
 #include <atomic>
 #include <condition_variable>
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "python/native/errors.h"
 
 namespace hexad::python {
+
+// Throws what a signal's handler has thrown, as every call of Python does between two instructions.
+void check_signals();
 
 // How many fork() calls lie between the process that loaded this module and this one.
 std::uint64_t forks_before_this();
@@ -35,6 +45,7 @@ class Stream {
   virtual ~Stream() = default;
   // Lets go of the engine's part. Any thread, any number of times, with or without the GIL.
   virtual void end() = 0;
+  virtual bool ended() = 0;
 };
 
 class StoreHandle {
@@ -61,12 +72,38 @@ class StoreHandle {
     return std::forward<Body>(body)(*store_);
   }
 
+  // While it lives the store is not exchanged, and calls of its thread do not wait for that. For
+  // what makes several calls of one store, and for calls that call Python back. Lives on one
+  // thread's stack, made and destroyed with the GIL.
+  class Hold {
+   public:
+    explicit Hold(StoreHandle& handle);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+    // Whether this thread has one of `handle`.
+    static bool is_here(const StoreHandle& handle);
+
+   private:
+    StoreHandle& handle_;
+    const Hold* outer_;  // what this thread had before
+  };
+
   // From now on run() refuses. The first one waits for what has begun, closes and lets go of the
   // devices; others wait for it. Without the GIL.
   Status close();
-  bool closed() const { return closed_.load(); }
+  // Lets go of the store, which is open for reading only, and takes what `open` opens in its place;
+  // where that fails, what `again` opens, and without that it is closed. `device`: for errors.
+  // Throws kBusy, and the store stays, when a stream of it is open; what a signal's handler throws
+  // while it waits; the error of `open`. With the GIL, which it gives away meanwhile.
+  using Opening = std::function<Result<Store>()>;
+  void exchange(const std::string& device, const Opening& open, const Opening& again);
+  bool closed() const { return state_.load() == State::kClosed; }
   // close() waits for calls that have begun: long ones end early.
-  bool closing() const { return closing_.load(); }
+  bool closing() const { return state_.load() >= State::kClosing; }
+  // So do they for exchange(), if they may last for hours.
+  bool is_wanted_back() const { return state_.load() != State::kOpen; }
   bool forked() const { return forks_before_this() != forks_; }
 
   // From within run().
@@ -81,21 +118,29 @@ class StoreHandle {
     Call& operator=(const Call&) = delete;
 
    private:
+    void wait_or_fail();
     void end();
 
     StoreHandle& handle_;
   };
+  enum class State : std::uint8_t { kOpen, kExchanging, kClosing, kClosed };
+
+  void set_state(State state);
+  class Exchange;
+  void wait_for_calls();
+  std::size_t open_streams();
 
   const std::uint64_t forks_ = forks_before_this();
   Store* store_;  // owned; a raw pointer, so that it can be left lying (PH5)
   std::mutex mutex_;
   // By pointer, to be left lying, too: destroying one that has waiters waits for them.
   std::unique_ptr<std::condition_variable> changed_ = std::make_unique<std::condition_variable>();
-  // A call counts itself and looks whether the store is closing, close() the other way round: one
-  // of the two sees the other.
+  // A call counts itself and looks at the state, close() and exchange() the other way round: one of
+  // the two sees the other.
   std::atomic<std::uint64_t> calls_ = 0;
-  std::atomic<bool> closing_ = false;
-  std::atomic<bool> closed_ = false;
+  std::atomic<State> state_ = State::kOpen;  // set under mutex_
+  std::uint64_t waiting_ = 0;                // calls that wait for an exchange; guarded by mutex_
+  std::uint64_t holds_ = 0;                  // guarded by mutex_
   std::vector<std::weak_ptr<Stream>> streams_;
 };
 

@@ -26,6 +26,10 @@ class StreamPart final : public Stream {
     const std::lock_guard lock(mutex_);
     engine_.reset();
   }
+  bool ended() override {
+    const std::lock_guard lock(mutex_);
+    return engine_ == nullptr;
+  }
   // In a forked child: leaves it lying.
   void abandon() { (void)engine_.release(); }
 

@@ -193,3 +193,29 @@ def test_after_close(store):
                 await call
 
     asyncio.run(main())
+
+
+def test_what_the_cache_has_takes_no_thread(store):
+    data = os.urandom(200_000)
+    store.put_many({"a": b"one", "b": data[:20_000], "c": data, "d": data * 2})
+    store.checkpoint()  # what is in the log alone is not kept there
+    for name in "abcd":
+        store.get(name)
+
+    async def main():
+        assert await store.get_async("a") == b"one"
+        assert await store.get_async("b") == data[:20_000]
+        assert await store.get_async("c") == data
+        assert await store.get_range_async("c", 199_990, 100) == data[199_990:]
+        assert await store.get_range_async("d", 5, 250_000) == (data * 2)[5:250_005]
+        assert not [one for one in threading.enumerate() if one.name.startswith("hexad-worker")]
+        assert await store.get_async("d") == data * 2  # long: on a thread
+        assert [one for one in threading.enumerate() if one.name.startswith("hexad-worker")]
+
+    asyncio.run(main())
+    assert store.cached("c", 10, 20) == data[10:30]
+    assert store.cached("c", 300_000, 20) == b""
+    assert store.cached_size("d") == 400_000
+    assert store.cached("d") is None  # too long to be had at once
+    for call in (store.cached, store.cached_size):
+        assert call("missing") is None

@@ -98,6 +98,20 @@ def test_a_large_put_leaves_the_old_object(signal_comes):
         assert "y" not in store
 
 
+def test_ranges_and_views(signal_comes):
+    with hexad.in_memory(capacity="1 GiB") as store:
+        with store.transaction() as transaction:
+            transaction.write("large", (1 << 30) - 1, b"1")
+        ranges = [(0, 1 << 28), (1 << 29, 5), ((1 << 30) - 5, 10)]
+        whenever(signal_comes, lambda: store.get_ranges("large", ranges))
+        parts = store.get_ranges("large", ranges)
+        assert [len(part) for part in parts] == [1 << 28, 5, 5]
+        assert parts[2] == b"\0\0\0\0" + b"1"
+        whenever(signal_comes, lambda: store.get_view("large"))
+        view = store.get_view("large")
+        assert view.readonly and len(view) == 1 << 30 and view[-1] == ord("1")
+
+
 def test_the_checksum_of_pieces_is_that_of_the_whole(store):
     data = bytes(range(256)) * (300 << 10)  # more than one step of a read
     store.put("x", data)
