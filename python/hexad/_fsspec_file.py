@@ -101,7 +101,9 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         if not self._name:
             raise is_directory(path)
         if mode == "rb":
-            self._reader = fs.open_reader(path).detach()  # buffered once is enough
+            whole = self._whole_if_small(fs)
+            # Buffered once is enough.
+            self._reader = fs.open_reader(path).detach() if whole is None else whole
             size = self._reader.seek(0, os.SEEK_END)
         elif mode == "xb" and fs.isfile(path):
             raise already_there(path)
@@ -115,16 +117,32 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
 
     # Reading
 
+    def _whole_if_small(self, fs: HexadFileSystem) -> io.BytesIO | None:
+        """A small object that the read cache knows, as it is now: cheaper than keeping its version."""
+        where = fs.where
+        size = self._store.cached_size(self._name, **where)
+        if size is None or size > self.SMALL:
+            return None
+        try:
+            data = self._store.get_range(self._name, 0, self.SMALL + 1, **where)
+        except hexad.Error:
+            return None  # whoever reads is told
+        return io.BytesIO(data) if len(data) <= self.SMALL else None
+
     def _fetch_range(self, start: int, end: int) -> bytes:
-        if self._process != os.getpid():
-            self._open_again()
+        self._be_of_this_process()
         with self._reading:  # some caches read ahead on a thread of their own
             self._reader.seek(start)
             return self._reader.read(end - start) or b""
 
-    def _open_again(self) -> None:
-        """In a forked child, which cannot use what the parent has opened."""
+    def _be_of_this_process(self) -> None:
+        """In a forked child, which cannot use what the parent has opened, opens it again."""
+        if self._process == os.getpid():
+            return
         self._reading = threading.Lock()
+        if isinstance(self._reader, io.BytesIO):
+            self._process = os.getpid()
+            return
         version = self._reader.stat.version
         reader: Any = self.fs.open_reader(self.path).detach()
         if reader.stat.version != version:
@@ -136,6 +154,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self._check_readable()
         left = max((self.size or 0) - self.loc, 0)
         wanted = left if length is None or length < 0 else min(length, left)
+        if isinstance(self._reader, io.BytesIO):
+            data = self._fetch_range(self.loc, self.loc + wanted)
+            self.loc += len(data)
+            return data
         if wanted < self.blocksize:
             return bytes(super().read(length))
         if not isinstance(self.cache, fsspec.caching.ReadAheadCache):
@@ -151,8 +173,7 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
             wanted = min(whole.nbytes, max((self.size or 0) - self.loc, 0))
             if wanted < self.blocksize:
                 return int(super().readinto(whole))
-            if self._process != os.getpid():
-                self._open_again()
+            self._be_of_this_process()
             count = 0
             with self._reading:  # at once to where it is wanted
                 self._reader.seek(self.loc)

@@ -26,3 +26,12 @@ def split(path: str) -> tuple[str, str]:
         if end == -1:
             end = len(path)
     raise FileNotFoundError(errno.ENOENT, f"no leading directory holds a {DESCRIPTION}", path)
+
+
+def identity(directory: str) -> tuple[int, int] | None:
+    """Which file the description in a directory is: device and inode; None: there is none."""
+    try:
+        found = os.stat(directory + "/" + DESCRIPTION)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -28,7 +28,7 @@ import io
 import os
 import threading
 import weakref
-from typing import Any, Callable, TypeVar
+from typing import Any, Callable, Iterator, TypeVar
 
 import fsspec.core
 import fsspec.utils
@@ -80,6 +80,8 @@ class HexadFileSystem(Listing):
         # stores also by the pool's real path.
         self._locks: dict[int, threading.Lock] = {}
         self._stores: dict[tuple[int, str], hexad.Store] = {}
+        # By the directory as paths name it: the process, the store, and which file the description was.
+        self._known: dict[str, tuple[int, hexad.Store, tuple[int, int] | None]] = {}
         self._finalizer = weakref.finalize(self, _close_all, self._stores)
 
     def _opening(self) -> threading.Lock:
@@ -88,6 +90,7 @@ class HexadFileSystem(Listing):
     def close(self) -> None:
         """Closes the pools; one that is used again is opened again."""
         with self._opening():
+            self._known.clear()
             _close_all(self._stores)
 
     # Paths
@@ -106,14 +109,40 @@ class HexadFileSystem(Listing):
 
     def locate(self, path: str) -> tuple[hexad.Store, str]:
         """The open store of the path's pool, and the object's name in it."""
-        directory, name = _pool_path.split(self._strip_protocol(path))
+        path = self._strip_protocol(path)
+        known = self._locate_again(path)
+        if known is not None:
+            return known
+        directory, name = _pool_path.split(path)
         key = os.getpid(), os.path.realpath(directory)
         with self._opening():
             store = self._stores.get(key)
             if store is None:
                 store = hexad.open(directory, read_only=self.read_only)
                 self._stores[key] = store
+            self._known[directory] = os.getpid(), store, _pool_path.identity(directory)
         return store, name
+
+    def _locate_again(self, path: str) -> tuple[hexad.Store, str] | None:
+        """locate() of a pool that has been used, when its description still is where it was. A pool that
+        is made later in a directory above it is found when this one has been closed.
+        """
+        if not self._known:
+            return None
+        end = 0
+        while end != len(path):
+            end = path.find("/", end + 1)
+            if end == -1:
+                end = len(path)
+            known = self._known.get(path[:end] or "/")
+            if known is not None:
+                process, store, identity = known
+                if process != os.getpid() or identity is None:
+                    return None
+                if _pool_path.identity(path[:end]) != identity:
+                    return None
+                return store, path[end + 1 :]
+        return None
 
     # Reading
 
@@ -266,8 +295,8 @@ class HexadFileSystem(Listing):
         self.change(store, path, lambda t: t.write(name, 0, b"", **self.where))
 
     def mkdir(self, path: str, create_parents: bool = True, **kwargs: Any) -> None:
-        """Makes a directory that stays while it is empty. Those that it is in come with it, and go when
-        nothing is in them any more; without create_parents they must be there.
+        """Makes a directory that stays while it is empty, and those that it is in where they are missing;
+        without create_parents they must be there.
         """
         store, name = self.locate(path)
         if self.exists(path):
@@ -277,7 +306,20 @@ class HexadFileSystem(Listing):
             if self.isfile(parent):
                 raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), parent)
             raise not_found(parent)
-        self.change(store, path, lambda t: t.put(name + "/", b"", **self.where))
+        made = [name, *self._missing_parents(store, name)]
+
+        def add(transaction: hexad.Transaction) -> None:
+            for one in made:
+                transaction.put(one + "/", b"", **self.where)
+
+        self.change(store, path, add)
+
+    def _missing_parents(self, store: hexad.Store, name: str) -> Iterator[str]:
+        parent = name.rpartition("/")[0]
+        while parent and not self._is_directory(store, parent):
+            if not parent.endswith("/"):  # of a//b there is a alone
+                yield parent
+            parent = parent.rpartition("/")[0]
 
     def makedirs(self, path: str, exist_ok: bool = False) -> None:
         if exist_ok and self.isdir(path):

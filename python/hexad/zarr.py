@@ -31,6 +31,8 @@ __all__ = ["HexadStore"]
 
 AnyStore = Union[hexad.Store, str, "os.PathLike[str]"]
 
+_ALL = (1 << 44) - 1  # bytes; no object is larger
+_TRIES = 4  # to read the end of an object that grows and shrinks meanwhile
 MAX_PUT = 8 << 20  # bytes; more goes through a writer, as a transaction holds what it writes
 
 
@@ -184,17 +186,17 @@ class HexadStore(Store):
         byte_range: ByteRequest | None = None,
     ) -> Buffer | None:
         prototype = prototype or default_buffer_prototype()
-        if byte_range is not None:
-            return await asyncio.to_thread(
-                self.get_sync, key, prototype=prototype, byte_range=byte_range
-            )
         store = await self._store_async()
+        name = self.prefix + key
         try:
-            return prototype.buffer.from_bytes(
-                await store.get_async(self.prefix + key, **self._where)
-            )
+            data = self._cached(store, name, byte_range)
+            if data is None and byte_range is None:
+                data = await store.get_async(name, **self._where)
+            elif data is None:
+                data = await asyncio.to_thread(self._read, name, byte_range)
         except hexad.NotFoundError:
             return None
+        return prototype.buffer.from_bytes(data)
 
     def get_sync(
         self,
@@ -209,23 +211,34 @@ class HexadStore(Store):
         except hexad.NotFoundError:
             return None
 
+    def _cached(
+        self, store: hexad.Store, name: str, byte_range: ByteRequest | None
+    ) -> bytes | None:
+        """What the read cache has of it; None: not all."""
+        if isinstance(byte_range, SuffixByteRequest):
+            size = store.cached_size(name, **self._where)
+            if size is None:
+                return None
+            data = store.cached(name, *_end_of(size, byte_range), **self._where)
+            return data if data is not None and _is_end(data, size, byte_range) else None
+        return store.cached(name, *_place_of(byte_range), **self._where)
+
     def _read(self, name: str, byte_range: ByteRequest | None) -> bytes:
         store = self._store()
         if byte_range is None:
             return store.get(name, **self._where)
-        if isinstance(byte_range, RangeByteRequest):
-            length = max(0, byte_range.end - byte_range.start)
-            return store.get_range(name, byte_range.start, length, **self._where)
-        if not isinstance(byte_range, (OffsetByteRequest, SuffixByteRequest)):
-            raise ValueError(f"Unexpected byte_range, got {byte_range}.")
+        if not isinstance(byte_range, SuffixByteRequest):
+            return store.get_range(name, *_place_of(byte_range), **self._where)
+        for _ in range(_TRIES):
+            size = store.cached_size(name, **self._where)
+            if size is None:
+                size = store.stat(name, **self._where).size
+            data = store.get_range(name, *_end_of(size, byte_range), **self._where)
+            if _is_end(data, size, byte_range):
+                return data
         with store.open_reader(name, **self._where) as reader:  # one version's size and bytes
-            size = reader.seek(0, os.SEEK_END)
-            if isinstance(byte_range, OffsetByteRequest):
-                start = min(byte_range.offset, size)
-            else:
-                start = max(0, size - byte_range.suffix)
-            reader.seek(start)
-            return reader.read(size - start)
+            reader.seek(_end_of(reader.seek(0, os.SEEK_END), byte_range)[0])
+            return reader.read()
 
     async def get_partial_values(
         self,
@@ -244,7 +257,10 @@ class HexadStore(Store):
                 singly.append(i)
 
         async def fill(key: str, requests: List[tuple[int, RangeByteRequest]]) -> None:
-            ranges = [(r.start, max(0, r.end - r.start)) for _, r in requests]
+            if len(requests) == 1:
+                await fill_one(requests[0][0])
+                return
+            ranges = [_place_of(r) for _, r in requests]
             parts = await asyncio.to_thread(self._read_ranges, self.prefix + key, ranges)
             for (i, _), part in zip(requests, parts or ()):
                 values[i] = prototype.buffer.from_bytes(part)
@@ -266,11 +282,22 @@ class HexadStore(Store):
             return None
 
     async def exists(self, key: str) -> bool:
+        if self._knows(key) is not None:
+            return True
         return await asyncio.to_thread(
             lambda: self._store().exists(self.prefix + key, **self._where)
         )
 
+    def _knows(self, key: str) -> int | None:
+        """The size of what the read cache knows."""
+        if not self._is_open:
+            return None
+        return self._store().cached_size(self.prefix + key, **self._where)
+
     async def getsize(self, key: str) -> int:
+        size = self._knows(key)
+        if size is not None:
+            return size
         try:
             stat = await asyncio.to_thread(
                 lambda: self._store().stat(self.prefix + key, **self._where)
@@ -386,6 +413,29 @@ class HexadStore(Store):
         await asyncio.to_thread(
             lambda: self._store().remove_prefix(self.prefix + prefix, **self._where)
         )
+
+
+def _place_of(byte_range: ByteRequest | None) -> tuple[int, int]:
+    """Offset and length of what is counted from the beginning."""
+    if byte_range is None:
+        return 0, _ALL
+    if isinstance(byte_range, RangeByteRequest):
+        return byte_range.start, max(0, byte_range.end - byte_range.start)
+    if isinstance(byte_range, OffsetByteRequest):
+        return byte_range.offset, _ALL
+    raise ValueError(f"Unexpected byte_range, got {byte_range}.")
+
+
+def _end_of(size: int, byte_range: SuffixByteRequest) -> tuple[int, int]:
+    """Offset and length of the end of an object of a size, and a byte behind it: whether there is one
+    shows whether the object still has that size.
+    """
+    length = min(size, byte_range.suffix)
+    return size - length, length + 1
+
+
+def _is_end(data: bytes, size: int, byte_range: SuffixByteRequest) -> bool:
+    return len(data) == min(size, byte_range.suffix)
 
 
 def _normal(prefix: str | os.PathLike[str] | None) -> str:

@@ -154,6 +154,14 @@ def test_pyarrow_empties_a_directory(roomy, fs):
     fs.pipe({f"{roomy}/d/{name}": b"1" for name in ("a", "e/f", "e//g", "/h", "../i")})
     system.delete_dir_contents(f"{roomy}/d")
     assert fs.find(roomy, withdirs=True) == [roomy, f"{roomy}/d"]
+    # What mkdir makes on the way stays, too, when what it was made for goes.
+    system.create_dir(f"{roomy}/p/q/r")
+    system.delete_dir_contents(f"{roomy}/p/q")
+    with pytest.raises(FileNotFoundError):
+        system.delete_dir(f"{roomy}/p/q/r")
+    system.delete_dir(f"{roomy}/p/q")
+    system.delete_dir(f"{roomy}/p")
+    assert fs.find(roomy, withdirs=True) == [roomy, f"{roomy}/d"]
     system.delete_dir_contents(f"{roomy}/none", missing_dir_ok=True)
     with pytest.raises(FileNotFoundError):
         system.delete_dir_contents(f"{roomy}/none")
@@ -177,3 +185,26 @@ def test_a_path_object_is_a_path(roomy, fs, tmp_path):
     fs.pipe_file(Path(), b"1")
     assert fs.cat_file(Path()) == b"1"
     fs.rm(Path())
+
+
+def test_a_pool_is_found_where_its_path_leads_now(tmp_path, fs):
+    first, second = tmp_path / "first", tmp_path / "second"
+    for pool in (first, second):
+        hexad.format(pool, devices=6, size="64 MiB", preset="tiny")
+        fs.pipe(f"{pool}/x", pool.name.encode())
+    link = tmp_path / "link"
+    link.symlink_to(first)
+    assert fs.cat(f"{link}/x") == b"first"
+    assert fs.cat(f"{link}/x") == b"first"
+    link.unlink()
+    link.symlink_to(second)
+    assert fs.cat(f"{link}/x") == b"second"
+    link.unlink()
+    with pytest.raises(FileNotFoundError):
+        fs.cat(f"{link}/x")
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(FileNotFoundError):
+        fs.cat(f"{tmp_path}/plain/x")
+    assert fs.cat(f"{first}/x") == b"first"
+    fs.close()
+    assert fs.cat(f"{first}/x") == b"first"

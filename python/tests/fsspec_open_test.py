@@ -549,6 +549,40 @@ def test_an_open_file_is_read_on_in_a_forked_child(tmp_path):
     fs.close()
 
 
+def test_a_small_file_is_read_on_in_a_forked_child(roomy, fs):
+    fs.pipe(f"{roomy}/x", b"0123456789")
+    fs.cat(f"{roomy}/x")
+    with fs.open(f"{roomy}/x") as file:
+        assert file.read(3) == b"012"
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        process = context.Process(target=lambda: queue.put(file.read(4)))
+        process.start()
+        assert queue.get() == b"3456"
+        process.join()
+
+
+@pytest.mark.parametrize("size", [0, 10, 5000, 64 << 10, (64 << 10) + 1, 300_000])
+def test_what_the_cache_has_is_of_one_version_too(size, roomy, fs):
+    old, new = os.urandom(size), os.urandom(size + 1)
+    for _ in range(2):  # the second time it is known
+        fs.pipe(f"{roomy}/x", old)
+        fs.cat(f"{roomy}/x")
+        with fs.open(f"{roomy}/x") as file:
+            assert file.size == size
+            assert file.read(3) == old[:3]
+            fs.pipe(f"{roomy}/x", new)
+            assert fs.cat(f"{roomy}/x") == new
+            assert file.read() == old[3:]
+            assert file.read() == b""
+            into = bytearray(4)
+            assert file.seek(1) == 1 and file.readinto(into) == len(old[1:5])
+            assert bytes(into).startswith(old[1:5])
+        with pytest.raises(ValueError):
+            file.read()
+    assert fs.tail(f"{roomy}/x", 2) == new[-2:]
+
+
 def test_a_forked_child_neither_publishes_nor_loses_the_parents_file(roomy, fs):
     file = fs.open(f"{roomy}/x", "wb")
     file.write(LARGE)

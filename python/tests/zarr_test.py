@@ -228,6 +228,35 @@ def test_ranges_end_where_the_key_ends(store):
     assert found[1::2] == [None] * len(wanted)
 
 
+def test_what_the_cache_has_takes_no_thread(store, monkeypatch):
+    data = os.urandom(2_500_000)
+    store.put_many({"small": data[:100], "large": data})
+    store.checkpoint()  # what is in the log alone is not kept in the cache
+    view = HexadStore(store)
+    wanted = [
+        ("small", None, data[:100]),
+        ("small", SuffixByteRequest(10), data[90:100]),
+        ("small", OffsetByteRequest(90), data[90:100]),
+        ("large", RangeByteRequest(100, 200_000), data[100:200_000]),
+        ("large", SuffixByteRequest(1000), data[-1000:]),
+        ("large", OffsetByteRequest(2_499_000), data[2_499_000:]),
+    ]
+
+    def look():
+        for key, request, expected in wanted:
+            assert sync(view.get(key, PROTOTYPE, request)).to_bytes() == expected, request
+            assert sync(view.exists(key))
+            assert sync(view.getsize(key)) == store.stat(key).size
+
+    look()
+
+    async def refuse(*_):
+        raise AssertionError("a thread was asked")
+
+    monkeypatch.setattr("asyncio.to_thread", refuse)
+    look()
+
+
 def test_a_read_only_store_refuses_every_change(store):
     store.put("k", b"1")
     view = HexadStore(store, read_only=True)
