@@ -22,7 +22,7 @@ import time
 import contestants
 import hexad
 
-SIZES = {"4 KiB": 4 << 10, "64 KiB": 64 << 10, "4 MiB": 4 << 20}
+SIZES = {"4 KiB": 4 << 10, "64 KiB": 64 << 10, "1 MiB": 1 << 20, "4 MiB": 4 << 20}
 
 
 class Bench:
@@ -176,10 +176,11 @@ class Bench:
                 took = time.perf_counter() - begin
                 if i:
                     self.measure("parquet write", "MiB/s", "hexad", table.nbytes / took / 2**20)
-            begin = time.perf_counter()
-            assert pyarrow.parquet.read_table(f"{pool}/t1", filesystem=fs) == table
-            took = time.perf_counter() - begin
-            self.measure("parquet read", "MiB/s", "hexad", table.nbytes / took / 2**20)
+            for table_of in ("parquet read", "parquet read, again", "parquet read, a third time"):
+                begin = time.perf_counter()
+                assert pyarrow.parquet.read_table(f"{pool}/t1", filesystem=fs) == table
+                took = time.perf_counter() - begin
+                self.measure(table_of, "MiB/s", "hexad", table.nbytes / took / 2**20)
             fs.close()
             path = os.path.join(folder, "file")
             for i in range(2):
@@ -190,11 +191,12 @@ class Bench:
                     os.fsync(file.fileno())
                 took = time.perf_counter() - begin
             self.measure("parquet write", "MiB/s", "plain files", table.nbytes / took / 2**20)
-            begin = time.perf_counter()
-            with open(path, "rb") as file:
-                assert pyarrow.parquet.read_table(file) == table
-            took = time.perf_counter() - begin
-            self.measure("parquet read", "MiB/s", "plain files", table.nbytes / took / 2**20)
+            for table_of in ("parquet read", "parquet read, again", "parquet read, a third time"):
+                begin = time.perf_counter()
+                with open(path, "rb") as file:
+                    assert pyarrow.parquet.read_table(file) == table
+                took = time.perf_counter() - begin
+                self.measure(table_of, "MiB/s", "plain files", table.nbytes / took / 2**20)
             shutil.rmtree(folder)
 
     def arrays(self):
@@ -228,9 +230,10 @@ class Bench:
             begin = time.perf_counter()
             array = write(HexadStore(one.store), "a")
             report(("write", "hexad"), begin)
-            begin = time.perf_counter()
-            assert (array[:] == data).all()
-            report(("read", "hexad"), begin)
+            for what in ("read", "read, again", "read, a third time"):
+                begin = time.perf_counter()
+                assert (array[:] == data).all()
+                report((what, "hexad"), begin)
             one.close()
             files = os.path.join(folder, "files")
             write(zarr.storage.LocalStore(files), "before")
@@ -242,9 +245,83 @@ class Bench:
                     os.fsync(descriptor)
                     os.close(descriptor)
             report(("write", "plain files"), begin)
+            for what in ("read", "read, again", "read, a third time"):
+                begin = time.perf_counter()
+                assert (array[:] == data).all()
+                report((what, "plain files"), begin)
+            self.arrays_in_obstore(files, data, report)
+            shutil.rmtree(folder)
+
+    def arrays_in_obstore(self, files, data, report):
+        """The files that LocalStore has written, read by obstore."""
+        try:
+            import obstore
+            import zarr
+        except ImportError:
+            return
+        store = zarr.storage.ObjectStore(obstore.store.LocalStore(files), read_only=True)
+        array = zarr.open_array(store, path="a", mode="r")
+        for what in ("read", "read, again", "read, a third time"):
             begin = time.perf_counter()
             assert (array[:] == data).all()
-            report(("read", "plain files"), begin)
+            report((what, "obstore"), begin)
+
+    def file_calls(self):
+        """Calls of fsspec, through hexad:// and for plain files, of what was read before; and one write of
+        100 MiB beside put().
+        """
+        try:
+            import fsspec
+            from hexad.fsspec import HexadFileSystem
+        except ImportError:
+            return
+        count = 20 if self.rounds == 1 else 5000
+        large = os.urandom((4 << 20) if self.rounds == 1 else (100 << 20))
+        for _ in range(self.rounds):
+            folder, one = self.within(contestants.Hexad, 8 * len(large))
+            begin = time.perf_counter()
+            one.put("before", large)  # the first one of a pool pays for preparing it
+            for i in range(3):
+                begin = time.perf_counter()
+                one.put(f"put{i}", large)
+                took = time.perf_counter() - begin
+                self.measure("write of 100 MiB", "MiB/s", "put", len(large) / took / 2**20)
+            one.close()
+            fs = HexadFileSystem(skip_instance_cache=True)
+            pool = os.path.join(folder, "pool")
+            for i in range(3):
+                begin = time.perf_counter()
+                with fs.open(f"{pool}/fsspec{i}", "wb") as file:
+                    file.write(large)
+                took = time.perf_counter() - begin
+                self.measure("write of 100 MiB", "MiB/s", "hexad://", len(large) / took / 2**20)
+            local = fsspec.filesystem("file")
+            os.mkdir(os.path.join(folder, "files"))
+            for name, system, top in (
+                ("hexad", fs, pool), ("plain files", local, os.path.join(folder, "files"))
+            ):
+                for size, data in (("4 KiB", large[: 4 << 10]), ("64 KiB", large[: 64 << 10])):
+                    path = f"{top}/{size}"
+                    system.pipe_file(path, data)
+                    calls = {
+                        f"cat_file {size}": lambda p=path, s=system: s.cat_file(p),
+                        f"open().read() {size}": lambda p=path, s=system: read(s, p),
+                        f"info {size}": lambda p=path, s=system: s.info(p),
+                    }
+                    for what, call in calls.items():
+                        call()
+                        call()
+                        begin = time.perf_counter()
+                        for _ in range(count):
+                            call()
+                        took = time.perf_counter() - begin
+                        self.measure(f"fsspec {what}", "us", name, took / count * 1e6)
+            begin = time.perf_counter()
+            for _ in range(count):
+                fs.locate(f"{pool}/4 KiB")
+            took = time.perf_counter() - begin
+            self.measure("fsspec locate", "us", "hexad", took / count * 1e6)
+            fs.close()
             shutil.rmtree(folder)
 
     def medians(self):
@@ -252,6 +329,11 @@ class Bench:
             table: {row: statistics.median(values) for row, values in rows.items()}
             for table, rows in self.results.items()
         }
+
+
+def read(system, path):
+    with system.open(path, "rb") as file:
+        return file.read()
 
 
 def shown(number):
@@ -306,7 +388,7 @@ def main():
     options = parser.parse_args()
     bench = Bench(options)
     print(f"python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]}")
-    parts = ("overhead", "copies", "many_objects", "tables", "arrays", "objects")
+    parts = ("overhead", "copies", "file_calls", "many_objects", "tables", "arrays", "objects")
     for part in parts:
         if options.only in (None, part):
             getattr(bench, part)()
