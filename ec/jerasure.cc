@@ -211,7 +211,7 @@ Matrix jerasure_matrix(CodecKind kind, std::uint32_t k, std::uint32_t m) {
       break;
     case CodecKind::kIsaVandermonde:
     case CodecKind::kIsaCauchy:
-      HEXAD_ASSERT(!"a matrix of Jerasure");
+      HEXAD_ASSERT(false);  // a matrix of Jerasure
   }
   require_memory(made);
   Matrix matrix(m, k);
