@@ -349,7 +349,7 @@ Result<Root> decode_root(ByteView slot) {
   Root root;
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
-  HEXAD_TRY(check_readable(root.features, kForked | kBehind, "root"));
+  HEXAD_TRY(check_readable(root.features, kForked | kBehind | kForwardKeysFeature, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
   const bool behind = (root.features.incompatible & kBehind) != 0;
   root.features.incompatible &= ~(kForked | kBehind);

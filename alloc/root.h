@@ -81,6 +81,11 @@ struct Fork {
 };
 inline constexpr std::uint32_t kMaxForks = 24;
 
+// Incompatible feature of a root: the metadata has forward keys, and lists of extents have marks. A
+// program that does not know them would take the lists for damaged. Every opening for writing sets
+// it. doc/format.md#forward-keys
+inline constexpr std::uint64_t kForwardKeysFeature = 4;
+
 struct Root {
   Uuid store;
   Epoch epoch = 0;             // from 1

@@ -117,11 +117,45 @@ void FsckCheck::find_wrong_owners() {
   }
 }
 
-Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents) {
+void FsckCheck::check_owner(const std::string& owner, std::string_view key, const Blob& named,
+                            const Blob& blob, Forwarded& forwarded) {
+  if (key.empty() || blob.placement != Placement::kPacked) return;
+  const Place place{blob.where.zone, blob.where.unit};
+  if (blob.forward != Forward::kNone) {
+    // A young one gets its key from the next checkpoint, or has it since its place is known (FW3).
+    forwarded[place] |= named.forward == Forward::kWritten;
+    return;
+  }
+  const auto pack = packs_.find(place);
+  if (!options_.deep || pack == packs_.end()) return;
+  pack->second.named.push_back({blob.cell, blob.cell_offset, owner, std::string(key)});
+}
+
+void FsckCheck::check_forwarded(const std::string& owner, std::string_view key,
+                                const Forwarded& forwarded) {
+  for (const auto& [place, written] : forwarded) {
+    const std::string wanted = forward_key(place.first, place.second, key);
+    const bool found = forwards_.erase(wanted) > 0;
+    if (found || !written) continue;
+    find(owner, "it shows what lies in the pack stripe at zone " + std::to_string(place.first) +
+                    " unit " + std::to_string(place.second) + " as forwarded, without a key");
+  }
+}
+
+void FsckCheck::find_lost_forwards() {
+  for (const std::string& key : forwards_) {
+    find("metadata key " + printable(key, 64), "a forward key to a list that does not show it");
+  }
+}
+
+Status FsckCheck::check_extents(const std::string& owner, const ExtentList& extents,
+                                std::string_view key) {
+  Forwarded forwarded;
   for (const Blob& named : blobs_of(extents)) {
     const bool payload =
         named.placement == Placement::kLog && moment_.was_payload(named.log);  // FM3
     const Blob blob = payload ? named : log_blobs_.resolve(named);
+    check_owner(owner, key, named, blob, forwarded);
     if (!count_owner(owner, blob)) continue;
     switch (blob.placement) {
       case Placement::kPrivate:
@@ -138,6 +172,7 @@ Status FsckCheck::check_extents(const std::string& owner, const ExtentList& exte
         break;
     }
   }
+  check_forwarded(owner, key, forwarded);
   return {};
 }
 
@@ -215,25 +250,50 @@ void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
     const bool repaired = verdict.whole && options_.repair && pack_checker_.repair(*checked);
     find(describe(where), checked->problems, repaired);
   }
-  if (verdict.footer.has_value()) check_footer(*verdict.footer, pack);
+  if (verdict.footer.has_value()) {
+    check_footer(*verdict.footer, pack);
+    check_named(*verdict.footer, pack);
+  }
   if (!verdict.whole) check_tenants(where, pack);
 }
 
-// F7. The entries stand by cell and offset.
+namespace {
+
+// The entry of a blob that begins there; null: there is none. They stand by cell and offset.
+const PackEntry* entry_at(const PackFooter& footer, std::uint32_t cell, std::uint32_t cell_offset) {
+  const std::pair wanted{cell, cell_offset};
+  const auto at = std::lower_bound(footer.entries.begin(), footer.entries.end(), wanted,
+                                   [](const PackEntry& entry, const auto& than) {
+                                     return std::pair{entry.cell, entry.cell_offset} < than;
+                                   });
+  if (at == footer.entries.end() || std::pair{at->cell, at->cell_offset} != wanted) return nullptr;
+  return &*at;
+}
+
+}  // namespace
+
+// F7.
 void FsckCheck::check_footer(const PackFooter& footer, const Pack& pack) {
   for (const Tenant& tenant : pack.tenants) {
-    const std::pair wanted{tenant.blob.cell, tenant.blob.cell_offset};
-    const auto at = std::lower_bound(footer.entries.begin(), footer.entries.end(), wanted,
-                                     [](const PackEntry& entry, const auto& than) {
-                                       return std::pair{entry.cell, entry.cell_offset} < than;
-                                     });
-    if (at == footer.entries.end() || std::pair{at->cell, at->cell_offset} != wanted ||
-        at->stored != tenant.blob.stored) {
+    const PackEntry* const entry = entry_at(footer, tenant.blob.cell, tenant.blob.cell_offset);
+    if (entry == nullptr || entry->stored != tenant.blob.stored) {
       find(tenant.owner, "its " + std::to_string(tenant.blob.stored) + " bytes in cell " +
                              std::to_string(tenant.blob.cell) + " at " +
                              std::to_string(tenant.blob.cell_offset) +
                              " of its pack stripe are not in the stripe's footer");
     }
+  }
+}
+
+// F14.
+void FsckCheck::check_named(const PackFooter& footer, const Pack& pack) {
+  for (const Named& named : pack.named) {
+    const PackEntry* const entry = entry_at(footer, named.cell, named.cell_offset);
+    if (entry == nullptr || entry->owner == named.key) continue;  // F7 has found the former
+    find(named.owner, "what it shows in cell " + std::to_string(named.cell) + " at " +
+                          std::to_string(named.cell_offset) +
+                          " of its pack stripe is another owner's by the stripe's footer, and "
+                          "cannot be moved");
   }
 }
 

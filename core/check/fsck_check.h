@@ -19,6 +19,9 @@
 //       (O2 of core/record/page_cuts.h)
 //   F13 deep: the footer of a pack stripe is the one that the zone's image or the log names (J4 of
 //       core/blob/pack_judge.h)
+//   F14 every forward key names a list that shows a blob of its stripe as forwarded, and every such
+//       list has its key (FW1 and FW2 of doc/invariants.md#owners); deep: a blob that a list shows
+//       as not forwarded is that list's by the footer of its stripe
 //
 // Cells on devices that are away are no finding, and those on devices that do not answer one for
 // each device. Single thread. Commits go on meanwhile: all of it is of one moment
@@ -28,6 +31,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -50,7 +54,7 @@ namespace hexad::core {
 class FsckCheck {
  public:
   // All that are references outlive it. Memory: the moment, an entry per private stripe, shared
-  // blob and layer of omaps; deep, one per packed blob.
+  // blob, layer of omaps and forward key; deep, one per packed blob.
   FsckCheck(const FsckOptions& options, const StoreShape& shape, const ec::Codec& codec,
             const BlobReader& reader, const PackChecker& packs, const LogBlobs& log_blobs,
             FsckMoment moment);
@@ -62,8 +66,10 @@ class FsckCheck {
   void find(std::string subject, std::string problem, bool repaired = false) {
     report.findings.push_back({std::move(subject), std::move(problem), repaired});
   }
-  // Errors: our own bugs. What a device says or has is a finding.
-  Status check_extents(const std::string& owner, const ExtentList& extents);
+  // `key`: of the list, where it is in the metadata. Errors: our own bugs. What a device says or
+  // has is a finding.
+  Status check_extents(const std::string& owner, const ExtentList& extents,
+                       std::string_view key = {});
   // Stripes of the store's own, which no object has: F2 and F3, and no look at the cells.
   void claim(const std::string& owner, const alloc::Extent& where);
   // F1: to whom the names of a space are, before the objects; then whose an object is. Null:
@@ -94,6 +100,9 @@ class FsckCheck {
   void note_layer_owners(OmapId layer, std::uint64_t owners) { layers_[layer].recorded = owners; }
   void note_blob_owners(ShareId share, std::uint64_t owners) { shared_[share].recorded = owners; }
   void find_wrong_owners();
+  // F14: forward keys, before all lists; after all of them find_lost_forwards().
+  void note_forward(std::string_view key) { forwards_.emplace(key); }
+  void find_lost_forwards();
   // After all extents.
   // `go_on`: asked behind each of them; its error ends the check.
   Status check_packs(const std::function<Status()>& go_on);
@@ -110,14 +119,29 @@ class FsckCheck {
     PackWitness blob;
     std::string owner;
   };
+  // A list that shows a blob there, not forwarded.
+  struct Named {
+    std::uint32_t cell = 0;
+    std::uint32_t cell_offset = 0;
+    std::string owner;
+    std::string key;
+  };
   struct Pack {
     alloc::PackStripe stripe;
     std::uint64_t seen = 0;       // bytes of blobs in it
-    std::vector<Tenant> tenants;  // deep only
+    std::vector<Tenant> tenants;  // deep only, like the next
+    std::vector<Named> named = {};
   };
+  // Pack stripes that a list shows forwarded blobs of, and whether it must have the keys.
+  using Forwarded = std::map<Place, bool>;
 
   // Whether this is the first list that shows the blob.
   bool count_owner(const std::string& owner, const Blob& blob);
+  // F14.
+  void check_owner(const std::string& owner, std::string_view key, const Blob& named,
+                   const Blob& blob, Forwarded& forwarded);
+  void check_forwarded(const std::string& owner, std::string_view key, const Forwarded& forwarded);
+  void check_named(const PackFooter& footer, const Pack& pack);
   Status check_blob(const std::string& owner, const Blob& blob);
   void check_packed(const std::string& owner, const Blob& blob);
   Status check_cells(const std::string& owner, const Blob& blob);
@@ -150,6 +174,7 @@ class FsckCheck {
   std::map<CollectionId, Totals> totals_;
   std::map<OmapId, Owners> layers_;
   std::map<ShareId, Owners> shared_;
+  std::set<std::string, std::less<>> forwards_;  // no list has shown why they are there
   std::map<Place, Pack> packs_;
   std::map<Place, Owned> owned_;
 };

@@ -30,6 +30,9 @@ Status MetadataCheck::look_at(std::string_view key, std::string_view value) {
     case 'd':
       look_at_removed_names();
       break;
+    case 'f':
+      look_at_forward();
+      break;
     case 'k':
       look_at_cut_marks();
       break;
@@ -50,6 +53,7 @@ Status MetadataCheck::look_at(std::string_view key, std::string_view value) {
     case 'x':
       return look_at_page();
     case 'm':
+    case 'y':  // goes with the next checkpoint
     case 'z':
       break;
     default:
@@ -83,6 +87,13 @@ void MetadataCheck::look_at_cut_marks() {
   const Result<PageCuts> marks = decode_cuts(at_.value);
   if (!body.ok() || !marks.ok()) return find(body.ok() ? marks.error() : body.error());
   cuts_.note_marks(*body, *marks);
+}
+
+void MetadataCheck::look_at_forward() {
+  const Result<ForwardKey> forward = parse_forward_key(at_.key);
+  if (!forward.ok()) return find(forward.error());
+  if (!at_.value.empty()) check_.find(at_.subject, "a forward key with a value");
+  check_.note_forward(at_.key);
 }
 
 // Of a layer of omaps, or of a shared blob.
@@ -121,7 +132,7 @@ Status MetadataCheck::look_at_object() {
   if (record->omap != 0) bodies_[record->omap] = "omap of " + owner;
   for (const OmapId layer : record->layers) bodies_[layer] = "omap layer of " + owner;
   check_.count_layers(record->layers);
-  return check_.check_extents(owner, record->extents);
+  return check_.check_extents(owner, record->extents, at_.key);
 }
 
 Status MetadataCheck::look_at_omap_entry() {
@@ -141,7 +152,7 @@ Status MetadataCheck::look_at_omap_entry() {
                                 ? at_.subject
                                 : owner->second + ", key \"" + printable(parsed->key, 64) + "\"";
   if (record->body != 0) bodies_[record->body] = entry;
-  return check_.check_extents(entry, record->extents);
+  return check_.check_extents(entry, record->extents, at_.key);
 }
 
 void MetadataCheck::look_at_totals() {
@@ -175,7 +186,8 @@ Status MetadataCheck::look_at_page() {
     find(extents.error());
     return {};
   }
-  return check_.check_extents(owner == bodies_.end() ? at_.subject : owner->second, *extents);
+  return check_.check_extents(owner == bodies_.end() ? at_.subject : owner->second, *extents,
+                              at_.key);
 }
 
 }  // namespace hexad::core

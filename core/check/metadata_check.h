@@ -2,7 +2,8 @@
 // that it belongs to something. What it finds, and all lists of extents, go to FsckCheck.
 //
 // Keys come in their order, which brings collections before objects, marks of cut pages before
-// objects (F12), and objects before pages. Single thread.
+// objects (F12), forward keys before all lists of extents (F14), and objects before pages. Single
+// thread.
 #pragma once
 
 #include <map>
@@ -46,6 +47,7 @@ class MetadataCheck {
   void look_at_collection();
   void look_at_removed_names();
   void look_at_cut_marks();
+  void look_at_forward();
   void look_at_owners();
   Status look_at_object();
   Status look_at_omap_entry();

@@ -7,6 +7,7 @@
 #include "base/checksum.h"
 #include "base/refused_memory.h"
 #include "base/units.h"
+#include "core/clean/list_changes.h"
 #include "io/bounded_reads.h"
 
 namespace hexad::core {
@@ -38,6 +39,21 @@ constexpr int kMostLooks = 64;
 constexpr std::uint64_t kMostListBytes = 256 << 10;
 constexpr std::size_t kMostBlobs = 512;
 constexpr std::size_t kMostLeftAlone = 1 << 16;
+
+StateReads reads_of(MetaView& view) {
+  StateReads reads;
+  reads.get = [&view](std::string_view key) { return view.get(key); };
+  reads.scan = [&view](std::string_view prefix, const auto& visit) -> Status {
+    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor_over(prefix));
+    while (cursor.valid()) {
+      HEXAD_TRY_ASSIGN(const bool more, visit(cursor.key()));
+      if (!more) break;
+      HEXAD_TRY(cursor.next());
+    }
+    return {};
+  };
+  return reads;
+}
 
 std::uint64_t longest_stripe(const StoreShape& shape) { return shape.max_pack_units; }
 
@@ -273,6 +289,10 @@ Result<bool> Cleaner::move(For whom) {
   return true;
 }
 
+std::uint64_t Cleaner::most_list_bytes() const {
+  return std::min(kMostListBytes, parts_.max_record() / 4);
+}
+
 void Cleaner::leave_alone(const CleanCandidate& victim, CounterId why) {
   if (left_alone_.size() >= kMostLeftAlone) left_alone_.clear();
   left_alone_[{victim.stripe.zone, victim.stripe.unit}] = victim.live;
@@ -289,20 +309,23 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& r
     HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
     std::set<std::string> lists;
     std::uint64_t list_bytes = 0;
-    const std::uint64_t most = std::min(kMostListBytes, parts_.max_record() / 4);
+    const std::uint64_t most = most_list_bytes();
     for (const CleanCandidate& victim : plan.victims) {
       std::optional<Moves> more = read_victim(victim, *state.view);
       if (!more.has_value()) continue;
       const std::size_t before = moves.size();
       for (Move& move : *more) {
-        const bool fresh = !lists.contains(move.key);
-        const std::uint64_t bytes = move.key.size() + move.value_bytes;
-        if (moves.size() == kMostBlobs || (fresh && !moves.empty() && list_bytes + bytes > most)) {
+        std::uint64_t bytes = 0;  // of lists that no other move changes
+        for (const ShowingList& list : move.from.lists) {
+          if (!lists.contains(list.key)) bytes += list.key.size() + list.value_bytes;
+        }
+        const bool too_long = bytes > 0 && !moves.empty() && list_bytes + bytes > most;
+        if (moves.size() == kMostBlobs || too_long) {
           part_of_one = true;
           break;
         }
-        if (fresh) list_bytes += bytes;
-        lists.insert(move.key);
+        list_bytes += bytes;
+        for (const ShowingList& list : move.from.lists) lists.insert(list.key);
         moves.push_back(std::move(move));
       }
       PackPlan longer = lay_out_moved(as_blobs(moves), rules.most_units, parts_.shape);
@@ -330,7 +353,12 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& r
 std::optional<Cleaner::Moves> Cleaner::read_victim(const CleanCandidate& victim, MetaView& view) {
   const auto read = [&]() -> Result<Moves> {
     HEXAD_TRY_ASSIGN(const PackFooter footer, read_footer(victim));
-    HEXAD_TRY_ASSIGN(Moves moves, find_owners(victim, footer, view));
+    const OwnersQuery query{victim.stripe, parts_.space.pack_live(victim.stripe),
+                            most_list_bytes()};
+    HEXAD_TRY_ASSIGN(std::vector<OwnedBlob> owned, find_owners(query, footer, parts_.shape.record,
+                                                               parts_.log_blobs, reads_of(view)));
+    Moves moves;
+    for (OwnedBlob& blob : owned) moves.push_back({std::move(blob), {}});
     HEXAD_TRY(read_bytes(victim, moves));
     return moves;
   };
@@ -339,50 +367,6 @@ std::optional<Cleaner::Moves> Cleaner::read_victim(const CleanCandidate& victim,
   leave_alone(victim, moves.error().code == ErrorCode::kNotFound ? CounterId::kCleanUnexplained
                                                                  : CounterId::kCleanUnreadable);
   return std::nullopt;
-}
-
-// CL3
-Result<Cleaner::Moves> Cleaner::find_owners(const CleanCandidate& victim, const PackFooter& footer,
-                                            MetaView& view) {
-  const RecordShape& shape = parts_.shape.record;
-  const alloc::Extent& stripe = victim.stripe;
-  struct Known {
-    std::string key;
-    ExtentList extents;
-    std::uint64_t bytes = 0;
-  };
-  // Lists by owner and page: many blobs of a stripe may be in one.
-  std::map<std::pair<std::string, std::uint64_t>, std::optional<Known>> lists;
-  Moves moves;
-  std::uint64_t found = 0;
-  for (const PackEntry& entry : footer.entries) {
-    const auto [at, fresh] = lists.try_emplace({entry.owner, entry.offset / kPageSpan});
-    if (fresh) {
-      std::uint64_t bytes = 0;
-      const GetValue get = [&](std::string_view key) -> Result<std::optional<std::string>> {
-        HEXAD_TRY_ASSIGN(std::optional<std::string> value, view.get(key));
-        if (value.has_value()) bytes = value->size();
-        return value;
-      };
-      HEXAD_TRY_ASSIGN(std::optional<FoundExtents> list,
-                       find_extents(entry.owner, entry.offset, shape, get));
-      if (list.has_value()) {
-        parts_.log_blobs.resolve_all(list->list.extents());
-        at->second = Known{std::move(list->key), std::move(list->list.extents()), bytes};
-      }
-    }
-    if (!at->second.has_value()) continue;
-    const Known& list = *at->second;
-    const Extent* const extent =
-        find_packed(list.extents, {stripe.zone, stripe.unit, entry.cell, entry.cell_offset});
-    if (extent == nullptr || extent->blob.share != 0 || extent->blob.stored != entry.stored) {
-      continue;
-    }
-    found += entry.stored;
-    moves.push_back({list.key, extent->blob, entry, {}, list.bytes});
-  }
-  if (found >= parts_.space.pack_live(stripe) && !moves.empty()) return moves;
-  return Error{ErrorCode::kNotFound, "not all owners are known", ""};
 }
 
 // Data cells, in role order of `roles`.
@@ -434,7 +418,7 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
   const ChecksumType type = parts_.shape.record.checksum;
   const auto take = [&](const std::map<std::uint32_t, ByteView>& cells) -> Status {
     for (Move& move : moves) {
-      const Blob& blob = move.blob;
+      const Blob& blob = move.blob();
       const ByteView cell = cells.at(blob.cell);
       if (blob.cell_offset + std::uint64_t{blob.stored} > cell.size()) {
         return Error{ErrorCode::kCorruption, "a blob ends behind its cell", "Run hexad fsck."};
@@ -448,7 +432,7 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
     return {};
   };
   std::set<std::uint32_t> roles;
-  for (const Move& move : moves) roles.insert(move.blob.cell);
+  for (const Move& move : moves) roles.insert(move.blob().cell);
   AlignedBuffer buffer;
   const Result<std::vector<ByteView>> read = read_cells(victim.stripe, roles, buffer);
   if (read.ok()) {
@@ -458,7 +442,7 @@ Status Cleaner::read_bytes(const CleanCandidate& victim, Moves& moves) {
   }
   // Something is lost or wrong: the others know it.
   std::vector<PackWitness> witnesses;
-  for (const Move& move : moves) witnesses.push_back(witness_of(move.blob));
+  for (const Move& move : moves) witnesses.push_back(witness_of(move.blob()));
   HEXAD_TRY_ASSIGN(const CheckedPack pack, packs_.check({victim.stripe, victim.footer}, witnesses));
   if (!pack.verdict.whole) return Error{ErrorCode::kUnavailable, pack.problems, ""};
   std::map<std::uint32_t, ByteView> cells;
@@ -473,10 +457,10 @@ std::vector<YoungBlob> Cleaner::as_blobs(const Moves& moves) const {
   blobs.reserve(moves.size());
   for (const Move& move : moves) {
     YoungBlob blob;
-    blob.place.lsn = move.entry.lsn;
+    blob.place.lsn = move.from.entry.lsn;
     blob.stored = move.stored;
-    blob.owner = move.key;
-    blob.offset = move.entry.offset;
+    blob.owner = move.owner();
+    blob.offset = move.from.entry.offset;
     blobs.push_back(std::move(blob));
   }
   return blobs;
@@ -504,29 +488,18 @@ Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, const PackPlan& 
 }
 
 // Under the sequencer's lock.
-Status Cleaner::fill_moves(const Moves& moves, const MovedStripes& moved, LogRecord& record) const {
-  const RecordShape& shape = parts_.shape.record;
-  std::map<std::string_view, std::vector<std::size_t>> by_list;
-  for (std::size_t i = 0; i < moves.size(); ++i) by_list[moves[i].key].push_back(i);
+Status Cleaner::fill_moves(const Moves& moves, const MovedStripes& where, LogRecord& record) const {
+  ListChanges lists(parts_.commits, parts_.log_blobs, parts_.shape.record);
   std::uint64_t live = 0;
-  for (const auto& [key, of_list] : by_list) {
-    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
-    if (!value.has_value()) continue;
-    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list, OwnedExtents::decode(key, *value, shape));
-    if (!list.has_value()) continue;
-    parts_.log_blobs.resolve_all(list->extents());  // CL5
-    bool changed = false;
-    for (const std::size_t i : of_list) {
-      const Blob& blob = moves[i].blob;
-      if (move_blob(list->extents(), blob, moved.places[i]) == 0) continue;  // CL1
-      changed = true;
-      live += blob.stored;
-      add_death(record, blob);
-    }
-    if (changed) record.images.push_back({std::string(key), list->encode(shape)});
+  for (std::size_t i = 0; i < moves.size(); ++i) {
+    HEXAD_TRY_ASSIGN(const bool moved, lists.move(moves[i].from.lists, where.places[i]));
+    if (!moved) continue;
+    live += moves[i].blob().stored;
+    add_death(record, moves[i].blob());
   }
   if (live == 0) return nothing_to_move();
-  record.allocated.push_back(moved.proof(0, live));  // CL4
+  lists.write(record);
+  record.allocated.push_back(where.proof(0, live));  // CL4
   return {};
 }
 

@@ -13,9 +13,10 @@
 //        and times stay
 //   CL2  Bytes are verified by the sums of the list before they are written anywhere, and the sums
 //        go along as they are
-//   CL3  A victim's lists are those that its footer leads to. When what they show is less than the
-//        stripe's live bytes, somebody else owns the rest: it is left alone, and counted, until its
-//        live bytes change. So is one that holds blobs which clones share
+//   CL3  A victim's lists are those that its footer and its forward keys lead to. When they show
+//        less than the stripe's live bytes, somebody else owns the rest: it is left alone, and
+//        counted, until its live bytes change. A blob that clones share is moved in all lists that
+//        its share record counts, or in none
 //   CL4  The new stripe's cells are durable before the record. Old stripes go by the deaths in it,
 //        and by nothing else; until then a reader, or a crash, finds everything there
 //   CL5  A list that is written again names no young blob whose place is known: once a checkpoint
@@ -52,6 +53,7 @@
 #include "core/clean/moved_extents.h"
 #include "core/clean/moved_stripes.h"
 #include "core/clean/owned_extents.h"
+#include "core/clean/stripe_owners.h"
 #include "core/record/log_record.h"
 #include "core/space/log_blobs.h"
 #include "io/executor.h"
@@ -83,11 +85,12 @@ class Cleaner {
  private:
   // A blob on its way.
   struct Move {
-    std::string key;  // of the list that shows it
-    Blob blob;        // as that list has it
-    PackEntry entry;  // what its footer said
+    OwnedBlob from;
     SharedBytes stored;
-    std::uint64_t value_bytes = 0;  // of the list, as encoded
+
+    // As the list has it that the new footer names.
+    const Blob& blob() const { return from.lists.front().blob; }
+    const std::string& owner() const { return from.lists.front().key; }
   };
   using Moves = std::vector<Move>;
   // What is chosen from, and by which rules.
@@ -113,15 +116,16 @@ class Cleaner {
   Result<Moved> clean(const CleanPlan& plan, const CleanRules& rules);
   // What is alive of the victim, with its bytes; nothing: it is left alone.
   std::optional<Moves> read_victim(const CleanCandidate& victim, MetaView& view);
-  Result<Moves> find_owners(const CleanCandidate& victim, const PackFooter& footer, MetaView& view);
   Status read_bytes(const CleanCandidate& victim, Moves& moves);
   Result<std::vector<ByteView>> read_cells(const alloc::Extent& stripe,
                                            const std::set<std::uint32_t>& roles,
                                            AlignedBuffer& buffer) const;
   Result<PackFooter> read_footer(const CleanCandidate& victim) const;
   Result<Moved> write_moves(const Moves& moves, const PackPlan& layout, Lsn written);
-  Status fill_moves(const Moves& moves, const MovedStripes& moved, LogRecord& record) const;
+  Status fill_moves(const Moves& moves, const MovedStripes& where, LogRecord& record) const;
   std::vector<YoungBlob> as_blobs(const Moves& moves) const;
+  // Of the lists that one record changes.
+  std::uint64_t most_list_bytes() const;
   void leave_alone(const CleanCandidate& victim, CounterId why);
 
   const CleanParts parts_;

@@ -8,6 +8,7 @@
 
 #include "base/refused_memory.h"
 #include "core/clean/owned_extents.h"
+#include "core/record/forward_keys.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 
@@ -206,6 +207,7 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
   const RecordShape& shape = parts_.shape.record;
   done = {};
   std::vector<std::uint64_t> live(moved.stripes.size(), 0);
+  ForwardKeys forwards;
   for (const Work& work : pieces.lists) {
     const std::string& key = work.list.key;
     HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
@@ -233,10 +235,12 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
       add_death(record, blob);
       ++done.blobs;
     }
+    forwards.change({key}, before, {key}, extents);
     record.images.push_back({key, list->encode(shape)});
     done.lists.emplace_back(key, hidden_bytes(extents));
   }
   if (done.lists.empty()) return nothing_to_move();
+  forwards.write(record.images);
   for (std::size_t i = 0; i < live.size(); ++i) {
     if (live[i] > 0) record.allocated.push_back(moved.proof(i, live[i]));  // KL3
   }

@@ -36,6 +36,13 @@ bool lay_out(std::span<const PlacementItem> items, std::span<const std::size_t> 
   return true;
 }
 
+bool is_this(const Extent& extent, const Blob& blob) {
+  if (extent.is_inline() || extent.blob.id() != blob.id()) return false;
+  Blob alike = blob;
+  alike.forward = extent.blob.forward;
+  return extent.blob == alike;
+}
+
 }  // namespace
 
 PackPlan lay_out_pack(std::span<const PlacementItem> items, const PlacementRules& rules) {
@@ -71,10 +78,17 @@ const Extent* find_packed(const ExtentList& extents, const PackedPlace& at) {
   return found == extents.end() ? nullptr : &*found;
 }
 
-std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& to) {
+bool shows(const ExtentList& extents, const Blob& blob) {
+  return std::any_of(extents.begin(), extents.end(),
+                     [&](const Extent& extent) { return is_this(extent, blob); });
+}
+
+std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& to,
+                      Forward forward) {
   std::size_t moved = 0;
   for (Extent& extent : extents) {
-    if (extent.is_inline() || extent.blob != blob) continue;
+    if (!is_this(extent, blob)) continue;
+    extent.blob.forward = forward;
     extent.blob.where = {to.zone, to.unit, 0};
     extent.blob.cell = to.cell;
     extent.blob.cell_offset = to.cell_offset;

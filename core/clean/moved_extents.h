@@ -28,10 +28,15 @@ struct PackedPlace {
 // Precondition: places that are known are in the list (LogBlobs::resolve_all()).
 const Extent* find_packed(const ExtentList& extents, const PackedPlace& at);
 
-// Gives `blob` its new place wherever the list shows it. Everything else of it stays, its sums too:
-// the bytes are the same. Returns in how many extents; 0: the list shows it no more, or something
-// else that lies in its place by now.
-std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& to);
+// Whether the list shows `blob`, of which all is compared but whether it is forwarded.
+bool shows(const ExtentList& extents, const Blob& blob);
+
+// Gives `blob` its new place wherever the list shows it, and `forward`, which says whether the
+// footer there names the list. Everything else of it stays, its sums too: the bytes are the same.
+// Returns in how many extents; 0: the list shows it no more, or something else that lies in its
+// place by now.
+std::size_t move_blob(ExtentList& extents, const Blob& blob, const PackedPlace& to,
+                      Forward forward);
 
 // Shows `blob` instead of what `from` shows, wherever the list still shows that: the same bytes of
 // the same blobs. `from`: next to each other, in order; the blob's user bytes are those, from the

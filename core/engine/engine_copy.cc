@@ -67,6 +67,7 @@ Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_vi
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page, shape));
   at->second = parts_.log_blobs->resolve(std::move(extents));
   if (give_share_ids(at->second, [this] { return new_body(); })) {
+    step.owners.keep({{}, step.copied.from, page}, at->second);
     step.record.images.push_back(
         {page_key(step.copied.from, page), encode_page(at->second, shape)});
   }
@@ -105,7 +106,8 @@ Status Engine::copy_page(std::uint32_t page, CopyStep& step) {
     add_shifted(now, *extents, range, page);
   }
   HEXAD_TRY(check_copied(now, page));
-  step.owners.change(before, now, step.record);
+  const ListName name{{}, step.copied.to, page};
+  step.owners.change(name, before, name, now, step.record);
   ++step.pages;
   step.bytes += to.size();
   std::optional<std::string> image;
@@ -165,7 +167,7 @@ Status Engine::copy_some_pages(CopiedPages& copied) {
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;
   const FillRecord fill = [&](LogRecord& record) -> Status {
-    CopyStep step{copied, record, {}, {}, 0, 0, copied.until, {}, most_bytes};
+    CopyStep step{copied, record, BlobOwners(), {}, 0, 0, copied.until, {}, most_bytes};
     HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(copied.from)));
     if (marks.has_value()) {
       HEXAD_TRY_ASSIGN(step.cut, decode_cuts(*marks));

@@ -154,6 +154,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
     }
   }
   metadata.find_strays();
+  check.find_lost_forwards();
   start.state.view.reset();  // the next snapshot of the index is another one; the pin stays (FM2)
   HEXAD_TRY(check_runs(start, check, options.deep));
   HEXAD_TRY(check_index(check));

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/units.h"
 #include "core/engine/engine.h"
 #include "core/metadata/omap_cursor.h"
 #include "core/record/keys.h"
@@ -26,12 +27,14 @@ Result<std::uint64_t> count_entries(MetaView& view, OmapId layer, std::uint64_t 
   return entries;
 }
 
-// About what the record of the copies has to say of an entry with this value.
-Result<std::uint64_t> bytes_to_copy(std::string_view value) {
+// About what the record of the copies has to say of an entry with this key and value.
+Result<std::uint64_t> bytes_to_copy(std::string_view key, std::string_view value) {
   constexpr std::uint64_t kPageBytes = 1024;
-  if (is_hidden_entry(value)) return value.size();
+  constexpr std::uint64_t kBlobBytes = 64;  // of a value that shows one; each may be forwarded
+  if (is_hidden_entry(value)) return key.size() + value.size();
   HEXAD_TRY_ASSIGN(const ObjectSummary entry, decode_summary(value));
-  return value.size() + entry.size / kPageSpan * kPageBytes;
+  const std::uint64_t forwards = divide_up(value.size(), kBlobBytes) * (key.size() + kBlobBytes);
+  return key.size() + value.size() + forwards + entry.size / kPageSpan * kPageBytes;
 }
 
 // How many of the newest: two, and on as long as the next has no more entries than those above it,
@@ -87,8 +90,8 @@ Status Engine::merge_layers(const LayeredObject& object) {
         std::size_t bytes = 0;
         while (cursor.valid() && keys.size() < kKeysAtOnce && bytes < kBytesAtOnce) {
           keys.push_back({layers[cursor.layer()], std::string(cursor.key())});
-          HEXAD_TRY_ASSIGN(const std::uint64_t value, bytes_to_copy(cursor.value()));
-          bytes += cursor.key().size() + value;
+          HEXAD_TRY_ASSIGN(const std::uint64_t more, bytes_to_copy(cursor.key(), cursor.value()));
+          bytes += more;
           HEXAD_TRY(cursor.next());
         }
         last = !cursor.valid();
@@ -128,21 +131,25 @@ Status Engine::copy_entry(const LayerKey& key, OmapId to, LogRecord& record, Blo
     images.push_back({to_key, *value});
     return {};
   }
-  const auto share = [&](ExtentList& extents) {
+  const auto share = [&](const ListName& from, ExtentList& extents) {
     extents = parts_.log_blobs->resolve(std::move(extents));
     const bool fresh = give_share_ids(extents, [this] { return new_body(); });
     owners.note(extents);
-    owners.change({}, extents, record);
+    if (fresh) owners.keep(from, extents);
     return fresh;
   };
   HEXAD_TRY_ASSIGN(ObjectRecord entry, decode_object(*value, shape));
-  if (share(entry.extents)) images.push_back({from_key, encode_object(entry, shape)});
+  if (share({from_key}, entry.extents)) images.push_back({from_key, encode_object(entry, shape)});
+  owners.change({}, {}, {to_key}, entry.extents, record);
   if (entry.body != 0) {
     const BodyId body = new_body();
     const Visit take = [&](std::string_view page_of, std::string_view bytes) -> Result<bool> {
       HEXAD_TRY_ASSIGN(const PageKey page, parse_page_key(page_of));
       HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(bytes, page.page, shape));
-      if (share(extents)) images.push_back({std::string(page_of), encode_page(extents, shape)});
+      if (share({page_of}, extents)) {
+        images.push_back({std::string(page_of), encode_page(extents, shape)});
+      }
+      owners.change({}, {}, {{}, body, page.page}, extents, record);
       images.push_back({page_key(body, page.page), encode_page(extents, shape)});
       return true;
     };
@@ -168,6 +175,9 @@ Result<bool> Engine::replace_layers(const LayeredObject& object, const std::vect
     if (at == now.layers.end()) return changed_meanwhile();
     now.layers.insert(now.layers.erase(at, at + static_cast<std::ptrdiff_t>(layers.size())), by);
     now.extents = parts_.log_blobs->resolve(std::move(now.extents));
+    BlobOwners blobs;
+    blobs.keep({key}, now.extents);
+    HEXAD_TRY(blobs.finish(*this, record));
     record.images.push_back({key, encode_object(now, parts_.shape->record)});
     record.images.push_back({writer_key(by), std::nullopt});
     LayerOwners owners;

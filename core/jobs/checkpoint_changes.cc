@@ -3,6 +3,7 @@
 #include <memory>
 #include <utility>
 
+#include "core/record/forward_keys.h"
 #include "core/record/keys.h"
 
 namespace hexad::core {
@@ -10,15 +11,22 @@ namespace hexad::core {
 namespace {
 
 // The record with the places of its young blobs, all of which have one by now.
+// `extras` gets the forward keys that were due (FW3).
 Result<std::string> resolve_record(std::string_view key, std::string_view value,
-                                   const LogBlobs& log_blobs, const RecordShape& shape) {
+                                   const LogBlobs& log_blobs, const RecordShape& shape,
+                                   std::map<std::string, std::string>& extras) {
+  const auto resolve = [&](ExtentList& extents) {
+    log_blobs.resolve_all(extents);
+    write_due_keys(key, extents, [&](std::string forward) { extras.try_emplace(forward); });
+  };
   std::string resolved;
   if (const Result<PageKey> page = parse_page_key(key); page.ok()) {
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page->page, shape));
-    resolved = encode_page(log_blobs.resolve(std::move(extents)), shape);
+    resolve(extents);
+    resolved = encode_page(extents, shape);
   } else {
     HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, shape));
-    record.extents = log_blobs.resolve(std::move(record.extents));
+    resolve(record.extents);
     resolved = encode_object(record, shape);
   }
   if (has_young_blob(resolved)) {
@@ -52,19 +60,28 @@ std::uint64_t bytes_of(const kv::Memtable& table,
 
 Status list_changes(const kv::Memtable& table, const LogBlobs& log_blobs, const RecordShape& shape,
                     CheckpointChanges& changes) {
+  const auto is_young = [](const kv::Memtable::Iterator& at) {
+    return at.value().has_value() && has_extents(at.key()) && has_young_blob(*at.value());
+  };
+  kv::Memtable::Iterator it = table.iterate();
+  for (it.seek_to_first(); it.valid(); it.next()) {
+    if (!is_young(it)) continue;
+    HEXAD_TRY_ASSIGN(changes.resolved.emplace_back(),
+                     resolve_record(it.key(), *it.value(), log_blobs, shape, changes.extras));
+  }
   const std::map<std::string, std::string>& extras = changes.extras;
   std::vector<kv::IndexChange>& list = changes.list;
   list.reserve(table.keys() + extras.size());
   auto extra = extras.begin();
-  kv::Memtable::Iterator it = table.iterate();
+  auto resolved = changes.resolved.begin();
   for (it.seek_to_first(); it.valid(); it.next()) {
     for (; extra != extras.end() && extra->first < it.key(); ++extra) {
       list.push_back({extra->first, extra->second});
     }
-    if (it.value().has_value() && has_extents(it.key()) && has_young_blob(*it.value())) {
-      HEXAD_TRY_ASSIGN(changes.resolved.emplace_back(),
-                       resolve_record(it.key(), *it.value(), log_blobs, shape));
-      list.push_back({it.key(), changes.resolved.back()});
+    if (it.key().starts_with(kYoungForwardKeys)) continue;            // FW3
+    if (extra != extras.end() && extra->first == it.key()) continue;  // what is due says more
+    if (is_young(it)) {
+      list.push_back({it.key(), *resolved++});
     } else {
       list.push_back({it.key(), it.value()});
     }

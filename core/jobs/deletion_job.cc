@@ -39,7 +39,7 @@ Result<bool> DeletionJob::reclaim_keys(const PendingKeys& pending, std::string& 
     const PlanSource::Visit take = [&](std::string_view key,
                                        std::string_view value) -> Result<bool> {
       if (key >= pending.end) return false;
-      if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
+      if (keys == kKeysAtOnce || bytes + reclaiming.blobs.forward_bytes() >= kBytesAtOnce) {
         last = false;
         return false;
       }
@@ -62,19 +62,20 @@ Result<bool> DeletionJob::reclaim_keys(const PendingKeys& pending, std::string& 
   return last;
 }
 
-void DeletionJob::reclaim_blobs(const ExtentList& extents, Reclaiming& reclaiming) const {
-  reclaiming.blobs.change(parts_.log_blobs.resolve(extents), {}, reclaiming.record);
+void DeletionJob::reclaim_blobs(std::string_view key, const ExtentList& extents,
+                                Reclaiming& reclaiming) const {
+  reclaiming.blobs.give_up({key}, parts_.log_blobs.resolve(extents), reclaiming.record);
 }
 
 // Objects, or entries of an omap. What they have that is not deleted with them is scheduled for
 // deletion.
 Result<bool> DeletionJob::reclaim_records(const PendingKeys& keys, std::string& from) {
   std::set<BodyId> bodies;  // a record that finds no room is made again
-  const Reclaim reclaim = [&](std::string_view, std::string_view value,
+  const Reclaim reclaim = [&](std::string_view key, std::string_view value,
                               Reclaiming& reclaiming) -> Status {
     if (is_hidden_entry(value)) return {};
     HEXAD_TRY_ASSIGN(const ObjectRecord object, decode_object(value, parts_.shape));
-    reclaim_blobs(object.extents, reclaiming);
+    reclaim_blobs(key, object.extents, reclaiming);
     reclaiming.layers.change(object.layers, -1);
     for (const BodyId body : {object.body, object.omap}) {
       if (body == 0) continue;
@@ -92,7 +93,7 @@ Status DeletionJob::reclaim_page(std::string_view key, std::string_view value,
                                  Reclaiming& reclaiming) const {
   HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
   HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(value, parsed.page, parts_.shape));
-  reclaim_blobs(extents, reclaiming);
+  reclaim_blobs(key, extents, reclaiming);
   return {};
 }
 
@@ -146,7 +147,7 @@ Result<bool> DeletionJob::reclaim_some_cuts(BodyId body) {
                                          std::string_view page) -> Result<bool> {
         HEXAD_TRY_ASSIGN(const PageKey parsed, parse_page_key(key));
         if (parsed.page >= mark.end) return false;
-        if (keys == kKeysAtOnce || bytes >= kBytesAtOnce) {
+        if (keys == kKeysAtOnce || bytes + reclaiming.blobs.forward_bytes() >= kBytesAtOnce) {
           mark.from = parsed.page;
           last = false;
           return false;

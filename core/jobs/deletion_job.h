@@ -55,7 +55,7 @@ class DeletionJob : public Job {
   // What one record reclaims.
   struct Reclaiming {
     LogRecord& record;
-    BlobOwners blobs = {};
+    BlobOwners blobs = BlobOwners();
     LayerOwners layers = {};
   };
   // Notes there what the value of a key held.
@@ -78,7 +78,7 @@ class DeletionJob : public Job {
   Result<bool> reclaim_records(const PendingKeys& keys, std::string& from);
   Result<bool> reclaim_pages(const PendingKeys& keys, std::string& from);
   Result<bool> reclaim_keys(const PendingKeys& keys, std::string& from, const Reclaim& reclaim);
-  void reclaim_blobs(const ExtentList& extents, Reclaiming& reclaiming) const;
+  void reclaim_blobs(std::string_view key, const ExtentList& extents, Reclaiming& reclaiming) const;
   Status reclaim_page(std::string_view key, std::string_view value, Reclaiming& reclaiming) const;
 
   const Parts parts_;

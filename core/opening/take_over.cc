@@ -162,6 +162,7 @@ class TakeOver : private MembershipSteps {
     next.previous_epoch_end = recovered_.last_lsn;
     next.recorded_watermark = std::max(next.recorded_watermark, recovered_.scan.max_watermark);
     next.clean_close = false;
+    next.features.incompatible |= alloc::kForwardKeysFeature;
     if (ground_ == alloc::Ground::kWord && !taken_) return alloc::fork(next, roots_.current());
     return {};
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
@@ -40,7 +41,38 @@ void BlobOwners::note(const ExtentList& before) {
   }
 }
 
-void BlobOwners::change(const ExtentList& before, const ExtentList& now, LogRecord& record) {
+void BlobOwners::mark_forwarded(bool same_list, const ExtentList& before,
+                                const std::vector<Blob>& added, ExtentList& now) {
+  std::map<BlobId, Forward> marks;
+  for (const Extent& extent : before) {
+    if (extent.is_inline() || extent.blob.placement == Placement::kPrivate) continue;
+    marks[extent.blob.id()] = same_list ? extent.blob.forward : Forward::kDue;
+  }
+  for (const Blob& blob : added) {
+    if (blob.placement == Placement::kPrivate) continue;
+    const bool own = blob.placement == Placement::kLog && blob.log.lsn == own_;
+    const bool first = own && owned_.insert(blob.log).second;
+    marks[blob.id()] = first ? Forward::kNone : Forward::kDue;
+  }
+  for (Extent& extent : now) {
+    if (extent.is_inline()) continue;
+    const auto mark = marks.find(extent.blob.id());
+    if (mark != marks.end()) extent.blob.forward = mark->second;
+  }
+}
+
+void BlobOwners::give_up(const ListName& was, const ExtentList& before, LogRecord& record) {
+  ExtentList nothing;
+  change(was, before, {}, nothing, record);
+}
+
+void BlobOwners::keep(const ListName& name, ExtentList& list) {
+  const ExtentList before = list;
+  forwards_.change(name, before, name, list);
+}
+
+void BlobOwners::change(const ListName& was, const ExtentList& before, const ListName& is,
+                        ExtentList& now, LogRecord& record) {
   note(before);
   for (const Blob& blob : blobs_released(before, now)) {
     if (blob.share == 0) {
@@ -51,10 +83,18 @@ void BlobOwners::change(const ExtentList& before, const ExtentList& now, LogReco
   }
   const bool any_shared = std::any_of(now.begin(), now.end(),
                                       [](const Extent& extent) { return extent.blob.share != 0; });
-  if (!any_shared) return;
-  for (const Blob& blob : blobs_released(now, before)) {
-    if (blob.share != 0) ++change_of(blob).owners;
+  const bool same_list = was == is;
+  const bool renamed = !same_list && !before.empty() && !now.empty();
+  if (any_shared || renamed) {
+    std::vector<Blob> added;  // that others show, too
+    for (Blob& blob : blobs_released(now, before)) {
+      if (blob.share == 0) continue;
+      ++change_of(blob).owners;
+      added.push_back(std::move(blob));
+    }
+    mark_forwarded(same_list, before, added, now);
   }
+  forwards_.change(was, before, is, now);
 }
 
 Status BlobOwners::finish(PlanSource& source, LogRecord& record) {
@@ -76,6 +116,7 @@ Status BlobOwners::finish(PlanSource& source, LogRecord& record) {
       record.images.push_back({key, std::nullopt});
     }
   }
+  forwards_.write(record.images);
   return {};
 }
 

@@ -18,7 +18,7 @@ BlobId stripe_id(const StripeProof& stripe) {
 
 // The background takes the content's pages back. Whatever else the plan says about the body's
 // writer key holds no more.
-void doom_pages(const Content& content, const RecordShape& shape, Plan& plan) {
+void doom_pages(const Content& content, const RecordShape& shape, BlobOwners& owners, Plan& plan) {
   const std::string marker = writer_key(content.stored_body);
   std::vector<PostImage>& images = plan.record.images;
   std::erase_if(images, [&](const PostImage& image) { return image.key == marker; });
@@ -27,7 +27,9 @@ void doom_pages(const Content& content, const RecordShape& shape, Plan& plan) {
   // Its pages own what they show until they go: they have to say what is shared by now.
   for (const auto& [index, at] : content.pages) {
     if (!at.newly_shared) continue;
-    images.push_back({page_key(content.stored_body, index), encode_page(at.before(), shape)});
+    ExtentList shared = at.before();
+    owners.keep(content.stored_list(index), shared);
+    images.push_back({page_key(content.stored_body, index), encode_page(shared, shape)});
   }
 }
 
@@ -40,7 +42,7 @@ Status release_object(PlanState& state, Content& content, const RecordShape& sha
   const bool any_cut = !content.record.cuts.empty() || !content.stored_cuts.empty();
   const bool doomed = any_cut || content.record.size > kDoomedSize || pages > pages_left;
   if (content.stored_body != 0 && doomed) {
-    doom_pages(content, shape, plan);
+    doom_pages(content, shape, state.owners(), plan);
     return {};
   }
   if (content.stored_body != 0) pages_left -= pages;
@@ -78,6 +80,23 @@ Status release_omaps(PlanState& state, PlanSource& source, Plan& plan) {
   return {};
 }
 
+// The list of page 0 would take a forward key, which is as long as the object's, for each of many
+// blobs. Under the key of a page they are short, and none changes when the object is renamed again.
+bool has_many_forwards(const std::string& key, const Content& content) {
+  constexpr std::size_t kMany = 8;
+  const auto first = content.pages.find(0);
+  if (content.stored_body != 0 || first == content.pages.end()) return false;
+  const Page& page = first->second;
+  if (page.now.size() <= kMany) return false;
+  const bool renamed = content.stored_key != key && !page.before().empty();
+  const std::vector<Blob> blobs =
+      renamed ? blobs_of(page.now) : blobs_released(page.now, page.before());
+  const auto many = std::count_if(blobs.begin(), blobs.end(), [&](const Blob& blob) {
+    return blob.placement != Placement::kPrivate && (renamed || blob.share != 0);
+  });
+  return static_cast<std::size_t>(many) > kMany;
+}
+
 void emit_object(const std::string& key, Content& content, const PlanContext& context,
                  BlobOwners& owners, Plan& plan) {
   ObjectRecord& record = content.record;
@@ -88,13 +107,16 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
   const bool beyond_first =
       std::any_of(content.pages.begin(), content.pages.end(),
                   [](const auto& entry) { return entry.first > 0 && !entry.second.now.empty(); });
-  if (record.body == 0 && beyond_first) record.body = context.new_body();
+  if (record.body == 0 && (beyond_first || has_many_forwards(key, content))) {
+    record.body = context.new_body();
+  }
   for (auto& [index, at] : content.pages) {
-    owners.change(at.before(), at.now, plan.record);
+    const ListName is = record.body == 0 ? ListName{key} : ListName{{}, record.body, index};
+    owners.change(content.stored_list(index), at.before(), is, at.now, plan.record);
     if (at.dirty && !at.before().empty() && !at.now.empty()) {
       const HiddenBytes bytes = hidden_bytes(at.now);
       if (bytes.hidden > 0) {
-        plan.partly_shown.push_back({record.body == 0 ? key : page_key(record.body, index), bytes});
+        plan.partly_shown.push_back({is.text(), bytes});
       }
     }
     if (record.body == 0) continue;
@@ -233,7 +255,7 @@ Status check_pages(PlanState& state, const PlanContext& context, Plan& plan) {
 
 void release_pages(Content& content, BlobOwners& owners, LogRecord& record) {
   for (auto& [index, at] : content.pages) {
-    owners.change(at.before(), {}, record);
+    owners.give_up(content.stored_list(index), at.before(), record);
     if (content.stored_body != 0 && !at.before().empty()) {
       record.images.push_back({page_key(content.stored_body, index), std::nullopt});
     }
@@ -264,7 +286,7 @@ Status finish_plan(PlanState& state, PlanSource& source, const PreparedOps& prep
   // The pages of a published writer stand in the metadata, under no object's key. Those of an
   // object that was there before are released with it.
   for (const std::shared_ptr<Content>& content : adopted) {
-    if (!is_kept(content)) doom_pages(*content, context.shape, plan);
+    if (!is_kept(content)) doom_pages(*content, context.shape, state.owners(), plan);
   }
   std::uint64_t pages_left = kMaxReleasedPages;
   for (auto& [key, slot] : state.objects()) {

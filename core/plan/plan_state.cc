@@ -44,7 +44,7 @@ Result<PageCuts> PlanState::stored_cuts(BodyId body) const {
   return decode_cuts(*value);
 }
 
-Status PlanState::load(Slot& slot, std::string_view value) const {
+Status PlanState::load(Slot& slot, std::string_view key, std::string_view value) const {
   if (slot.omap != 0 && is_hidden_entry(value)) {
     slot.was_hidden = slot.hidden = true;
     return {};
@@ -52,6 +52,7 @@ Status PlanState::load(Slot& slot, std::string_view value) const {
   HEXAD_TRY_ASSIGN(ObjectRecord record, decode_object(value, context_.shape));
   auto content = std::make_shared<Content>();
   content->stored_body = record.body;
+  content->stored_key = key;
   if (record.body == 0) {
     auto was = std::make_shared<const ExtentList>(resolved(std::move(record.extents)));
     ExtentList now = *was;
@@ -79,7 +80,7 @@ Result<Slot*> PlanState::object(std::string_view collection_name, std::string_vi
     slot.collection = collection->current->id;
     slot.name = name;
     HEXAD_TRY_ASSIGN(const auto value, source_.get(key));
-    if (value.has_value()) HEXAD_TRY(load(slot, *value));
+    if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;
 }
@@ -92,7 +93,7 @@ Result<Slot*> PlanState::omap_entry(OmapId omap, std::string_view key) {
     slot.omap = omap;
     slot.name = key;
     HEXAD_TRY_ASSIGN(const auto value, source_.get(full));
-    if (value.has_value()) HEXAD_TRY(load(slot, *value));
+    if (value.has_value()) HEXAD_TRY(load(slot, it->first, *value));
   }
   return &slot;
 }
@@ -117,7 +118,7 @@ Result<std::vector<Slot*>> PlanState::slots_between(const std::string& prefix,
       slot.omap = entry.omap;
       slot.name = entry.key;
     }
-    HEXAD_TRY(load(slot, value));
+    HEXAD_TRY(load(slot, it->first, value));
     ++looked_at;
     return true;
   };

@@ -35,8 +35,9 @@ struct Page {
 // The parts of one object, wherever its name ends up. `pages` holds the pages looked at; when the
 // object's pages have keys of their own (record.body != 0) others may exist in the metadata.
 struct Content {
-  ObjectRecord record;     // `extents` unused: page 0 stands in `pages`
-  BodyId stored_body = 0;  // of the keys in the metadata; 0: page 0 was in the record
+  ObjectRecord record;               // `extents` unused: page 0 stands in `pages`
+  BodyId stored_body = 0;            // of the keys in the metadata; 0: page 0 was in the record
+  std::string_view stored_key = {};  // of the record in the metadata; lives as long as the state
   std::map<std::uint32_t, Page> pages;
   // Marks that the metadata has. Of pages that are not in `pages`, `record.cuts` says which show
   // nothing (O1 of core/record/page_cuts.h).
@@ -44,6 +45,11 @@ struct Content {
   bool all_pages = false;  // `pages` has all that show something
   bool changed = false;
   bool rewritten = false;  // only what it is made of: its version stays
+
+  // Of a page that the metadata has.
+  ListName stored_list(std::uint32_t page) const {
+    return stored_body == 0 ? ListName{stored_key} : ListName{{}, stored_body, page};
+  }
 };
 
 // An object, or an entry of an omap.
@@ -72,7 +78,8 @@ std::string object_text(const TransactionOp& op);
 class PlanState {
  public:
   // Both outlive it.
-  PlanState(const PlanContext& context, PlanSource& source) : context_(context), source_(source) {}
+  PlanState(const PlanContext& context, PlanSource& source)
+      : context_(context), source_(source), owners_(context.lsn) {}
 
   // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
   Result<CollectionSlot*> collection(std::string_view name);
@@ -148,8 +155,8 @@ class PlanState {
                                            std::uint64_t limit);
   Status move_totals(const CollectionTotals& moved, CollectionId from, CollectionId to);
   Result<const Slot*> find_below(const ObjectRecord& object, std::string_view key);
-  // Fills a fresh slot with what the metadata has under its key.
-  Status load(Slot& slot, std::string_view value) const;
+  // Fills a fresh slot with what the metadata has under its key, which outlives the content.
+  Status load(Slot& slot, std::string_view key, std::string_view value) const;
   // Marks; none: nothing of the body is cut off and there still.
   Result<PageCuts> stored_cuts(BodyId body) const;
 

@@ -11,7 +11,7 @@ namespace hexad::core {
 namespace {
 
 // How an extent gets its bytes; the low two bits of its first byte. Values are on disk.
-enum class Source : std::uint8_t { kInline = 1, kNewBlob = 2, kEarlierBlob = 3 };
+enum class Source : std::uint8_t { kForwarded = 0, kInline = 1, kNewBlob = 2, kEarlierBlob = 3 };
 
 constexpr std::uint8_t kSourceMask = 0x03;
 constexpr std::uint8_t kAfterGap = 0x04;      // does not begin where the previous extent ended
@@ -44,7 +44,20 @@ bool sums_fit(const SumList& sums, ChecksumType type) {
   return true;
 }
 
-// EB1 to EB5; nullptr, or what is wrong.
+// EB6
+bool forward_fits(const Blob& blob) {
+  switch (blob.forward) {
+    case Forward::kNone:
+      return true;
+    case Forward::kDue:
+      return blob.placement == Placement::kLog;
+    case Forward::kWritten:
+      return blob.placement == Placement::kPacked;
+  }
+  return false;
+}
+
+// EB1 to EB6; nullptr, or what is wrong.
 const char* blob_problem(const Blob& blob, const RecordShape& shape) {
   if (blob.stored == 0 || blob.stored > blob.raw || blob.raw > kPageSpan) {
     return "its blob's sizes are out of range";  // EB2
@@ -81,6 +94,7 @@ const char* blob_problem(const Blob& blob, const RecordShape& shape) {
   if (blob.placement != Placement::kLog && blob.log != LogPlace{}) {
     return "its blob is in a stripe and in the log";  // EB1
   }
+  if (!forward_fits(blob)) return "its blob is forwarded, and has no place that can be";  // EB6
   if (blob.is_compressed()) {
     if (blob.frames.raw_length != blob.raw || blob.frames.stored_bytes != blob.stored) {
       return "its frames do not add up to its blob";  // EB4
@@ -264,7 +278,8 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
     const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
     if (is_part) head |= kPart;
     if (is_new) {
-      head |= static_cast<std::uint8_t>(Source::kNewBlob);
+      const bool forwarded = blob.forward != Forward::kNone;
+      head |= static_cast<std::uint8_t>(forwarded ? Source::kForwarded : Source::kNewBlob);
       if (blob.placement == Placement::kPacked) head |= kIsPacked;
       if (blob.placement == Placement::kLog) head |= kIsYoung;
       if (blob.is_compressed()) head |= kIsCompressed;
@@ -310,7 +325,8 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       extent.length = in.varint_up_to(kPageSpan);
     }
     constexpr std::uint8_t kOfBlobs = kIsPacked | kIsCompressed | kIsYoung | kIsShared;
-    if (source != Source::kNewBlob && (head & kOfBlobs) != 0) {
+    const bool is_new = source == Source::kNewBlob || source == Source::kForwarded;
+    if (!is_new && (head & kOfBlobs) != 0) {
       in.fail();
     }
     switch (source) {
@@ -319,8 +335,13 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
         extent.length = std::uint64_t{in.u8()} + 1;
         extent.bytes = in.raw(extent.length);
         break;
+      case Source::kForwarded:
       case Source::kNewBlob: {
         HEXAD_TRY_ASSIGN(extent.blob, decode_blob(in, head, shape));
+        if (source == Source::kForwarded) {
+          const bool young = extent.blob.placement == Placement::kLog;
+          extent.blob.forward = young ? Forward::kDue : Forward::kWritten;
+        }
         // The same blob again would have been written as an earlier one.
         if (!numbers.of(extent.blob.id()).is_new) in.fail();
         blobs.push_back(i);

@@ -17,6 +17,7 @@
 //       that is not longer than kMaxCellBytes
 //   EB4 frames, where there are any, add up to raw and stored; without them raw == stored
 //   EB5 there are as many sums as RecordShape says, each of the width of the checksum
+//   EB6 a private blob is not forwarded; a packed one that is has its key, a young one has none yet
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@
 
 namespace hexad::core {
 
-// E1 to E6 and EB1 to EB5 for extents that belong into the page at `page_start`, a multiple of
+// E1 to E6 and EB1 to EB6 for extents that belong into the page at `page_start`, a multiple of
 // kPageSpan. Errors: kCorruption, naming the extent and what is wrong.
 Status check_extents(const ExtentList& extents, std::uint64_t page_start, const RecordShape& shape);
 

@@ -9,6 +9,8 @@ namespace {
 constexpr char kCollectionTag = kCollectionKeys[0];
 constexpr char kDoomedTag = kDoomedKeys[0];
 constexpr char kCutTag = kCutKeys[0];
+constexpr char kForwardTag = kForwardKeys[0];
+constexpr char kYoungForwardTag = kYoungForwardKeys[0];
 constexpr char kLayerTag = kLayerKeys[0];
 constexpr char kMetaTag = kMetaKeys[0];
 constexpr char kObjectTag = kObjectKeys[0];
@@ -59,6 +61,26 @@ std::string doomed_key(CollectionId space, std::string_view from) {
   std::string key = tagged(kDoomedTag, 4 + from.size());
   append_be32(key, space);
   key.append(from);
+  return key;
+}
+
+std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view list) {
+  std::string key = tagged(kForwardTag, 8 + list.size());
+  append_be32(key, zone);
+  append_be32(key, unit);
+  key.append(list);
+  return key;
+}
+
+std::string forward_prefix(std::uint32_t zone, std::uint32_t unit) {
+  return forward_key(zone, unit, {});
+}
+
+std::string young_forward_key(Lsn lsn, std::uint32_t index, std::string_view list) {
+  std::string key = tagged(kYoungForwardTag, 12 + list.size());
+  append_be64(key, lsn);
+  append_be32(key, index);
+  key.append(list);
   return key;
 }
 
@@ -131,6 +153,15 @@ std::string zone_key(std::uint32_t zone) {
 
 bool has_extents(std::string_view key) {
   return !key.empty() && (key[0] == kObjectTag || key[0] == kOmapTag || key[0] == kPageTag);
+}
+
+Result<ForwardKey> parse_forward_key(std::string_view key) {
+  constexpr std::size_t kFixed = 9;
+  if (key.size() <= kFixed || key.size() > kFixed + kMaxKeySize || key[0] != kForwardTag ||
+      !has_extents(key.substr(kFixed)) || read_be32(key, 5) == 0) {
+    return broken_key("forward", key);
+  }
+  return ForwardKey{read_be32(key, 1), read_be32(key, 5), key.substr(kFixed)};
 }
 
 Result<ObjectKey> parse_object_key(std::string_view key) {

@@ -3,6 +3,7 @@
 //
 //   'c' name                     collection record
 //   'd' be32 space, from         removed: names from that one on whose objects are still there
+//   'f' be32 zone, be32 unit, list   forward key: that list shows blobs of the pack stripe there
 //   'k' be64 body                pages of it that are cut off and there still
 //   'l' be64 omap                how many objects have it as a layer of their omap
 //   'm' text                     pool-wide values (counters, next ids)
@@ -12,6 +13,7 @@
 //   't' be32 collection          totals of the collection
 //   'w' be64 body                a body or omap that no object names
 //   'x' be64 body, be32 page     extent page: one MiB of a large object
+//   'y' be64 LSN, be32 index, list   the same of a young blob; memtable and log only
 //   'z' be32 zone                zone image; index only, never in the memtable
 //
 // doc/format.md#keys
@@ -23,6 +25,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/ids.h"
 #include "core/api/types.h"
 
 namespace hexad::core {
@@ -40,12 +43,16 @@ using OmapId = BodyId;
 // 0: never shared.
 using ShareId = std::uint64_t;
 
-// Of the keys above; no longer one is ever written.
+// Of the keys above but forward keys, which have one of the others at their end; no longer one is
+// ever written.
 inline constexpr std::size_t kMaxKeySize = 9 + kMaxOmapKey;  // bytes
+// Of all of them.
+inline constexpr std::size_t kMaxForwardKeySize = 13 + kMaxKeySize;  // bytes
 
 // What every key of a kind begins with.
 inline constexpr std::string_view kCollectionKeys = "c";
 inline constexpr std::string_view kDoomedKeys = "d";
+inline constexpr std::string_view kForwardKeys = "f";
 inline constexpr std::string_view kCutKeys = "k";
 inline constexpr std::string_view kLayerKeys = "l";
 inline constexpr std::string_view kMetaKeys = "m";
@@ -55,6 +62,7 @@ inline constexpr std::string_view kShareKeys = "s";
 inline constexpr std::string_view kTotalsKeys = "t";
 inline constexpr std::string_view kWriterKeys = "w";
 inline constexpr std::string_view kPageKeys = "x";
+inline constexpr std::string_view kYoungForwardKeys = "y";
 inline constexpr std::string_view kZoneKeys = "z";
 
 inline constexpr std::string_view kNextCollection = "next_collection";
@@ -63,6 +71,10 @@ inline constexpr std::string_view kCounterTotals = "counters";
 std::string collection_key(std::string_view name);
 std::string cut_key(BodyId body);
 std::string doomed_key(CollectionId space, std::string_view from);
+// `list`: the key of a list of extents, has_extents().
+std::string forward_key(std::uint32_t zone, std::uint32_t unit, std::string_view list);
+std::string forward_prefix(std::uint32_t zone, std::uint32_t unit);
+std::string young_forward_key(Lsn lsn, std::uint32_t index, std::string_view list);
 std::string layer_key(OmapId omap);
 std::string meta_key(std::string_view what);
 std::string object_key(CollectionId space, std::string_view name);
@@ -96,7 +108,13 @@ struct PageKey {
   BodyId body = 0;
   std::uint32_t page = 0;
 };
+struct ForwardKey {
+  std::uint32_t zone = 0;
+  std::uint32_t unit = 0;  // where the pack stripe begins
+  std::string_view list;   // into the key
+};
 // Errors of all: kCorruption.
+Result<ForwardKey> parse_forward_key(std::string_view key);
 Result<ObjectKey> parse_object_key(std::string_view key);
 Result<OmapKey> parse_omap_key(std::string_view key);
 Result<OmapId> parse_layer_key(std::string_view key);

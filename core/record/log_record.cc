@@ -64,7 +64,7 @@ ImagePatch decode_patch(Decoder& in) {
 bool has_patch(const PostImage& image) { return image.patch.has_value(); }
 
 void encode_image(Encoder& out, const PostImage& image, bool with_patches) {
-  HEXAD_ASSERT(!image.key.empty() && image.key.size() <= kMaxKeySize);
+  HEXAD_ASSERT(!image.key.empty() && image.key.size() <= kMaxForwardKeySize);
   out.bytes(image.key);
   if (image.patch.has_value()) {
     out.varint(kPatch);
@@ -78,7 +78,7 @@ void encode_image(Encoder& out, const PostImage& image, bool with_patches) {
 PostImage decode_image(Decoder& in, bool with_patches) {
   PostImage image;
   const std::string_view key = in.bytes();
-  if (key.empty() || key.size() > kMaxKeySize) in.fail();
+  if (key.empty() || key.size() > kMaxForwardKeySize) in.fail();
   image.key = key;
   const std::uint64_t size = in.varint();
   if (size == kGone) return image;

@@ -69,8 +69,17 @@ struct BlobId {
   auto operator<=>(const BlobId&) const = default;
 };
 
+// What a list of extents says of a blob whose stripe's footer names another list as its owner.
+// doc/invariants.md#owners
+enum class Forward : std::uint8_t {
+  kNone,     // the footer names this list
+  kDue,      // it does not, and the forward key that does is to be written when the place is known
+  kWritten,  // the forward key is there
+};
+
 struct Blob {
   Placement placement = Placement::kPrivate;
+  Forward forward = Forward::kNone;
   // Private: the units of the stripe. Packed: where its stripe begins; `units` is 0, since the
   // length of that is not the blob's affair.
   alloc::Extent where;

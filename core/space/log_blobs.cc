@@ -16,6 +16,7 @@ Blob placed_blob(const Blob& young, const YoungPlace& place) {
     blob.cell_bytes = place.cell_bytes;
     blob.cell_sums = place.cell_sums;
     blob.block_sums = place.block_sums;
+    blob.forward = Forward::kNone;  // nobody looks for the owner of a private stripe
   }
   return blob;
 }

@@ -231,7 +231,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.features.incompatible = 4;
+  root.features.incompatible = 8;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(kSize);
   REQUIRE(write_root(whole(device), root).ok());

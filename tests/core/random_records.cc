@@ -183,6 +183,10 @@ Blob random_blob(io::Rng& rng, const RecordShape& shape) {
     blob.cell_sums = random_sums(rng, 1, shape.checksum);
     blob.block_sums = random_sums(rng, shape.packed_block_sums(blob.stored), shape.checksum);
   }
+  if (blob.placement != Placement::kPrivate && rng.chance(1, 3)) {
+    const bool packed = blob.placement == Placement::kPacked;
+    blob.forward = packed ? Forward::kWritten : Forward::kDue;
+  }
   if (rng.chance(1, 3)) blob.share = 1 + any_up_to(rng, ~std::uint64_t{0} - 1);
   return blob;
 }

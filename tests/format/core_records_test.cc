@@ -245,6 +245,14 @@ TEST_CASE("format: the examples of a shared blob and its owners") {
   const std::string golden = "02 01 92 03 09 02 20 64 ef be ad de 07 0a";
   require_golden(encode_page(page, kShape), golden);
   REQUIRE(decode_page(from_hex(golden), 0, kShape).value() == page);
+  blob.forward = Forward::kWritten;
+  const std::string forwarded = "02 01 90 03 09 02 20 64 ef be ad de 07 0a";
+  require_golden(encode_page(page, kShape), forwarded);
+  REQUIRE(decode_page(from_hex(forwarded), 0, kShape).value() == page);
+  const std::string list = object_key(258, "ab");
+  require_golden(forward_key(3, 9, list), "66 00 00 00 03 00 00 00 09 6f 00 00 01 02 61 62");
+  require_golden(young_forward_key(990, 1, list),
+                 "79 00 00 00 00 00 00 03 de 00 00 00 01 6f 00 00 01 02 61 62");
   require_golden(encode_owners(300), "08 ac 02");
   require_golden(share_key(blob.share), "73 00 00 00 07 00 00 00 0a");
   require_golden(layer_key(std::uint64_t{7} << 32 | 9), "6c 00 00 00 07 00 00 00 09");

@@ -230,6 +230,50 @@ TEST_CASE("fsck_check: F2 a packed blob lies in a pack stripe, inside of its cel
   }
 }
 
+TEST_CASE(
+    "fsck_check: F14 a blob is the list's that the footer names, or is forwarded with a key") {
+  Fixture f;
+  const std::vector<Blob> blobs = f.packed_blobs(2, 1000);
+  const Blob first = f.log_blobs.resolve(blobs[0]);
+  const Blob second = f.log_blobs.resolve(blobs[1]);
+  const std::string list = object_key(1, "packed0");
+  const std::string other = object_key(1, "packed1");
+  const std::string forward = forward_key(second.where.zone, second.where.unit, list);
+  // Both in one list; `keys`: forward keys that there are.
+  const auto findings = [&](const Blob& a, const Blob& b, const std::vector<std::string>& keys,
+                            const FsckOptions& options) {
+    FsckCheck check(options, f.shape, *f.codec, *f.reader, *f.packs, f.log_blobs,
+                    FsckMoment(*f.space, f.log_blobs));
+    for (const std::string& key : keys) check.note_forward(key);
+    ExtentList extents = Fixture::shown(a);
+    extents.push_back(Fixture::shown(b).front());
+    extents.back().offset = 1000;
+    REQUIRE(check.check_extents("owner", extents, list).ok());
+    check.find_lost_forwards();
+    REQUIRE(check.check_packs([] { return Status(); }).ok());
+    std::string problems;
+    for (const Finding& one : check.report.findings) problems += one.problem + "\n";
+    return problems;
+  };
+  Blob forwarded = second;
+  forwarded.forward = Forward::kWritten;
+  CHECK(findings(first, forwarded, {forward}, kDeep) == "");
+  CHECK_THAT(findings(first, forwarded, {}, kShallow), Contains("as forwarded, without a key"));
+  CHECK_THAT(findings(first, forwarded, {forward, forward_key(1, 7, list)}, kShallow),
+             Contains("a forward key to a list that does not show it"));
+  CHECK_THAT(findings(first, forwarded, {forward_key(1, 7, list)}, kShallow),
+             Contains("without a key"));
+  CHECK_THAT(findings(first, second, {forward}, kShallow), Contains("does not show it"));
+  CHECK(findings(first, second, {}, kShallow) == "");
+  CHECK_THAT(findings(first, second, {}, kDeep),
+             Contains("another owner's by the stripe's footer"));
+  // A young blob gets its key with the next checkpoint, and may have it before.
+  Blob due = blobs[1];
+  due.forward = Forward::kDue;
+  CHECK(findings(first, due, {}, kDeep) == "");
+  CHECK(findings(first, due, {forward}, kDeep) == "");
+}
+
 TEST_CASE("fsck_check: a young blob has to be known to somebody") {
   Fixture f;
   YoungBlob young;

@@ -26,6 +26,7 @@ struct Fixture : testing::SpaceWorld {
     MetadataCheck metadata(check, shape.record);
     for (const auto& [key, value] : keys) REQUIRE(metadata.look_at(key, value).ok());
     metadata.find_strays();
+    check.find_lost_forwards();
     objects = check.report.objects_checked;
     std::vector<std::string> found;
     for (const Finding& one : check.report.findings)
@@ -70,9 +71,10 @@ TEST_CASE("metadata_check: sound keys of all kinds are no finding") {
 
 TEST_CASE("metadata_check: a value that says nothing is a finding that names its key") {
   Fixture f;
-  for (const std::string& key : {collection_key("pics"), cut_key(3), doomed_key(7, "a"),
-                                 layer_key(5), share_key(6), object_key(7, "a"), omap_key(4, "k"),
-                                 totals_key(7), page_key(3, 0), std::string("?"), std::string()}) {
+  for (const std::string& key :
+       {collection_key("pics"), cut_key(3), doomed_key(7, "a"), forward_key(1, 2, page_key(3, 0)),
+        layer_key(5), share_key(6), object_key(7, "a"), omap_key(4, "k"), totals_key(7),
+        page_key(3, 0), std::string("?"), std::string()}) {
     CAPTURE(key);
     const std::vector<std::string> found = f.look_at({{key, std::string("\xff\xff\xff\xff\xff")}});
     REQUIRE(!found.empty());
@@ -91,6 +93,38 @@ TEST_CASE("metadata_check: what belongs to nothing is found") {
   const std::vector<std::string> entry = f.look_at({{omap_key(4, "k"), f.object({})}});
   REQUIRE(entry.size() == 1);
   CHECK_THAT(entry[0], Contains("an omap of no object"));
+}
+
+TEST_CASE("metadata_check: F14 forward keys name lists, and come before them") {
+  Fixture f;
+  ExtentList page(1);
+  page[0].length = 100;
+  Blob& blob = page[0].blob;
+  blob.placement = Placement::kPacked;
+  blob.forward = Forward::kWritten;
+  blob.where = {3, 9, 0};
+  blob.raw = blob.stored = 100;
+  blob.cell_sums = {1};
+  ObjectRecord object;
+  object.body = 3;
+  const std::string list = page_key(3, 0);
+  // Those that speak of forward keys.
+  const auto look = [&](const std::string& key, const std::string& value) {
+    const std::vector<std::string> found = f.look_at({f.collection(),
+                                                      {key, value},
+                                                      {object_key(7, "a"), f.object(object)},
+                                                      {list, encode_page(page, f.shape.record)},
+                                                      {young_forward_key(5, 1, list), ""}});
+    std::string spoken;
+    for (const std::string& one : found) {
+      if (one.find("forward") != std::string::npos) spoken += one + "\n";
+    }
+    return spoken;
+  };
+  CHECK(look(forward_key(3, 9, list), "") == "");
+  CHECK_THAT(look(forward_key(3, 9, list), "x"), Contains("a forward key with a value"));
+  CHECK_THAT(look(forward_key(3, 10, list), ""), Contains("does not show it"));
+  CHECK_THAT(look(forward_key(3, 0, list), ""), Contains("is no forward key"));
 }
 
 TEST_CASE("metadata_check: F12 a page that was cut off is marked, and marks lie within cuts") {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/record/forward_keys.h"
 #include "core/record/keys.h"
 #include "io/sim/sim_executor.h"
 #include "tests/core/sample_records.h"
@@ -65,6 +66,55 @@ TEST_CASE("checkpoint changes: a young blob is written with its place, and not w
     REQUIRE(list_changes(w.table, w.log_blobs, w.shape, w.changes).ok());
     REQUIRE(w.changes.list.size() == 1);
     CHECK_FALSE(has_young_blob(*w.changes.list[0].value));
+  }
+}
+
+TEST_CASE(
+    "checkpoint changes: what is forwarded gets its key with its place, and none in the log") {
+  World w;
+  ExtentList list(2);
+  for (std::uint32_t i = 0; i < 2; ++i) {
+    list[i].offset = i * 100;
+    list[i].length = 100;
+    list[i].blob = young_blob({5, i}, 100, 77);
+    list[i].blob.forward = Forward::kDue;
+  }
+  const std::string key = page_key(7, 0);
+  w.table.apply(5, key, encode_page(list, w.shape));
+  for (std::uint32_t i = 0; i < 2; ++i) w.table.apply(5, young_forward_key(5, i, key), "");
+  // A blob of before that was there under the same key, in the same place.
+  const std::string forward = forward_key(3, 9, key);
+  w.table.apply(4, forward, std::nullopt);
+  w.changes.extras = {{"a", "x"}, {"z", "y"}};
+  SECTION("packed") {
+    w.log_blobs.set_places({packed_place({5, 0}, 100, {3, 9, 0}, {1, 64}),
+                            packed_place({5, 1}, 100, {3, 9, 0}, {2, 64})});
+    REQUIRE(list_changes(w.table, w.log_blobs, w.shape, w.changes).ok());
+    const Pairs pairs = pairs_of(w.changes.list);
+    REQUIRE(pairs.size() == 4);
+    CHECK(pairs[1] == std::pair<std::string, std::string>(forward, ""));
+    CHECK(pairs[2].first == key);
+    const ExtentList now = decode_page(pairs[2].second, 0, w.shape).value();
+    for (const Extent& extent : now) CHECK(extent.blob.forward == Forward::kWritten);
+  }
+  SECTION("private") {
+    YoungPlace place;
+    place.placement = Placement::kPrivate;
+    place.stored = 100;
+    place.where = {3, 9, 1};
+    place.cell_bytes = 512;
+    place.cell_sums = SumList(w.shape.cells(), 1);
+    for (std::uint32_t i = 0; i < 2; ++i) {
+      place.from = {5, i};
+      place.where.unit = 9 + i;
+      w.log_blobs.set_places({place});
+    }
+    REQUIRE(list_changes(w.table, w.log_blobs, w.shape, w.changes).ok());
+    const Pairs pairs = pairs_of(w.changes.list);
+    REQUIRE(pairs.size() == 4);
+    CHECK(pairs[1] == std::pair<std::string, std::string>(forward, "(deleted)"));
+    const ExtentList now = decode_page(pairs[2].second, 0, w.shape).value();
+    for (const Extent& extent : now) CHECK(extent.blob.forward == Forward::kNone);
   }
 }
 

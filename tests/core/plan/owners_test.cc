@@ -11,6 +11,9 @@ namespace {
 
 using testing::MapSource;
 
+constexpr ListName kList{"o0000a"};
+constexpr ListName kOther{"o0000b"};
+
 Extent shown(ShareId share, std::uint32_t unit) {
   Extent extent;
   extent.length = 100;
@@ -31,10 +34,10 @@ void apply(const LogRecord& record, MapSource& source) {
   }
 }
 
-LogRecord change(MapSource& source, const ExtentList& before, const ExtentList& now) {
+LogRecord change(MapSource& source, const ExtentList& before, ExtentList now) {
   LogRecord record;
   BlobOwners owners;
-  owners.change(before, now, record);
+  owners.change(kList, before, kList, now, record);
   REQUIRE(owners.finish(source, record).ok());
   apply(record, source);
   return record;
@@ -45,7 +48,8 @@ TEST_CASE("owners: what was never shared dies at once, without a look-up") {
   source.fails = true;
   LogRecord record;
   BlobOwners owners;
-  owners.change({shown(0, 5)}, {shown(0, 7)}, record);
+  ExtentList now = {shown(0, 7)};
+  owners.change(kList, {shown(0, 5)}, kList, now, record);
   CHECK(record.freed == std::vector<alloc::Extent>{{1, 5, 2}});
   REQUIRE(owners.finish(source, record).ok());
   CHECK(record.images.empty());
@@ -53,12 +57,12 @@ TEST_CASE("owners: what was never shared dies at once, without a look-up") {
 
 TEST_CASE("owners: a shared blob dies with its last owner, and has a record while it has two") {
   MapSource source;
-  const ExtentList list = {shown(9, 5)};
+  ExtentList list = {shown(9, 5)};
   {
     LogRecord record;
     BlobOwners owners;
     owners.note(list);
-    owners.change({}, list, record);
+    owners.change({}, {}, kList, list, record);
     REQUIRE(owners.finish(source, record).ok());
     apply(record, source);
   }
@@ -75,7 +79,10 @@ TEST_CASE("owners: a new blob has as many owners as lists show it") {
     MapSource source;
     LogRecord record;
     BlobOwners owners;
-    for (int i = 0; i < lists; ++i) owners.change({}, {shown(9, 5)}, record);
+    for (int i = 0; i < lists; ++i) {
+      ExtentList now = {shown(9, 5)};
+      owners.change({}, {}, kList, now, record);
+    }
     REQUIRE(owners.finish(source, record).ok());
     apply(record, source);
     CHECK(source.map.count(share_key(9)) == (lists > 1 ? 1 : 0));
@@ -87,7 +94,7 @@ TEST_CASE("owners: more than there are cannot go") {
   MapSource source;
   LogRecord record;
   BlobOwners owners;
-  for (int i = 0; i < 2; ++i) owners.change({shown(9, 5)}, {}, record);
+  for (int i = 0; i < 2; ++i) owners.give_up(kList, {shown(9, 5)}, record);
   CHECK(owners.finish(source, record).error().code == ErrorCode::kCorruption);
   LayerOwners layers;
   layers.change({7}, -1);
@@ -103,6 +110,128 @@ TEST_CASE("owners: a name by transaction and one by place are one blob, and the 
   CHECK(change(source, {young}, {shown(9, 5)}).images.empty());
   const LogRecord record = change(source, {young, shown(9, 5)}, {});
   CHECK(record.young_deaths.size() + record.freed.size() == 1);
+}
+
+Extent packed(ShareId share, std::uint32_t unit, std::uint32_t cell) {
+  Extent extent = shown(share, unit);
+  extent.offset = cell * 100;
+  extent.blob.placement = Placement::kPacked;
+  extent.blob.where.units = 0;
+  extent.blob.cell = cell;
+  return extent;
+}
+
+Extent young(ShareId share, Lsn lsn) {
+  Extent extent = shown(share, 0);
+  extent.blob.placement = Placement::kLog;
+  extent.blob.where = {};
+  extent.blob.log = {lsn, 1};
+  return extent;
+}
+
+// One change of one list, made true. Returns what the list is.
+ExtentList changed(MapSource& source, const ListName& was, const ExtentList& before,
+                   const ListName& is, ExtentList now, Lsn own = 0) {
+  LogRecord record;
+  BlobOwners owners(own);
+  owners.change(was, before, is, now, record);
+  REQUIRE(owners.finish(source, record).ok());
+  for (const PostImage& image : record.images) {
+    if (image.value.has_value()) {
+      source.map[image.key] = *image.value;
+    } else {
+      source.map.erase(image.key);
+    }
+  }
+  return now;
+}
+
+std::vector<std::string> forwards_in(const MapSource& source) {
+  std::vector<std::string> keys;
+  for (const auto& [key, value] : source.map) {
+    if (key.starts_with(kForwardKeys)) keys.push_back(key);
+  }
+  return keys;
+}
+
+TEST_CASE("owners: a list under another key has forward keys, one for each stripe, and no others") {
+  MapSource source;
+  const ExtentList first = {packed(0, 5, 0), packed(0, 5, 1), packed(0, 6, 2), shown(0, 7)};
+  CHECK(changed(source, kList, first, kList, first) == first);
+  CHECK(source.map.empty());
+
+  ExtentList list = changed(source, kList, first, kOther, first);
+  for (int i = 0; i < 3; ++i) CHECK(list[i].blob.forward == Forward::kWritten);
+  CHECK(list[3].blob.forward == Forward::kNone);
+  const std::string of5 = forward_key(1, 5, kOther.key);
+  const std::string of6 = forward_key(1, 6, kOther.key);
+  CHECK(forwards_in(source) == std::vector{of5, of6});
+
+  // The last blob of a stripe takes the key along; what is written new is the list's own.
+  ExtentList less = {list[1], packed(0, 8, 3)};
+  const ExtentList before = list;
+  list = changed(source, kOther, before, kOther, less);
+  CHECK(list[0].blob.forward == Forward::kWritten);
+  CHECK(list[1].blob.forward == Forward::kNone);
+  CHECK(forwards_in(source) == std::vector{of5});
+
+  list = changed(source, kOther, list, kList, list);
+  CHECK(forwards_in(source) ==
+        std::vector{forward_key(1, 5, kList.key), forward_key(1, 8, kList.key)});
+  CHECK(changed(source, kList, list, {}, {}).empty());
+  CHECK(forwards_in(source).empty());
+}
+
+TEST_CASE("owners: a clone is forwarded, and its source is not") {
+  MapSource source;
+  const ExtentList first = {packed(9, 5, 0)};
+  const ExtentList copy = changed(source, {}, {}, kOther, first);
+  CHECK(copy[0].blob.forward == Forward::kWritten);
+  // What is copied on from the copy says so already, and yet needs a key of its own.
+  const ListName third{"o0000c"};
+  CHECK(changed(source, {}, {}, third, copy)[0].blob.forward == Forward::kWritten);
+  CHECK(forwards_in(source) ==
+        std::vector{forward_key(1, 5, kOther.key), forward_key(1, 5, third.key)});
+  // A second extent of the same blob, from the copy, in the list that the footer names.
+  Extent again = copy[0];
+  again.offset = 500;
+  const ExtentList twice = changed(source, kList, first, kList, {first[0], again});
+  CHECK(twice[0].blob == first[0].blob);
+  CHECK(twice[1].blob == first[0].blob);
+}
+
+TEST_CASE("owners: of a transaction's own young blob the first list is the one that footers name") {
+  MapSource source;
+  LogRecord record;
+  BlobOwners owners(50);
+  ExtentList a = {young(9, 50)};
+  ExtentList b = a;
+  ExtentList c = {young(8, 40)};
+  owners.change({}, {}, kList, a, record);
+  owners.change({}, {}, kOther, b, record);
+  owners.change({}, {}, kOther, c, record);
+  CHECK(a[0].blob.forward == Forward::kNone);
+  CHECK(b[0].blob.forward == Forward::kDue);
+  CHECK(c[0].blob.forward == Forward::kDue);
+  REQUIRE(owners.finish(source, record).ok());
+  std::vector<std::string> keys;
+  for (const PostImage& image : record.images) {
+    if (image.key.starts_with(kYoungForwardKeys)) keys.push_back(image.key);
+  }
+  CHECK(keys ==
+        std::vector{young_forward_key(40, 1, kOther.key), young_forward_key(50, 1, kOther.key)});
+}
+
+TEST_CASE("owners: what was due of a young blob is written by who writes the list with its place") {
+  MapSource source;
+  ExtentList list = {packed(0, 5, 0)};
+  list[0].blob.forward = Forward::kDue;  // as LogBlobs gives it its place
+  const ExtentList before = list;
+  CHECK(changed(source, kList, before, kList, list)[0].blob.forward == Forward::kWritten);
+  CHECK(forwards_in(source) == std::vector{forward_key(1, 5, kList.key)});
+  // A checkpoint may have written it: it is taken back in any case.
+  CHECK(changed(source, kList, before, {}, {}).empty());
+  CHECK(forwards_in(source).empty());
 }
 
 TEST_CASE("owners: a layer is doomed with the last object that has it") {

@@ -191,7 +191,7 @@ struct PlannerWorld {
     LogRecord record;
     BlobOwners owners;
     each_page(body, [&](std::string_view key, const ExtentList& page) {
-      owners.change(page, {}, record);
+      owners.give_up({key}, page, record);
       record.images.push_back({std::string(key), std::nullopt});
     });
     REQUIRE(owners.finish(source, record).ok());
@@ -236,8 +236,8 @@ struct PlannerWorld {
         add_shifted(copies[to], now, range, to);
       }
     });
-    for (const auto& [to, extents] : copies) {
-      owners.change({}, extents, record);
+    for (auto& [to, extents] : copies) {
+      owners.change({}, {}, {{}, copied->to, to}, extents, record);
       if (extents.empty()) continue;
       record.images.push_back({page_key(copied->to, to), encode_page(extents, shape.record)});
     }
@@ -264,7 +264,7 @@ struct PlannerWorld {
         next = page;
         return;
       }
-      owners.change(extents, {}, record);
+      owners.give_up({key}, extents, record);
       record.images.push_back({std::string(key), std::nullopt});
     });
     PageCuts left;

@@ -22,6 +22,9 @@ int kinds_of(std::string_view key) {
     ++kinds;
     HEXAD_ASSERT(again == key);
   };
+  if (const auto at = parse_forward_key(key); at.ok()) {
+    is(forward_key(at->zone, at->unit, at->list));
+  }
   if (const auto at = parse_object_key(key); at.ok()) is(object_key(at->space, at->name));
   if (const auto at = parse_omap_key(key); at.ok()) is(omap_key(at->omap, at->key));
   if (const auto at = parse_layer_key(key); at.ok()) is(layer_key(*at));
@@ -92,6 +95,7 @@ std::vector<std::string> hexad::testing::fuzz_seeds() {
   return {collection_key("default"),
           doomed_key(300, "a/"),
           doomed_key(300, ""),
+          forward_key(3, 9, object_key(258, "ab")),
           layer_key(id),
           meta_key("counters"),
           object_key(258, "ab"),

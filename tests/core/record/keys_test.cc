@@ -47,6 +47,21 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE_FALSE(parse_doomed_key(totals_key(1)).ok());
   REQUIRE_FALSE(parse_doomed_key(doomed_key(1, "").substr(0, 4)).ok());
   REQUIRE_FALSE(parse_doomed_key(doomed_key(1, long_name + "x")).ok());
+  for (const std::string& list :
+       {object_key(7, long_name), omap_key(body, long_name), page_key(body, 1)}) {
+    const std::string key = forward_key(0xfffffffe, 9, list);
+    REQUIRE(key.size() <= kMaxForwardKeySize);
+    REQUIRE(young_forward_key(~Lsn{0}, 0xfffffffe, list).size() <= kMaxForwardKeySize);
+    REQUIRE(parse_forward_key(key)->zone == 0xfffffffe);
+    REQUIRE(parse_forward_key(key)->unit == 9);
+    REQUIRE(parse_forward_key(key)->list == list);
+    REQUIRE(key.starts_with(forward_prefix(0xfffffffe, 9)));
+    REQUIRE_FALSE(parse_forward_key(forward_key(1, 0, list)).ok());
+    REQUIRE_FALSE(parse_forward_key(young_forward_key(1, 9, list)).ok());
+  }
+  REQUIRE_FALSE(parse_forward_key(forward_prefix(1, 9)).ok());
+  REQUIRE_FALSE(parse_forward_key(forward_key(1, 9, totals_key(1))).ok());
+  REQUIRE_FALSE(has_extents(forward_key(1, 9, page_key(body, 1))));
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->body == body);
   REQUIRE(parse_page_key(page_key(body, 0xfffffffe))->page == 0xfffffffe);
   REQUIRE(page_key(body, 1).starts_with(page_prefix(body)));
@@ -59,6 +74,8 @@ TEST_CASE("keys: objects sort by collection, then by name; pages by body, then b
                                              doomed_key(1, ""),
                                              doomed_key(1, "a"),
                                              doomed_key(2, ""),
+                                             forward_key(1, 9, page_key(1, 0)),
+                                             forward_key(1, 10, object_key(1, "a")),
                                              cut_key(1),
                                              cut_key(0x100000000),
                                              layer_key(1),
@@ -79,6 +96,7 @@ TEST_CASE("keys: objects sort by collection, then by name; pages by body, then b
                                              page_key(1, 1),
                                              page_key(1, 256),
                                              page_key(2, 0),
+                                             young_forward_key(9, 1, page_key(1, 0)),
                                              zone_key(0),
                                              zone_key(1),
                                              zone_key(256)};
