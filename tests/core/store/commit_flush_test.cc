@@ -63,7 +63,10 @@ Counts lone_commit(World& world, std::size_t size, const RuntimeOptions& options
   bool good = false;
   REQUIRE(world.with_store(
               [&](Store& store) {
-                good = put(store, "first", noise(size, 1)).ok();
+                good = true;
+                // Zones are made ahead, one behind each commit, until there are enough.
+                for (int i = 0; i < 16; ++i)
+                  good = good && put(store, "first", noise(size, 1)).ok();
                 const Counts before = Counts::of(store);
                 good = good && put(store, "second", noise(size, 2)).ok();
                 counts = Counts::of(store).since(before);
