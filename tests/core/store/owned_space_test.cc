@@ -80,7 +80,8 @@ std::vector<int> up_to(int count) {
   return all;
 }
 
-TEST_CASE("owned space: objects that are written under another name and renamed, lap after lap") {
+TEST_CASE("owned space: objects that are written under another name and renamed, lap after lap",
+          "[one-thread]") {
   StoreFixture fixture(format_of(16_MiB));
   Store store = fixture.open();
   Content content(store);
