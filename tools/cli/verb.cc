@@ -112,7 +112,7 @@ Status Session::when_free(double wait_seconds, const std::function<Status()>& at
   constexpr double kSecond = 1e9;
   const io::Nanos began = clock().now();
   for (bool said = false;;) {
-    const Status status = attempt();
+    Status status = attempt();
     if (status.ok() || status.error().code != ErrorCode::kBusy) return status;
     const auto waited = static_cast<double>(clock().now() - began) / kSecond;
     if (waited >= wait_seconds) {
