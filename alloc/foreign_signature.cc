@@ -13,7 +13,7 @@ namespace {
 using namespace std::string_view_literals;
 
 constexpr std::uint64_t kHeadSize = 256_KiB;
-constexpr std::uint64_t kTailSize = 192_KiB;
+constexpr std::uint64_t kTailRead = 192_KiB;
 
 // A fixed string at a fixed place from the start.
 struct Mark {
@@ -96,7 +96,7 @@ Result<std::optional<std::string>> detect_foreign_signature(io::Device& device) 
   const std::uint64_t size = device.geometry().size;
   const std::uint64_t block = device.geometry().logical_block;
   AlignedBuffer head(round_down(std::min(size, kHeadSize), block));
-  AlignedBuffer tail(round_down(std::min(size, kTailSize), block));
+  AlignedBuffer tail(round_down(std::min(size, kTailRead), block));
   if (!head.empty()) HEXAD_TRY(device.read(0, head.bytes()));
   if (!tail.empty()) HEXAD_TRY(device.read(size - tail.size(), tail.bytes()));
   return detect_foreign_signature(head.bytes(), tail.bytes(), size);
