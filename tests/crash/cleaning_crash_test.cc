@@ -30,46 +30,37 @@ void remove_most(Transaction& t, int from, int kept) {
 
 TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died meanwhile") {
   const HarnessLine line("crash-cleaning");
-  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 41;
-  CrashSweep totals;
   std::uint64_t moved = 0;
-  for (const int every : {1, 4, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(90 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.log_size = 192 << 10;  // records of this length
-    options.before = [](Transaction& t) { put_some(t, 0, 1); };
-    options.script = {
-        [](Transaction& t) { put_some(t, kAtOnce, 1); },
-        [](Transaction& t) { remove_most(t, kAtOnce, 7); },
-        [](Transaction& t) { remove_most(t, 0, 7); },
-        [](Transaction& t) { t.put(kHere, name_of(7), noise(1400, 500)); },
-        [](Transaction& t) { t.clone(kHere, name_of(14), kHere, "clone"); },
-        [](Transaction& t) { t.write(kHere, name_of(21), 10, as_bytes(noise(300, 501))); },
-        [](Transaction& t) { t.remove(kHere, name_of(28)); },
-        [](Transaction& t) { t.rename(kHere, name_of(35), kHere, "renamed"); },
-        [](Transaction& t) { put_some(t, 0, 1000); },
-        [](Transaction& t) { put_some(t, kAtOnce, 1000); },
-        [](Transaction& t) { remove_most(t, 0, 5); },
-        [](Transaction& t) { remove_most(t, kAtOnce, 5); },
-        [](Transaction& t) { t.append(kHere, name_of(10), as_bytes(noise(2000, 502))); },
-        [](Transaction& t) { t.put(kHere, name_of(5), noise(1400, 503)); },
-        [](Transaction& t) { t.remove(kHere, "clone"); },
-        [](Transaction& t) { t.touch(kHere, "last"); },
-    };
-    CrashWorld world(options);
-    world.run();
-    moved += world.blobs_moved();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 2;
-    crash.random_samples = 3;
-    crash.tears_per_write = 1;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-  }
+  CheckpointSweep sweep;
+  sweep.seed = 90;
+  sweep.every = {1, 4, 1000};
+  sweep.one_in = campaign_is_thorough() ? 7 : 41;
+  sweep.crash.exhaustive_limit = 2;
+  sweep.crash.random_samples = 3;
+  sweep.crash.tears_per_write = 1;
+  CrashWorldOptions options;
+  options.log_size = 192 << 10;  // records of this length
+  options.before = [](Transaction& t) { put_some(t, 0, 1); };
+  options.script = {
+      [](Transaction& t) { put_some(t, kAtOnce, 1); },
+      [](Transaction& t) { remove_most(t, kAtOnce, 7); },
+      [](Transaction& t) { remove_most(t, 0, 7); },
+      [](Transaction& t) { t.put(kHere, name_of(7), noise(1400, 500)); },
+      [](Transaction& t) { t.clone(kHere, name_of(14), kHere, "clone"); },
+      [](Transaction& t) { t.write(kHere, name_of(21), 10, as_bytes(noise(300, 501))); },
+      [](Transaction& t) { t.remove(kHere, name_of(28)); },
+      [](Transaction& t) { t.rename(kHere, name_of(35), kHere, "renamed"); },
+      [](Transaction& t) { put_some(t, 0, 1000); },
+      [](Transaction& t) { put_some(t, kAtOnce, 1000); },
+      [](Transaction& t) { remove_most(t, 0, 5); },
+      [](Transaction& t) { remove_most(t, kAtOnce, 5); },
+      [](Transaction& t) { t.append(kHere, name_of(10), as_bytes(noise(2000, 502))); },
+      [](Transaction& t) { t.put(kHere, name_of(5), noise(1400, 503)); },
+      [](Transaction& t) { t.remove(kHere, "clone"); },
+      [](Transaction& t) { t.touch(kHere, "last"); },
+  };
+  const CrashSweep totals =
+      sweep_checkpoints(sweep, options, [&](CrashWorld& world) { moved += world.blobs_moved(); });
   line.print({{"states", totals.states}, {"violations", totals.violations}, {"moved", moved}});
   REQUIRE(moved > 20);
   REQUIRE(totals.states > 50);
@@ -97,45 +88,36 @@ void overwrite_large(Transaction& t, std::uint64_t seed) {
 
 TEST_CASE("compaction: no crash loses what is written again, or brings back what was overwritten") {
   const HarnessLine line("crash-compaction");
-  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 41;
-  CrashSweep totals;
   std::uint64_t compacted = 0;
-  for (const int every : {1, 4, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(190 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.log_size = 192 << 10;
-    options.pause = 3'000'000'000;
-    options.before = [](Transaction& t) { put_large(t, 1); };
-    options.script = {
-        [](Transaction& t) { t.touch(kHere, "first"); },
-        [](Transaction& t) { overwrite_large(t, 100); },
-        [](Transaction& t) { t.write(kHere, large_of(0), 2500, as_bytes(noise(900, 500))); },
-        [](Transaction& t) { t.clone(kHere, large_of(1), kHere, "clone"); },
-        [](Transaction& t) { t.rename(kHere, large_of(2), kHere, "renamed"); },
-        [](Transaction& t) { t.remove(kHere, large_of(3)); },
-        [](Transaction& t) { put_large(t, 1000); },
-        [](Transaction& t) { t.touch(kHere, "second"); },
-        [](Transaction& t) { overwrite_large(t, 2000); },
-        [](Transaction& t) { t.write(kHere, "clone", 2100, as_bytes(noise(700, 501))); },
-        [](Transaction& t) { t.clone_range(kHere, large_of(4), 2000, 1000, kHere, "part", 0); },
-        [](Transaction& t) { t.append(kHere, large_of(5), as_bytes(noise(2000, 502))); },
-        [](Transaction& t) { t.remove(kHere, "clone"); },
-        [](Transaction& t) { t.touch(kHere, "last"); },
-    };
-    CrashWorld world(options);
-    world.run();
-    compacted += world.lists_compacted();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 2;
-    crash.random_samples = 3;
-    crash.tears_per_write = 1;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-  }
+  CheckpointSweep sweep;
+  sweep.seed = 190;
+  sweep.every = {1, 4, 1000};
+  sweep.one_in = campaign_is_thorough() ? 7 : 41;
+  sweep.crash.exhaustive_limit = 2;
+  sweep.crash.random_samples = 3;
+  sweep.crash.tears_per_write = 1;
+  CrashWorldOptions options;
+  options.log_size = 192 << 10;
+  options.pause = 3'000'000'000;
+  options.before = [](Transaction& t) { put_large(t, 1); };
+  options.script = {
+      [](Transaction& t) { t.touch(kHere, "first"); },
+      [](Transaction& t) { overwrite_large(t, 100); },
+      [](Transaction& t) { t.write(kHere, large_of(0), 2500, as_bytes(noise(900, 500))); },
+      [](Transaction& t) { t.clone(kHere, large_of(1), kHere, "clone"); },
+      [](Transaction& t) { t.rename(kHere, large_of(2), kHere, "renamed"); },
+      [](Transaction& t) { t.remove(kHere, large_of(3)); },
+      [](Transaction& t) { put_large(t, 1000); },
+      [](Transaction& t) { t.touch(kHere, "second"); },
+      [](Transaction& t) { overwrite_large(t, 2000); },
+      [](Transaction& t) { t.write(kHere, "clone", 2100, as_bytes(noise(700, 501))); },
+      [](Transaction& t) { t.clone_range(kHere, large_of(4), 2000, 1000, kHere, "part", 0); },
+      [](Transaction& t) { t.append(kHere, large_of(5), as_bytes(noise(2000, 502))); },
+      [](Transaction& t) { t.remove(kHere, "clone"); },
+      [](Transaction& t) { t.touch(kHere, "last"); },
+  };
+  const CrashSweep totals = sweep_checkpoints(
+      sweep, options, [&](CrashWorld& world) { compacted += world.lists_compacted(); });
   line.print(
       {{"states", totals.states}, {"violations", totals.violations}, {"compacted", compacted}});
   REQUIRE(compacted > 10);

@@ -2,6 +2,8 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/base/campaign.h"
+
 namespace hexad::testing {
 
 void sweep_crashes(CrashWorld& world, const io::CrashOptions& crash,
@@ -20,6 +22,28 @@ void sweep_crashes(CrashWorld& world, const io::CrashOptions& crash,
     }
     return totals.violations < 5;
   });
+}
+
+CrashSweep sweep_checkpoints(const CheckpointSweep& sweep, CrashWorldOptions world,
+                             const std::function<void(CrashWorld&)>& ran) {
+  CrashSweep totals;
+  for (const int every : sweep.every) {
+    world.seed = campaign_seed_of(sweep.seed + static_cast<std::uint64_t>(every));
+    world.checkpoint_every = every;
+    CrashWorld run(world);
+    run.run();
+    if (ran) {
+      CAPTURE(every);
+      ran(run);
+    }
+    io::CrashOptions crash = sweep.crash;
+    crash.seed = world.seed;
+    sweep_crashes(
+        run, crash,
+        [&](std::uint64_t number) { return (number + campaign_seed()) % sweep.one_in == 0; },
+        "checkpoint every " + std::to_string(every), totals);
+  }
+  return totals;
 }
 
 }  // namespace hexad::testing

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "io/sim/crash_states.h"
 #include "tests/crash/crash_world.h"
@@ -22,5 +23,18 @@ struct CrashSweep {
 void sweep_crashes(CrashWorld& world, const io::CrashOptions& crash,
                    const std::function<bool(std::uint64_t number)>& chosen,
                    const std::string& subject, CrashSweep& totals);
+
+// One script, run with more and fewer checkpoints.
+struct CheckpointSweep {
+  std::uint64_t seed = 0;    // with the one of the campaign and `every` that of a run
+  std::vector<int> every;    // how many transactions lie between two checkpoints, of each run
+  std::uint64_t one_in = 1;  // crash states that are opened, other ones for each seed
+  io::CrashOptions crash;    // but for its seed
+};
+
+// Runs the script of `world` once for each number of transactions between checkpoints, calls `ran`
+// with the world, and opens its crash states.
+CrashSweep sweep_checkpoints(const CheckpointSweep& sweep, CrashWorldOptions world,
+                             const std::function<void(CrashWorld&)>& ran = nullptr);
 
 }  // namespace hexad::testing

@@ -28,45 +28,36 @@ void write_pages(Transaction& t, const char* name, std::uint64_t from, std::uint
 TEST_CASE("cut pages: no crash shows what was cut off, or loses what was written since") {
   const HarnessLine line("crash-cut-pages");
   // Each reads some hundred MiB.
-  const std::uint64_t one_in = campaign_is_thorough() ? 29 : 151;
-  CrashSweep totals;
-  for (const int every : {1, 2, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(40 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.before = [](Transaction& t) {
-      write_pages(t, "a", 0, 75);
-      t.write(kHere, "a", 30 * kPageSpan + 5, as_bytes(noise(3000, 1)));
-      t.write(kHere, "a", 40 * kPageSpan + 5, as_bytes(noise(3000, 2)));
-    };
-    options.script = {
-        [](Transaction& t) { t.truncate(kHere, "a", 5 * kPageSpan + 1); },
-        [](Transaction& t) { t.write(kHere, "a", 30 * kPageSpan, as_bytes(noise(2000, 3))); },
-        [](Transaction& t) {
-          write_pages(t, "a", 4, 74);
-          t.zero(kHere, "a", 2 * kPageSpan + 1, 71 * kPageSpan);
-          t.write(kHere, "a", 40 * kPageSpan, as_bytes(noise(400, 4)));
-        },
-        [](Transaction& t) { t.clone(kHere, "a", kHere, "b"); },
-        [](Transaction& t) { write_pages(t, "a", 0, 70); },
-        [](Transaction& t) {
-          t.truncate(kHere, "a", 1);
-          t.rename(kHere, "a", kHere, "c");
-        },
-        [](Transaction& t) { t.remove(kHere, "c"); },
-    };
-    CrashWorld world(options);
-    world.run();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 1;
-    crash.random_samples = 1;
-    crash.tears_per_write = 0;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-  }
+  CheckpointSweep sweep;
+  sweep.seed = 40;
+  sweep.every = {1, 2, 1000};
+  sweep.one_in = campaign_is_thorough() ? 29 : 151;
+  sweep.crash.exhaustive_limit = 1;
+  sweep.crash.random_samples = 1;
+  sweep.crash.tears_per_write = 0;
+  CrashWorldOptions options;
+  options.before = [](Transaction& t) {
+    write_pages(t, "a", 0, 75);
+    t.write(kHere, "a", 30 * kPageSpan + 5, as_bytes(noise(3000, 1)));
+    t.write(kHere, "a", 40 * kPageSpan + 5, as_bytes(noise(3000, 2)));
+  };
+  options.script = {
+      [](Transaction& t) { t.truncate(kHere, "a", 5 * kPageSpan + 1); },
+      [](Transaction& t) { t.write(kHere, "a", 30 * kPageSpan, as_bytes(noise(2000, 3))); },
+      [](Transaction& t) {
+        write_pages(t, "a", 4, 74);
+        t.zero(kHere, "a", 2 * kPageSpan + 1, 71 * kPageSpan);
+        t.write(kHere, "a", 40 * kPageSpan, as_bytes(noise(400, 4)));
+      },
+      [](Transaction& t) { t.clone(kHere, "a", kHere, "b"); },
+      [](Transaction& t) { write_pages(t, "a", 0, 70); },
+      [](Transaction& t) {
+        t.truncate(kHere, "a", 1);
+        t.rename(kHere, "a", kHere, "c");
+      },
+      [](Transaction& t) { t.remove(kHere, "c"); },
+  };
+  const CrashSweep totals = sweep_checkpoints(sweep, options);
   line.print({{"states", totals.states}, {"violations", totals.violations}});
   REQUIRE(totals.states > 5);
   REQUIRE(totals.violations == 0);

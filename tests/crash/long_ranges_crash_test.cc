@@ -33,58 +33,49 @@ void write_pages(Transaction& t, const char* name, std::uint64_t from, std::uint
 
 TEST_CASE("long ranges: no crash shows a range in part, or leaves what was copied for it") {
   const HarnessLine line("crash-long-ranges");
-  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 61;
-  CrashSweep totals;
-  for (const int every : {1, 2, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(80 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.ranges_at_once = 2;
-    options.before = [](Transaction& t) {
-      write_pages(t, "a", 0, kPages);
-      t.write(kHere, "a", 3 * kPageSpan + 5, as_bytes(noise(3000, 1)));
-      t.write(kHere, "a", 9 * kPageSpan + 500, as_bytes(noise(9000, 2)));
-      t.put(kHere, "b", noise(2000, 3));
-    };
-    options.script = {
-        // Into an object that is not there, at the same places.
-        [](Transaction& t) { t.clone_range(kHere, "a", 0, kPages * kPageSpan / 2, kHere, "c", 0); },
-        // Shifted by no whole number of pages, behind what the destination has.
-        [](Transaction& t) {
-          t.clone_range(kHere, "a", kPageSpan + 7, 12 * kPageSpan, kHere, "b", 5 * kPageSpan / 2);
-        },
-        // Source and destinations are written again, before and after the next one.
-        [](Transaction& t) {
-          write_pages(t, "a", 2, 5);
-          t.write(kHere, "c", 3 * kPageSpan, as_bytes(noise(700, 4)));
-          t.zero(kHere, "b", 6 * kPageSpan, 2 * kPageSpan);
-        },
-        [](Transaction& t) {
-          t.write(kHere, "a", 10 * kPageSpan, as_bytes(noise(5000, 5)));
-          t.clone_range(kHere, "a", 0, (kPages - 1) * kPageSpan, kHere, "c", kPageSpan / 2);
-        },
-        // Of a copy, and within itself.
-        [](Transaction& t) {
-          t.clone_range(kHere, "c", 0, 8 * kPageSpan, kHere, "c", 30 * kPageSpan);
-        },
-        [](Transaction& t) { t.truncate(kHere, "a", 4 * kPageSpan); },
-        [](Transaction& t) { t.remove(kHere, "c"); },
-    };
-    CrashWorld world(options);
-    world.run();
+  CheckpointSweep sweep;
+  sweep.seed = 80;
+  sweep.every = {1, 2, 1000};
+  sweep.one_in = campaign_is_thorough() ? 7 : 61;
+  sweep.crash.exhaustive_limit = 1;
+  sweep.crash.random_samples = 1;
+  sweep.crash.tears_per_write = 0;
+  CrashWorldOptions options;
+  options.ranges_at_once = 2;
+  options.before = [](Transaction& t) {
+    write_pages(t, "a", 0, kPages);
+    t.write(kHere, "a", 3 * kPageSpan + 5, as_bytes(noise(3000, 1)));
+    t.write(kHere, "a", 9 * kPageSpan + 500, as_bytes(noise(9000, 2)));
+    t.put(kHere, "b", noise(2000, 3));
+  };
+  options.script = {
+      // Into an object that is not there, at the same places.
+      [](Transaction& t) { t.clone_range(kHere, "a", 0, kPages * kPageSpan / 2, kHere, "c", 0); },
+      // Shifted by no whole number of pages, behind what the destination has.
+      [](Transaction& t) {
+        t.clone_range(kHere, "a", kPageSpan + 7, 12 * kPageSpan, kHere, "b", 5 * kPageSpan / 2);
+      },
+      // Source and destinations are written again, before and after the next one.
+      [](Transaction& t) {
+        write_pages(t, "a", 2, 5);
+        t.write(kHere, "c", 3 * kPageSpan, as_bytes(noise(700, 4)));
+        t.zero(kHere, "b", 6 * kPageSpan, 2 * kPageSpan);
+      },
+      [](Transaction& t) {
+        t.write(kHere, "a", 10 * kPageSpan, as_bytes(noise(5000, 5)));
+        t.clone_range(kHere, "a", 0, (kPages - 1) * kPageSpan, kHere, "c", kPageSpan / 2);
+      },
+      // Of a copy, and within itself.
+      [](Transaction& t) {
+        t.clone_range(kHere, "c", 0, 8 * kPageSpan, kHere, "c", 30 * kPageSpan);
+      },
+      [](Transaction& t) { t.truncate(kHere, "a", 4 * kPageSpan); },
+      [](Transaction& t) { t.remove(kHere, "c"); },
+  };
+  const CrashSweep totals = sweep_checkpoints(sweep, options, [&](CrashWorld& world) {
     REQUIRE(world.transactions() == options.script.size());
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 1;
-    crash.random_samples = 1;
-    crash.tears_per_write = 0;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-    CAPTURE(every, world.own_records());
     REQUIRE(world.own_records() >= 8);  // several for each of the ranges
-  }
+  });
   line.print({{"states", totals.states}, {"violations", totals.violations}});
   REQUIRE(totals.states > 20);
   REQUIRE(totals.violations == 0);

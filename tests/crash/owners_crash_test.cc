@@ -40,63 +40,54 @@ void remove_most(Transaction& t, int from, int kept) {
 
 TEST_CASE("owners: no crash parts a blob from the keys that lead to its owners") {
   const HarnessLine line("crash-owners");
-  const std::uint64_t one_in = campaign_is_thorough() ? 7 : 53;
-  CrashSweep totals;
   std::uint64_t moved = 0;
-  for (const int every : {1, 4, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(190 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.log_size = 192 << 10;  // records of this length
-    options.before = [](Transaction& t) { put_some(t, 0, 1); };
-    options.script = {
-        [](Transaction& t) { rename_some(t, 0); },
-        [](Transaction& t) { put_some(t, kAtOnce, 1); },
-        [](Transaction& t) { rename_some(t, kAtOnce); },
-        [](Transaction& t) {
-          for (int i = 7; i < 2 * kAtOnce; i += 21) {
-            t.clone(kHere, name_of(i), kHere, "clone" + std::to_string(i));
-          }
-        },
-        [](Transaction& t) {
-          for (int i = 14; i < 2 * kAtOnce; i += 21) {
-            t.clone_range(kHere, name_of(i), 100, 800, kHere, "ranges", i * 1000);
-          }
-        },
-        [](Transaction& t) { remove_most(t, kAtOnce, 7); },
-        [](Transaction& t) { remove_most(t, 0, 7); },
-        [](Transaction& t) { t.write(kHere, name_of(14), 1 << 20, as_bytes(noise(600, 500))); },
-        [](Transaction& t) { t.rename(kHere, name_of(14), kHere, "large"); },
-        [](Transaction& t) { t.remove(kHere, name_of(7)); },
-        [](Transaction& t) { t.rename(kHere, "clone28", kHere, "again"); },
-        [](Transaction& t) { t.clone(kHere, "again", kHere, name_of(28)); },
-        [](Transaction& t) {
-          put_some(t, 0, 1000);
-          rename_some(t, 0);
-        },
-        [](Transaction& t) { put_some(t, kAtOnce, 1000); },
-        [](Transaction& t) { rename_some(t, kAtOnce); },
-        [](Transaction& t) { remove_most(t, 0, 5); },
-        [](Transaction& t) { remove_most(t, kAtOnce, 5); },
-        [](Transaction& t) { t.remove(kHere, "ranges"); },
-        [](Transaction& t) { t.rename(kHere, name_of(10), kHere, name_of(11)); },
-        [](Transaction& t) { t.rename(kHere, name_of(11), kHere, name_of(10)); },
-        [](Transaction& t) { t.remove(kHere, "again"); },
-        [](Transaction& t) { t.touch(kHere, "last"); },
-    };
-    CrashWorld world(options);
-    world.run();
-    moved += world.blobs_moved();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 2;
-    crash.random_samples = 3;
-    crash.tears_per_write = 1;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-  }
+  CheckpointSweep sweep;
+  sweep.seed = 190;
+  sweep.every = {1, 4, 1000};
+  sweep.one_in = campaign_is_thorough() ? 7 : 53;
+  sweep.crash.exhaustive_limit = 2;
+  sweep.crash.random_samples = 3;
+  sweep.crash.tears_per_write = 1;
+  CrashWorldOptions options;
+  options.log_size = 192 << 10;  // records of this length
+  options.before = [](Transaction& t) { put_some(t, 0, 1); };
+  options.script = {
+      [](Transaction& t) { rename_some(t, 0); },
+      [](Transaction& t) { put_some(t, kAtOnce, 1); },
+      [](Transaction& t) { rename_some(t, kAtOnce); },
+      [](Transaction& t) {
+        for (int i = 7; i < 2 * kAtOnce; i += 21) {
+          t.clone(kHere, name_of(i), kHere, "clone" + std::to_string(i));
+        }
+      },
+      [](Transaction& t) {
+        for (int i = 14; i < 2 * kAtOnce; i += 21) {
+          t.clone_range(kHere, name_of(i), 100, 800, kHere, "ranges", i * 1000);
+        }
+      },
+      [](Transaction& t) { remove_most(t, kAtOnce, 7); },
+      [](Transaction& t) { remove_most(t, 0, 7); },
+      [](Transaction& t) { t.write(kHere, name_of(14), 1 << 20, as_bytes(noise(600, 500))); },
+      [](Transaction& t) { t.rename(kHere, name_of(14), kHere, "large"); },
+      [](Transaction& t) { t.remove(kHere, name_of(7)); },
+      [](Transaction& t) { t.rename(kHere, "clone28", kHere, "again"); },
+      [](Transaction& t) { t.clone(kHere, "again", kHere, name_of(28)); },
+      [](Transaction& t) {
+        put_some(t, 0, 1000);
+        rename_some(t, 0);
+      },
+      [](Transaction& t) { put_some(t, kAtOnce, 1000); },
+      [](Transaction& t) { rename_some(t, kAtOnce); },
+      [](Transaction& t) { remove_most(t, 0, 5); },
+      [](Transaction& t) { remove_most(t, kAtOnce, 5); },
+      [](Transaction& t) { t.remove(kHere, "ranges"); },
+      [](Transaction& t) { t.rename(kHere, name_of(10), kHere, name_of(11)); },
+      [](Transaction& t) { t.rename(kHere, name_of(11), kHere, name_of(10)); },
+      [](Transaction& t) { t.remove(kHere, "again"); },
+      [](Transaction& t) { t.touch(kHere, "last"); },
+  };
+  const CrashSweep totals =
+      sweep_checkpoints(sweep, options, [&](CrashWorld& world) { moved += world.blobs_moved(); });
   line.print({{"states", totals.states}, {"violations", totals.violations}, {"moved", moved}});
   REQUIRE(moved > 20);
   REQUIRE(totals.states > 50);

@@ -21,42 +21,33 @@ void put_some(Transaction& t, const std::string& name, int count, std::uint64_t 
 TEST_CASE(
     "waiting zones: no crash shows a transaction in part, or loses one, while zones are made") {
   const HarnessLine line("crash-waiting-zones");
-  const std::uint64_t one_in = campaign_is_thorough() ? 5 : 23;
-  CrashSweep totals;
-  for (const int every : {1, 2, 1000}) {
-    CrashWorldOptions options;
-    options.seed = campaign_seed_of(60 + static_cast<std::uint64_t>(every));
-    options.checkpoint_every = every;
-    options.before = [](Transaction& t) { t.put(kHere, "first", noise(2'000, 1)); };
-    // A zone has room for two of 100,000 bytes.
-    options.script = {
-        [](Transaction& t) { put_some(t, "a", 5, 2); },
-        [](Transaction& t) {
-          t.expect_absent(kHere, "a0");
-          put_some(t, "b", 7, 3);
-        },
-        [](Transaction& t) { put_some(t, "b", 5, 4); },
-        [](Transaction& t) {
-          put_some(t, "a", 3, 5);
-          for (int i = 0; i < 10; ++i) t.put(kHere, std::to_string(i), noise(9'000, 6));
-        },
-        [](Transaction& t) {
-          t.remove(kHere, "b1");
-          put_some(t, "c", 4, 7);
-        },
-    };
-    CrashWorld world(options);
-    world.run();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 2;
-    crash.random_samples = 4;
-    crash.tears_per_write = 1;
-    sweep_crashes(
-        world, crash,
-        [&](std::uint64_t number) { return (number + campaign_seed()) % one_in == 0; },
-        "checkpoint every " + std::to_string(every), totals);
-  }
+  CheckpointSweep sweep;
+  sweep.seed = 60;
+  sweep.every = {1, 2, 1000};
+  sweep.one_in = campaign_is_thorough() ? 5 : 23;
+  sweep.crash.exhaustive_limit = 2;
+  sweep.crash.random_samples = 4;
+  sweep.crash.tears_per_write = 1;
+  CrashWorldOptions options;
+  options.before = [](Transaction& t) { t.put(kHere, "first", noise(2'000, 1)); };
+  // A zone has room for two of 100,000 bytes.
+  options.script = {
+      [](Transaction& t) { put_some(t, "a", 5, 2); },
+      [](Transaction& t) {
+        t.expect_absent(kHere, "a0");
+        put_some(t, "b", 7, 3);
+      },
+      [](Transaction& t) { put_some(t, "b", 5, 4); },
+      [](Transaction& t) {
+        put_some(t, "a", 3, 5);
+        for (int i = 0; i < 10; ++i) t.put(kHere, std::to_string(i), noise(9'000, 6));
+      },
+      [](Transaction& t) {
+        t.remove(kHere, "b1");
+        put_some(t, "c", 4, 7);
+      },
+  };
+  const CrashSweep totals = sweep_checkpoints(sweep, options);
   line.print({{"states", totals.states}, {"violations", totals.violations}});
   REQUIRE(totals.states > 50);
   REQUIRE(totals.violations == 0);
