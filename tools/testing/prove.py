@@ -58,6 +58,8 @@ CAMPAIGNS = (
     Campaign("//tests/crash:cut_pages_crash_test"),
     Campaign("//tests/crash:long_ranges_crash_test"),
     Campaign("//tests/crash:waiting_zones_crash_test"),
+    Campaign("//tests/crash:cleaning_crash_test"),
+    Campaign("//tests/crash:owners_crash_test"),
     BackupKills,
     Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
     Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
