@@ -1,0 +1,30 @@
+// Roots as mkfs leaves them, for tests of which root counts.
+#pragma once
+
+#include <cstdint>
+
+#include "alloc/root_choice.h"
+
+namespace hexad::alloc::testing {
+
+inline const Uuid kSampleStore{{1, 2, 3}};
+
+inline Uuid device_uuid(DeviceId id) { return Uuid{{9, static_cast<std::uint8_t>(id)}}; }
+
+// As mkfs leaves it.
+inline Root first_root(std::uint32_t n) {
+  Root root;
+  root.store = kSampleStore;
+  root.epoch = 1;
+  root.sequence = kMade;
+  root.promised_epoch = 1;
+  for (DeviceId id = 0; id < n; ++id) {
+    RootDevice row;
+    row.id = id;
+    row.uuid = device_uuid(id);
+    root.devices.push_back(row);
+  }
+  return root;
+}
+
+}  // namespace hexad::alloc::testing
