@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/core/store/settled_store.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -92,18 +93,6 @@ TEST_CASE("cleaning: a store that is half full is overwritten at random, lap aft
   REQUIRE(deep_findings(again) == "");
 }
 
-// Whoever asks for space waits for the cleaner, so this asks again and again how much there is.
-std::uint64_t allocated_when_settled(Store& store) {
-  std::uint64_t before = ~std::uint64_t{0};
-  for (;;) {
-    const std::uint64_t cleaned = counter(store, "cleaned_stripes");
-    REQUIRE(message_of(store.checkpoint()) == "");
-    const std::uint64_t now = store.space()->allocated;
-    if (now == before && counter(store, "cleaned_stripes") == cleaned) return now;
-    before = now;
-  }
-}
-
 TEST_CASE("cleaning: what most small objects took that are removed at random comes back") {
   StoreFixture fixture(format_of(32_MiB));
   Store store = fixture.open();
@@ -123,9 +112,7 @@ TEST_CASE("cleaning: what most small objects took that are removed at random com
   }
   // As much as 90 % of what the removed ones took; it takes the cleaner's thread a while.
   const std::uint64_t most = full - full * 95 / 100 * 90 / 100;
-  std::uint64_t left = allocated_when_settled(store);
-  for (int i = 0; i < 1000 && left > most; ++i) left = allocated_when_settled(store);
-  CHECK(left <= most);
+  CHECK(allocated_below(store, most) <= most);
   objects.check();
   REQUIRE(deep_findings(store) == "");
 }

@@ -12,6 +12,7 @@
 
 #include "base/units.h"
 #include "io/rng.h"
+#include "tests/core/store/settled_store.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -28,24 +29,6 @@ FormatOptions format_of(std::uint64_t device_size) {
 }
 
 std::string name_of(int i) { return "o" + std::to_string(i); }
-
-std::uint64_t allocated_when_settled(Store& store) {
-  std::uint64_t before = ~std::uint64_t{0};
-  for (;;) {
-    const std::uint64_t cleaned = counter(store, "cleaned_stripes");
-    REQUIRE(message_of(store.checkpoint()) == "");
-    const std::uint64_t now = store.space()->allocated;
-    if (now == before && counter(store, "cleaned_stripes") == cleaned) return now;
-    before = now;
-  }
-}
-
-// Asks until what the cleaner's thread does is done.
-std::uint64_t allocated_below(Store& store, std::uint64_t most) {
-  std::uint64_t left = allocated_when_settled(store);
-  for (int i = 0; i < 1000 && left > most; ++i) left = allocated_when_settled(store);
-  return left;
-}
 
 // Objects, and what they have to hold.
 struct Content {
