@@ -1,6 +1,7 @@
 #include "python/native/read.h"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -129,14 +130,22 @@ ByteView part_of(ByteView bytes, std::uint64_t offset, std::uint64_t length) {
   return behind.first(std::min<std::uint64_t>(length, behind.size()));
 }
 
+// What the cache has of an object in one piece, without waiting; nothing: not all of it.
+std::optional<nb::object> cached_part(StoreHandle& handle, std::string_view collection,
+                                      std::string_view name, std::uint64_t offset,
+                                      std::uint64_t length) {
+  const auto cached =
+      handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
+  if (!cached.has_value()) return std::nullopt;
+  const ByteView part = part_of(cached->bytes(), offset, length);
+  count_copied(part.size());
+  return to_bytes(part);
+}
+
 nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::string_view name,
                       std::uint64_t offset, std::uint64_t length) {
-  if (const auto cached =
-          handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
-      cached.has_value()) {
-    const ByteView part = part_of(cached->bytes(), offset, length);
-    count_copied(part.size());
-    return to_bytes(part);
+  if (std::optional<nb::object> part = cached_part(handle, collection, name, offset, length)) {
+    return *std::move(part);
   }
   const auto read = [&](MutByteView into) {
     return take(
@@ -170,12 +179,8 @@ nb::object read_bytes(StoreHandle& handle, std::string_view collection, std::str
 
 nb::object read_if_cached(StoreHandle& handle, std::string_view collection, std::string_view name,
                           std::uint64_t offset, std::uint64_t length) {
-  if (const auto cached =
-          handle.run_at_once([&](Store& store) { return store.cached(collection, name); });
-      cached.has_value()) {
-    const ByteView part = part_of(cached->bytes(), offset, length);
-    count_copied(part.size());
-    return to_bytes(part);
+  if (std::optional<nb::object> part = cached_part(handle, collection, name, offset, length)) {
+    return *std::move(part);
   }
   std::uint64_t wanted = length;
   if (wanted > kCopiedAtOnce) {
