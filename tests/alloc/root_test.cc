@@ -49,9 +49,12 @@ Root example() {
   return root;
 }
 
+// Roots that differ in front and behind, so that parts of two are none.
 Root numbered(std::uint64_t sequence) {
   Root root = example();
   root.sequence = sequence;
+  root.next_zone += static_cast<ZoneId>(sequence);
+  root.manifest.length += sequence;
   return root;
 }
 
