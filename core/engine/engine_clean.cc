@@ -20,8 +20,8 @@ void Engine::make_cleaner() {
 
 // A block that was sealed before the last move was durable does not say that it is (R9).
 Status Engine::release_moved() {
-  const Status recorded = lane_->record_watermark();
-  if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;  // NOLINT
+  Status recorded = lane_->record_watermark();
+  if (!recorded.ok() && recorded.error().code != ErrorCode::kNoSpace) return recorded;
   if (!recorded.ok()) HEXAD_TRY(run_checkpoint());  // its root records as much
   reclaim();
   return {};

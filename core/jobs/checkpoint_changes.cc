@@ -16,8 +16,9 @@ Result<std::string> resolve_record(std::string_view key, std::string_view value,
                                    const LogBlobs& log_blobs, const RecordShape& shape,
                                    std::map<std::string, std::string>& extras) {
   const auto resolve = [&](ExtentList& extents) {
-    log_blobs.resolve_all(extents);  // NOLINTNEXTLINE(performance-unnecessary-value-param)
-    write_due_keys(key, extents, [&](std::string forward) { extras.try_emplace(forward); });
+    log_blobs.resolve_all(extents);
+    write_due_keys(key, extents,
+                   [&](std::string forward) { extras.try_emplace(std::move(forward)); });
   };
   std::string resolved;
   if (const Result<PageKey> page = parse_page_key(key); page.ok()) {
