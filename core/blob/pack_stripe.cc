@@ -74,6 +74,16 @@ std::uint32_t pack_footer_base(const RecordShape& shape) {
   return kMaxIdentity + kMaxVarint + footer_end(shape);
 }
 
+PlacementRules pack_rules(const StoreShape& shape, std::uint32_t max_pack_units) {
+  PlacementRules rules;
+  rules.k = shape.k();
+  rules.cells = shape.cells();
+  rules.unit = static_cast<std::uint32_t>(shape.unit);
+  rules.max_pack_units = max_pack_units;
+  rules.footer = pack_footer_base(shape.record);
+  return rules;
+}
+
 std::uint32_t pack_footer_entry(const YoungBlob& blob) {
   // cell, offset, stored; LSN and offset in the object; the key
   return 3 * 5 + 2 * kMaxVarint + 2 + static_cast<std::uint32_t>(blob.owner.size());

@@ -43,6 +43,8 @@ struct PackFooter {
 // Bytes of a footer without entries, and what one entry adds to it at most.
 std::uint32_t pack_footer_base(const RecordShape& shape);
 std::uint32_t pack_footer_entry(const YoungBlob& blob);
+// How blobs share stripes whose cells have `max_pack_units` at most; none rides in the log.
+PlacementRules pack_rules(const StoreShape& shape, std::uint32_t max_pack_units);
 
 std::string encode_pack_footer(const PackFooter& footer, const RecordShape& shape);
 // Bytes of the footer that ends where `end` does, by its last bytes alone; nothing when those are

@@ -60,19 +60,13 @@ StripeProof MovedStripes::proof(std::size_t stripe, std::uint64_t live) const {
 
 PackPlan lay_out_moved(std::span<const YoungBlob> blobs, std::uint32_t most_units,
                        const StoreShape& shape) {
-  PlacementRules rules;
-  rules.k = shape.k();
-  rules.cells = shape.cells();
-  rules.unit = static_cast<std::uint32_t>(shape.unit);
-  rules.max_pack_units = most_units;
-  rules.footer = pack_footer_base(shape.record);
   std::vector<PlacementItem> items;
   items.reserve(blobs.size());
   for (const YoungBlob& blob : blobs) {
     items.push_back(
         {static_cast<std::uint32_t>(blob.stored.size()), pack_footer_entry(blob), false});
   }
-  return lay_out_pack(items, rules);
+  return lay_out_pack(items, pack_rules(shape, most_units));
 }
 
 std::vector<PackPlan> lay_out_in_stripes(std::span<const YoungBlob> blobs, std::uint32_t most_units,

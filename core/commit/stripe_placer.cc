@@ -17,12 +17,7 @@ PlacementPlan StripePlacer::plan(const std::vector<YoungBlob>& blobs,
 PlacementPlan StripePlacer::plan_some(const std::vector<YoungBlob>& blobs,
                                       const std::vector<bool>& left_out,
                                       std::uint32_t max_pack_units, std::uint64_t log_bytes) const {
-  PlacementRules rules;
-  rules.k = shape_.k();
-  rules.cells = shape_.cells();
-  rules.unit = static_cast<std::uint32_t>(shape_.unit);
-  rules.max_pack_units = max_pack_units;
-  rules.footer = pack_footer_base(shape_.record);
+  PlacementRules rules = pack_rules(shape_, max_pack_units);
   rules.log_bytes = log_bytes;
   std::vector<PlacementItem> items;
   std::vector<std::size_t> blob_of;  // by item
