@@ -320,6 +320,7 @@ CommitGroup* Lane::seal() {
   Result<kv::PreparedBlock> block =
       log_.prepare(members.front().lsn, records, durable_, kv::LogPurpose::kInternal);
   HEXAD_ASSERT(block.ok());  // C4
+  in_log_ = members.back().lsn;
   counters_.add(CounterId::kGroups);
   CommitGroup* group = admit(std::move(block).value(), std::move(members), taken_at);
   // Those who came meanwhile saw that somebody was sealing, and sleep.
@@ -404,6 +405,23 @@ void Lane::pump_beside() {
     }
     pump();
   });
+}
+
+Status Lane::wait_in_log(Lsn lsn) {
+  const io::NoUnwinding none("a group of commits");
+  for (;;) {
+    {
+      io::Lock lock(mutex_);
+      if (in_log_ >= lsn) return {};
+      if (stopped_.has_value()) return *stopped_;
+      wanted_ = std::max(wanted_, lsn);
+      if (!may_seal()) {
+        changed_.wait(lock);
+        continue;
+      }
+    }
+    pump();
+  }
 }
 
 Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {

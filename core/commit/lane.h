@@ -156,8 +156,14 @@ class Lane {
   // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
   // another group.
   void pump();
-  // The same on a pool thread, for whoever has something better to do meanwhile: to prepare the
-  // next commit. Coding a group of many small objects takes about as long as preparing it.
+  // Returns when the record of `lsn` has its place in the log: the record of whatever is placed
+  // from then on stands behind it, and is durable only if it is (A10). Seals what may be sealed
+  // meanwhile; waits for devices only where as many groups are in flight as may be, and for changes
+  // of membership. Errors: the reason the lane has stopped; then nothing is placed any more.
+  Status wait_in_log(Lsn lsn);
+  // The same as pump() on a pool thread, for whoever has something better to do meanwhile: to
+  // prepare the next commit. Coding a group of many small objects takes about as long as preparing
+  // it.
   void pump_beside();
   // Somebody wants everything durable that has an LSN.
   void want_all();
@@ -306,6 +312,7 @@ class Lane {
   std::multimap<Lsn, std::function<void(Status)>> waiters_;
   LsnWaiters sleepers_;  // in wait_durable()
   Lsn next_lsn_ = 1;
+  Lsn in_log_ = 0;  // has its place there
   Lsn durable_ = 0;
   Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;

@@ -81,14 +81,15 @@ Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
     // A commit that waits can wait for a checkpoint as well. All others take the room that is kept
     // for packing: room in the log comes from checkpoints, and those may be waiting for this zone.
     if (!waits) return commit_internal(fill, add, LogRoom::kPacking);
-    // Nobody waits until the record is durable: it stands in the log before all that takes units of
-    // the zone, so whatever of these is durable has it before.
+    // Nobody waits until the record is durable: what takes units of the zone stands behind it in
+    // the log, and is durable only if it is (A10).
     HEXAD_TRY_ASSIGN(const Lsn at, try_internal(fill, add, LogRoom::kCommon, lacking));
-    lane_->pump_beside();
+    if (at > 0) HEXAD_TRY(lane_->wait_in_log(at));
     return at;
   };
   const Result<Lsn> lsn = place();
-  if (!placed) parts_.space->release_zone(creation);
+  // Where an error came after it, the lane has stopped, and nothing more goes to the log.
+  placed ? parts_.space->open_zone(creation.zone) : parts_.space->release_zone(creation);
   return lsn.status();
 }
 

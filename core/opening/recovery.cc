@@ -29,6 +29,23 @@ Status Recovery::load_zones() {
   return {};
 }
 
+Result<Recovery::Entries> Recovery::decode(const kv::LoadedLogBlock& block) const {
+  Entries entries;
+  for (const kv::LogRecord& record : block.block.records) {
+    HEXAD_TRY_ASSIGN(LogRecord decoded, decode_log_record(record.bytes, shape_.record));
+    entries.push_back({record.lsn, std::move(decoded)});
+  }
+  return entries;
+}
+
+// Before anything else of the block: its first record says where the blobs of all of them lie. A
+// writer that opens zones as A10 has it does without; one from before may have placed them in a
+// zone that a later record names.
+Status Recovery::make_zones(const Entries& entries) {
+  for (const Entry& entry : entries) HEXAD_TRY(space_.replay_zones(entry.record));
+  return {};
+}
+
 // Of the cells that are marked missing. Marks that are known when a record is proved are of records
 // before it, of whoever had its units then: they say nothing about its own cells, which their
 // checksums name.
@@ -45,13 +62,9 @@ void Recovery::read_marked(const StripeProof& stripe, BlobReader::Cells& cells) 
 
 // Whether every stripe that the block's transactions wrote has at least k good cells. Stripes with
 // fewer than all go to `wounded`.
-Result<bool> Recovery::prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded) {
+Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>& wounded) {
   std::vector<WoundedStripe> found;  // counts only if the whole block does
-  for (const kv::LogRecord& entry : block.block.records) {
-    HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
-    // A zone made by this block has to be known before its stripes can be found. Should the block
-    // be cut, the zone is dropped again by drop_zones().
-    HEXAD_TRY(space_.replay_zones(record));
+  for (const auto& [lsn, record] : entries) {
     std::vector<StripeProof> stripes = record.group.allocated;
     stripes.insert(stripes.end(), record.allocated.begin(), record.allocated.end());
     for (const StripeProof& stripe : stripes) {
@@ -89,11 +102,8 @@ Status Recovery::note_departures(const kv::LogScan& scan, const std::set<DeviceI
   return {};
 }
 
-Status Recovery::drop_zones(const kv::LoadedLogBlock& block) {
-  for (const kv::LogRecord& entry : block.block.records) {
-    HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
-    HEXAD_TRY(space_.drop_zones(record));
-  }
+Status Recovery::drop_zones(const Entries& entries) {
+  for (const Entry& entry : entries) HEXAD_TRY(space_.drop_zones(entry.record));
   return {};
 }
 
@@ -106,22 +116,21 @@ Status Recovery::patch_image(PostImage& image, Lsn lsn) {
   return {};
 }
 
-Status Recovery::replay(const kv::LoadedLogBlock& block, Lsn above) {
-  for (const kv::LogRecord& entry : block.block.records) {
-    if (entry.lsn <= above) continue;  // R6: the index has it
-    HEXAD_TRY_ASSIGN(LogRecord record, decode_log_record(entry.bytes, shape_.record));
-    HEXAD_TRY(space_.replay(entry.lsn, record));
+Status Recovery::replay(Entries& entries, Lsn above) {
+  for (auto& [lsn, record] : entries) {
+    if (lsn <= above) continue;  // R6: the index has it
+    HEXAD_TRY(space_.replay(lsn, record));
     for (const alloc::RootDevice& row : root_.devices) {
-      if (row.state == alloc::MemberState::kLeft && entry.lsn > row.left_lsn) {
+      if (row.state == alloc::MemberState::kLeft && lsn > row.left_lsn) {
         HEXAD_TRY(space_.replay_missing(record, row.id));
       }
     }
     for (PostImage& image : record.images) {
-      if (image.patch.has_value()) HEXAD_TRY(patch_image(image, entry.lsn));
+      if (image.patch.has_value()) HEXAD_TRY(patch_image(image, lsn));
     }
     for (const PostImage& image : record.images) {
       metadata_.apply(
-          entry.lsn, image.key,
+          lsn, image.key,
           image.value.has_value() ? std::optional<std::string_view>(*image.value) : std::nullopt);
     }
     counters_.add(CounterId::kRecoveredTransactions);
@@ -157,9 +166,11 @@ Result<Recovered> Recovery::run() {
   for (std::size_t i = 0; i < scan.blocks.size(); ++i) {
     const kv::LogBlockHeader& header = scan.blocks[i].header;
     HEXAD_TRY_ASSIGN(const kv::LoadedLogBlock block, kv::load_log_block(scan, i));
+    HEXAD_TRY_ASSIGN(Entries entries, decode(block));
+    HEXAD_TRY(make_zones(entries));
     const bool above_watermark = header.record_count > 0 && header.last_lsn() > scan.max_watermark;
     if (above_watermark) {
-      HEXAD_TRY_ASSIGN(const bool proved, prove(block, recovered.wounded));
+      HEXAD_TRY_ASSIGN(const bool proved, prove(entries, recovered.wounded));
       if (!proved) {
         for (std::size_t j = i; j < scan.blocks.size(); ++j) {
           counters_.add(CounterId::kRecoveryTailCut, scan.blocks[j].header.record_count);
@@ -169,12 +180,12 @@ Result<Recovered> Recovery::run() {
                                   std::to_string(header.first_lsn) +
                                   " was not complete, nobody was told that it was");
         scan.cut(i);
-        HEXAD_TRY(drop_zones(block));
+        HEXAD_TRY(drop_zones(entries));
         break;
       }
       counters_.add(CounterId::kRecoveryTailKept, header.record_count);
     }
-    HEXAD_TRY(replay(block, index_lsn));
+    HEXAD_TRY(replay(entries, index_lsn));
   }
   recovered.last_lsn = std::max(scan.last_lsn(), index_lsn);
   if (scan.last_lsn() < index_lsn) {

@@ -62,12 +62,21 @@ class Recovery {
   Status note_departures(const kv::LogScan& scan, const std::set<DeviceId>& left, Lsn above);
 
  private:
+  // Of one block of the log.
+  struct Entry {
+    Lsn lsn = 0;
+    LogRecord record;
+  };
+  using Entries = std::vector<Entry>;
+
   Status load_zones();
+  Result<Entries> decode(const kv::LoadedLogBlock& block) const;
+  Status make_zones(const Entries& entries);
   void read_marked(const StripeProof& stripe, BlobReader::Cells& cells) const;
-  Result<bool> prove(const kv::LoadedLogBlock& block, std::vector<WoundedStripe>& wounded);
-  Status drop_zones(const kv::LoadedLogBlock& block);
+  Result<bool> prove(const Entries& entries, std::vector<WoundedStripe>& wounded);
+  Status drop_zones(const Entries& entries);
   Status patch_image(PostImage& image, Lsn lsn);
-  Status replay(const kv::LoadedLogBlock& block, Lsn above);
+  Status replay(Entries& entries, Lsn above);
 
   const StoreShape& shape_;
   const alloc::Root& root_;

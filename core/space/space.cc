@@ -313,14 +313,21 @@ void Space::images_written() {
 
 Space::Room Space::room() {
   const io::Lock lock(mutex_);
-  return {zones_.counters(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
+  return {counters_locked(), under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells()),
           promised_.units,   zones_.reserve_units(),
           internal_units_,   held_locked()};
 }
 
 alloc::SpaceCounters Space::counters() {
   const io::Lock lock(mutex_);
-  return zones_.counters();
+  return counters_locked();
+}
+
+// Of the zones that are open: one that is not counts as one to come.
+alloc::SpaceCounters Space::counters_locked() const {
+  alloc::SpaceCounters counters = zones_.counters();
+  counters.total -= std::exchange(counters.closed_free, 0);
+  return counters;
 }
 
 std::uint64_t Space::used_bytes(DeviceId device) {

@@ -164,19 +164,23 @@ class Space : public StripeMap {
   // Chooses slabs for one more zone, which are its own from then on, sees to it that there is room
   // for them below the devices, so that no cell in them lacks it later, and writes their headers
   // durably on the devices that are there; with Zeroing::kAhead the rest of the slabs is written
-  // with zeros first, where that makes later writes cheaper. The zone exists once a record that
-  // says so is published, and can be allocated from after add_zone(); else release_zone() gives
-  // the slabs back. `failed` gets the devices that did not take a write, whatever the outcome; they
-  // are suspect() then. I/O, and waits for some seconds where a header is refused for want of
-  // something that passes (io/refused.h). Errors: kNoSpace (no slabs left, or no room below a
-  // device), kUnavailable or that of a device (fewer than k headers).
+  // with zeros first, where that makes later writes cheaper. Then either release_zone() gives the
+  // slabs back, or a record names the zone: add_zone() when that has its LSN, so that images as of
+  // later LSNs hold the zone, and open_zone() when it has its place in the log (A10). `failed` gets
+  // the devices that did not take a write, whatever the outcome; they are suspect() then. I/O, and
+  // waits for some seconds where a header is refused for want of something that passes
+  // (io/refused.h). Errors: kNoSpace (no slabs left, or no room below a device), kUnavailable or
+  // that of a device (fewer than k headers).
   enum class Zeroing : std::uint8_t { kNone, kAhead };
   Result<ZoneCreation> prepare_zone(Zeroing zeroing, std::set<DeviceId>* failed = nullptr);
   void release_zone(const ZoneCreation& creation);
   // Less than half a zone is free in the zones there are, the reserve not counted, and another can
   // be made. Cheap.
   bool wants_zone();
+  // Nothing is allocated in the zone yet. Errors: those of alloc::ZoneSet::add_zone().
   Status add_zone(const ZoneCreation& creation);
+  // From here on. Precondition: add_zone().
+  void open_zone(alloc::ZoneId zone);
   // Whether prepare_zone() could succeed. Any thread.
   bool slabs_left();
 
@@ -220,7 +224,7 @@ class Space : public StripeMap {
   alloc::SpaceCounters counters();
   // Zones that the slabs left make, those under way included: capacity to come.
   std::uint64_t zones_to_come();
-  // Somebody is between prepare_zone() and add_zone().
+  // Somebody is between prepare_zone() and open_zone().
   bool zone_under_way();
   std::uint64_t used_bytes(DeviceId device);
   std::vector<alloc::ZoneId> zone_ids();
@@ -283,6 +287,7 @@ class Space : public StripeMap {
   void settle_late_heals();
   bool heals_late(DeviceId device);
   std::uint64_t held_locked() const;
+  alloc::SpaceCounters counters_locked() const;
   Status write_back(const CellPlace& place, ByteView cell);
   void give_kept_back();
 
@@ -322,7 +327,7 @@ class Space : public StripeMap {
   Lsn reclaimed_ = 0;                      // the highest limit so far
   std::vector<alloc::ReadRange> readers_;  // for whom something may be held
   std::set<alloc::ZoneId> unsaved_;        // handed out by dirty_images(), not yet written
-  std::set<alloc::ZoneId> under_way_;      // prepared, neither added nor released
+  std::set<alloc::ZoneId> under_way_;      // prepared, neither open nor released
   std::set<alloc::ZoneId> known_;          // named by the manifest that was opened
   alloc::ZoneId next_zone_ = 1;
   std::uint32_t slab_units_ = 0;

@@ -4,6 +4,7 @@
 
 #include "alloc/slab_header.h"
 #include "base/aligned_buffer.h"
+#include "base/assert.h"
 #include "base/units.h"
 #include "core/space/space.h"
 #include "io/os_error.h"
@@ -76,13 +77,20 @@ Status Space::know_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& 
 
 Status Space::add_zone(const ZoneCreation& creation) {
   const io::Lock lock(mutex_);
-  return add_checked(creation);
+  HEXAD_TRY(add_checked(creation));
+  return zones_.close_zone(creation.zone);
+}
+
+void Space::open_zone(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  const Status opened = zones_.open_zone(zone);
+  HEXAD_ASSERT(opened.ok());
+  under_way_.erase(zone);
 }
 
 Status Space::add_checked(const ZoneCreation& creation) {
   HEXAD_TRY(zones_.add_zone(creation.zone, creation.slots, creation.units));
   set_taken(creation.slots, true);
-  under_way_.erase(creation.zone);
   next_zone_ = std::max(next_zone_, creation.zone + 1);
   return {};
 }

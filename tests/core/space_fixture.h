@@ -42,6 +42,7 @@ struct SpaceFixture {
   ZoneCreation add_zone() {
     ZoneCreation zone = space->prepare_zone(Zeroing::kNone).value();
     REQUIRE(space->add_zone(zone).ok());
+    space->open_zone(zone.zone);
     return zone;
   }
 

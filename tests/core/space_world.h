@@ -39,6 +39,7 @@ struct SpaceWorld {
     space.emplace(system.executor(), shape, *members, counters, log_blobs);
     zone = space->prepare_zone(Space::Zeroing::kNone).value();
     REQUIRE(space->add_zone(zone).ok());
+    space->open_zone(zone.zone);
   }
 
   std::string noise(std::size_t size) {

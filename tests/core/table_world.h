@@ -62,6 +62,7 @@ struct TableWorld {
   ZoneCreation add_zone() {
     ZoneCreation zone = space->prepare_zone(Space::Zeroing::kNone).value();
     REQUIRE(space->add_zone(zone).ok());
+    space->open_zone(zone.zone);
     return zone;
   }
   std::string noise(std::size_t size) {

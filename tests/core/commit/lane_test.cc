@@ -273,6 +273,41 @@ TEST_CASE("lane: pump_beside seals as pump does, on another thread") {
   require_good(world);
 }
 
+TEST_CASE("lane: A10 wait_in_log returns with a place in the log, and waits for no write") {
+  LaneWorld w;
+  w.hold([&](const io::SimOp& op) { return w.is_log(op); });
+  REQUIRE(w.submit({.durability = Durability::kBuffered}));
+  REQUIRE(w.submit({.durability = Durability::kBuffered}));
+  const auto placed = w.start([&] { return w.lane().wait_in_log(2); });
+  w.settle();
+  REQUIRE(placed->has_value());
+  REQUIRE((*placed)->ok());
+  CHECK(w.lane().durable() == 0);
+  // A group that is sealed later stands behind it, wherever its cells lie.
+  for (int i = 0; i < 3; ++i) w.submit_and_pump();
+  REQUIRE(w.groups() == 4);
+  // All groups that may be in flight are: now it has to wait for one of them.
+  REQUIRE(w.submit({.durability = Durability::kBuffered}));
+  const auto late = w.start([&] { return w.lane().wait_in_log(6); });
+  w.settle();
+  REQUIRE_FALSE(late->has_value());
+  w.release();
+  w.settle();
+  REQUIRE(late->has_value());
+  REQUIRE((*late)->ok());
+  // And for a change of membership, or the end.
+  w.lane().pause();
+  REQUIRE(w.submit({.durability = Durability::kBuffered}));
+  const auto paused = w.start([&] { return w.lane().wait_in_log(7); });
+  w.settle();
+  REQUIRE_FALSE(paused->has_value());
+  w.lane().stop(Error{ErrorCode::kReadOnly, "told to", ""});
+  w.settle();
+  REQUIRE(paused->has_value());
+  CHECK((*paused)->error().code == ErrorCode::kReadOnly);
+  w.lane().resume();
+}
+
 TEST_CASE("lane: a durable commit is visible when it is durable, or when somebody may read it") {
   LaneWorld world;
   Lane& lane = world.lane();

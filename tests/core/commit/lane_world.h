@@ -83,7 +83,9 @@ class LaneWorld {
     log_end_ = log_offset_ + rows[0].layout.log_size;
     members.emplace(system.executor(), std::move(rows));
     space.emplace(system.executor(), shape, *members, counters, log_blobs);
-    REQUIRE(space->add_zone(space->prepare_zone(core::Space::Zeroing::kNone).value()).ok());
+    const core::ZoneCreation zone = space->prepare_zone(core::Space::Zeroing::kNone).value();
+    REQUIRE(space->add_zone(zone).ok());
+    space->open_zone(zone.zone);
     placer.emplace(shape, *codec, preparer, *space);
     kv::LogWriterOptions log;
     log.uuid = shape.uuid;

@@ -68,6 +68,7 @@ struct Fixture {
   ZoneCreation new_zone() {
     ZoneCreation zone = written->prepare_zone(Space::Zeroing::kNone).value();
     REQUIRE(written->add_zone(zone).ok());
+    written->open_zone(zone.zone);
     return zone;
   }
 

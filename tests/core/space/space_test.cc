@@ -39,7 +39,15 @@ TEST_CASE("space: a zone has a slab of each device, and every header says which"
   REQUIRE(space.zone_under_way());
   REQUIRE(space.zones_to_come() == kSlabs);
   REQUIRE_FALSE(space.allocate(1).ok());
+  // A10: nor while the record that names it has no place in the log. Images hold it (K2).
   REQUIRE(space.add_zone(zone).ok());
+  REQUIRE(space.zone_under_way());
+  REQUIRE(space.zones_to_come() == kSlabs);
+  REQUIRE(space.counters() == alloc::SpaceCounters());
+  REQUIRE_FALSE(space.allocate(1).ok());
+  REQUIRE_FALSE(space.try_reserve(1));
+  REQUIRE(space.dirty_images(1).value().size() == 1);
+  space.open_zone(zone.zone);
   REQUIRE_FALSE(space.zone_under_way());
   REQUIRE(space.zones_to_come() == kSlabs - 1);
   REQUIRE(space.counters().free == kSlabUnits - 1);
@@ -359,6 +367,7 @@ TEST_CASE("space: cells on devices that are lost are missing, as they are after 
     LogRecord record;
     record.zones = {space.prepare_zone(Zeroing::kNone).value()};
     REQUIRE(space.add_zone(record.zones[0]).ok());
+    space.open_zone(record.zones[0].zone);
     const alloc::Extent before = space.allocate(2).value();
     const alloc::Extent after = space.allocate(3).value();
     LogRecord second;
@@ -398,6 +407,7 @@ TEST_CASE(
   LogRecord record;
   record.zones = {space.prepare_zone(Zeroing::kNone).value()};
   REQUIRE(space.add_zone(record.zones[0]).ok());
+  space.open_zone(record.zones[0].zone);
   const alloc::Extent private_one = space.allocate(2).value();
   const alloc::Extent pack = space.allocate(3).value();
   record.allocated = {proof_of(private_one), proof_of(pack, 100)};
@@ -444,6 +454,7 @@ TEST_CASE("space: slots that are not usable are known, while there may be so man
   Space& space = f.make();
   const ZoneCreation zone = space.prepare_zone(Zeroing::kNone).value();
   REQUIRE(space.add_zone(zone).ok());
+  space.open_zone(zone.zone);
   const alloc::Extent extent = space.allocate(1).value();
   CHECK(space.unusable_slots(extent) == 0);
   f.members->lose(zone.slots[2].device, "told to");

@@ -42,6 +42,7 @@ TEST_CASE("space: any checkpoint and the records behind it give the space that w
     if (lsn == 1 || (lsn % 20 == 0 && space.slabs_left())) {
       record.zones = {space.prepare_zone(Zeroing::kNone).value()};
       REQUIRE(space.add_zone(record.zones[0]).ok());
+      space.open_zone(record.zones[0].zone);
     }
     for (std::uint64_t i = rng.below(3); i > 0; --i) {
       const Result<alloc::Extent> extent =
@@ -254,6 +255,7 @@ struct Checkpointed {
     if (zones.empty() || (rng.below(25) == 0 && space->slabs_left())) {
       record.zones = {space->prepare_zone(Zeroing::kNone).value()};
       REQUIRE(space->add_zone(record.zones[0]).ok());
+      space->open_zone(record.zones[0].zone);
       zones[record.zones[0].zone] = record.zones[0];
     }
     for (std::uint64_t i = rng.below(3); i > 0; --i) {
