@@ -148,11 +148,20 @@ def check_apply(mutations):
     return bad == 0
 
 
-def print_table(mutations):
-    print("| rule | change | test that fails |\n|---|---|---|")
+def table(mutations):
+    rows = ["| rule | change | test that fails |", "|---|---|---|"]
     for mutation in mutations:
         tests = ", ".join(f"`{label}`" for label in mutation.targets)
-        print(f"| {mutation.rule} | {mutation.change} | {tests} |")
+        rows.append(f"| {mutation.rule} | {mutation.change} | {tests} |")
+    return "\n".join(rows) + "\n"
+
+
+def check_documented(mutations):
+    document = ROOT / "doc" / "testing.md"
+    if table(mutations) in document.read_text(encoding="utf-8"):
+        return True
+    print(f"{document.relative_to(ROOT)}: its table of mutations is not what --table prints")
+    return False
 
 
 def try_mutation(builder, mutation):
@@ -211,7 +220,7 @@ def main():
     add("--only", metavar="PATTERN", nargs="+", default=[""],
         help="those whose file names begin so, as R09, K05 or R*-fence")
     add("--work", metavar="DIR", help="keep the copy and what is built in it here")
-    add("--apply-only", action="store_true", help="look at headers and hunks, build nothing")
+    add("--apply-only", action="store_true", help="look at headers, hunks and doc, build nothing")
     add("--table", action="store_true", help="print the table of doc/testing.md")
     options = parser.parse_args()
 
@@ -223,8 +232,9 @@ def main():
     if not mutations:
         sys.exit(f"no mutation is named {' or '.join(patterns)}")
     if options.table:
-        return print_table(mutations)
-    if not check_apply(mutations):
+        print(table(mutations), end="")
+        return
+    if not check_apply(mutations) or (options.only == [""] and not check_documented(mutations)):
         sys.exit(1)
     if options.apply_only:
         return
