@@ -343,7 +343,9 @@ class Store {
   //
   // What is wrong is a finding, not an error. Commits and reads go on meanwhile: all is looked at
   // as of the moment in which it begins, for which commits wait; checkpoints wait while the index's
-  // file is verified. What is freed meanwhile can be used again when it has ended.
+  // file is verified. What is freed meanwhile can be used again when it has ended. Ended by
+  // FsckOptions::progress it returns what it has found, not FsckReport::complete; what it has put
+  // right stays so.
   //
   // Errors: kReadOnly (FsckOptions::repair), kClosed, kIo, kUnavailable (a device that does not
   // answer stands in the way of commits or a checkpoint).

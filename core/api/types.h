@@ -384,6 +384,7 @@ struct FsckReport {
   std::uint64_t objects_checked = 0;  // how many objects
   std::uint64_t stripes_checked = 0;  // how many stripes
   std::uint64_t bytes_checked = 0;    // compared with their checksums; 0 unless FsckOptions::deep
+  bool complete = true;               // false: FsckOptions::progress ended it before it was through
   // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }
 };
@@ -392,10 +393,11 @@ struct FsckReport {
 struct FsckOptions {
   bool deep = false;    // true: also verify every checksum, and encode parity again
   bool repair = false;  // true: also repair what can be; needs a store that is open for writing
-  // Is called with what has been looked at so far, at the beginning and behind every key of the
-  // metadata and every stripe that objects share, on the thread that called Store::fsck(). It may
-  // not use the store.
-  std::function<void(const FsckReport&)> progress = {};
+  // Is called with what has been looked at so far, at the beginning, behind every key of the
+  // metadata and every stripe that objects share, and between others of its steps, on the thread
+  // that called Store::fsck(). When it returns false, fsck ends there, with what it has found. It
+  // may not use the store.
+  std::function<bool(const FsckReport&)> progress = {};
 };
 
 // What a scrub has done so far.

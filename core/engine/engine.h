@@ -280,8 +280,13 @@ class Engine : public InternalCommits {
   Status correct_totals(const FsckCheck::WrongTotals& wrong);
   struct FsckStart;
   Result<FsckStart> begin_fsck();
-  Status check_runs(const FsckStart& start, FsckCheck& check, bool deep);
-  Status check_index(FsckCheck& check);
+  // All of fsck behind its beginning, into check.report; ends with an error, too, when that is not
+  // complete.
+  Status look_over(const FsckOptions& options, FsckStart& start, FsckCheck& check);
+  // `go_on`: asked between two of their steps; its error ends them.
+  Status check_runs(const FsckStart& start, FsckCheck& check, bool deep,
+                    const std::function<Status()>& go_on);
+  Status check_index(FsckCheck& check, const std::function<Status()>& go_on);
 
   // engine_scrub.cc
   class ScrubPass;

@@ -1,6 +1,7 @@
 // fsck: that metadata and space agree, and, deep, that every cell is what its checksum says and
 // that parity is the code of the data. Commits wait for the moment in which it takes a state and
 // whose space all was then, and go on beside the rest.
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -15,8 +16,9 @@ namespace hexad::core {
 
 namespace {
 
-// The first entry that one of them has otherwise than the other.
-Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::IndexReader& slow) {
+// The first entry that one of them has otherwise than the other. `go_on`: asked between two.
+Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::IndexReader& slow,
+                                                   const std::function<Status()>& go_on) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> a, fast.cursor());
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexCursor> b, slow.cursor());
   HEXAD_TRY(a->seek_to_first());
@@ -32,6 +34,7 @@ Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::In
                                              ? " is in the runs and not in the index"
                                              : " has another value in the index than in the runs"));
     }
+    HEXAD_TRY(go_on());
     HEXAD_TRY(a->next());
     HEXAD_TRY(b->next());
   }
@@ -89,13 +92,15 @@ Result<Engine::FsckStart> Engine::begin_fsck() {
 }
 
 // F9.
-Status Engine::check_runs(const FsckStart& start, FsckCheck& check, bool deep) {
+Status Engine::check_runs(const FsckStart& start, FsckCheck& check, bool deep,
+                          const std::function<Status()>& go_on) {
   for (const RunCatalogue::Owned& owned : start.owned) {
     HEXAD_TRY(check.check_extents(owned.owner, owned.pieces));
     for (const alloc::Extent& stripe : owned.stripes) check.claim(owned.owner, stripe);
   }
   if (!deep) return {};
   for (const RunCatalogue::HeldRun& run : start.held) {
+    HEXAD_TRY(go_on());
     const Status verified = run.reader->verify();
     if (verified.ok()) continue;
     check.find("run of LSNs " + std::to_string(run.reader->info().first_lsn) + " to " +
@@ -107,7 +112,7 @@ Status Engine::check_runs(const FsckStart& start, FsckCheck& check, bool deep) {
 
 // F10. Of the last checkpoint, which may be younger than the moment. Checkpoints wait while the
 // index's file is verified, since they write it.
-Status Engine::check_index(FsckCheck& check) {
+Status Engine::check_index(FsckCheck& check, const std::function<Status()>& go_on) {
   std::unique_ptr<kv::IndexReader> fast;
   std::unique_ptr<kv::IndexReader> slow;
   {
@@ -123,7 +128,7 @@ Status Engine::check_index(FsckCheck& check) {
     HEXAD_TRY_ASSIGN(fast, parts_.index->snapshot());
     slow = runs->snapshot(runs);
   }
-  HEXAD_TRY_ASSIGN(const std::optional<std::string> differs, find_difference(*fast, *slow));
+  HEXAD_TRY_ASSIGN(const std::optional<std::string> differs, find_difference(*fast, *slow, go_on));
   if (differs.has_value()) check.find("index", *differs);
   return {};
 }
@@ -135,9 +140,18 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
                           *parts_.counters);
   FsckCheck check(options, *parts_.shape, *parts_.codec, *reader_, packs, *parts_.log_blobs,
                   std::move(start.moment));
-  // Between two looks.
-  const auto go_on = [&]() -> Status {
-    if (options.progress) options.progress(check.report);
+  const Status looked = look_over(options, start, check);
+  if (!looked.ok() && check.report.complete) return looked.error();
+  return std::move(check.report);
+}
+
+Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck& check) {
+  // Between two looks. What it says of a report that is not complete nobody is told.
+  const std::function<Status()> go_on = [&]() -> Status {
+    if (options.progress && !options.progress(check.report)) {
+      check.report.complete = false;
+      return Error{ErrorCode::kClosed, "fsck was ended by its progress", ""};
+    }
     if (!closing_.is_closed()) return {};
     return Error{ErrorCode::kClosed, "the store was closed while fsck looked at it",
                  "Open it again and start over; what was put right stays so."};
@@ -156,8 +170,8 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
   metadata.find_strays();
   check.find_lost_forwards();
   start.state.view.reset();  // the next snapshot of the index is another one; the pin stays (FM2)
-  HEXAD_TRY(check_runs(start, check, options.deep));
-  HEXAD_TRY(check_index(check));
+  HEXAD_TRY(check_runs(start, check, options.deep, go_on));
+  HEXAD_TRY(check_index(check, go_on));
   check.find_wrong_owners();
   check.check_leaks();
   HEXAD_TRY(check.check_packs(go_on));
@@ -177,7 +191,7 @@ Result<FsckReport> Engine::fsck(const FsckOptions& options) {
       }
     }
   }
-  return std::move(check.report);
+  return {};
 }
 
 }  // namespace hexad::core

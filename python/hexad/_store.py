@@ -112,7 +112,8 @@ class Store(Writing):
         """errors (findings not repaired), findings[] of subject, problem, repaired;
         objects_checked, stripes_checked, bytes_checked.
 
-        deep: reads every byte, checks every checksum and all parity.
+        deep: reads every byte, checks every checksum and all parity. repair: puts right what can be.
+        ClosedError when the store is closed, or opened for writing, meanwhile.
         """
         deep, repair = boolean(deep, "deep"), boolean(repair, "repair")
         report: dict[str, Any] = self._native.fsck(deep, repair)

@@ -1,6 +1,7 @@
 #include "python/native/scrub.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 
 #include "python/native/dicts.h"
@@ -9,6 +10,13 @@
 namespace hexad::python {
 
 namespace nb = nanobind;
+
+namespace {
+
+// fsck asks for every key whether it shall go on: the GIL is worth asking for now and then alone.
+constexpr std::chrono::milliseconds kBetweenSignals{20};
+
+}  // namespace
 
 nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
                const nb::object& progress) {
@@ -36,6 +44,35 @@ nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
   if (handle.is_wanted_back() && !report.next.empty()) {
     fail({ErrorCode::kClosed, "the store was closed, or opened for writing, while it was scrubbed",
           "Go on at \"" + report.next + "\" when it is open again."});
+  }
+  return to_dict(report);
+}
+
+nb::dict fsck(StoreHandle& handle, bool deep, bool repair) {
+  const StoreHandle::Hold hold(handle);
+  std::exception_ptr thrown;
+  FsckOptions options{deep, repair};
+  auto looked = std::chrono::steady_clock::now();
+  options.progress = [&](const FsckReport&) {
+    if (handle.is_wanted_back()) return false;
+    const auto now = std::chrono::steady_clock::now();
+    if (now - looked < kBetweenSignals) return true;
+    looked = now;
+    const nb::gil_scoped_acquire locked;
+    try {
+      check_signals();
+      return true;
+    } catch (...) {
+      thrown = std::current_exception();
+      return false;
+    }
+  };
+  const FsckReport report = take(handle.run([&](Store& store) { return store.fsck(options); }));
+  if (thrown != nullptr) std::rethrow_exception(thrown);
+  if (!report.complete) {
+    fail({ErrorCode::kClosed,
+          "the store was closed, or opened for writing, while fsck looked at it",
+          "Start over when it is open again; what was put right stays so."});
   }
   return to_dict(report);
 }

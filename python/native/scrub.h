@@ -1,4 +1,5 @@
-// Store.scrub() and Store.catch_up(): the engine's, with Python's progress and signals in between.
+// Store.scrub(), Store.fsck() and Store.catch_up(): the engine's, with Python's progress and
+// signals in between.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -15,7 +16,11 @@ namespace hexad::python {
 nanobind::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
                      const nanobind::object& progress);
 
-// Store.catch_up(): the same with bytes given back so far and missing when it began.
+// Store.fsck(). What a signal's handler throws ends it, and is the call's; so does whoever closes
+// the store or opens it for writing, with kClosed. With the GIL, which it gives away meanwhile.
+nanobind::dict fsck(StoreHandle& handle, bool deep, bool repair);
+
+// Store.catch_up(): the same as scrub() with bytes given back so far and missing when it began.
 nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
 
 }  // namespace hexad::python

@@ -479,12 +479,8 @@ void bind_care(nb::class_<StoreObject>& bound) {
            [](StoreObject& self) {
              check(self.handle->run([](Store& store) { return store.checkpoint(); }));
            })
-      .def("fsck",
-           [](StoreObject& self, bool deep, bool repair) {
-             const FsckOptions options{deep, repair};
-             return to_dict(
-                 take(self.handle->run([&](Store& store) { return store.fsck(options); })));
-           })
+      .def("fsck", [](StoreObject& self, bool deep,
+                      bool repair) { return fsck(*self.handle, deep, repair); })
       .def(
           "scrub",
           [](StoreObject& self, std::uint64_t rate, const std::string& from,

@@ -112,6 +112,52 @@ def test_ranges_and_views(signal_comes):
         assert view.readonly and len(view) == 1 << 30 and view[-1] == ord("1")
 
 
+def test_fsck(pool):
+    """It ends before it has read all, as the counters say, and the next one finds nothing wrong."""
+
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    def interrupted():
+        """Whether fsck was ended by a signal that came when it had begun to read."""
+        main, begun, over = threading.get_ident(), device_bytes(), threading.Event()
+
+        def send():
+            while device_bytes() == begun and not over.is_set():
+                pass
+            signal.pthread_kill(main, signal.SIGUSR1)
+
+        thread = threading.Thread(target=send)
+        with pytest.raises(KeyboardInterrupt):
+            thread.start()
+            try:
+                store.fsck(deep=True)
+            finally:
+                over.set()
+                thread.join()
+        return device_bytes() - begun < whole
+
+    with hexad.open(pool) as store:
+
+        def device_bytes():
+            return store.counters()["device_read_bytes"]
+
+        for i in range(100):
+            store.put(f"large/{i}", bytes([i]) * (1 << 20), hint="incompressible")
+        store.checkpoint()
+        before = device_bytes()
+        assert store.fsck(deep=True)["errors"] == 0
+        whole = device_bytes() - before
+        old = signal.signal(signal.SIGUSR1, stop)
+        try:
+            # A thread may sleep for as long as an fsck takes.
+            assert any(interrupted() for _ in range(20))
+        finally:
+            signal.signal(signal.SIGUSR1, old)
+        report = store.fsck(deep=True)
+        assert report["errors"] == 0 and report["objects_checked"] == 100
+
+
 def test_the_checksum_of_pieces_is_that_of_the_whole(store):
     data = bytes(range(256)) * (300 << 10)  # more than one step of a read
     store.put("x", data)

@@ -2,6 +2,7 @@
 """Programs in each other's way: --wait, who has the pool, and how Ctrl-C and SIGTERM end a verb."""
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -150,6 +151,21 @@ class Interrupted(WaitingTest):
             while process.stdout.read(1 << 20):
                 pass
             self.assertEqual(process.wait(60), 130)
+
+    def test_fsck_ends_with_what_it_has_found(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            for words in ([], ["--deep"], ["--repair"]):
+                with self.start("fsck", self.pool, "--json", *words) as process:
+                    self.has_a_device_open(process)
+                    process.send_signal(number)
+                    out, error = process.communicate(timeout=60)
+                report = json.loads(out)
+                # It may have been through when the signal came.
+                self.assertEqual(process.returncode, 130, error)
+                self.assertEqual(report["errors"], 0)
+                self.assertEqual(b"nothing is missing" in error, report["complete"], error)
+        report = self.ok("fsck", self.pool, "--json").json
+        self.assertTrue(report["complete"])
 
     def test_the_checksum_of_pieces_is_that_of_the_whole(self):
         data = os.urandom(9 << 20)

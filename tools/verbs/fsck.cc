@@ -1,10 +1,11 @@
 // hexad fsck: exit code 3 when anything is wrong that was not repaired, or, with --deep, devices
-// are missing.
+// are missing. Ctrl-C ends it between two of its looks, with what it has found.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/cli/interrupt.h"
 #include "tools/cli/progress.h"
 #include "tools/verbs/findings.h"
 #include "tools/verbs/verbs.h"
@@ -19,14 +20,16 @@ Json as_json(const FsckReport& report, const Missing& missing) {
               {"objects_checked", report.objects_checked},
               {"stripes_checked", report.stripes_checked},
               {"bytes_checked", report.bytes_checked},
+              {"complete", report.complete},
               {"missing_devices", missing.devices}};
 }
 
 void print(Output& out, const FsckReport& report) {
   print_findings(out, report.findings);
-  out.note(fmt::format("{} errors; checked {} objects, {} stripes, {}", report.errors(),
+  out.note(fmt::format("{} errors; checked {} objects, {} stripes, {}{}", report.errors(),
                        report.objects_checked, report.stripes_checked,
-                       format_size(report.bytes_checked)));
+                       format_size(report.bytes_checked),
+                       report.complete ? "" : ", and then it was interrupted"));
 }
 
 class Fsck final : public Verb {
@@ -48,6 +51,7 @@ class Fsck final : public Verb {
                            so_far.objects_checked - told.objects_checked);
           told.bytes_checked = so_far.bytes_checked;
           told.objects_checked = so_far.objects_checked;
+          return !interrupted();
         };
         HEXAD_TRY_ASSIGN(report, store.fsck(options_));
       }
@@ -59,6 +63,7 @@ class Fsck final : public Verb {
       } else {
         print(session.out(), report);
       }
+      if (!report.complete) return interrupted_error();
       const bool too_little = options_.deep && missing.devices > 0;
       return report.errors() > 0 || too_little ? kExitDamaged : kExitOk;
     });

@@ -76,7 +76,7 @@ TEST_CASE("fsck: everything is turned over while it looks, and it finds nothing 
   Store store = fixture.open();
   fill(store);
   std::uint64_t looks = 0;
-  FsckOptions count{deep, false, [&](const FsckReport&) { ++looks; }};
+  FsckOptions count{deep, false, [&](const FsckReport&) { return ++looks > 0; }};
   REQUIRE(as_text(*store.fsck(count)) == "");
   REQUIRE(looks > kObjects);
 
@@ -85,9 +85,10 @@ TEST_CASE("fsck: everything is turned over while it looks, and it finds nothing 
     std::uint64_t look = 0;
     std::string failed = "not called";
     FsckOptions options{deep, false, [&](const FsckReport&) {
-                          if (++look != when) return;
+                          if (++look != when) return true;
                           // Another thread commits and is waited for: it does not wait for fsck.
                           std::thread([&] { failed = turn_over(store, round); }).join();
+                          return true;
                         }};
     const Result<FsckReport> report = store.fsck(options);
     REQUIRE(report.ok());
@@ -110,9 +111,10 @@ TEST_CASE("fsck: what is damaged at the moment is found, and put right, while co
   flip_byte(fixture, stripe[5], 4000);
   bool committed = false;
   FsckOptions options{true, true, [&](const FsckReport&) {
-                        if (committed) return;
+                        if (committed) return true;
                         committed = true;
                         std::thread([&] { put(store, "beside", "it").status().ignore(); }).join();
+                        return true;
                       }};
   const Result<FsckReport> report = store.fsck(options);
   REQUIRE(report.ok());
@@ -129,12 +131,32 @@ TEST_CASE("fsck: it ends with an error when the store is closed beside it") {
   fill(store);
   bool closed = false;
   FsckOptions options{true, false, [&](const FsckReport&) {
-                        if (closed) return;
+                        if (closed) return true;
                         closed = true;
                         std::thread([&] { store.close().ignore(); }).join();
+                        return true;
                       }};
   const Result<FsckReport> report = store.fsck(options);
   CHECK(code_of(report) == ErrorCode::kClosed);
+}
+
+TEST_CASE("fsck: it ends where its progress says so, with what it has found") {
+  StoreFixture fixture;
+  Store store = fixture.open();
+  fill(store);
+  int looks = 0;
+  FsckOptions options{true, false, [&](const FsckReport&) { return ++looks < kObjects / 2; }};
+  Result<FsckReport> report = store.fsck(options);
+  REQUIRE(report.ok());
+  CHECK(!report->complete);
+  CHECK(looks == kObjects / 2);
+  CHECK(report->objects_checked < kObjects);
+  CHECK(as_text(*report) == "");
+  options.progress = {};
+  report = store.fsck(options);
+  REQUIRE(report.ok());
+  CHECK(report->complete);
+  CHECK(report->objects_checked == kObjects + 1);  // the clone
 }
 
 }  // namespace
