@@ -12,6 +12,7 @@ namespace {
 using testing::Capture;
 
 const Error kDamaged{ErrorCode::kCorruption, "its bytes are damaged", ""};
+const Error kOutside{ErrorCode::kInvalidArgument, "leads outside", "Read it by itself."};
 const Error kNobody{ErrorCode::kUnavailable, "too few devices", ""};
 
 // Calls `use` with an output whose words nobody hears.
@@ -28,7 +29,7 @@ TEST_CASE("transfer_report: the first failure of the store decides the code, the
   REQUIRE(report.exit_code() == kExitOk);
   silently([&](Output& out) { report.skip(out, "pipe", "is no file"); });
   REQUIRE(report.exit_code() == kExitOk);
-  silently([&](Output& out) { report.refuse(out, "../x", "leads outside"); });
+  silently([&](Output& out) { report.refuse(out, "../x", kOutside); });
   REQUIRE(report.exit_code() == kExitIo);
   silently([&](Output& out) { report.fail_local(out, "x", kNobody); });
   REQUIRE(report.exit_code() == kExitIo);
@@ -49,7 +50,7 @@ TEST_CASE("transfer_report: each is warned about, and what was done is one sente
   {
     Output output(Style::kText, Verbosity::kNormal);
     report.print(output, "imported");
-    report.refuse(output, "a\nb", "has a line");
+    report.refuse(output, "a\nb", {ErrorCode::kInvalidArgument, "has a line", ""});
     report.print(output, "imported");
     output.finish().ignore();
   }
@@ -70,7 +71,7 @@ TEST_CASE("transfer_report: json has the numbers and the first thousand problems
   silently([&](Output& out) {
     report.skip(out, "a", "why");
     report.fail_local(out, "\xff", kDamaged);
-    for (int i = 0; i < 1500; ++i) report.refuse(out, "c", "why");
+    for (int i = 0; i < 1500; ++i) report.refuse(out, "c", kOutside);
   });
   Capture captured(STDOUT_FILENO);
   {
@@ -85,9 +86,28 @@ TEST_CASE("transfer_report: json has the numbers and the first thousand problems
   REQUIRE(json["refused"] == 1500);
   REQUIRE(json["failed"] == 1);
   REQUIRE(json["problems"].size() == 1000);
-  REQUIRE(json["problems"][0] == Json{{"name", "a"}, {"kind", "skipped"}, {"why", "why"}});
+  REQUIRE(json["problems"][0] ==
+          Json{{"name", "a"}, {"kind", "skipped"}, {"why", "why"}, {"hint", ""}});
   REQUIRE(json["problems"][1]["name_b64"] == "/w==");
   REQUIRE(json["problems"][1]["why"] == "its bytes are damaged");
+  REQUIRE(json["problems"][999]["hint"] == "Read it by itself.");
+}
+
+TEST_CASE("transfer_report: what to do is said once, not with every name") {
+  TransferReport report;
+  Capture err(STDERR_FILENO);
+  {
+    Output output(Style::kText, Verbosity::kNormal);
+    report.refuse(output, "../x", kOutside);
+    report.refuse(output, "../y", kOutside);
+    report.fail_local(output, "z", {ErrorCode::kIo, "no such file", "Look for it."});
+    report.lose(output, "z", kDamaged);
+  }
+  REQUIRE(err.text() ==
+          "hexad: refused: ../x: leads outside\n  hint: Read it by itself.\n"
+          "hexad: refused: ../y: leads outside\n"
+          "hexad: failed: z: no such file\n  hint: Look for it.\n"
+          "hexad: incomplete: z: its bytes are damaged\n");
 }
 
 }  // namespace

@@ -156,6 +156,12 @@ class Trees(PoolTest):
         answer = self.fails(7, "export", self.pool, self.path("deep/out"), "--json")
         refused = {p["name"] for p in answer.json["problems"] if p["kind"] == "refused"}
         self.assertEqual(refused & set(bad), set(bad))
+        # What the hint says works for each of them.
+        for problem in (p for p in answer.json["problems"] if p["name"] in bad):
+            self.assertEqual(problem["hint"], "Read it by itself: hexad get POOL NAME FILE")
+            self.ok("get", self.pool, "--", problem["name"], self.path("by itself"))
+            self.assertEqual(self.read(self.path("by itself")), b"evil")
+        self.assertEqual(answer.error.count("hint: Read it by itself"), 1)
         self.assertTrue(os.path.exists(self.path("deep/out/fine")))
         self.assertFalse(os.path.exists(self.path("deep/up")))
         self.assertFalse(os.path.exists(self.path("b")))

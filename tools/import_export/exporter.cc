@@ -152,7 +152,7 @@ Status Exporter::judge(const std::string& name, const Status& status) {
   }
   if (status.error().code == ErrorCode::kNoSpace) return status;
   if (status.error().code == ErrorCode::kInvalidArgument) {
-    report_.refuse(session_.out(), name, status.error().message);
+    report_.refuse(session_.out(), name, status.error());
   } else {
     report_.fail_local(session_.out(), name, status.error());
   }

@@ -149,8 +149,10 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
   }
   if (name.size() > kMaxNameSize) {
     report_.refuse(session_.out(), entry.path,
-                   "the name would have " + std::to_string(name.size()) + " bytes; at most " +
-                       std::to_string(kMaxNameSize));
+                   {ErrorCode::kTooBig,
+                    "the name would have " + std::to_string(name.size()) + " bytes; at most " +
+                        std::to_string(kMaxNameSize),
+                    "Import it from a directory further down, or with a shorter --prefix."});
     return Descend::kSkip;
   }
   if (S_ISREG(mode) || S_ISLNK(mode)) {

@@ -10,24 +10,30 @@
 namespace hexad::tools {
 
 void TransferReport::problem(Output& out, std::string_view name, const std::string& kind,
-                             const std::string& why) {
-  out.warn(fmt::format("{}: {}: {}", kind, display_name(name), why));
-  if (problems_.size() < kMaxProblems) problems_.push_back({std::string(name), kind, why});
+                             const Error& error) {
+  std::string text = fmt::format("{}: {}: {}", kind, display_name(name), error.message);
+  if (!error.hint.empty() && said_hints_.insert(error.hint).second) {
+    text += fmt::format("\n  hint: {}", error.hint);
+  }
+  out.warn(text);
+  if (problems_.size() < kMaxProblems) {
+    problems_.push_back({std::string(name), kind, error.message, error.hint});
+  }
 }
 
 void TransferReport::skip(Output& out, std::string_view name, const std::string& why) {
   ++skipped;
-  problem(out, name, "skipped", why);
+  problem(out, name, "skipped", Error{ErrorCode::kInvalidArgument, why, ""});
 }
 
-void TransferReport::refuse(Output& out, std::string_view name, const std::string& why) {
+void TransferReport::refuse(Output& out, std::string_view name, const Error& error) {
   ++refused;
-  problem(out, name, "refused", why);
+  problem(out, name, "refused", error);
 }
 
 void TransferReport::fail_local(Output& out, std::string_view name, const Error& error) {
   ++failed;
-  problem(out, name, "failed", error.message);
+  problem(out, name, "failed", error);
 }
 
 void TransferReport::fail_store(Output& out, std::string_view name, const Error& error) {
@@ -37,7 +43,7 @@ void TransferReport::fail_store(Output& out, std::string_view name, const Error&
 
 void TransferReport::lose(Output& out, std::string_view name, const Error& error) {
   ++incomplete;
-  problem(out, name, "incomplete", error.message);
+  problem(out, name, "incomplete", error);
 }
 
 int TransferReport::exit_code() const {
@@ -67,6 +73,7 @@ void TransferReport::print(Output& out, const std::string& verb_done) const {
       set_name(shown, "name", entry.name);
       shown["kind"] = entry.kind;
       shown["why"] = entry.why;
+      shown["hint"] = entry.hint;
       object["problems"].push_back(std::move(shown));
     }
     out.object(object);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -30,9 +31,10 @@ class TransferReport {
   std::uint64_t without_set_id = 0;
   std::uint64_t rounded_times = 0;
 
-  // Each counts the name, warns about it, and keeps the first kMaxProblems for --json.
+  // Each counts the name, warns about it, with a hint the first time that it comes, and keeps the
+  // first kMaxProblems for --json.
   void skip(Output& out, std::string_view name, const std::string& why);
-  void refuse(Output& out, std::string_view name, const std::string& why);
+  void refuse(Output& out, std::string_view name, const Error& error);
   // A local file.
   void fail_local(Output& out, std::string_view name, const Error& error);
   // The store could not give or take the object: its code decides the exit code.
@@ -51,15 +53,17 @@ class TransferReport {
   void print(Output& out, const std::string& verb_done) const;
 
  private:
-  void problem(Output& out, std::string_view name, const std::string& kind, const std::string& why);
+  void problem(Output& out, std::string_view name, const std::string& kind, const Error& error);
 
   struct Problem {
     std::string name;
     std::string kind;  // "skipped", "refused", "failed", "incomplete"
     std::string why;
+    std::string hint;  // what to do; may be empty
   };
   static constexpr std::size_t kMaxProblems = 1000;
   std::vector<Problem> problems_;
+  std::set<std::string> said_hints_;  // of thousands of names most have the same
   int store_exit_code_ = kExitOk;
 };
 
