@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Mapping
+from typing import TYPE_CHECKING
 
 from . import _native
 from ._errors import InvalidArgumentError
@@ -11,7 +11,7 @@ from ._types import boolean, hint_flags
 
 if TYPE_CHECKING:
     from ._commits import Commits
-    from ._types import Data, Hint, Name
+    from ._types import Data, Hint, Name, NamedData
 
 
 class Transaction:
@@ -237,7 +237,7 @@ class Transaction:
         self.set_attrs(name, {attribute: value}, collection=collection)
 
     def set_attrs(
-        self, name: Name, attributes: Mapping[Name, Data], *, collection: Name | None = None
+        self, name: Name, attributes: NamedData, *, collection: Name | None = None
     ) -> None:
         """Several; those not named stay."""
         self._native.set_attrs(self._in(collection), name, dict(attributes))
@@ -257,7 +257,7 @@ class Transaction:
     def omap_set(
         self,
         name: Name,
-        entries: Mapping[Name, Data],
+        entries: NamedData,
         *,
         hint: Hint = None,
         collection: Name | None = None,

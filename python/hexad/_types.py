@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, List, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
 
 from ._errors import InvalidArgumentError
 
@@ -13,6 +13,9 @@ Name = Union[str, bytes]
 
 # Anything with the buffer protocol, contiguous: bytes, bytearray, memoryview, numpy arrays, mmap.
 Data = Any
+
+# By name. One who has a dict of str gives that, which is no Mapping[Name, Data].
+NamedData = Union[Mapping[str, Data], Mapping[bytes, Data], Mapping[Name, Data]]
 
 # One of the words, several with commas between, or several in a list.
 Hint = Union[None, str, Iterable[str]]

@@ -12,7 +12,7 @@ from ._reading import Reading
 from ._types import DEFAULT_COLLECTION, boolean, hint_flags
 
 if TYPE_CHECKING:
-    from ._types import Data, Hint, Name, Progress
+    from ._types import Data, Hint, Name, NamedData, Progress
 
 _STREAM_FROM = 32 << 20  # bytes; put() writes larger objects piece by piece
 _PIECE = 16 << 20  # bytes of such a put between two calls of its progress
@@ -66,7 +66,7 @@ class Writing(Reading, Commits):
 
     def put_many(
         self,
-        items: Mapping[Name, Data] | Iterable[tuple[Name, Data]],
+        items: NamedData | Iterable[tuple[Name, Data]],
         *,
         hint: Hint = None,
         collection: Name = DEFAULT_COLLECTION,
@@ -205,7 +205,7 @@ class Writing(Reading, Commits):
     def set_attrs(
         self,
         name: Name,
-        attributes: Mapping[Name, Data],
+        attributes: NamedData,
         *,
         collection: Name = DEFAULT_COLLECTION,
     ) -> int:
@@ -217,7 +217,7 @@ class Writing(Reading, Commits):
         return self._alone(collection, lambda t: t.remove_attr(name, attribute))
 
     def omap_set(
-        self, name: Name, entries: Mapping[Name, Data], *, collection: Name = DEFAULT_COLLECTION
+        self, name: Name, entries: NamedData, *, collection: Name = DEFAULT_COLLECTION
     ) -> int:
         """NotFoundError: there is no such object."""
         return self._alone(collection, lambda t: t.omap_set(name, entries))

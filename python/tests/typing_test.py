@@ -28,6 +28,12 @@ async def main() -> int:
     with hexad.in_memory(capacity="1 GiB") as store:
         with store.transaction() as t:
             t.put("a", b"x", hint="compressible")
+            values: dict[str, bytes] = {"x": b"1"}
+            t.set_attrs("a", values)
+            t.omap_set("a", values)
+        store.put_many(values)
+        store.set_attrs("a", values)
+        store.omap_set("a", values)
         data: bytes = await store.get_async("a")
         names: list[str] = [entry.name for entry in store.list(prefix="a").entries]
         mapping = store.mapping("run/")
