@@ -67,6 +67,13 @@ bool is_one_extent(const CachedRecord& record) {
          object.extents[0].offset == 0 && object.extents[0].length == object.size;
 }
 
+// A payload in the log moves with the next checkpoint.
+bool any_young(const ExtentList& extents) {
+  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
+}
+
 std::uint64_t memory_of(const CachedRecord& record) {
   std::uint64_t bytes = sizeof(CachedRecord) + 2 * S3Fifo::kAllocation;
   for (const auto& [name, value] : record.object.attributes) {
@@ -137,7 +144,7 @@ ReadCache::Place ReadCache::block_place(const BlockKey& key) const {
 
 template <typename Use>
 ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_view name, Lsn at,
-                                    const Use& use) {
+                                    Need need, const Use& use) {
   Found found;
   if (!enabled()) return found;
   const std::uint64_t text = mix_bits(hash_text(name));
@@ -154,23 +161,27 @@ ReadCache::Found ReadCache::look_up(std::string_view collection, std::string_vie
     found.record = std::static_pointer_cast<const CachedRecord>(
         shard.entries.get(key, mix_bits(text + space)));
     if (found.record != nullptr && found.record->as_of > at) found.record = nullptr;
+    if (found.record != nullptr && found.record->young_ && need == Need::kPlaces) {  // N7
+      found.record = nullptr;
+    }
   }
   use(shard, found);
   return found;
 }
 
 ReadCache::Found ReadCache::find_object(std::string_view collection, std::string_view name, Lsn at,
-                                        Count count) {
-  return look_up(collection, name, at, [count](Shard& shard, const Found& found) {
+                                        Count count, Need need) {
+  return look_up(collection, name, at, need, [count](Shard& shard, const Found& found) {
     tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
   });
 }
 
 ReadCache::Found ReadCache::find_bytes(std::string_view collection, std::string_view name,
                                        const ByteRange& range, Count count) {
-  return look_up(collection, name, kMaxLsn, [&](Shard& shard, Found& found) {
+  return look_up(collection, name, kMaxLsn, Need::kFacts, [&](Shard& shard, Found& found) {
     const std::byte* const whole = found.record == nullptr ? nullptr : found.record->whole();
     if (whole == nullptr) {
+      if (found.record != nullptr && found.record->young_) found.record = nullptr;  // N7
       if (count == Count::kHits) return;
       tell(count, found.record != nullptr, &shard.tally.record_hits, &shard.tally.record_misses);
       return;
@@ -228,6 +239,14 @@ void ReadCache::insert(const Ticket& ticket, const Place& place,
     record->drop();
     return;
   }
+  if (record->young_) {
+    const auto there =
+        std::static_pointer_cast<const CachedRecord>(shard.entries.get(place.key, place.hash));
+    if (there != nullptr && there->whole() != nullptr) {
+      record->drop();
+      return;
+    }
+  }
   shard.entries.put(place.key, place.hash, std::move(record), charge);
 }
 
@@ -241,6 +260,11 @@ void ReadCache::insert_object(const Ticket& ticket, CollectionId space, std::str
     } else {
       record->small_ = extent.length <= std::min(block_, kSmallRead);
     }
+  }
+  record->young_ = any_young(record->object.extents);
+  if (record->young_ && !record->small_) {
+    record->drop();
+    return;
   }
   insert(ticket, object_place(space, name), std::move(record));
 }

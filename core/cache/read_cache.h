@@ -23,6 +23,9 @@
 //       serial, which no other one ever gets, for their key. So it does not matter when the space
 //       of a blob is used again: whoever finds the record finds its bytes, and no one finds bytes
 //       whose record is gone. They were verified when they were read, at a state that was pinned.
+//   N7  A record whose blob is a payload in the log, without a place yet, is kept for its bytes: a
+//       checkpoint gives the blob its place without an invalidate(). So who asks for where the
+//       bytes are, and what follows from that (Need::kPlaces), does not find it.
 //
 // An object whose bytes are one piece of at most a block has them with its record, in one entry: a
 // read of it is one look-up, and a copy by whom it is for. Bytes of others are cut into blocks,
@@ -68,11 +71,14 @@ struct CachedRecord : CacheValue {
   // The object's bytes are a piece of one blob, no longer than a block: the cache keeps them here.
   // Of a record that was given to ReadCache::insert_object().
   bool is_small() const { return small_; }
+  // The next checkpoint changes where its bytes are (N7). Of such a record, too.
+  bool is_young() const { return young_; }
 
  private:
   friend class ReadCache;
   mutable std::atomic<const std::byte*> whole_{nullptr};
   bool small_ = false;
+  bool young_ = false;
   std::uint32_t shard_ = 0;
   std::uint64_t hash_ = 0;                              // of its key
   mutable std::unique_ptr<const std::byte[]> owned_{};  // behind whole_; guarded by the shard
@@ -113,15 +119,20 @@ class ReadCache {
     std::optional<ByteView> bytes;               // find_bytes() alone; valid as long as the record
     Ticket ticket;
   };
+  // What a record is looked up for: everything, or anything but where its bytes are.
+  enum class Need : std::uint8_t { kPlaces, kFacts };
   // Collection and object in one step. Entries that are newer than `at` (N3) count as not here;
-  // kMaxLsn is the state of now.
-  Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count);
-  // find_object() of now, for a read of `range`. When the record has whole(), `bytes` is what there
-  // is of the range, and the read counts as served. With kHits nothing is counted otherwise.
+  // kMaxLsn is the state of now. So do, with kPlaces, those that is_young().
+  Found find_object(std::string_view collection, std::string_view name, Lsn at, Count count,
+                    Need need = Need::kPlaces);
+  // find_object() of now, for a read of `range`. When the record has whole(), young or not, `bytes`
+  // is what there is of the range, and the read counts as served. With kHits nothing is counted
+  // otherwise.
   Found find_bytes(std::string_view collection, std::string_view name, const ByteRange& range,
                    Count count);
   Found find_page(BodyId body, std::uint32_t page, Lsn at, Count count);
-  // Under N2; silently not when (a) fails. The caller answers for (b).
+  // Under N2; silently not when (a) fails. The caller answers for (b). Of young records only small
+  // ones are kept, and one that has whole() stays when its like comes.
   // `collection` is its name; one with many parts is not kept.
   void insert_collection(const Ticket& ticket, std::string_view collection,
                          const CollectionRecord& record, Lsn as_of);
@@ -206,7 +217,8 @@ class ReadCache {
   Place block_place(const BlockKey& key) const;
   // Collection and object as find_object() has them, then use(shard, found) under the same lock.
   template <typename Use>
-  Found look_up(std::string_view collection, std::string_view name, Lsn at, const Use& use);
+  Found look_up(std::string_view collection, std::string_view name, Lsn at, Need need,
+                const Use& use);
   void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
   void invalidate(const Place& place);
   void drop_blocks(const CachedRecord& record);

@@ -79,16 +79,16 @@ std::optional<ObjectStat> StoreReader::cached_stat(std::string_view collection,
 
 std::optional<std::uint64_t> StoreReader::cached_size(std::string_view collection,
                                                       std::string_view name) {
-  const ReadCache::Found found =
-      cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
+  const ReadCache::Found found = cache_.find_object(
+      collection, name, kMaxLsn, ReadCache::Count::kHits, ReadCache::Need::kFacts);
   if (found.record == nullptr || !found.record->exists) return std::nullopt;
   return found.record->object.size;
 }
 
 Result<Attributes> StoreReader::attributes(std::string_view collection, std::string_view name) {
   {
-    const ReadCache::Found found =
-        cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    const ReadCache::Found found = cache_.find_object(
+        collection, name, kMaxLsn, ReadCache::Count::kBoth, ReadCache::Need::kFacts);
     if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
     if (found.record != nullptr) return found.record->object.attributes;
   }
@@ -100,8 +100,8 @@ Result<Attributes> StoreReader::attributes(std::string_view collection, std::str
 
 Result<bool> StoreReader::exists(std::string_view collection, std::string_view name) {
   {
-    const ReadCache::Found found =
-        cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    const ReadCache::Found found = cache_.find_object(
+        collection, name, kMaxLsn, ReadCache::Count::kBoth, ReadCache::Need::kFacts);
     if (found.record != nullptr) return found.record->exists;
   }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());

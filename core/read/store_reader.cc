@@ -13,7 +13,8 @@ namespace hexad::core {
 
 namespace {
 
-// A payload in the log moves with the next checkpoint: the cache keeps only what stays where it is.
+// A payload in the log moves with the next checkpoint: of pages the cache keeps only those that
+// stay where they are.
 bool any_young(const ExtentList& extents) {
   return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
     return !extent.is_inline() && extent.blob.placement == Placement::kLog;
@@ -136,7 +137,6 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& v
       }
       record->object = std::move(decoded).value();
       record->object.extents = log_blobs_.resolve(std::move(record->object.extents));
-      newest = newest && !any_young(record->object.extents);
       if (record->object.body == 0) {
         HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
       }
@@ -414,8 +414,8 @@ Result<bool> StoreReader::read_if_unchanged(std::string_view collection, std::st
     return record.exists && record.object.version == version;
   };
   {
-    const ReadCache::Found found =
-        cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
+    const ReadCache::Found found = cache_.find_object(
+        collection, name, kMaxLsn, ReadCache::Count::kBoth, ReadCache::Need::kFacts);
     if (found.record != nullptr) {
       if (found.space != space || !is_it(*found.record)) return false;
       const std::byte* const whole = found.record->whole();

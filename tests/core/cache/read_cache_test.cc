@@ -232,6 +232,60 @@ TEST_CASE("read_cache: bytes of a record that is gone are not kept") {
   REQUIRE(cache.usage().blocks == 0);
 }
 
+TEST_CASE("read_cache: of a blob in the log bytes and facts are known, and not where it is") {
+  Fixture fixture;
+  ReadCache& cache = fixture.cache;
+  using Need = ReadCache::Need;
+  const auto find = [&](Need need) {
+    return cache.find_object("c", "a", kMaxLsn, Count::kNothing, need).record;
+  };
+  const auto insert = [&](const std::shared_ptr<CachedRecord>& record) {
+    const auto ticket = cache.find_object("c", "a", kMaxLsn, Count::kNothing).ticket;
+    cache.insert_collection(ticket, "c", {7, {}}, 1);
+    cache.insert_object(ticket, 7, "a", record);
+  };
+  const auto young_record = [&](std::uint64_t size) {
+    auto record = small_record(cache, size);
+    record->object.extents[0].blob.placement = Placement::kLog;
+    return record;
+  };
+  const ByteRange all{0, 10'000};
+  const auto first = young_record(4096);
+  insert(first);
+  REQUIRE(first->is_young());
+  REQUIRE(find(Need::kPlaces) == nullptr);
+  REQUIRE(find(Need::kFacts) == first);
+  // Without its bytes it is nothing that a read could go on with.
+  REQUIRE(cache.find_bytes("c", "a", all, Count::kBoth).record == nullptr);
+  // The next one who reads brings another record, and its bytes.
+  const auto second = young_record(4096);
+  insert(second);
+  REQUIRE(first->dropped());
+  cache.insert_bytes(*second, Bytes(4096, std::byte{5}));
+  const ReadCache::Found found = cache.find_bytes("c", "a", all, Count::kBoth);
+  REQUIRE(found.record == second);
+  REQUIRE(found.bytes->size() == 4096);
+  REQUIRE(find(Need::kPlaces) == nullptr);
+  // Who looks up more than that does not take the bytes away.
+  const auto third = young_record(4096);
+  insert(third);
+  REQUIRE(third->dropped());
+  REQUIRE(find(Need::kFacts) == second);
+  // Behind a checkpoint the record with its place does.
+  const auto placed = small_record(cache, 4096);
+  insert(placed);
+  REQUIRE_FALSE(placed->is_young());
+  REQUIRE(second->dropped());
+  REQUIRE(find(Need::kPlaces) == placed);
+  // One that is not small has its bytes nowhere.
+  cache.invalidate(object_key(7, "a"));
+  const auto large = young_record(cache.block_size() + 1);
+  insert(large);
+  REQUIRE(large->dropped());
+  REQUIRE(find(Need::kFacts) == nullptr);
+  cache.check_invariants();
+}
+
 TEST_CASE("read_cache: memory stays within the budget, names of collections included") {
   const auto executor = io::make_thread_executor(1);
   for (const std::uint64_t capacity : {1_MiB, 3_MiB, 20_MiB}) {

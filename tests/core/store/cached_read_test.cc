@@ -443,6 +443,51 @@ TEST_CASE("cached reads: a part of a small object leaves all of it in the cache"
   REQUIRE(counter(store, "device_read_bytes") == both);
 }
 
+TEST_CASE("cached reads: what is in the log alone is read once, and where it is said anew") {
+  StoreFixture fixture;
+  const std::string data = noise(4096, 1);
+  Store store = fixture.open();
+  REQUIRE(put(store, "a", data).ok());
+  REQUIRE(store.stat(kBucket, "a")->placement == "log");
+  REQUIRE_FALSE(store.cached(kBucket, "a").has_value());
+  REQUIRE(get(store, "a") == data);
+  const auto served = [&] { return counter(store, "cache_reads"); };
+  std::uint64_t before = served();
+  REQUIRE(get(store, "a") == data);
+  Bytes part(96);
+  REQUIRE(store.cached_read(kBucket, "a", 4000, part) == part.size());
+  REQUIRE(as_text(part) == data.substr(4000));
+  REQUIRE(store.cached_size(kBucket, "a") == data.size());
+  const auto lent = store.cached(kBucket, "a");
+  REQUIRE(lent.has_value());
+  REQUIRE(served() == before + 3);
+  // A look at all that is known of it leaves the bytes where they are.
+  REQUIRE(store.stat(kBucket, "a")->placement == "log");
+  REQUIRE(store.cached(kBucket, "a").has_value());
+
+  REQUIRE(store.checkpoint().ok());
+  before = served();
+  REQUIRE(get(store, "a") == data);
+  REQUIRE(served() == before + 1);
+  REQUIRE(store.stat(kBucket, "a")->placement == "stripe");
+  // What changes the object takes it from where it is now.
+  REQUIRE(put(store, "a", data).ok());
+  REQUIRE(get(store, "a") == data);
+  REQUIRE(store.checkpoint().ok());
+  Transaction change;
+  change.write(kBucket, "a", 10, as_bytes("changed"));
+  change.clone(kBucket, "a", kBucket, "b");
+  REQUIRE(store.commit(std::move(change)).ok());
+  std::string changed = data;
+  changed.replace(10, 7, "changed");
+  for (int i = 0; i < 2; ++i) {
+    REQUIRE(get(store, "a") == changed);
+    REQUIRE(get(store, "b") == changed);
+  }
+  REQUIRE(as_text(lent->bytes()) == data);
+  REQUIRE(deep_findings(store) == "");
+}
+
 // Every value says when it was written; nobody may see one older than what was acknowledged when he
 // began to look, nor parts of two.
 TEST_CASE(
