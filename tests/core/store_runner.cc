@@ -236,6 +236,7 @@ class Runner {
   Transaction make_transaction();
   std::string commit(Transaction transaction);
   std::string look_at_one();
+  std::string read_some();
   std::string happen();
   std::string compare_all();
   std::string check() { return target_.check(); }
@@ -250,9 +251,12 @@ class Runner {
   Model model_;
   RunnerTally tally_;
   std::unique_ptr<ObjectWriter> writer_;
-  ModelStream written_;    // by writer_
-  std::string last_ops_;   // of the transaction before, for people
-  bool buffered_ = false;  // commits since the last durable one
+  ModelStream written_;  // by writer_
+  std::unique_ptr<ObjectReader> reader_;
+  std::shared_ptr<const std::string> reading_;  // what reader_ is to show
+  std::uint64_t read_to_ = 0;                   // ... and how far it has come
+  std::string last_ops_;                        // of the transaction before, for people
+  bool buffered_ = false;                       // commits since the last durable one
   std::vector<std::pair<std::string, std::string>> touched_;  // objects of the transaction before
 };
 
@@ -274,6 +278,7 @@ std::string Runner::step() {
   }
   if (std::string why = commit(make_transaction()); !why.empty()) return why;
   if (std::string why = look_at_one(); !why.empty()) return why;
+  if (std::string why = read_some(); !why.empty()) return why;
   return happen();
 }
 
@@ -385,7 +390,41 @@ std::string Runner::look_at_one() {
   return object_difference(target_.store(), model_, collection, name, rng_);
 }
 
+// What a reader shows is the version that it was opened for, unless it says that this was given up.
+std::string Runner::read_some() {
+  if (reader_ == nullptr) {
+    if (!one_in(options_.read_one_in) || touched_.empty()) return "";
+    const auto& [collection, name] = touched_[rng_.below(touched_.size())];
+    const ModelObject* object = model_.find(collection, name);
+    if (object == nullptr) return "";
+    Result<std::unique_ptr<ObjectReader>> reader = target_.store().open_reader(collection, name);
+    if (!reader.ok()) return "open_reader: " + text_of(reader.status());
+    reader_ = std::move(reader).value();
+    reading_ = object->data;
+    read_to_ = 0;
+    return "";
+  }
+  Bytes piece(1 + maker_.size(rng_));
+  const Result<std::uint64_t> length = reader_->read(piece);
+  const bool given_up = !length.ok() && length.error().code == ErrorCode::kConflict;
+  if (!length.ok() && !given_up) return "a reader: " + text_of(length.status());
+  if (given_up) {
+    reader_.reset();
+    return "";
+  }
+  if (as_text(ByteView(piece).first(*length)) != reading_->substr(read_to_, piece.size())) {
+    return "a reader shows other bytes from " + std::to_string(read_to_) + " on";
+  }
+  read_to_ += *length;
+  if (*length < piece.size()) {
+    reader_.reset();
+    ++tally_.read;
+  }
+  return "";
+}
+
 std::string Runner::happen() {
+  if (one_in(options_.wait_one_in)) target_.wait();
   if (one_in(options_.checkpoint_one_in)) {
     if (const Status status = target_.store().checkpoint(); !status.ok()) {
       return "checkpoint: " + text_of(status);
@@ -407,6 +446,7 @@ std::string Runner::compare_all() {
 
 std::string Runner::reopen() {
   using Ending = RunnerTarget::Ending;
+  reader_.reset();
   const Ending ending = rng_.chance(1, 2) ? Ending::kClosed : Ending::kDropped;
   const bool look = rng_.chance(1, 3);  // first for reading alone
   if (ending == Ending::kDropped && buffered_) {
@@ -430,6 +470,7 @@ std::string Runner::reopen() {
 
 std::string Runner::finish() {
   writer_.reset();
+  reader_.reset();
   if (std::string why = compare_all(); !why.empty()) return why;
   if (std::string why = check(); !why.empty()) return why;
   Store& store = target_.store();
@@ -465,6 +506,7 @@ void RunnerTally::add(const RunnerTally& other) {
   streams += other.streams;
   compared += other.compared;
   reopened += other.reopened;
+  read += other.read;
   if (difference.empty()) difference = other.difference;
 }
 

@@ -54,6 +54,10 @@ struct RunnerOptions {
   std::uint64_t check_one_in = 80;    // fsck, deep
   std::uint64_t checkpoint_one_in = 40;
   std::uint64_t reopen_one_in = 13;  // and compare everything and check
+  std::uint64_t wait_one_in = 0;     // the store works in the background for a while
+  // After one transaction in so many of those without: a reader, which reads an object as it was
+  // then a piece at a time, one behind each transaction that follows.
+  std::uint64_t read_one_in = 0;
 };
 
 struct RunnerTally {
@@ -63,6 +67,7 @@ struct RunnerTally {
   std::uint64_t streams = 0;   // objects written piece by piece
   std::uint64_t compared = 0;  // times that everything was
   std::uint64_t reopened = 0;
+  std::uint64_t read = 0;  // objects by readers, to the end
   // The run ends with the first one. It names the seed, the transaction and its ops.
   std::string difference;
 

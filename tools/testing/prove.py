@@ -61,6 +61,7 @@ CAMPAIGNS = (
     Campaign("//tests/crash:cleaning_crash_test"),
     Campaign("//tests/crash:owners_crash_test"),
     BackupKills,
+    Campaign("//tests/core/store:cleaned_model_test"),
     Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
     Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
              "--round", "5000"),
