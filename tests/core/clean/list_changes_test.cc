@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "tests/core/clean/stripe_world.h"
+#include "tests/core/sample_records.h"
 
 namespace hexad::core {
 namespace {
@@ -97,6 +98,21 @@ TEST_CASE("list changes: a list that shows something else in that place stays") 
   CHECK_FALSE(w.move({showing(kFirst, StripeWorld::shown(0))}));
   CHECK_FALSE(w.move({showing(kSecond, StripeWorld::shown(0))}));
   CHECK(w.page(kFirst) == ExtentList{other});
+}
+
+// Behind the next checkpoint nobody could find it by its transaction.
+TEST_CASE("list changes: a young blob whose place is known is named by that, beside a move (CL5)") {
+  World w;
+  Extent young = StripeWorld::shown(1);
+  young.blob = young_blob({5, 0}, 1000, 77);
+  w.put_page(kFirst, {StripeWorld::shown(0), young});
+  w.log_blobs.set_places({packed_place({5, 0}, 1000, {6, 9, 0}, {1, 64})});
+  REQUIRE(w.move({showing(kFirst, StripeWorld::shown(0))}));
+  const Blob now = w.page(kFirst)[1].blob;
+  CHECK(now.placement == Placement::kPacked);
+  CHECK(now.where == alloc::Extent{6, 9, 0});
+  CHECK(now.cell == 1);
+  CHECK(now.cell_offset == 64);
 }
 
 }  // namespace

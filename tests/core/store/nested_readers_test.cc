@@ -10,6 +10,7 @@
 #include "core/opening/opening.h"
 #include "kv/lmdb/lmdb_index.h"
 #include "tests/base/thinned.h"
+#include "tests/core/store/settled_store.h"
 #include "tests/core/store_fixture.h"
 #include "tests/core/store_runner.h"
 #include "tests/kv/watched_index.h"
@@ -237,6 +238,33 @@ TEST_CASE("nested readers: random transactions have none") {
     REQUIRE(target.watch().nested() == 0);
     REQUIRE(target.watch().readers() > 100);
   }
+}
+
+// It reads in one state, and commits without one.
+TEST_CASE("nested readers: the cleaner has none (CL7)") {
+  constexpr int kObjects = 1500;
+  FormatOptions format = small_format();
+  format.device_size = 16_MiB;
+  StoreFixture fixture(format);
+  Watched watched(*fixture.system);
+  Result<Store> store = watched.open(fixture.pool, {});
+  REQUIRE(message_of(store.status()) == "");
+  for (int i = 0; i < kObjects; i += 50) {
+    Transaction t;
+    for (int j = i; j < i + 50; ++j) t.put(kBucket, std::to_string(j), noise(4096, j));
+    REQUIRE(message_of(store->commit(std::move(t)).status()) == "");
+  }
+  REQUIRE(message_of(store->checkpoint()) == "");
+  const std::uint64_t full = store->space()->allocated;
+  Transaction t;
+  for (int i = 0; i < kObjects; ++i) {
+    if (i % 20 != 0) t.remove(kBucket, std::to_string(i));
+  }
+  REQUIRE(message_of(store->commit(std::move(t)).status()) == "");
+  CHECK(allocated_below(*store, full / 4) <= full / 4);
+  CHECK(counter(*store, "cleaned_blobs") > 0);
+  REQUIRE(message_of(store->close()) == "");
+  REQUIRE(watched.watch.nested() == 0);
 }
 
 TEST_CASE("nested readers: two at once are noticed") {
