@@ -6,6 +6,7 @@
 
 #include "base/assert.h"
 #include "io/memory_system.h"
+#include "tests/core/log_order.h"
 #include "tests/core/store_runner.h"
 #include "tests/io/temporary.h"
 
@@ -46,10 +47,25 @@ class DeviceTarget final : public RunnerTarget {
   Status reopen(Ending ending, Access access) override {
     if (ending == Ending::kClosed) HEXAD_TRY(store_->close());
     store_.reset();
+    look_at_log();
     return open(access);
+  }
+  std::string check() override {
+    look_at_log();
+    const std::string order = log_.problem();
+    return order.empty() ? RunnerTarget::check() : order;
   }
 
  private:
+  void look_at_log() {
+    const auto media = system_.media(pool_.fast_directories.front() + "/log");
+    HEXAD_ASSERT(media != nullptr);
+    log_.see_device([&](std::uint64_t offset, std::uint64_t length) {
+      Bytes bytes(length);
+      media->read(offset, bytes);
+      return bytes;
+    });
+  }
   Status open(Access access) {
     runtime_.access = access;
     Result<Store> store = Store::open(pool_, runtime_, &system_);
@@ -62,6 +78,7 @@ class DeviceTarget final : public RunnerTarget {
   io::MemorySystem system_;
   RuntimeOptions runtime_;
   PoolDescription pool_;
+  LogOrder log_;
   std::optional<Store> store_;
 };
 

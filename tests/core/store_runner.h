@@ -24,7 +24,7 @@ class RunnerTarget {
   virtual bool can_reopen() const = 0;
   // Everything that was committed is durable.
   virtual Status reopen(Ending ending, Access access) = 0;
-  // Nothing, or what a deep fsck finds.
+  // Nothing, or what a deep fsck finds, and where there is a log, what is wrong in its order.
   virtual std::string check();
   // Lets the store work in the background for a while.
   virtual void wait();

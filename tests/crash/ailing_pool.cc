@@ -130,6 +130,7 @@ Status AilingPool::reopen(Ending ending, Access access) {
     if (device.state == "failed") ++tally_.lost;
   }
   bool crashed = false;
+  look_at_log();
   if (ending == Ending::kClosed) {
     HEXAD_TRY(store_->close());
   } else if (runtime_.access == Access::kReadWrite && rng_.chance(2, 3)) {
@@ -137,6 +138,7 @@ Status AilingPool::reopen(Ending ending, Access access) {
     crashed = true;
   }
   store_.reset();
+  look_at_log();
   change_victims();
   if (crashed && rng_.chance(1, 4)) {
     std::filesystem::remove_all(directory_.path("fast/index"));
@@ -145,7 +147,16 @@ Status AilingPool::reopen(Ending ending, Access access) {
   return open(access);
 }
 
+// On the fast tier, whose disk nothing goes wrong with.
+void AilingPool::look_at_log() {
+  const io::SimDisk& disk = system_.disk(pool_.fast_directories.front() + "/log");
+  log_.see_device(
+      [&](std::uint64_t offset, std::uint64_t length) { return disk.peek(offset, length); });
+}
+
 std::string AilingPool::check() {
+  look_at_log();
+  if (std::string wrong = log_.problem(); !wrong.empty()) return wrong;
   if (runtime_.access == Access::kReadOnly) return "";
   calm_ = true;
   for (const DeviceStatus& device : store_->status().devices) {

@@ -13,6 +13,7 @@
 #include "io/rng.h"
 #include "io/sim/cow_image.h"
 #include "io/sim/sim_system.h"
+#include "tests/core/log_order.h"
 #include "tests/core/store_runner.h"
 #include "tests/io/temporary.h"
 
@@ -36,8 +37,8 @@ class AilingPool final : public RunnerTarget {
   Store& store() override;
   bool can_reopen() const override { return true; }
   Status reopen(Ending ending, Access access) override;
-  // Heals what is wrong, then looks again, with nothing going wrong meanwhile. With a store that is
-  // open for reading alone, nothing: it cannot be healed.
+  // The order of the log. Then heals what is wrong, and looks again, with nothing going wrong
+  // meanwhile; not with a store that is open for reading alone: it cannot be healed.
   std::string check() override;
   void wait() override;
 
@@ -48,6 +49,7 @@ class AilingPool final : public RunnerTarget {
   void go_wrong();
   void cut_power();
   void change_victims();
+  void look_at_log();
   Status open(Access access);
 
   io::SimSystem& system_;
@@ -55,6 +57,7 @@ class AilingPool final : public RunnerTarget {
   io::Rng rng_;
   io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
   PoolDescription pool_;
+  LogOrder log_;
   RuntimeOptions runtime_;
   std::string victims_[2];
   std::map<std::string, std::shared_ptr<const io::CowImage>> old_;  // of victims, some lives ago

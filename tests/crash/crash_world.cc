@@ -217,7 +217,8 @@ void CrashWorld::run() {
       FormatOptions format;
       format.devices = pool_.devices;
       format.fast_directories = pool_.fast_directories;
-      format.device_size = (1 << 20) + alloc::kEndsSize;
+      format.device_size = options_.device_size + alloc::kEndsSize;
+      format.slab_size = options_.slab_size;
       format.log_size = options_.log_size;
       format.min_alloc = options_.min_alloc;
       format.checksum_block = 4096;
@@ -317,6 +318,7 @@ void CrashWorld::run() {
   });
   kv::testing::stop_recording();
   trace_hash_ = system.trace_hash();
+  look_at_log();
 
   std::sort(done_.begin(), done_.end(), [](const Done& x, const Done& y) { return x.lsn < y.lsn; });
   models_.push_back(model);
@@ -333,6 +335,22 @@ void CrashWorld::run() {
   for (; next < options_.script.size(); ++next) {
     HEXAD_ASSERT(model.apply(transaction(next)).has_value());
   }
+}
+
+// What was there before, and every write since, to whichever disk.
+void CrashWorld::look_at_log() {
+  for (const io::CrashRecorder::Disk& disk : recorder_.disks()) {
+    if (disk.name == kIndexDisk) continue;
+    log_.see_device([&](std::uint64_t offset, std::uint64_t length) {
+      Bytes bytes(length);
+      disk.initial->read(offset, bytes);
+      return bytes;
+    });
+  }
+  for (const io::CrashRecorder::Event& event : recorder_.events()) {
+    if (event.data != nullptr) log_.see(*event.data);
+  }
+  log_problem_ = log_.problem();
 }
 
 std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
@@ -364,6 +382,7 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
 }
 
 std::optional<std::string> CrashWorld::check(Store& store, std::uint64_t position) const {
+  if (!log_problem_.empty()) return "the log: " + log_problem_;
   const Lsn last = store.status().last_lsn;
   std::size_t present = 0;
   std::size_t promised = 0;

@@ -19,6 +19,7 @@
 #include "io/sim/crash_recorder.h"
 #include "io/sim/crash_states.h"
 #include "io/sim/sim_system.h"
+#include "tests/core/log_order.h"
 #include "tests/core/store_model.h"
 #include "tests/io/temporary.h"
 
@@ -26,10 +27,12 @@ namespace hexad::testing {
 
 struct CrashWorldOptions {
   std::uint64_t seed = 1;
-  std::uint32_t physical_block = 512;  // bytes, of every disk
-  std::uint64_t min_alloc = 4096;      // bytes
-  std::uint64_t log_size = 32 << 10;   // bytes per copy
-  int flush_domain = -1;               // >= 0: all disks share one
+  std::uint32_t physical_block = 512;   // bytes, of every disk
+  std::uint64_t min_alloc = 4096;       // bytes
+  std::uint64_t log_size = 32 << 10;    // bytes per copy
+  std::uint64_t device_size = 1 << 20;  // bytes between the ends of each data disk
+  std::uint64_t slab_size = 0;          // bytes; 0: as mkfs chooses
+  int flush_domain = -1;                // >= 0: all disks share one
   int transactions = 96;
   int in_flight = 3;  // transactions at once
   // A checkpoint is asked for each time that so many transactions are done; 0: once, after a third.
@@ -70,6 +73,8 @@ class CrashWorld {
   std::uint64_t blobs_moved() const { return blobs_moved_; }  // by the cleaner
   std::uint64_t lists_compacted() const { return lists_compacted_; }
   std::size_t transactions() const { return done_.size(); }
+  // Of the recorded workload; check() says what is wrong in its order.
+  const LogOrder& log() const { return log_; }
   // Records that the engine has made for itself between the transactions.
   std::uint64_t own_records() const {
     return done_.back().lsn - done_.front().lsn + 1 - done_.size();
@@ -83,10 +88,12 @@ class CrashWorld {
                                     const Use& use);
 
   // The state of the store must be the model after some number of transactions: all that were
-  // acknowledged by `position`, none that was not begun. Metadata and space must agree.
+  // acknowledged by `position`, none that was not begun. Metadata and space must agree, and the log
+  // of the recording must be one that any crash may cut.
   std::optional<std::string> check(Store& store, std::uint64_t position) const;
 
  private:
+  void look_at_log();
   static std::optional<std::string> compare(Store& store, const Model& model, Lsn last);
   static std::optional<std::string> check_metadata(Store& store);
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
@@ -110,6 +117,8 @@ class CrashWorld {
   std::filesystem::path before_;  // working directory
   PoolDescription pool_;
   io::CrashRecorder recorder_;
+  LogOrder log_;
+  std::string log_problem_;
   std::vector<Done> done_;     // by LSN
   std::vector<Model> models_;  // models_[i]: after the first i of done_
   std::string first_index_;    // its file at the start of the recording

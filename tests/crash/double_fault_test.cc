@@ -18,6 +18,7 @@
 #include "alloc/device_layout.h"
 #include "io/rng.h"
 #include "tests/base/campaign.h"
+#include "tests/core/log_order.h"
 #include "tests/core/numbered_ledger.h"
 #include "tests/core/sim_origin.h"
 #include "tests/core/store_fixture.h"
@@ -202,6 +203,15 @@ std::uint64_t struck(const io::SimDisk& disk) {
 // Runs in which a disk has gone wrong in this way before the power failed.
 using Struck = std::map<Wrong, std::uint64_t>;
 
+// As the log on the fast tier has it, whose disk nothing goes wrong with.
+std::string problem_of_log(SimSystem& system, const SimOrigin& origin, LogOrder& order) {
+  const io::SimDisk& disk = system.disk(origin.disks().back());
+  order.see_device(
+      [&](std::uint64_t offset, std::uint64_t length) { return disk.peek(offset, length); });
+  const std::string problem = order.problem();
+  return problem.empty() ? "" : "the log: " + problem;
+}
+
 // Nothing, or what is wrong.
 std::string run(SimOrigin& origin, const NumberedLedger& before, const Case& c, Struck& counts) {
   NumberedLedger ledger = before;
@@ -209,6 +219,8 @@ std::string run(SimOrigin& origin, const NumberedLedger& before, const Case& c, 
   if (std::string refused = write_until_power_fails(*system, origin, c, ledger); !refused.empty()) {
     return "before the power fails: " + refused;
   }
+  LogOrder order;
+  if (std::string wrong = problem_of_log(*system, origin, order); !wrong.empty()) return wrong;
   io::Rng rng(c.seed + 1);
   std::set<std::string> away;
   for (int i = 0; i < 2; ++i) {
@@ -233,7 +245,8 @@ std::string run(SimOrigin& origin, const NumberedLedger& before, const Case& c, 
     if (std::string found = ledger.difference(store); !found.empty()) return found;
     return deep_findings(store);
   });
-  return problem.empty() ? "" : "with all disks: " + problem;
+  if (!problem.empty()) return "with all disks: " + problem;
+  return problem_of_log(*system, origin, order);
 }
 
 void sweep(std::uint64_t first) {
