@@ -22,6 +22,8 @@ import time
 import contestants
 import hexad
 
+# Of what no cache has, and then of what was read before.
+READS = ("cold", "again", "a third time")
 SIZES = {"4 KiB": 4 << 10, "64 KiB": 64 << 10, "1 MiB": 1 << 20, "4 MiB": 4 << 20}
 
 
@@ -153,7 +155,9 @@ class Bench:
                 self.measure("copies", "copies", name, copied / array.nbytes)
 
     def tables(self):
-        """A parquet table by pyarrow: through hexad://, and to a file that is synced."""
+        """A parquet table by pyarrow: through hexad://, and to a file that is synced, which obstore reads,
+        too.
+        """
         try:
             import numpy
             import pyarrow
@@ -164,39 +168,48 @@ class Bench:
         rows = self.volume // 16
         values = numpy.random.default_rng(1)
         table = pyarrow.table({c: values.standard_normal(rows) for c in ("a", "b")})
+
+        def write(row, target, **how):
+            begin = time.perf_counter()
+            pyarrow.parquet.write_table(table, target, **how)
+            if row == "plain files":
+                target.flush()
+                os.fsync(target.fileno())
+            return table.nbytes / (time.perf_counter() - begin) / 2**20
+
+        def read(row, open_source):
+            for times in READS:
+                begin = time.perf_counter()
+                with open_source() as source:
+                    assert pyarrow.parquet.read_table(source) == table
+                took = time.perf_counter() - begin
+                self.measure(f"parquet read, {times}", "MiB/s", row, table.nbytes / took / 2**20)
+
         for _ in range(self.rounds + 1):
             folder, one = self.within(contestants.Hexad, 8 * table.nbytes)
             one.close()
             pool = os.path.join(folder, "pool")
             fs = HexadFileSystem(skip_instance_cache=True)
-            fs.exists(pool)
-            for i in range(2):  # the first one of a pool pays for preparing it
-                begin = time.perf_counter()
-                pyarrow.parquet.write_table(table, f"{pool}/t{i}", filesystem=fs)
-                took = time.perf_counter() - begin
-                if i:
-                    self.measure("parquet write", "MiB/s", "hexad", table.nbytes / took / 2**20)
-            for table_of in ("parquet read", "parquet read, again", "parquet read, a third time"):
-                begin = time.perf_counter()
-                assert pyarrow.parquet.read_table(f"{pool}/t1", filesystem=fs) == table
-                took = time.perf_counter() - begin
-                self.measure(table_of, "MiB/s", "hexad", table.nbytes / took / 2**20)
+            write("before", f"{pool}/t0", filesystem=fs)  # pays for preparing the pool
+            self.measure("parquet write", "MiB/s", "hexad", write("hexad", f"{pool}/t1", filesystem=fs))
+            fs.close()
+            fs.exists(pool)  # opens it again
+            read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"))
             fs.close()
             path = os.path.join(folder, "file")
-            for i in range(2):
-                begin = time.perf_counter()
+            for _ in range(2):
                 with open(path, "wb") as file:
-                    pyarrow.parquet.write_table(table, file)
-                    file.flush()
-                    os.fsync(file.fileno())
-                took = time.perf_counter() - begin
-            self.measure("parquet write", "MiB/s", "plain files", table.nbytes / took / 2**20)
-            for table_of in ("parquet read", "parquet read, again", "parquet read, a third time"):
-                begin = time.perf_counter()
-                with open(path, "rb") as file:
-                    assert pyarrow.parquet.read_table(file) == table
-                took = time.perf_counter() - begin
-                self.measure(table_of, "MiB/s", "plain files", table.nbytes / took / 2**20)
+                    speed = write("plain files", file)
+            self.measure("parquet write", "MiB/s", "plain files", speed)
+            forget(path)
+            read("plain files", lambda path=path: open(path, "rb"))
+            forget(path)
+            try:
+                from obstore.fsspec import FsspecStore
+            except ImportError:
+                pass
+            else:
+                read("obstore", lambda path=path, fs=FsspecStore("file"): fs.open(path, "rb"))
             shutil.rmtree(folder)
 
     def arrays(self):
@@ -224,17 +237,21 @@ class Bench:
             took = time.perf_counter() - begin
             self.measure(f"zarr {what[0]}", "MiB/s", what[1], data.nbytes / took / 2**20)
 
+        def read(row, array):
+            for times in READS:
+                begin = time.perf_counter()
+                assert (array[:] == data).all()
+                report((f"read, {times}", row), begin)
+
         for _ in range(self.rounds):
             folder, one = self.within(contestants.Hexad, 8 * data.nbytes)
             write(HexadStore(one.store), "before")
             begin = time.perf_counter()
-            array = write(HexadStore(one.store), "a")
+            write(HexadStore(one.store), "a")
             report(("write", "hexad"), begin)
-            for what in ("read", "read, again", "read, a third time"):
-                begin = time.perf_counter()
-                assert (array[:] == data).all()
-                report((what, "hexad"), begin)
             one.close()
+            with hexad.open(os.path.join(folder, "pool")) as store:  # with nothing in its cache
+                read("hexad", zarr.open_array(HexadStore(store), path="a", mode="r"))
             files = os.path.join(folder, "files")
             write(zarr.storage.LocalStore(files), "before")
             begin = time.perf_counter()
@@ -245,14 +262,13 @@ class Bench:
                     os.fsync(descriptor)
                     os.close(descriptor)
             report(("write", "plain files"), begin)
-            for what in ("read", "read, again", "read, a third time"):
-                begin = time.perf_counter()
-                assert (array[:] == data).all()
-                report((what, "plain files"), begin)
-            self.arrays_in_obstore(files, data, report)
+            forget(files)
+            read("plain files", array)
+            forget(files)
+            self.arrays_in_obstore(files, read)
             shutil.rmtree(folder)
 
-    def arrays_in_obstore(self, files, data, report):
+    def arrays_in_obstore(self, files, read):
         """The files that LocalStore has written, read by obstore."""
         try:
             import obstore
@@ -260,11 +276,7 @@ class Bench:
         except ImportError:
             return
         store = zarr.storage.ObjectStore(obstore.store.LocalStore(files), read_only=True)
-        array = zarr.open_array(store, path="a", mode="r")
-        for what in ("read", "read, again", "read, a third time"):
-            begin = time.perf_counter()
-            assert (array[:] == data).all()
-            report((what, "obstore"), begin)
+        read("obstore", zarr.open_array(store, path="a", mode="r"))
 
     def file_calls(self):
         """Calls of fsspec, through hexad:// and for plain files, of what was read before; and one write of
@@ -278,23 +290,24 @@ class Bench:
         count = 20 if self.rounds == 1 else 5000
         large = os.urandom((4 << 20) if self.rounds == 1 else (100 << 20))
         for _ in range(self.rounds):
-            folder, one = self.within(contestants.Hexad, 8 * len(large))
-            begin = time.perf_counter()
-            one.put("before", large)  # the first one of a pool pays for preparing it
-            for i in range(3):
-                begin = time.perf_counter()
-                one.put(f"put{i}", large)
-                took = time.perf_counter() - begin
-                self.measure("write of 100 MiB", "MiB/s", "put", len(large) / took / 2**20)
+            folder, one = self.within(contestants.Hexad, 10 * len(large))
             one.close()
             fs = HexadFileSystem(skip_instance_cache=True)
             pool = os.path.join(folder, "pool")
-            for i in range(3):
-                begin = time.perf_counter()
-                with fs.open(f"{pool}/fsspec{i}", "wb") as file:
+            store, _ = fs.locate(f"{pool}/before")
+
+            def write(name, fs=fs, pool=pool):
+                with fs.open(f"{pool}/{name}", "wb") as file:
                     file.write(large)
-                took = time.perf_counter() - begin
-                self.measure("write of 100 MiB", "MiB/s", "hexad://", len(large) / took / 2**20)
+
+            # In turns, in one store, and not the first ones of it, which prepare it.
+            for i in range(4):
+                for row, call in (("put", store.put), ("hexad://", lambda n, _: write(n))):
+                    begin = time.perf_counter()
+                    call(f"{row[:3]}{i}", large)
+                    took = time.perf_counter() - begin
+                    if i:
+                        self.measure("write of 100 MiB", "MiB/s", row, len(large) / took / 2**20)
             local = fsspec.filesystem("file")
             os.mkdir(os.path.join(folder, "files"))
             for name, system, top in (
@@ -329,6 +342,15 @@ class Bench:
             table: {row: statistics.median(values) for row, values in rows.items()}
             for table, rows in self.results.items()
         }
+
+
+def forget(path):
+    """Takes a file, or those below a folder, out of the system's cache; they have been synced."""
+    found = [os.path.join(top, name) for top, _, names in os.walk(path) for name in names]
+    for one in found or [path]:
+        descriptor = os.open(one, os.O_RDONLY)
+        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
+        os.close(descriptor)
 
 
 def read(system, path):
