@@ -41,6 +41,8 @@ def mode_of(mode: str) -> tuple[str, bool]:
 
     As open() of Python takes it: letters in any order, text unless there is a "b".
     """
+    if mode == "rb":
+        return mode, False
     if not isinstance(mode, str):
         raise TypeError(f"mode: str is wanted, not {type(mode).__name__}")
     letters = set(mode)
@@ -154,9 +156,13 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         self._check_readable()
         left = max((self.size or 0) - self.loc, 0)
         wanted = left if length is None or length < 0 else min(length, left)
-        if isinstance(self._reader, io.BytesIO):
-            data = self._fetch_range(self.loc, self.loc + wanted)
-            self.loc += len(data)
+        if isinstance(self._reader, io.BytesIO):  # of any process
+            if wanted == self.size:
+                data = self._reader.getvalue()  # no copy
+            else:
+                with self._reader.getbuffer() as whole:
+                    data = bytes(whole[self.loc : self.loc + wanted])
+            self.loc += wanted
             return data
         if wanted < self.blocksize:
             return bytes(super().read(length))

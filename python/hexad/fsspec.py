@@ -97,6 +97,8 @@ class HexadFileSystem(Listing):
 
     @classmethod
     def _strip_protocol(cls, path: Any) -> Any:
+        if type(path) is str and path.startswith("/") and not path.endswith("/"):
+            return path  # as most are: there is nothing to strip
         if isinstance(path, list):
             return [cls._strip_protocol(p) for p in path]
         path = fsspec.utils.stringify_path(path)
