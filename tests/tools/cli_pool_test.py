@@ -40,7 +40,26 @@ class Management(PoolTest):
         self.assertGreaterEqual(space["stored"], 1 << 20)
         self.assertGreaterEqual(space["used"], (1 << 20) * 3 // 2)
         self.assertEqual(len(space["per_device"]), DEVICES)
-        self.assertIn("capacity", self.ok("df", self.pool).text)
+        text = self.ok("df", self.pool).text
+        self.assertIn("capacity", text)
+        # One object, in stripes of its own, without padding: what is free is free for more of them.
+        self.assertEqual(space["reclaimable"], 0)
+        self.assertLessEqual(space["available_for_mix"], space["available"])
+        self.assertGreater(space["available_for_mix"], space["available"] * 3 // 4)
+        self.assertIn("reclaimable", text)
+
+    def test_df_says_what_a_small_pool_keeps_back_and_how_to_have_less_kept(self):
+        large = space = None
+        for log in (16, 1):
+            pool = self.path(f"log of {log} MiB")
+            devices = [self.path(f"log{log}-{i}") for i in range(6)]
+            self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--log-size", f"{log}MiB")
+            space = self.ok("df", pool, "--json").json
+            hint = "--log-size" in self.ok("df", pool).text
+            self.assertEqual(hint, space["internally_reserved"] * 10 > space["capacity"])
+            self.assertIsNone(space["available_for_mix"])
+            large = large or space["internally_reserved"]
+        self.assertLess(space["internally_reserved"], large)
 
     def test_fsck_of_a_healthy_pool(self):
         self.ok("put", self.pool, "fsck", "-", stdin=os.urandom(1 << 20))
