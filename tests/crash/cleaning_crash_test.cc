@@ -1,7 +1,10 @@
 // Small objects of which most are removed, so that the cleaner moves the others, while these are
 // overwritten, cloned and removed too: crashed in all of that.
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "tests/base/campaign.h"
 #include "tests/core/noise.h"
@@ -28,16 +31,8 @@ void remove_most(Transaction& t, int from, int kept) {
   }
 }
 
-TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died meanwhile") {
-  const HarnessLine line("crash-cleaning");
-  std::uint64_t moved = 0;
-  CheckpointSweep sweep;
-  sweep.seed = 90;
-  sweep.every = {1, 4, 1000};
-  sweep.one_in = campaign_is_thorough() ? 7 : 41;
-  sweep.crash.exhaustive_limit = 2;
-  sweep.crash.random_samples = 3;
-  sweep.crash.tears_per_write = 1;
+// Most are removed twice, and between that what is moved is changed in every way.
+CrashWorldOptions much_removed() {
   CrashWorldOptions options;
   options.log_size = 192 << 10;  // records of this length
   options.before = [](Transaction& t) { put_some(t, 0, 1); };
@@ -59,12 +54,110 @@ TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died 
       [](Transaction& t) { t.remove(kHere, "clone"); },
       [](Transaction& t) { t.touch(kHere, "last"); },
   };
-  const CrashSweep totals =
-      sweep_checkpoints(sweep, options, [&](CrashWorld& world) { moved += world.blobs_moved(); });
+  return options;
+}
+
+TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died meanwhile") {
+  const HarnessLine line("crash-cleaning");
+  std::uint64_t moved = 0;
+  CheckpointSweep sweep;
+  sweep.seed = 90;
+  sweep.every = {1, 4, 1000};
+  sweep.one_in = campaign_is_thorough() ? 7 : 41;
+  sweep.crash.exhaustive_limit = 2;
+  sweep.crash.random_samples = 3;
+  sweep.crash.tears_per_write = 1;
+  const CrashSweep totals = sweep_checkpoints(
+      sweep, much_removed(), [&](CrashWorld& world) { moved += world.blobs_moved(); });
   line.print({{"states", totals.states}, {"violations", totals.violations}, {"moved", moved}});
   REQUIRE(moved > 20);
   REQUIRE(totals.states > 50);
   REQUIRE(totals.violations == 0);
+}
+
+// Objects that come and go behind a recovery, so that there is something to move again.
+void put_passing(Transaction& t) {
+  for (int i = 0; i < kAtOnce; ++i) t.put(kHere, "passing" + std::to_string(i), noise(1400, i));
+}
+void remove_passing(Transaction& t) { t.remove_range(kHere, "passing", "passinh"); }
+
+Status commit(Store& store, void (*change)(Transaction&)) {
+  Transaction t;
+  change(t);
+  return store.commit(std::move(t)).status();
+}
+
+// What `state` leaves is opened and recorded: recovery, and moves behind it, until the store is at
+// rest. Returns what is wrong.
+std::optional<std::string> recover_and_move(CrashWorld& world, const io::CrashState& state,
+                                            io::CrashRecorder& recorder, std::uint64_t& moved) {
+  constexpr io::Nanos kRest = 3'000'000'000;
+  const auto use = [&](Store& store, io::Executor& executor) -> std::optional<std::string> {
+    if (auto problem = world.check(store, state.position())) return problem;
+    for (const auto change : {put_passing, remove_passing}) {
+      const Status done = commit(store, change);
+      if (!done.ok()) return done.error().to_string();
+    }
+    executor.sleep_for(kRest);
+    for (const Counter& counter : store.counters()) {
+      if (counter.name == "cleaned_blobs") moved += counter.since_open;
+    }
+    return std::nullopt;
+  };
+  return world.reopen(state, &recorder, CrashWorld::UseInTime(use));
+}
+
+TEST_CASE("cleaning: a crash in the recovery of a crash, and in the moves behind that") {
+  const HarnessLine line("crash-cleaning-nested");
+  CrashWorldOptions options = much_removed();
+  options.seed = campaign_seed_of(290);
+  options.checkpoint_every = 4;
+  CrashWorld world(options);
+  world.run();
+  io::CrashOptions crash;
+  crash.seed = options.seed;
+  crash.exhaustive_limit = 2;
+  crash.random_samples = 2;
+  crash.tears_per_write = 0;
+  const io::CrashStates states(world.recorder(), crash);
+  const std::uint64_t all = states.for_each([](const io::CrashState&) { return true; });
+  const std::uint64_t wanted = campaign_is_thorough() ? 120 : 12;
+  const std::uint64_t every = std::max<std::uint64_t>(1, all / wanted);
+  const std::uint64_t one_in = campaign_is_thorough() ? 5 : 29;
+  std::uint64_t outer = 0;
+  std::uint64_t inner = 0;
+  std::uint64_t moved = 0;
+  std::uint64_t violations = 0;
+  states.for_each([&](const io::CrashState& state) {
+    if (state.number() % every != campaign_seed() % every) return true;
+    ++outer;
+    io::CrashRecorder again;
+    const auto first = recover_and_move(world, state, again, moved);
+    CAPTURE(state.describe());
+    CHECK(first.value_or("") == "");
+    violations += first.has_value() ? 1 : 0;
+    crash.seed = state.number();
+    io::CrashStates(again, crash).for_each([&](const io::CrashState& second) {
+      if ((second.number() + campaign_seed()) % one_in != 0) return true;
+      ++inner;
+      const auto problem =
+          world.reopen(second, nullptr, [&](Store& store) -> std::optional<std::string> {
+            const Status done = commit(store, remove_passing);
+            if (!done.ok()) return done.error().to_string();
+            return world.check(store, state.position());
+          });
+      CAPTURE(second.describe());
+      CHECK(problem.value_or("") == "");
+      violations += problem.has_value() ? 1 : 0;
+      return violations < 5;
+    });
+    return violations < 5;
+  });
+  line.print({{"states", outer + inner}, {"violations", violations}, {"moved", moved}});
+  REQUIRE(moved > 20);
+  REQUIRE(outer >= 10);
+  REQUIRE(inner >= 200);
+  REQUIRE(violations == 0);
 }
 
 // Objects of some KiB, of which small writes leave parts.

@@ -355,6 +355,12 @@ void CrashWorld::look_at_log() {
 
 std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
                                               io::CrashRecorder* recorder, const Use& use) {
+  return reopen(state, recorder,
+                UseInTime([&use](Store& store, io::Executor&) { return use(store); }));
+}
+
+std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
+                                              io::CrashRecorder* recorder, const UseInTime& use) {
   // The index is the last of the recording's disks; the simulation gets it as a disk, too, which
   // nobody opens.
   const std::size_t index = state.disks().size() - 1;
@@ -375,7 +381,7 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
   std::optional<std::string> problem;
   system.run([&] {
     Result<Store> store = Store::open(pool_, {}, &system);
-    problem = store.ok() ? use(*store) : "open: " + store.error().to_string();
+    problem = store.ok() ? use(*store, system.executor()) : "open: " + store.error().to_string();
   });
   if (recorder != nullptr) kv::testing::stop_recording();
   return problem;

@@ -86,6 +86,10 @@ class CrashWorld {
   using Use = std::function<std::optional<std::string>(Store&)>;
   std::optional<std::string> reopen(const io::CrashState& state, io::CrashRecorder* recorder,
                                     const Use& use);
+  // The same for who lets simulated time pass.
+  using UseInTime = std::function<std::optional<std::string>(Store&, io::Executor&)>;
+  std::optional<std::string> reopen(const io::CrashState& state, io::CrashRecorder* recorder,
+                                    const UseInTime& use);
 
   // The state of the store must be the model after some number of transactions: all that were
   // acknowledged by `position`, none that was not begun. Metadata and space must agree, and the log
