@@ -26,17 +26,15 @@ Error broken(const std::string& message) {
   return Error{ErrorCode::kCorruption, "device layout: " + message, ""};
 }
 
-}  // namespace
-
-std::string_view to_string(DeviceRole role) { return role == DeviceRole::kData ? "data" : "log"; }
-std::string_view to_string(DeviceEnd end) { return end == DeviceEnd::kHead ? "head" : "tail"; }
-
-Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
-  if (!std::has_single_bit(physical_block) || physical_block < kMinPhysicalBlock ||
-      physical_block > kMaxPhysicalBlock) {
-    return invalid("physical block of " + size_text(physical_block) + " is not supported",
-                   "It has to be a power of two from 512 B to 16 KiB.");
+Status check_block(std::uint32_t block, const std::string& which) {
+  if (std::has_single_bit(block) && block >= kMinPhysicalBlock && block <= kMaxPhysicalBlock) {
+    return {};
   }
+  return invalid(which + " block of " + size_text(block) + " is not supported",
+                 "It has to be a power of two from 512 B to 16 KiB.");
+}
+
+Status check_multiple(std::uint64_t unit, std::uint32_t physical_block) {
   if (unit != 0 && is_multiple(unit, physical_block) && unit <= kMaxUnit) return {};
   std::string hint = "The nearest legal value";
   const std::uint64_t below = round_down(std::min(unit, kMaxUnit), physical_block);
@@ -56,6 +54,31 @@ Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
                  hint);
 }
 
+// DL1. A log device has no units; what lies there is in whole ones all the same.
+Status check_blocks(std::uint64_t unit, std::uint32_t physical_block, std::uint32_t log_block,
+                    DeviceRole role) {
+  HEXAD_TRY(check_block(physical_block, "physical"));
+  if (log_block != 0) {
+    HEXAD_TRY(check_block(log_block, "log"));
+    if (log_block <= physical_block) {
+      return invalid("log blocks of " + size_text(log_block) + " on physical blocks of " +
+                         size_text(physical_block) + " say nothing",
+                     "");
+    }
+  }
+  return check_multiple(unit, role == DeviceRole::kData ? physical_block : 1);
+}
+
+}  // namespace
+
+std::string_view to_string(DeviceRole role) { return role == DeviceRole::kData ? "data" : "log"; }
+std::string_view to_string(DeviceEnd end) { return end == DeviceEnd::kHead ? "head" : "tail"; }
+
+Status check_unit(std::uint64_t unit, std::uint32_t physical_block) {
+  HEXAD_TRY(check_block(physical_block, "physical"));
+  return check_multiple(unit, physical_block);
+}
+
 std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit) {
   const std::uint64_t wanted = std::clamp<std::uint64_t>(room / 64, 1_MiB, 1_GiB);
   const std::uint64_t bytes = std::min(wanted, room / 16);
@@ -63,8 +86,10 @@ std::uint32_t default_slab_units(std::uint64_t room, std::uint64_t unit) {
 }
 
 Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
-  HEXAD_TRY(check_unit(request.unit, request.physical_block));
   const bool data = request.role == DeviceRole::kData;
+  const std::uint32_t log_block = std::max(request.log_block, request.physical_block);
+  HEXAD_TRY(check_blocks(request.unit, request.physical_block,
+                         log_block == request.physical_block ? 0 : log_block, request.role));
   if (request.device_size > kMaxDeviceSize || request.log_size > request.device_size) {
     return Error{ErrorCode::kNoSpace,
                  "a device of " + size_text(request.device_size) + " cannot hold a log area of " +
@@ -82,24 +107,25 @@ Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
   }
   DeviceLayout layout;
   layout.device_size = request.device_size;
+  const std::uint64_t alignment = area_alignment(request.unit, log_block);
   layout.physical_block = request.physical_block;
+  layout.log_block = log_block == request.physical_block ? 0 : log_block;
   layout.unit = static_cast<std::uint32_t>(request.unit);
-  layout.log_offset = round_up(kHeadEnd, request.unit);
-  layout.log_size = round_up(request.log_size, request.unit);
+  layout.log_offset = round_up(kHeadEnd, alignment);
+  layout.log_size = round_up(request.log_size, alignment);
   layout.first_slab = layout.log_offset + layout.log_size;
   layout.slab_units = data ? static_cast<std::uint32_t>(request.slab_units) : 0;
   const std::uint64_t fixed = layout.first_slab;
   const std::uint64_t end = header_offset(DeviceEnd::kTail, request.device_size);
   if (end < fixed + layout.slab_size()) {
-    return Error{
-        ErrorCode::kNoSpace,
-        "a " + std::string(to_string(request.role)) + " device of " +
-            size_text(request.device_size) + " is too small: the headers at both ends " +
-            size_text(kEndsSize) + ", log " + size_text(layout.log_size) +
-            (data ? ", one slab " + size_text(layout.slab_size()) : "") + " need " +
-            size_text(least_device_size(layout.log_size + layout.slab_size(), request.unit)),
-        data ? "Use a larger device, a smaller log or smaller slabs."
-             : "Use a larger device or a smaller log."};
+    return Error{ErrorCode::kNoSpace,
+                 "a " + std::string(to_string(request.role)) + " device of " +
+                     size_text(request.device_size) + " is too small: the headers at both ends " +
+                     size_text(kEndsSize) + ", log " + size_text(layout.log_size) +
+                     (data ? ", one slab " + size_text(layout.slab_size()) : "") + " need " +
+                     size_text(least_device_size(layout.log_size + layout.slab_size(), alignment)),
+                 data ? "Use a larger device, a smaller log or smaller slabs."
+                      : "Use a larger device or a smaller log."};
   }
   if (data) {
     const std::uint64_t count = (end - fixed) / layout.slab_size();
@@ -117,9 +143,8 @@ Result<DeviceLayout> plan_layout(const LayoutRequest& request) {
 }
 
 Status check_layout(const DeviceLayout& layout, DeviceRole role) {
-  if (Status unit = check_unit(layout.unit, layout.physical_block); !unit.ok()) {
-    return broken(unit.error().message);  // DL1
-  }
+  const Status blocks = check_blocks(layout.unit, layout.physical_block, layout.log_block, role);
+  if (!blocks.ok()) return broken(blocks.error().message);  // DL1
   if (layout.device_size > kMaxDeviceSize) return broken("impossible device size");
   const std::uint64_t size = header_offset(DeviceEnd::kTail, layout.device_size);
   const bool bounded = layout.log_offset <= size && layout.log_size <= size &&
@@ -130,6 +155,11 @@ Status check_layout(const DeviceLayout& layout, DeviceRole role) {
   if (!is_multiple(layout.log_offset, layout.unit) || !is_multiple(layout.log_size, layout.unit) ||
       !is_multiple(layout.first_slab, layout.unit)) {
     return broken("areas are not aligned to the unit of " + size_text(layout.unit));  // DL2
+  }
+  if (!is_multiple(layout.log_offset, layout.block_of_log()) ||
+      !is_multiple(layout.log_size, layout.block_of_log())) {
+    return broken("the log area is not aligned to the log block of " +
+                  size_text(layout.block_of_log()));  // DL2
   }
   if (layout.log_offset < kHeadEnd || layout.log_offset + layout.log_size > layout.first_slab) {
     return broken("header, log area and slabs overlap");  // DL3

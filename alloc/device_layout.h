@@ -12,15 +12,18 @@
 // doc/format.md, "Device layout".
 //
 // Invariants, checked by check_layout()
-//   DL1 the physical block is a power of two from 512 B to 16 KiB; the unit is a multiple of it
-//   DL2 the log area and every slab start and end at multiples of the unit, hence never share a
-//       physical block with a neighbour: a torn write cannot damage anybody else's bytes
+//   DL1 the physical block is a power of two from 512 B to 16 KiB; on a data device the unit is a
+//       multiple of it; the log block is a power of two, too, and no smaller
+//   DL2 the log area and every slab start and end at multiples of the unit, and the log area at
+//       multiples of the log block, hence they never share a physical block with a neighbour: a
+//       torn write cannot damage anybody else's bytes
 //   DL3 the header at the head, log area, slabs and the header at the tail follow one another
 //       without overlap and end within the device
 //   DL4 a log device has a log area and no slabs
 #pragma once
 
 #include <cstdint>
+#include <numeric>
 
 #include "base/error.h"
 #include "base/units.h"
@@ -76,15 +79,22 @@ constexpr bool is_in_header(std::uint64_t offset, std::uint64_t size) {
   }
   return false;
 }
-// Of a device whose log area and slabs take `bytes`, all in units.
-constexpr std::uint64_t least_device_size(std::uint64_t bytes, std::uint64_t unit) {
-  return round_up(round_up(kHeadEnd, unit) + bytes, kHeaderSlotSize) + kTailSize;
+// Of log areas, and so of where the slabs begin: whole units and whole log blocks.
+constexpr std::uint64_t area_alignment(std::uint64_t unit, std::uint32_t log_block) {
+  return std::lcm(unit, std::uint64_t{log_block});
+}
+// Of a device whose log area and slabs take `bytes`, a multiple of `alignment` and units behind it.
+constexpr std::uint64_t least_device_size(std::uint64_t bytes, std::uint64_t alignment) {
+  return round_up(round_up(kHeadEnd, alignment) + bytes, kHeaderSlotSize) + kTailSize;
 }
 
 // All offsets and sizes in bytes from the start of the device.
 struct DeviceLayout {
   std::uint64_t device_size = 0;  // as laid out; the device may be larger, never smaller
   std::uint32_t physical_block = 0;
+  // What log blocks are multiples of, on all devices of a store: the largest of their physical
+  // blocks. 0: that of this device.
+  std::uint32_t log_block = 0;
   std::uint32_t unit = 0;  // min_alloc
   std::uint64_t log_offset = 0;
   std::uint64_t log_size = 0;    // 0: no log area
@@ -92,6 +102,7 @@ struct DeviceLayout {
   std::uint32_t slab_units = 0;  // units per slab, equal on all devices of a store; 0: no slabs
   std::uint32_t slab_count = 0;
 
+  std::uint32_t block_of_log() const { return log_block == 0 ? physical_block : log_block; }
   std::uint64_t slab_size() const { return std::uint64_t{slab_units} * unit; }
   // Precondition: slab < slab_count.
   std::uint64_t slab_offset(std::uint32_t slab) const { return first_slab + slab * slab_size(); }
@@ -108,9 +119,10 @@ struct LayoutRequest {
   DeviceRole role = DeviceRole::kData;
   std::uint64_t device_size = 0;
   std::uint32_t physical_block = 4096;
+  std::uint32_t log_block = 0;  // as in DeviceLayout
   std::uint64_t unit = 4096;
-  std::uint64_t log_size =
-      0;  // rounded up to a unit; a log device needs some, a data device may not
+  // Rounded up to area_alignment(); a log device needs some, a data device may not.
+  std::uint64_t log_size = 0;
   // Zones take one slab from each of their devices, so every data device of a store is laid out
   // with the same number: default_slab_units() of the
   // smallest.
@@ -121,8 +133,8 @@ struct LayoutRequest {
 // legal values), kNoSpace (the device cannot hold the log area and, on a data device, one slab).
 Result<DeviceLayout> plan_layout(const LayoutRequest& request);
 
-// DL1 for a request: the unit against the physical block. Errors: kInvalidArgument with the nearest
-// legal units in the hint.
+// DL1 for a request: the unit against the physical block of the data devices. Errors:
+// kInvalidArgument with the nearest legal units in the hint.
 Status check_unit(std::uint64_t unit, std::uint32_t physical_block);
 
 // DL1 to DL4 for a layout that was read from a label: any input, 64-bit checked arithmetic.

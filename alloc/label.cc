@@ -1,5 +1,7 @@
 #include "alloc/label.h"
 
+#include <bit>
+
 #include "alloc/foreign_signature.h"
 #include "alloc/header_slot.h"
 #include "alloc/sealed_block.h"
@@ -39,7 +41,8 @@ Label decode_fields(Decoder& decoder) {
   label.checksum_granularity = decoder.le32();
   const std::uint8_t role = decoder.u8();
   const std::uint8_t checksum = decoder.u8();
-  decoder.zeros(2);
+  const std::uint8_t log_block = decoder.u8();  // its exponent
+  decoder.zeros(1);
   label.k = decoder.u8();
   label.m = decoder.u8();
   label.codec = decoder.u8();
@@ -47,6 +50,8 @@ Label decode_fields(Decoder& decoder) {
   label.packet_bytes = decoder.le32();
   label.pool_options = decoder.bytes();
   if (role != 1 && role != 2) decoder.fail();
+  if (log_block >= 32) decoder.fail();
+  if (log_block != 0 && log_block < 32) label.layout.log_block = std::uint32_t{1} << log_block;
   if (checksum != 1 && checksum != 2) decoder.fail();
   if (label.store.is_nil() || label.pool_options.size() > kMaxPoolOptions) decoder.fail();
   label.role = static_cast<DeviceRole>(role);
@@ -158,7 +163,9 @@ std::string encode_label(const Label& label) {
   Encoder encoder(body);
   encoder.le32(kFormatVersion);
   encoder.zeros(4);
-  encode_features(encoder, label.features);
+  Features features = label.features;
+  if (label.layout.log_block != 0) features.incompatible |= kLogBlockFeature;
+  encode_features(encoder, features);
   encoder.le64(label.generation);
   encode_uuid(encoder, label.store);
   encode_uuid(encoder, label.device_uuid);
@@ -176,7 +183,10 @@ std::string encode_label(const Label& label) {
   encoder.le32(label.checksum_granularity);
   encoder.u8(static_cast<std::uint8_t>(label.role));
   encoder.u8(static_cast<std::uint8_t>(label.checksum));
-  encoder.zeros(2);
+  encoder.u8(label.layout.log_block == 0
+                 ? 0
+                 : static_cast<std::uint8_t>(std::countr_zero(label.layout.log_block)));
+  encoder.zeros(1);
   encoder.u8(label.k);
   encoder.u8(label.m);
   encoder.u8(label.codec);
@@ -194,11 +204,14 @@ Result<Label> decode_label(ByteView slot) {
   // Only these two are at their place in every version.
   HEXAD_TRY(decoder.check("label"));
   HEXAD_TRY(check_version(version));
-  const Features features = decode_features(decoder);
+  Features features = decode_features(decoder);
   HEXAD_TRY(decoder.check("label"));
   HEXAD_TRY(check_readable(features, kKnownLabelFeatures, "label"));
   Label label = decode_fields(decoder);
+  const bool larger = (features.incompatible & kLogBlockFeature) != 0;
+  if (larger != (label.layout.log_block != 0)) decoder.fail();
   HEXAD_TRY(decoder.finish("label"));
+  features.incompatible &= ~kLogBlockFeature;
   label.features = features;
   HEXAD_TRY(check_layout(label.layout, label.role));
   return label;

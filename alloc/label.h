@@ -23,14 +23,16 @@ namespace hexad::alloc {
 
 // Of everything on the devices. A store of another version is refused without a write.
 inline constexpr std::uint32_t kFormatVersion = 2;
-// Incompatible feature bits of labels that this version understands: none yet.
-inline constexpr std::uint64_t kKnownLabelFeatures = 0;
+// Incompatible feature bits of labels that this version understands. Log blocks are larger than the
+// device's physical block.
+inline constexpr std::uint64_t kLogBlockFeature = 1;
+inline constexpr std::uint64_t kKnownLabelFeatures = kLogBlockFeature;
 // Bytes; leaves room for all other fields in a label copy.
 inline constexpr std::size_t kMaxPoolOptions = 8 << 10;
 
 struct Label {
   std::uint64_t generation = 1;  // grows with every rewrite of this device's label
-  Features features;
+  Features features;             // without those that the other fields make
   Uuid store;
   DeviceId device = 0;
   Uuid device_uuid;

@@ -52,10 +52,11 @@ struct FormatOptions {
 
   ec::Profile profile;  // k, m and the code; 4+2 and Vandermonde of ISA-L by default
   // The unit of allocation in bytes: 512 bytes to 1 MiB, and a multiple of the physical block of
-  // every device.
+  // every data device.
   std::uint64_t min_alloc = 4_KiB;
   ChecksumType checksum = ChecksumType::kCrc32c;  // the checksum of all stored data
-  // Bytes under one checksum: 4, 16 or 64 KiB, and not less than the physical block of a device.
+  // Bytes under one checksum: 4, 16 or 64 KiB, and not less than the physical block of a data
+  // device.
   std::uint64_t checksum_block = 16_KiB;
   // The policy of the collection "default", and of every other one when it is created; each
   // collection can be given another one later (Transaction::set_policy()).

@@ -282,6 +282,7 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   from_label("codec", ec::codec_to_string(shape.profile));
   from_label("min_alloc", format_size(shape.unit));
   from_label("physical_block", format_size(shape.block));
+  from_label("log_block", format_size(shape.log_block));
   from_label("checksum", std::string(hexad::to_string(shape.record.checksum)));
   from_label("checksum_block", format_size(shape.record.checksum_block));
   from_label("compression", compression::to_string(parts_.compression));

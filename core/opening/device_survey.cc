@@ -149,6 +149,7 @@ Status check_label(const alloc::Label& label, const PoolOptions& options) {
                  ""};
   }
   const std::uint32_t block = label.checksum_granularity;
+  if (label.role == alloc::DeviceRole::kLog) return {};  // no cells
   if (block < label.layout.physical_block || block % label.layout.physical_block != 0) {
     return Error{ErrorCode::kCorruption,
                  "the label has checksum blocks of " + std::to_string(block) +
@@ -162,12 +163,14 @@ Status check_label(const alloc::Label& label, const PoolOptions& options) {
 Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
   const auto shape = [](const alloc::Label& label) {
     return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
-                      label.checksum_granularity, label.layout.physical_block, label.layout.unit);
+                      label.checksum_granularity, label.layout.block_of_log(), label.layout.unit);
+  };
+  const auto data_shape = [](const alloc::Label& label) {
+    return std::tuple(label.layout.physical_block, label.layout.slab_units);
   };
   const bool data =
       first.role == alloc::DeviceRole::kData && other.role == alloc::DeviceRole::kData;
-  if (shape(first) == shape(other) &&
-      (!data || first.layout.slab_units == other.layout.slab_units)) {
+  if (shape(first) == shape(other) && (!data || data_shape(first) == data_shape(other))) {
     return {};
   }
   return Error{
@@ -270,12 +273,17 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   survey.store = std::max_element(votes.begin(), votes.end(), [](const auto& a, const auto& b) {
                    return a.second < b.second;
                  })->first;
+  // Of a data device, if there is one: what the cells are laid out for stands there.
+  const SurveyedDevice* like = nullptr;
   for (const SurveyedDevice& device : survey.devices) {
     if (!device.sound_label || device.label->store != survey.store) continue;
-    survey.label = *device.label;
-    HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(device.label->pool_options));
+    if (like == nullptr) like = &device;
+    if (device.label->role != alloc::DeviceRole::kData) continue;
+    like = &device;
     break;
   }
+  survey.label = *like->label;
+  HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(like->label->pool_options));
   survey.fast_directories = pool.fast_directories;
   if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
   std::vector<std::string> logs;

@@ -102,10 +102,29 @@ Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
                "Choose another fast directory, or pass --force to overwrite it."};
 }
 
+// Those of devices that are not there yet are unknown, and count once they are.
+struct Blocks {
+  std::uint32_t data = alloc::kMinPhysicalBlock;  // the largest physical block of a data device
+  std::uint32_t log = alloc::kMinPhysicalBlock;   // of any
+};
+
+Blocks blocks_of(const std::vector<NewDevice>& targets) {
+  Blocks blocks;
+  for (const NewDevice& target : targets) {
+    if (target.device == nullptr) continue;
+    const std::uint32_t block = target.device->geometry().physical_block;
+    blocks.log = std::max(blocks.log, block);
+    if (target.role == alloc::DeviceRole::kData) blocks.data = std::max(blocks.data, block);
+  }
+  return blocks;
+}
+
 // A data device is as large as it is, a log file as large as the log wants it.
 void choose_sizes(const FormatOptions& options, std::uint64_t log_size,
                   std::vector<NewDevice>& targets) {
-  const std::uint64_t log_device_size = alloc::least_device_size(log_size, options.min_alloc);
+  const std::uint64_t alignment = alloc::area_alignment(options.min_alloc, blocks_of(targets).log);
+  const std::uint64_t log_device_size =
+      alloc::least_device_size(round_up(log_size, alignment), alignment);
   for (NewDevice& target : targets) {
     const std::uint64_t present = target.device == nullptr ? 0 : target.device->geometry().size;
     if (target.role == alloc::DeviceRole::kLog) {
@@ -130,36 +149,36 @@ Status create_missing(const FormatOptions& options, io::System& system,
   return {};
 }
 
-// Needs no device: the physical blocks of those that are not there yet are unknown, and count once
-// they are.
+// Needs no device.
 Status lay_out(const FormatOptions& options, std::uint64_t log_size,
                std::vector<NewDevice>& targets) {
-  std::uint32_t block = alloc::kMinPhysicalBlock;
+  const Blocks blocks = blocks_of(targets);
   std::uint64_t smallest = ~std::uint64_t{0};
   for (const NewDevice& target : targets) {
-    if (target.device != nullptr) {
-      block = std::max(block, target.device->geometry().physical_block);
-    }
     if (target.role == alloc::DeviceRole::kData) {
       smallest = std::min(smallest, alloc::room_of(target.size));
     }
   }
-  HEXAD_TRY(alloc::check_unit(options.min_alloc, block));
-  if (options.checksum_block < block) {
+  if (options.checksum_block < blocks.data) {
     return Error{
         ErrorCode::kInvalidArgument,
         "checksum blocks of " + format_size(options.checksum_block) +
-            " are smaller than the devices' physical block of " + format_size(block),
-        "Use --checksum-block " + format_size(std::max<std::uint64_t>(block, 16384)) + "."};
+            " are smaller than the devices' physical block of " + format_size(blocks.data),
+        "Use --checksum-block " + format_size(std::max<std::uint64_t>(blocks.data, 16384)) + "."};
   }
   for (NewDevice& target : targets) {
     alloc::LayoutRequest request;
     request.role = target.role;
     request.device_size = target.size;
-    request.physical_block = block;
+    const bool data = target.role == alloc::DeviceRole::kData;
+    const bool there = target.device != nullptr;
+    request.physical_block = data    ? blocks.data
+                             : there ? target.device->geometry().physical_block
+                                     : alloc::kMinPhysicalBlock;
+    request.log_block = blocks.log;
     request.unit = options.min_alloc;
     request.log_size = log_size;
-    if (target.role == alloc::DeviceRole::kData) {
+    if (data) {
       request.slab_units = options.slab_size == 0
                                ? alloc::default_slab_units(smallest, options.min_alloc)
                                : options.slab_size / options.min_alloc;
@@ -171,7 +190,15 @@ Status lay_out(const FormatOptions& options, std::uint64_t log_size,
   return {};
 }
 
-// What every label says about the pool. After lay_out(). Errors: kTooBig.
+// What each device is going to be like, as far as that is known by now.
+Status plan_devices(const FormatOptions& options, std::uint64_t log_size,
+                    std::vector<NewDevice>& targets) {
+  HEXAD_TRY(alloc::check_unit(options.min_alloc, blocks_of(targets).data));
+  choose_sizes(options, log_size, targets);
+  return lay_out(options, log_size, targets);
+}
+
+// What every label says about the pool. After plan_devices(). Errors: kTooBig.
 Result<std::string> describe_pool(const FormatOptions& options,
                                   const std::vector<NewDevice>& targets) {
   PoolOptions pooled;
@@ -292,13 +319,11 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
   }
   std::uint64_t log_size = options.log_size;
   if (log_size == 0) log_size = std::clamp<std::uint64_t>(raw / 64, kMinLog, kMaxLog);
-  log_size = round_up(log_size, options.min_alloc);
-  choose_sizes(options, log_size, targets);
   // All that can be refused without making anything, and the rest when the files are there.
-  HEXAD_TRY(lay_out(options, log_size, targets));
+  HEXAD_TRY(plan_devices(options, log_size, targets));
   HEXAD_TRY(describe_pool(options, targets).status());
   HEXAD_TRY(create_missing(options, system, targets, made));
-  HEXAD_TRY(lay_out(options, log_size, targets));
+  HEXAD_TRY(plan_devices(options, log_size, targets));
   HEXAD_TRY_ASSIGN(const std::string description, describe_pool(options, targets));
   HEXAD_TRY(grow_logs(targets));
   HEXAD_TRY(reserve_all(targets, made));

@@ -28,6 +28,7 @@ StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   shape.record = {survey.label.k, survey.label.m, survey.label.checksum,
                   survey.label.checksum_granularity};
   shape.block = survey.label.layout.physical_block;
+  shape.log_block = survey.label.layout.block_of_log();
   shape.unit = survey.label.layout.unit;
   shape.data_devices = root.data_device_count();
   // Stripes short enough that small zones have room for several, and that little is lost when most

@@ -154,7 +154,7 @@ Result<Recovered> Recovery::run() {
   }
   kv::LogScanOptions options;
   options.uuid = shape_.uuid;
-  options.block_size = shape_.block;
+  options.block_size = shape_.log_block;
   options.trim = {root_.log_trim.position, root_.log_trim.end, root_.log_trim.crc,
                   root_.log_trim.epoch, root_.log_trim.lsn};
   options.recorded_watermark = root_.recorded_watermark;

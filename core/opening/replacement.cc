@@ -77,6 +77,7 @@ Result<alloc::DeviceLayout> lay_out(const alloc::Label& like, const Member& lost
   request.role = alloc::DeviceRole::kData;
   request.device_size = size;
   request.physical_block = like.layout.physical_block;
+  request.log_block = like.layout.log_block;
   request.unit = like.layout.unit;
   request.log_size = like.layout.log_size;
   request.slab_units = like.layout.slab_units;
@@ -113,7 +114,7 @@ Status prepare_replacement(const Replacement& replacement, io::System& system, S
   HEXAD_TRY_ASSIGN(alloc::Label label, data_label(survey));
   const std::uint64_t needed = alloc::least_device_size(
       label.layout.log_size + lost->layout.slab_count * label.layout.slab_size(),
-      label.layout.unit);
+      alloc::area_alignment(label.layout.unit, label.layout.block_of_log()));
   if (at->device == nullptr) {
     if (!at->problem.has_value()) {
       return refuse(at->path + " is another device of the store", "Choose another device.");

@@ -144,7 +144,7 @@ class TakeOver : private MembershipSteps {
     const kv::LogScan& scan = recovered_.scan;
     kv::LogWriterOptions options;
     options.uuid = parts_.shape->uuid;
-    options.block_size = parts_.shape->block;
+    options.block_size = parts_.shape->log_block;
     options.areas = areas;
     options.trim = scan.options.trim;
     options.last = scan.end;

@@ -13,8 +13,9 @@ struct StoreShape {
   Uuid uuid;
   ec::Profile profile;
   RecordShape record;
-  std::uint32_t block = 4096;  // physical block of the store: cells and log blocks are multiples
-  std::uint64_t unit = 4096;   // min_alloc, bytes
+  std::uint32_t block = 4096;      // physical block of the data devices: cells are multiples
+  std::uint32_t log_block = 4096;  // of the log's blocks: the largest of all devices
+  std::uint64_t unit = 4096;       // min_alloc, bytes
   std::uint32_t data_devices = 6;
   // Blobs of fewer stored bytes share pack stripes; 0: none does.
   std::uint64_t private_threshold = 256 << 10;

@@ -154,6 +154,47 @@ TEST_CASE("device_layout: every layout that is planned passes the check") {
   }
 }
 
+TEST_CASE("device_layout: log areas are whole log blocks as well as whole units") {
+  for (const std::uint64_t unit : {std::uint64_t{512}, 4_KiB, 18_KiB, 20_KiB}) {
+    CAPTURE(unit);
+    auto made = request(8_MiB, unit, 512, 250_KiB);
+    made.log_block = 4096;
+    const auto data = plan_layout(made);
+    REQUIRE(data.ok());
+    CHECK(data->log_block == 4096);
+    CHECK(data->block_of_log() == 4096);
+    const std::uint64_t alignment = area_alignment(unit, 4096);
+    CHECK(is_multiple(data->log_offset, alignment));
+    CHECK(is_multiple(data->log_size, alignment));
+    CHECK(is_multiple(data->first_slab, unit));
+    CHECK(check_layout(*data, DeviceRole::kData).ok());
+    // The device with the larger blocks has no units, and its log area is as long.
+    made.role = DeviceRole::kLog;
+    made.physical_block = 4096;
+    const auto log = plan_layout(made);
+    REQUIRE(log.ok());
+    CHECK(log->log_block == 0);
+    CHECK(log->block_of_log() == 4096);
+    CHECK(log->log_size == data->log_size);
+    CHECK(check_layout(*log, DeviceRole::kLog).ok());
+    DeviceLayout odd = *data;
+    for (const std::uint32_t block : {256u, 512u, 3000u, 32u << 10}) {
+      odd.log_block = block;
+      CHECK(check_layout(odd, DeviceRole::kData).error().code == ErrorCode::kCorruption);
+    }
+    odd = *data;
+    odd.log_offset += unit;
+    if (!is_multiple(odd.log_offset, 4096)) {
+      CHECK_FALSE(check_layout(odd, DeviceRole::kData).ok());
+    }
+  }
+  // Nothing to say where the blocks are the same.
+  auto same = request(8_MiB);
+  same.log_block = 4096;
+  CHECK(plan_layout(same)->log_block == 0);
+  CHECK(*plan_layout(same) == *plan_layout(request(8_MiB)));
+}
+
 TEST_CASE("device_layout: numbers from a damaged label never wrap") {
   const std::uint64_t kWild[] = {
       0,         1, 4096, 64_KiB, ~std::uint64_t{0}, std::uint64_t{1} << 63, std::uint64_t{1} << 62,

@@ -80,11 +80,38 @@ TEST_CASE("label: a later version and an unknown feature bit are named") {
   CHECK(version.error().message.find("version 3") != std::string::npos);
   CHECK(version.error().hint.find("or a later one") != std::string::npos);
   Label featured = example();
-  featured.features.incompatible = 1 << 9 | 1;
+  featured.features.incompatible = 1 << 9 | 1 << 3;
   const auto bits = decode_label(as_bytes(encode_label(featured)));
   REQUIRE(!bits.ok());
   CHECK(bits.error().code == ErrorCode::kUnsupported);
-  CHECK(bits.error().message.find("features 0, 9") != std::string::npos);
+  CHECK(bits.error().message.find("features 3, 9") != std::string::npos);
+}
+
+TEST_CASE("label: log blocks that are larger than the physical block make it unknown to others") {
+  Label label = example();
+  LayoutRequest request;
+  request.device_size = kSize;
+  request.physical_block = 512;
+  request.log_block = 4096;
+  request.unit = 18_KiB;
+  request.log_size = 250_KiB;
+  request.slab_units = 16;
+  label.layout = *plan_layout(request);
+  REQUIRE(label.layout.log_block == 4096);
+  const std::string bytes = encode_label(label);
+  const auto decoded = decode_label(as_bytes(bytes));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == label);
+  alloc::testing::for_each_damage(
+      bytes, [](const std::string& damaged) { REQUIRE(!decode_label(as_bytes(damaged)).ok()); });
+  // Neither the bit without the field nor the field without the bit.
+  Label bit = example();
+  bit.features.incompatible = kLogBlockFeature;
+  CHECK(decode_label(as_bytes(encode_label(bit))).error().code == ErrorCode::kCorruption);
+  std::string field = encode_label(example());
+  field[16 + 142] = 12;
+  CHECK(decode_label(as_bytes(alloc::testing::resealed(field))).error().code ==
+        ErrorCode::kCorruption);
 }
 
 TEST_CASE("label: a device keeps its label through damage to either copy, not to both") {

@@ -144,7 +144,7 @@ void note_log(DiskImages& images, io::SimSystem& system) {
   images.trim = {trim.position, trim.end, trim.crc, trim.epoch, trim.lsn};
   kv::LogScanOptions options;
   options.uuid = images.root.store;
-  options.block_size = images.label.layout.physical_block;
+  options.block_size = images.label.layout.block_of_log();
   options.trim = images.trim;
   options.recorded_watermark = images.root.recorded_watermark;
   const Result<kv::LogScan> scan = kv::scan_log(areas, options);

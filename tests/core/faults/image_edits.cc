@@ -336,14 +336,14 @@ class Editor {
       header.epoch = std::max(header.epoch, before.epoch);
       if (header.kind == kv::LogBlockKind::kFence) header.fence_end_lsn = before.lsn;
       const std::vector<std::string_view> records(block.records.begin(), block.records.end());
-      const std::uint64_t length = kv::log_block_length(records, images_.shape.block);
+      const std::uint64_t length = kv::log_block_length(records, images_.shape.log_block);
       header.position = before.end;
       if (header.position % size + length > size) {
         header.position = round_up(header.position, size);
       }
       if (header.position + length - images_.trim.end > size) return;  // the log is full
       const kv::EncodedLogBlock encoded =
-          kv::encode_log_block(header, records, images_.shape.block);
+          kv::encode_log_block(header, records, images_.shape.log_block);
       for (const DeviceId id : images_.root.log_devices) {
         write(id, images_.label.layout.log_offset + header.position % size, as_text(encoded.bytes));
       }
