@@ -170,7 +170,8 @@ Result<bool> Engine::cut_shorter(const Transaction& transaction, PreparedOps& pr
                                  Cuts& cuts) {
   const std::vector<std::uint32_t> units = units_of(blob_pieces(transaction, prepared));
   if (cuts.whole.empty()) cuts.whole = units;
-  const std::vector<std::uint32_t> runs = parts_.space->spare_runs();
+  const std::uint32_t longest = units.empty() ? 0 : *std::max_element(units.begin(), units.end());
+  const std::vector<std::uint32_t> runs = parts_.space->spare_runs(longest);
   const std::uint32_t cut =
       choose_cut({units, runs, most_stripes(max_record(), *parts_.shape), cuts.shortest()});
   if (cut == 0) return false;

@@ -81,7 +81,7 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint
     if (extent.ok()) return extent;
     if (!attempt.no_space) return extent;
     if (attempt.no_space && !attempt.wants_zone) {
-      const std::vector<std::uint32_t> runs = parts_.space->spare_runs();
+      const std::vector<std::uint32_t> runs = parts_.space->spare_runs(units);
       cut = choose_cut({{&units, 1}, runs, kMostCuts, shortest});
       if (cut > 0) return extent;
     }

@@ -91,7 +91,9 @@ class Space : public StripeMap {
   Result<alloc::Extent> allocate(std::uint32_t units);
   // The free runs that allocate() would take, by V1 and V2: of the longest one that may be what is
   // left of it. Units; in no order. O(units / 64 + runs).
-  std::vector<std::uint32_t> spare_runs();
+  // `longest`: of the pieces that want them, units. What no zone holds in a row has to be cut
+  // however much is free, so that of the zones to come counts, too.
+  std::vector<std::uint32_t> spare_runs(std::uint32_t longest);
   // Promises `units`, in a row, to a young blob, so that sealing its group, and packing what rides
   // in the log, find space. False: too little is free for that; then the blob needs an extent of
   // its own now. Each promise ends with one of the next four.
@@ -288,6 +290,7 @@ class Space : public StripeMap {
   bool heals_late(DeviceId device);
   std::uint64_t held_locked() const;
   alloc::SpaceCounters counters_locked() const;
+  std::vector<std::uint32_t> spare_runs_locked() const;
   Status write_back(const CellPlace& place, ByteView cell);
   void give_kept_back();
 

@@ -59,8 +59,17 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
       kMakeRoom};
 }
 
-std::vector<std::uint32_t> Space::spare_runs() {
+std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
+  constexpr std::uint64_t kMostZones = 4096;  // more than a transaction fills
   const io::Lock lock(mutex_);
+  std::vector<std::uint32_t> runs = spare_runs_locked();
+  if (longest < slab_units_) return runs;
+  const std::uint64_t zones = under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells());
+  runs.insert(runs.end(), std::min(zones, kMostZones), slab_units_ - 1);
+  return runs;
+}
+
+std::vector<std::uint32_t> Space::spare_runs_locked() const {
   const std::uint64_t free = zones_.counters().free;
   const std::uint64_t kept = promised_.units + zones_.reserve_units();
   if (free <= kept) return {};

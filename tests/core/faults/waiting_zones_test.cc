@@ -12,6 +12,7 @@
 #include "core/commit/sequencer.h"
 #include "core/engine/engine.h"
 #include "core/opening/opening.h"
+#include "ec/profile.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/log_order.h"
 #include "tests/core/store_fixture.h"
@@ -151,14 +152,27 @@ TEST_CASE("waiting zones: one that its commit does not use after all is there fo
   CHECK((get(store, "a") == noise(kLarge, 1)));
 }
 
-// The background makes as many as it wants.
-TEST_CASE("waiting zones: what no zone can hold makes none") {
-  FormatOptions small = format();
-  small.slab_size = 64_KiB;  // 15 units in a row
-  Watched watched(small);
-  Store store = watched.fixture.open();
-  REQUIRE(code_of(put(store, "a", noise(400'000, 1))) == ErrorCode::kNoSpace);
-  CHECK(watched.headers_here() == 0);
+TEST_CASE("waiting zones: what no zone holds in one piece is cut for zones to come") {
+  for (const std::uint32_t k : {1, 4}) {
+    CAPTURE(k);
+    FormatOptions small = format();
+    small.profile = ec::parse_profile(k == 1 ? "1+1" : "4+2").value();
+    small.slab_size = 64_KiB;  // 15 units in a row
+    StoreFixture fixture(small);
+    Store store = fixture.open();
+    // A cell of 400,000 bytes has 98 units, or 25; that of a page of the large one 256 or 64.
+    REQUIRE(code_of(put(store, "a", noise(400'000, 1))) == std::nullopt);
+    REQUIRE(code_of(put(store, "b", noise(5'000'000, 2))) == std::nullopt);
+    auto writer = store.open_writer(kBucket, "stream");
+    REQUIRE(writer.ok());
+    REQUIRE((*writer)->append(as_bytes(noise(3'000'000, 3))).ok());
+    REQUIRE((*writer)->commit().ok());
+    CHECK(counter(store, "alloc_pieces_cut") >= 9);
+    CHECK((get(store, "a") == noise(400'000, 1)));
+    CHECK((get(store, "b") == noise(5'000'000, 2)));
+    CHECK((get(store, "stream") == noise(3'000'000, 3)));
+    CHECK(deep_findings(store) == "");
+  }
 }
 
 TEST_CASE("waiting zones: devices that do not take a header leave, and the commit gets its zone") {

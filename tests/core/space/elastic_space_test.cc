@@ -41,7 +41,7 @@ std::vector<alloc::Extent> allocate(Space& space, std::uint32_t units) {
     const std::vector<std::uint32_t> all(units / pieces[0], pieces[0]);
     std::vector<std::uint32_t> stripes = all;
     if (units % pieces[0] > 0) stripes.push_back(units % pieces[0]);
-    const std::vector<std::uint32_t> runs = space.spare_runs();
+    const std::vector<std::uint32_t> runs = space.spare_runs(1);
     most = choose_cut({stripes, runs, kMostCuts, shortest_cut(units)});
   }
   return taken;
@@ -108,7 +108,7 @@ TEST_CASE("elastic_space: a piece is refused only where fewer units are free tha
       }
     }
     REQUIRE(space.counters().free == model.free);
-    const std::vector<std::uint32_t> spare = space.spare_runs();
+    const std::vector<std::uint32_t> spare = space.spare_runs(1);
     REQUIRE(std::accumulate(spare.begin(), spare.end(), std::uint64_t{0}) == model.spare());
     const std::vector<std::uint32_t> free = space.free_runs();
     REQUIRE(std::accumulate(free.begin(), free.end(), std::uint64_t{0}) == model.free);
