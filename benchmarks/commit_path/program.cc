@@ -54,14 +54,19 @@ Settings head_of_table(const ProgramOptions& options, const std::filesystem::pat
   return settings;
 }
 
-void print_rows(const ProgramOptions& options, const Settings& settings,
+void write_json(const ProgramOptions& options, const Settings& settings,
                 const std::vector<Row>& rows) {
-  if (rows.empty()) die("there is no row '" + options.only + "'");
-  std::printf("%s", to_markdown(settings, rows).c_str());
   if (options.json.empty()) return;
   std::ofstream out(options.json);
   out << to_json(settings, rows);
   if (!out.flush()) die("cannot write " + options.json);
+}
+
+void print_rows(const ProgramOptions& options, const Settings& settings,
+                const std::vector<Row>& rows) {
+  if (rows.empty()) die("there is no row '" + options.only + "'");
+  std::printf("%s", to_markdown(settings, rows).c_str());
+  write_json(options, settings, rows);
 }
 
 }  // namespace hexad::bench

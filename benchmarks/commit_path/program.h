@@ -52,6 +52,9 @@ void check_room(const std::filesystem::path& directory, std::uint64_t need,
 // A warning on quick figures, the commit, the machine; then `rest`.
 Settings head_of_table(const ProgramOptions& options, const std::filesystem::path& directory,
                        const Settings& rest);
+// Writes the figures for programs where that is asked for.
+void write_json(const ProgramOptions& options, const Settings& settings,
+                const std::vector<Row>& rows);
 // Prints the table, and writes the JSON where that is asked for. Ends the program when no row was
 // measured.
 void print_rows(const ProgramOptions& options, const Settings& settings,

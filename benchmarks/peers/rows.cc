@@ -14,6 +14,7 @@
 #include "benchmarks/commit_path/fio.h"
 #include "benchmarks/commit_path/load.h"
 #include "benchmarks/commit_path/must.h"
+#include "benchmarks/commit_path/process_io.h"
 #include "benchmarks/peers/peer.h"
 #include "tools/bench/zipf.h"
 
@@ -31,17 +32,6 @@ struct Workload {
   std::uint64_t size = 0;  // bytes of each object
   unsigned threads = 1;
 };
-
-// Bytes that this process has made the kernel write to disks.
-std::uint64_t bytes_written() {
-  std::ifstream io("/proc/self/io");
-  std::string name;
-  std::uint64_t value = 0;
-  while (io >> name >> value) {
-    if (name == "write_bytes:") return value;
-  }
-  die("/proc/self/io does not say what was written");
-}
 
 void drop_caches() {
   sync();
@@ -147,24 +137,24 @@ class Contest {
   template <typename Operation>
   Took call(const Workload& workload, const Operation& operation,
             std::uint64_t limit = ~std::uint64_t{0}) {
-    const std::uint64_t before = bytes_written();
+    const std::uint64_t before = process_bytes_written();
     Took took;
     took.measured = call_for(Load{plan_.seconds, workload.threads, workload.threads, limit},
                              [&](unsigned, std::uint64_t index) { operation(index); });
-    took.written = bytes_written() - before;
+    took.written = process_bytes_written() - before;
     return took;
   }
 
   Took submit(const Workload& workload, Store& store, const std::vector<std::string>& names,
               ByteView data) {
-    const std::uint64_t before = bytes_written();
+    const std::uint64_t before = process_bytes_written();
     Took took;
     took.measured = submit_for(store, {plan_.seconds, 2, workload.threads},
                                [&](Transaction& transaction, std::uint64_t index) {
                                  transaction.put_borrowed(kDefaultCollection,
                                                           names[index % names.size()], data);
                                });
-    took.written = bytes_written() - before;
+    took.written = process_bytes_written() - before;
     return took;
   }
 

@@ -175,6 +175,32 @@ class Page:
              charts.number(row["ratio"]) if "ratio" in row else "", row.get("bar", ""),
              row.get("judgement", "")) for _, row in rows])
 
+    def space(self):
+        rows = self.under("space/")
+        if not rows:
+            return
+        self.add("<h2>Overwriting in a store that is nearly full</h2>",
+                 "<p>Whole objects are overwritten, each put durable. Percent are of what fits; the "
+                 "others have the same objects and the rest of the disk. hexad keeps six cells of "
+                 "four, the others one copy.</p>")
+        for title, label, value in (
+                ("Bytes written to disks for each that is put", "bytes", lambda row: row["value"]),
+                ("Puts per second", "puts/s", lambda row: row["counted"]["puts/s"])):
+            series = {}
+            for name, row in rows:
+                size, load, fill, who = name.split("/")
+                if who == "hexad":
+                    series.setdefault(f"{size} {load}", []).append((int(fill), value(row)))
+            if series:
+                self.figure(charts.lines("hexad: " + title, "percent full", label, [
+                    (name, sorted(points)) for name, points in series.items()], scale=float))
+        counted = list(dict.fromkeys(key for _, row in rows for key in row["counted"]))
+        self.table(["", "written per byte", *counted], [
+            (row["what"], charts.number(row["value"]),
+             *(charts.number(row["counted"][key]) if key in row["counted"] else ""
+               for key in counted))
+            for _, row in rows])
+
     def micro(self):
         rows = self.under("micro/")
         if not rows:
@@ -243,6 +269,7 @@ class Page:
         self.peers()
         self.load()
         self.commit_path()
+        self.space()
         self.micro()
         if self.not_measured:
             self.add("<h2>Not measured</h2>")

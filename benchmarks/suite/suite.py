@@ -27,11 +27,13 @@ SEED = 1
 # How long, by pace.
 PACES = {
     "full": {"repetitions": 5, "peers_s": 5, "load_s": 10, "micro_s": 0.5, "device_mib": 2048,
-             "commit_path": True, "objects": 20000, "ranges": 64},
+             "commit_path": True, "space": ["--quick"], "objects": 20000, "ranges": 64},
     "quick": {"repetitions": 5, "peers_s": 0.4, "load_s": 0.6, "micro_s": 0.02, "device_mib": 512,
-              "commit_path": False, "objects": 5000, "ranges": 32},
+              "commit_path": False, "space": None, "objects": 5000, "ranges": 32},
     "moment": {"repetitions": 1, "peers_s": 0.02, "load_s": 0.02, "micro_s": 0.001,
-               "device_mib": 64, "commit_path": False, "objects": 64, "ranges": 4},
+               "device_mib": 64, "commit_path": False,
+               "space": ["--device-mib=64", "--sizes=4k", "--loads=uniform", "--fills=50", "--laps=0.1",
+                         "--warm-laps=0.1"], "objects": 64, "ranges": 4},
 }
 
 # What of each program is part of the suite.
@@ -45,6 +47,8 @@ MICRO = {
     "list_bench": "objects:10000",
     "store_bench": "memory|cached",
 }
+# Units.
+LESS_IS_BETTER = ("us", "ns", "ms", "s", "bytes written per byte")
 MICRO_MOMENT = {"checksum_bench": "."}
 
 
@@ -119,7 +123,7 @@ class Suite:
                 figures = json.load(figures)
         for row in figures["rows"]:
             row["id"] = prefix + row["id"]
-            row["better"] = "less" if row["unit"].split(",")[0] in ("us", "ns", "ms", "s") else "more"
+            row["better"] = "less" if row["unit"].split(",")[0] in LESS_IS_BETTER else "more"
         self.keep(figures["rows"], "nothing was counted")
         return figures["settings"]
 
@@ -161,6 +165,11 @@ class Suite:
         jobs = dict.fromkeys(line["job"] for line in lines)
         self.keep([load_row(job, [line for line in lines if line["job"] == job]) for job in jobs],
                   f"no operation came to its end within {self.pace['load_s']} s")
+
+    def space(self):
+        if self.pace["space"]:
+            say("full stores")
+            self.table_program("space_bench", "space/", *self.pace["space"])
 
     def micro(self):
         """All programs in turn, again and again: what one minute of the machine differs by from
@@ -211,6 +220,7 @@ class Suite:
         self.peers()
         self.load()
         self.commit_path()
+        self.space()
         self.micro()
         self.settings["took"] = f"{time.monotonic() - began:.0f} s"
         return {"settings": self.settings, "rows": self.rows, "not_measured": self.not_measured}

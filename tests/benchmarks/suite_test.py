@@ -44,7 +44,7 @@ class SuiteTest(unittest.TestCase):
                 bench = json.load(figures)
             self.assertEqual(bench["settings"]["commit"], "0123abc")
             families = {row["id"].split("/")[0] for row in bench["rows"]}
-            self.assertEqual(families, {"peers", "load", "micro"})
+            self.assertEqual(families, {"peers", "load", "space", "micro"})
             for row in bench["rows"]:
                 self.assertGreater(min(row["values"]), 0, row["id"])
                 self.assertIn(row["better"], ("more", "less"))
@@ -56,7 +56,8 @@ class SuiteTest(unittest.TestCase):
             self.assertEqual({name for name in everything if name.startswith("load/")}, jobs())
             with open(os.path.join(out, "report.html"), encoding="utf-8") as page:
                 text = page.read()
-            for section in ("Beside what one would use", "A pool under load", "Parts on their own"):
+            for section in ("Beside what one would use", "A pool under load",
+                            "nearly full", "Parts on their own"):
                 self.assertIn(section, text)
             compared = subprocess.run(
                 [os.path.join(PROGRAMS, "tools", "hexad"), "bench", "compare", path, path, "--json"],
