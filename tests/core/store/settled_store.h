@@ -22,10 +22,17 @@ inline std::uint64_t allocated_when_settled(Store& store) {
   }
 }
 
-// The same when it is `most` or less; where it stays above, what is left after many questions.
+// The same when it is `most` or less; where it stays above, what is left after many questions
+// without anything cleaned between them.
 inline std::uint64_t allocated_below(Store& store, std::uint64_t most) {
   std::uint64_t left = allocated_when_settled(store);
-  for (int i = 0; i < 1000 && left > most; ++i) left = allocated_when_settled(store);
+  std::uint64_t before = counter(store, "cleaned_stripes");
+  for (int quiet = 0; quiet < 2000 && left > most; ++quiet) {
+    left = allocated_when_settled(store);
+    const std::uint64_t cleaned = counter(store, "cleaned_stripes");
+    if (cleaned != before) quiet = 0;
+    before = cleaned;
+  }
   return left;
 }
 
