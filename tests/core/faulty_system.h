@@ -19,6 +19,7 @@ struct DeviceFault {
   std::atomic<bool> writes{false};  // fail with kIo, before any effect
   std::atomic<bool> flushes{false};
   std::atomic<bool> reads{false};
+  std::atomic<bool> heals{false};  // writes of cells that were lost or wrong fail
   std::atomic<bool> slabs{false};  // writes of headers behind the device's own fail: of slabs
   std::atomic<int> roots{-1};  // so many roots are taken, those after them fail; negative: all are
 };
@@ -110,6 +111,8 @@ class FaultySystem final : public io::System {
     static Status run(const io::IoRequest& request) {
       Wrapper& device = static_cast<Wrapper&>(*request.device);
       const bool fails = (request.op == io::IoOp::kWrite && device.fault.writes) ||
+                         (request.op == io::IoOp::kWrite && device.fault.heals &&
+                          request.cause == io::IoCause::kHeal) ||
                          (is_slab_header(request) && device.fault.slabs) ||
                          (is_root(request) && refuses_root(request, device.fault)) ||
                          (request.op == io::IoOp::kFlush && device.fault.flushes) ||

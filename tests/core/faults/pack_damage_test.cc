@@ -347,7 +347,7 @@ TEST_CASE("store: a cell that cannot be written back is counted and shown, and t
   packed.damage({hit});
   const std::string path = packed.fixture.device(packed.pack.cells[hit.role].device);
   Store store = packed.fixture.open();
-  faulty.fault(path).writes = true;
+  faulty.fault(path).heals = true;
   packed.require_all_right(store);
   REQUIRE(counter(store, "heal_failures") > 0);
   REQUIRE(counter(store, "cells_healed") == 0);
@@ -359,7 +359,7 @@ TEST_CASE("store: a cell that cannot be written back is counted and shown, and t
   }
   // A repair that did not work is no repair.
   REQUIRE(store.fsck({true, true})->errors() == 1);
-  faulty.fault(path).writes = false;
+  faulty.fault(path).heals = false;
   REQUIRE(store.fsck({true, true})->errors() == 0);
   packed.require_found(store, "");
 }
