@@ -49,6 +49,14 @@ class BackupKills:
     environment = {"HEXAD": f"{BIN}/tools/hexad", "FAULTS": f"{BIN}/tests/tools/libpreload_faults.so"}
 
 
+class StoreKills:
+    """Processes that use a pool from Python and are killed; with the wheel, which it builds."""
+
+    targets = ()
+    words = ("tools/testing/python_part.sh", "-s", "-k", "kills_test")
+    environment = {"HEXAD_KILLS": "60"}
+
+
 CAMPAIGNS = (
     # Apart, since the first takes three quarters of an hour: crash-own-caches.
     Campaign("//tests/crash:crash_test", "[one]"),
@@ -63,6 +71,7 @@ CAMPAIGNS = (
     Campaign("//tests/crash:cleaning_crash_test"),
     Campaign("//tests/crash:owners_crash_test"),
     BackupKills,
+    StoreKills,
     Campaign("//tests/core/store:cleaned_model_test"),
     Campaign("//tests/core/store:run_model", "--seed", "{seed}", "--ops", "300000", "--round", "100000"),
     Campaign("//tests/core/store:run_model", "--store", "device", "--seed", "{seed}", "--ops", "100000",
