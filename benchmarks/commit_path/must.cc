@@ -15,12 +15,17 @@ namespace {
 std::mutex mutex;
 std::filesystem::path to_remove;  // guarded by mutex; empty: none
 
-// Blocked everywhere else, so that one thread gets them and may do what a handler may not.
-void clean_up_on_signals() {
+// Blocked everywhere but in the thread below.
+sigset_t block_signals() {
   sigset_t signals;
   sigemptyset(&signals);
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&signals, signal);
   pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  return signals;
+}
+
+// One thread gets them, and may do what a handler may not.
+void clean_up_on_signals(const sigset_t& signals) {
   std::thread([signals] {
     int signal = 0;
     sigwait(&signals, &signal);
@@ -31,6 +36,8 @@ void clean_up_on_signals() {
 }  // namespace
 
 WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
+  // Before there is anything to remove.
+  const sigset_t signals = block_signals();
   std::string pattern = (parent / "hexad-bench-XXXXXX").string();
   if (mkdtemp(pattern.data()) == nullptr) die("cannot make a directory in " + parent.string());
   path_ = pattern;
@@ -38,7 +45,7 @@ WorkingDirectory::WorkingDirectory(const std::filesystem::path& parent) {
     const std::lock_guard<std::mutex> lock(mutex);
     to_remove = path_;
   }
-  clean_up_on_signals();
+  clean_up_on_signals(signals);
 }
 
 WorkingDirectory::~WorkingDirectory() {
