@@ -67,13 +67,6 @@ bool is_one_extent(const CachedRecord& record) {
          object.extents[0].offset == 0 && object.extents[0].length == object.size;
 }
 
-// A payload in the log moves with the next checkpoint.
-bool any_young(const ExtentList& extents) {
-  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
-    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
-  });
-}
-
 std::uint64_t memory_of(const CachedRecord& record) {
   std::uint64_t bytes = sizeof(CachedRecord) + 2 * S3Fifo::kAllocation;
   for (const auto& [name, value] : record.object.attributes) {

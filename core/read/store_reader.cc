@@ -13,14 +13,6 @@ namespace hexad::core {
 
 namespace {
 
-// A payload in the log moves with the next checkpoint: of pages the cache keeps only those that
-// stay where they are.
-bool any_young(const ExtentList& extents) {
-  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
-    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
-  });
-}
-
 Error too_big(std::string_view collection, std::string_view name, std::uint64_t size) {
   return Error{ErrorCode::kTooBig,
                "object " + printable(collection) + "/" + printable(name) + ": " +
@@ -165,6 +157,7 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_page(MetaView& vie
   if (value.has_value()) {
     HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, page, shape_.record));
     record->page = log_blobs_.resolve(std::move(extents));
+    // The cache keeps only pages that stay where they are.
     newest = newest && !any_young(record->page);
   }
   if (newest) {

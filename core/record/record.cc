@@ -123,12 +123,6 @@ PageCuts decode_cuts(Decoder& in) {
   return cuts;
 }
 
-bool any_young(const ExtentList& extents) {
-  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
-    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
-  });
-}
-
 // The fields that every reader of an object record needs. Fails the decoder on a foreign kind.
 struct Head {
   std::uint8_t flags = 0;
@@ -150,6 +144,12 @@ Head decode_head(Decoder& in) {
 }
 
 }  // namespace
+
+bool any_young(const ExtentList& extents) {
+  return std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
+    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
+  });
+}
 
 std::uint64_t RecordShape::private_block_sums(std::uint32_t cell_bytes) const {
   return cell_bytes <= checksum_block ? 0 : k * divide_up(cell_bytes, checksum_block);

@@ -119,6 +119,8 @@ struct Extent {
 
 // Sorted by offset, not overlapping, each within one page; gaps are holes.
 using ExtentList = std::vector<Extent>;
+// Whether some of it is in the log, without a place in a stripe yet: the next checkpoint moves it.
+bool any_young(const ExtentList& extents);
 
 // Of an object, and of an entry of an omap, whose value is stored as an object's data is.
 struct ObjectRecord {

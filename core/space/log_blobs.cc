@@ -168,10 +168,7 @@ ExtentList LogBlobs::resolve(ExtentList extents) const {
 }
 
 void LogBlobs::resolve_all(ExtentList& extents) const {
-  const bool any_young = std::any_of(extents.begin(), extents.end(), [](const Extent& extent) {
-    return !extent.is_inline() && extent.blob.placement == Placement::kLog;
-  });
-  if (!any_young) return;
+  if (!any_young(extents)) return;
   const io::Lock lock(mutex_);
   for (Extent& extent : extents) {
     if (!extent.is_inline()) resolve_one(extent.blob);

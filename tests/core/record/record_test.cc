@@ -196,7 +196,7 @@ TEST_CASE("record: an empty object and an empty page have records") {
   REQUIRE(decode_page(encode_page({}, shape), 9, shape).value().empty());
 }
 
-bool any_young(const ExtentList& extents) {
+bool shows_young(const ExtentList& extents) {
   for (const Extent& extent : extents) {
     if (!extent.is_inline() && extent.blob.placement == Placement::kLog) return true;
   }
@@ -210,16 +210,16 @@ TEST_CASE("record: a value says at its front whether it has a young blob, and sa
     const RecordShape shape = random_shape(rng);
     const ExtentList page = random_page(rng, 0, shape);
     std::string value = encode_page(page, shape);
-    REQUIRE(has_young_blob(value) == any_young(page));
+    REQUIRE(has_young_blob(value) == shows_young(page));
     value[0] = static_cast<char>(value[0] ^ 2 ^ 6);
     REQUIRE(decode_page(value, 0, shape).error().code == ErrorCode::kCorruption);
 
     const ObjectRecord object = random_object(rng, shape);
     value = encode_object(object, shape);
-    REQUIRE(has_young_blob(value) == any_young(object.extents));
+    REQUIRE(has_young_blob(value) == shows_young(object.extents));
     value[1] = static_cast<char>(value[1] ^ 0x10);
     REQUIRE(decode_object(value, shape).error().code == ErrorCode::kCorruption);
-    young += any_young(object.extents) ? 1 : 0;
+    young += shows_young(object.extents) ? 1 : 0;
     REQUIRE_FALSE(has_young_blob(encode_collection(random_collection(rng))));
   }
   REQUIRE(young > 20);
