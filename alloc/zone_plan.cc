@@ -17,11 +17,11 @@ Result<std::vector<ZoneSlot>> plan_zone(std::span<const DeviceSpace> devices, st
     if (!device.free_slabs.empty()) usable.push_back(&device);
   }
   if (usable.size() < n) {
-    return Error{
-        ErrorCode::kNoSpace,
-        "a zone needs a free slab on " + std::to_string(n) + " devices; " +
-            std::to_string(usable.size()) + " of " + std::to_string(devices.size()) + " have one",
-        "Delete objects. A pool keeps the size that it was made with: for more make a larger one."};
+    return Error{ErrorCode::kNoSpace,
+                 "a zone needs a free slab on " + std::to_string(n) + " devices; " +
+                     std::to_string(usable.size()) + " of " + std::to_string(devices.size()) +
+                     " have one",
+                 kMakeRoom};
   }
   const auto by_id = [](const DeviceSpace* a, const DeviceSpace* b) {
     return a->device < b->device;

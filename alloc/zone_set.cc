@@ -192,13 +192,13 @@ Lsn ZoneSet::image_lsn(ZoneId zone) const {
 // --- life of an extent ---
 
 Error ZoneSet::no_space(std::uint32_t units, std::uint64_t reserved) const {
-  return Error{
-      ErrorCode::kNoSpace,
-      "no run of " + std::to_string(units) + " units: " + std::to_string(counters_.free) + " of " +
-          std::to_string(counters_.total) + " are free in runs of up to " +
-          std::to_string(longest_.max()) + ", " + std::to_string(reserved) + " of them reserved, " +
-          std::to_string(counters_.deferred) + " are waiting to become free",
-      "Delete objects. A pool keeps the size that it was made with: for more make a larger one."};
+  return Error{ErrorCode::kNoSpace,
+               "no run of " + std::to_string(units) + " units: " + std::to_string(counters_.free) +
+                   " of " + std::to_string(counters_.total) + " are free in runs of up to " +
+                   std::to_string(longest_.max()) + ", " + std::to_string(reserved) +
+                   " of them reserved, " + std::to_string(counters_.deferred) +
+                   " are waiting to become free",
+               kMakeRoom};
 }
 
 // The zone whose turn it is, and has room.

@@ -301,12 +301,12 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
       !parts_.space->slabs_left()) {
     attempt.no_space = true;
     attempt.note_room(*parts_.space);
-    attempt.space_error = Error{
-        ErrorCode::kNoSpace,
-        "what is left, " +
-            format_size(attempt.free_units * parts_.shape->unit * parts_.shape->k()) +
-            ", is kept for checkpoints: only what frees something is taken in",
-        "Delete objects. A pool keeps the size that it was made with: for more make a larger one."};
+    attempt.space_error =
+        Error{ErrorCode::kNoSpace,
+              "what is left, " +
+                  format_size(attempt.free_units * parts_.shape->unit * parts_.shape->k()) +
+                  ", is kept for checkpoints: only what frees something is taken in",
+              alloc::kMakeRoom};
     return attempt.space_error;
   }
   submission.lsn = context.lsn;

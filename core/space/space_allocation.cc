@@ -6,13 +6,6 @@
 
 namespace hexad::core {
 
-namespace {
-
-constexpr char kMakeRoom[] =
-    "Delete objects. A pool keeps the size that it was made with: for more make a larger one.";
-
-}  // namespace
-
 std::string Space::bytes_of(std::uint64_t units) const {
   return format_size(units * shape_.unit * shape_.k());
 }
@@ -28,7 +21,7 @@ Result<alloc::Extent> Space::allocate_in_zones(std::uint32_t units, alloc::Purpo
                    bytes_of(zones_.largest_free_run()) + " in a row, " +
                    bytes_of(zones_.reserve_units()) + " of them for checkpoints; " +
                    bytes_of(counters.deferred) + " are waiting to become free",
-               kMakeRoom};
+               alloc::kMakeRoom};
 }
 
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
@@ -42,7 +35,7 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
     return Error{ErrorCode::kNoSpace,
                  "no room for " + bytes_of(units) + ": " + bytes_of(free) + " are free, " +
                      bytes_of(promised_.units) + " of them for what is being written" + reserve,
-                 kMakeRoom};
+                 alloc::kMakeRoom};
   }
   const std::uint32_t before = zones_.largest_free_run();
   for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
@@ -56,7 +49,7 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
       "no room for " + bytes_of(units) + " in a row besides the " + bytes_of(promised_.units) +
           " that belong to what is being written" +
           (reserve_run_ == 0 ? "" : " and " + bytes_of(reserve_run_) + " in a row for checkpoints"),
-      kMakeRoom};
+      alloc::kMakeRoom};
 }
 
 std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
@@ -207,7 +200,7 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
                "no room for " + bytes_of(units) + " of metadata: " + bytes_of(free) +
                    " are free, up to " + bytes_of(before) + " in a row, " +
                    bytes_of(promised_.units) + " of them for what is being written",
-               kMakeRoom};
+               alloc::kMakeRoom};
 }
 
 std::uint64_t Space::kept_from_moves() const {
@@ -246,7 +239,7 @@ Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {
                "no room to move " + bytes_of(units) + " to: " + bytes_of(free) +
                    " are free, up to " + bytes_of(before) + " in a row, " + bytes_of(kept) +
                    " of them for checkpoints and what is being written",
-               kMakeRoom};
+               alloc::kMakeRoom};
 }
 
 }  // namespace hexad::core
