@@ -88,8 +88,12 @@ Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
     return at;
   };
   const Result<Lsn> lsn = place();
-  // Where an error came after it, the lane has stopped, and nothing more goes to the log.
-  placed ? parts_.space->open_zone(creation.zone) : parts_.space->release_zone(creation);
+  if (placed) {
+    // Also where an error came after it: the lane has stopped, and nothing more goes to the log.
+    parts_.space->open_zone(creation.zone);
+  } else {
+    parts_.space->release_zone(creation);
+  }
   return lsn.status();
 }
 

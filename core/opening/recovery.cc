@@ -93,9 +93,9 @@ Status Recovery::note_departures(const kv::LogScan& scan, const std::set<DeviceI
     const kv::LogBlockHeader& header = scan.blocks[i].header;
     if (header.record_count == 0 || header.last_lsn() <= above) continue;
     HEXAD_TRY_ASSIGN(const kv::LoadedLogBlock block, kv::load_log_block(scan, i));
-    for (const kv::LogRecord& entry : block.block.records) {
-      if (entry.lsn <= above) continue;
-      HEXAD_TRY_ASSIGN(const LogRecord record, decode_log_record(entry.bytes, shape_.record));
+    HEXAD_TRY_ASSIGN(const Entries entries, decode(block));
+    for (const auto& [lsn, record] : entries) {
+      if (lsn <= above) continue;
       for (const DeviceId id : left) HEXAD_TRY(space_.replay_missing(record, id));
     }
   }
