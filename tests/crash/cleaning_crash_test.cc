@@ -64,9 +64,7 @@ TEST_CASE("cleaning: no crash loses what is moved, or brings back what has died 
   sweep.seed = 90;
   sweep.every = {1, 4, 1000};
   sweep.one_in = campaign_is_thorough() ? 7 : 41;
-  sweep.crash.exhaustive_limit = 2;
-  sweep.crash.random_samples = 3;
-  sweep.crash.tears_per_write = 1;
+  sweep.crash = {.exhaustive_limit = 2, .random_samples = 3, .tears_per_write = 1};
   const CrashSweep totals = sweep_checkpoints(
       sweep, much_removed(), [&](CrashWorld& world) { moved += world.blobs_moved(); });
   line.print({{"states", totals.states}, {"violations", totals.violations}, {"moved", moved}});
@@ -114,11 +112,8 @@ TEST_CASE("cleaning: a crash in the recovery of a crash, and in the moves behind
   options.checkpoint_every = 4;
   CrashWorld world(options);
   world.run();
-  io::CrashOptions crash;
-  crash.seed = options.seed;
-  crash.exhaustive_limit = 2;
-  crash.random_samples = 2;
-  crash.tears_per_write = 0;
+  io::CrashOptions crash{
+      .exhaustive_limit = 2, .random_samples = 2, .tears_per_write = 0, .seed = options.seed};
   const io::CrashStates states(world.recorder(), crash);
   const std::uint64_t all = states.for_each([](const io::CrashState&) { return true; });
   const std::uint64_t wanted = campaign_is_thorough() ? 120 : 12;
@@ -186,9 +181,7 @@ TEST_CASE("compaction: no crash loses what is written again, or brings back what
   sweep.seed = 190;
   sweep.every = {1, 4, 1000};
   sweep.one_in = campaign_is_thorough() ? 7 : 41;
-  sweep.crash.exhaustive_limit = 2;
-  sweep.crash.random_samples = 3;
-  sweep.crash.tears_per_write = 1;
+  sweep.crash = {.exhaustive_limit = 2, .random_samples = 3, .tears_per_write = 1};
   CrashWorldOptions options;
   options.log_size = 192 << 10;
   options.pause = 3'000'000'000;

@@ -32,9 +32,7 @@ TEST_CASE("cut pages: no crash shows what was cut off, or loses what was written
   sweep.seed = 40;
   sweep.every = {1, 2, 1000};
   sweep.one_in = campaign_is_thorough() ? 29 : 151;
-  sweep.crash.exhaustive_limit = 1;
-  sweep.crash.random_samples = 1;
-  sweep.crash.tears_per_write = 0;
+  sweep.crash = {.exhaustive_limit = 1, .random_samples = 1, .tears_per_write = 0};
   CrashWorldOptions options;
   options.before = [](Transaction& t) {
     write_pages(t, "a", 0, 75);

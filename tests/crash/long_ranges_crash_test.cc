@@ -37,9 +37,7 @@ TEST_CASE("long ranges: no crash shows a range in part, or leaves what was copie
   sweep.seed = 80;
   sweep.every = {1, 2, 1000};
   sweep.one_in = campaign_is_thorough() ? 7 : 61;
-  sweep.crash.exhaustive_limit = 1;
-  sweep.crash.random_samples = 1;
-  sweep.crash.tears_per_write = 0;
+  sweep.crash = {.exhaustive_limit = 1, .random_samples = 1, .tears_per_write = 0};
   CrashWorldOptions options;
   options.ranges_at_once = 2;
   options.before = [](Transaction& t) {

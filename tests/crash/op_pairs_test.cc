@@ -116,11 +116,8 @@ void sweep(std::size_t rest, std::uint64_t one_in) {
     options.script = {first.add, second.add};
     CrashWorld world(options);
     world.run();
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 1;
-    crash.random_samples = 1;
-    crash.tears_per_write = 0;
+    io::CrashOptions crash{
+        .exhaustive_limit = 1, .random_samples = 1, .tears_per_write = 0, .seed = options.seed};
     sweep_crashes(
         world, crash,
         [&](std::uint64_t number) { return (number + i + campaign_seed()) % one_in == 0; },

@@ -45,9 +45,7 @@ TEST_CASE("owners: no crash parts a blob from the keys that lead to its owners")
   sweep.seed = 190;
   sweep.every = {1, 4, 1000};
   sweep.one_in = campaign_is_thorough() ? 7 : 53;
-  sweep.crash.exhaustive_limit = 2;
-  sweep.crash.random_samples = 3;
-  sweep.crash.tears_per_write = 1;
+  sweep.crash = {.exhaustive_limit = 2, .random_samples = 3, .tears_per_write = 1};
   CrashWorldOptions options;
   options.log_size = 192 << 10;  // records of this length
   options.before = [](Transaction& t) { put_some(t, 0, 1); };

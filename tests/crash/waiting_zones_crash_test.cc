@@ -29,9 +29,7 @@ TEST_CASE(
   sweep.seed = 60;
   sweep.every = {1, 2, 1000};
   sweep.one_in = campaign_is_thorough() ? 5 : 23;
-  sweep.crash.exhaustive_limit = 2;
-  sweep.crash.random_samples = 4;
-  sweep.crash.tears_per_write = 1;
+  sweep.crash = {.exhaustive_limit = 2, .random_samples = 4, .tears_per_write = 1};
   CrashWorldOptions options;
   options.before = [](Transaction& t) { t.put(kHere, "first", noise(2'000, 1)); };
   // A zone has room for two of 100,000 bytes.
@@ -106,11 +104,8 @@ TEST_CASE(
     CHECK(world.log().problem() == "");
     beside += world.log().zones_beside_groups();
     if (number % 10 != 0) continue;
-    io::CrashOptions crash;
-    crash.seed = options.seed;
-    crash.exhaustive_limit = 1;
-    crash.random_samples = 2;
-    crash.tears_per_write = 1;
+    io::CrashOptions crash{
+        .exhaustive_limit = 1, .random_samples = 2, .tears_per_write = 1, .seed = options.seed};
     sweep_crashes(
         world, crash, [&](std::uint64_t state) { return (state + number) % 499 == 0; },
         "world " + std::to_string(number), totals);
