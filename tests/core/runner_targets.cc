@@ -1,6 +1,5 @@
 // What the runner runs on.
 #include <chrono>
-#include <optional>
 #include <thread>
 #include <utility>
 
@@ -27,9 +26,10 @@ class MemoryTarget final : public RunnerTarget {
   Store store_;
 };
 
-class DeviceTarget final : public RunnerTarget {
+class DeviceTarget final : public ReopenedTarget {
  public:
-  explicit DeviceTarget(const RuntimeOptions& runtime) : runtime_(runtime) {}
+  explicit DeviceTarget(const RuntimeOptions& runtime) : ReopenedTarget(runtime) {}
+  ~DeviceTarget() override { drop(); }
 
   Status format(FormatOptions options) {
     for (std::uint32_t i = 0; i < options.profile.shards(); ++i) {
@@ -39,25 +39,18 @@ class DeviceTarget final : public RunnerTarget {
     HEXAD_TRY_ASSIGN(pool_, Store::format(options, &system_));
     return open(Access::kReadWrite);
   }
-  Store& store() override {
-    HEXAD_ASSERT(store_.has_value());
-    return *store_;
-  }
-  bool can_reopen() const override { return true; }
-  Status reopen(Ending ending, Access access) override {
-    if (ending == Ending::kClosed) HEXAD_TRY(store_->close());
-    store_.reset();
-    look_at_log();
-    return open(access);
-  }
   std::string check() override {
-    look_at_log();
+    between();
     const std::string order = log_.problem();
     return order.empty() ? RunnerTarget::check() : order;
   }
 
  private:
-  void look_at_log() {
+  Result<Store> open_store(const RuntimeOptions& runtime) override {
+    return Store::open(pool_, runtime, &system_);
+  }
+  // Looks at the log.
+  void between() override {
     const auto media = system_.media(pool_.fast_directories.front() + "/log");
     HEXAD_ASSERT(media != nullptr);
     log_.see_device([&](std::uint64_t offset, std::uint64_t length) {
@@ -66,23 +59,34 @@ class DeviceTarget final : public RunnerTarget {
       return bytes;
     });
   }
-  Status open(Access access) {
-    runtime_.access = access;
-    Result<Store> store = Store::open(pool_, runtime_, &system_);
-    if (!store.ok()) return store.error();
-    store_.emplace(std::move(store).value());
-    return {};
-  }
 
   io::testing::TemporaryDirectory directory_;
   io::MemorySystem system_;
-  RuntimeOptions runtime_;
   PoolDescription pool_;
   LogOrder log_;
-  std::optional<Store> store_;
 };
 
 }  // namespace
+
+Status ReopenedTarget::open(Access access) {
+  runtime_.access = access;
+  Result<Store> store = open_store(runtime_);
+  if (!store.ok()) return store.error();
+  store_.emplace(std::move(store).value());
+  return {};
+}
+
+Store& ReopenedTarget::store() {
+  HEXAD_ASSERT(store_.has_value());
+  return *store_;
+}
+
+Status ReopenedTarget::reopen(Ending ending, Access access) {
+  if (ending == Ending::kClosed) HEXAD_TRY(store_->close());
+  drop();
+  between();
+  return open(access);
+}
 
 std::string RunnerTarget::check() {
   FsckOptions options;

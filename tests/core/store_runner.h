@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "core/store.h"
@@ -28,6 +29,28 @@ class RunnerTarget {
   virtual std::string check();
   // Lets the store work in the background for a while.
   virtual void wait();
+};
+
+// One on devices: what its openings have in common. The destructor of a derived class calls drop():
+// the store goes before what it is on.
+class ReopenedTarget : public RunnerTarget {
+ public:
+  Status open(Access access);
+  Store& store() override;
+  bool can_reopen() const override { return true; }
+  Status reopen(Ending ending, Access access) override;
+
+ protected:
+  explicit ReopenedTarget(const RuntimeOptions& runtime) : runtime_(runtime) {}
+  void drop() { store_.reset(); }
+
+ private:
+  virtual Result<Store> open_store(const RuntimeOptions& runtime) = 0;
+  // Between a store and the next: the devices are as it has left them.
+  virtual void between() {}
+
+  RuntimeOptions runtime_;
+  std::optional<Store> store_;
 };
 
 // In memory alone, with room for 256 MiB.

@@ -2,7 +2,6 @@
 // had: an opening writer asked for a second one while the index, which wanted to grow, waited for
 // the first, and all the store stood still.
 #include <functional>
-#include <optional>
 #include <utility>
 
 #include "base/units.h"
@@ -196,32 +195,21 @@ TEST_CASE("nested readers: no call of a store has two readers of the index in on
 }
 
 // What random transactions, streams and openings do, and the threads in the background.
-class WatchedTarget final : public RunnerTarget {
+class WatchedTarget final : public ReopenedTarget {
  public:
   WatchedTarget(FormatOptions format, const RuntimeOptions& runtime)
-      : fixture_(std::move(format)), watched_(*fixture_.system), runtime_(runtime) {}
+      : ReopenedTarget(runtime), fixture_(std::move(format)), watched_(*fixture_.system) {}
+  ~WatchedTarget() override { drop(); }
 
-  Status open(Access access) {
-    runtime_.access = access;
-    Result<Store> store = watched_.open(fixture_.pool, runtime_);
-    if (!store.ok()) return store.error();
-    store_.emplace(std::move(store).value());
-    return {};
-  }
-  Store& store() override { return *store_; }
-  bool can_reopen() const override { return true; }
-  Status reopen(Ending ending, Access access) override {
-    if (ending == Ending::kClosed) HEXAD_TRY(store_->close());
-    store_.reset();
-    return open(access);
-  }
   const ReaderWatch& watch() const { return watched_.watch; }
 
  private:
+  Result<Store> open_store(const RuntimeOptions& runtime) override {
+    return watched_.open(fixture_.pool, runtime);
+  }
+
   StoreFixture fixture_;
   Watched watched_;
-  RuntimeOptions runtime_;
-  std::optional<Store> store_;
 };
 
 TEST_CASE("nested readers: random transactions have none") {
