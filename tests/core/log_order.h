@@ -2,11 +2,10 @@
 // crash leaves: so a run of any world fails when the order is wrong, without the crash that shows
 // it.
 //
-//   zones   units lie in a zone that an earlier block names (A10), or one that is older than the
-//   log blobs   a place, a payload or a death is of a blob of a transaction at or before it: of the
-//   same
-//           block at the latest, and a payload of that block
-//   blocks  what is written to one place of one epoch is always the same (A5)
+//   zones      units lie in a zone that an earlier block names (A10), or one older than the log
+//   log blobs  a place, a payload or a death is of a blob of a transaction at or before it: of the
+//              same block at the latest; a payload is of a blob of that block
+//   blocks     what is written to one place of one epoch is always the same (A5)
 //
 // Blocks come in any order, and as often as there are copies. Epoch and position order them: what
 // an epoch has begins behind what it keeps of those before.
