@@ -318,6 +318,12 @@ struct SpaceUsage {
   // objects that have been removed or overwritten, padding, footers. A stripe comes back when all
   // of its owners are gone.
   std::uint64_t dead = 0;
+  // Of `dead`, what lies in stripes that may be cleaned when a commit finds no space: what lives
+  // beside it is moved, as long as there is room to move it to.
+  std::uint64_t reclaimable = 0;
+  // User bytes that fit with that, of objects like those that there are: an estimate, by the space
+  // that these take on the average. Nothing: there are none.
+  std::optional<std::uint64_t> available_for_mix = std::nullopt;
   // Of `allocated`, what is set aside for small objects on their way, or in the log.
   std::uint64_t promised = 0;
   // Freed, in `available`, and free once the next blocks of the log are written.

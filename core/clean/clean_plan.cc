@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::uint64_t kParts = 1024;
 
-bool may_be_victim(const CleanCandidate& one, const CleanRules& rules) {
-  const std::uint64_t all = one.stripe.units * rules.stripe_bytes;
-  return one.born <= rules.moved_up_to && one.live * kParts <= all * rules.most_live;  // CP1
+// CP1
+bool may_be_moved(const CleanCandidate& one, const CleanRules& rules) {
+  return one.born <= rules.moved_up_to &&
+         may_be_victim(one.live, one.stripe.units * rules.stripe_bytes, rules.most_live);
 }
 
 double worth(const CleanCandidate& one, const CleanRules& rules) {
@@ -24,6 +25,10 @@ double worth(const CleanCandidate& one, const CleanRules& rules) {
 
 }  // namespace
 
+bool may_be_victim(std::uint64_t live, std::uint64_t all, std::uint32_t most_live) {
+  return live * kParts <= all * most_live;
+}
+
 // A 32nd for footers and gaps.
 std::uint64_t units_for(std::uint64_t live, const CleanRules& rules) {
   return divide_up(live + live / 32, rules.stripe_bytes);
@@ -32,7 +37,7 @@ std::uint64_t units_for(std::uint64_t live, const CleanRules& rules) {
 CleanPlan plan_cleaning(std::span<const CleanCandidate> candidates, const CleanRules& rules) {
   std::vector<CleanCandidate> possible;
   for (const CleanCandidate& one : candidates) {
-    if (may_be_victim(one, rules)) possible.push_back(one);
+    if (may_be_moved(one, rules)) possible.push_back(one);
   }
   std::stable_sort(possible.begin(), possible.end(),
                    [&](const CleanCandidate& a, const CleanCandidate& b) {
@@ -57,7 +62,7 @@ std::uint64_t units_to_gain(std::span<const CleanCandidate> candidates, const Cl
   std::uint64_t live = 0;
   std::uint64_t units = 0;
   for (const CleanCandidate& one : candidates) {
-    if (!may_be_victim(one, rules)) continue;
+    if (!may_be_moved(one, rules)) continue;
     live += one.live;
     units += one.stripe.units;
   }

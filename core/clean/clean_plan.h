@@ -22,6 +22,9 @@
 
 namespace hexad::core {
 
+// Of 1024 parts of a stripe, alive at most where a commit would fail without moving it.
+inline constexpr std::uint32_t kLiveForCommit = 896;
+
 struct CleanCandidate {
   alloc::Extent stripe;
   std::uint64_t live = 0;    // bytes
@@ -43,6 +46,9 @@ struct CleanPlan {
   std::uint64_t gain = 0;               // units, when all that is alive is moved
   bool empty() const { return victims.empty(); }
 };
+
+// Whether no more of a stripe's `all` bytes is alive than `most_live` of 1024 parts: CP1.
+bool may_be_victim(std::uint64_t live, std::uint64_t all, std::uint32_t most_live);
 
 // Units that `live` bytes take in a pack stripe, with its footer and what is left between blobs:
 // an estimate.

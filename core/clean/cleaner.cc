@@ -14,12 +14,11 @@ namespace hexad::core {
 
 namespace {
 
-// Of 1024 parts of a victim, alive at most: where space is not short, where it is, and where a
-// commit would fail.
+// Of 1024 parts of a victim, alive at most: where space is not short, and where it is. Where a
+// commit would fail: kLiveForCommit.
 constexpr std::uint32_t kLiveAtLeisure = 512;
 constexpr std::uint32_t kLiveAtRest = 832;
 constexpr std::uint32_t kLiveWhenLow = 768;
-constexpr std::uint32_t kLiveForCommit = 896;
 // The same of blobs that lists show in part.
 constexpr std::uint32_t kShownAtRest = 944;
 // Cleaning begins at leisure when so many of the longest stripes would come back, and such a part

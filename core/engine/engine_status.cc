@@ -2,9 +2,11 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
+#include "core/clean/clean_plan.h"
 #include "core/engine/engine.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
@@ -42,6 +44,16 @@ void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& s
     }
     status.notes.push_back(std::move(note));
   }
+}
+
+// Objects like those that are there take as much space as these do without what is reclaimable.
+// Clones share space, so one of their bytes may take less than one; what is written anew does not.
+std::optional<std::uint64_t> room_for_mix(const SpaceUsage& space) {
+  const std::uint64_t taken = space.allocated - space.promised - space.reclaimable;
+  if (space.stored == 0 || taken == 0) return std::nullopt;
+  const double each = std::max(1.0, static_cast<double>(taken) / static_cast<double>(space.stored));
+  return static_cast<std::uint64_t>(static_cast<double>(space.available + space.reclaimable) /
+                                    each);
 }
 
 }  // namespace
@@ -229,7 +241,9 @@ Result<SpaceUsage> Engine::space_usage() {
     for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
       const std::uint64_t bytes = pack.run.units * parts_.shape->unit * parts_.shape->k();
       usage.allocated += bytes;
-      usage.dead += bytes - std::min(bytes, pack.live);
+      const std::uint64_t dead = bytes - std::min(bytes, pack.live);
+      usage.dead += dead;
+      if (may_be_victim(pack.live, bytes, kLiveForCommit)) usage.reclaimable += dead;
     }
   }
 
@@ -261,6 +275,7 @@ Result<SpaceUsage> Engine::space_usage() {
   const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
   const std::uint64_t kept = room.reserved + room.reserve;
   usage.available = (left > kept ? left - kept : 0) * user_unit;
+  usage.available_for_mix = room_for_mix(usage);
   usage.internal_metadata = room.internal * user_unit;
   usage.free_runs = classes_of(parts_.space->free_runs(), user_unit);
   usage.fragmentation = parts_.space->fragmentation();

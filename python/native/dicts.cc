@@ -160,6 +160,9 @@ nb::dict to_dict(const SpaceUsage& space) {
   result["internal_metadata"] = space.internal_metadata;
   result["objects"] = space.objects;
   result["dead"] = space.dead;
+  result["reclaimable"] = space.reclaimable;
+  result["available_for_mix"] = nb::none();
+  if (space.available_for_mix.has_value()) result["available_for_mix"] = *space.available_for_mix;
   result["promised"] = space.promised;
   result["waiting"] = space.waiting;
   result["held_by_readers"] = space.held_by_readers;

@@ -1,7 +1,6 @@
 // hexad df: where the bytes are, from the allocator and the records.
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -12,35 +11,14 @@ namespace hexad::tools {
 
 namespace {
 
-// Of a stripe that objects share, what may be alive so that a commit which finds no space still has
-// it moved: seven eighths (core/clean/cleaner.cc).
-constexpr std::uint64_t kLeftDead = 8;
 // The reserve is large when it is such a part of all there is.
 constexpr std::uint64_t kLargeReserve = 10;
 
-// What of the dead bytes comes back at least when commits need it. Which part of what is allocated
-// lies in shared stripes does not matter: all of it may.
-std::uint64_t reclaimable(const SpaceUsage& space) {
-  const std::uint64_t stays = (space.allocated - space.promised) / kLeftDead;
-  return space.dead > stays ? space.dead - stays : 0;
-}
-
-// User bytes that fit, of objects like those that there are: on the average they take as much space
-// as these do without what is reclaimable. Nothing: there are none.
-std::optional<std::uint64_t> room_for_mix(const SpaceUsage& space) {
-  const std::uint64_t back = reclaimable(space);
-  const std::uint64_t taken = space.allocated - space.promised - back;
-  if (space.stored == 0 || taken == 0) return std::nullopt;
-  // Clones share space, so one user byte may take less than one; what is written anew does not.
-  const double each = std::max(1.0, static_cast<double>(taken) / static_cast<double>(space.stored));
-  return static_cast<std::uint64_t>(static_cast<double>(space.available + back) / each);
-}
-
 Json as_json(const SpaceUsage& space) {
-  const std::optional<std::uint64_t> room = room_for_mix(space);
+  const std::optional<std::uint64_t>& room = space.available_for_mix;
   Json object{{"capacity", space.capacity},
               {"available", space.available},
-              {"reclaimable", reclaimable(space)},
+              {"reclaimable", space.reclaimable},
               {"available_for_mix", room.has_value() ? Json(*room) : Json(nullptr)},
               {"internally_reserved", space.internally_reserved},
               {"used", space.used},
@@ -81,8 +59,9 @@ std::string as_text(const SpaceUsage& space) {
   std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
   text += line("capacity", space.capacity, "user bytes that fit");
   text += line("available", space.available, "of them still free");
-  if (const std::optional<std::uint64_t> room = room_for_mix(space)) {
-    text += line("  for this mix", *room, "with what is reclaimable, of objects like those here");
+  if (space.available_for_mix.has_value()) {
+    text += line("  for this mix", *space.available_for_mix,
+                 "with what is reclaimable, of objects like those here");
   }
   text += line("internally reserved", space.internally_reserved,
                "kept back for checkpoints, merges and moves, so that a full store can delete");
@@ -94,7 +73,7 @@ std::string as_text(const SpaceUsage& space) {
   text += line("stored", space.stored, "user bytes, as their owners see them");
   text += line("allocated", space.allocated, "units they take, without parity");
   text += line("dead", space.dead, "of those, owned by nobody, in stripes with others");
-  text += line("  reclaimable", reclaimable(space), "of that, at least, when commits need it");
+  text += line("  reclaimable", space.reclaimable, "of that, by moving what lives beside it");
   text += line("waiting", space.waiting, "freed, and soon to be used again");
   if (space.held_by_readers > 0) {
     text += line("held by readers", space.held_by_readers, "freed, but still being read");

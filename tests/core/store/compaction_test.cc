@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/units.h"
 #include "io/rng.h"
@@ -250,6 +252,46 @@ TEST_CASE("compaction: of compressed data that was overwritten in part little is
   INFO("allocated " << cut_up << ", at rest " << at_rest << ", written anew " << afresh);
   CHECK(at_rest * 100 <= afresh * 120);
   CHECK(cut_up * 100 > afresh * 120);
+}
+
+// In the simulation, where nothing is cleaned while no time passes.
+TEST_CASE(
+    "space: what could be moved for a commit, and what then fits of objects like those here") {
+  SimPool pool(pool_of(24_MiB));
+  std::vector<SpaceUsage> said;
+  REQUIRE(pool.with_store([&](Store& store) -> std::string {
+    const auto look = [&] { said.push_back(store.space().value()); };
+    look();
+    Transaction put;
+    for (int i = 0; i < 400; ++i) put.put(kBucket, std::to_string(i), noise(4'000, 1));
+    if (!store.commit(std::move(put)).ok() || !store.checkpoint().ok()) return "put";
+    look();
+    Transaction one;
+    one.remove(kBucket, "7");
+    if (!store.commit(std::move(one)).ok()) return "remove";
+    look();
+    Transaction most;
+    for (int i = 0; i < 400; ++i) {
+      if (i % 4 != 0 && i != 7) most.remove(kBucket, std::to_string(i));
+    }
+    if (!store.commit(std::move(most)).ok()) return "remove most";
+    look();
+    return deep_findings(store);
+  }) == "");
+  const auto& [none, full, hole, sparse] = std::tie(said[0], said[1], said[2], said[3]);
+  CHECK(none.reclaimable == 0);
+  CHECK_FALSE(none.available_for_mix.has_value());
+  // Footers and a hole or two are not worth it.
+  CHECK(full.dead > 0);
+  CHECK(full.reclaimable == 0);
+  CHECK(full.available_for_mix < full.available);
+  CHECK(full.available_for_mix > full.available / 2);
+  CHECK(hole.dead >= full.dead + 4'000);
+  CHECK(hole.reclaimable == 0);
+  // A quarter lives, in all of them.
+  CHECK(sparse.reclaimable == sparse.dead);
+  CHECK(sparse.dead > sparse.allocated / 2);
+  CHECK(sparse.available_for_mix > sparse.available / 2);
 }
 
 }  // namespace
