@@ -157,7 +157,12 @@ bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
     return true;
   }
   announce(batch);
-  return run_requests_for(batch, limit);
+  if (run_requests_for(batch, limit)) return true;
+  for (const IoRequest& request : batch.requests) {
+    if (request.is_answered()) continue;
+    request.device->traffic_.timeouts.fetch_add(1, std::memory_order_relaxed);
+  }
+  return false;
 }
 
 bool IoQueue::run_requests_for(IoBatch& batch, Nanos limit) {
@@ -259,19 +264,32 @@ bool IoQueue::finish(IoBatch& batch) {
   return true;
 }
 
-void IoQueue::settle(IoRequest& request) {
-  answer(request);
+// Of a request whose status is an error.
+void IoQueue::count_failure(const IoRequest& request) {
+  const auto add = [](std::atomic<std::uint64_t>& counter) {
+    counter.fetch_add(1, std::memory_order_relaxed);
+  };
   Device& device = *request.device;
+  const Error& error = request.status.error();
   const bool durable_write = request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
                              device.geometry().volatile_cache;
-  if (!request.status.ok() && (request.op == IoOp::kFlush ||
-                               (durable_write && request.status.error().code == ErrorCode::kIo))) {
-    device.traffic_.failed_flushes.fetch_add(1, std::memory_order_relaxed);
+  if (request.op == IoOp::kFlush || (durable_write && error.code == ErrorCode::kIo)) {
+    add(device.traffic_.failed_flushes);
   }
-  if (!request.status.ok() && request.op != IoOp::kFlush && !is_medium(request.status.error())) {
-    device.note_refusal(request.status.error());
+  if (request.op == IoOp::kFlush) return;
+  if (!is_medium(error)) {
+    device.note_refusal(error);
+  } else if (request.op == IoOp::kRead) {
+    add(device.traffic_.failed_reads);
+  } else if (request.op == IoOp::kWrite) {
+    add(device.traffic_.failed_writes);
   }
-  device.settled(request);
+}
+
+void IoQueue::settle(IoRequest& request) {
+  answer(request);
+  if (!request.status.ok()) count_failure(request);
+  request.device->settled(request);
 }
 
 Status IoQueue::check(const IoRequest& request) {

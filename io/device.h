@@ -207,6 +207,7 @@ class IoQueue {
   void announce(IoRequest& request);
   void announce(IoBatch& batch);
   static void count(const IoRequest& request);
+  static void count_failure(const IoRequest& request);
   static void settle(IoRequest& request);
 
   struct Abandoned {
@@ -233,6 +234,13 @@ struct DeviceTraffic {
   // Flushes that failed, and durable writes that did with kIo where the cache is volatile: their
   // own flush may be what failed. Counted before the batch completes.
   std::atomic<std::uint64_t> failed_flushes{0};
+  // Reads and writes that failed by the device's fault. Counted before the batch completes.
+  std::atomic<std::uint64_t> failed_reads{0};
+  std::atomic<std::uint64_t> failed_writes{0};
+  // Reads that succeeded with bytes that do not match their checksum: note_mismatch().
+  std::atomic<std::uint64_t> mismatches{0};
+  // Requests that had no answer in the time that somebody had for them (IoQueue::run_for()).
+  std::atomic<std::uint64_t> timeouts{0};
   // Requests but flushes that failed, and not by the device's fault (io/os_error.h). Whoever has
   // read something meanwhile may have taken a device's bytes for lost that are there.
   std::atomic<std::uint64_t> refused{0};
@@ -272,6 +280,9 @@ class Device {
   std::optional<Error> last_refusal() const;
   // For how long requests have been under way without any answer; 0: none are. Any thread.
   Nanos silent_for();
+  // For whoever verifies what was read: it was not what it should be, although the read succeeded.
+  // Counted in DeviceTraffic::mismatches. Any thread.
+  void note_mismatch() { traffic_.mismatches.fetch_add(1, std::memory_order_relaxed); }
 
   // Blocking single requests, for everything that is not the commit or read path. A read ends after
   // kReadPatience: kUnavailable, by no fault of the device (io/os_error.h) and counted as refused;

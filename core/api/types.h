@@ -243,6 +243,22 @@ struct DeviceStatus {
   std::uint64_t writes = 0;                         // write requests
   std::map<std::string, std::uint64_t> writes_for;  // write requests, by the same purposes
   std::uint64_t flushes = 0;  // flush requests, and writes that are durable by themselves
+  // What has gone wrong with it since this opening, whatever became of it: most of it is made good
+  // by the other devices. What is not the device's fault (no memory, no space) is not counted.
+  std::uint64_t read_errors = 0;   // reads that failed
+  std::uint64_t write_errors = 0;  // writes that failed
+  // Flushes that failed, and of `write_errors` those that were to be durable by themselves.
+  std::uint64_t flush_errors = 0;
+  // Reads that gave other bytes than were written; twice where they were read again to be sure.
+  std::uint64_t checksum_errors = 0;
+  // Reads and repairs that had no answer in time, mostly within 5 s, and were gone round.
+  std::uint64_t timeouts = 0;
+
+  // Returns true if it has had an error of any kind since this opening.
+  bool has_had_errors() const {
+    return read_errors > 0 || write_errors > 0 || flush_errors > 0 || checksum_errors > 0 ||
+           timeouts > 0;
+  }
 };
 
 // One kind of background work of an open store.

@@ -241,6 +241,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
       job.degraded = true;
     } else if (!verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) {
       counters_.add(CounterId::kChecksumErrors);
+      request.device->note_mismatch();
       job.degraded = true;
     }
   }
@@ -427,6 +428,8 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
       cells.problems.push_back(subject + ": " + request.status.error().message);
     } else if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
       counters_.add(CounterId::kChecksumErrors);
+      // Recovery looks at cells that a crash may have kept from being written: no device's fault.
+      if (wait == Wait::kBounded) request.device->note_mismatch();
       cells.problems.push_back(subject + " does not match its checksum");
     } else {
       cells.good.add(role);

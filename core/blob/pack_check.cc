@@ -52,6 +52,7 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   HEXAD_TRY_ASSIGN(pack.verdict,
                    judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
   counters_.add(CounterId::kChecksumErrors, pack.verdict.bad.size());
+  for (const std::uint32_t role : pack.verdict.bad) pack.places[role].device->note_mismatch();
   if (pack.verdict.whole) {
     counters_.add(CounterId::kCellsReconstructed,
                   ((ec::ShardSet::first(shape_.cells()) - pack.read) | pack.verdict.bad).size());

@@ -123,6 +123,11 @@ StoreStatus Engine::status() {
       device.writes = traffic.writes.load(std::memory_order_relaxed);
       device.flushes = traffic.flushes.load(std::memory_order_relaxed) +
                        traffic.durable_writes.load(std::memory_order_relaxed);
+      device.read_errors = traffic.failed_reads.load(std::memory_order_relaxed);
+      device.write_errors = traffic.failed_writes.load(std::memory_order_relaxed);
+      device.flush_errors = traffic.failed_flushes.load(std::memory_order_relaxed);
+      device.checksum_errors = traffic.mismatches.load(std::memory_order_relaxed);
+      device.timeouts = traffic.timeouts.load(std::memory_order_relaxed);
     }
     if (member.device != nullptr) {
       const io::Nanos silence = member.device->silent_for();

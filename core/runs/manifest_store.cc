@@ -222,7 +222,12 @@ Status ManifestStore::put_together(const alloc::ManifestAddress& address, Cells&
       }
       if (crc != address.crc) continue;
       counters_.add(CounterId::kCellsReconstructed, wanted.size());
-      for (const ec::ShardIndex role : wanted) copy_bytes(cells.cell(role), right.cell(role));
+      for (const ec::ShardIndex role : wanted) {
+        if (cells.read.contains(role) && !std::ranges::equal(cells.cell(role), right.cell(role))) {
+          cells.places[role].device->note_mismatch();
+        }
+        copy_bytes(cells.cell(role), right.cell(role));
+      }
       return {};
     }
   }

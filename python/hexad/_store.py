@@ -158,7 +158,9 @@ class Store(Writing):
         return report
 
     def status(self) -> dict[str, Any]:
-        """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[],
+        """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[] (id, path, state,
+        ..., and what went wrong with each since this opening: read_errors, write_errors,
+        flush_errors, checksum_errors, timeouts),
         warnings[] (what somebody should look at), notes[], jobs[] (background work: name,
         purpose, running, seconds, steps, done of total unit, problem of the last try), ..."""
         status: dict[str, Any] = self._native.status()

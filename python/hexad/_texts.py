@@ -36,6 +36,20 @@ def size_text(bytes: int) -> str:
     return f"{size / 1024:.1f} TiB"
 
 
+_ERRORS = {
+    "read_errors": "read error",
+    "write_errors": "write error",
+    "flush_errors": "flush error",
+    "checksum_errors": "checksum error",
+    "timeouts": "timeout",
+}
+
+
+def errors_text(device: dict[str, Any]) -> str:
+    """What has gone wrong with a device of Store.status(): "3 read errors, 1 timeout"; or ""."""
+    return ", ".join(_count(device[key], one) for key, one in _ERRORS.items() if device[key])
+
+
 def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
     """Of Store.status() and Store.space(): health, room, what is wrong with which device."""
     more = status["faults_tolerated"]
@@ -48,8 +62,11 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
         why = status["read_only_reason"]
         lines.append(f"read-only: {why}" if why else "read-only")
     for device in status["devices"]:
-        if device["state"] != "ok":
-            detail = f": {device['detail']}" if device["detail"] else ""
+        errors = errors_text(device)
+        if device["state"] != "ok" or errors:
+            details = [device["detail"]] if device["detail"] else []
+            details += [f"since this opening: {errors}"] if errors else []
+            detail = f": {'; '.join(details)}" if details else ""
             lines.append(f"device {device['id']} {device['path']}: {device['state']}{detail}")
     lines += [f"warning: {warning}" for warning in status["warnings"]]
     lines += [f"note: {note}" for note in status["notes"]]

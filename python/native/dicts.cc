@@ -51,6 +51,11 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["writes"] = device.writes;
   result["writes_for"] = by_cause(device.writes_for);
   result["flushes"] = device.flushes;
+  result["read_errors"] = device.read_errors;
+  result["write_errors"] = device.write_errors;
+  result["flush_errors"] = device.flush_errors;
+  result["checksum_errors"] = device.checksum_errors;
+  result["timeouts"] = device.timeouts;
   return result;
 }
 

@@ -111,3 +111,30 @@ def test_a_device_that_is_no_file_is_given_up_by_an_explicit_word_alone(pool):
         hexad.open(pool, unwritable_devices="ignore")
     with pytest.warns(hexad.DeviceWarning):
         hexad.open(pool, unwritable_devices="lose").close()
+
+
+def test_what_went_wrong_with_a_device_is_counted_although_it_was_made_good(pool):
+    value = os.urandom(300_000)
+    with hexad.open(pool) as store:
+        store.put("victim", value)
+        devices = [device for device in store.status()["devices"] if device["role"] == "data"]
+        kinds = ("read_errors", "write_errors", "flush_errors", "checksum_errors", "timeouts")
+        assert all(device[kind] == 0 for device in store.status()["devices"] for kind in kinds)
+        assert "since this opening" not in store.status_text()
+    bad = []
+    for device in devices:
+        with open(device["path"], "r+b") as file:
+            at = file.read().find(value[:1000])
+            if at >= 0:
+                file.seek(at + 500)
+                file.write(b"damage")
+                bad.append(device["id"])
+    assert len(bad) == 1
+    with hexad.open(pool) as store:
+        assert store.get("victim") == value
+        status = store.status()
+        assert status["health"] == "ok"
+        wrong = {d["id"]: d["checksum_errors"] for d in status["devices"] if d["checksum_errors"]}
+        assert list(wrong) == bad and wrong[bad[0]] > 0
+        text = store.status_text()
+        assert f"device {bad[0]} " in text and "checksum error" in text

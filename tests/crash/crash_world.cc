@@ -448,6 +448,15 @@ std::optional<std::string> CrashWorld::check_metadata(Store& store) {
   if (!report->findings.empty()) {
     return "fsck: " + report->findings[0].subject + ": " + report->findings[0].problem;
   }
+  // What a crash has left undone is no device's fault.
+  for (const DeviceStatus& device : store.status().devices) {
+    if (device.has_had_errors()) {
+      return device.path + ": read, write, flush, checksum errors, timeouts: " +
+             std::to_string(device.read_errors) + ", " + std::to_string(device.write_errors) +
+             ", " + std::to_string(device.flush_errors) + ", " +
+             std::to_string(device.checksum_errors) + ", " + std::to_string(device.timeouts);
+    }
+  }
   return std::nullopt;
 }
 

@@ -51,6 +51,7 @@ TEST_CASE("bounded_reads: what is answered is there, with each outcome in order"
   REQUIRE(outcomes.size() == 3);
   REQUIRE(outcomes[0].ok());
   REQUIRE(outcomes[1].error().code == ErrorCode::kIo);
+  REQUIRE(disks.devices[1]->traffic().failed_reads == 1);
   REQUIRE(outcomes[2].ok());
   REQUIRE(buffer.data() == where);
   REQUIRE(value_at(buffer, 1) == 1);
@@ -84,6 +85,9 @@ TEST_CASE("bounded_reads: a late answer goes into memory that nobody else has") 
   REQUIRE(outcomes[0].ok());
   REQUIRE(outcomes[1].error().code == ErrorCode::kUnavailable);
   REQUIRE(outcomes[1].error().message == "disk1 has not answered for 5 s");
+  for (std::size_t i = 0; i < 3; ++i) {
+    REQUIRE(disks.devices[i]->traffic().timeouts == (i == 1 ? 1 : 0));
+  }
   REQUIRE(outcomes[2].ok());
   REQUIRE(value_at(buffer, 0) == 9);
   REQUIRE(value_at(buffer, 1) == 1);

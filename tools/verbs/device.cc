@@ -9,6 +9,7 @@
 #include "tools/cli/interrupt.h"
 #include "tools/cli/names.h"
 #include "tools/cli/progress.h"
+#include "tools/verbs/device_errors.h"
 #include "tools/verbs/findings.h"
 #include "tools/verbs/verbs.h"
 
@@ -37,19 +38,24 @@ class DeviceLs final : public Verb {
     HEXAD_TRY_ASSIGN(const StoreStatus status, look(session));
     Json devices = Json::array();
     for (const DeviceStatus& device : status.devices) {
-      devices.push_back(Json{{"id", device.id},
-                             {"path", device.path},
-                             {"role", device.role},
-                             {"state", device.state},
-                             {"detail", device.detail},
-                             {"size", device.size},
-                             {"missing_bytes", device.missing_bytes}});
+      Json object{{"id", device.id},
+                  {"path", device.path},
+                  {"role", device.role},
+                  {"state", device.state},
+                  {"detail", device.detail},
+                  {"size", device.size},
+                  {"missing_bytes", device.missing_bytes}};
+      add_errors(object, device);
+      devices.push_back(std::move(object));
       std::string line = fmt::format("{:>3}  {:<5} {:<10} {:>10}  {}", device.id, device.role,
                                      device.state, format_size(device.size), device.path);
       if (device.missing_bytes > 0) {
         line += fmt::format("; lacks {}", format_size(device.missing_bytes));
       }
       if (!device.detail.empty()) line += "; " + device.detail;
+      if (const std::string errors = describe_errors(device); !errors.empty()) {
+        line += "; since this opening: " + errors;
+      }
       if (!session.out().json()) session.out().write(line + "\n");
     }
     if (session.out().json()) session.out().object(Json{{"devices", devices}});

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/verbs/device_errors.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -42,7 +43,7 @@ void tell_ids(std::vector<DeviceStatus>& devices) {
 }
 
 Json device_json(const DeviceStatus& device) {
-  return Json{{"id", device.id == kNoId ? Json(nullptr) : Json(device.id)},
+  Json object{{"id", device.id == kNoId ? Json(nullptr) : Json(device.id)},
               {"path", device.path},
               {"role", device.role},
               {"state", device.state},
@@ -54,6 +55,8 @@ Json device_json(const DeviceStatus& device) {
               {"holds_log", device.holds_log},
               {"durability", device.durability},
               {"flush_domain", device.flush_domain}};
+  add_errors(object, device);
+  return object;
 }
 
 Json job_json(const JobStatus& job) {
@@ -100,6 +103,9 @@ std::string device_text(const DeviceStatus& device) {
                         format_size(device.missing_bytes));
   }
   if (!device.detail.empty()) line += fmt::format("       {}\n", device.detail);
+  if (const std::string errors = describe_errors(device); !errors.empty()) {
+    line += fmt::format("       since this opening: {}\n", errors);
+  }
   return line;
 }
 

@@ -121,7 +121,18 @@ TEST_CASE("manifest_store: two cells in each other's places are two bad cells") 
       CAPTURE(a, b);
       const std::vector<MutByteView> cells = f.cells(address);
       std::swap_ranges(cells[a].begin(), cells[a].end(), cells[b].begin());
+      const auto mismatches = [&] {
+        std::vector<std::uint64_t> counts;
+        for (const auto* device : f.devices) counts.push_back(device->traffic().mismatches);
+        return counts;
+      };
+      const std::vector<std::uint64_t> before = mismatches();
       REQUIRE((f.store.read(address).value() == f.bytes));
+      // Data cells are known to be wrong by what they should have been.
+      const std::vector<std::uint64_t> after = mismatches();
+      std::uint64_t blamed = 0;
+      for (std::size_t i = 0; i < after.size(); ++i) blamed += after[i] - before[i];
+      REQUIRE(blamed == (a < f.shape.k() ? 1 : 0) + (b < f.shape.k() ? 1u : 0));
       good.restore(f);
     }
   }
