@@ -6,52 +6,71 @@
 Everything is durable when a call returns, and hexad alone survives the loss of two of its six
 devices. In every table a round goes through all of them, one after the other; a figure is the
 median of the rounds. Those that are not installed are left out.
+
+A row is printed as soon as it has all its rounds. Ctrl-C or SIGTERM ends it with what there is by
+then: the rows so far, results.json, plots and a page.
 """
 
 import argparse
-import json
+import contextlib
 import os
 import platform
 import random
 import shutil
-import statistics
+import signal
 import sys
 import tempfile
 import time
 
 import contestants
 import hexad
+from report import Report
 
 # Of what no cache has, and then of what was read before.
 READS = ("cold", "again", "a third time")
 SIZES = {"4 KiB": 4 << 10, "64 KiB": 64 << 10, "1 MiB": 1 << 20, "4 MiB": 4 << 20}
 
 
+class Ended(BaseException):
+    """By a signal."""
+
+
 class Bench:
-    def __init__(self, options):
+    def __init__(self, options, report):
+        self.report = report
         self.folder = options.folder
         self.rounds = 1 if options.quick else 3
         self.volume = (4 << 20) if options.quick else (128 << 20)  # bytes of one measurement
-        self.most = 16 if options.quick else 2000  # puts of one measurement
+        self.most = 16 if options.quick else 1000  # puts of one measurement
         self.many = 100 if options.quick else 20_000  # objects of one put_many
-        self.results = {}  # table: {row: figure}
-        self.units = {}
 
-    def measure(self, table, unit, row, value):
-        self.units[table] = unit
-        self.results.setdefault(table, {}).setdefault(row, []).append(value)
+    def measure(self, table, unit, row, value, of=None):
+        self.report.add(table, unit, row, value, of or self.rounds)
 
-    def within(self, kind, room, parent=None):
-        """A fresh contestant in a folder of its own; None where it is not installed."""
+    @contextlib.contextmanager
+    def place(self, parent=None):
+        """A folder, gone behind it."""
         folder = tempfile.mkdtemp(dir=parent or self.folder)
         try:
-            return folder, kind(folder, room)
-        except ImportError:
+            yield folder
+        finally:
             shutil.rmtree(folder)
-            return None, None
+
+    @contextlib.contextmanager
+    def contestant(self, kind, room, parent=None):
+        """A new one in a folder of its own; None where it is not installed."""
+        with self.place(parent) as folder:
+            one = None
+            with contextlib.suppress(ImportError):
+                one = kind(folder, room)
+            try:
+                yield one
+            finally:
+                if one is not None:
+                    one.close()
 
     def objects(self):
-        """put and get of one at a time, and put_many."""
+        """put and get of one at a time."""
         for size_name, size in SIZES.items():
             count = max(4, min(self.most, self.volume // size))
             # Incompressible, and other bytes at every place.
@@ -61,33 +80,32 @@ class Bench:
             random.Random(1).shuffle(order)
             for _ in range(self.rounds):
                 for kind in contestants.ALL:
-                    folder, one = self.within(kind, 3 * size * count)
-                    if one is None:
-                        continue
-                    begin = time.perf_counter()
-                    for i in range(count):
-                        one.put(f"o{i}", data[i])
-                    took = time.perf_counter() - begin
-                    self.measure(f"put {size_name}", "operations/s", kind.name, count / took)
-                    assert one.get("o1") == data[1]
-                    for i in range(count):
-                        one.get(f"o{i}")
-                    begin = time.perf_counter()
-                    for i in order:
-                        one.get(f"o{i}")
-                    took = time.perf_counter() - begin
-                    self.measure(
-                        f"get {size_name}, read before", "operations/s", kind.name,
-                        len(order) / took,
-                    )
-                    one.close()
-                    shutil.rmtree(folder)
+                    with self.contestant(kind, 3 * size * count) as one:
+                        if one is not None:
+                            self.put_and_get(one, size_name, data, order)
+
+    def put_and_get(self, one, size_name, data, order):
+        begin = time.perf_counter()
+        for i, value in enumerate(data):
+            one.put(f"o{i}", value)
+        took = time.perf_counter() - begin
+        self.measure(f"put {size_name}", "operations/s", one.name, len(data) / took)
+        assert one.get("o1") == data[1]
+        for i in range(len(data)):
+            one.get(f"o{i}")
+        begin = time.perf_counter()
+        for i in order:
+            one.get(f"o{i}")
+        took = time.perf_counter() - begin
+        self.measure(
+            f"get {size_name}, read before", "operations/s", one.name, len(order) / took
+        )
 
     def many_objects(self):
         """put_many on the disk, and where no disk is waited for: on files in memory."""
         self.many_in(self.folder, "")
         if os.path.isdir("/dev/shm"):
-            with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
+            with self.place("/dev/shm") as folder:
                 self.many_in(folder, ", in memory")
 
     def many_in(self, parent, where):
@@ -96,21 +114,22 @@ class Bench:
         pairs = [(f"o{i:06}", source[i : i + size]) for i in range(self.many)]
         for _ in range(self.rounds):
             for kind in contestants.ALL:
-                folder, one = self.within(kind, 4 * size * self.many, parent)
-                if one is None:
-                    continue
-                # The second time on what the first one has laid down; then, too, in space that has
-                # been written before.
-                for times in ("first", "again", "later", "later", "later"):
-                    begin = time.perf_counter()
-                    one.put_many(pairs)
-                    took = time.perf_counter() - begin
-                    self.measure(
-                        f"put_many 4 KiB, {times}{where}", "objects/s", kind.name, self.many / took
-                    )
-                assert one.get(pairs[7][0]) == pairs[7][1]
-                one.close()
-                shutil.rmtree(folder)
+                some = pairs[: int(self.many * kind.share)]
+                with self.contestant(kind, 4 * size * self.many, parent) as one:
+                    if one is None:
+                        continue
+                    # The second time on what the first one has laid down; then, too, in space that
+                    # has been written before.
+                    for times, of in (("first", 1), ("again", 1), ("later", 3)):
+                        for _ in range(of):
+                            begin = time.perf_counter()
+                            one.put_many(some)
+                            took = time.perf_counter() - begin
+                            self.measure(
+                                f"put_many 4 KiB, {times}{where}", "objects/s", one.name,
+                                len(some) / took, self.rounds * of,
+                            )
+                    assert one.get(some[7][0]) == some[7][1]
 
     def overhead(self):
         """What one call costs when nothing is to be done but looking it up."""
@@ -129,12 +148,7 @@ class Bench:
                     "an empty Python call": lambda: None,
                 }
                 for name, call in calls.items():
-                    call()
-                    begin = time.perf_counter()
-                    for _ in range(count):
-                        call()
-                    took = time.perf_counter() - begin
-                    self.measure("cached calls", "ns", name, took / count * 1e9)
+                    self.measure("cached calls", "ns", name, time_of(call, count) * 1e9)
 
     def copies(self):
         """User bytes that the package copies, per byte, beyond what the engine does for itself."""
@@ -152,7 +166,7 @@ class Bench:
                 before = hexad._native.copied_bytes()
                 call()
                 copied = hexad._native.copied_bytes() - before
-                self.measure("copies", "copies", name, copied / array.nbytes)
+                self.measure("copies", "copies of a byte", name, copied / array.nbytes, of=1)
 
     def tables(self):
         """A parquet table by pyarrow: through hexad://, and to a file that is synced, which obstore reads,
@@ -169,48 +183,51 @@ class Bench:
         values = numpy.random.default_rng(1)
         table = pyarrow.table({c: values.standard_normal(rows) for c in ("a", "b")})
 
-        def write(row, target, **how):
+        def write(target, synced=False, **how):
             begin = time.perf_counter()
             pyarrow.parquet.write_table(table, target, **how)
-            if row == "plain files":
+            if synced:
                 target.flush()
                 os.fsync(target.fileno())
             return table.nbytes / (time.perf_counter() - begin) / 2**20
 
         def read(row, open_source):
-            for times in READS:
-                begin = time.perf_counter()
+            def whole():
                 with open_source() as source:
                     assert pyarrow.parquet.read_table(source) == table
-                took = time.perf_counter() - begin
-                self.measure(f"parquet read, {times}", "MiB/s", row, table.nbytes / took / 2**20)
 
-        for _ in range(self.rounds + 1):
-            folder, one = self.within(contestants.Hexad, 8 * table.nbytes)
-            one.close()
-            pool = os.path.join(folder, "pool")
-            fs = HexadFileSystem(skip_instance_cache=True)
-            write("before", f"{pool}/t0", filesystem=fs)  # pays for preparing the pool
-            self.measure("parquet write", "MiB/s", "hexad", write("hexad", f"{pool}/t1", filesystem=fs))
-            fs.close()
-            fs.exists(pool)  # opens it again
-            read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"))
-            fs.close()
-            path = os.path.join(folder, "file")
-            for _ in range(2):
-                with open(path, "wb") as file:
-                    speed = write("plain files", file)
-            self.measure("parquet write", "MiB/s", "plain files", speed)
-            forget(path)
-            read("plain files", lambda path=path: open(path, "rb"))
-            forget(path)
-            try:
-                from obstore.fsspec import FsspecStore
-            except ImportError:
-                pass
-            else:
-                read("obstore", lambda path=path, fs=FsspecStore("file"): fs.open(path, "rb"))
-            shutil.rmtree(folder)
+            self.three_reads("parquet", row, table.nbytes, whole)
+
+        for _ in range(self.rounds):
+            with self.place() as folder:
+                path = os.path.join(folder, "file")
+                for _ in range(2):
+                    with open(path, "wb") as file:
+                        speed = write(file, synced=True)
+                self.measure("parquet write", "MiB/s", "plain files", speed)
+                forget(path)
+                read("plain files", lambda path=path: open(path, "rb"))
+                forget(path)
+                with contextlib.suppress(ImportError):
+                    from obstore.fsspec import FsspecStore
+
+                    read("obstore", lambda path=path, fs=FsspecStore("file"): fs.open(path, "rb"))
+                pool = contestants.make_pool(folder, 8 * table.nbytes)
+                with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
+                    write(f"{pool}/t0", filesystem=fs)  # pays for preparing the pool
+                    speed = write(f"{pool}/t1", filesystem=fs)
+                    self.measure("parquet write", "MiB/s", "hexad", speed)
+                    fs.close()
+                    store, _ = fs.locate(f"{pool}/t1")  # opens it again, with nothing in its cache
+                    come_to_rest(store)
+                    read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"))
+
+    def three_reads(self, what, row, size, call, times=READS):
+        """Cold is the device, not the memory of the machine."""
+        for time_ in times:
+            use_memory(4 * self.volume)
+            took = time_of(call, 1, warm=False)
+            self.measure(f"{what} read, {time_}", "MiB/s", row, size / took / 2**20)
 
     def arrays(self):
         """A zarr array in chunks of 1 MiB, not compressed: in a pool, and in files, all synced."""
@@ -233,40 +250,42 @@ class Bench:
             array[:] = data
             return array
 
-        def report(what, begin):
+        def report(row, begin):
             took = time.perf_counter() - begin
-            self.measure(f"zarr {what[0]}", "MiB/s", what[1], data.nbytes / took / 2**20)
+            self.measure("zarr write", "MiB/s", row, data.nbytes / took / 2**20)
 
-        def read(row, array):
-            for times in READS:
-                begin = time.perf_counter()
+        def read(row, array, times=READS):
+            def whole():
                 assert (array[:] == data).all()
-                report((f"read, {times}", row), begin)
+
+            self.three_reads("zarr", row, data.nbytes, whole, times)
+
+        def read_pool(row, pool, times=READS, **how):
+            with hexad.open(pool, **how) as store:  # with nothing in its cache
+                come_to_rest(store)
+                read(row, zarr.open_array(HexadStore(store), path="a", mode="r"), times)
 
         for _ in range(self.rounds):
-            folder, one = self.within(contestants.Hexad, 8 * data.nbytes)
-            write(HexadStore(one.store), "before")
-            begin = time.perf_counter()
-            write(HexadStore(one.store), "a")
-            report(("write", "hexad"), begin)
-            one.close()
-            with hexad.open(os.path.join(folder, "pool")) as store:  # with nothing in its cache
-                read("hexad", zarr.open_array(HexadStore(store), path="a", mode="r"))
-            files = os.path.join(folder, "files")
-            write(zarr.storage.LocalStore(files), "before")
-            begin = time.perf_counter()
-            array = write(zarr.storage.LocalStore(files), "a")
-            for top, folders, names in os.walk(os.path.join(files, "a")):
-                for name in [*names, "."]:
-                    descriptor = os.open(os.path.join(top, name), os.O_RDONLY)
-                    os.fsync(descriptor)
-                    os.close(descriptor)
-            report(("write", "plain files"), begin)
-            forget(files)
-            read("plain files", array)
-            forget(files)
-            self.arrays_in_obstore(files, read)
-            shutil.rmtree(folder)
+            with self.place() as folder:
+                files = os.path.join(folder, "files")
+                write(zarr.storage.LocalStore(files), "before")
+                begin = time.perf_counter()
+                array = write(zarr.storage.LocalStore(files), "a")
+                sync_below(os.path.join(files, "a"))
+                report("plain files", begin)
+                forget(files)
+                read("plain files", array)
+                forget(files)
+                self.arrays_in_obstore(files, read)
+                pool = contestants.make_pool(folder, 8 * data.nbytes)
+                with hexad.open(pool) as store:
+                    write(HexadStore(store), "before")
+                    begin = time.perf_counter()
+                    write(HexadStore(store), "a")
+                    report("hexad", begin)
+                read_pool("hexad", pool)
+                # What is left when no cache is filled on the way.
+                read_pool("hexad, no cache", pool, READS[:1], cache_size=0)
 
     def arrays_in_obstore(self, files, read):
         """The files that LocalStore has written, read by obstore."""
@@ -290,58 +309,82 @@ class Bench:
         count = 20 if self.rounds == 1 else 5000
         large = os.urandom((4 << 20) if self.rounds == 1 else (100 << 20))
         for _ in range(self.rounds):
-            folder, one = self.within(contestants.Hexad, 10 * len(large))
-            one.close()
-            fs = HexadFileSystem(skip_instance_cache=True)
-            pool = os.path.join(folder, "pool")
-            store, _ = fs.locate(f"{pool}/before")
+            with self.place() as folder:
+                pool = contestants.make_pool(folder, 10 * len(large))
+                files = os.path.join(folder, "files")
+                os.mkdir(files)
+                with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
+                    self.large_writes(fs, pool, large)
+                    self.calls_of("plain files", fsspec.filesystem("file"), files, large, count)
+                    self.calls_of("hexad", fs, pool, large, count)
+                    took = time_of(lambda fs=fs, path=f"{pool}/4 KiB": fs.locate(path), count)
+                    self.measure("fsspec locate", "us", "hexad", took * 1e6)
 
-            def write(name, fs=fs, pool=pool):
-                with fs.open(f"{pool}/{name}", "wb") as file:
-                    file.write(large)
+    def large_writes(self, fs, pool, large):
+        """In turns, in one store, and not the first ones of it, which prepare it."""
+        store, _ = fs.locate(f"{pool}/before")
 
-            # In turns, in one store, and not the first ones of it, which prepare it.
-            for i in range(4):
-                for row, call in (("put", store.put), ("hexad://", lambda n, _: write(n))):
-                    begin = time.perf_counter()
-                    call(f"{row[:3]}{i}", large)
-                    took = time.perf_counter() - begin
-                    if i:
-                        self.measure("write of 100 MiB", "MiB/s", row, len(large) / took / 2**20)
-            local = fsspec.filesystem("file")
-            os.mkdir(os.path.join(folder, "files"))
-            for name, system, top in (
-                ("hexad", fs, pool), ("plain files", local, os.path.join(folder, "files"))
-            ):
-                for size, data in (("4 KiB", large[: 4 << 10]), ("64 KiB", large[: 64 << 10])):
-                    path = f"{top}/{size}"
-                    system.pipe_file(path, data)
-                    calls = {
-                        f"cat_file {size}": lambda p=path, s=system: s.cat_file(p),
-                        f"open().read() {size}": lambda p=path, s=system: read(s, p),
-                        f"info {size}": lambda p=path, s=system: s.info(p),
-                    }
-                    for what, call in calls.items():
-                        call()
-                        call()
-                        begin = time.perf_counter()
-                        for _ in range(count):
-                            call()
-                        took = time.perf_counter() - begin
-                        self.measure(f"fsspec {what}", "us", name, took / count * 1e6)
-            begin = time.perf_counter()
-            for _ in range(count):
-                fs.locate(f"{pool}/4 KiB")
-            took = time.perf_counter() - begin
-            self.measure("fsspec locate", "us", "hexad", took / count * 1e6)
-            fs.close()
-            shutil.rmtree(folder)
+        def write(name):
+            with fs.open(f"{pool}/{name}", "wb") as file:
+                file.write(large)
 
-    def medians(self):
-        return {
-            table: {row: statistics.median(values) for row, values in rows.items()}
-            for table, rows in self.results.items()
-        }
+        for i in range(4):
+            calls = {
+                "put": lambda i=i: store.put(f"put{i}", large),
+                "hexad://": lambda i=i: write(f"url{i}"),
+            }
+            for row, call in calls.items():
+                took = time_of(call, 1, warm=False)
+                if i:
+                    speed = len(large) / took / 2**20
+                    self.measure("write of 100 MiB", "MiB/s", row, speed, 3 * self.rounds)
+
+    def calls_of(self, row, system, top, large, count):
+        for size, data in (("4 KiB", large[: 4 << 10]), ("64 KiB", large[: 64 << 10])):
+            path = f"{top}/{size}"
+            system.pipe_file(path, data)
+            calls = {
+                f"cat_file {size}": lambda p=path: system.cat_file(p),
+                f"open().read() {size}": lambda p=path: read(system, p),
+                f"info {size}": lambda p=path: system.info(p),
+            }
+            for what, call in calls.items():
+                self.measure(f"fsspec {what}", "us", row, time_of(call, count) * 1e6)
+
+
+def time_of(call, count, warm=True):
+    """Seconds for each of `count` calls; after two that are not measured."""
+    for _ in range(2 if warm else 0):
+        call()
+    begin = time.perf_counter()
+    for _ in range(count):
+        call()
+    return (time.perf_counter() - begin) / count
+
+
+def use_memory(size):
+    """A virtual machine gets memory that it has not used for a while from its host, page by page, which
+    takes longer than to read it from a disk. Whoever reads next would pay for that.
+    """
+    bytearray(b"x") * size  # pylint: disable=expression-not-assigned
+
+
+def come_to_rest(store):
+    """Until nothing goes on beside what is measured: what has been written makes a pool prepare more
+    space when it is opened.
+    """
+    calm = 0
+    while calm < 3:
+        time.sleep(0.02)
+        calm = 0 if any(job["running"] for job in store.status()["jobs"]) else calm + 1
+
+
+def sync_below(folder):
+    for top, _, names in os.walk(folder):
+        for name in [*names, "."]:
+            descriptor = os.open(os.path.join(top, name), os.O_RDONLY)
+            os.fsync(descriptor)
+            os.close(descriptor)
 
 
 def forget(path):
@@ -358,65 +401,54 @@ def read(system, path):
         return file.read()
 
 
-def shown(number):
-    return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
+def end(number, _frame):
+    """The first signal ends what is measured; the next one ends everything."""
+    for each in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(each, signal.SIG_DFL)
+    raise Ended(number)
 
 
-def print_tables(bench):
-    for table, rows in bench.medians().items():
-        print(f"\n{table} ({bench.units[table]})")
-        reference = rows.get("plain files")
-        for row, value in rows.items():
-            beside = f"   {value / reference:6.2f} of plain files" if reference else ""
-            print(f"  {row:<26} {shown(value):>12}{beside}")
-
-
-def plot(bench, folder):
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "results.json"), "w", encoding="utf-8") as file:
-        json.dump({"units": bench.units, "rounds": bench.results}, file, indent=1)
-    try:
-        import matplotlib
-    except ImportError:
-        print("no plots: matplotlib is not installed", file=sys.stderr)
-        return
-    matplotlib.use("Agg")
-    import matplotlib.pyplot
-
-    for table, rows in bench.medians().items():
-        figure, axes = matplotlib.pyplot.subplots(figsize=(6, 0.6 + 0.4 * len(rows)))
-        bars = axes.barh(
-            list(rows), list(rows.values()),
-            color=["#c44e52" if row == "hexad" else "#8c9eb5" for row in rows],
-        )
-        axes.bar_label(bars, [shown(value) for value in rows.values()], padding=3)
-        axes.invert_yaxis()
-        axes.margins(x=0.18)
-        axes.set_title(table)
-        axes.set_xlabel(bench.units[table])
-        figure.tight_layout()
-        name = table.replace(",", "").replace(" ", "-")
-        figure.savefig(os.path.join(folder, f"{name}.png"), dpi=120)
-        matplotlib.pyplot.close(figure)
-    print(f"\nplots: {folder}")
+def load():
+    return f"{os.getloadavg()[0]:.1f}"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parts = ("overhead", "copies", "file_calls", "many_objects", "tables", "arrays", "objects")
     parser.add_argument("--quick", action="store_true", help="seconds; shows only that it works")
     parser.add_argument("--folder", help="where the stores are made; default: the temporary one")
-    parser.add_argument("--plots", help="a folder for pictures and results.json")
-    parser.add_argument("--only", help="a word: overhead, copies, many_objects, ...")
+    parser.add_argument("--plots", help="a folder for results.json, pictures and a page of them")
+    parser.add_argument("--only", choices=parts, help="one part")
+    parser.add_argument("--commit", default="not said", help="what is measured, for the page")
     options = parser.parse_args()
-    bench = Bench(options)
-    print(f"python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]}")
-    parts = ("overhead", "copies", "file_calls", "many_objects", "tables", "arrays", "objects")
-    for part in parts:
-        if options.only in (None, part):
-            getattr(bench, part)()
-    print_tables(bench)
-    if options.plots:
-        plot(bench, options.plots)
+    settings = {
+        "commit": options.commit,
+        "began": time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime()),
+        "python": platform.python_version(),
+        "cores": os.cpu_count(),
+        "load when it began": load(),
+    }
+    print(", ".join(f"{name} {value}" for name, value in settings.items()), flush=True)
+    report = Report(options.plots, settings)
+    bench = Bench(options, report)
+    began = time.monotonic()
+    status = 0
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, end)
+    try:
+        for part in parts:
+            if options.only in (None, part):
+                getattr(bench, part)()
+    except Ended as ended:
+        name = signal.Signals(ended.args[0]).name
+        settings["ended"] = f"by {name}; what was not measured by then is missing"
+        print(f"ended by {name}; what was not measured by then is missing", flush=True)
+        status = 128 + ended.args[0]
+    settings["seconds"] = round(time.monotonic() - began)
+    settings["load when it ended"] = load()
+    report.close()
+    print(f"{settings['seconds']} s, load {settings['load when it ended']}")
+    sys.exit(status)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,7 @@
-"""Stores of bytes by name, all on files of one folder, all durable when a call returns."""
+"""Stores of bytes by name, all on files of one folder, all durable when a call returns.
+
+`share`: of what others put with put_many(), so much is enough to know the rate of one that is slow.
+"""
 
 import contextlib
 import os
@@ -9,16 +12,21 @@ import hexad
 DRIVES = 6
 
 
+def make_pool(folder, room):
+    """The directory of a new one for about `room` bytes: 4+2 over six files, log on three."""
+    pool = os.path.join(folder, "pool")
+    hexad.format(pool, devices=DRIVES, size=max(room * 3 // 4, 256 << 20))
+    return pool
+
+
 class Hexad:
-    """4+2 over six files, log on three."""
+    """A new pool."""
 
     name = "hexad"
+    share = 1.0
 
     def __init__(self, folder, room):
-        pool = os.path.join(folder, "pool")
-        size = max(room * 3 // 4, 256 << 20)
-        hexad.format(pool, devices=DRIVES, size=size)
-        self.store = hexad.open(pool)
+        self.store = hexad.open(make_pool(folder, room))
         self.put = self.store.put
         self.put_many = self.store.put_many
         self.get = self.store.get
@@ -29,6 +37,7 @@ class Files:
     """A file for each, renamed into place. Its directory is synced, too."""
 
     name = "plain files"
+    share = 0.1
 
     def __init__(self, folder, room):
         self.folder = folder
@@ -62,6 +71,7 @@ class Sqlite:
     """Write-ahead log, synchronous=FULL."""
 
     name = "sqlite3"
+    share = 1.0
 
     def __init__(self, folder, room):
         self.base = sqlite3.connect(os.path.join(folder, "base"), isolation_level=None)
@@ -86,6 +96,7 @@ class Sqlite:
 
 class Lmdb:
     name = "lmdb"
+    share = 1.0
 
     def __init__(self, folder, room):
         import lmdb
@@ -113,6 +124,7 @@ class Rocks:
     """Every write synced."""
 
     name = "rocksdict"
+    share = 1.0
 
     def __init__(self, folder, room):
         import rocksdict
@@ -145,6 +157,7 @@ class H5:
     """A data set for each; flushed and synced. A crash in the middle may take the whole file."""
 
     name = "h5py"
+    share = 0.25
 
     def __init__(self, folder, room):
         import h5py
@@ -177,4 +190,5 @@ class H5:
         os.close(self.descriptor)
 
 
-ALL = [Hexad, Files, Sqlite, Lmdb, Rocks, H5]
+# In the order of a round: files come first, beside which all others are set.
+ALL = [Files, Hexad, Sqlite, Lmdb, Rocks, H5]

@@ -2,19 +2,72 @@
 
 import json
 import pathlib
+import signal
 import subprocess
 import sys
+
+import pytest
 
 COMPARE = pathlib.Path(__file__).resolve().parents[1] / "benchmarks" / "compare.py"
 
 
+def command(tmp_path, plots):
+    return [sys.executable, COMPARE, "--quick", "--folder", tmp_path, "--plots", plots]
+
+
 def test_the_comparison_runs_and_says_what_it_measured(tmp_path):
     plots = tmp_path / "plots"
-    command = [sys.executable, COMPARE, "--quick", "--folder", tmp_path, "--plots", plots]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    done = subprocess.run(command(tmp_path, plots), check=True, capture_output=True, text=True)
+    page = (plots / "index.html").read_text()
     for table in ("cached calls", "put_many 4 KiB, first", "put 64 KiB", "zarr write"):
-        assert f"\n{table} (" in done.stdout
-    results = json.loads((plots / "results.json").read_text())["rounds"]
+        assert f"\n{table} " in done.stdout
+        assert f"<h2>{table}, " in page
+    saved = json.loads((plots / "results.json").read_text())
+    results = saved["rounds"]
     assert len(results["copies"]) == 4
     assert all(values == [0] for values in results["copies"].values())
+    assert set(results) == set(saved["units"])
+    assert "ended" not in saved["settings"]
     assert [path for path in tmp_path.iterdir() if path != plots] == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_what_was_measured_before_a_signal_is_kept(tmp_path, number):
+    plots = tmp_path / "plots"
+    with subprocess.Popen(command(tmp_path, plots), stdout=subprocess.PIPE, text=True) as running:
+        lines = []
+        for line in running.stdout:
+            lines.append(line)
+            if line.startswith("fsspec ") and number is not None:  # the third part of seven
+                running.send_signal(number)
+                number, sent = None, number
+    assert running.returncode == 128 + sent
+    assert sum(f"ended by {sent.name}" in line for line in lines) == 1
+    saved = json.loads((plots / "results.json").read_text())
+    assert sent.name in saved["settings"]["ended"]
+    # Each row was printed once, and is in the file; what comes last was not measured.
+    rows = [(table, row) for table, rows in saved["rounds"].items() for row in rows]
+    assert ("copies", "get_view") in rows and not any(table == "put 4 MiB" for table, _ in rows)
+    for table, row in rows:
+        assert sum(line.startswith(f"{table:<38} {row:<16} ") for line in lines) == 1
+    page = (plots / "index.html").read_text()
+    assert sent.name in page and "<h2>copies, " in page
+    assert [path for path in tmp_path.iterdir() if path != plots] == []
+
+
+def test_a_row_is_shown_beside_the_plain_files_of_its_table(capsys):
+    sys.path.insert(0, str(COMPARE.parent))
+    try:
+        from report import Report
+    finally:
+        sys.path.pop(0)
+    report = Report(None, {})
+    for value in (10, 30, 20):
+        report.add("put", "operations/s", "plain files", value, 3)
+        report.add("put", "operations/s", "hexad", 2 * value, 3)
+    report.add("get", "us", "hexad", 5, 3)
+    files, own = capsys.readouterr().out.splitlines()
+    assert files.split() == "put plain files 20 operations/s [10 to 30]".split()
+    assert own.split() == "put hexad 40 operations/s [20 to 60], 2.00 x plain files".split()
+    report.close()
+    assert capsys.readouterr().out.split() == "get hexad 5 us (only 1 of 3 values)".split()

@@ -26,7 +26,7 @@ case ${1:-} in
     shift
     tools/setup/python_venv.sh --tests --bench
     tools/build/python_package.sh
-    exec .venv/bin/python python/benchmarks/compare.py --plots python/.build/plots "$@"
+    exec .venv/bin/python python/benchmarks/compare.py --plots python/.build/plots --commit "$commit" "$@"
     ;;
   "" | --quick) ;;
   *)
