@@ -29,17 +29,17 @@ void space(Bench& bench, std::uint64_t size, double bar) {
             });
         must(pool.store().checkpoint());
         const SpaceUsage usage = must(pool.store().space());
-        if (usage.stored != count * size) die("the store counts other bytes than were put");
+        if (usage.user_bytes != count * size) die("the store counts other bytes than were put");
         Sample sample;
-        const auto stored = static_cast<double>(usage.stored);
-        sample.value = static_cast<double>(usage.allocated) * kParityFactor / stored;
+        const auto user = static_cast<double>(usage.user_bytes);
+        sample.value = static_cast<double>(usage.allocated) * kParityFactor / user;
         sample.cpu_us = measured.cpu_us / static_cast<double>(count);
-        sample.counted.emplace_back("units in use/user", static_cast<double>(usage.used) / stored);
+        sample.counted.emplace_back("units in use/user", static_cast<double>(usage.used) / user);
         const Counts total = counts(pool.store());
         for (const char* cause : {"device_user_bytes", "device_parity_bytes", "write_pad_bytes",
                                   "device_log_bytes", "device_super_bytes", "index_bytes"}) {
           sample.counted.emplace_back(std::string(cause) + "/user",
-                                      static_cast<double>(total.of(cause)) / stored);
+                                      static_cast<double>(total.of(cause)) / user);
         }
         return sample;
       });

@@ -184,7 +184,7 @@ void wait_for_rest(Store& store) {
 
 double allocated_of_stored(Store& store) {
   const SpaceUsage usage = must(store.space());
-  return static_cast<double>(usage.allocated) / static_cast<double>(usage.stored);
+  return static_cast<double>(usage.allocated) / static_cast<double>(usage.user_bytes);
 }
 
 // What a folder and all below it take of the disk. Files may go meanwhile.

@@ -321,8 +321,10 @@ struct SpaceUsage {
   // Kept free for checkpoints, so that a full store accepts deletes; not in `available`.
   std::uint64_t internally_reserved = 0;
   std::uint64_t used = 0;  // bytes allocated on all data devices, parity included
-  // User bytes as users see them: each clone counts, an omap that clones share counts once.
-  std::uint64_t stored = 0;
+  // The sizes of all objects together, holes included, and the values of all omaps: each clone
+  // counts, an omap that clones share counts once. What compression makes of them is `stored` of
+  // ObjectStat and of CollectionUsage.
+  std::uint64_t user_bytes = 0;
   std::uint64_t allocated = 0;  // data units x k of live objects; what clones share counts once
   std::uint64_t compressed_original = 0;   // user bytes that are stored compressed
   std::uint64_t compressed = 0;            // those bytes after compression

@@ -50,8 +50,9 @@ void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& s
 // Clones share space, so one of their bytes may take less than one; what is written anew does not.
 std::optional<std::uint64_t> room_for_mix(const SpaceUsage& space) {
   const std::uint64_t taken = space.allocated - space.promised - space.reclaimable;
-  if (space.stored == 0 || taken == 0) return std::nullopt;
-  const double each = std::max(1.0, static_cast<double>(taken) / static_cast<double>(space.stored));
+  if (space.user_bytes == 0 || taken == 0) return std::nullopt;
+  const double each =
+      std::max(1.0, static_cast<double>(taken) / static_cast<double>(space.user_bytes));
   return static_cast<std::uint64_t>(static_cast<double>(space.available + space.reclaimable) /
                                     each);
 }
@@ -191,7 +192,7 @@ Status Engine::add_records(SpaceUsage& usage) {
   while (objects.valid()) {
     HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(objects.value(), shape));
     add(record.extents);
-    usage.stored += record.size;
+    usage.user_bytes += record.size;
     ++usage.objects;
     HEXAD_TRY(objects.next());
   }
@@ -200,7 +201,7 @@ Status Engine::add_records(SpaceUsage& usage) {
     if (!is_hidden_entry(entries.value())) {
       HEXAD_TRY_ASSIGN(const ObjectRecord record, decode_object(entries.value(), shape));
       add(record.extents);
-      usage.stored += record.size;
+      usage.user_bytes += record.size;
     }
     HEXAD_TRY(entries.next());
   }

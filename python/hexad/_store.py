@@ -176,7 +176,9 @@ class Store(Writing):
         return _texts.explain_text(self, text_of(name), text_of(collection), stat)
 
     def space(self) -> dict[str, Any]:
-        """Bytes: capacity, available, used, stored, allocated, metadata, per_device[], ..."""
+        """Bytes: capacity, available, user_bytes (the sizes of all objects), allocated, used,
+        metadata, per_device[], ... (SpaceUsage in core/api/types.h).
+        """
         space: dict[str, Any] = self._native.space()
         return space
 

@@ -55,7 +55,7 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
     more = status["faults_tolerated"]
     lines = [
         f"{status['health']}: survives the loss of {_count(more, 'more device')}",
-        f"{size_text(space['stored'])} in {_count(space['objects'], 'object')}; room for "
+        f"{size_text(space['user_bytes'])} in {_count(space['objects'], 'object')}; room for "
         f"{size_text(space['available'])} of {size_text(space['capacity'])}",
     ]
     if status["read_only"]:

@@ -156,7 +156,7 @@ nb::dict to_dict(const SpaceUsage& space) {
   result["available"] = space.available;
   result["internally_reserved"] = space.internally_reserved;
   result["used"] = space.used;
-  result["stored"] = space.stored;
+  result["user_bytes"] = space.user_bytes;
   result["allocated"] = space.allocated;
   result["compressed_original"] = space.compressed_original;
   result["compressed"] = space.compressed;

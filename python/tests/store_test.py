@@ -366,6 +366,19 @@ def test_collections_policies_and_quotas(store):
         store.list(collection="logs")
 
 
+def test_user_bytes_are_sizes_and_stored_is_what_compression_leaves(store):
+    store.create_collection("logs", compression="force,zstd")
+    with store.transaction(collection="logs") as t:
+        t.put("a", b"a" * 50_000)
+        t.truncate("a", 150_000)  # what is behind the data is a hole
+    store.checkpoint()
+    space, stat, usage = store.space(), store.stat("a", collection="logs"), store.collection_usage("logs")
+    assert space["user_bytes"] == stat.size == usage["bytes"] == 150_000
+    assert space["compressed"] == stat.stored == usage["stored"] < 5000
+    assert "stored" not in space
+    assert "146.5 KiB in 1 object" in store.status_text()
+
+
 def test_hints(store):
     store.put("a", b"x", hint=["immutable", "incompressible"])
     assert store.stat("a").hints == {"immutable", "incompressible"}

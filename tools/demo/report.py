@@ -17,7 +17,7 @@ def table(rows):
 def rows(facts):
     """(label, text) for everything that the demonstration has to show."""
     counters, space, kills = facts["counters"], facts["space"], facts["kills"]
-    user = space["stored"]
+    user = space["user_bytes"]
     raw_kept = counters["compress_rejected_count"] + counters["compress_skipped_count"]
     written = [
         ("data", "device_user_bytes"),

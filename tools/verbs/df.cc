@@ -22,7 +22,7 @@ Json as_json(const SpaceUsage& space) {
               {"available_for_mix", room.has_value() ? Json(*room) : Json(nullptr)},
               {"internally_reserved", space.internally_reserved},
               {"used", space.used},
-              {"stored", space.stored},
+              {"user_bytes", space.user_bytes},
               {"allocated", space.allocated},
               {"compressed_original", space.compressed_original},
               {"compressed", space.compressed},
@@ -70,7 +70,7 @@ std::string as_text(const SpaceUsage& space) {
         "  That is much of so small a pool: two checkpoints, each as long as the log. A pool "
         "made with a\n  smaller --log-size keeps back less.\n";
   }
-  text += line("stored", space.stored, "user bytes, as their owners see them");
+  text += line("user bytes", space.user_bytes, "sizes of all objects, as their owners see them");
   text += line("allocated", space.allocated, "units they take, without parity");
   text += line("dead", space.dead, "of those, owned by nobody, in stripes with others");
   text += line("  reclaimable", space.reclaimable, "of that, by moving what lives beside it");
@@ -86,9 +86,9 @@ std::string as_text(const SpaceUsage& space) {
     text += line("compressed", space.compressed, "what it made of them");
     text += line("compressed allocated", space.compressed_allocated, "units that these take");
   }
-  if (space.stored > 0) {
+  if (space.user_bytes > 0) {
     text += fmt::format("{:<22}{:>12.3f}  on devices per user byte\n", "amplification",
-                        static_cast<double>(space.used) / static_cast<double>(space.stored));
+                        static_cast<double>(space.used) / static_cast<double>(space.user_bytes));
   }
   text += "devices\n";
   for (const DeviceSpace& device : space.per_device) {

@@ -55,7 +55,7 @@ constexpr std::array kVerbs = {
     VerbEntry{"bucket stat", PoolUse::kRequired,
               "What a collection holds, counted object by object", "hexad bucket stat /pool logs",
               make_bucket_stat},
-    VerbEntry{"df", PoolUse::kRequired, "Space: capacity, used, stored, saved by compression",
+    VerbEntry{"df", PoolUse::kRequired, "Space: capacity, user bytes, used, saved by compression",
               "hexad df /pool", make_df},
     VerbEntry{"fsck", PoolUse::kRequired, "Check metadata; --deep also every checksum and parity",
               "hexad fsck /pool --deep", make_fsck},

@@ -33,7 +33,7 @@ void require_no_leak(Store& store) {
   REQUIRE(message_of(store.checkpoint()) == "");
   for (;;) {
     const SpaceUsage space = store.space().value();
-    if (space.allocated == 0 && space.stored == 0) break;
+    if (space.allocated == 0 && space.user_bytes == 0) break;
     std::this_thread::yield();
   }
   REQUIRE(deep_findings(store) == "");
@@ -91,7 +91,7 @@ TEST_CASE("clone: space is counted once, and comes back with the last that shows
   }
   const SpaceUsage space = store.space().value();
   CHECK(space.allocated == once);
-  CHECK(space.stored == 21 * data.size());
+  CHECK(space.user_bytes == 21 * data.size());
   REQUIRE(remove(store, "a").ok());
   for (int i = 0; i < 19; ++i) REQUIRE(remove(store, "copy" + std::to_string(i)).ok());
   CHECK(store.space()->allocated == once);

@@ -186,7 +186,7 @@ class World {
     // Omaps, and the objects of a collection, the background takes back.
     for (;;) {
       const SpaceUsage space = store_->space().value();
-      if (space.objects == 0 && space.stored == 0 && space.allocated == 0) break;
+      if (space.objects == 0 && space.user_bytes == 0 && space.allocated == 0) break;
       std::this_thread::yield();
     }
     REQUIRE(store_->space()->capacity == capacity_);

@@ -121,7 +121,7 @@ TEST_CASE("remove_collection: what a crash leaves of the objects the next openin
   }
   Store reopened = fixture.open();
   REQUIRE(reopened.space()->objects == 1);
-  REQUIRE(reopened.space()->stored == 70'000);
+  REQUIRE(reopened.space()->user_bytes == 70'000);
 }
 
 TEST_CASE("remove_collection: changes of the same transaction count, before it and after it") {

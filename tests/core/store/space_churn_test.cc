@@ -166,9 +166,9 @@ TEST_CASE("churn: a disk of 100 MiB in a pool that has room for 187 MiB") {
   });
   const auto ratio = [](const SpaceUsage& usage) {
     return static_cast<double>(usage.allocated) /
-           static_cast<double>(std::max<std::uint64_t>(1, usage.stored));
+           static_cast<double>(std::max<std::uint64_t>(1, usage.user_bytes));
   };
-  std::printf("a disk of 100 MiB, capacity %d MiB: allocated / stored %.2f, at rest %.2f\n",
+  std::printf("a disk of 100 MiB, capacity %d MiB: allocated / user bytes %.2f, at rest %.2f\n",
               static_cast<int>(empty.capacity >> 20), ratio(loaded), ratio(rested));
   REQUIRE(wrong == "");
   CHECK(ratio(rested) <= 1.25);

@@ -30,7 +30,7 @@ TEST_CASE("usage: space is what the objects take, to the byte") {
   Store store = fixture.open();
   const SpaceUsage empty = space_of(store);
   REQUIRE(empty.objects == 0);
-  REQUIRE(empty.stored == 0);
+  REQUIRE(empty.user_bytes == 0);
   REQUIRE(empty.allocated == 0);
   REQUIRE(empty.capacity > 0);
   REQUIRE(of_nobody(empty) == empty.capacity);
@@ -46,7 +46,7 @@ TEST_CASE("usage: space is what the objects take, to the byte") {
   REQUIRE(store.checkpoint().ok());
   const SpaceUsage some = space_of(store);
   REQUIRE(some.objects == 4);
-  REQUIRE(some.stored == 256 + 257 + 100'000);
+  REQUIRE(some.user_bytes == 256 + 257 + 100'000);
   REQUIRE(some.allocated == (1 + 7) * 4 * 4096);
   REQUIRE(of_nobody(some) == empty.capacity - some.allocated);
   REQUIRE(some.internally_reserved > 0);
@@ -70,7 +70,7 @@ TEST_CASE("usage: space is what the objects take, to the byte") {
   for (const Access access : {Access::kReadOnly, Access::kReadWrite, Access::kReadWrite}) {
     Store again = fixture.open(access);
     const SpaceUsage same = space_of(again);
-    REQUIRE(same.stored == some.stored);
+    REQUIRE(same.user_bytes == some.user_bytes);
     REQUIRE(same.allocated == some.allocated);
     REQUIRE(of_nobody(same) == of_nobody(some));
     REQUIRE(same.internally_reserved > 0);
@@ -98,7 +98,7 @@ TEST_CASE("usage: compressed bytes are counted by what they were and what they a
     REQUIRE(store.commit(std::move(t)).ok());
   }
   const SpaceUsage space = space_of(store);
-  REQUIRE(space.stored == 400'000);
+  REQUIRE(space.user_bytes == 400'000);
   REQUIRE(space.compressed_original == 200'000);
   REQUIRE(space.compressed > 0);
   REQUIRE(space.compressed < 20'000);
@@ -109,6 +109,31 @@ TEST_CASE("usage: compressed bytes are counted by what they were and what they a
   REQUIRE(counter(store, "compress_success_count") == 1);
   REQUIRE(counter(store, "bluestore_compressed_original") == 200'000);
   REQUIRE(counter(store, "bluestore_compressed") == space.compressed);
+}
+
+TEST_CASE("usage: user bytes are sizes, and stored is what is left of them to store") {
+  FormatOptions format = small_format();
+  format.compression.mode = compression::Mode::kAggressive;
+  StoreFixture fixture(format);
+  Store store = fixture.open();
+  // A hole of 900,000 bytes, and text that shrinks.
+  Transaction first;
+  first.put(kDefaultCollection, "text", std::string(100'000, 'a'));
+  first.truncate(kDefaultCollection, "text", 1'000'000);
+  REQUIRE(store.commit(std::move(first)).ok());
+  Transaction second;
+  second.clone(kDefaultCollection, "text", kDefaultCollection, "clone");
+  REQUIRE(store.commit(std::move(second)).ok());
+  REQUIRE(store.checkpoint().ok());
+  const SpaceUsage space = space_of(store);
+  CHECK(space.user_bytes == 2'000'000);
+  CHECK(space.compressed_original == 100'000);  // the clone shows the same blob
+  const ObjectStat stat = *store.stat(kDefaultCollection, "text");
+  CHECK(stat.size == 1'000'000);
+  CHECK(stat.stored == space.compressed);
+  const CollectionUsage usage = *store.collection_usage(kDefaultCollection);
+  CHECK(usage.bytes == space.user_bytes);
+  CHECK(usage.stored == 2 * stat.stored);
 }
 
 TEST_CASE("usage: counters go on over openings, and tell this one's share apart") {
