@@ -181,6 +181,7 @@ def open(
     devices: Sequence[Path] | None = None,
     fast: Sequence[Path] = (),
     wait: float = 0,
+    replace: tuple[int, Path] | None = None,
     **options: Any,
 ) -> Store:
     """Opens a pool that format() or `hexad mkfs` made; never creates one.
@@ -189,6 +190,10 @@ def open(
     there are; fast: directories of the fast tier, with them.
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
     wait: seconds to wait while another process has it; then BusyError.
+    replace: (id, path): puts the device at `path` in the place of a lost one, whose number is its `id`
+    in status()["devices"]. It must be as large; what does not exist becomes a file. It counts as lost
+    until it has what the lost one had, which it gets in the background, or by catch_up(). The
+    description names it from then on; whoever gives `devices` names it there, the next time.
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
@@ -201,7 +206,9 @@ def open(
     A pool that is open in this process already is shared; every Store is closed by itself.
     Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the
     message lists each and why), CorruptionError, InvalidArgumentError, IoError, ReadOnlyError and
-    ExhaustedError (a device cannot be written just now; nothing has changed).
+    ExhaustedError (a device cannot be written just now; nothing has changed). With `replace` also
+    NotFoundError (no such device), InvalidArgumentError (it is in use; or this process has the pool
+    open), AlreadyExistsError (`path` holds something else), NoSpaceError (too small).
     Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
     read_only = boolean(read_only, "read_only")
@@ -215,9 +222,13 @@ def open(
         found, fast_found = _absolute(devices), _absolute(fast)
     options = {name: value for name, value in options.items() if value is not None}
     until = time.monotonic() + seconds(wait, "wait")
+    new = None if replace is None else _replacement(replace)
     while True:
         try:
-            shared = _process.open_shared(found, fast_found, read_only, options)
+            if new is None:
+                shared = _process.open_shared(found, fast_found, read_only, options)
+            else:
+                shared = _open_replacing(where, found, fast_found, new, read_only, options)
             break
         except BusyError:
             left = until - time.monotonic()
@@ -237,6 +248,44 @@ def open(
         store.close()
         raise
     return store
+
+
+def _replacement(replace: tuple[int, Path]) -> tuple[int, str]:
+    try:
+        device, path = replace
+    except (TypeError, ValueError):
+        raise InvalidArgumentError(
+            "replace is a pair: the number of the lost device, and the path of the new one"
+        ) from None
+    return device, os.path.abspath(os.fsdecode(path))
+
+
+def _open_replacing(
+    where: str | None,
+    found: list[str],
+    fast: list[str],
+    new: tuple[int, str],
+    read_only: bool,
+    options: dict[str, Any],
+) -> _process.SharedStore:
+    """open() with a new device, which the description names as soon as it is a member: left out
+    there it would look lost the next time.
+    """
+    device, path = new
+    known: list[dict[str, Any]] = _native.inspect(found, fast)["devices"]
+    _tell_ids(known)
+    old = {one["path"] for one in known if one["id"] == device and one["role"] == "data"}
+    after = [path if one in old else one for one in found]
+    if path not in after:
+        after.append(path)
+    shared = _process.open_replacing(found, fast, after, device, path, read_only, options)
+    if where is not None and after != found:
+        try:
+            _native.write_pool(where, after, fast)
+        except Error:
+            _process.release(shared)
+            raise
+    return shared
 
 
 def in_memory(

@@ -223,6 +223,34 @@ def open_shared(
         return _add(SharedStore(native, key, read_only, options))
 
 
+def open_replacing(
+    devices: list[str],
+    fast: list[str],
+    after: list[str],
+    device: int,
+    path: str,
+    read_only: bool,
+    options: dict[str, Any],
+) -> SharedStore:
+    """The store with a new device at `path` in the place of the one of that number; `after`: its
+    devices then.
+    """
+    key = _identity(after)
+    with _process.lock:
+        for one in (_identity(devices), key):
+            shared = _process.by_key.get(one)
+            if shared is not None and not shared.native.closed:
+                raise InvalidArgumentError(
+                    f"{devices[0]}: the store is open in this process already, and a device is "
+                    "replaced by an opening",
+                    "Close it first.",
+                )
+        native = _native.open_replacing(
+            devices, fast, {**options, "read_only": read_only}, device, path
+        )
+        return _add(SharedStore(native, key, read_only, options))
+
+
 def add_in_memory(native: _native.Store, options: dict[str, Any]) -> SharedStore:
     with _process.lock:
         return _add(SharedStore(native, None, False, options))

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -126,6 +127,20 @@ void bind_pools(nb::module_& module) {
                }();
                return to_object(std::move(store));
              });
+  module.def("open_replacing", [](const nb::sequence& devices, const nb::sequence& fast,
+                                  const nb::dict& given, nb::handle device, nb::handle path) {
+    const PoolDescription pool = to_pool(devices, fast);
+    const RuntimeOptions options = to_runtime_options(given);
+    Replacement replacement;
+    replacement.device = static_cast<DeviceId>(
+        to_number(device, "the number of a device", std::numeric_limits<DeviceId>::max()));
+    replacement.path = Text(path, "path").view();
+    Result<Store> store = [&] {
+      const nb::gil_scoped_release unlocked;
+      return Store::open_replacing(pool, replacement, options);
+    }();
+    return to_object(std::move(store));
+  });
   module.def("in_memory", [](const nb::dict& given, const nb::dict& runtime) {
     const MemoryStoreOptions options = to_memory_options(given);
     const RuntimeOptions runtime_options = to_runtime_options(runtime);

@@ -138,3 +138,112 @@ def test_what_went_wrong_with_a_device_is_counted_although_it_was_made_good(pool
         assert list(wrong) == bad and wrong[bad[0]] > 0
         text = store.status_text()
         assert f"device {bad[0]} " in text and "checksum error" in text
+
+
+def rebuilt(pool, replace, **more):
+    """What is missing when the pool opens with the new device, and the report of giving it back."""
+    with hexad.open(pool, replace=replace, catch_up="asked", **more) as store:
+        missing = store.status()["devices"][replace[0]]["missing_bytes"]
+        return missing, store.catch_up()
+
+
+def test_a_lost_device_is_replaced_by_an_opening(pool, tmp_path):
+    devices = filled(pool)
+    value = os.urandom(2_000_000)
+    with hexad.open(pool) as store:
+        store.put("b", value)
+    os.remove(devices[1])
+    new = tmp_path / "new device"
+    with hexad.open(pool, replace=(1, new), catch_up="asked") as store:
+        row = store.status()["devices"][1]
+        assert (row["state"], row["path"]) == ("behind", str(new)) and row["missing_bytes"] > 400_000
+        assert store.get("b") == value
+        store.put("c", value)
+        with hexad.open(pool) as other:  # the pool has that device by now: it is the same store
+            assert other.get("c") == value
+    # Closed before it had everything; the same call again goes on.
+    missing, report = rebuilt(pool, (1, str(new)))
+    assert report["bytes_missing"] == 0 < report["bytes_total"] == missing
+    with hexad.open(pool) as store:
+        assert store.status()["health"] == "ok" and store.fsck(deep=True)["errors"] == 0
+    assert [d["path"] for d in hexad.inspect(pool)["devices"]][:6] == [
+        devices[0], str(new), *devices[2:],
+    ]
+    for lost in (devices[0], devices[2]):
+        os.remove(lost)
+    with hexad.open(pool, read_only=True) as store:
+        assert store.get("a") == b"value" and store.get("b") == store.get("c") == value
+
+
+def test_a_device_is_replaced_where_it_was_and_where_devices_are_named(pool, tmp_path):
+    devices = filled(pool)
+    fast = [os.path.join(pool, "fast")]
+    os.remove(devices[4])
+    assert rebuilt(pool, (4, devices[4]))[1]["bytes_missing"] == 0
+    os.remove(devices[2])
+    new = str(tmp_path / "new")
+    missing, report = rebuilt(None, (2, new), devices=devices, fast=fast)
+    assert report["bytes_missing"] == 0 < missing
+    now = [new if device == devices[2] else device for device in devices]
+    with hexad.open(devices=now, fast=fast) as store:
+        assert store.status()["health"] == "ok" and store.get("a") == b"value"
+
+
+def test_a_replacement_that_is_refused_changes_nothing(pool, tmp_path):
+    devices = filled(pool)
+    os.remove(devices[1])
+    new = str(tmp_path / "new")
+    small = tmp_path / "small"
+    small.write_bytes(bytes(1 << 20))
+    foreign = tmp_path / "foreign"
+    hexad.format(tmp_path / "other", devices=[foreign, tmp_path / "x"], profile="1+1", size="64 MiB")
+    before = {path: open(path, "rb").read() for path in [*devices[:1], *devices[2:], foreign, small]}
+    description = (pool / "hexad.pool").read_text()
+    for error, arguments in [
+        (hexad.InvalidArgumentError, {"replace": (2, new)}),  # in use
+        (hexad.NotFoundError, {"replace": (77, new)}),
+        (hexad.AlreadyExistsError, {"replace": (1, foreign)}),
+        (hexad.NoSpaceError, {"replace": (1, small)}),
+        (hexad.InvalidArgumentError, {"replace": (1, devices[3])}),
+        (hexad.InvalidArgumentError, {"replace": (-1, new)}),
+        (hexad.InvalidArgumentError, {"replace": 1}),
+        (TypeError, {"replace": ("1", new)}),
+        (hexad.ReadOnlyError, {"replace": (1, new), "read_only": True}),
+    ]:
+        with pytest.raises(error):
+            hexad.open(pool, **arguments).close()
+        assert not os.path.exists(new), arguments
+    with hexad.open(pool, read_only=True):
+        with pytest.raises(hexad.InvalidArgumentError, match="open in this process already"):
+            hexad.open(pool, replace=(1, new))
+    assert before == {path: open(path, "rb").read() for path in before}
+    assert (pool / "hexad.pool").read_text() == description
+
+
+KILLED = """
+import os, sys, hexad
+store = hexad.open(sys.argv[1], replace=(1, sys.argv[2]), catch_up="asked")
+if sys.argv[3] == "half":
+    store.catch_up(progress=lambda done, total: os._exit(9) if done else True)
+os._exit(9)
+"""
+
+
+@pytest.mark.parametrize("when", ["at once", "half"])
+def test_a_process_that_is_killed_while_it_replaces_is_gone_on_from(pool, tmp_path, when):
+    devices = filled(pool)
+    value = os.urandom(2_000_000)
+    with hexad.open(pool) as store:
+        store.put("b", value)
+    os.remove(devices[1])
+    new = str(tmp_path / "new")
+    done = subprocess.run([sys.executable, "-c", KILLED, str(pool), new, when], timeout=120)
+    assert done.returncode == 9
+    with hexad.open(pool, catch_up="asked") as store:
+        assert store.status()["devices"][1]["path"] == new
+        assert store.catch_up()["bytes_missing"] == 0
+        assert store.status()["health"] == "ok" and store.fsck(deep=True)["errors"] == 0
+    for lost in (devices[0], devices[2]):
+        os.remove(lost)
+    with hexad.open(pool, read_only=True) as store:
+        assert store.get("b") == value
