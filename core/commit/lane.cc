@@ -479,25 +479,54 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
   post([done = std::move(done), now = *std::move(now)] { done(now); });
 }
 
+// Under the lock: no block is coming that would carry the watermark.
+bool Lane::is_idle() const { return !sealing_ && open_.empty() && in_flight_.empty(); }
+
+// Under the lock.
+Result<CommitGroup*> Lane::admit_watermark() {
+  HEXAD_TRY(check_reserve(2));
+  HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(durable_));
+  return admit(std::move(block), {}, executor_.clock().now());
+}
+
 Status Lane::record_watermark() {
   CommitGroup* group = nullptr;
   Lsn watermark = 0;
   {
     const io::Lock lock(mutex_);
     if (stopped_.has_value()) return *stopped_;
-    if (recorded_ >= durable_ || pauses_ > 0 || sealing_ || !open_.empty() || !in_flight_.empty()) {
-      return {};
-    }
-    HEXAD_TRY(check_reserve(2));
+    if (recorded_ >= durable_ || pauses_ > 0 || !is_idle()) return {};
     watermark = durable_;
-    HEXAD_TRY_ASSIGN(kv::PreparedBlock block, log_.empty_block(watermark));
-    group = admit(std::move(block), {}, executor_.clock().now());
+    HEXAD_TRY_ASSIGN(group, admit_watermark());
   }
   run(group, Waiting::kBlocking);
   io::Lock lock(mutex_);
   changed_.wait(lock,
                 [&] { return recorded_ >= watermark || pauses_ > 0 || stopped_.has_value(); });
   return {};
+}
+
+// What is in flight may have been sealed before `lsn` was durable; whatever is sealed from now on
+// was not.
+Status Lane::wait_recorded(Lsn lsn) {
+  for (;;) {
+    CommitGroup* group = nullptr;
+    {
+      io::Lock lock(mutex_);
+      HEXAD_ASSERT(lsn <= durable_);
+      if (recorded_ >= lsn) return {};
+      if (stopped_.has_value()) return *stopped_;
+      wanted_ = std::max(wanted_, next_lsn_ - 1);
+      if (pauses_ == 0 && is_idle()) {
+        HEXAD_TRY_ASSIGN(group, admit_watermark());
+      } else if (!may_seal()) {
+        changed_.wait(lock);
+        continue;
+      }
+    }
+    if (group == nullptr) group = seal();
+    if (group != nullptr) run(group, Waiting::kBlocking);
+  }
 }
 
 Lsn Lane::durable() {
@@ -560,6 +589,7 @@ void Lane::trim(const kv::LogPoint& point) {
 void Lane::note_recorded(Lsn watermark) {
   const io::Lock lock(mutex_);
   recorded_ = std::max(recorded_, std::min(watermark, durable_));
+  changed_.notify_all();
 }
 
 void Lane::post(io::Task task) {

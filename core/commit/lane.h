@@ -180,9 +180,15 @@ class Lane {
   // the lane has stopped (R14).
   void when_durable(Lsn lsn, std::function<void(Status)> done);
   // Writes an empty block that records the present watermark (R9), and waits for it. No-op when
-  // it is recorded already. Errors: kNoSpace (C4; a checkpoint records it as well), the reason the
-  // lane has stopped.
+  // it is recorded already, when a block is coming that will record it, and while the lane is
+  // paused. Errors: kNoSpace (C4; a checkpoint records it as well), the reason the lane has
+  // stopped.
   Status record_watermark();
+  // Returns when a durable block, or a root, carries a watermark of at least `lsn`. Seals what is
+  // open, or writes an empty block where nothing is. Waits for at most one group more than are in
+  // flight, and for changes of membership. Precondition: `lsn` is durable. Errors: as
+  // record_watermark().
+  Status wait_recorded(Lsn lsn);
 
   Lsn durable();
   // The state that readers see. Any thread, no lock.
@@ -267,6 +273,8 @@ class Lane {
   std::uint64_t packing_room(std::uint64_t payload, std::uint64_t places) const;
   std::uint64_t record_limit() const;
   CommitGroup* admit(kv::PreparedBlock block, std::vector<Submission> members, io::Nanos taken_at);
+  bool is_idle() const;
+  Result<CommitGroup*> admit_watermark();
   void choose_modes(std::vector<io::IoRequest>& requests);
   void run(CommitGroup* group, Waiting waiting);
   void run_main(CommitGroup& group, Waiting waiting);

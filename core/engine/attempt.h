@@ -9,6 +9,8 @@
 namespace hexad::core {
 
 inline constexpr int kMaxAttempts = 1000;
+// So many of them may be repeated for no better reason than that others have gone on meanwhile.
+inline constexpr int kMaxPatience = 100;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
 inline constexpr std::uint64_t kMostDeleted = 10'000;
 
@@ -31,9 +33,12 @@ struct Engine::Attempt {
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
   bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
+  int tries = 0;                       // in: that there were before it
+  Lsn durable = 0;                     // when it found no space
 
   // What there is for it, with what it has taken or reserved itself given back.
-  void note_room(Space& space) {
+  void note_room(Space& space, Lane& lane) {
+    durable = lane.durable();
     const alloc::SpaceCounters units = space.counters();
     all_units = units.total;
     free_units = units.free;

@@ -16,8 +16,6 @@ namespace hexad::core {
 
 namespace {
 
-// Rounds of waiting for freed space to become usable.
-constexpr int kMaxBlocks = 4;
 // How often a transaction waits for crowded pages before it takes them as they are.
 constexpr int kMaxRewrites = 8;
 
@@ -81,7 +79,7 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   Result<alloc::Extent> extent = space.allocate(units);
   if (is_full(extent)) {
     // Once more, so that what comes back after this was read is a reason to repeat.
-    attempt.note_room(space);
+    attempt.note_room(space, *lane_);
     extent = space.allocate(units);
   }
   if (is_full(extent)) {
@@ -300,7 +298,7 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   if (!attempt.keep_versions && !only_frees(transaction) && !parts_.space->reserve_whole() &&
       !parts_.space->slabs_left()) {
     attempt.no_space = true;
-    attempt.note_room(*parts_.space);
+    attempt.note_room(*parts_.space, *lane_);
     attempt.space_error =
         Error{ErrorCode::kNoSpace,
               "what is left, " +
@@ -428,11 +426,11 @@ Status Engine::make_room(const Attempt& attempt) {
     const bool more = parts_.space->counters().free > attempt.free_units;
     if (more || parts_.space->reserved() < reserved) return {};
   }
-  // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9). A
-  // block that was sealed before f was durable does not; the second one at the latest does.
-  for (int i = 0; i < kMaxBlocks && parts_.space->has_deferred(); ++i) {
-    HEXAD_TRY(lane_->wait_durable(lane_->next_lsn() - 1));
-    const Status recorded = lane_->record_watermark();
+  // Space freed at LSN f comes back when a durable block carries a watermark of at least f (R9).
+  if (parts_.space->has_deferred()) {
+    const Lsn freed = lane_->next_lsn() - 1;
+    HEXAD_TRY(lane_->wait_durable(freed));
+    const Status recorded = lane_->wait_recorded(freed);
     const bool full = !recorded.ok() && recorded.error().code == ErrorCode::kNoSpace;
     if (!full) {
       HEXAD_TRY(recorded);
@@ -446,6 +444,12 @@ Status Engine::make_room(const Attempt& attempt) {
   const Result<bool> moved = cleaner_->step(Cleaner::For::kCommit);
   if (moved.ok() && *moved) return {};
   if (!moved.ok()) jobs_->note(*clean_job_, moved.status());
+  // Others have gone on meanwhile, with what came back perhaps, and what they replace comes back in
+  // turn: only who finds nobody going on has found the store full.
+  const Lsn newest = lane_->next_lsn() - 1;
+  if (newest > attempt.durable && attempt.tries < kMaxPatience) {
+    return lane_->wait_durable(newest);
+  }
   // Whoever reads an old version for long gives way before a commit fails.
   const std::uint64_t held = parts_.space->held_units();
   if (held > 0 && pins_.end_oldest()) {
@@ -475,6 +479,7 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
   Cuts cuts;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
+    attempt.tries = i;
     attempt.places_ahead = places_ahead;
     attempt.keep_versions = author == Author::kEngine;
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;

@@ -74,6 +74,7 @@ Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint
   cut = 0;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
+    attempt.tries = i;
     Result<alloc::Extent> extent = [&] {
       const SequencerLock lock(sequencer_);
       return allocate_locked(units, attempt);

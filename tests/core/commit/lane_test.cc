@@ -389,6 +389,82 @@ TEST_CASE("lane: record_watermark leaves it to a group that is coming, and to a 
   }
 }
 
+TEST_CASE("lane: wait_recorded waits for the block that says what was durable before it") {
+  LaneWorld world;
+  Lane& lane = world.lane();
+  world.submit_and_pump();
+  world.settle();
+  world.hold([&](const SimOp& op) { return world.is_log(op); });
+  // Two callers have one empty block written.
+  const auto first = world.start([&] { return lane.wait_recorded(1); });
+  const auto second = world.start([&] { return lane.wait_recorded(1); });
+  world.settle();
+  REQUIRE_FALSE(first->has_value());
+  REQUIRE_FALSE(second->has_value());
+  REQUIRE(world.log_writes == 6);
+  world.release();
+  world.settle();
+  REQUIRE(first->value().ok());
+  REQUIRE(second->value().ok());
+  REQUIRE(world.log_writes == 6);
+  REQUIRE(lane.recorded() == 1);
+  const auto known = world.start([&] { return lane.wait_recorded(1); });
+  world.settle();
+  REQUIRE(known->value().ok());
+  REQUIRE(world.log_writes == 6);
+}
+
+TEST_CASE("lane: wait_recorded takes the block of a group that is to come") {
+  LaneWorld world;
+  Lane& lane = world.lane();
+  world.submit_and_pump();
+  world.settle();
+  // Nobody else wants it sealed.
+  REQUIRE(world.submit({.durability = Durability::kBuffered}));
+  const auto open = world.start([&] { return lane.wait_recorded(1); });
+  world.settle();
+  REQUIRE(open->value().ok());
+  REQUIRE(lane.durable() == 2);
+  REQUIRE(world.log_writes == 6);
+  // What is in flight was sealed before it was durable itself: one block more.
+  world.hold([&](const SimOp& op) { return world.is_log(op); });
+  world.submit_and_pump();
+  const auto behind = world.start([&] { return lane.wait_recorded(2); });
+  world.settle();
+  REQUIRE_FALSE(behind->has_value());
+  world.release();
+  world.settle();
+  REQUIRE(behind->value().ok());
+  REQUIRE(world.log_writes == 9);
+  REQUIRE(lane.recorded() == 2);
+}
+
+TEST_CASE("lane: wait_recorded waits for a pause to end, and for a root, and ends with the lane") {
+  LaneWorld world;
+  Lane& lane = world.lane();
+  world.submit_and_pump();
+  world.settle();
+  lane.pause();
+  const auto paused = world.start([&] { return lane.wait_recorded(1); });
+  world.settle();
+  REQUIRE_FALSE(paused->has_value());
+  REQUIRE(world.log_writes == 3);
+  lane.note_recorded(1);
+  world.settle();
+  REQUIRE(paused->value().ok());
+  lane.resume();
+  world.submit_and_pump();
+  world.settle();
+  lane.pause();
+  const auto stopped = world.start([&] { return lane.wait_recorded(2); });
+  world.settle();
+  REQUIRE_FALSE(stopped->has_value());
+  lane.stop(kGone);
+  world.settle();
+  REQUIRE(stopped->value().error().code == ErrorCode::kIo);
+  lane.resume();
+}
+
 TEST_CASE("lane: C3 what a root records counts up to what is durable") {
   LaneWorld world;
   Lane& lane = world.lane();

@@ -2,6 +2,7 @@
 #include <atomic>
 #include <catch2/catch.hpp>
 
+#include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -94,6 +95,49 @@ TEST_CASE("full: filling and emptying again and again loses no unit", "[one-thre
     }
   }
   REQUIRE(deep_findings(*store) == "");
+}
+
+// One of them had a block written that says that what was removed is free; the others saw that it
+// was on its way, and were refused.
+TEST_CASE("full: what was removed comes back for all who wait for it") {
+  constexpr int kCallers = 8;
+  for (std::uint64_t seed = 1; seed <= 5; ++seed) {
+    CAPTURE(seed);
+    SimPoolOptions options;
+    options.sim.seed = seed;
+    SimPool pool(options);
+    std::string refused;
+    const std::string problem = pool.with_store([&](Store& store) -> std::string {
+      int count = 0;
+      for (;; ++count) {
+        const Result<Lsn> result = put(store, std::to_string(count), noise(kSize, count));
+        if (result.ok()) continue;
+        if (code_of(result) != ErrorCode::kNoSpace) return message_of(result.status());
+        break;
+      }
+      if (count < 2 * kCallers) return "room for " + std::to_string(count);
+      // The reserve grows with the runs: two are removed for each that comes. By one transaction,
+      // so that no block behind it says yet that it is durable.
+      const Result<Lsn> removed = commit(store, [&](Transaction& t) {
+        for (int i = 0; i < 2 * kCallers; ++i) t.remove(kDefaultCollection, std::to_string(i));
+      });
+      if (!removed.ok()) return message_of(removed.status());
+      std::vector<std::unique_ptr<io::Thread>> threads;
+      for (int i = 0; i < kCallers; ++i) {
+        threads.push_back(pool.system().executor().start("caller", [&, i] {
+          const Status status = put(store, std::to_string(i), noise(kSize, 1000 + i)).status();
+          if (!status.ok()) refused += std::to_string(i) + ": " + message_of(status) + "\n";
+        }));
+      }
+      for (const auto& thread : threads) thread->join();
+      for (int i = 0; i < kCallers; ++i) {
+        if (get(store, std::to_string(i)) != noise(kSize, 1000 + i)) return std::to_string(i);
+      }
+      return deep_findings(store);
+    });
+    REQUIRE(refused == "");
+    REQUIRE(problem == "");
+  }
 }
 
 TEST_CASE("full: several threads at the edge get space or an error, and nothing in between") {
