@@ -191,11 +191,13 @@ class Bench:
                 os.fsync(target.fileno())
             return table.nbytes / (time.perf_counter() - begin) / 2**20
 
-        def read(row, open_source):
+        def read(row, open_source, make_cold):
             def whole():
                 with open_source() as source:
                     assert pyarrow.parquet.read_table(source) == table
 
+            whole()
+            make_cold()
             self.three_reads("parquet", row, table.nbytes, whole)
 
         for _ in range(self.rounds):
@@ -205,27 +207,26 @@ class Bench:
                     with open(path, "wb") as file:
                         speed = write(file, synced=True)
                 self.measure("parquet write", "MiB/s", "plain files", speed)
-                forget(path)
-                read("plain files", lambda path=path: open(path, "rb"))
-                forget(path)
+                cold = lambda path=path: forget(path)  # noqa: E731
+                read("plain files", lambda path=path: open(path, "rb"), cold)
                 with contextlib.suppress(ImportError):
                     from obstore.fsspec import FsspecStore
 
-                    read("obstore", lambda path=path, fs=FsspecStore("file"): fs.open(path, "rb"))
+                    local = FsspecStore("file")
+                    read("obstore", lambda path=path, fs=local: fs.open(path, "rb"), cold)
                 pool = contestants.make_pool(folder, 8 * table.nbytes)
                 with contextlib.closing(HexadFileSystem(skip_instance_cache=True)) as fs:
                     write(f"{pool}/t0", filesystem=fs)  # pays for preparing the pool
                     speed = write(f"{pool}/t1", filesystem=fs)
                     self.measure("parquet write", "MiB/s", "hexad", speed)
-                    fs.close()
-                    store, _ = fs.locate(f"{pool}/t1")  # opens it again, with nothing in its cache
-                    come_to_rest(store)
-                    read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"))
+                    again = lambda fs=fs, pool=pool: reopen(fs, f"{pool}/t1")  # noqa: E731
+                    read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"), again)
 
     def three_reads(self, what, row, size, call, times=READS):
-        """Cold is the device, not the memory of the machine."""
+        """Of what nothing has in memory. The process has read as much before, so that it has the memory
+        that it takes: new memory costs more than the device where a hypervisor has to find it first.
+        """
         for time_ in times:
-            use_memory(4 * self.volume)
             took = time_of(call, 1, warm=False)
             self.measure(f"{what} read, {time_}", "MiB/s", row, size / took / 2**20)
 
@@ -254,13 +255,20 @@ class Bench:
             took = time.perf_counter() - begin
             self.measure("zarr write", "MiB/s", row, data.nbytes / took / 2**20)
 
-        def read(row, array, times=READS):
-            def whole():
-                assert (array[:] == data).all()
+        def check(array):
+            assert (array[:] == data).all()
 
-            self.three_reads("zarr", row, data.nbytes, whole, times)
+        def read(row, array, times=READS):
+            self.three_reads("zarr", row, data.nbytes, lambda: check(array), times)
+
+        def read_files(row, array, files):
+            check(array)
+            forget(files)
+            read(row, array)
 
         def read_pool(row, pool, times=READS, **how):
+            with hexad.open(pool, **how) as store:
+                check(zarr.open_array(HexadStore(store), path="a", mode="r"))
             with hexad.open(pool, **how) as store:  # with nothing in its cache
                 come_to_rest(store)
                 read(row, zarr.open_array(HexadStore(store), path="a", mode="r"), times)
@@ -273,10 +281,8 @@ class Bench:
                 array = write(zarr.storage.LocalStore(files), "a")
                 sync_below(os.path.join(files, "a"))
                 report("plain files", begin)
-                forget(files)
-                read("plain files", array)
-                forget(files)
-                self.arrays_in_obstore(files, read)
+                read_files("plain files", array, files)
+                self.arrays_in_obstore(files, read_files)
                 pool = contestants.make_pool(folder, 8 * data.nbytes)
                 with hexad.open(pool) as store:
                     write(HexadStore(store), "before")
@@ -287,7 +293,7 @@ class Bench:
                 # What is left when no cache is filled on the way.
                 read_pool("hexad, no cache", pool, READS[:1], cache_size=0)
 
-    def arrays_in_obstore(self, files, read):
+    def arrays_in_obstore(self, files, read_files):
         """The files that LocalStore has written, read by obstore."""
         try:
             import obstore
@@ -295,7 +301,7 @@ class Bench:
         except ImportError:
             return
         store = zarr.storage.ObjectStore(obstore.store.LocalStore(files), read_only=True)
-        read("obstore", zarr.open_array(store, path="a", mode="r"))
+        read_files("obstore", zarr.open_array(store, path="a", mode="r"), files)
 
     def file_calls(self):
         """Calls of fsspec, through hexad:// and for plain files, of what was read before; and one write of
@@ -362,11 +368,11 @@ def time_of(call, count, warm=True):
     return (time.perf_counter() - begin) / count
 
 
-def use_memory(size):
-    """A virtual machine gets memory that it has not used for a while from its host, page by page, which
-    takes longer than to read it from a disk. Whoever reads next would pay for that.
-    """
-    bytearray(b"x") * size  # pylint: disable=expression-not-assigned
+def reopen(fs, path):
+    """Its pool, with nothing in its cache."""
+    fs.close()
+    store, _ = fs.locate(path)
+    come_to_rest(store)
 
 
 def come_to_rest(store):
