@@ -223,8 +223,9 @@ class Bench:
                     read("hexad", lambda fs=fs, pool=pool: fs.open(f"{pool}/t1", "rb"), again)
 
     def three_reads(self, what, row, size, call, times=READS):
-        """Of what nothing has in memory. The process has read as much before, so that it has the memory
-        that it takes: new memory costs more than the device where a hypervisor has to find it first.
+        """Of what nothing has in memory. The process has read as much before, so that most of the memory
+        that it takes is not new: new memory costs more than the device where a hypervisor has to find
+        it first.
         """
         for time_ in times:
             took = time_of(call, 1, warm=False)
