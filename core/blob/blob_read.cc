@@ -450,7 +450,12 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
 
 Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
                            Cells& cells) const {
-  const ec::ShardSet lost = ec::ShardSet::first(shape_.cells()) - cells.good;
+  return rebuild(where, cell_sums, cells, ec::ShardSet::first(shape_.cells()));
+}
+
+Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells,
+                           ec::ShardSet wanted) const {
+  const ec::ShardSet lost = wanted - cells.good;
   if (lost.empty()) return {};
   if (cells.good.size() < shape_.k()) {
     std::string why;

@@ -86,6 +86,9 @@ class BlobReader {
   // Rebuilds every cell that is not good, checks it against its sum, and offers it to the map for
   // healing. Errors: kUnavailable (fewer than k good).
   Status rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells) const;
+  // The same for these cells alone, whether or not the others have been read.
+  Status rebuild(const alloc::Extent& where, const SumList& cell_sums, Cells& cells,
+                 ec::ShardSet wanted) const;
 
  private:
   struct Job;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/units.h"
+#include "core/blob/enough_cells.h"
 #include "io/bounded_reads.h"
 
 namespace hexad::core {
@@ -28,7 +29,7 @@ std::string describe(const CellPlace& place, std::uint32_t role) {
 }  // namespace
 
 Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
-                                       std::span<const PackWitness> witnesses) const {
+                                       std::span<const PackWitness> witnesses, Cells which) const {
   const std::size_t cell = stripe.where.units * shape_.unit;
   for (const PackWitness& one : witnesses) {
     HEXAD_ASSERT(one.cell < shape_.k() && one.cell_offset + std::uint64_t{one.stored} <= cell);
@@ -39,6 +40,8 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
     if (pack.places[role].readable) there.add(role);
   }
+  const ec::ShardSet absent = ec::ShardSet::first(shape_.cells()) - there;
+  if (which == Cells::kEnough) there = enough_cells(pack.places, shape_.k()).value_or(there);
   AlignedBuffer read_buffer = buffer_for(shape_.cells(), cell);
   pack.buffer = buffer_for(shape_.cells(), cell);
   pack.right = views(pack.buffer, shape_.cells(), cell);
@@ -55,7 +58,7 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   for (const std::uint32_t role : pack.verdict.bad) pack.places[role].device->note_mismatch();
   if (pack.verdict.whole) {
     counters_.add(CounterId::kCellsReconstructed,
-                  ((ec::ShardSet::first(shape_.cells()) - pack.read) | pack.verdict.bad).size());
+                  (absent | (there - pack.read) | pack.verdict.bad).size());
   }
   pack.bad = (there - pack.read - pack.silent) | pack.verdict.bad;
   const auto add = [&](const std::string& problem) {

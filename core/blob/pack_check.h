@@ -39,13 +39,16 @@ class PackChecker {
               Counters& counters)
       : shape_(shape), codec_(codec), map_(map), queue_(queue), counters_(counters) {}
 
+  // Which cells are read: all that can be, or as many as the others can be rebuilt from. Of those
+  // that are not read nothing is known.
+  enum class Cells : std::uint8_t { kAll, kEnough };
   // `stripe`: all its units, which do not change hands meanwhile: the caller pins them. Witnesses
   // that lie outside of the cells are the caller's bug. Any thread.
-  // Memory: twice the stripe. Cost: all cells are read, and see judge_pack(). What a device does
+  // Memory: twice the stripe. Cost: the cells are read, and see judge_pack(). What a device does
   // not give within io::kSilence counts as not there, and not as bad.
   // Errors: kCorruption (no such place).
-  Result<CheckedPack> check(const PackIdentity& stripe,
-                            std::span<const PackWitness> witnesses) const;
+  Result<CheckedPack> check(const PackIdentity& stripe, std::span<const PackWitness> witnesses,
+                            Cells cells = Cells::kAll) const;
   // Offers the bad cells of a whole stripe to the map, to be written back; of one that is not
   // whole, nothing.
   void heal(const CheckedPack& pack) const;

@@ -15,13 +15,17 @@
 //   U5  a cell that is noted as missing on a device that has come back is written when the stripe
 //       is right without it, by sums from elsewhere as in U3, and then the note goes (BK5 of
 //       doc/invariants.md)
+//   U6  for that k cells are read, and no more as long as they verify: a stripe of which one does
+//       not, or whose device does not answer, is looked at as in a scrub
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
 #include "base/checksum.h"
 #include "base/units.h"
+#include "core/blob/enough_cells.h"
 #include "core/check/scrub_position.h"
 #include "core/check/stripe_check.h"
 #include "core/engine/engine.h"
@@ -183,6 +187,10 @@ class Engine::ScrubPass {
     ++steps_;
     if (!concerns(stripe.where)) return {};
     count_stripe();
+    if (scope_ == Scope::kMissing) {
+      HEXAD_TRY_ASSIGN(const bool filled, fill_pack_from_enough(view, stripe));
+      if (filled) return {};
+    }
     Result<CheckedPack> checked = packs_.check(stripe, {});
     if (!checked.ok()) {
       find(describe_pack(stripe), checked.error().message);
@@ -213,6 +221,19 @@ class Engine::ScrubPass {
     find(describe_pack(stripe), checked->problems, repaired);
     if (repaired) fill_pack(stripe, *checked);
     return {};
+  }
+
+  // U6. False: all cells have to be looked at.
+  Result<bool> fill_pack_from_enough(MetaView& view, const PackIdentity& stripe) {
+    const Result<CheckedPack> checked = packs_.check(stripe, {}, PackChecker::Cells::kEnough);
+    if (!checked.ok()) return false;
+    count_bytes(checked->checked);
+    if (!checked->verdict.whole || !checked->bad.empty() || !checked->silent.empty()) return false;
+    HEXAD_TRY_ASSIGN(const std::vector<PackWitness> witnesses,
+                     witnesses_in(view, stripe.where, *checked->verdict.footer));
+    if (!agree(witnesses, *checked)) return false;
+    fill_pack(stripe, *checked);
+    return true;
   }
 
   // U5. Precondition: the verdict is whole.
@@ -347,6 +368,9 @@ class Engine::ScrubPass {
 
   Result<CheckedStripe> look_at_stripe(const Blob& blob) {
     count_stripe();
+    if (scope_ == Scope::kMissing && engine_.space().may_heal()) {
+      if (fill_stripe_from_enough(blob)) return CheckedStripe();
+    }
     HEXAD_TRY_ASSIGN(CheckedStripe checked, stripes_.check(blob, engine_.space().may_heal()));
     count_bytes(checked.checked);
     for (const DeviceId device : checked.silent) note_silent(device);
@@ -355,6 +379,28 @@ class Engine::ScrubPass {
       if (!filled.ok()) checked.problems.push_back(filled.error().message);
     }
     return checked;
+  }
+
+  // U6: every cell has its checksum in the record. False: all cells have to be looked at.
+  bool fill_stripe_from_enough(const Blob& blob) {
+    const Result<std::vector<CellPlace>> places = engine_.space().locate(blob.where);
+    if (!places.ok()) return false;
+    ec::ShardSet missing;
+    for (std::uint32_t role = 0; role < places->size(); ++role) {
+      if ((*places)[role].missing) missing.add(role);
+    }
+    const std::optional<ec::ShardSet> enough = enough_cells(*places, engine_.shape().k());
+    if (!enough.has_value()) return false;
+    const BlobReader& reader = *engine_.reader_;
+    Result<BlobReader::Cells> cells = reader.read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
+                                                        *enough, BlobReader::Wait::kBounded);
+    if (!cells.ok()) return false;
+    count_bytes(std::uint64_t{blob.cell_bytes} * cells->good.size());
+    if (cells->good != *enough) return false;
+    if (!reader.rebuild(blob.where, blob.cell_sums, *cells, missing).ok()) return false;
+    return std::all_of(missing.begin(), missing.end(), [&](std::uint32_t role) {
+      return fill(blob.where, (*places)[role], cells->cell(role)).ok();
+    });
   }
 
   // U5: every cell has its checksum in the record.

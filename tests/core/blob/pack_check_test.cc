@@ -49,6 +49,10 @@ struct Fixture {
     for (std::size_t i = 0; i < pack.slots.size(); ++i) witnesses.push_back(witness_of(blob(i)));
     return checker.check({{1, kUnit, pack.units}, stripe.footer}, witnesses).value();
   }
+  CheckedPack check_enough() {
+    return checker.check({{1, kUnit, pack.units}, stripe.footer}, {}, PackChecker::Cells::kEnough)
+        .value();
+  }
   // As its record would name it.
   Blob blob(std::size_t slot) const {
     const std::string_view bytes = stored(slot);
@@ -228,6 +232,32 @@ TEST_CASE("pack_check: reads under random damage are right or refused, and heal 
     REQUIRE(fixture.is_right() == (hits <= 2));
     for (std::uint32_t role = 0; role < 6; ++role) {
       copy_bytes(fixture.cell(role), fixture.stripe.cell(role));
+    }
+  }
+}
+
+TEST_CASE("pack_check: from k cells it says what the others are, or that they are not enough") {
+  for (std::uint32_t lost = 0; lost < 6; ++lost) {
+    for (std::uint32_t bad = 0; bad < 6; ++bad) {
+      if (bad == lost) continue;
+      CAPTURE(lost, bad);
+      Fixture f;
+      f.map.present[lost] = false;
+      const CheckedPack healthy = f.check_enough();
+      REQUIRE(healthy.verdict.whole);
+      REQUIRE(healthy.bad.empty());
+      REQUIRE(healthy.read.size() == f.shape.k());
+      REQUIRE_FALSE(healthy.read.contains(lost));
+      REQUIRE(healthy.checked == f.shape.k() * std::uint64_t{f.stripe.blob.cell_bytes});
+      REQUIRE(f.count(CounterId::kCellsReconstructed) == 1);
+      for (std::uint32_t role = 0; role < 6; ++role) {
+        REQUIRE(std::equal(healthy.right[role].begin(), healthy.right[role].end(),
+                           f.stripe.cell(role).begin()));
+      }
+      f.cell(bad)[7] ^= std::byte{1};
+      const CheckedPack damaged = f.check_enough();
+      const bool met = healthy.read.contains(bad);
+      REQUIRE((damaged.verdict.whole && damaged.bad.empty()) == !met);
     }
   }
 }

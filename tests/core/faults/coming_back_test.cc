@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "tests/core/cells_on_media.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/store_fixture.h"
 
@@ -439,6 +440,105 @@ TEST_CASE("replace: a new device takes the place of a lost one, and gets all tha
       }
       require_whole(fixture, profile, content);
     }
+  }
+}
+
+std::uint64_t bytes_read(Store& store) {
+  std::uint64_t bytes = 0;
+  for (const DeviceStatus& device : store.status().devices) bytes += device.bytes_read;
+  return bytes;
+}
+
+// A store 4+2 whose device 1 is a new one that lacks everything: large objects, or small ones that
+// share stripes.
+struct Replaced {
+  explicit Replaced(std::size_t size) {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    for (std::size_t i = 0; i * size < (size > 100'000 ? 12'000'000 : 4'000'000); ++i) {
+      const std::string name = std::to_string(i);
+      content[name] = noise(size, i);
+      REQUIRE(put(store, name, content[name]).ok());
+    }
+    REQUIRE(store.close().ok());
+    if (size < 256'000) {
+      stripes.push_back(find_pack(fixture, format_of({4, 2})).cells);
+    } else {
+      for (std::size_t i = 0; i < kStripes; ++i) {
+        stripes.push_back(find_private(fixture, content[std::to_string(i)]));
+      }
+    }
+    fixture.take_away(1);
+  }
+  Store open() {
+    Result<Store> store = Store::open_replacing(fixture.pool, {1, "new1"}, asked(), fixture.system);
+    REQUIRE(message_of(store.status()) == "");
+    fixture.pool.devices[1] = "new1";
+    return *std::move(store);
+  }
+
+  static constexpr std::size_t kStripes = 8;
+  StoreFixture fixture;
+  Content content;
+  std::vector<StripeOnMedia> stripes;  // some that there are
+};
+
+TEST_CASE("replace: of every stripe a rebuild reads k cells, and writes the one that was lost") {
+  for (const std::size_t size : {300'000u, 5'000u}) {
+    CAPTURE(size);
+    Replaced replaced(size);
+    {
+      Store store = replaced.open();
+      const std::uint64_t before = bytes_read(store);
+      const Result<CatchUpReport> report = store.catch_up();
+      REQUIRE(message_of(report.status()) == "");
+      REQUIRE(report->bytes_missing == 0);
+      REQUIRE(report->findings.empty());
+      REQUIRE(report->bytes_total > 1_MiB);
+      const std::uint64_t read = bytes_read(store) - before;
+      CAPTURE(read, report->bytes_total);
+      // Metadata, and what units are longer than cells, is little beside it.
+      REQUIRE(read < report->bytes_total * 5);
+      REQUIRE(read > report->bytes_total * 3);
+      REQUIRE(store.close().ok());
+    }
+    require_whole(replaced.fixture, {4, 2}, replaced.content);
+  }
+}
+
+// Damage that the rebuild meets in the k cells that it reads, or does not meet in the others: what
+// it gives back is right, and what it has met is right again.
+TEST_CASE("replace: a rebuild goes round one bad cell of every stripe, whichever it is") {
+  for (const std::size_t size : {300'000u, 5'000u}) {
+    std::size_t met = 0;
+    for (const std::size_t bad : {0u, 2u, 3u, 4u, 5u}) {
+      CAPTURE(size, bad);
+      Replaced replaced(size);
+      StoreFixture& fixture = replaced.fixture;
+      for (const StripeOnMedia& stripe : replaced.stripes) {
+        for (const CellOnMedia& cell : stripe) {
+          if (cell.device == bad) flip_byte(fixture, cell, 100);
+        }
+      }
+      {
+        Store store = replaced.open();
+        const Result<CatchUpReport> report = store.catch_up();
+        REQUIRE(message_of(report.status()) == "");
+        REQUIRE(report->bytes_missing == 0);
+        for (const Finding& finding : report->findings) {
+          CAPTURE(finding.subject, finding.problem);
+          REQUIRE(finding.repaired);
+        }
+        met += report->findings.size();
+        require_content(store, replaced.content);
+        REQUIRE(store.scrub().ok());
+        REQUIRE(deep_findings(store) == "");
+        REQUIRE(store.close().ok());
+      }
+      require_whole(fixture, {4, 2}, replaced.content);
+    }
+    // Of five other cells four are read.
+    REQUIRE(met > 0);
+    REQUIRE(met < 5 * Replaced::kStripes);
   }
 }
 
