@@ -41,13 +41,14 @@ class Planner {
     }
     if (fits_log(open)) {
       plan.in_log = std::move(open);
-      return plan;
+    } else {
+      for (const Indexes& chunk : split(open)) {
+        PlacementPlan part = best(chunk).plan;
+        for (const std::size_t item : part.in_log) log_left_ -= items_[item].stored;
+        append(plan, std::move(part));
+      }
     }
-    for (const Indexes& chunk : split(open)) {
-      PlacementPlan part = best(chunk).plan;
-      for (const std::size_t item : part.in_log) log_left_ -= items_[item].stored;
-      append(plan, std::move(part));
-    }
+    pack_lone_ones(plan);
     return plan;
   }
 
@@ -73,6 +74,19 @@ class Planner {
   }
   bool fits_log(const Indexes& items) const {
     return bytes(items) <= std::min<std::uint64_t>(stripe(1), log_left_);
+  }
+
+  // PP4
+  void pack_lone_ones(PlacementPlan& plan) const {
+    const auto is_packed = [&](std::size_t item) {
+      if (2 * std::uint64_t{items_[item].stored} > stripe(own_units(item))) return false;
+      PackPlan pack = lay_out({item});
+      if (pack.units != own_units(item) || pack.units > max_units_) return false;
+      plan.packs.push_back(std::move(pack));
+      return true;
+    };
+    Indexes& own = plan.own_stripe;
+    own.erase(std::remove_if(own.begin(), own.end(), is_packed), own.end());
   }
 
   // Chunks of about one size, none longer than a pack stripe may be, nor its footer than a cell;
@@ -158,9 +172,8 @@ class Planner {
     return choice;
   }
 
-  // Each item into the emptiest cell: the cells end up about even. Nothing when they get too long,
-  // and for a single item, which is better off in a stripe of its own.
-  std::optional<Choice> one_pack(const Indexes& items) const {
+  // Each item into the emptiest cell: the cells end up about even.
+  PackPlan lay_out(const Indexes& items) const {
     std::vector<std::uint64_t> filled(rules_.k, 0);
     filled.back() = footer(items);
     PackPlan pack;
@@ -174,11 +187,17 @@ class Planner {
     }
     const std::uint64_t units =
         divide_up(*std::max_element(filled.begin(), filled.end()), rules_.unit);
-    if (items.size() < 2 || units > max_units_) return std::nullopt;
     pack.units = static_cast<std::uint32_t>(units);
+    finish(pack);
+    return pack;
+  }
+
+  // Nothing when the cells get too long, and for a single item: pack_lone_ones().
+  std::optional<Choice> one_pack(const Indexes& items) const {
+    PackPlan pack = lay_out(items);
+    if (items.size() < 2 || pack.units > max_units_) return std::nullopt;
     Choice choice;
     choice.cost = stripe(pack.units) - bytes(items) + writes(1);
-    finish(pack);
     choice.plan.packs.push_back(std::move(pack));
     return choice;
   }

@@ -5,6 +5,8 @@
 //   the rest                  -> pack stripes: blobs whole in cells, cells filled evenly
 //   what would leave a stripe half empty  -> the log when it is small, else its own stripe
 //   what is long next to the rest         -> its own stripe, whose cells it fills evenly
+//   alone, and no more than half of that  -> a pack stripe for itself, where that is no longer: the
+//                                            cleaner puts it together with others
 //
 // The choice weighs bytes at rest (padding), bytes in the log (m+1 copies, then packed later) and
 // the number of writes; see cost in placement_plan.cc.
@@ -14,6 +16,8 @@
 //   PP2 items of one cell do not overlap, begin at multiples of kPackAlignment, and end at or
 //       before units * unit, in cell k-1 before the footer; a cell is not longer than kMaxCellBytes
 //   PP3 in_log holds at most log_bytes
+//   PP4 what has a stripe of its own fills more than half of it, or would take more units in a pack
+//       stripe with a footer. A pack stripe of one item is as long as its own would be
 #pragma once
 
 #include <cstddef>
@@ -26,7 +30,7 @@ namespace hexad::core {
 struct PlacementItem {
   std::uint32_t stored = 0;  // bytes
   std::uint32_t footer = 0;  // what its entry in a footer takes at most, bytes
-  bool has_place = false;    // units of its own are allocated: a stripe of its own
+  bool has_place = false;    // units of its own are allocated: it shares no stripe
 };
 
 struct PlacementRules {

@@ -53,12 +53,12 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint6
   for (std::size_t i = 0; status.ok() && i < given.size(); ++i) {
     status = fill_pack(given[i], blobs, placed);
   }
-  for (const PackPlan& pack : plan.packs) {
+  for (std::size_t i = 0; i < plan.packs.size(); ++i) {
     if (!status.ok()) break;
+    const PackPlan pack = plan.packs[i];
     status = place_pack(pack, blobs, placed);
     if (!status.ok() && status.error().code == ErrorCode::kNoSpace) {
-      // Not that much is free in one run; what is reserved for each of them is.
-      for (const PackPlan::Slot& slot : pack.slots) plan.own_stripe.push_back(slot.item);
+      plan_shorter(pack, blobs, plan);
       status = {};
       continue;
     }
@@ -85,8 +85,27 @@ Result<PlacedBlobs> StripePlacer::place(std::vector<YoungBlob> blobs, std::uint6
   return placed;
 }
 
+// Not that much is free in one run. Half of it may be; what is reserved for each of them is.
+void StripePlacer::plan_shorter(const PackPlan& pack, const std::vector<YoungBlob>& blobs,
+                                PlacementPlan& plan) const {
+  PlacementPlan shorter;
+  if (pack.units == 1) {
+    for (const PackPlan::Slot& slot : pack.slots) shorter.own_stripe.push_back(slot.item);
+  } else {
+    std::vector<bool> others(blobs.size(), true);
+    for (const PackPlan::Slot& slot : pack.slots) others[slot.item] = false;
+    shorter = plan_some(blobs, others, pack.units / 2, 0);
+  }
+  for (PackPlan& one : shorter.packs) plan.packs.push_back(std::move(one));
+  plan.own_stripe.insert(plan.own_stripe.end(), shorter.own_stripe.begin(),
+                         shorter.own_stripe.end());
+}
+
 Status StripePlacer::place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
                                 PlacedBlobs& placed) const {
+  // Alone, in the units that it has already.
+  const alloc::Extent& own = blobs[plan.slots.front().item].where;
+  if (own.units > 0) return fill_pack({plan, own}, blobs, placed);
   PromisedUnits promised;
   for (const PackPlan::Slot& slot : plan.slots) promised += PromisedUnits(blobs[slot.item].units);
   HEXAD_TRY_ASSIGN(const alloc::Extent where, space_.allocate_shared(plan.units, promised));

@@ -50,6 +50,8 @@ class StripePlacer {
  private:
   PlacementPlan plan_some(const std::vector<YoungBlob>& blobs, const std::vector<bool>& left_out,
                           std::uint32_t max_pack_units, std::uint64_t log_bytes) const;
+  void plan_shorter(const PackPlan& pack, const std::vector<YoungBlob>& blobs,
+                    PlacementPlan& plan) const;
   Status place_pack(const PackPlan& plan, const std::vector<YoungBlob>& blobs,
                     PlacedBlobs& placed) const;
   Status fill_pack(const GivenPack& pack, const std::vector<YoungBlob>& blobs,

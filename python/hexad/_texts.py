@@ -14,7 +14,7 @@ _PLACES = {
     "none": "there is no data",
     "inline": "the data is in its metadata, which is coded like all metadata",
     "log": "the data is in the log, in copies, until a checkpoint packs it",
-    "pack": "the data shares a stripe with other small objects",
+    "pack": "the data shares a stripe with other small objects, or may",
     "stripe": "the data has a stripe of its own",
     "list": "the data has several stripes",
 }

@@ -31,7 +31,19 @@ std::uint64_t own_bytes(const PlacementItem& item, const PlacementRules& rules) 
   return divide_up(divide_up(item.stored, rules.k), rules.unit) * rules.unit * rules.k;
 }
 
-// PP1 to PP3, said anew.
+// Units of a pack stripe with this item alone: the footer lies in the last cell, the item in
+// another one where there is one.
+std::uint64_t lone_units(const PlacementItem& item, const PlacementRules& rules) {
+  const std::uint64_t footer = round_up(rules.footer + item.footer, kPackAlignment);
+  const std::uint64_t blob = round_up(item.stored, kPackAlignment);
+  return divide_up(rules.k == 1 ? footer + blob : std::max(footer, blob), rules.unit);
+}
+
+bool fills_half(const PlacementItem& item, const PlacementRules& rules) {
+  return std::uint64_t{item.stored} * 2 > own_bytes(item, rules);
+}
+
+// PP1 to PP4, said anew.
 void check_plan(const PlacementPlan& plan, const Items& items, const PlacementRules& rules) {
   std::vector<int> placed(items.size(), 0);
   for (const PackPlan& pack : plan.packs) {
@@ -39,14 +51,18 @@ void check_plan(const PlacementPlan& plan, const Items& items, const PlacementRu
     REQUIRE(pack.units <= rules.max_pack_units);
     const std::uint64_t cell_bytes = std::uint64_t{pack.units} * rules.unit;
     REQUIRE(cell_bytes <= kMaxCellBytes);
-    REQUIRE(pack.slots.size() >= 2);
+    if (pack.slots.size() == 1) {
+      const PlacementItem& alone = items.at(pack.slots.front().item);
+      REQUIRE_FALSE(fills_half(alone, rules));
+      REQUIRE(cell_bytes * rules.k == own_bytes(alone, rules));
+    }
     std::map<std::uint32_t, std::uint64_t> ends;  // by cell
     std::uint64_t footer = rules.footer;
     std::uint32_t cell = 0;
     for (const PackPlan::Slot& slot : pack.slots) {
       const PlacementItem& item = items.at(slot.item);
       ++placed[slot.item];
-      REQUIRE_FALSE(item.has_place);
+      REQUIRE((!item.has_place || pack.slots.size() == 1));
       REQUIRE(slot.cell < rules.k);
       REQUIRE(slot.cell >= cell);  // by cell and offset
       cell = slot.cell;
@@ -61,7 +77,15 @@ void check_plan(const PlacementPlan& plan, const Items& items, const PlacementRu
     REQUIRE(footer <= cell_bytes);
   }
   std::uint64_t in_log = 0;
-  for (const std::size_t item : plan.own_stripe) ++placed.at(item);
+  const std::uint64_t longest = std::min(rules.max_pack_units, kMaxCellBytes / rules.unit);
+  for (const std::size_t item : plan.own_stripe) {
+    ++placed.at(item);
+    if (fills_half(items[item], rules)) continue;
+    const std::uint64_t units = lone_units(items[item], rules);
+    const bool too_long = units > longest;
+    const bool longer = units * rules.unit * rules.k > own_bytes(items[item], rules);
+    REQUIRE((too_long || longer));
+  }
   for (const std::size_t item : plan.in_log) {
     ++placed.at(item);
     REQUIRE_FALSE(items[item].has_place);
@@ -97,7 +121,7 @@ Rest at_rest(const Items& items, const PlacementRules& rules) {
   return rest;
 }
 
-TEST_CASE("placement_plan: 100,000 random groups keep PP1 to PP3") {
+TEST_CASE("placement_plan: 100,000 random groups keep PP1 to PP4") {
   io::Rng rng(20);
   for (int i = 0; i < 100'000; ++i) {
     CAPTURE(i);
@@ -120,7 +144,7 @@ TEST_CASE("placement_plan: 100,000 random groups keep PP1 to PP3") {
   }
 }
 
-TEST_CASE("placement_plan: large groups of any sizes keep PP1 to PP3, and waste little") {
+TEST_CASE("placement_plan: large groups of any sizes keep PP1 to PP4, and waste little") {
   const std::uint64_t seed = GENERATE(range(1, 21));
   CAPTURE(seed);
   io::Rng rng(seed);
@@ -156,11 +180,19 @@ TEST_CASE("placement_plan: without room in the log everything gets a stripe") {
     check_plan(plan, items, rules);
     CHECK(plan.in_log.empty());
   }
-  CHECK(plan_placement(equal_items(1, 4096), rules).own_stripe.size() == 1);
+  // Alone it may share its stripe later, which one that fills it need not.
+  CHECK(plan_placement(equal_items(1, 4096), rules).packs.size() == 1);
+  CHECK(plan_placement(equal_items(1, 16384), rules).own_stripe.size() == 1);
   CHECK(plan_placement({}, rules).packs.empty());
   // A stripe that has its units already keeps them.
   Items items = equal_items(3, 4096);
   items[1].has_place = true;
+  const PlacementPlan plan = plan_placement(items, usual_rules(256_KiB));
+  check_plan(plan, items, usual_rules(256_KiB));
+  REQUIRE(plan.packs.size() == 1);
+  CHECK(plan.packs.front().slots.size() == 1);
+  CHECK(plan.packs.front().slots.front().item == 1);
+  items[1].stored = 16384;
   CHECK(plan_placement(items, usual_rules(256_KiB)).own_stripe == std::vector<std::size_t>{1});
 }
 

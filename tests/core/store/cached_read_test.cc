@@ -469,7 +469,7 @@ TEST_CASE("cached reads: what is in the log alone is read once, and where it is 
   before = served();
   REQUIRE(get(store, "a") == data);
   REQUIRE(served() == before + 1);
-  REQUIRE(store.stat(kBucket, "a")->placement == "stripe");
+  REQUIRE(store.stat(kBucket, "a")->placement == "pack");
   // What changes the object takes it from where it is now.
   REQUIRE(put(store, "a", data).ok());
   REQUIRE(get(store, "a") == data);

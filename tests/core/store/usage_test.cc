@@ -60,7 +60,7 @@ TEST_CASE("usage: space is what the objects take, to the byte") {
   }
   REQUIRE(used == some.used);
   REQUIRE(store.stat(kDefaultCollection, "inline")->placement == "inline");
-  REQUIRE(store.stat(kDefaultCollection, "unit")->placement == "stripe");
+  REQUIRE(store.stat(kDefaultCollection, "unit")->placement == "pack");
   REQUIRE(store.stat(kDefaultCollection, "empty")->placement == "none");
   REQUIRE(store.stat(kDefaultCollection, "large")->stored == 100'000);
 
