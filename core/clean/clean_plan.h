@@ -23,7 +23,7 @@
 namespace hexad::core {
 
 // Of 1024 parts of a stripe, alive at most where a commit would fail without moving it.
-inline constexpr std::uint32_t kLiveForCommit = 896;
+inline constexpr std::uint32_t kLiveForCommit = 960;
 
 struct CleanCandidate {
   alloc::Extent stripe;

@@ -1,6 +1,7 @@
 #include "core/clean/cleaner.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 #include "base/aligned_buffer.h"
@@ -8,6 +9,7 @@
 #include "base/refused_memory.h"
 #include "base/units.h"
 #include "core/clean/list_changes.h"
+#include "core/space/reserve.h"
 #include "io/bounded_reads.h"
 
 namespace hexad::core {
@@ -19,6 +21,7 @@ namespace {
 constexpr std::uint32_t kLiveAtLeisure = 512;
 constexpr std::uint32_t kLiveAtRest = 832;
 constexpr std::uint32_t kLiveWhenLow = 768;
+constexpr std::uint32_t kLiveForCommitFirst = 896;
 // The same of blobs that lists show in part.
 constexpr std::uint32_t kShownAtRest = 944;
 // Cleaning begins at leisure when so many of the longest stripes would come back, and such a part
@@ -38,6 +41,8 @@ constexpr int kMostLooks = 64;
 constexpr std::uint64_t kMostListBytes = 256 << 10;
 constexpr std::size_t kMostBlobs = 512;
 constexpr std::size_t kMostLeftAlone = 1 << 16;
+// Of what is kept for moves, what the runs that a step looks at have together.
+constexpr std::uint64_t kMostRuns = 4;
 
 StateReads reads_of(MetaView& view) {
   StateReads reads;
@@ -52,6 +57,10 @@ StateReads reads_of(MetaView& view) {
     return {};
   };
   return reads;
+}
+
+std::uint32_t sum_of(const std::vector<std::uint32_t>& runs) {
+  return std::accumulate(runs.begin(), runs.end(), std::uint32_t{0});
 }
 
 std::uint64_t longest_stripe(const StoreShape& shape) { return shape.max_pack_units; }
@@ -116,32 +125,57 @@ Result<bool> Cleaner::step(For whom) {
   return step_locked(whom);
 }
 
-Cleaner::Choice Cleaner::look(For whom) {
+// What costs least comes first.
+std::vector<Cleaner::Try> Cleaner::tries_for(For whom) const {
+  if (whom == For::kAtRest) return {{Into::kOneStripe, kLiveAtRest}};
+  if (whom == For::kCommit) {
+    return {{Into::kSeveral, kLiveForCommitFirst},
+            {Into::kOneStripe, kLiveForCommitFirst},
+            {Into::kSeveral, kLiveForCommit},
+            {Into::kOneStripe, kLiveForCommit}};
+  }
+  const bool low = was_low_.load(std::memory_order_relaxed);
+  return {{Into::kOneStripe, low ? kLiveWhenLow : kLiveAtLeisure}};
+}
+
+Cleaner::Choice Cleaner::look(const Try& one) {
   Choice choice;
+  choice.into = one.into;
+  choice.runs = stripe_runs();
+  if (one.into == Into::kOneStripe && choice.runs.size() > 1) choice.runs.resize(1);
   choice.rules.stripe_bytes = parts_.shape.unit * parts_.shape.k();
-  choice.rules.most_units = most_units();
+  choice.rules.most_units = std::min(parts_.shape.max_pack_units, sum_of(choice.runs));
   choice.rules.moved_up_to = parts_.checkpointed();
   choice.rules.now = parts_.newest();
-  const bool low = was_low_.load(std::memory_order_relaxed);
-  choice.rules.most_live = whom == For::kCommit   ? kLiveForCommit
-                           : whom == For::kAtRest ? kLiveAtRest
-                           : low                  ? kLiveWhenLow
-                                                  : kLiveAtLeisure;
+  choice.rules.most_live = one.most_live;
   for (const Space::PackUse& pack : parts_.space.pack_uses()) {
-    const auto alone = left_alone_.find({pack.stripe.zone, pack.stripe.unit});
+    const StripeName name{pack.stripe.zone, pack.stripe.unit};
+    const auto alone = left_alone_.find(name);
     if (alone != left_alone_.end() && alone->second == pack.live) continue;
+    if (no_room_.contains(name)) continue;
     choice.candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
   }
   return choice;
 }
 
-// Contiguity is a preference.
-std::uint32_t Cleaner::most_units() {
-  return std::min(parts_.shape.max_pack_units, parts_.space.longest_move());
+// Of the stripes that moves can take now, as much as one step may want: the longest first.
+std::vector<std::uint32_t> Cleaner::stripe_runs() {
+  const std::uint32_t longest = parts_.shape.max_pack_units;
+  const std::uint64_t most = kMostRuns * move_units(parts_.shape);
+  std::vector<std::uint32_t> runs;
+  std::uint64_t units = 0;
+  for (std::uint32_t run : parts_.space.move_runs()) {
+    for (; run > 0 && units < most; run -= runs.back()) {
+      runs.push_back(std::min(run, longest));
+      units += runs.back();
+    }
+  }
+  std::sort(runs.rbegin(), runs.rend());
+  return runs;
 }
 
 // Where most of what would come back is too young to be moved. True: there is one now.
-Result<bool> Cleaner::maybe_checkpoint(For whom, Choice& choice) {
+Result<bool> Cleaner::maybe_checkpoint(For whom, const Try& one, Choice& choice) {
   if (choice.rules.moved_up_to >= choice.rules.now) return false;
   const std::uint64_t old = units_to_gain(choice.candidates, choice.rules);
   CleanRules any_age = choice.rules;
@@ -149,9 +183,11 @@ Result<bool> Cleaner::maybe_checkpoint(For whom, Choice& choice) {
   const std::uint64_t all = units_to_gain(choice.candidates, any_age);
   const std::uint64_t worth_it =
       whom == For::kCommit ? 1 : std::max<std::uint64_t>(1, longest_stripe(parts_.shape) / 2);
-  if (all < worth_it || old * kYoungShare >= all) return false;
+  // Those that may be moved may be too long for the room that there is.
+  const bool stuck = whom == For::kCommit && plan_cleaning(choice.candidates, choice.rules).empty();
+  if (all < worth_it || (!stuck && old * kYoungShare >= all)) return false;
   HEXAD_TRY(parts_.checkpoint());
-  choice = look(whom);
+  choice = look(one);
   return true;
 }
 
@@ -200,12 +236,11 @@ Result<bool> Cleaner::compact(For whom, std::uint32_t most_shown) {
   for (int looks = 0; looks < kMostLooks; ++looks) {
     Compactor::Need need;
     need.most_shown = most_shown;
-    need.most_units = most_units();
+    need.runs = stripe_runs();
     need.most_bytes = whom == For::kCommit ? kPageSpan : longest_stripe_bytes(parts_.shape);
     Result<Compactor::Did> did = Compactor::Did::kNothing;
-    if (need.most_units > 0) did = compactor_.step(need);
-    const bool full =
-        need.most_units == 0 || (!did.ok() && did.error().code == ErrorCode::kNoSpace);
+    if (!need.runs.empty()) did = compactor_.step(need);
+    const bool full = need.runs.empty() || (!did.ok() && did.error().code == ErrorCode::kNoSpace);
     if (full) {
       // A checkpoint that is under way has taken of the reserve what it gives back at its end.
       if (whom != For::kCommit || std::exchange(waited, true)) return false;
@@ -234,13 +269,15 @@ Result<bool> Cleaner::compact(For whom, std::uint32_t most_shown) {
 }
 
 Result<bool> Cleaner::move(For whom) {
-  Choice choice = look(whom);
+  no_room_.clear();
+  const std::vector<Try> tries = tries_for(whom);
+  Choice choice = look(tries.front());
   bool waited = false;
   if (choice.rules.most_units == 0 && whom == For::kCommit) {
     // A checkpoint that is under way has taken of the reserve what it gives back at its end.
     waited = true;
     HEXAD_TRY(parts_.await_checkpoint());
-    choice = look(whom);
+    choice = look(tries.front());
   }
   if (choice.rules.most_units == 0) {
     // What was moved before is perhaps all that is missing.
@@ -265,16 +302,23 @@ Result<bool> Cleaner::move(For whom) {
     if (!dead || units_to_gain(choice.candidates, any_age) < enough) return false;
   }
   under_way_ = true;
-  HEXAD_TRY(maybe_checkpoint(whom, choice).status());
+  HEXAD_TRY(maybe_checkpoint(whom, tries.front(), choice).status());
+  std::size_t at = 0;
+  bool full = false;  // one of the tries found no space
   for (int looks = 0; looks < kMostLooks; ++looks) {
     const CleanPlan plan = plan_cleaning(choice.candidates, choice.rules);
-    if (plan.empty()) return false;
-    const Result<Moved> moved = clean(plan, choice.rules);
-    // Others have taken the space meanwhile.
-    if (!moved.ok() && moved.error().code == ErrorCode::kNoSpace) {
-      if (whom != For::kCommit || std::exchange(waited, true)) return false;
-      HEXAD_TRY(parts_.await_checkpoint());
-      choice = look(whom);
+    Result<Moved> moved = Moved::kNothing;
+    if (!plan.empty()) moved = clean(plan, choice);
+    const bool no_space = !moved.ok() && moved.error().code == ErrorCode::kNoSpace;
+    if (plan.empty() || no_space) {
+      full = full || no_space;
+      if (++at == tries.size()) {
+        // Others have taken the space meanwhile.
+        if (!full || whom != For::kCommit || std::exchange(waited, true)) return false;
+        HEXAD_TRY(parts_.await_checkpoint());
+        at = 0;
+      }
+      choice = look(tries[at]);
       continue;
     }
     HEXAD_TRY(moved.status());
@@ -283,9 +327,9 @@ Result<bool> Cleaner::move(For whom) {
       moved_.fetch_add(1, std::memory_order_release);
       return true;
     }
-    choice = look(whom);  // without those that are left alone now
+    choice = look(tries[at]);  // without those that are left alone now
   }
-  return true;
+  return no_room_.empty();
 }
 
 std::uint64_t Cleaner::most_list_bytes() const {
@@ -298,9 +342,9 @@ void Cleaner::leave_alone(const CleanCandidate& victim, CounterId why) {
   parts_.counters.add(why);
 }
 
-Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& rules) {
+Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const Choice& choice) {
   Moves moves;
-  PackPlan layout;
+  std::vector<PackPlan> layouts;
   Lsn written = 0;
   std::uint64_t units = 0;
   bool part_of_one = false;  // it has more than one record may change
@@ -327,26 +371,39 @@ Result<Cleaner::Moved> Cleaner::clean(const CleanPlan& plan, const CleanRules& r
         for (const ShowingList& list : move.from.lists) lists.insert(list.key);
         moves.push_back(std::move(move));
       }
-      PackPlan longer = lay_out_moved(as_blobs(moves), rules.most_units, parts_.shape);
-      if (longer.units == 0) {
+      std::vector<PackPlan> longer = lay_out_moved(as_blobs(moves), choice.runs, parts_.shape);
+      if (longer.empty()) {
         moves.erase(moves.begin() + static_cast<std::ptrdiff_t>(before), moves.end());
-        if (before == 0) leave_alone(victim, CounterId::kCleanNoGain);
+        if (before == 0) no_room_.insert({victim.stripe.zone, victim.stripe.unit});
         part_of_one = false;
         break;
       }
-      layout = std::move(longer);
+      layouts = std::move(longer);
       units += victim.stripe.units;
       written = std::max(written, victim.written);
       if (part_of_one) break;
     }
   }
   if (moves.empty()) return Moved::kNothing;
-  if (units <= layout.units && !part_of_one) {
-    // Its blobs do not lie closer together than they do now.
+  if (units <= units_of(layouts) && !part_of_one) {
+    if (choice.into == Into::kSeveral) {
+      return Error{ErrorCode::kNoSpace, "what is free lies in runs too short to gain anything", ""};
+    }
+    if (choice.runs.front() < longest_stripe(parts_.shape)) {
+      // In a longer run they might: the others are tried without the fullest.
+      const auto fullest =
+          std::max_element(plan.victims.begin(), plan.victims.end(),
+                           [](const CleanCandidate& a, const CleanCandidate& b) {
+                             return a.live * b.stripe.units < b.live * a.stripe.units;
+                           });
+      no_room_.insert({fullest->stripe.zone, fullest->stripe.unit});
+      return Moved::kNothing;
+    }
+    // Their blobs do not lie closer together than they do now.
     for (const CleanCandidate& victim : plan.victims) leave_alone(victim, CounterId::kCleanNoGain);
     return Moved::kNothing;
   }
-  return write_moves(moves, layout, written);
+  return write_moves(moves, layouts, written);
 }
 
 std::optional<Cleaner::Moves> Cleaner::read_victim(const CleanCandidate& victim, MetaView& view) {
@@ -465,21 +522,22 @@ std::vector<YoungBlob> Cleaner::as_blobs(const Moves& moves) const {
   return blobs;
 }
 
-Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, const PackPlan& layout,
+Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, std::span<const PackPlan> layouts,
                                             Lsn written) {
   MovedStripes moved;
   std::uint64_t bytes = 0;
   std::uint64_t blobs = 0;
   const FillMoved fill = [&](const MovedStripes& where, LogRecord& record) -> Status {
     HEXAD_TRY(fill_moves(moves, where, record));
-    bytes = record.allocated.front().live;
+    bytes = 0;
+    for (const StripeProof& stripe : record.allocated) bytes += stripe.live;
     blobs = record.packed_deaths.size();
     return {};
   };
-  HEXAD_TRY_ASSIGN(const Lsn lsn, write_moved(parts_, {&layout, 1}, as_blobs(moves), fill, moved));
+  HEXAD_TRY_ASSIGN(const Lsn lsn, write_moved(parts_, layouts, as_blobs(moves), fill, moved));
   if (lsn == 0) return Moved::kSomething;  // everything has died meanwhile: that is as good
-  parts_.space.note_written(moved.stripes.front().where, written);
-  parts_.counters.add(CounterId::kCleanedStripes);
+  for (const StripeWrite& stripe : moved.stripes) parts_.space.note_written(stripe.where, written);
+  parts_.counters.add(CounterId::kCleanedStripes, moved.stripes.size());
   parts_.counters.add(CounterId::kCleanedBlobs, blobs);
   parts_.counters.add(CounterId::kCleanedBytes, bytes);
   parts_.counters.add(CounterId::kCleanTooLate, moves.size() - blobs);
@@ -489,16 +547,18 @@ Result<Cleaner::Moved> Cleaner::write_moves(const Moves& moves, const PackPlan& 
 // Under the sequencer's lock.
 Status Cleaner::fill_moves(const Moves& moves, const MovedStripes& where, LogRecord& record) const {
   ListChanges lists(parts_.commits, parts_.log_blobs, parts_.shape.record);
-  std::uint64_t live = 0;
+  std::vector<std::uint64_t> live(where.stripes.size(), 0);
   for (std::size_t i = 0; i < moves.size(); ++i) {
     HEXAD_TRY_ASSIGN(const bool moved, lists.move(moves[i].from.lists, where.places[i]));
     if (!moved) continue;
-    live += moves[i].blob().stored;
+    live[where.stripe_of[i]] += moves[i].blob().stored;
     add_death(record, moves[i].blob());
   }
-  if (live == 0) return nothing_to_move();
+  for (std::size_t i = 0; i < live.size(); ++i) {
+    if (live[i] > 0) record.allocated.push_back(where.proof(i, live[i]));  // CL4
+  }
+  if (record.allocated.empty()) return nothing_to_move();
   lists.write(record);
-  record.allocated.push_back(where.proof(0, live));  // CL4
   return {};
 }
 

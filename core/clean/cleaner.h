@@ -3,7 +3,8 @@
 //
 //   choose   victims by what they gain for what they cost (core/clean/clean_plan.h)
 //   read     a victim's footer, the lists of extents that its blobs are in now, and their bytes
-//   write    one new pack stripe, in space that is kept for this (core/space/reserve.h, 7)
+//   write    one new pack stripe, in space that is kept for this (core/space/reserve.h, 7), or
+//            several where no run is free that is so long
 //   commit   one record of the store's own: each list shows the new places instead of the old ones,
 //            which die
 //
@@ -17,7 +18,7 @@
 //        less than the stripe's live bytes, somebody else owns the rest: it is left alone, and
 //        counted, until its live bytes change. A blob that clones share is moved in all lists that
 //        its share record counts, or in none
-//   CL4  The new stripe's cells are durable before the record. Old stripes go by the deaths in it,
+//   CL4  The new stripes' cells are durable before the record. Old stripes go by the deaths in it,
 //        and by nothing else; until then a reader, or a crash, finds everything there
 //   CL5  A list that is written again names no young blob whose place is known: once a checkpoint
 //        has passed, nobody could find it (A7)
@@ -38,6 +39,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -93,10 +95,19 @@ class Cleaner {
     const std::string& owner() const { return from.lists.front().key; }
   };
   using Moves = std::vector<Move>;
-  // What is chosen from, and by which rules.
+  // Contiguity is a preference: where a commit waits, what is moved goes to several short stripes.
+  enum class Into : std::uint8_t { kOneStripe, kSeveral };
+  // What a step tries, and then the next one where that moves nothing.
+  struct Try {
+    Into into = Into::kOneStripe;
+    std::uint32_t most_live = 0;  // as CleanRules::most_live
+  };
+  // What is chosen from, by which rules, and where it can go.
   struct Choice {
     std::vector<CleanCandidate> candidates;
     CleanRules rules;
+    std::vector<std::uint32_t> runs;  // of stripes, units; the longest first
+    Into into = Into::kOneStripe;
   };
   enum class Moved : std::uint8_t { kNothing, kSomething };
 
@@ -106,14 +117,14 @@ class Cleaner {
   bool worth_compacting(For whom);
   std::uint64_t deaths() const { return parts_.space.packed_deaths() + lists_.grown(); }
   std::uint64_t used_bytes() const;
-  Choice look(For whom);
+  std::vector<Try> tries_for(For whom) const;
+  Choice look(const Try& one);
   bool is_low() const;
   bool is_whole() const;
-  // The most units that a new stripe can have now; 0: no move is possible.
-  std::uint32_t most_units();
-  Result<bool> maybe_checkpoint(For whom, Choice& choice);
+  std::vector<std::uint32_t> stripe_runs();
+  Result<bool> maybe_checkpoint(For whom, const Try& one, Choice& choice);
 
-  Result<Moved> clean(const CleanPlan& plan, const CleanRules& rules);
+  Result<Moved> clean(const CleanPlan& plan, const Choice& choice);
   // What is alive of the victim, with its bytes; nothing: it is left alone.
   std::optional<Moves> read_victim(const CleanCandidate& victim, MetaView& view);
   Status read_bytes(const CleanCandidate& victim, Moves& moves);
@@ -121,7 +132,7 @@ class Cleaner {
                                            const std::set<std::uint32_t>& roles,
                                            AlignedBuffer& buffer) const;
   Result<PackFooter> read_footer(const CleanCandidate& victim) const;
-  Result<Moved> write_moves(const Moves& moves, const PackPlan& layout, Lsn written);
+  Result<Moved> write_moves(const Moves& moves, std::span<const PackPlan> layouts, Lsn written);
   Status fill_moves(const Moves& moves, const MovedStripes& where, LogRecord& record) const;
   std::vector<YoungBlob> as_blobs(const Moves& moves) const;
   // Of the lists that one record changes.
@@ -133,8 +144,10 @@ class Cleaner {
   FragmentedLists lists_;
   Compactor compactor_;
   io::Mutex mutex_;  // through a step
+  using StripeName = std::pair<alloc::ZoneId, std::uint32_t>;
   // Guarded by it: stripes that were of no use, with what was alive in them then.
-  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> left_alone_;
+  std::map<StripeName, std::uint64_t> left_alone_;
+  std::set<StripeName> no_room_;              // in this step, for lack of longer runs
   bool under_way_ = false;                    // much was dead, and is being cleaned
   bool unreleased_ = false;                   // something has been moved since the last release
   std::atomic<std::uint64_t> moved_{0};       // steps that moved something

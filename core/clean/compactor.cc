@@ -100,7 +100,7 @@ Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan&
 
 Result<Compactor::Pieces> Compactor::gather(const Need& need) {
   const RecordShape& shape = parts_.shape.record;
-  const CompactRules rules{need.most_shown, piece_bytes(need.most_units, parts_.shape),
+  const CompactRules rules{need.most_shown, piece_bytes(need.runs.front(), parts_.shape),
                            parts_.shape.unit * parts_.shape.k()};
   const std::uint64_t most_list_bytes = std::min(kMostListBytes, parts_.max_record() / 4);
   FragmentedLists::Choice choice =
@@ -169,17 +169,23 @@ Result<Compactor::Did> Compactor::step(const Need& need) {
 }
 
 Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) {
-  const std::vector<PackPlan> layouts =
-      lay_out_in_stripes(pieces.stored, need.most_units, parts_.shape);
-  std::uint64_t units = 0;
+  std::vector<PackPlan> layouts = lay_out_moved(pieces.stored, need.runs, parts_.shape);
+  const bool too_short = layouts.empty();
+  if (too_short) {
+    // Whether it would be worth it where there were longer runs.
+    const std::vector<std::uint32_t> longer(pieces.stored.size(), parts_.shape.max_pack_units);
+    layouts = lay_out_moved(pieces.stored, longer, parts_.shape);
+  }
   std::uint64_t frees = 0;
-  for (const PackPlan& layout : layouts) units += layout.units;
   for (const Work& work : pieces.lists) frees += work.frees;
-  if (layouts.empty() || units * parts_.shape.unit * parts_.shape.k() >= frees) {
+  if (layouts.empty() || units_of(layouts) * parts_.shape.unit * parts_.shape.k() >= frees) {
     // KL4: the best of them alone is no better.
     lists_.forget(pieces.lists.front().list.key, pieces.lists.front().list.changed);
     parts_.counters.add(CounterId::kCompactNoGain);
     return Did::kLooked;
+  }
+  if (too_short) {
+    return Error{ErrorCode::kNoSpace, "what is free lies in runs too short to write pieces to", ""};
   }
   Done done;
   MovedStripes moved;

@@ -41,9 +41,9 @@ class Compactor {
   Compactor(const CleanParts& parts, FragmentedLists& lists) : parts_(parts), lists_(lists) {}
 
   struct Need {
-    std::uint32_t most_shown = 0;  // of 1024 parts of a blob
-    std::uint32_t most_units = 0;  // of one stripe; not 0
-    std::uint64_t most_bytes = 0;  // that a step writes; one list may be more
+    std::uint32_t most_shown = 0;     // of 1024 parts of a blob
+    std::vector<std::uint32_t> runs;  // that stripes may take, the longest first; not empty
+    std::uint64_t most_bytes = 0;     // that a step writes; one list may be more
   };
   enum class Did : std::uint8_t {
     kNothing,  // there is nothing to be had

@@ -49,17 +49,9 @@ Status land(const CleanParts& parts, MovedStripes& moved) {
   return {};
 }
 
-}  // namespace
-
-StripeProof MovedStripes::proof(std::size_t stripe, std::uint64_t live) const {
-  const StripeWrite& write = stripes[stripe];
-  const Blob& blob = write.prepared.blob;
-  return {write.where,       blob.cell_bytes,      true, blob.cell_sums, live,
-          unwritten[stripe], write.prepared.footer};
-}
-
-PackPlan lay_out_moved(std::span<const YoungBlob> blobs, std::uint32_t most_units,
-                       const StoreShape& shape) {
+// One stripe of at most so many units; 0 units: they do not fit.
+PackPlan lay_out_stripe(std::span<const YoungBlob> blobs, std::uint32_t most_units,
+                        const StoreShape& shape) {
   std::vector<PlacementItem> items;
   items.reserve(blobs.size());
   for (const YoungBlob& blob : blobs) {
@@ -69,11 +61,22 @@ PackPlan lay_out_moved(std::span<const YoungBlob> blobs, std::uint32_t most_unit
   return lay_out_pack(items, pack_rules(shape, most_units));
 }
 
-std::vector<PackPlan> lay_out_in_stripes(std::span<const YoungBlob> blobs, std::uint32_t most_units,
-                                         const StoreShape& shape) {
-  const std::uint64_t most = most_units * shape.unit * shape.k();
+}  // namespace
+
+StripeProof MovedStripes::proof(std::size_t stripe, std::uint64_t live) const {
+  const StripeWrite& write = stripes[stripe];
+  const Blob& blob = write.prepared.blob;
+  return {write.where,       blob.cell_bytes,      true, blob.cell_sums, live,
+          unwritten[stripe], write.prepared.footer};
+}
+
+std::vector<PackPlan> lay_out_moved(std::span<const YoungBlob> blobs,
+                                    std::span<const std::uint32_t> runs, const StoreShape& shape) {
   std::vector<PackPlan> plans;
   for (std::size_t begin = 0; begin < blobs.size();) {
+    if (plans.size() == runs.size()) return {};
+    const std::uint32_t most_units = std::min(runs[plans.size()], shape.max_pack_units);
+    const std::uint64_t most = most_units * shape.unit * shape.k();
     std::uint64_t bytes = 0;
     std::size_t count = 0;
     for (; begin + count < blobs.size(); ++count) {
@@ -83,7 +86,7 @@ std::vector<PackPlan> lay_out_in_stripes(std::span<const YoungBlob> blobs, std::
     }
     PackPlan plan;
     for (; count > 0; count -= std::max<std::size_t>(1, count / 8)) {
-      plan = lay_out_moved(blobs.subspan(begin, count), most_units, shape);
+      plan = lay_out_stripe(blobs.subspan(begin, count), most_units, shape);
       if (plan.units > 0) break;
     }
     if (count == 0) return {};
@@ -92,6 +95,12 @@ std::vector<PackPlan> lay_out_in_stripes(std::span<const YoungBlob> blobs, std::
     begin += count;
   }
   return plans;
+}
+
+std::uint64_t units_of(std::span<const PackPlan> layouts) {
+  std::uint64_t units = 0;
+  for (const PackPlan& layout : layouts) units += layout.units;
+  return units;
 }
 
 Result<Lsn> write_moved(const CleanParts& parts, std::span<const PackPlan> layouts,

@@ -28,12 +28,12 @@ struct MovedStripes {
   StripeProof proof(std::size_t stripe, std::uint64_t live) const;
 };
 
-// One stripe of at most so many units; 0 units: they do not fit.
-PackPlan lay_out_moved(std::span<const YoungBlob> blobs, std::uint32_t most_units,
-                       const StoreShape& shape);
-// The blobs in their order in as many stripes as it takes; none: one of them fits into none.
-std::vector<PackPlan> lay_out_in_stripes(std::span<const YoungBlob> blobs, std::uint32_t most_units,
-                                         const StoreShape& shape);
+// The blobs in their order in stripes that are as long as the `runs` at most, each in the next one,
+// while there are any; none: there are not enough, or a blob fits into none.
+std::vector<PackPlan> lay_out_moved(std::span<const YoungBlob> blobs,
+                                    std::span<const std::uint32_t> runs, const StoreShape& shape);
+// Of all of them together.
+std::uint64_t units_of(std::span<const PackPlan> layouts);
 
 // Writes the blobs into stripes of these layouts, in space that is kept for moves, and commits what
 // `fill` says, which runs under the sequencer's lock, perhaps several times. A stripe that it adds

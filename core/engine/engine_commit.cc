@@ -107,6 +107,14 @@ std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedO
   return pieces;
 }
 
+// One alone takes as much when it is placed ahead as it is promised, and keeps it.
+std::size_t young_blobs(const Transaction& transaction, PreparedOps& prepared) {
+  const std::vector<PayloadPiece*> pieces = blob_pieces(transaction, prepared);
+  return static_cast<std::size_t>(
+      std::count_if(pieces.begin(), pieces.end(),
+                    [](const PayloadPiece* piece) { return piece->prepared.is_young(); }));
+}
+
 std::vector<std::uint32_t> units_of(const std::vector<PayloadPiece*>& pieces) {
   std::vector<std::uint32_t> units;
   units.reserve(pieces.size());
@@ -509,7 +517,8 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         break;
       case Outcome::kNeedsRoom: {
         const bool is_full = attempt.no_space && !attempt.wants_zone;
-        if (is_full && !std::exchange(places_ahead, true)) break;
+        const bool may_share = is_full && young_blobs(transaction, prepared) > 1;
+        if (may_share && !std::exchange(places_ahead, true)) break;
         if (is_full) {
           HEXAD_TRY_ASSIGN(const bool shorter, cut_shorter(transaction, prepared, cuts));
           if (shorter) break;

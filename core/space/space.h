@@ -127,8 +127,9 @@ class Space : public StripeMap {
   // For what is moved so that something else comes back: may use what the reserve has for moves,
   // and leaves the rest of it alone. Published by a record, or abandon(). Errors: kNoSpace.
   Result<alloc::Extent> allocate_move(std::uint32_t units);
-  // The most units that it would give now, about; 0: none. O(units / 64 + runs).
-  std::uint32_t longest_move();
+  // The free runs that it would give now, about: the longest first, and of the last ones no more
+  // than it would give in all. O(units / 64 + runs).
+  std::vector<std::uint32_t> move_runs();
   // In flight -> live, by the checkpoint at `lsn`, whose root is about to name them: in no log
   // record. Cells on devices that are not usable are noted as missing.
   void publish_internal(std::span<const alloc::Extent> extents, Lsn lsn);
@@ -290,7 +291,8 @@ class Space : public StripeMap {
   bool heals_late(DeviceId device);
   std::uint64_t held_locked() const;
   alloc::SpaceCounters counters_locked() const;
-  std::vector<std::uint32_t> spare_runs_locked() const;
+  // The free runs, the longest first, that leave `kept` units and V2.
+  std::vector<std::uint32_t> runs_beside(std::uint64_t kept) const;
   Status write_back(const CellPlace& place, ByteView cell);
   void give_kept_back();
 

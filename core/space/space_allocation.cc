@@ -55,16 +55,15 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
 std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
   constexpr std::uint64_t kMostZones = 4096;  // more than a transaction fills
   const io::Lock lock(mutex_);
-  std::vector<std::uint32_t> runs = spare_runs_locked();
+  std::vector<std::uint32_t> runs = runs_beside(promised_.units + zones_.reserve_units());
   if (longest < slab_units_) return runs;
   const std::uint64_t zones = under_way_.size() + alloc::zones_left(free_slabs(), shape_.cells());
   runs.insert(runs.end(), std::min(zones, kMostZones), slab_units_ - 1);
   return runs;
 }
 
-std::vector<std::uint32_t> Space::spare_runs_locked() const {
+std::vector<std::uint32_t> Space::runs_beside(std::uint64_t kept) const {
   const std::uint64_t free = zones_.counters().free;
-  const std::uint64_t kept = promised_.units + zones_.reserve_units();
   if (free <= kept) return {};
   std::vector<std::uint32_t> runs = zones_.free_run_lengths();
   const auto longest = std::max_element(runs.begin(), runs.end());
@@ -208,18 +207,9 @@ std::uint64_t Space::kept_from_moves() const {
   return promised_.units + reserve - std::min<std::uint64_t>(reserve, move_units_);
 }
 
-std::uint32_t Space::longest_move() {
+std::vector<std::uint32_t> Space::move_runs() {
   const io::Lock lock(mutex_);
-  const std::uint64_t kept = kept_from_moves();
-  const std::uint64_t free = zones_.counters().free;
-  if (free <= kept) return 0;
-  std::vector<std::uint32_t> runs = zones_.free_run_lengths();
-  std::sort(runs.rbegin(), runs.rend());
-  if (runs.empty()) return 0;
-  const std::uint64_t whole = promised_.in_runs + reserve_run_;  // V2
-  const std::uint64_t first = runs[0] > whole ? runs[0] - whole : 0;
-  const std::uint64_t longest = std::max<std::uint64_t>(first, runs.size() > 1 ? runs[1] : 0);
-  return static_cast<std::uint32_t>(std::min(longest, free - kept));
+  return runs_beside(kept_from_moves());
 }
 
 Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {

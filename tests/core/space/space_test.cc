@@ -1,5 +1,6 @@
 #include "core/space/space.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
@@ -280,6 +281,46 @@ TEST_CASE("space: several blobs share a run only where each of the others still 
   REQUIRE(space.reserved() == 10);
   REQUIRE(space.allocate_reserved(10).ok());
   REQUIRE(space.check_invariants().ok());
+}
+
+TEST_CASE("space: moves are told of the runs that they would get, and get them") {
+  SpaceFixture f;
+  Space& space = f.make();
+  f.add_zone();
+  f.add_zone();
+  // Free: runs of 12, 5, 3, 3, 1 and 1.
+  std::vector<alloc::Extent> taken;
+  for (int i = 0; i < 64; ++i) taken.push_back(space.allocate(1).value());
+  std::sort(taken.begin(), taken.end(), [](const alloc::Extent& a, const alloc::Extent& b) {
+    return a.zone != b.zone ? a.zone < b.zone : a.unit < b.unit;
+  });
+  const auto free_up = [&](std::size_t from, std::size_t count) {
+    for (std::size_t i = from; i < from + count; ++i) space.abandon(taken[i]);
+  };
+  free_up(0, 12);
+  free_up(14, 3);
+  free_up(20, 3);
+  free_up(32, 5);
+  free_up(40, 1);
+  free_up(50, 1);
+  using Runs = std::vector<std::uint32_t>;
+  CHECK(space.move_runs() == Runs{12, 5, 3, 3, 1, 1});
+  // Of the reserve, 14 are for moves, and the longest run is left to a manifest of two.
+  space.set_reserve(20, 2, 14);
+  CHECK(space.move_runs() == Runs{10, 5, 3, 1});
+  std::vector<alloc::Extent> moved;
+  for (const std::uint32_t run : space.move_runs()) {
+    moved.push_back(space.allocate_move(run).value());
+  }
+  CHECK(space.move_runs().empty());
+  CHECK(space.counters().free == 6);
+  CHECK(space.largest_free_run() >= 2);
+  for (const alloc::Extent& extent : moved) space.abandon(extent);
+  // What is promised is nobody's.
+  REQUIRE(space.check_invariants().ok());
+  space.set_reserve(0);
+  for (int i = 0; i < 20; ++i) REQUIRE(space.try_reserve(1));
+  CHECK(space.move_runs() == Runs{5});
 }
 
 TEST_CASE("space: V3 what a failed write may still reach is not used before its device has left") {

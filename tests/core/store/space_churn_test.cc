@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdio>
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/units.h"
@@ -21,17 +23,21 @@ constexpr std::size_t kLaps = 4;
 
 std::string name_of(std::size_t i) { return "o" + std::to_string(i); }
 
-// Objects of one block, or the blocks of one object.
+using Sizes = std::vector<std::size_t>;  // of objects, in turn
+
+// Objects of one block, or of other sizes, or the blocks of one object.
 class Blocks {
  public:
-  Blocks(Store& store, bool one_object) : store_(store), one_object_(one_object) {}
+  Blocks(Store& store, bool one_object, Sizes sizes = {kBlock})
+      : store_(store), one_object_(one_object), sizes_(std::move(sizes)) {}
 
   // Until there is no space. Returns how many there are room for.
   Result<std::size_t> try_out() {
     std::size_t count = 0;
     for (;; count += kAtOnce) {
       Transaction t;
-      for (std::size_t i = 0; i < kAtOnce; ++i) t.put(kBucket, name_of(count + i), block(0));
+      for (std::size_t i = 0; i < kAtOnce; ++i)
+        t.put(kBucket, name_of(count + i), block(0, count + i));
       const Status put = store_.commit(std::move(t)).status();
       if (put.ok()) continue;
       if (put.error().code != ErrorCode::kNoSpace) return put.error();
@@ -54,9 +60,9 @@ class Blocks {
       for (std::size_t j = i; j < i + at_once; ++j) {
         versions_[j] = ++made_;
         if (one_object_) {
-          page += block(versions_[j]);
+          page += block(versions_[j], j);
         } else {
-          t.put(kBucket, name_of(j), block(versions_[j]));
+          t.put(kBucket, name_of(j), block(versions_[j], j));
         }
       }
       if (one_object_) t.write(kBucket, "disk", i * kBlock, as_bytes(page));
@@ -71,9 +77,9 @@ class Blocks {
         const std::size_t at = rng_.below(versions_.size());
         versions_[at] = ++made_;
         if (one_object_) {
-          t.write(kBucket, "disk", at * kBlock, as_bytes(block(made_)));
+          t.write(kBucket, "disk", at * kBlock, as_bytes(block(made_, at)));
         } else {
-          t.put(kBucket, name_of(at), block(made_));
+          t.put(kBucket, name_of(at), block(made_, at));
         }
       }
       const Status written = store_.commit(std::move(t)).status();
@@ -84,26 +90,51 @@ class Blocks {
     }
     return {};
   }
+  // The same by several callers at once, each one block at a time: groups are small, and what is on
+  // its way has space promised to it.
+  Status overwrite_beside(SimPool& pool, std::size_t callers, std::size_t laps) {
+    Status failed;
+    std::vector<std::unique_ptr<io::Thread>> threads;
+    for (std::size_t caller = 0; caller < callers; ++caller) {
+      threads.push_back(pool.system().executor().start("caller", [&, caller] {
+        io::Rng rng(100 + caller);
+        for (std::size_t i = 0; failed.ok() && i < laps * versions_.size() / callers; ++i) {
+          const std::size_t at = rng.below(versions_.size() / callers) * callers + caller;
+          const std::uint64_t made = ++made_;
+          Transaction t;
+          t.put(kBucket, name_of(at), block(made, at));
+          const Status written = store_.commit(std::move(t)).status();
+          if (written.ok()) versions_[at] = made;
+          if (!written.ok() && failed.ok()) {
+            failed = written.error().with_context("put " + std::to_string(i) + " of a caller");
+          }
+        }
+      }));
+    }
+    for (const auto& thread : threads) thread->join();
+    return failed;
+  }
   std::string check() const {
     const std::string disk = one_object_ ? get(store_, "disk") : "";
     for (std::size_t i = 0; i < versions_.size(); ++i) {
       const std::string is =
           one_object_ ? disk.substr(i * kBlock, kBlock) : get(store_, name_of(i));
-      if (is != block(versions_[i])) return "block " + std::to_string(i);
+      if (is != block(versions_[i], i)) return "block " + std::to_string(i);
     }
     return deep_findings(store_);
   }
 
  private:
-  // Cheap to make: as many bytes that no codec is asked about, with a number in front.
-  static std::string block(std::uint64_t number) {
+  // Cheap to make: bytes that no codec is asked about, with a number in front.
+  std::string block(std::uint64_t number, std::size_t at) const {
     std::string bytes = std::to_string(number);
-    bytes.resize(kBlock, static_cast<char>('a' + number % 26));
+    bytes.resize(sizes_[at % sizes_.size()], static_cast<char>('a' + number % 26));
     return bytes;
   }
 
   Store& store_;
   const bool one_object_;
+  const Sizes sizes_;
   std::vector<std::uint64_t> versions_;
   std::uint64_t made_ = 0;
   io::Rng rng_{11};
@@ -141,6 +172,42 @@ TEST_CASE("churn: objects of 4 KiB") { churn(false, GENERATE(25, 50, 75, 85, 90)
 
 TEST_CASE("churn: the blocks of an object that is used as a disk") {
   churn(true, GENERATE(25, 50, 75, 85, 90));
+}
+
+void churn_beside(const Sizes& sizes, const std::string& name, std::uint64_t percent) {
+  CAPTURE(name, percent);
+  SimPoolOptions options;
+  options.device_size = 24_MiB;
+  options.log_size = 4_MiB;
+  options.fast_size = 8_MiB;
+  SimPool pool(options);
+  double copied = 0;
+  const std::string wrong = pool.with_store([&](Store& store) -> std::string {
+    Blocks blocks(store, false, sizes);
+    const Result<std::size_t> room = blocks.try_out();
+    if (!room.ok()) return message_of(room.status());
+    Status status = blocks.fill(*room * percent / 100);
+    if (!status.ok()) return "fill: " + message_of(status);
+    const std::uint64_t written = counter(store, "written_bytes");
+    const std::uint64_t moved = counter(store, "device_clean_bytes");
+    status = blocks.overwrite_beside(pool, 16, kLaps);
+    if (!status.ok()) return message_of(status);
+    copied = static_cast<double>(counter(store, "device_clean_bytes") - moved) /
+             static_cast<double>(counter(store, "written_bytes") - written);
+    return blocks.check();
+  });
+  std::printf("%s by 16 callers at %d %% of what fits: %.2f bytes copied for each\n", name.c_str(),
+              static_cast<int>(percent), copied);
+  REQUIRE(wrong == "");
+}
+
+TEST_CASE("churn: objects of 4 KiB by sixteen callers") {
+  churn_beside({kBlock}, "objects of 4 KiB", GENERATE(50, 75, 85, 90));
+}
+
+TEST_CASE("churn: objects of mixed sizes by sixteen callers") {
+  const Sizes sizes = {1000, 4096, 16384, 1000, 4096, 65536, 300, 4096, 5000, 1000};
+  churn_beside(sizes, "mixed objects", GENERATE(75, 85));
 }
 
 // It was full after half a lap.
