@@ -21,7 +21,10 @@ Result<bool> CatchUpJob::step() {
   const io::Nanos began = clock_.now();
   Result<bool> done = work();
   const io::Nanos now = clock_.now();
-  if (!done.ok()) position_.clear();
+  if (!done.ok()) {  // the next pass begins anew
+    position_.clear();
+    problem_.clear();
+  }
   io::Nanos rest = now - began;
   if (position_.empty() && work_.wanted()) {
     rest = pause_;

@@ -21,6 +21,7 @@ struct World {
   std::uint64_t missing = 300;
   std::vector<std::string> asked;
   ScrubReport report;
+  Status filled;
   Status settled;
   int settlements = 0;
   CatchUpJob job{clock,
@@ -29,6 +30,7 @@ struct World {
                     asked.push_back(piece.from);
                     CHECK_FALSE(piece.progress({}));
                     clock.time += 1000;
+                    HEXAD_TRY(filled);
                     return report;
                   },
                   [this] {
@@ -87,6 +89,21 @@ TEST_CASE("catch-up job: what could not be filled is said, and tried again after
   w.report.findings.clear();
   CHECK(w.job.step().value());
   CHECK(w.settlements == 1);
+}
+
+TEST_CASE("catch-up job: what a pass has met that was broken off says nothing of the next one") {
+  World w;
+  w.job.start();
+  w.report.findings.push_back({"object a", "too few cells", false});
+  w.report.next = "there";
+  CHECK(w.job.step().value());
+  w.filled = Error{ErrorCode::kIo, "the metadata cannot be read", ""};
+  CHECK(w.job.step().error().code == ErrorCode::kIo);
+  w.filled = {};
+  w.report = {};
+  CHECK(w.job.step().value());
+  CHECK(w.settlements == 1);
+  CHECK((w.asked == std::vector<std::string>{"", "there", ""}));
 }
 
 TEST_CASE("catch-up job: it ends when the store is closed") {
