@@ -40,6 +40,10 @@ bool is_hidden(const Content& content, std::uint32_t page) {
   return content.pages.count(page) == 0 && is_cut(content.record.cuts, page);
 }
 
+bool hides_any(const PageCuts& cuts, const PageRange& range) {
+  return first_uncut(cuts, range) != range;
+}
+
 bool is_usable(const std::shared_ptr<CopiedPages>& copied, const Content& source,
                const ShiftedRange& range = {}) {
   return copied != nullptr && copied->from == source.stored_body && copied->range == range &&
@@ -300,6 +304,9 @@ Status CloneOps::clone_long_range(const TransactionOp& op, Content& source, Slot
     plan_.redo.push_back(Redo{index, 0, false, source.stored_body, {}});
     return {};
   }
+  // A copy from before a cut has the pages: they are no other ones, only hidden. It is told of them
+  // when they are taken back. What is planned here has to wait for that.
+  if (hides_any(source.record.cuts, range.pages())) plan_.cut.push_back(source.stored_body);
   std::set<std::uint32_t> differ = *beside;
   differ.insert(copied->stale.begin(), copied->stale.end());
   for (const auto& [page, at] : source.pages) {

@@ -280,6 +280,61 @@ TEST_CASE("plan_clones: what several clones want copied is asked for at once") {
   w.check_alive();
 }
 
+TEST_CASE("plan_clones: what is cut off of the source after it was copied is not shown") {
+  const bool is_range = GENERATE(false, true);
+  CAPTURE(is_range);
+  PlannerWorld w;
+  w.context.clones_at_once = 2;
+  w.context.ranges_at_once = 2;
+  w.context.drops_at_once = 2;
+  w.must([](Transaction& t) {
+    write_pages(t, "a", 0, 20);
+    write_pages(t, "b", 0, 2, 'b');
+  });
+  const BodyId body = w.object("a")->body;
+  const ShiftedRange some{0, 12 * kPageSpan, kPageSpan};
+  const ShiftedRange range = is_range ? some : ShiftedRange();
+  Transaction t;
+  if (is_range) t.clone_range("c", "a", range.offset, range.length, "c", "b", range.to_offset);
+  if (!is_range) t.clone("c", "a", "c", "b");
+  const std::shared_ptr<CopiedPages> copied = w.copy(body, range);
+  const auto plan = [&] {
+    w.prepared = w.prepare(t);
+    w.prepared[0].copied = copied;
+    w.context.lsn = w.last_lsn + 1;
+    w.context.time = 1;
+    Plan planned = plan_transaction(t, w.prepared, w.context, w.source).value();
+    REQUIRE(planned.redo.empty());
+    return planned;
+  };
+  w.must([](Transaction& other) { other.zero("c", "a", 14 * kPageSpan, 6 * kPageSpan); });
+  REQUIRE(is_cut(w.object("a")->cuts, 17));
+  CHECK(plan().cut.empty());  // outside of the range
+  // No image of a page says so, so nobody has told the copy.
+  w.must([](Transaction& other) { other.zero("c", "a", 3 * kPageSpan, 6 * kPageSpan); });
+  REQUIRE(is_cut(w.object("a")->cuts, 7));
+  Plan planned = plan();
+  CHECK(planned.cut.size() == (is_range ? 1 : 0));
+  if (!planned.cut.empty()) {
+    CHECK(planned.cut.front() == body);
+    // What takes the pages back does tell it.
+    w.take_cuts(body, 10'000);
+    for (std::uint32_t page = 3; page < 9; ++page) copied->note_change(page);
+    planned = plan();
+    REQUIRE(planned.cut.empty());
+  }
+  std::string expected = w.read("a");
+  if (is_range) {
+    std::string before = w.read("b");
+    before.resize(range.to_end());
+    expected = before.replace(range.to_offset, range.length, expected, 0, range.length);
+  }
+  w.commit(t, planned);
+  CHECK((w.read("b") == expected));
+  w.check_cuts();
+  w.check_alive();
+}
+
 TEST_CASE("plan_clones: pages that others change while an object is copied are put in place") {
   PlannerWorld w;
   w.must([](Transaction& t) { write_pages(t, "a", 0, kMany); });

@@ -309,6 +309,13 @@ struct PlannerWorld {
     Transaction transaction;
     build(transaction);
     Result<Plan> result = plan(transaction);
+    while (result.ok() && !result->cut.empty()) {
+      for (const PreparedOp& op : prepared) {
+        if (op.copied != nullptr) drop(op.copied->to);
+      }
+      for (const BodyId body : result->cut) take_cuts(body, ~std::size_t{0});
+      result = plan(transaction);
+    }
     INFO((result.ok() ? "" : result.error().message));
     REQUIRE(result.ok());
     commit(transaction, *result);
