@@ -71,7 +71,6 @@ __all__ = [
     "NoSpaceError",
     "NotEmptyError",
     "NotFoundError",
-    "OutcomeUnknownError",
     "NotStoredWarning",
     "OutcomeUnknownError",
     "Page",
@@ -214,15 +213,16 @@ def open(
     read_only = boolean(read_only, "read_only")
     if (path is None) == (devices is None):
         raise InvalidArgumentError("give either the directory of a pool or its devices")
+    until = time.monotonic() + seconds(wait, "wait")
+    new = None if replace is None else _replacement(replace)
     where = None if path is None else os.path.abspath(os.fsdecode(path))
+    options = {name: value for name, value in options.items() if value is not None}
+    _native.check_options(options)
     if where is not None:
-        found, fast_found = _native.read_pool(where)
+        found, fast_found = _read_pool(where)
     else:
         assert devices is not None
         found, fast_found = _absolute(devices), _absolute(fast)
-    options = {name: value for name, value in options.items() if value is not None}
-    until = time.monotonic() + seconds(wait, "wait")
-    new = None if replace is None else _replacement(replace)
     while True:
         try:
             if new is None:
@@ -322,12 +322,25 @@ def inspect(
 ) -> dict[str, Any]:
     """What can be said of a pool without opening it, as Store.status() says it; writes nothing."""
     if path is not None:
-        found, fast_found = _native.read_pool(os.path.abspath(os.fsdecode(path)))
+        found, fast_found = _read_pool(os.path.abspath(os.fsdecode(path)))
     else:
         found, fast_found = _absolute(devices or ()), _absolute(fast)
     status: dict[str, Any] = _native.inspect(found, fast_found)
     _tell_ids(status["devices"])
     return status
+
+
+def _read_pool(directory: str) -> tuple[list[str], list[str]]:
+    """Devices and fast directories, by the description."""
+    try:
+        return _native.read_pool(directory)
+    except NotFoundError as error:
+        raise NotFoundError(
+            f"{directory} is no pool: there is no {_DESCRIPTION} in it",
+            "hexad.format() makes a pool. If only the description is lost, name every device of it: "
+            "devices=[...].",
+            directory,
+        ) from error
 
 
 def _tell_ids(devices: list[dict[str, Any]]) -> None:

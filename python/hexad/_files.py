@@ -20,10 +20,20 @@ class Reader(io.RawIOBase):
     around it; this is its `raw`.
     """
 
-    def __init__(self, native: _native.Reader) -> None:
+    def __init__(self, native: _native.Reader, name: Name) -> None:
         self._native = native
+        self._label = name if isinstance(name, str) else os.fsdecode(name)
         self._position = 0
+        #: Of this version.
         self.stat: Stat = native.stat()
+
+    def __repr__(self) -> str:
+        if self.closed:
+            return f"<hexad reader of {self._label!r}, closed>"
+        return (
+            f"<hexad reader of {self._label!r}, version {self.stat.version}, at {self._position} "
+            f"of {self.stat.size} bytes>"
+        )
 
     def readable(self) -> bool:
         return True
@@ -36,6 +46,7 @@ class Reader(io.RawIOBase):
         return self._native.attributes()
 
     def readinto(self, buffer: Any) -> int:
+        """Fills the buffer as far as there is something; returns how many bytes."""
         self._check()
         count = self._native.readinto(buffer)
         self._position += count
@@ -99,6 +110,15 @@ class Writer(io.BufferedIOBase):
         #: LSN of the commit, after close().
         self.version: int | None = None
         _process.watch(self)
+
+    def __repr__(self) -> str:
+        if self.version is not None:
+            state = f"published as version {self.version}"
+        else:
+            state = "closed, not published" if self.closed else "not published yet"
+            if self._spent and not self.closed:
+                state = "given to a transaction"
+        return f"<hexad writer of {self._label!r}, {self._size} bytes, {state}>"
 
     def writable(self) -> bool:
         return True

@@ -82,6 +82,7 @@ class Handle:
 
     @property
     def closed(self) -> bool:
+        """close() has been called."""
         return bool(self._native.closed)
 
     def __enter__(self) -> Self:

@@ -62,6 +62,7 @@ class StoreMapping(MutableMapping[str, Any]):
         return sum(1 for _ in self)
 
     def clear(self) -> None:
+        """Store.remove_prefix(), in few commits."""
         self._store.remove_prefix(self._prefix, collection=self._collection)
 
     def update(  # type: ignore[override]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Iterable, Iterator, List, Sequence, TypeVar
+from typing import TYPE_CHECKING, Any, Iterable, Iterator, List
 
 from ._files import Reader
 from ._handle import Handle
-from ._types import DEFAULT_COLLECTION, Entry, Page, boolean
+from ._types import DEFAULT_COLLECTION, Entry, Page, boolean, list_of
 
 if TYPE_CHECKING:
     from ._types import Data, Name, Progress, Stat
 
-T = TypeVar("T")
 Ranges = Iterable[tuple[int, int]]
 
 RAISE: Any = object()  # instead of a default
@@ -63,7 +62,8 @@ class Reading(Handle):
         """One bytes for each (offset, length), all of one version of the object. Any number, in any
         order. TooBigError: over 4 GiB together.
         """
-        parts: List[bytes] = self._native.get_ranges(collection, name, list_of(ranges))
+        wanted = list_of(ranges, "ranges: pairs")
+        parts: List[bytes] = self._native.get_ranges(collection, name, wanted)
         return parts
 
     def get_into(
@@ -98,7 +98,7 @@ class Reading(Handle):
 
         default: takes the place of those that are missing; without it they raise NotFoundError.
         """
-        wanted = list_of(names)
+        wanted = list_of(names, "names: several")
         found: List[Any] = []
         for start in range(0, len(wanted), _GET_AT_ONCE):
             found += self._native.get_many(collection, wanted[start : start + _GET_AT_ONCE])
@@ -169,7 +169,7 @@ class Reading(Handle):
         """A seekable binary file of one version of the object, in bounded memory. NotFoundError.
         Its `raw` (hexad.Reader) has `stat` and attributes().
         """
-        reader = Reader(self._native.open_reader(collection, name))
+        reader = Reader(self._native.open_reader(collection, name), name)
         return io.BufferedReader(reader, _READER_BUFFER)
 
     # Listing
@@ -228,7 +228,8 @@ class Reading(Handle):
         self, name: Name, keys: Iterable[Name], *, collection: Name = DEFAULT_COLLECTION
     ) -> dict[str, bytes]:
         """Those of the keys that are there, of one state."""
-        found: dict[str, bytes] = self._native.omap_get_many(collection, name, list_of(keys))
+        wanted = list_of(keys, "keys: several")
+        found: dict[str, bytes] = self._native.omap_get_many(collection, name, wanted)
         return found
 
     def omap_header(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> bytes:
@@ -285,10 +286,3 @@ class Reading(Handle):
         """
         usage: dict[str, int] = self._native.collection_usage(name)
         return usage
-
-
-def list_of(items: Iterable[T]) -> Sequence[T]:
-    """A list; a single name in place of several is a mistake, not its letters."""
-    if isinstance(items, (str, bytes)):
-        raise TypeError(f"several are wanted, not {type(items).__name__}")
-    return list(items)

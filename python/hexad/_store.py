@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable
 
 from . import _texts
 from ._mapping import StoreMapping
-from ._reading import RAISE, list_of
-from ._types import DEFAULT_COLLECTION, boolean
+from ._reading import RAISE
+from ._types import DEFAULT_COLLECTION, boolean, list_of, rate_of
 from ._writing import Writing, size_of
 
 if TYPE_CHECKING:
@@ -32,6 +32,8 @@ class Store(Writing):
         self, prefix: str = "", *, collection: Name = DEFAULT_COLLECTION
     ) -> StoreMapping:
         """What lies below a prefix as a MutableMapping, from names without it to bytes."""
+        if not isinstance(prefix, str):
+            raise TypeError(f"prefix: str is wanted, not {type(prefix).__name__}")
         return StoreMapping(self, prefix, collection)  # type: ignore[arg-type]
 
     # Asynchronous twins. A commit is answered by the engine and takes no thread; reads, and commits
@@ -93,7 +95,7 @@ class Store(Writing):
         collection: Name = DEFAULT_COLLECTION,
     ) -> list[Any]:
         """get_many(), awaited."""
-        wanted = list_of(names)
+        wanted = list_of(names, "names: several")
         return await self._in_worker(
             lambda: self.get_many(wanted, default=default, collection=collection)
         )
@@ -134,9 +136,7 @@ class Store(Writing):
         rate: bytes read per second at most. progress: counts bytes, ten times a second at least;
         when it returns False, the scrub stops there. ClosedError: closed meanwhile.
         """
-        if rate is not None and rate <= 0:
-            raise ValueError("rate is a positive number of bytes per second, or None")
-        report: dict[str, Any] = self._native.scrub(rate or 0, start, progress)
+        report: dict[str, Any] = self._native.scrub(rate_of(rate), start, progress)
         return report
 
     def catch_up(
@@ -152,9 +152,7 @@ class Store(Writing):
         rate: bytes read per second at most. progress: counts bytes given back; when it returns
         False, it stops there.
         """
-        if rate is not None and rate <= 0:
-            raise ValueError("rate is a positive number of bytes per second, or None")
-        report: dict[str, Any] = self._native.catch_up(rate or 0, progress)
+        report: dict[str, Any] = self._native.catch_up(rate_of(rate), progress)
         return report
 
     def status(self) -> dict[str, Any]:

@@ -37,7 +37,7 @@ class Transaction:
     def __init__(self, store: Commits, collection: Name, durable: bool) -> None:
         self._store = store
         self._collection = collection
-        self._durable = durable
+        self._durable = boolean(durable, "durable")
         self._native = _native.Changes()
         # Whether submitting it may have to read first.
         self._reads = False
@@ -309,9 +309,11 @@ class Transaction:
     # Guards: evaluated before all changes; one that does not hold raises ConflictError at the commit
 
     def expect_absent(self, name: Name, *, collection: Name | None = None) -> None:
+        """There is no object of this name."""
         self._native.expect_absent(self._in(collection), name)
 
     def expect_exists(self, name: Name, *, collection: Name | None = None) -> None:
+        """There is one, of whatever version."""
         self._native.expect_exists(self._in(collection), name)
 
     def expect_version(

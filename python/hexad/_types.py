@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import Any, Callable, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Union
+from typing import (
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    List,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+)
 
 from ._errors import InvalidArgumentError
+
+T = TypeVar("T")
 
 # A str stands for its UTF-8 bytes. Bytes that are no UTF-8 come back as lone surrogates, as
 # os.fsdecode() gives them, and are understood like that.
@@ -45,7 +60,7 @@ def hint_flags(hint: Hint) -> int:
         return 0
     if isinstance(hint, bytes):
         raise TypeError("hint: str or several of them are wanted, not bytes")
-    words = hint.split(",") if isinstance(hint, str) else hint
+    words = hint.split(",") if isinstance(hint, str) else list_of(hint, "hint: words")
     flags = 0
     for word in words:
         if not isinstance(word, str):
@@ -59,6 +74,36 @@ def hint_flags(hint: Hint) -> int:
             )
         flags |= 1 << HINTS.index(word)
     return flags
+
+
+def list_of(items: Iterable[T], wanted: str) -> Sequence[T]:
+    """A list; a single text in place of several is a mistake, not its letters. TypeError: `wanted`
+    says what is wanted in its place.
+    """
+    if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+        raise TypeError(f"{wanted} are wanted, not {type(items).__name__}")
+    return list(items)
+
+
+def collection_of(value: Any) -> Any:
+    """A name, or None for the default collection. TypeError: anything else."""
+    if value is not None and not isinstance(value, (str, bytes)):
+        raise TypeError(f"collection: str or bytes are wanted, not {type(value).__name__}")
+    return value
+
+
+def rate_of(value: Any) -> int:
+    """Bytes per second; 0 for None, which is no limit. TypeError, InvalidArgumentError."""
+    if value is None:
+        return 0
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        raise TypeError(f"rate: bytes per second are wanted, not {type(value).__name__}")
+    found = operator.index(value)
+    if found <= 0:
+        raise InvalidArgumentError(
+            f"rate: {value} bytes per second are none", "Leave it out, or None: no limit."
+        )
+    return found
 
 
 def seconds(value: Any, name: str) -> float:
@@ -98,6 +143,7 @@ class Stat(NamedTuple):
 
     @property
     def hints(self) -> frozenset[str]:
+        """The words of HINTS that it has."""
         return frozenset(word for bit, word in enumerate(HINTS) if self.hint_flags >> bit & 1)
 
 

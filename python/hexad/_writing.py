@@ -80,6 +80,10 @@ class Writing(Reading, Commits):
 
         progress: counts what everybody sees.
         """
+        if isinstance(items, (str, bytes)) or not hasattr(items, "__iter__"):
+            raise TypeError(
+                f"items: a dict, or pairs of name and data, are wanted, not {type(items).__name__}"
+            )
         pairs = iter(items.items() if isinstance(items, Mapping) else items)
         total = len(items) if isinstance(items, Sized) else None
         # Whoever makes the pairs one by one may use one buffer for all of them.
@@ -200,6 +204,7 @@ class Writing(Reading, Commits):
     def set_attr(
         self, name: Name, attribute: Name, value: Data, *, collection: Name = DEFAULT_COLLECTION
     ) -> int:
+        """Transaction.set_attr() alone."""
         return self._alone(collection, lambda t: t.set_attr(name, attribute, value))
 
     def set_attrs(
@@ -209,11 +214,13 @@ class Writing(Reading, Commits):
         *,
         collection: Name = DEFAULT_COLLECTION,
     ) -> int:
+        """Transaction.set_attrs() alone."""
         return self._alone(collection, lambda t: t.set_attrs(name, attributes))
 
     def remove_attr(
         self, name: Name, attribute: Name, *, collection: Name = DEFAULT_COLLECTION
     ) -> int:
+        """Transaction.remove_attr() alone."""
         return self._alone(collection, lambda t: t.remove_attr(name, attribute))
 
     def omap_set(
@@ -225,6 +232,7 @@ class Writing(Reading, Commits):
     def omap_remove(
         self, name: Name, *keys: Name, collection: Name = DEFAULT_COLLECTION
     ) -> int:
+        """Missing keys are tolerated. NotFoundError: there is no such object."""
         return self._alone(collection, lambda t: t.omap_remove(name, *keys))
 
     # Collections

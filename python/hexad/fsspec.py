@@ -40,7 +40,7 @@ from hexad._fsspec_file import HexadFile, already_there, is_directory, mode_of, 
 from hexad._fsspec_listing import Listing
 from hexad._fsspec_transaction import Step, Transaction
 from hexad._fsspec_wrapped import wrapped
-from hexad._types import boolean
+from hexad._types import boolean, collection_of
 
 __all__ = ["HexadFile", "HexadFileSystem"]
 
@@ -75,7 +75,8 @@ class HexadFileSystem(Listing):
     ) -> None:
         super().__init__(**kwargs)
         self.read_only = boolean(read_only, "read_only")
-        self.where: dict[str, Any] = {} if collection is None else {"collection": collection}
+        name = collection_of(collection)
+        self.where: dict[str, Any] = {} if name is None else {"collection": name}
         # By process, as a fork opens its own, and another thread may hold the parent's lock; the
         # stores also by the pool's real path.
         self._locks: dict[int, threading.Lock] = {}

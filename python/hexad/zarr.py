@@ -21,7 +21,7 @@ from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
 from hexad import _imported
-from hexad._types import boolean
+from hexad._types import boolean, collection_of
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -137,7 +137,7 @@ class HexadStore(Store):
             )
         self._pool = store if isinstance(store, _Pool) else _Pool(store)
         self.prefix = _normal(prefix)
-        self.collection = collection
+        self.collection = collection_of(collection)
         self._where: dict[str, Any] = {} if collection is None else {"collection": collection}
 
     def with_read_only(self, read_only: bool = False) -> HexadStore:
@@ -154,7 +154,8 @@ class HexadStore(Store):
         return f"hexad://{self._pool.path or '(no path)'}/{self.prefix}".rstrip("/")
 
     def __repr__(self) -> str:
-        return f"HexadStore('{self}')"
+        more = "" if self.collection is None else f", collection={self.collection!r}"
+        return f"HexadStore('{self}'{more}{', read_only=True' if self.read_only else ''})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._pool.path is None:
@@ -440,9 +441,11 @@ def _is_end(data: bytes, size: int, byte_range: SuffixByteRequest) -> bool:
 
 def _normal(prefix: str | os.PathLike[str] | None) -> str:
     """With one slash between its parts and one at its end; "" for none of them."""
-    text = "" if prefix is None else os.fspath(prefix)
+    text = "" if prefix is None else prefix
+    if isinstance(text, os.PathLike):
+        text = os.fspath(text)
     if not isinstance(text, str):
-        raise TypeError(f"prefix: str is wanted, not {type(text).__name__}")
+        raise TypeError(f"prefix: str or os.PathLike is wanted, not {type(text).__name__}")
     parts = [part for part in text.split("/") if part]
     if "." in parts or ".." in parts:
         raise ValueError(f"prefix {text!r} has '.' or '..' between slashes, as no key of zarr has")

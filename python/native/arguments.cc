@@ -131,6 +131,23 @@ std::uint64_t to_number(nb::handle argument, const char* what, std::uint64_t lim
 void count_copied(std::uint64_t bytes) { copied.fetch_add(bytes, std::memory_order_relaxed); }
 std::uint64_t copied_bytes() { return copied.load(std::memory_order_relaxed); }
 
+std::pair<nb::object, nb::object> to_pair(nb::handle argument, const char* what) {
+  PyObject* const it = argument.ptr();
+  if (PyTuple_CheckExact(it) && PyTuple_GET_SIZE(it) == 2) {
+    return {nb::borrow(PyTuple_GET_ITEM(it, 0)), nb::borrow(PyTuple_GET_ITEM(it, 1))};
+  }
+  if (PyUnicode_Check(it) || PyBytes_Check(it) || !PySequence_Check(it)) {
+    wrong_type(std::string(what) + " is wanted, not " + type_of(argument));
+  }
+  const Py_ssize_t size = PySequence_Size(it);
+  if (size < 0) throw nb::python_error();
+  if (size != 2) {
+    wrong_type(std::string(what) + " is wanted, not " + type_of(argument) + " of " +
+               std::to_string(size));
+  }
+  return {argument[0], argument[1]};
+}
+
 Buffer::Buffer(nb::handle argument, Access access) {
   if (PyUnicode_Check(argument.ptr())) {
     wrong_type("data: bytes or another buffer are wanted, not str; encode it: text.encode()");

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 // None is an argument like any other: what is wanted in its place is said here, in words.
@@ -40,6 +41,10 @@ nanobind::bytes to_bytes(std::string_view bytes);
 // which names `what`, the number and the limit.
 std::uint64_t to_number(nanobind::handle argument, const char* what,
                         std::uint64_t limit = ~std::uint64_t{0});
+
+// Both items of a sequence of two, which is no text. TypeError: anything else; `what` says what is
+// wanted.
+std::pair<nanobind::object, nanobind::object> to_pair(nanobind::handle argument, const char* what);
 
 // The memory of an object with the buffer protocol, contiguous, of any item type, held until this
 // ends. Made and destroyed with the GIL. While it is held a bytearray cannot change its size, but

@@ -227,9 +227,7 @@ std::size_t Changes::put_some(nb::handle collection, const nb::list& pairs, std:
   const Text in(collection, "collection");
   std::size_t at = from;
   for (; at < pairs.size(); ++at) {
-    const nb::object pair = pairs[at];
-    const nb::object name = pair[0];
-    const nb::object data = pair[1];
+    const auto [name, data] = to_pair(pairs[at], "items: a pair of name and data");
     const std::uint64_t size =
         is_immutable(data) ? bytes_of(data).size() : Buffer(data).bytes().size();
     if (transaction().payload_bytes() + size > most) break;

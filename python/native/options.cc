@@ -20,8 +20,13 @@ using Setters = std::map<std::string, Setter, std::less<>>;
 
 Setter size(std::uint64_t& into, const char* name) {
   return [&into, name](nb::handle value) {
-    into = PyUnicode_Check(value.ptr()) ? take(parse_size(Text(value, name).view()))
-                                        : to_number(value, name);
+    if (!PyUnicode_Check(value.ptr())) {
+      into = to_number(value, name);
+      return;
+    }
+    const Result<std::uint64_t> parsed = parse_size(Text(value, name).view());
+    if (!parsed.ok()) fail(parsed.error().with_context(name));
+    into = *parsed;
   };
 }
 

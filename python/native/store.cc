@@ -117,6 +117,7 @@ void bind_pools(nb::module_& module) {
     }();
     return to_dict(take(std::move(status)));
   });
+  module.def("check_options", [](const nb::dict& options) { to_runtime_options(options); });
   module.def("open",
              [](const nb::sequence& devices, const nb::sequence& fast, const nb::dict& given) {
                const PoolDescription pool = to_pool(devices, fast);
@@ -231,8 +232,7 @@ void bind_reads(nb::class_<StoreObject>& bound) {
               const nb::sequence& ranges) {
              std::vector<ByteRange> wanted;
              for (const nb::handle range : ranges) {
-               const nb::object offset = range[0];
-               const nb::object length = range[1];
+               const auto [offset, length] = to_pair(range, "ranges: a pair of offset and length");
                wanted.push_back({to_number(offset, "offset"), to_number(length, "length")});
              }
              return read_ranges(*self.handle, Text(collection, "collection"), Text(name, "name"),
