@@ -3,6 +3,7 @@
 
 import os
 import resource
+import shlex
 import signal
 import subprocess
 import sys
@@ -261,6 +262,76 @@ class Together(PoolTest):
         for lost in (0, 2):
             os.remove(devices[lost])
         self.assertEqual(self.ok("cat", pool, "a").raw, self.read(file))
+
+    def doctor(self, pool, code=3, words=()):
+        """The advice, most urgent first; in text and as JSON the same."""
+        answer = self.expect(code, "doctor", pool, *words, "--json").json
+        text = self.expect(code, "doctor", pool, *words).text
+        for one in answer["advice"]:
+            self.assertIn(one["problem"], text)
+            self.assertIn(one["command"] or "", text)
+        for note in answer["notes"]:
+            self.assertIn(note, text)
+        return answer["advice"]
+
+    def typed(self, command, **fill):
+        """Types what the doctor says, with the words in capitals filled in."""
+        program, *words = shlex.split(command)
+        self.assertEqual(program, "hexad")
+        return self.ok(*[fill.get(word, word) for word in words])
+
+    def test_what_the_doctor_says_to_type_is_what_helps(self):
+        pool, devices = self.small_pool("it's ill")
+        file = self.write("some", os.urandom(2_000_000))
+        self.ok("put", pool, "a", file)
+        self.assertEqual(self.doctor(pool, 0), [])
+        self.assertIn("nothing is wrong", self.ok("doctor", pool).text)
+        # Away while something is written, and back.
+        os.rename(devices[2], devices[2] + ".late")
+        (missing,) = self.doctor(pool)
+        self.assertEqual(missing["urgency"], "soon")
+        self.assertIn(f"device 2 ({devices[2]}) is missing", missing["problem"])
+        self.ok("put", pool, "b", file)
+        os.rename(devices[2] + ".late", devices[2])
+        (away,) = self.doctor(pool)
+        self.assertIn("is away", away["problem"])
+        self.typed(away["command"])
+        self.assertEqual(self.doctor(pool, 0), [])
+        # Lost for good, and one more: then it is urgent.
+        os.remove(devices[4])
+        self.assertEqual([one["urgency"] for one in self.doctor(pool)], ["soon"])
+        os.remove(devices[1])
+        first, second = self.doctor(pool)
+        self.assertEqual((first["urgency"], second["urgency"]), ("now", "now"))
+        self.typed(first["command"], NEW=self.path("new 1"))
+        (left,) = self.doctor(pool)
+        self.assertEqual(left["urgency"], "soon")
+        self.assertIn("device 4 ", left["problem"])
+        self.typed(left["command"], NEW=self.path("new 4"))
+        self.assertEqual(self.doctor(pool, 0), [])
+        for name in ("a", "b"):
+            self.assertEqual(self.ok("cat", pool, name).raw, self.read(file))
+        # Too many are away: nothing is to be typed that would need the pool.
+        for device in devices[:1] + devices[2:3] + devices[5:]:
+            os.rename(device, device + ".late")
+        advice = self.doctor(pool, 4)
+        self.assertEqual({one["urgency"] for one in advice}, {"now"})
+        self.assertEqual({one["command"] for one in advice}, {None})
+        self.assertEqual(len(advice), 4)
+
+    def test_the_doctor_sees_a_pool_that_is_nearly_full(self):
+        pool, _ = self.small_pool("full")
+        step = os.urandom(4 << 20)
+        for number in range(100):
+            answer = hexad("put", pool, str(number), "-", stdin=step)
+            if answer.code != 0:
+                break
+        self.assertEqual(answer.code, 6)
+        while hexad("put", pool, f"small {number}", "-", stdin=step[: 1 << 18]).code == 0:
+            number += 1
+        (full,) = self.doctor(pool)
+        self.assertIn("nearly full", full["problem"])
+        self.typed(full["command"])
 
     def test_devices_may_be_named_by_symbolic_links(self):
         pool, devices = self.small_pool("links")

@@ -52,6 +52,7 @@ WITHOUT = {
     "tools/import_export/transfer_options.h": "an aggregate",
     "tools/verbs/findings.h": "tests/tools/cli_test.py",
     "tools/verbs/from_to.h": "tests/tools/object_test.py",
+    "tools/verbs/look.h": "tests/tools/cli_pool_test.py",
     "tools/verbs/verbs.h": "tests/tools/cli_test.py",
 }
 

@@ -2,45 +2,16 @@
 // process has, is still described, as far as its labels and roots tell.
 #include <fmt/format.h>
 
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
 #include "tools/verbs/device_errors.h"
+#include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
 
 namespace {
-
-const char* health_name(Health health) {
-  switch (health) {
-    case Health::kOk:
-      return "ok";
-    case Health::kDegraded:
-      return "degraded";
-    case Health::kUnavailable:
-      break;
-  }
-  return "unavailable";
-}
-
-constexpr DeviceId kNoId = std::numeric_limits<DeviceId>::max();
-
-// Gives those that could not be asked the ids that they must have: pools describe their devices in
-// the order of the ids, and as long as all that answer stand where they should, so do the others.
-void tell_ids(std::vector<DeviceStatus>& devices) {
-  const auto unknown = [](const DeviceStatus& device) {
-    return device.size == 0 && device.id == 0;
-  };
-  bool in_order = true;
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (!unknown(devices[i]) && devices[i].id != i) in_order = false;
-  }
-  for (std::size_t i = 0; i < devices.size(); ++i) {
-    if (unknown(devices[i])) devices[i].id = in_order ? static_cast<DeviceId>(i) : kNoId;
-  }
-}
 
 Json device_json(const DeviceStatus& device) {
   Json object{{"id", device.id == kNoId ? Json(nullptr) : Json(device.id)},

@@ -10,6 +10,7 @@ namespace hexad::tools {
 
 std::unique_ptr<Verb> make_mkfs();
 std::unique_ptr<Verb> make_status();
+std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_put();
 std::unique_ptr<Verb> make_get();
 std::unique_ptr<Verb> make_cat();

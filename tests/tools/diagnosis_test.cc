@@ -1,0 +1,209 @@
+#include "tools/verbs/diagnosis.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <sstream>
+
+#include "base/units.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+namespace {
+
+// A pool 4+2 whose devices are all there.
+PoolFacts healthy() {
+  PoolFacts facts;
+  facts.pool = "'/my pool'";
+  facts.status.faults_tolerated = 2;
+  for (DeviceId id = 0; id < 7; ++id) {
+    DeviceStatus device;
+    device.id = id;
+    device.path = id < 6 ? "/dev/sd" + std::string(1, static_cast<char>('a' + id)) : "/fast/log";
+    device.role = id < 6 ? "data" : "log";
+    device.state = "ok";
+    facts.status.devices.push_back(device);
+  }
+  SpaceUsage space;
+  space.capacity = 100_GiB;
+  space.available = 60_GiB;
+  facts.space = space;
+  return facts;
+}
+
+PoolFacts with_state(DeviceId device, const std::string& state, std::uint32_t tolerated = 1) {
+  PoolFacts facts = healthy();
+  facts.status.devices[device].state = state;
+  facts.status.faults_tolerated = tolerated;
+  return facts;
+}
+
+Advice only(const PoolFacts& facts) {
+  const std::vector<Advice> advice = diagnose(facts);
+  REQUIRE(advice.size() == 1);
+  return advice[0];
+}
+
+TEST_CASE("diagnosis: there is nothing to say of a pool that is well") {
+  REQUIRE(diagnose(healthy()).empty());
+  // What recovery did and the like stands in the notes of status.
+  PoolFacts facts = healthy();
+  facts.status.notes = {"recovery: replayed 12 transactions from the log"};
+  REQUIRE(diagnose(facts).empty());
+}
+
+TEST_CASE("diagnosis: a data device that is not there is to be replaced, by its number") {
+  for (const char* state : {"missing", "unreadable", "stale", "failed", "damaged"}) {
+    CAPTURE(state);
+    PoolFacts facts = with_state(3, state);
+    facts.status.devices[3].detail = "says why";
+    const Advice advice = only(facts);
+    REQUIRE(advice.urgency == Urgency::kSoon);
+    REQUIRE(advice.problem == "device 3 (/dev/sdd) is " + std::string(state) + ": says why");
+    REQUIRE(advice.command == "hexad device replace '/my pool' 3 NEW");
+    REQUIRE((advice.remedy.find("Attach it again") == 0) == (state == std::string("missing")));
+  }
+  // One more, and data would be lost.
+  REQUIRE(only(with_state(3, "missing", 0)).urgency == Urgency::kNow);
+}
+
+TEST_CASE("diagnosis: a device that has come back gets what it lacks") {
+  REQUIRE(only(with_state(2, "away")).command == "hexad device catch-up '/my pool'");
+  PoolFacts facts = with_state(2, "behind");
+  facts.status.devices[2].missing_bytes = 3_MiB;
+  const Advice advice = only(facts);
+  REQUIRE(advice.problem ==
+          "device 2 (/dev/sdc) lacks 3 MiB of what was written while it was away");
+  REQUIRE(advice.command == "hexad device catch-up '/my pool'");
+}
+
+TEST_CASE("diagnosis: a fast device has no verb that replaces it") {
+  const Advice advice = only(with_state(6, "missing", 2));
+  REQUIRE(advice.urgency == Urgency::kSoon);
+  REQUIRE(advice.command.empty());
+  REQUIRE_THAT(advice.remedy, Catch::Contains("kept on the data devices"));
+}
+
+TEST_CASE("diagnosis: a device that has had errors is named before it is lost") {
+  PoolFacts facts = healthy();
+  facts.status.devices[4].checksum_errors = 7;
+  const Advice advice = only(facts);
+  REQUIRE(advice.urgency == Urgency::kSoon);
+  REQUIRE(advice.problem ==
+          "device 4 (/dev/sde) is going bad: since this opening 7 checksum errors");
+  REQUIRE(advice.command == "hexad scrub '/my pool'");
+}
+
+TEST_CASE("diagnosis: a device that does not answer is said once, as the warning that it is") {
+  PoolFacts facts = healthy();
+  facts.status.devices[1].detail = "has not answered for 12 s";
+  facts.status.warnings = {"device 1 (/dev/sdb) has not answered for 12 s: reads go round it"};
+  const Advice advice = only(facts);
+  REQUIRE(advice.problem == facts.status.warnings[0]);
+  REQUIRE(advice.urgency == Urgency::kSoon);
+}
+
+TEST_CASE("diagnosis: one damaged copy of a label, and paths that are of no use, can wait") {
+  PoolFacts facts = healthy();
+  facts.status.devices[0].detail = "one of its two labels is damaged";
+  DeviceStatus stranger;
+  stranger.path = "/dev/sdz";
+  stranger.state = "foreign";
+  stranger.detail = "it is of another store";
+  facts.status.devices.push_back(stranger);
+  const std::vector<Advice> advice = diagnose(facts);
+  REQUIRE(advice.size() == 2);
+  REQUIRE(advice[0].command == "hexad scrub '/my pool'");
+  REQUIRE(advice[1].problem == "/dev/sdz is foreign: it is of another store");
+  for (const Advice& one : advice) REQUIRE(one.urgency == Urgency::kLater);
+}
+
+TEST_CASE("diagnosis: little space is said from a twentieth of the capacity on") {
+  PoolFacts facts = healthy();
+  facts.space->reclaimable = 2_GiB;
+  facts.space->available = 5_GiB;
+  REQUIRE(diagnose(facts).empty());
+  facts.space->available = 5_GiB - 1;
+  Advice advice = only(facts);
+  REQUIRE(advice.urgency == Urgency::kSoon);
+  REQUIRE_THAT(advice.problem,
+               Catch::Contains("5.0 GiB of 100 GiB") && Catch::Contains("2 GiB more"));
+  REQUIRE(advice.command == "hexad df '/my pool'");
+  facts.space->available = 0;
+  REQUIRE(only(facts).urgency == Urgency::kNow);
+}
+
+TEST_CASE("diagnosis: of a pool that does not open nothing is advised that would have to open it") {
+  PoolFacts facts = healthy();
+  facts.space.reset();
+  facts.status.faults_tolerated = 0;
+  facts.error = Error{ErrorCode::kUnavailable, "too few devices", "Attach the missing devices."};
+  for (const DeviceId id : {1u, 2u, 4u}) facts.status.devices[id].state = "missing";
+  const std::vector<Advice> advice = diagnose(facts);
+  REQUIRE(advice.size() == 4);
+  REQUIRE(advice[0].problem == "too few devices");
+  REQUIRE(advice[0].remedy == "Attach the missing devices.");
+  for (const Advice& one : advice) {
+    REQUIRE(one.urgency == Urgency::kNow);
+    REQUIRE(one.command.empty());
+  }
+  // Another process that has it is no fault.
+  facts = healthy();
+  facts.error = Error{ErrorCode::kBusy, "process 17 has it", ""};
+  REQUIRE(diagnose(facts).empty());
+}
+
+TEST_CASE("diagnosis: the most urgent comes first, and of one urgency the order of the devices") {
+  PoolFacts facts = healthy();
+  facts.status.faults_tolerated = 0;
+  facts.status.devices[0].detail = "one of its two labels is damaged";
+  facts.status.devices[2].read_errors = 1;
+  facts.status.devices[3].state = "missing";
+  facts.status.devices[5].state = "away";
+  facts.status.read_only_reason = "a device failed";
+  std::vector<std::string> order;
+  for (const Advice& one : diagnose(facts)) {
+    order.push_back(std::string(to_string(one.urgency)) + " " + one.problem.substr(0, 9));
+  }
+  REQUIRE(order == std::vector<std::string>{"now the store", "now device 3 ", "now device 5 ",
+                                            "soon device 2 ", "later device 0 "});
+}
+
+TEST_CASE("diagnosis: every command that it gives is one of a verb that there is") {
+  std::vector<Advice> all;
+  const auto gather = [&](const PoolFacts& facts) {
+    for (const Advice& one : diagnose(facts)) all.push_back(one);
+  };
+  for (const DeviceId id : {3u, 6u}) {
+    for (const char* state : {"missing", "behind", "away", "stale", "failed", "damaged",
+                              "unreadable", "foreign", "duplicate"}) {
+      gather(with_state(id, state));
+    }
+  }
+  PoolFacts facts = healthy();
+  facts.space->available = 0;
+  facts.status.devices[0].timeouts = 1;
+  facts.status.devices[1].detail = "a cell could not be written back";
+  gather(facts);
+  std::size_t commands = 0;
+  for (const Advice& one : all) {
+    REQUIRE_FALSE(one.problem.empty());
+    REQUIRE_FALSE(one.remedy.empty());
+    if (one.command.empty()) continue;
+    ++commands;
+    std::istringstream words(one.command);
+    std::string program;
+    std::string first;
+    std::string second;
+    words >> program >> first >> second;
+    REQUIRE(program == "hexad");
+    const std::span<const VerbEntry> verbs = verb_table();
+    REQUIRE(std::any_of(verbs.begin(), verbs.end(), [&](const VerbEntry& verb) {
+      return verb.name == first || verb.name == first + " " + second;
+    }));
+    REQUIRE_THAT(one.command, Catch::Contains("'/my pool'"));
+  }
+  REQUIRE(commands >= 10);
+}
+
+}  // namespace
+}  // namespace hexad::tools

@@ -1,0 +1,151 @@
+#include "tools/verbs/diagnosis.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/units.h"
+#include "tools/verbs/device_errors.h"
+
+namespace hexad::tools {
+
+namespace {
+
+// Less than such a part of the capacity is little.
+constexpr std::uint64_t kLittleRoom = 20;
+
+std::string name_of(const DeviceStatus& device) {
+  return fmt::format("device {}{}", device.id,
+                     device.path.empty() ? "" : fmt::format(" ({})", device.path));
+}
+
+class Diagnosis {
+ public:
+  explicit Diagnosis(const PoolFacts& facts) : facts_(facts) {}
+
+  std::vector<Advice> run() {
+    look_at_opening();
+    for (const DeviceStatus& device : facts_.status.devices) look_at_device(device);
+    for (const std::string& warning : facts_.status.warnings) {
+      add(Urgency::kSoon, warning, "See to the device, its cable and its controller.");
+    }
+    look_at_space();
+    std::stable_sort(advice_.begin(), advice_.end(),
+                     [](const Advice& a, const Advice& b) { return a.urgency < b.urgency; });
+    return std::move(advice_);
+  }
+
+ private:
+  void add(Urgency urgency, std::string problem, std::string remedy, std::string command = "") {
+    advice_.push_back({urgency, std::move(problem), std::move(remedy), std::move(command)});
+  }
+
+  bool opens() const { return !facts_.error.has_value() || facts_.error->code == ErrorCode::kBusy; }
+
+  void look_at_opening() {
+    if (!opens()) add(Urgency::kNow, facts_.error->message, facts_.error->hint);
+    if (!facts_.status.read_only_reason.empty()) {
+      add(Urgency::kNow, "the store has turned read-only: " + facts_.status.read_only_reason,
+          "Close it and open it again.");
+    }
+  }
+
+  void look_at_device(const DeviceStatus& device) {
+    if (device.role.empty()) {
+      look_at_stranger(device);
+    } else if (device.state != "ok") {
+      look_at_absent(device);
+    } else {
+      look_at_used(device);
+    }
+  }
+
+  void look_at_stranger(const DeviceStatus& device) {
+    add(Urgency::kLater,
+        fmt::format("{} is {}{}", device.path, device.state,
+                    device.detail.empty() ? "" : ": " + device.detail),
+        "The pool does not use it: name its devices without it.");
+  }
+
+  // How urgent it is that a device comes back.
+  Urgency urgency_of_loss() const {
+    return facts_.status.faults_tolerated == 0 ? Urgency::kNow : Urgency::kSoon;
+  }
+
+  void look_at_absent(const DeviceStatus& device) {
+    std::string problem = fmt::format("{} is {}{}", name_of(device), device.state,
+                                      device.detail.empty() ? "" : ": " + device.detail);
+    if (device.state == "behind") {
+      problem = fmt::format("{} lacks {} of what was written while it was away", name_of(device),
+                            format_size(device.missing_bytes));
+    }
+    const Urgency urgency = urgency_of_loss();
+    if (!opens()) {
+      add(urgency, std::move(problem), "Attach it again.");
+    } else if (device.state == "behind" || device.state == "away") {
+      add(urgency, std::move(problem),
+          "It gets what it lacks while a process has the pool open for writing. To wait for that:",
+          fmt::format("hexad device catch-up {}", facts_.pool));
+    } else if (device.role != "data") {
+      add(Urgency::kSoon, std::move(problem),
+          "The log is kept on the data devices meanwhile. Put the fast directory back; a new one "
+          "cannot take its place yet.");
+    } else {
+      add(urgency, std::move(problem),
+          device.state == "missing"
+              ? "Attach it again: the next verb that writes takes it in. If it is lost, put a new "
+                "device, here NEW, in its place:"
+              : "Put a new device, here NEW, in its place:",
+          fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
+    }
+  }
+
+  void look_at_used(const DeviceStatus& device) {
+    if (const std::string errors = describe_errors(device); !errors.empty()) {
+      add(Urgency::kSoon,
+          fmt::format("{} is going bad: since this opening {}", name_of(device), errors),
+          "The others have made it good. Read every cell, to see whether there are more of them:",
+          fmt::format("hexad scrub {}", facts_.pool));
+    }
+    // One that does not answer is a warning.
+    const bool silent = device.detail.find("has not answered for") != std::string::npos;
+    if (device.detail.empty() || silent) return;
+    add(Urgency::kLater, name_of(device) + ": " + device.detail,
+        "A verb that writes puts it right, such as:", fmt::format("hexad scrub {}", facts_.pool));
+  }
+
+  void look_at_space() {
+    if (!facts_.space.has_value()) return;
+    const SpaceUsage& space = *facts_.space;
+    if (space.available >= space.capacity / kLittleRoom) return;
+    add(space.available == 0 ? Urgency::kNow : Urgency::kSoon,
+        fmt::format("the pool is nearly full: {} of {} are free, and {} more can be had by moving "
+                    "what lives beside what is dead",
+                    format_size(space.available), format_size(space.capacity),
+                    format_size(space.reclaimable)),
+        "Remove what is not needed. What takes the space:",
+        fmt::format("hexad df {}", facts_.pool));
+  }
+
+  const PoolFacts& facts_;
+  std::vector<Advice> advice_;
+};
+
+}  // namespace
+
+std::string_view to_string(Urgency urgency) {
+  switch (urgency) {
+    case Urgency::kNow:
+      return "now";
+    case Urgency::kSoon:
+      return "soon";
+    case Urgency::kLater:
+      break;
+  }
+  return "later";
+}
+
+std::vector<Advice> diagnose(const PoolFacts& facts) { return Diagnosis(facts).run(); }
+
+}  // namespace hexad::tools

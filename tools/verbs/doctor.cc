@@ -1,0 +1,117 @@
+// hexad doctor: what is wrong with a pool, the most urgent first, and what to type.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "base/units.h"
+#include "tools/verbs/diagnosis.h"
+#include "tools/verbs/look.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+// Of a pool that opens its space, too.
+Result<PoolFacts> find_facts(Session& session) {
+  PoolFacts facts;
+  facts.pool = session.pool().word();
+  HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
+  Result<Store> store = session.open(Access::kReadOnly);
+  if (!store.ok()) {
+    Result<StoreStatus> inspected = inspect(description);
+    if (!inspected.ok()) return store.error();
+    facts.error = store.error();
+    facts.status = std::move(inspected).value();
+    tell_ids(facts.status.devices);
+    return facts;
+  }
+  facts.status = store->status();
+  Result<SpaceUsage> space = store->space();
+  if (space.ok()) {
+    facts.space = std::move(space).value();
+  } else {
+    facts.error = space.error();
+  }
+  HEXAD_TRY(store->close());
+  return facts;
+}
+
+std::size_t data_devices(const StoreStatus& status) {
+  return static_cast<std::size_t>(
+      std::count_if(status.devices.begin(), status.devices.end(),
+                    [](const DeviceStatus& device) { return device.role == "data"; }));
+}
+
+Json as_json(const PoolFacts& facts, const std::vector<Advice>& advice) {
+  Json object{{"health", health_name(facts.status.health)},
+              {"faults_tolerated", facts.status.faults_tolerated},
+              {"advice", Json::array()},
+              {"notes", facts.status.notes}};
+  for (const Advice& one : advice) {
+    object["advice"].push_back(
+        Json{{"urgency", to_string(one.urgency)},
+             {"problem", one.problem},
+             {"remedy", one.remedy},
+             {"command", one.command.empty() ? Json(nullptr) : Json(one.command)}});
+  }
+  if (facts.error.has_value()) object["error"] = error_json(*facts.error);
+  return object;
+}
+
+std::string as_text(const PoolFacts& facts, const std::vector<Advice>& advice) {
+  std::string text;
+  for (const Advice& one : advice) {
+    text += fmt::format("{:<6} {}\n", to_string(one.urgency), one.problem);
+    if (!one.remedy.empty()) text += fmt::format("       {}\n", one.remedy);
+    if (!one.command.empty()) text += fmt::format("           {}\n", one.command);
+  }
+  if (facts.error.has_value() && facts.error->code == ErrorCode::kBusy) {
+    text += facts.error->message + "; this is what the last root that it wrote says\n";
+  }
+  if (advice.empty()) {
+    const std::uint32_t more = facts.status.faults_tolerated;
+    text += fmt::format("nothing is wrong with {}: {} data devices, {} more may be lost",
+                        facts.pool, data_devices(facts.status), more);
+    if (facts.space.has_value()) {
+      text += fmt::format(", {} of {} are free", format_size(facts.space->available),
+                          format_size(facts.space->capacity));
+    }
+    text += fmt::format(
+        "\nThe bytes themselves were not looked at. To read and check all of them:\n"
+        "           hexad fsck {} --deep\n",
+        facts.pool);
+  }
+  for (const std::string& note : facts.status.notes) text += fmt::format("note   {}\n", note);
+  return text;
+}
+
+class Doctor final : public Verb {
+ public:
+  void declare(Arguments&) override {}
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const PoolFacts facts, find_facts(session));
+    const std::vector<Advice> advice = diagnose(facts);
+    if (session.out().json()) {
+      session.out().object(as_json(facts, advice));
+    } else {
+      session.out().write(as_text(facts, advice));
+    }
+    if (facts.error.has_value() && facts.error->code != ErrorCode::kBusy) {
+      return exit_code(facts.error->code);
+    }
+    const bool urgent = std::any_of(advice.begin(), advice.end(), [](const Advice& one) {
+      return one.urgency != Urgency::kLater;
+    });
+    return urgent ? kExitDamaged : kExitOk;
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_doctor() { return std::make_unique<Doctor>(); }
+
+}  // namespace hexad::tools

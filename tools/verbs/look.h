@@ -1,0 +1,21 @@
+// What verbs that describe a pool have in common, whether or not it opens.
+#pragma once
+
+#include <limits>
+#include <vector>
+
+#include "core/api/types.h"
+
+namespace hexad::tools {
+
+// In place of the id of a device, where it is not known.
+inline constexpr DeviceId kNoId = std::numeric_limits<DeviceId>::max();
+
+// Gives those that could not be asked the ids that they must have, or kNoId: pools describe their
+// devices in the order of the ids, and as long as all that answer stand where they should, so do
+// the others. `devices`: as inspect() gives them.
+void tell_ids(std::vector<DeviceStatus>& devices);
+
+const char* health_name(Health health);  // "ok", "degraded", "unavailable"
+
+}  // namespace hexad::tools
