@@ -47,20 +47,25 @@ Result<std::vector<ZoneSlot>> plan_zone(std::span<const DeviceSpace> devices, st
 }
 
 std::uint64_t zones_left(std::span<const DeviceSpace> devices, std::uint32_t n) {
+  std::vector<std::uint64_t> free_slabs;
+  free_slabs.reserve(devices.size());
+  for (const DeviceSpace& device : devices) free_slabs.push_back(device.free_slabs.size());
+  return zones_left(free_slabs, n);
+}
+
+std::uint64_t zones_left(std::span<const std::uint64_t> free_slabs, std::uint32_t n) {
   if (n == 0) return 0;
   std::uint64_t low = 0;
   std::uint64_t high = 0;
-  for (const DeviceSpace& device : devices) high += device.free_slabs.size();
+  for (const std::uint64_t slabs : free_slabs) high += slabs;
   high /= n;
   // The condition holds up to some z and never beyond: both sides grow with z, the left by at most
   // what is left over.
   while (low < high) {
     const std::uint64_t z = low + (high - low + 1) / 2;
-    std::uint64_t slabs = 0;
-    for (const DeviceSpace& device : devices) {
-      slabs += std::min<std::uint64_t>(device.free_slabs.size(), z);
-    }
-    if (slabs >= n * z) {
+    std::uint64_t taken = 0;
+    for (const std::uint64_t slabs : free_slabs) taken += std::min(slabs, z);
+    if (taken >= n * z) {
       low = z;
     } else {
       high = z - 1;

@@ -29,5 +29,7 @@ Result<std::vector<ZoneSlot>> plan_zone(std::span<const DeviceSpace> devices, st
 // How many zones plan_zone() can make from these, if each takes its slabs: the largest z for which
 // the sum of min(free slabs, z) reaches n z. For capacity reports.
 std::uint64_t zones_left(std::span<const DeviceSpace> devices, std::uint32_t n);
+// The same from how many free slabs each device has.
+std::uint64_t zones_left(std::span<const std::uint64_t> free_slabs, std::uint32_t n);
 
 }  // namespace hexad::alloc

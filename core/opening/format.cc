@@ -11,6 +11,7 @@
 #include "alloc/root.h"
 #include "alloc/root_choice.h"
 #include "core/opening/pool_options.h"
+#include "core/opening/pool_plan.h"
 #include "core/space/log_set.h"
 #include "io/rng.h"
 #include "kv/lmdb/lmdb_index.h"
@@ -47,9 +48,6 @@ struct Made {
   std::string index;                     // empty: none
   std::vector<std::string> notes;        // what cannot be promised
 };
-
-constexpr std::uint64_t kMinLog = 16 << 20;
-constexpr std::uint64_t kMaxLog = 1 << 30;
 
 // Nobody's device, or force: a store of ours counts as somebody's.
 Status check_unused(NewDevice& target) {
@@ -317,8 +315,7 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
     if (target.role != alloc::DeviceRole::kData) continue;
     raw += target.device != nullptr ? target.device->geometry().size : options.device_size;
   }
-  std::uint64_t log_size = options.log_size;
-  if (log_size == 0) log_size = std::clamp<std::uint64_t>(raw / 64, kMinLog, kMaxLog);
+  const std::uint64_t log_size = options.log_size == 0 ? default_log_size(raw) : options.log_size;
   // All that can be refused without making anything, and the rest when the files are there.
   HEXAD_TRY(plan_devices(options, log_size, targets));
   HEXAD_TRY(describe_pool(options, targets).status());

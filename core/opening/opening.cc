@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/opening/device_survey.h"
+#include "core/opening/pool_plan.h"
 #include "core/opening/recovery.h"
 #include "core/opening/replacement.h"
 #include "core/opening/room_below.h"
@@ -31,13 +32,7 @@ StoreShape shape_of(const Survey& survey, const alloc::Root& root) {
   shape.log_block = survey.label.layout.block_of_log();
   shape.unit = survey.label.layout.unit;
   shape.data_devices = root.data_device_count();
-  // Stripes short enough that small zones have room for several, and that little is lost when most
-  // of one is dead.
-  constexpr std::uint64_t kMaxPackBytes = 2 << 20;  // of blobs; the footer comes on top
-  constexpr std::uint32_t kPacksPerSlab = 8;
-  shape.max_pack_units = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      kMaxPackBytes / (shape.unit * shape.k()) + 1, 1,
-      std::max<std::uint32_t>(1, survey.label.layout.slab_units / kPacksPerSlab)));
+  shape.max_pack_units = pack_units(shape.unit, shape.k(), survey.label.layout.slab_units);
   return shape;
 }
 

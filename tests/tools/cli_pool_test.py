@@ -405,6 +405,45 @@ class Making(PoolTest):
         stat = self.ok("stat", self.path("new"), "x", "--json").json
         self.assertLess(stat["stored"], len(compressible) // 4)
 
+    def test_a_pool_is_like_its_plan(self):
+        for sizes, words in (([64] * 6, []), ([64, 64, 96], ["--profile", "1+1"]),
+                             ([64] * 7, ["--profile", "4+2", "--min-alloc", "16KiB"])):
+            with self.subTest(sizes=sizes, words=words):
+                name = self.path("".join(words) + "x")
+                devices = []
+                for number, size in enumerate(sizes):
+                    devices.append(f"{name}-{number}")
+                    with open(devices[-1], "wb") as file:
+                        file.truncate(size << 20)
+                self.ok("mkfs", name, "--device", *devices, *words)
+                plan = self.ok("plan", *[f"{size}MiB" for size in sizes], *words, "--json").json
+                space = self.ok("df", name, "--json").json
+                status = self.ok("status", name, "--json").json
+                self.assertEqual(plan["capacity"], space["capacity"])
+                self.assertEqual(plan["faults_tolerated"], status["faults_tolerated"])
+                self.assertEqual(plan["log_size"], status["log_size"])
+                self.assertEqual([d["size"] for d in plan["devices"]],
+                                 [size << 20 for size in sizes])
+                self.assertLess(plan["usable"], space["available"] * 1.01)
+        text = self.ok("plan", "2x64GiB", "1TiB", "--profile", "1+1", "--rate", "100MiB").text
+        self.assertIn("survives  the loss of any 1 device at once", text)
+        self.assertIn("can never be used (1 such)", text)
+        self.assertIn("at 100 MiB per second", text)
+
+    def test_a_plan_that_cannot_be_says_why(self):
+        for words, text in ((["64MiB"], "4+2 needs 6 devices at least"),
+                            (["5x64MiB", "1MiB"], "device 5"),
+                            (["x64MiB"], "number of devices"), (["0x64MiB"], "number of devices"),
+                            (["6xlarge"], "large"), (["5000x1TiB"], "more than 4096"),
+                            (["6x64MiB", "--min-alloc", "5000"], "min_alloc"),
+                            (["6x64MiB", "--profile", "four"], "four")):
+            answer = hexad("plan", *words)
+            self.assertIn(answer.code, (2, 6), words)
+            self.assertIn(text, answer.error)
+            self.assertIn("hint", answer.error)
+        self.fails(2, "plan")
+        self.assertEqual(os.listdir(self.folder), [])
+
     def test_mkfs_refuses_an_existing_pool(self):
         before = [os.stat(device).st_mtime_ns for device in self.devices]
         answer = self.fails(1, "mkfs", self.pool, "--device", *self.devices)

@@ -9,6 +9,9 @@ namespace {
 constexpr std::array kVerbs = {
     VerbEntry{"mkfs", PoolUse::kNone, "Make a new pool",
               "hexad mkfs /pool --device /dev/sd[b-g] --fast /nvme/pool --profile 4+2", make_mkfs},
+    VerbEntry{"plan", PoolUse::kNone,
+              "What a pool would hold and survive, and what a rebuild of a device would cost",
+              "hexad plan 6x3.64TiB --profile 4+2 --rate 150MiB", make_plan},
     VerbEntry{"status", PoolUse::kRequired, "Health, devices, and what recovery did",
               "hexad status /pool --json", make_status},
     VerbEntry{"doctor", PoolUse::kRequired,

@@ -9,6 +9,7 @@
 namespace hexad::tools {
 
 std::unique_ptr<Verb> make_mkfs();
+std::unique_ptr<Verb> make_plan();
 std::unique_ptr<Verb> make_status();
 std::unique_ptr<Verb> make_doctor();
 std::unique_ptr<Verb> make_put();

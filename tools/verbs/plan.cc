@@ -1,0 +1,194 @@
+// hexad plan: what a pool of given devices would be like, before any of them is touched.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "core/opening/pool_plan.h"
+#include "tools/cli/names.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+using core::PlannedDevice;
+using core::PoolPlan;
+
+// "4TiB" is one size, "6x4TiB" are six.
+Result<std::vector<std::uint64_t>> parse_sizes(const std::vector<std::string>& words) {
+  constexpr std::size_t kMost = 4096;  // devices of a pool
+  std::vector<std::uint64_t> sizes;
+  for (const std::string& word : words) {
+    std::uint64_t count = 1;
+    std::string_view size = word;
+    if (const std::size_t at = word.find('x'); at != std::string::npos) {
+      const auto [end, error] = std::from_chars(word.data(), word.data() + at, count);
+      if (error != std::errc() || end != word.data() + at || count == 0) {
+        return Error{ErrorCode::kInvalidArgument,
+                     fmt::format("'{}' does not begin with a number of devices", printable(word)),
+                     "Write 6x4TiB for six devices of 4 TiB each."};
+      }
+      size.remove_prefix(at + 1);
+    }
+    HEXAD_TRY_ASSIGN(const std::uint64_t bytes, parse_size(size));
+    if (count > kMost - std::min(kMost, sizes.size())) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("these are more than {} devices", kMost), "No pool has more."};
+    }
+    sizes.insert(sizes.end(), count, bytes);
+  }
+  return sizes;
+}
+
+double percent(std::uint64_t part, std::uint64_t whole) {
+  return whole == 0 ? 0 : 100 * static_cast<double>(part) / static_cast<double>(whole);
+}
+
+std::string duration(double seconds) {
+  if (seconds < 120) return fmt::format("{:.0f} s", seconds);
+  if (seconds < 7200) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format("{:.1f} days", seconds / 86400);
+}
+
+// Devices of one size are one kind.
+struct Kind {
+  std::size_t count = 0;
+  PlannedDevice one;
+};
+
+std::vector<Kind> kinds_of(const PoolPlan& plan) {
+  std::map<std::uint64_t, Kind> kinds;
+  for (const PlannedDevice& device : plan.devices) {
+    Kind& kind = kinds[device.size];
+    ++kind.count;
+    kind.one = device;
+  }
+  std::vector<Kind> sorted;
+  for (const auto& [size, kind] : kinds) sorted.push_back(kind);
+  return sorted;
+}
+
+class Plan final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments_ = &arguments;
+    arguments.positionals("SIZE", sizes_,
+                          "Size of a data device, or of several: 6x4TiB. In powers of 1024: a disk "
+                          "sold as 4 TB has 3.64TiB");
+    arguments.option("--preset", preset_, "nvme, hdd or tiny: defaults of the rest [nvme]");
+    arguments.option("--profile", profile_, "Data and parity cells per stripe [4+2]");
+    arguments.option("--codec", codec_, "As mkfs takes it [by profile]");
+    arguments.size("--min-alloc", min_alloc_, "Allocation unit [4KiB]");
+    arguments.size("--checksum-block", checksum_block_, "Bytes under one checksum [16KiB]");
+    arguments.size("--log-size", log_size_, "Bytes of each log copy [by capacity]");
+    arguments.size("--rate", rate_, "Bytes read per second, to say how long a rebuild takes");
+  }
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const FormatOptions options, format_options());
+    HEXAD_TRY_ASSIGN(const std::vector<std::uint64_t> sizes, parse_sizes(sizes_));
+    HEXAD_TRY_ASSIGN(const PoolPlan plan, core::plan_pool(options, sizes));
+    if (session.out().json()) {
+      session.out().object(as_json(options, plan));
+    } else {
+      session.out().write(as_text(options, plan));
+    }
+    return kExitOk;
+  }
+
+ private:
+  Result<FormatOptions> format_options() const {
+    FormatOptions options;
+    if (!preset_.empty()) {
+      HEXAD_TRY_ASSIGN(const Preset preset, parse_preset(preset_));
+      options = FormatOptions(preset);
+    }
+    if (arguments_->given("--min-alloc")) options.min_alloc = min_alloc_;
+    if (arguments_->given("--checksum-block")) options.checksum_block = checksum_block_;
+    if (arguments_->given("--log-size")) options.log_size = log_size_;
+    if (arguments_->given("--profile") || arguments_->given("--codec")) {
+      HEXAD_TRY_ASSIGN(options.profile, ec::parse_profile(profile_, codec_));
+    }
+    return options;
+  }
+
+  static Json as_json(const FormatOptions& options, const PoolPlan& plan) {
+    Json object{{"profile", ec::to_string(options.profile)},
+                {"codec", ec::codec_to_string(options.profile)},
+                {"min_alloc", options.min_alloc},
+                {"raw", plan.raw},
+                {"capacity", plan.capacity},
+                {"internally_reserved", plan.kept_back},
+                {"usable", plan.usable},
+                {"log_size", plan.log_size},
+                {"slab_size", plan.slab_size},
+                {"faults_tolerated", plan.faults_tolerated},
+                {"devices", Json::array()}};
+    for (const PlannedDevice& device : plan.devices) {
+      object["devices"].push_back(Json{{"size", device.size},
+                                       {"used", device.used},
+                                       {"unused", device.unused},
+                                       {"rebuild_written", device.rebuild_written},
+                                       {"rebuild_read", device.rebuild_read}});
+    }
+    return object;
+  }
+
+  std::string as_text(const FormatOptions& options, const PoolPlan& plan) const {
+    std::string text = fmt::format(
+        "{} devices, {} in all; {} {}, units of {}, a log of {}\n", plan.devices.size(),
+        format_size(plan.raw), ec::to_string(options.profile), ec::codec_to_string(options.profile),
+        format_size(options.min_alloc), format_size(plan.log_size));
+    text += fmt::format("usable    {:>10}  {:.1f} % of it, for user data in large objects\n",
+                        format_size(plan.usable), percent(plan.usable, plan.raw));
+    text += fmt::format("kept back {:>10}  for checkpoints, merges and moves\n",
+                        format_size(plan.kept_back));
+    if (plan.usable == 0) {
+      text += "Nothing fits into so small a pool. A smaller --log-size keeps back less.\n";
+    }
+    text += fmt::format("survives  the loss of any {} device{} at once\n", plan.faults_tolerated,
+                        plan.faults_tolerated == 1 ? "" : "s");
+    text += "a rebuild, when the pool is full, of one device\n";
+    const std::vector<Kind> kinds = kinds_of(plan);
+    for (const Kind& kind : kinds) {
+      text += fmt::format("  of {:>10}  writes {} to the new one, reads {} from the {} others",
+                          format_size(kind.one.size), format_size(kind.one.rebuild_written),
+                          format_size(kind.one.rebuild_read), plan.devices.size() - 1);
+      if (rate_ > 0) {
+        text += fmt::format(
+            "; {} at {} per second",
+            duration(static_cast<double>(kind.one.rebuild_read) / static_cast<double>(rate_)),
+            format_size(rate_));
+      }
+      text += "\n";
+    }
+    for (const Kind& kind : kinds) {
+      if (kind.one.unused == 0) continue;
+      text += fmt::format(
+          "{} of each device of {} can never be used ({} such): too few others are as large\n",
+          format_size(kind.one.unused), format_size(kind.one.size), kind.count);
+    }
+    return text;
+  }
+
+  const Arguments* arguments_ = nullptr;
+  std::vector<std::string> sizes_;
+  std::string preset_;
+  std::string profile_ = "4+2";
+  std::string codec_;
+  std::uint64_t min_alloc_ = 0;
+  std::uint64_t checksum_block_ = 0;
+  std::uint64_t log_size_ = 0;
+  std::uint64_t rate_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_plan() { return std::make_unique<Plan>(); }
+
+}  // namespace hexad::tools
