@@ -83,9 +83,15 @@ class Store {
   // it what it should have, and until then it counts as lost. The pool's description is the
   // caller's to change.
   //
-  // Errors: those of open(); kNotFound (there is no such device), kInvalidArgument (it is attached
-  // and in use, or is a fast one), kAlreadyExists (the path holds something else), kNoSpace (the
-  // new device is too small).
+  // A device that still answers is copied first, while the store is not open yet, and goes when the
+  // new one has what it had: redundancy is never less than before, but for a moment at the end.
+  // What it does not give any more is rebuilt afterwards, as above. A crash leaves it where it was.
+  //
+  // Cost: for one that answers, reading and writing all that lives on it, one after the other.
+  //
+  // Errors: those of open(); kNotFound (there is no such device), kInvalidArgument (it comes back
+  // by itself, lacks something yet, or is a fast one), kAlreadyExists (the path holds something
+  // else), kNoSpace (the new device is too small), kClosed (Replacement::progress).
   static Result<Store> open_replacing(const PoolDescription& pool, const Replacement& replacement,
                                       const RuntimeOptions& options = {},
                                       io::System* system = nullptr);

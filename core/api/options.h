@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -196,10 +197,16 @@ struct RuntimeOptions {
   Status validate() const;
 };
 
-// A new device in the place of one that is lost.
+// A new device in the place of one that is lost, or is to go while it still answers.
 struct Replacement {
-  DeviceId device = 0;  // the number of the lost one (DeviceStatus::id)
+  DeviceId device = 0;  // the number of the one that goes (DeviceStatus::id)
   std::string path;     // of the new one; a file that is not there is made
+  // What is copied from one that answers, in bytes per second at most; 0: as fast as it goes.
+  std::uint64_t rate = 0;
+  // Called while one that answers is copied, many times per second, on the calling thread: bytes
+  // that have been copied, and those that are to be in all. False: end it, and nothing has changed.
+  // Empty: go on.
+  std::function<bool(std::uint64_t done, std::uint64_t total)> progress = {};
 };
 
 // An option of an open store, its value, and where that came from.

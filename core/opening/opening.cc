@@ -203,6 +203,22 @@ void mend_labels(const Survey& survey, Members& members, std::vector<std::string
   }
 }
 
+// BK7: before anything says that the old one is no member any more.
+Result<DeviceCopy> copy_replaced(StoreParts& parts, const ReplacedDevice& replaced,
+                                 const Replacement& replacement) {
+  const Member& member = *parts.members->find(replacement.device);
+  HEXAD_TRY(reserve_room_below(*parts.members, *parts.space, member.id, parts.shape->unit));
+  HEXAD_TRY_ASSIGN(DeviceCopy copy, copy_device(*parts.space, replaced, member, replacement,
+                                                parts.system->executor()));
+  std::uint64_t unread = 0;
+  for (const alloc::Extent& extent : copy.unread) unread += extent.units * parts.shape->unit;
+  parts.notes.push_back(
+      "device " + std::to_string(member.id) + ": " + format_size(copy.bytes) +
+      " were copied from " + replaced.device->name() + ", whose place " + member.path + " takes" +
+      (unread == 0 ? "" : "; " + format_size(unread) + " could not be read there and are rebuilt"));
+  return copy;
+}
+
 // All of open_parts(), into `parts`, whose devices are asked when it fails.
 Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::System* system,
                 kv::IndexHome* indexes, const Replacement* replacement, StoreParts& parts) {
@@ -220,8 +236,9 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   HEXAD_TRY_ASSIGN(Survey survey, survey_devices(pool, mode, *system, options.unwritable_devices));
   parts.pool.fast_directories = survey.fast_directories;
   HEXAD_TRY_ASSIGN(Assignment assignment, assign_members(survey));
+  ReplacedDevice replaced;
   if (replacement != nullptr) {
-    HEXAD_TRY(prepare_replacement(*replacement, *system, survey, assignment));
+    HEXAD_TRY_ASSIGN(replaced, prepare_replacement(*replacement, *system, survey, assignment));
   }
   const alloc::RootChoice& choice = assignment.choice;
   parts.root = choice.root;
@@ -311,14 +328,22 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
                    unsure.error().hint};
     }
     for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
+    DeviceCopy copy;
+    if (replaced.device != nullptr) {
+      HEXAD_TRY_ASSIGN(copy, copy_replaced(parts, replaced, *replacement));
+    }
     HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
     mend_labels(survey, *parts.members, parts.notes);
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);
+    // BK8: a new device has shown no root yet.
     for (std::size_t i = 0; i < parts.members->size(); ++i) {
       const Member& member = parts.members->at(i);
-      if (member.replaced) parts.space->lack_everything(member.id);
+      if (!member.replaced) continue;
+      HEXAD_TRY(alloc::write_root({member.device.get(), member.layout.device_size}, parts.root));
+      if (replaced.device == nullptr) parts.space->lack_everything(member.id);
+      for (const alloc::Extent& extent : copy.unread) parts.space->lack(member.id, extent);
     }
   }
   return {};

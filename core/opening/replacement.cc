@@ -25,17 +25,19 @@ std::string name_of(const Member& member) {
          (member.path.empty() ? "" : " (" + member.path + ")");
 }
 
-Result<Member*> find_lost(const Replacement& replacement, Assignment& assignment) {
+Result<Member*> find_member(const Replacement& replacement, Assignment& assignment) {
   for (Member& member : assignment.members) {
     if (member.id != replacement.device) continue;
     if (member.role != alloc::DeviceRole::kData) {
       return refuse(name_of(member) + " is a fast device, and these cannot be replaced yet",
                     "Its log is kept on the data devices meanwhile.");
     }
-    if (member.device != nullptr && member.path != replacement.path) {
+    if (member.device != nullptr && member.path != replacement.path &&
+        (member.returning || member.behind)) {
       return refuse(name_of(member) + " is attached and " +
-                        (member.returning ? "comes back by itself" : "in use"),
-                    "To replace it all the same, detach it first.");
+                        (member.returning ? "comes back by itself" : "is given what it missed"),
+                    "Wait until it has that: hexad device catch-up. To replace it at once, detach "
+                    "it first.");
     }
     return &member;
   }
@@ -103,10 +105,13 @@ Status write_all(io::Device& device, const alloc::Label& label) {
 
 }  // namespace
 
-Status prepare_replacement(const Replacement& replacement, io::System& system, Survey& survey,
-                           Assignment& assignment) {
-  HEXAD_TRY_ASSIGN(Member* const lost, find_lost(replacement, assignment));
-  if (lost->device != nullptr) return {};  // it is the one that was made ready before
+Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::System& system,
+                                           Survey& survey, Assignment& assignment) {
+  HEXAD_TRY_ASSIGN(Member* const lost, find_member(replacement, assignment));
+  ReplacedDevice replaced;
+  if (lost->device != nullptr && lost->path == replacement.path) {
+    return replaced;  // it is the one that was made ready before
+  }
   const auto at =
       std::find_if(survey.devices.begin(), survey.devices.end(),
                    [&](const SurveyedDevice& found) { return found.path == replacement.path; });
@@ -145,6 +150,8 @@ Status prepare_replacement(const Replacement& replacement, io::System& system, S
     member.state = "missing";
     member.detail.clear();
   }
+  replaced.device = std::move(lost->device);
+  replaced.layout = lost->layout;
   lost->uuid = label.device_uuid;
   lost->layout = label.layout;
   lost->path = at->path;
@@ -153,7 +160,7 @@ Status prepare_replacement(const Replacement& replacement, io::System& system, S
   lost->replaced = true;
   lost->state = "away";
   lost->detail = "new, in the place of a lost device";
-  return {};
+  return replaced;
 }
 
 }  // namespace hexad::core

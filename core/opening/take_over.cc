@@ -53,7 +53,8 @@ std::set<DeviceId> departures(const alloc::Root& before, const alloc::Root& afte
 void warn_of_departures(const alloc::Root& before, const alloc::Root& after, const Members& members,
                         std::vector<std::string>& warnings) {
   for (const DeviceId id : departures(before, after)) {
-    warnings.push_back(describe_left(members, id));
+    // One that is replaced is no news.
+    if (!members.find(id)->replaced) warnings.push_back(describe_left(members, id));
   }
 }
 

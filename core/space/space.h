@@ -193,6 +193,8 @@ class Space : public StripeMap {
   std::uint64_t lacking_units(DeviceId device, std::span<const alloc::Extent> replaced = {});
   // A new device has taken the place of one that is lost: it has nothing that lives. After replay.
   void lack_everything(DeviceId device);
+  // These units of it, which live.
+  void lack(DeviceId device, const alloc::Extent& extent);
   // Whether some cell of the stripe is noted as missing on a device that is in use. Any thread.
   bool lacks_cells(const alloc::Extent& stripe);
   // Writes the headers of the zones' slabs on the device that are not there, durably. I/O. Errors:

@@ -52,6 +52,15 @@ void Space::lack_everything(DeviceId device) {
   }
 }
 
+void Space::lack(DeviceId device, const alloc::Extent& extent) {
+  const io::Lock lock(mutex_);
+  const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+    if (slots[slot].device != device) continue;
+    HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
+  }
+}
+
 bool Space::lacks_cells(const alloc::Extent& stripe) {
   const io::Lock lock(mutex_);
   const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.zone);

@@ -189,10 +189,11 @@ def open(
     there are; fast: directories of the fast tier, with them.
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
     wait: seconds to wait while another process has it; then BusyError.
-    replace: (id, path): puts the device at `path` in the place of a lost one, whose number is its `id`
-    in status()["devices"]. It must be as large; what does not exist becomes a file. It counts as lost
-    until it has what the lost one had, which it gets in the background, or by catch_up(). The
-    description names it from then on; whoever gives `devices` names it there, the next time.
+    replace: (id, path): puts the device at `path` in the place of the one whose number is its `id` in
+    status()["devices"]. It must be as large; what does not exist becomes a file. In the place of a
+    lost one it counts as lost until it has what that had, which it gets in the background, or by
+    catch_up(). One that still answers is copied first, while open() waits. The description names the
+    new one from then on; whoever gives `devices` names it there, the next time.
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
@@ -206,8 +207,8 @@ def open(
     Errors: NotFoundError, BusyError (another process has it), UnavailableError (too few devices: the
     message lists each and why), CorruptionError, InvalidArgumentError, IoError, ReadOnlyError and
     ExhaustedError (a device cannot be written just now; nothing has changed). With `replace` also
-    NotFoundError (no such device), InvalidArgumentError (it is in use; or this process has the pool
-    open), AlreadyExistsError (`path` holds something else), NoSpaceError (too small).
+    NotFoundError (no such device), InvalidArgumentError (it comes back by itself, or lacks something
+    yet; or this process has the pool open), AlreadyExistsError (`path` holds something else), NoSpaceError (too small).
     Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
     read_only = boolean(read_only, "read_only")

@@ -248,7 +248,6 @@ class Together(PoolTest):
         pool, devices = self.small_pool("replaced")
         file = self.write("some", os.urandom(2_000_000))
         self.ok("put", pool, "a", file)
-        self.assertIn("in use", self.fails(2, "device", "replace", pool, "1", "new").error)
         os.remove(devices[1])
         self.fails(2, "device", "replace", pool, "one", self.path("new"))
         self.fails(1, "device", "replace", pool, "77", self.path("new"))
@@ -260,6 +259,21 @@ class Together(PoolTest):
         self.assertEqual(shown[1]["path"], self.path("new"))
         self.assertEqual(self.ok("device", "catch-up", pool, "--json").json["bytes_total"], 0)
         for lost in (0, 2):
+            os.remove(devices[lost])
+        self.assertEqual(self.ok("cat", pool, "a").raw, self.read(file))
+
+    def test_a_device_that_answers_is_replaced_and_copied(self):
+        pool, devices = self.small_pool("copied")
+        file = self.write("some", os.urandom(2_000_000))
+        self.ok("put", pool, "a", file)
+        report = self.ok("device", "replace", pool, "1", self.path("new"), "--json").json
+        self.assertEqual(report["bytes_missing"], 0)
+        self.assertGreater(report["bytes_copied"], 400_000)
+        shown = self.ok("device", "ls", pool, "--json").json["devices"]
+        self.assertEqual([device["state"] for device in shown], ["ok"] * len(shown))
+        self.assertEqual(shown[1]["path"], self.path("new"))
+        self.assertIn("were copied", self.ok("device", "replace", pool, "2", self.path("other")).text)
+        for lost in (0, 3):
             os.remove(devices[lost])
         self.assertEqual(self.ok("cat", pool, "a").raw, self.read(file))
 

@@ -90,7 +90,12 @@ TEST_CASE("diagnosis: a device that has had errors is named before it is lost") 
   REQUIRE(advice.urgency == Urgency::kSoon);
   REQUIRE(advice.problem ==
           "device 4 (/dev/sde) is going bad: since this opening 7 checksum errors");
-  REQUIRE(advice.command == "hexad scrub '/my pool'");
+  REQUIRE_THAT(advice.remedy, Catch::Contains("hexad scrub '/my pool'"));
+  REQUIRE(advice.command == "hexad device replace '/my pool' 4 NEW");
+  // A fast device cannot be replaced.
+  facts = healthy();
+  facts.status.devices[6].write_errors = 1;
+  REQUIRE(only(facts).command.empty());
 }
 
 TEST_CASE("diagnosis: a device that does not answer is said once, as the warning that it is") {

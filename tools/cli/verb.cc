@@ -97,11 +97,20 @@ Result<Store> Session::open_when_free(const PoolDescription& description,
                                       const RuntimeOptions& options,
                                       const Replacement* replacement) {
   std::optional<Store> store;
+  // While a device is copied the opening waits for nothing else.
+  std::atomic<bool> copying = false;
   HEXAD_TRY(when_free(pool_.wait_seconds, [&]() -> Status {
-    const WaitWatch watch = watch_opening();
-    HEXAD_TRY_ASSIGN(store, replacement == nullptr
-                                ? Store::open(description, options)
-                                : Store::open_replacing(description, *replacement, options));
+    const WaitWatch watch = watch_opening(copying);
+    if (replacement == nullptr) {
+      HEXAD_TRY_ASSIGN(store, Store::open(description, options));
+      return {};
+    }
+    Replacement watched = *replacement;
+    watched.progress = [&](std::uint64_t done, std::uint64_t total) {
+      copying = true;
+      return !replacement->progress || replacement->progress(done, total);
+    };
+    HEXAD_TRY_ASSIGN(store, Store::open_replacing(description, watched, options));
     return {};
   }));
   return *std::move(store);
@@ -129,13 +138,13 @@ Status Session::when_free(double wait_seconds, const std::function<Status()>& at
 }
 
 // Which device keeps it is known when the opening ends, and said by it.
-WaitWatch Session::watch_opening() {
+WaitWatch Session::watch_opening(const std::atomic<bool>& quiet) {
   constexpr io::Nanos kSecond = 1'000'000'000;
   const io::Nanos began = clock().now();
   return {*executor_,
-          [this, began]() -> std::vector<std::string> {
+          [this, began, &quiet]() -> std::vector<std::string> {
             const io::Nanos seconds = (clock().now() - began) / kSecond;
-            if (seconds < 5) return {};
+            if (seconds < 5 || quiet) return {};
             return {"the pool has been opening for " + std::to_string(seconds) +
                     " s; a device that does not answer is waited for for " +
                     std::to_string(io::kReadPatience / kSecond) + " s"};

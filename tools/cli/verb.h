@@ -71,7 +71,7 @@ class Session {
   // What an opening for writing warns of is said on standard error, with -q, too. Errors: those of
   // read_pool() and Store::open(); kClosed (interrupted while it waited).
   Result<Store> open(Access access, RuntimeOptions options = {});
-  // The same for writing, with a new device in the place of a lost one.
+  // The same for writing, with a new device in the place of another one.
   Result<Store> open_replacing(const Replacement& replacement, RuntimeOptions options);
   // open(), work, close; says meanwhile what it waits for, when that takes long. An error of
   // closing counts when the work itself succeeded.
@@ -86,7 +86,8 @@ class Session {
   Result<std::string> name(const std::string& typed) const;
 
  private:
-  WaitWatch watch_opening();
+  // Says nothing once `quiet` is true.
+  WaitWatch watch_opening(const std::atomic<bool>& quiet);
   Result<Store> open_when_free(const PoolDescription& description, const RuntimeOptions& options,
                                const Replacement* replacement);
   Result<Store> open(Access access, RuntimeOptions options, const Replacement* replacement);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
@@ -63,8 +64,10 @@ class DeviceLs final : public Verb {
   }
 };
 
-// Ends with what is left. Interrupted, the store goes on with it at its next opening.
-Result<int> catch_up(Session& session, Store& store, std::uint64_t rate) {
+// Ends with what is left. Interrupted, the store goes on with it at its next opening. `copied`:
+// bytes that a new device has already.
+Result<int> catch_up(Session& session, Store& store, std::uint64_t rate,
+                     std::optional<std::uint64_t> copied = std::nullopt) {
   CatchUpReport report;
   {
     Progress progress(session.out(), session.clock(), "catch-up", 0);
@@ -82,11 +85,17 @@ Result<int> catch_up(Session& session, Store& store, std::uint64_t rate) {
     HEXAD_TRY_ASSIGN(report, store.catch_up(options));
   }
   if (session.out().json()) {
-    session.out().object(Json{{"bytes_total", report.bytes_total},
-                              {"bytes_missing", report.bytes_missing},
-                              {"findings", findings_as_json(report.findings)}});
+    Json object{{"bytes_total", report.bytes_total},
+                {"bytes_missing", report.bytes_missing},
+                {"findings", findings_as_json(report.findings)}};
+    if (copied.has_value()) object["bytes_copied"] = *copied;
+    session.out().object(object);
   } else {
     print_findings(session.out(), report.findings);
+    if (copied.value_or(0) > 0) {
+      session.out().note(
+          fmt::format("{} were copied from the device that goes", format_size(*copied)));
+    }
     session.out().note(fmt::format("{} were missing, {} are now", format_size(report.bytes_total),
                                    format_size(report.bytes_missing)));
   }
@@ -119,13 +128,13 @@ class DeviceCatchUp final : public Verb {
 class DeviceReplace final : public Verb {
  public:
   void declare(Arguments& arguments) override {
-    arguments.positional("ID", id_, "Number of the lost device, as device ls shows it");
+    arguments.positional("ID", id_, "Number of the device that goes, as device ls shows it");
     arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
     arguments.size("--rate", rate_, "Bytes read per second at most [no limit]");
   }
 
   Result<int> run(Session& session) override {
-    Replacement replacement{0, path_};
+    Replacement replacement{0, path_, rate_};
     const auto [end, error] =
         std::from_chars(id_.data(), id_.data() + id_.size(), replacement.device);
     if (error != std::errc() || end != id_.data() + id_.size()) {
@@ -134,11 +143,23 @@ class DeviceReplace final : public Verb {
     }
     HEXAD_TRY_ASSIGN(const StoreStatus before, look(session));
     HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
-    HEXAD_TRY_ASSIGN(Store store, session.open_replacing(replacement, by_hand()));
+    std::optional<Progress> progress;
+    std::uint64_t copied = 0;
+    replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+      if (!progress.has_value()) progress.emplace(session.out(), session.clock(), "copy", total);
+      progress->advance(done - std::min(done, copied));
+      copied = done;
+      return !interrupted();
+    };
+    Result<Store> opened = session.open_replacing(replacement, by_hand());
+    progress.reset();
+    if (!opened.ok() && interrupted()) return interrupted_error();
+    HEXAD_TRY(opened.status());
+    Store store = *std::move(opened);
     // The new device is a member: where the description did not say so, a crash from here on would
     // leave it looking lost.
     HEXAD_TRY(describe(session, before, replacement, pool));
-    Result<int> caught_up = catch_up(session, store, rate_);
+    Result<int> caught_up = catch_up(session, store, rate_, copied);
     const Status closed = store.close();
     if (caught_up.ok() && !closed.ok()) return closed.error();
     return caught_up;

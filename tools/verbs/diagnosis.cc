@@ -103,10 +103,18 @@ class Diagnosis {
 
   void look_at_used(const DeviceStatus& device) {
     if (const std::string errors = describe_errors(device); !errors.empty()) {
-      add(Urgency::kSoon,
-          fmt::format("{} is going bad: since this opening {}", name_of(device), errors),
-          "The others have made it good. Read every cell, to see whether there are more of them:",
-          fmt::format("hexad scrub {}", facts_.pool));
+      const std::string problem =
+          fmt::format("{} is going bad: since this opening {}", name_of(device), errors);
+      if (device.role == "data") {
+        add(Urgency::kSoon, problem,
+            fmt::format("The others have made it good. hexad scrub {} tells whether there are more "
+                        "of them. A new device, here NEW, takes its place while it still answers:",
+                        facts_.pool),
+            fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
+      } else {
+        add(Urgency::kSoon, problem,
+            "The data devices have the log, too. See to the fast tier: no verb replaces it yet.");
+      }
     }
     // One that does not answer is a warning.
     const bool silent = device.detail.find("has not answered for") != std::string::npos;

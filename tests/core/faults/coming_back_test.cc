@@ -542,6 +542,224 @@ TEST_CASE("replace: a rebuild goes round one bad cell of every stripe, whichever
   }
 }
 
+TEST_CASE("replace: a device that answers is copied, and goes when the new one has what it had") {
+  for (const Profile profile : {Profile{1, 1}, Profile{2, 2}, Profile{4, 2}}) {
+    for (const bool clean : {true, false}) {
+      CAPTURE(+profile.k, +profile.m, clean);
+      StoreFixture fixture(format_of(profile));
+      Content content;
+      {
+        Store store = fixture.open(Access::kReadWrite, asked());
+        for (int round = 0; round < 4; ++round) churn(store, content, round);
+        if (clean) REQUIRE(store.close().ok());
+      }
+      const Bytes before = read_media(*fixture.media(1));
+      std::uint64_t told = 0;
+      std::uint64_t wanted = 0;
+      Replacement replacement{1, "new1"};
+      replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+        REQUIRE(done > told);
+        told = done;
+        wanted = total;
+        return true;
+      };
+      {
+        // All that are live know of it: nobody has to say that the others are not elsewhere.
+        RuntimeOptions options = asked();
+        options.split_risk = SplitRisk::kRefuse;
+        Result<Store> store =
+            Store::open_replacing(fixture.pool, replacement, options, fixture.system);
+        REQUIRE(message_of(store.status()) == "");
+        REQUIRE(told > 0);
+        REQUIRE(told == wanted);
+        REQUIRE(state_of(*store, "new1") == "behind");
+        REQUIRE(store->status().warnings.empty());
+        // What it lacks is the tail of the log, and the last run, not what was copied.
+        std::uint64_t missing = 0;
+        for (const DeviceStatus& device : store->status().devices) missing += device.missing_bytes;
+        REQUIRE(missing < wanted / 2);
+        require_content(*store, content);
+        REQUIRE(deep_findings(*store) == "");
+        churn(*store, content, 4);
+      }
+      // It kept every byte, and is nobody's.
+      REQUIRE((read_media(*fixture.media(1)) == before));
+      {
+        Store store = fixture.open(Access::kReadOnly);
+        REQUIRE(state_of(store, fixture.device(1)) == "foreign");
+      }
+      fixture.pool.devices[1] = "new1";
+      {
+        Store store = fixture.open(Access::kReadWrite, asked());
+        catch_up(store);
+        churn(store, content, 5);
+        REQUIRE(store.close().ok());
+      }
+      require_whole(fixture, profile, content);
+    }
+  }
+}
+
+// Every second piece that the copy reads fails, unit by unit.
+TEST_CASE("replace: what a device does not give any more is rebuilt from the others") {
+  io::MemorySystem memory;
+  FaultySystem faulty(memory);
+  StoreFixture fixture(small_format(), &faulty);
+  Content content;
+  {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    for (int round = 0; round < 4; ++round) churn(store, content, round);
+    REQUIRE(store.close().ok());
+  }
+  std::atomic<int> pieces{0};
+  Replacement replacement{1, "new1"};
+  replacement.progress = [&](std::uint64_t, std::uint64_t) {
+    faulty.fault(fixture.device(1)).reads = ++pieces % 2 == 1;
+    return true;
+  };
+  {
+    Result<Store> store = Store::open_replacing(fixture.pool, replacement, asked(), &faulty);
+    REQUIRE(message_of(store.status()) == "");
+    REQUIRE(pieces > 3);
+    std::string notes;
+    for (const std::string& note : store->status().notes) notes += note + "\n";
+    REQUIRE_THAT(notes, Catch::Contains("could not be read there and are rebuilt"));
+    require_content(*store, content);
+    // What is marked is no damage.
+    REQUIRE(deep_findings(*store) == "");
+    REQUIRE(counter(*store, "checksum_errors") == 0);
+    catch_up(*store);
+    REQUIRE(store->close().ok());
+  }
+  memory.remove_device(fixture.device(1));
+  fixture.pool.devices[1] = "new1";
+  const std::vector<std::size_t> others = {0, 2, 3, 4, 5};
+  for (const std::size_t a : others) {
+    for (const std::size_t b : others) {
+      if (b <= a) continue;
+      faulty.fault(fixture.device(a)).reads = true;
+      faulty.fault(fixture.device(b)).reads = true;
+      Store store = fixture.open(Access::kReadOnly);
+      require_content(store, content);
+      faulty.fault(fixture.device(a)).reads = false;
+      faulty.fault(fixture.device(b)).reads = false;
+    }
+  }
+}
+
+// As above, behind each write of an opening that replaces a device that answers, and of what it is
+// given then: the pool has the old device or the new one.
+TEST_CASE("replace: the power fails behind each write while a device that answers is replaced") {
+  const Profile profile{2, 2};
+  constexpr int kMost = 4000;
+  int cut = 0;
+  std::set<std::string> seen;  // which of the two was the member afterwards
+  for (bool whole = false; !whole && cut < kMost; cut += 1 + cut / 16) {
+    CAPTURE(cut);
+    io::MemorySystem memory;
+    FaultySystem faulty(memory);
+    StoreFixture fixture(format_of(profile), &faulty);
+    Content content;
+    {
+      Store store = fixture.open(Access::kReadWrite, asked());
+      for (int round = 0; round < 2; ++round) churn(store, content, round);
+      if (cut % 2 == 0) REQUIRE(store.close().ok());
+    }
+    std::vector<std::string> all = fixture.pool.devices;
+    all.push_back("new1");
+    all.push_back(fixture.pool.fast_directories[0] + "/log");
+    const auto cut_power = [&](bool off) {
+      for (const std::string& path : all) faulty.fault(path).writes = off;
+    };
+    std::atomic<int> left{cut};
+    std::atomic<bool> over{false};
+    faulty.watch([&](const io::IoRequest& request) {
+      if (request.op != io::IoOp::kWrite || over) return;
+      if (left.fetch_sub(1) > 0) return;
+      over = true;
+      cut_power(true);
+    });
+    const Replacement replacement{1, "new1"};
+    {
+      Result<Store> store = Store::open_replacing(fixture.pool, replacement, asked(), &faulty);
+      if (store.ok()) {
+        const Result<CatchUpReport> report = store->catch_up();
+        whole = report.ok() && report->bytes_missing == 0 && !over;
+      }
+    }
+    faulty.watch({});
+    cut_power(false);
+    const bool made = memory.media("new1") != nullptr;
+    PoolDescription both = fixture.pool;
+    if (made) both.devices.push_back("new1");
+    {
+      Result<Store> store = Store::open(both, asked(), &faulty);
+      REQUIRE(message_of(store.status()) == "");
+      require_content(*store, content);
+      REQUIRE(deep_findings(*store) == "");
+      for (const DeviceStatus& device : store->status().devices) {
+        if (device.id == 1 && device.role == "data") seen.insert(device.path);
+      }
+      catch_up(*store);
+      churn(*store, content, 2);
+      REQUIRE(store->close().ok());
+    }
+    // The same call again, whichever it was.
+    {
+      Result<Store> store = Store::open_replacing(fixture.pool, replacement, asked(), &faulty);
+      REQUIRE(message_of(store.status()) == "");
+      REQUIRE((state_of(*store, "new1") == "ok" || state_of(*store, "new1") == "behind"));
+      catch_up(*store);
+      REQUIRE(deep_findings(*store) == "");
+      REQUIRE(store->close().ok());
+    }
+    fixture.pool.devices[1] = "new1";
+    for (const std::size_t away : {0u, 2u, 3u}) {
+      const std::string path = fixture.pool.devices[away];
+      const Bytes bytes = read_media(*memory.media(path));
+      memory.remove_device(path);
+      {
+        Store store = fixture.open(Access::kReadOnly, asked());
+        require_content(store, content);
+      }
+      REQUIRE(memory.create_device(path, bytes.size()).ok());
+      memory.media(path)->write(0, bytes);
+    }
+  }
+  REQUIRE(cut < kMost);
+  REQUIRE(seen == std::set<std::string>{"dev1", "new1"});
+}
+
+TEST_CASE("replace: a copy that is ended leaves the pool as it was") {
+  StoreFixture fixture;
+  Content content;
+  {
+    Store store = fixture.open();
+    for (int round = 0; round < 3; ++round) churn(store, content, round);
+    REQUIRE(store.close().ok());
+  }
+  // The index is a copy of what is on them.
+  const auto devices = [&] {
+    std::vector<Bytes> bytes;
+    for (std::size_t i = 0; i < 6; ++i) bytes.push_back(read_media(*fixture.media(i)));
+    bytes.push_back(read_media(*fixture.memory.media(fixture.pool.fast_directories[0] + "/log")));
+    return bytes;
+  };
+  const std::vector<Bytes> before = devices();
+  Replacement replacement{1, "new1"};
+  int asked_for = 3;
+  replacement.progress = [&](std::uint64_t, std::uint64_t) { return --asked_for > 0; };
+  const Result<Store> ended =
+      Store::open_replacing(fixture.pool, replacement, asked(), fixture.system);
+  REQUIRE(code_of(ended) == ErrorCode::kClosed);
+  REQUIRE_THAT(ended.error().message,
+               Catch::Contains("device 1") && Catch::Contains("has not changed"));
+  REQUIRE((devices() == before));
+  Store store = fixture.open(Access::kReadOnly);
+  REQUIRE(store.status().health == Health::kOk);
+  require_content(store, content);
+}
+
 TEST_CASE("replace: what may not be replaced, or put in its place, is refused and untouched") {
   StoreFixture fixture;
   Content content;
@@ -561,10 +779,41 @@ TEST_CASE("replace: what may not be replaced, or put in its place, is refused an
     REQUIRE((fixture.fingerprint() == before));
   };
   refused({9, "new"}, ErrorCode::kNotFound);
-  refused({2, "new"}, ErrorCode::kInvalidArgument);
   refused({6, "new"}, ErrorCode::kInvalidArgument);
   refused({1, fixture.device(3)}, ErrorCode::kInvalidArgument);
   refused({1, "small"}, ErrorCode::kNoSpace);
+  // What comes back, or is given what it missed, is waited for.
+  {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    churn(store, content, 1);
+    REQUIRE(store.close().ok());
+  }
+  fixture.bring_back(1);
+  refused({1, "new"}, ErrorCode::kInvalidArgument);
+  {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    REQUIRE(state_of(store, fixture.device(1)) == "behind");
+    REQUIRE(store.close().ok());
+  }
+  refused({1, "new"}, ErrorCode::kInvalidArgument);
+  {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    catch_up(store);
+    REQUIRE(store.close().ok());
+  }
+  // With m others away it is not to be spared. Only the new one has been written to.
+  take_away(fixture, {3, 4});
+  const auto before = fixture.fingerprint();
+  const Result<Store> spared =
+      Store::open_replacing(fixture.pool, {1, "new"}, asked(), fixture.system);
+  REQUIRE(code_of(spared) == ErrorCode::kUnavailable);
+  auto after = fixture.fingerprint();
+  after.erase("new");
+  REQUIRE((after == before));
+  bring_back(fixture, {3, 4});
+  Store store = fixture.open(Access::kReadOnly);
+  require_content(store, content);
+  REQUIRE(store.status().health == Health::kOk);
 }
 
 }  // namespace
