@@ -208,7 +208,8 @@ def open(
     message lists each and why), CorruptionError, InvalidArgumentError, IoError, ReadOnlyError and
     ExhaustedError (a device cannot be written just now; nothing has changed). With `replace` also
     NotFoundError (no such device), InvalidArgumentError (it comes back by itself, or lacks something
-    yet; or this process has the pool open), AlreadyExistsError (`path` holds something else), NoSpaceError (too small).
+    yet; or this process has the pool open), AlreadyExistsError (`path` holds something else),
+    NoSpaceError (too small).
     Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
     read_only = boolean(read_only, "read_only")
