@@ -29,9 +29,9 @@ class Reader(io.RawIOBase):
 
     def __repr__(self) -> str:
         if self.closed:
-            return f"<hexad reader of {self._label!r}, closed>"
+            return f"<hexad.Reader of {self._label!r}, closed>"
         return (
-            f"<hexad reader of {self._label!r}, version {self.stat.version}, at {self._position} "
+            f"<hexad.Reader of {self._label!r}, version {self.stat.version}, at {self._position} "
             f"of {self.stat.size} bytes>"
         )
 
@@ -118,7 +118,7 @@ class Writer(io.BufferedIOBase):
             state = "closed, not published" if self.closed else "not published yet"
             if self._spent and not self.closed:
                 state = "given to a transaction"
-        return f"<hexad writer of {self._label!r}, {self._size} bytes, {state}>"
+        return f"<hexad.Writer of {self._label!r}, {self._size} bytes, {state}>"
 
     def writable(self) -> bool:
         return True

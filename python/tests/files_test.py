@@ -14,23 +14,23 @@ import pytest
 def test_readers_and_writers_say_what_they_are(store):
     writer = store.open_writer("a")
     writer.write(b"123")
-    assert repr(writer) == "<hexad writer of 'a', 3 bytes, not published yet>"
+    assert repr(writer) == "<hexad.Writer of 'a', 3 bytes, not published yet>"
     writer.close()
     version = store.stat("a").version
-    assert repr(writer) == f"<hexad writer of 'a', 3 bytes, published as version {version}>"
+    assert repr(writer) == f"<hexad.Writer of 'a', 3 bytes, published as version {version}>"
     with store.transaction() as t:
         other = store.open_writer(b"b")
         t.publish(other)
-        assert repr(other) == "<hexad writer of 'b', 0 bytes, given to a transaction>"
+        assert repr(other) == "<hexad.Writer of 'b', 0 bytes, given to a transaction>"
     gone = store.open_writer("c")
     gone.discard()
-    assert repr(gone) == "<hexad writer of 'c', 0 bytes, closed, not published>"
+    assert repr(gone) == "<hexad.Writer of 'c', 0 bytes, closed, not published>"
     file = store.open_reader("a")
     reader = file.raw
     assert reader.read(2) == b"12"
-    assert repr(reader) == f"<hexad reader of 'a', version {version}, at 2 of 3 bytes>"
+    assert repr(reader) == f"<hexad.Reader of 'a', version {version}, at 2 of 3 bytes>"
     reader.close()
-    assert repr(reader) == "<hexad reader of 'a', closed>"
+    assert repr(reader) == "<hexad.Reader of 'a', closed>"
 
 
 def test_reading(store):
