@@ -25,7 +25,7 @@ WITHOUT = {
     "core/commit/newest_state.h": "remembered_pages_test.cc, cut_pages_test.cc, split_merge_test.cc, log_patches_test.cc",
     "core/hexad.h": "includes the public headers",
     "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
-    "core/opening/replacement.h": "coming_back_test.cc",
+    "core/opening/replacement.h": "replace_test.cc",
     "core/opening/take_over.h": "opening_test.cc, refused_opening_test.cc, device_failure_test.cc",
     "core/opening/store_parts.h": "an aggregate; opening_test.cc",
     "core/job/job.h": "an interface; job_scheduler_test.cc, and every job",
