@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <exception>
 
 #include "python/native/dicts.h"
 #include "python/native/errors.h"
@@ -21,26 +20,21 @@ constexpr std::chrono::milliseconds kBetweenSignals{20};
 nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
                const nb::object& progress) {
   const StoreHandle::Hold hold(handle);
-  std::exception_ptr thrown;
+  Interruption interruption;
   ScrubOptions options;
   options.rate = rate;
   options.from = from;
   options.progress = [&](const ScrubReport& report) {
     // Whoever closes the store, or opens it in another way, waits for this call.
     if (handle.is_wanted_back()) return false;
-    const nb::gil_scoped_acquire locked;
-    try {
-      check_signals();
+    return interruption.go_on([&] {
       if (progress.is_none()) return true;
       const std::uint64_t total = std::max(report.bytes_expected, report.bytes_checked);
       return !progress(report.bytes_checked, total).is(nb::handle(Py_False));
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
+    });
   };
   const ScrubReport report = take(handle.run([&](Store& store) { return store.scrub(options); }));
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  interruption.rethrow();
   if (handle.is_wanted_back() && !report.next.empty()) {
     fail({ErrorCode::kClosed, "the store was closed, or opened for writing, while it was scrubbed",
           "Go on at \"" + report.next + "\" when it is open again."});
@@ -50,7 +44,7 @@ nb::dict scrub(StoreHandle& handle, std::uint64_t rate, const std::string& from,
 
 nb::dict fsck(StoreHandle& handle, bool deep, bool repair) {
   const StoreHandle::Hold hold(handle);
-  std::exception_ptr thrown;
+  Interruption interruption;
   FsckOptions options{deep, repair};
   auto looked = std::chrono::steady_clock::now();
   options.progress = [&](const FsckReport&) {
@@ -58,17 +52,10 @@ nb::dict fsck(StoreHandle& handle, bool deep, bool repair) {
     const auto now = std::chrono::steady_clock::now();
     if (now - looked < kBetweenSignals) return true;
     looked = now;
-    const nb::gil_scoped_acquire locked;
-    try {
-      check_signals();
-      return true;
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
+    return interruption.go_on();
   };
   const FsckReport report = take(handle.run([&](Store& store) { return store.fsck(options); }));
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  interruption.rethrow();
   if (!report.complete) {
     fail({ErrorCode::kClosed,
           "the store was closed, or opened for writing, while fsck looked at it",
@@ -79,25 +66,20 @@ nb::dict fsck(StoreHandle& handle, bool deep, bool repair) {
 
 nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {
   const StoreHandle::Hold hold(handle);
-  std::exception_ptr thrown;
+  Interruption interruption;
   CatchUpOptions options;
   options.rate = rate;
   options.progress = [&](const CatchUpReport& report) {
     if (handle.is_wanted_back()) return false;
-    const nb::gil_scoped_acquire locked;
-    try {
-      check_signals();
+    return interruption.go_on([&] {
       if (progress.is_none()) return true;
       const std::uint64_t total = std::max(report.bytes_total, report.bytes_missing);
       return !progress(total - report.bytes_missing, total).is(nb::handle(Py_False));
-    } catch (...) {
-      thrown = std::current_exception();
-      return false;
-    }
+    });
   };
   const CatchUpReport report =
       take(handle.run([&](Store& store) { return store.catch_up(options); }));
-  if (thrown != nullptr) std::rethrow_exception(thrown);
+  interruption.rethrow();
   return to_dict(report);
 }
 

@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 
 #include <algorithm>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -137,22 +136,13 @@ void bind_pools(nb::module_& module) {
     replacement.device = static_cast<DeviceId>(
         to_number(device, "the number of a device", std::numeric_limits<DeviceId>::max()));
     replacement.path = Text(path, "path").view();
-    std::exception_ptr thrown;
-    replacement.progress = [&](std::uint64_t, std::uint64_t) {
-      const nb::gil_scoped_acquire locked;
-      try {
-        check_signals();
-        return true;
-      } catch (...) {
-        thrown = std::current_exception();
-        return false;
-      }
-    };
+    Interruption interruption;
+    replacement.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
     Result<Store> store = [&] {
       const nb::gil_scoped_release unlocked;
       return Store::open_replacing(pool, replacement, options);
     }();
-    if (!store.ok() && thrown != nullptr) std::rethrow_exception(thrown);
+    interruption.rethrow();
     return to_object(std::move(store));
   });
   module.def("in_memory", [](const nb::dict& given, const nb::dict& runtime) {

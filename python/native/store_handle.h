@@ -22,6 +22,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,34 @@ namespace hexad::python {
 
 // Throws what a signal's handler has thrown, as every call of Python does between two instructions.
 void check_signals();
+
+// What the engine calls while a call goes on, without the GIL: looks for signals, and keeps what
+// their handlers, or the caller's function, have thrown until the engine has returned.
+class Interruption {
+ public:
+  // What `ask` says, which runs with the GIL. False when something was thrown: the call is to end.
+  template <typename Ask>
+  bool go_on(const Ask& ask) {
+    const nanobind::gil_scoped_acquire locked;
+    try {
+      check_signals();
+      return ask();
+    } catch (...) {
+      thrown_ = std::current_exception();
+      return false;
+    }
+  }
+  bool go_on() {
+    return go_on([] { return true; });
+  }
+  // With the GIL, when the engine has returned.
+  void rethrow() const {
+    if (thrown_ != nullptr) std::rethrow_exception(thrown_);
+  }
+
+ private:
+  std::exception_ptr thrown_;
+};
 
 // How many fork() calls lie between the process that loaded this module and this one.
 std::uint64_t forks_before_this();
