@@ -18,6 +18,7 @@ namespace {
 
 constexpr std::string_view kMagic = "HEXADROT";
 constexpr std::size_t kRowSize = 48;
+constexpr std::size_t kLongRowSize = 64;  // with kWriters
 constexpr std::uint8_t kCleanClose = 1;
 // Incompatible feature: forks follow the device table. A program that does not know them would take
 // two halves that were written apart for one store.
@@ -25,10 +26,13 @@ constexpr std::uint64_t kForked = 1;
 // Incompatible feature: some row is live and behind. A program that does not know it would count
 // the device as whole.
 constexpr std::uint64_t kBehind = 2;
+// Incompatible feature: rows name the root that they confirm; sums of the manifest's cells and the
+// last writers stand at the end. A program that does not know it would take the rows for damaged.
+constexpr std::uint64_t kWriters = 8;
 // The state of such a row, beside those of MemberState.
 constexpr std::uint8_t kStateBehind = 3;
 
-void encode_row(Encoder& encoder, const RootDevice& row) {
+void encode_row(Encoder& encoder, const RootDevice& row, bool is_long) {
   encode_uuid(encoder, row.uuid);
   encoder.le32(row.id);
   encoder.u8(static_cast<std::uint8_t>(row.role));
@@ -37,9 +41,12 @@ void encode_row(Encoder& encoder, const RootDevice& row) {
   encoder.le64(row.left_lsn);
   encoder.le64(row.left_epoch);
   encoder.le64(row.confirmed_epoch);
+  if (!is_long) return;
+  encoder.le64(row.confirmed_sequence);
+  encoder.le64(row.confirmed_nonce);
 }
 
-RootDevice decode_row(Decoder& decoder) {
+RootDevice decode_row(Decoder& decoder, bool is_long) {
   RootDevice row;
   row.uuid = decode_uuid(decoder);
   row.id = decoder.le32();
@@ -49,6 +56,10 @@ RootDevice decode_row(Decoder& decoder) {
   row.left_lsn = decoder.le64();
   row.left_epoch = decoder.le64();
   row.confirmed_epoch = decoder.le64();
+  if (is_long) {
+    row.confirmed_sequence = decoder.le64();
+    row.confirmed_nonce = decoder.le64();
+  }
   if (role < 1 || role > 2 || state < 1 || state > kStateBehind) decoder.fail();
   row.role = static_cast<DeviceRole>(role);
   row.behind = state == kStateBehind;
@@ -111,6 +122,41 @@ std::vector<Fork> decode_forks(Decoder& decoder) {
   return forks;
 }
 
+void encode_sums(Encoder& encoder, const std::vector<std::uint32_t>& sums) {
+  encoder.le32(static_cast<std::uint32_t>(sums.size()));
+  for (const std::uint32_t sum : sums) encoder.le32(sum);
+}
+
+std::vector<std::uint32_t> decode_sums(Decoder& decoder) {
+  std::vector<std::uint32_t> sums;
+  const std::uint32_t count = decoder.le32();
+  if (count > kMaxZoneSlots) decoder.fail();
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) sums.push_back(decoder.le32());
+  return sums;
+}
+
+void encode_writers(Encoder& encoder, const std::vector<Writer>& writers) {
+  encoder.le32(static_cast<std::uint32_t>(writers.size()));
+  for (const Writer& writer : writers) {
+    encoder.le64(writer.first_epoch);
+    encoder.le64(writer.last_epoch);
+    encoder.le64(writer.nonce);
+  }
+}
+
+std::vector<Writer> decode_writers(Decoder& decoder) {
+  std::vector<Writer> writers;
+  const std::uint32_t count = decoder.le32();
+  if (count == 0 || count > kMaxWriters) decoder.fail();
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    Writer& writer = writers.emplace_back();
+    writer.first_epoch = decoder.le64();
+    writer.last_epoch = decoder.le64();
+    writer.nonce = decoder.le64();
+  }
+  return writers;
+}
+
 bool any_behind(const Root& root) {
   return std::any_of(root.devices.begin(), root.devices.end(),
                      [](const RootDevice& row) { return row.behind; });
@@ -161,6 +207,38 @@ Status check_row(const RootDevice& row, Epoch epoch) {
   if (row.left_epoch > epoch || row.confirmed_epoch > epoch) {
     return invalid(name + ": an epoch above the root's " + std::to_string(epoch));
   }
+  if (row.confirmed_epoch == 0 && (row.confirmed_sequence != 0 || row.confirmed_nonce != 0)) {
+    return invalid(name + ": a root without an epoch is confirmed");
+  }
+  return {};
+}
+
+// Without writers the root is of the older form, which has no room for what came with them.
+Status check_writers(const Root& root) {
+  if (root.writers.empty()) {
+    const bool more =
+        std::any_of(root.devices.begin(), root.devices.end(), [](const RootDevice& row) {
+          return row.confirmed_sequence != 0 || row.confirmed_nonce != 0;
+        });
+    return more || !root.manifest.cell_sums.empty() ? invalid("no writer") : Status();
+  }
+  if (root.writers.size() > kMaxWriters) {
+    return invalid(std::to_string(root.writers.size()) + " writers, at most " +
+                   std::to_string(kMaxWriters) + " are kept");
+  }
+  Epoch before = 0;
+  for (const Writer& writer : root.writers) {
+    if (writer.nonce == 0 || writer.first_epoch <= before ||
+        writer.last_epoch < writer.first_epoch) {
+      return invalid("a writer of epochs " + std::to_string(writer.first_epoch) + " to " +
+                     std::to_string(writer.last_epoch) + " without a number, or out of order");
+    }
+    before = writer.last_epoch;
+  }
+  if (before != root.epoch) {
+    return invalid("its writer's last epoch is " + std::to_string(before) + ", its own " +
+                   std::to_string(root.epoch));
+  }
   return {};
 }
 
@@ -188,6 +266,10 @@ Status check_manifest(const ManifestAddress& manifest) {
   if (manifest.extent.unit == 0 || manifest.extent.end() > kMaxSlabUnits ||
       manifest.slots.empty() || manifest.slots.size() > kMaxZoneSlots) {
     return invalid("manifest address out of range: " + to_string(manifest.extent));
+  }
+  if (!manifest.cell_sums.empty() && manifest.cell_sums.size() != manifest.slots.size()) {
+    return invalid(std::to_string(manifest.cell_sums.size()) + " checksums of the " +
+                   std::to_string(manifest.slots.size()) + " cells of the manifest");
   }
   return {};
 }
@@ -279,6 +361,7 @@ Status check_root(const Root& root) {
                    std::to_string(kMaxDevices) + " are possible");
   }
   HEXAD_TRY(check_forks(root));
+  HEXAD_TRY(check_writers(root));
   for (std::size_t i = 0; i < root.devices.size(); ++i) {
     if (i > 0 && root.devices[i - 1].id >= root.devices[i].id) {
       return invalid("device table is not sorted by id");
@@ -315,6 +398,8 @@ std::string encode_root(const Root& root) {
   Features features = root.features;
   if (!root.forks.empty()) features.incompatible |= kForked;
   if (any_behind(root)) features.incompatible |= kBehind;
+  const bool with_writers = !root.writers.empty();
+  if (with_writers) features.incompatible |= kWriters;
   encode_features(encoder, features);
   encode_uuid(encoder, root.store);
   encoder.le64(root.epoch);
@@ -336,8 +421,12 @@ std::string encode_root(const Root& root) {
   encoder.le32(static_cast<std::uint32_t>(root.log_devices.size()));
   for (const DeviceId id : root.log_devices) encoder.le32(id);
   encoder.le32(static_cast<std::uint32_t>(root.devices.size()));
-  for (const RootDevice& row : root.devices) encode_row(encoder, row);
+  for (const RootDevice& row : root.devices) encode_row(encoder, row, with_writers);
   if (!root.forks.empty()) encode_forks(encoder, root.forks);
+  if (with_writers) {
+    encode_sums(encoder, root.manifest.cell_sums);
+    encode_writers(encoder, root.writers);
+  }
   std::string out = seal(kMagic, body);
   HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
   return out;
@@ -349,10 +438,12 @@ Result<Root> decode_root(ByteView slot) {
   Root root;
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
-  HEXAD_TRY(check_readable(root.features, kForked | kBehind | kForwardKeysFeature, "root"));
+  HEXAD_TRY(
+      check_readable(root.features, kForked | kBehind | kForwardKeysFeature | kWriters, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
   const bool behind = (root.features.incompatible & kBehind) != 0;
-  root.features.incompatible &= ~(kForked | kBehind);
+  const bool with_writers = (root.features.incompatible & kWriters) != 0;
+  root.features.incompatible &= ~(kForked | kBehind | kWriters);
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -378,11 +469,16 @@ Result<Root> decode_root(ByteView slot) {
     root.log_devices.push_back(decoder.le32());
   }
   const std::uint32_t rows = decoder.le32();
-  if (rows > kMaxDevices || std::uint64_t{rows} * kRowSize > decoder.remaining()) decoder.fail();
+  const std::size_t row_size = with_writers ? kLongRowSize : kRowSize;
+  if (rows > kMaxDevices || std::uint64_t{rows} * row_size > decoder.remaining()) decoder.fail();
   for (std::uint32_t i = 0; i < rows && decoder.ok(); ++i) {
-    root.devices.push_back(decode_row(decoder));
+    root.devices.push_back(decode_row(decoder, with_writers));
   }
   if (forked) root.forks = decode_forks(decoder);
+  if (with_writers) {
+    root.manifest.cell_sums = decode_sums(decoder);
+    root.writers = decode_writers(decoder);
+  }
   if (behind != any_behind(root)) decoder.fail();
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {

@@ -34,9 +34,13 @@ struct RootDevice {
   MemberState state = MemberState::kLive;
   Lsn left_lsn = 0;      // kLeft: the last LSN that counted on this device; else 0
   Epoch left_epoch = 0;  // kLeft: epoch of the root that first said so; else 0
-  // A root of this epoch or a later one is known to have been durable on this device when the root
-  // that carries this row was composed. Showing an older one, the device has lost writes.
+  // A root of this epoch and sequence, by this writer, is known to have been durable on this device
+  // when the root that carries this row was composed. Showing only older ones, the device has lost
+  // writes; showing one of that epoch by another writer, it has another history. 0: not known, in
+  // roots from before 2026-11-26 (sequence and nonce).
   Epoch confirmed_epoch = 0;
+  std::uint64_t confirmed_sequence = 0;
+  std::uint64_t confirmed_nonce = 0;
   // kLive: it has come back, and still lacks cells, which the zones' images note. It counts as lost
   // wherever it matters how many more may fail.
   bool behind = false;
@@ -51,6 +55,8 @@ struct ManifestAddress {
   std::uint64_t length = 0;  // bytes of the manifest itself
   std::uint32_t crc = 0;     // crc32c of those bytes
   std::vector<ZoneSlot> slots;
+  // crc32c of each cell, data before parity; none in roots from before 2026-11-26.
+  std::vector<std::uint32_t> cell_sums;
 
   bool is_nil() const { return extent.units == 0; }
   bool operator==(const ManifestAddress&) const = default;
@@ -81,6 +87,19 @@ struct Fork {
 };
 inline constexpr std::uint32_t kMaxForks = 24;
 
+// One opening for writing, or the making of a store: the epochs that it has used, and a number
+// drawn by chance that its roots and log blocks carry. An epoch has one writer (P2), so two of one
+// epoch with different numbers are of stores that went on apart (alloc/root_choice.h, P11).
+struct Writer {
+  Epoch first_epoch = 0;
+  Epoch last_epoch = 0;
+  std::uint64_t nonce = 0;  // not 0
+
+  bool operator==(const Writer&) const = default;
+};
+// The last ones; who came before them is forgotten.
+inline constexpr std::uint32_t kMaxWriters = 16;
+
 // Incompatible feature of a root: the metadata has forward keys, and lists of extents have marks. A
 // program that does not know them would take the lists for damaged. Every opening for writing sets
 // it. doc/format.md#forward-keys
@@ -106,6 +125,8 @@ struct Root {
   ZoneId next_zone = 0;  // ids reserved: none at or above it is in use
   DeviceId next_device = 0;
   std::vector<Fork> forks;  // oldest first, at most kMaxForks; almost always none
+  // Oldest first, at most kMaxWriters; the last one's is this root. None: of before 2026-11-26.
+  std::vector<Writer> writers;
 
   // nullptr when the table does not have the device.
   const RootDevice* find(DeviceId id) const;
@@ -114,6 +135,8 @@ struct Root {
   std::uint32_t data_device_count() const;
   // Rows of devices that have left.
   std::uint32_t left_count() const;
+  // Of its writer; 0: not known.
+  std::uint64_t nonce() const { return writers.empty() ? 0 : writers.back().nonce; }
   bool operator==(const Root&) const = default;
 };
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "base/assert.h"
 
@@ -36,6 +37,30 @@ std::string epoch_text(const Root& root) {
   return "epoch " + std::to_string(root.epoch) + " sequence " + std::to_string(root.sequence);
 }
 
+std::string place_text(Epoch epoch, std::uint64_t sequence) {
+  return "epoch " + std::to_string(epoch) +
+         (sequence == 0 ? "" : " sequence " + std::to_string(sequence));
+}
+
+// Why what the device shows is not what its row confirms; empty: it is (P5, P11).
+std::string lost_or_strange(const DeviceRoots& device, const Uuid& store, const RootDevice& row) {
+  bool shown = row.confirmed_epoch == 0;
+  for (const Root& root : device.roots) {
+    if (root.store != store) continue;
+    shown = shown || std::pair(root.epoch, root.sequence) >=
+                         std::pair(row.confirmed_epoch, row.confirmed_sequence);
+    const bool known = root.epoch == row.confirmed_epoch && row.confirmed_nonce != 0;
+    if (known && root.nonce() != 0 && root.nonce() != row.confirmed_nonce) {
+      return "shows a root of " + epoch_text(root) +
+             " by another writer: it is a copy that was written to elsewhere";
+    }
+  }
+  if (shown) return {};
+  const Root* const own = newest_of(device, store);
+  return (own == nullptr ? "has no readable root" : "shows " + epoch_text(*own)) + " although " +
+         place_text(row.confirmed_epoch, row.confirmed_sequence) + " had been written to it";
+}
+
 DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& root) {
   DeviceStanding result;
   result.id = device.id;
@@ -54,21 +79,19 @@ DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& r
     return say(Standing::kForeign, name + " was replaced: the table has " + to_string(row->uuid) +
                                        ", this one is " + to_string(device.uuid));
   }
+  const Root* const own = newest_of(device, store);
+  const std::string fault = lost_or_strange(device, store, *row);
   if (row->state == MemberState::kLeft) {
-    const Root* const own = newest_of(device, store);
-    const bool explained = own != nullptr && own->epoch >= row->confirmed_epoch;
+    const bool explained = own != nullptr && fault.empty();
     return say(explained ? Standing::kAway : Standing::kStale,
                name + " left in epoch " + std::to_string(row->left_epoch) + " after LSN " +
                    std::to_string(row->left_lsn) +
-                   (explained ? "" : ", and has lost what had been written to it before"));
+                   (explained ? ""
+                              : ", and has lost what had been written to it before: it " +
+                                    (fault.empty() ? "has no readable root" : fault)));
   }
-  const Root* own = newest_of(device, store);
   if (own == nullptr) return say(Standing::kStale, name + " has no readable root");
-  if (own->epoch < row->confirmed_epoch) {
-    return say(Standing::kStale, name + " shows " + epoch_text(*own) + " although epoch " +
-                                     std::to_string(row->confirmed_epoch) +
-                                     " had been written to it");
-  }
+  if (!fault.empty()) return say(Standing::kStale, name + " " + fault);
   result.behind = is_newer(root, *own);
   if (result.behind) result.reason = name + " is at " + epoch_text(*own);
   return result;
@@ -136,8 +159,21 @@ std::vector<DeviceStanding> judge_all(const Uuid& store, std::span<const DeviceR
   return standings;
 }
 
+// P11: for no epoch do the two name different writers.
+bool have_same_writers(const Root& a, const Root& b) {
+  for (const Writer& one : a.writers) {
+    for (const Writer& other : b.writers) {
+      const bool overlap =
+          one.first_epoch <= other.last_epoch && other.first_epoch <= one.last_epoch;
+      if (overlap && one.nonce != other.nonce) return false;
+    }
+  }
+  return true;
+}
+
 // P9: nothing is known of `other` that `root`, the newest, did not go on from.
 bool goes_on_from(const Root& root, const Root& other) {
+  if (!have_same_writers(root, other)) return false;
   const std::size_t common = std::min(root.forks.size(), other.forks.size());
   if (!std::equal(other.forks.begin(), other.forks.begin() + static_cast<std::ptrdiff_t>(common),
                   root.forks.begin())) {
@@ -168,8 +204,9 @@ Status check_one_lineage(const Uuid& store, std::span<const DeviceRoots> devices
                "the pool was written apart: devices " + here + " and devices " + apart +
                    " went on without each other, and each may have commits that the others lack; "
                    "they are never joined",
-               "Open it with the devices of one half alone, and with the fast directory moved away "
-               "where its log is of the other half. What only that has can be fetched with hexad "
+               "Open it with the devices of one half alone, also where the other one is a copy of "
+               "before that was opened elsewhere, and with the fast directory moved away where its "
+               "log is of the other half. What only that has can be fetched with hexad "
                "export, opened in the same way."};
 }
 
@@ -340,11 +377,18 @@ Root promise_root(const RootChoice& choice) {
   return next;
 }
 
-Root next_epoch_root(const Root& current) {
+Root next_epoch_root(const Root& current, std::uint64_t nonce) {
+  HEXAD_ASSERT(nonce != 0);
   Root next = next_root(current);
   next.epoch = current.promised_epoch;
   HEXAD_ASSERT(next.epoch > current.epoch);
   next.promised_epoch = next.epoch + 1;
+  if (current.nonce() == nonce) {
+    next.writers.back().last_epoch = next.epoch;
+    return next;
+  }
+  if (next.writers.size() == kMaxWriters) next.writers.erase(next.writers.begin());
+  next.writers.push_back({next.epoch, next.epoch, nonce});
   return next;
 }
 
@@ -385,6 +429,8 @@ void mark_back(Root& root, DeviceId id, const Uuid& uuid) {
   if (row->uuid == uuid) return;
   row->uuid = uuid;
   row->confirmed_epoch = 0;
+  row->confirmed_sequence = 0;
+  row->confirmed_nonce = 0;
 }
 
 void mark_whole(Root& root, DeviceId id) {
@@ -395,9 +441,14 @@ void mark_whole(Root& root, DeviceId id) {
 
 void record_written(Root& root, std::span<const DeviceId> written) {
   for (const DeviceId id : written) {
-    if (RootDevice* row = root.find(id); row != nullptr) {
-      row->confirmed_epoch = std::max(row->confirmed_epoch, root.epoch);
-    }
+    RootDevice* const row = root.find(id);
+    if (row == nullptr) continue;
+    const std::pair before(row->confirmed_epoch, row->confirmed_sequence);
+    if (before >= std::pair(root.epoch, root.sequence)) continue;
+    row->confirmed_epoch = root.epoch;
+    // A root of the older form has no room for them.
+    row->confirmed_sequence = root.writers.empty() ? 0 : root.sequence;
+    row->confirmed_nonce = root.nonce();
   }
 }
 

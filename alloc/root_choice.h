@@ -15,8 +15,9 @@
 //   P4  Everything a root refers to is durable before its first write. Nothing is acknowledged,
 //       trimmed or healed on the strength of a root before it is committed. A device that cannot be
 //       written is listed as left in the next root instead.
-//   P5  confirmed_epoch of a row is raised only to the epoch of a root that was read from, or
-//       durably written to, that device (record_written()).
+//   P5  What a row confirms (epoch, sequence, nonce) is raised only to those of a root that was
+//   read
+//       from, or durably written to, that device (record_written()).
 //   P6  A root that is sent out has a sequence of its own (next_attempt()). One that was not
 //       committed may be on some devices for good, with another device table; what the writer
 //       sends instead is newer. It stays in the epoch: the one after it is promised only by a root
@@ -37,6 +38,10 @@
 //       is durable on a device when it is at both ends. The device's newest is the newest of all
 //       four slots. No copy of a root is made at one end alone: an opening writes two roots, the
 //       promise and that of its epoch, which fill all four slots anew.
+//   P11 A writer draws a number by chance, its nonce, and notes in its roots which epochs are its
+//       own (next_epoch_root()); a promise is a copy and keeps those of the root that it copies.
+//       Two roots that name different writers for one epoch are of stores that were written apart:
+//       choose_root() refuses to choose, as with forks.
 //
 // Why a device with two ends is as good as one with one
 //   * An end shows, whenever it is read, the last root that became durable there, or one that was
@@ -76,6 +81,21 @@
 //     by their forks: each has what the other did not go on from. choose_root() refuses to choose.
 //     Where one of the two wrote nothing, the other one has gone on from its last root, and counts.
 //
+// Why two roots of one store never name different writers for an epoch, and what does
+//   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of
+//     its own, each only when it was the epoch of a root that was sent out; so each range is of one
+//     writer without gaps, for a membership change takes the epoch after its own. An opening that
+//     skips epochs, because others were promised, begins a range of its own behind them.
+//   * So an attempt of an opening that crashed, found on a device that was away meanwhile, has a
+//     range that the others do not have, and does not overlap with theirs: the opening after it met
+//     its promise and went above.
+//   * Copies of all devices (dd, a snapshot of the machine) that are opened on their own begin with
+//     the same promise, so both take the same epoch, with different nonces. One such device among
+//     those of the other copy has a label, uuid and epochs that fit; without nonces the newer one's
+//     root counted for all. What is not seen: a copy that nobody wrote to since is the device as it
+//     was, and goes by its sequence (below); ranges older than kMaxWriters openings are forgotten,
+//     and then the row's own nonce tells, for the epoch that it confirms.
+//
 // Ties, and what else is not in the order of sequences
 //   * Attempts of one change of membership: each is given up because a device did not take it, and
 //     the next one lists that device as left. So of two roots of one epoch, the one that lists more
@@ -104,8 +124,11 @@
 //   * Listed as live, and its own root as new as g's row confirms: yes, also when its root is one
 //     epoch or several roots behind. If g did not reach the device, g was not committed (P1),
 //     nothing was acknowledged under g, and all that was before counted on this device.
-//   * Listed as live, and its own root older than confirmed: it has lost durable writes (an old
-//     image was put back), because the slot of an end's newest root is never overwritten. Stale.
+//   * Listed as live, and its own root older than confirmed, in epoch or sequence: it has lost
+//     durable writes (an old image was put back), because the slot of an end's newest root is never
+//     overwritten. Stale. A device gets ascending sequences: who writes to it has read its roots,
+//     and sends one above all that it has seen (P6); so those of an end are in the order of time.
+//   * With a root of the epoch that its row confirms, by another writer: another history. Stale.
 #pragma once
 
 #include <cstdint>
@@ -196,9 +219,10 @@ Root next_root(const Root& current);
 // What opening for writing writes first: the chosen root again, with promise and sequence above all
 // seen.
 Root promise_root(const RootChoice& choice);
-// The successor in the epoch that `current` promised, promising the next. The caller edits the
-// table (mark_left()) and the fence. Precondition: the promise is durable (P2).
-Root next_epoch_root(const Root& current);
+// The successor in the epoch that `current` promised, promising the next, by the writer `nonce`,
+// not 0 (P11). The caller edits the table (mark_left()) and the fence. Precondition: the promise is
+// durable (P2).
+Root next_epoch_root(const Root& current, std::uint64_t nonce);
 // P9: notes in `next`, of a new epoch, that it went on from `before` on nobody's evidence.
 // Errors: kTooBig (kMaxForks).
 Status fork(Root& next, const Root& before);

@@ -32,10 +32,10 @@ Error gave_up_waiting(const Error& why, io::Nanos waited) {
 
 }  // namespace
 
-Membership::Membership(const Parts& parts, alloc::Root root)
+Membership::Membership(const Parts& parts, const alloc::Root& root)
     : parts_(parts),
       mutex_(parts.executor),
-      roots_(parts.members, parts.shape.m(), std::move(root)),
+      roots_(parts.members, parts.shape.m(), root, root.nonce()),
       refused_mutex_(parts.executor) {}
 
 Error Membership::turn_read_only(const Error& why) {

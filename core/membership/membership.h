@@ -50,8 +50,8 @@ class Membership : private MembershipSteps {
     io::Nanos since = 0;
   };
 
-  // `root`: of the opening.
-  Membership(const Parts& parts, alloc::Root root);
+  // `root`: of the opening, whose writer this goes on as.
+  Membership(const Parts& parts, const alloc::Root& root);
 
   // These devices failed a request, or none did and suspects have, or a new epoch is wanted: goes
   // on without those that failed. Errors: too many are lost; the store has turned read-only. Waits

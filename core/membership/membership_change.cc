@@ -26,7 +26,7 @@ Status change_membership(const Members& members, std::uint32_t parities, const R
     if (!failed.empty()) continue;
 
     // 4: the root.
-    alloc::Root next = alloc::next_epoch_root(roots.current());
+    alloc::Root next = alloc::next_epoch_root(roots.current(), roots.nonce());
     for (const alloc::RootDevice& row : roots.current().devices) {
       if (row.state == alloc::MemberState::kLive && !members.usable(row.id)) {
         alloc::mark_left(next, row.id, steps.last_counted());

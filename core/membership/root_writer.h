@@ -29,11 +29,13 @@ struct RootAttempt {
 // Not thread-safe. Writes to devices and waits for them.
 class RootWriter {
  public:
-  // `current`: the root that was found, or written last.
-  RootWriter(const Members& members, std::uint32_t parities, alloc::Root current)
-      : members_(members), parities_(parities), current_(std::move(current)) {}
+  // `current`: the root that was found, or written last. `nonce`: the number of this writer (P11).
+  RootWriter(const Members& members, std::uint32_t parities, alloc::Root current,
+             std::uint64_t nonce)
+      : members_(members), parities_(parities), nonce_(nonce), current_(std::move(current)) {}
 
   const alloc::Root& current() const { return current_; }
+  std::uint64_t nonce() const { return nonce_; }
   // As a new attempt.
   RootAttempt send(const alloc::Root& next);
   // The promise of an opening, current from then on. Whether the opening may go on with those that
@@ -43,6 +45,7 @@ class RootWriter {
  private:
   const Members& members_;
   const std::uint32_t parities_;
+  const std::uint64_t nonce_;
   alloc::Root current_;
   std::uint64_t sent_ = 0;  // sequence of the last one that was sent, committed or not
 };

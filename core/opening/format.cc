@@ -251,6 +251,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   root.store = store;
   root.epoch = root.promised_epoch = 1;
   root.sequence = alloc::kMaking;
+  root.writers = {{root.epoch, root.epoch, rng.next() | 1}};
   root.next_zone = 1;
   root.next_device = static_cast<DeviceId>(targets.size());
   for (DeviceId id = 0; id < targets.size(); ++id) {

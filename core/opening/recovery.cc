@@ -158,6 +158,9 @@ Result<Recovered> Recovery::run() {
   options.trim = {root_.log_trim.position, root_.log_trim.end, root_.log_trim.crc,
                   root_.log_trim.epoch, root_.log_trim.lsn};
   options.recorded_watermark = root_.recorded_watermark;
+  for (const alloc::Writer& writer : root_.writers) {
+    options.writers.push_back({writer.first_epoch, writer.last_epoch, writer.nonce});
+  }
   Recovered recovered;
   HEXAD_TRY_ASSIGN(recovered.scan, kv::scan_log(areas, options));
   kv::LogScan& scan = recovered.scan;

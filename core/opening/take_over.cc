@@ -69,6 +69,12 @@ Status check_room_to_go_on(const Recovered& recovered, const alloc::RootChoice& 
   return alloc::check_room_to_go_on(highest);
 }
 
+std::uint64_t draw_nonce(io::System& system) {
+  for (;;) {
+    if (const std::uint64_t nonce = system.draw_seed(); nonce != 0) return nonce;
+  }
+}
+
 class TakeOver : private MembershipSteps {
  public:
   // `ground`: what it stands on (P8), not kNone.
@@ -79,7 +85,7 @@ class TakeOver : private MembershipSteps {
         choice_(choice),
         ground_(ground),
         proven_(std::max(recovered.scan.max_watermark, choice.root.checkpoint_lsn)),
-        roots_(*parts.members, parts.shape->m(), choice.root),
+        roots_(*parts.members, parts.shape->m(), choice.root, draw_nonce(*parts.system)),
         tail_(recovered.scan.fresh) {}
 
   Status run(Recovery& recovery) {
@@ -151,6 +157,7 @@ class TakeOver : private MembershipSteps {
     options.last = scan.end;
     options.tail = tail_;
     options.epoch = std::max(scan.max_epoch, choice_.root.epoch);
+    options.nonce = roots_.nonce();
     options.live = scan.points();
     HEXAD_TRY_ASSIGN(kv::LogWriter writer, kv::LogWriter::create(std::move(options)));
     writer_.emplace(std::move(writer));

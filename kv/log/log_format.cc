@@ -50,6 +50,7 @@ std::string encode_header(const LogBlockHeader& header) {
   out.zeros(3);
   out.le64(header.watermark);
   out.le64(header.fence_end_lsn);
+  out.le64(header.nonce);
   out.zeros(kHeaderCrcOffset - out.size());
   out.le32(crc32c(as_bytes(text)));
   return text;
@@ -147,6 +148,7 @@ Result<LogBlockHeader> decode_log_header(ByteView bytes) {
   in.zeros(3);
   header.watermark = in.le64();
   header.fence_end_lsn = in.le64();
+  header.nonce = in.le64();
   in.zeros(kHeaderCrcOffset - (kLogHeaderSize - in.remaining()));
   const std::uint32_t crc = in.le32();
   if (crc != crc32c(bytes.first(kHeaderCrcOffset))) return corrupt("header checksum mismatch");

@@ -64,8 +64,9 @@ struct LogBlockHeader {
   std::uint32_t body_length = 0;                // bytes of framed records
   LogPosition previous_position = kNoPosition;  // of the block that this one follows
   std::uint32_t previous_crc = 0;               // of that block; 0 after kNoPosition
-  Lsn watermark = 0;      // all LSNs up to it were durable when this was written
-  Lsn fence_end_lsn = 0;  // fences: the last LSN of the older epochs that counts
+  Lsn watermark = 0;        // all LSNs up to it were durable when this was written
+  Lsn fence_end_lsn = 0;    // fences: the last LSN of the older epochs that counts
+  std::uint64_t nonce = 0;  // of the writer of the epoch; 0: of before 2026-11-26
 
   // The last LSN up to and including this block.
   Lsn last_lsn() const { return first_lsn + record_count - 1; }

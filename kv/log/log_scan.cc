@@ -87,6 +87,10 @@ enum class Place { kOther, kCurrent, kBeyond };
 Place judge(const LogBlockHeader& header, std::uint64_t offset, std::uint64_t size,
             const LogScanOptions& options) {
   if (header.uuid != options.uuid || header.position % size != offset) return Place::kOther;
+  for (const LogWriterEpochs& writer : options.writers) {
+    const bool its_own = header.epoch >= writer.first && header.epoch <= writer.last;
+    if (its_own && header.nonce != 0 && header.nonce != writer.nonce) return Place::kOther;
+  }
   const std::uint64_t needed = std::uint64_t{kLogHeaderSize} + header.body_length + kLogTrailerSize;
   if (header.length != round_up(needed, options.block_size)) return Place::kOther;
   if (header.length > size - offset) return Place::kOther;

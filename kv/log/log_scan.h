@@ -2,8 +2,9 @@
 // from the trim point (doc/format.md, "Log block"; R7, R10).
 //
 // What counts as a block: header checksum, body checksum, store uuid, block size and the position
-// that belongs to its physical place, within one lap after the trim point. Old laps have older
-// positions; other stores have another uuid.
+// that belongs to its physical place, within one lap after the trim point, and of an epoch whose
+// writer the root names that one's nonce. Old laps have older positions; other stores have another
+// uuid, copies of the store that were opened on their own another nonce.
 //
 // Which chain. Each block names its predecessor, so the valid blocks form a tree whose root is the
 // trim point. The chain followed is the one that leads to the highest epoch, as far as it goes.
@@ -34,12 +35,20 @@
 
 namespace hexad::kv {
 
+// Blocks of these epochs count when they are of this writer.
+struct LogWriterEpochs {
+  Epoch first = 0;
+  Epoch last = 0;
+  std::uint64_t nonce = 0;
+};
+
 struct LogScanOptions {
   Uuid uuid;
-  std::uint32_t block_size = 4096;  // bytes
-  LogPoint trim = kLogOrigin;       // from the newest root
-  Lsn recorded_watermark = 0;       // the largest in the roots
-  std::uint64_t piece = 4u << 20;   // bytes per read, rounded up to the block
+  std::uint32_t block_size = 4096;            // bytes
+  LogPoint trim = kLogOrigin;                 // from the newest root
+  Lsn recorded_watermark = 0;                 // the largest in the roots
+  std::vector<LogWriterEpochs> writers = {};  // from the newest root; epochs of none: anybody's
+  std::uint64_t piece = 4u << 20;             // bytes per read, rounded up to the block
 };
 
 struct ScannedBlock {

@@ -130,6 +130,7 @@ Result<PreparedBlock> LogWriter::place(LogBlockHeader header,
   }
   header.uuid = options_.uuid;
   header.epoch = options_.epoch;
+  header.nonce = options_.nonce;
   header.position = position;
   header.first_lsn = next_lsn();
   header.previous_position = last_.position;

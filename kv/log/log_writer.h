@@ -59,6 +59,7 @@ struct LogWriterOptions {
   LogPoint last = kLogOrigin;       // the last good block: what the next one follows
   LogPosition tail = 0;             // first position never written; >= last.end
   Epoch epoch = 1;                  // of the blocks to come; a new one begins with fence()
+  std::uint64_t nonce = 0;          // of whoever writes them
   std::vector<LogPoint> live;       // known blocks after trim, for point_at(); may be empty
 };
 

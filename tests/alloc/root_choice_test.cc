@@ -44,7 +44,7 @@ TEST_CASE("root_choice: devices that are away are missing, or have left when the
 
 TEST_CASE("root_choice: a device that left is away when it returns, unless it has lost roots") {
   const Root old = first_root(6);
-  Root now = next_epoch_root(promise_root({old, 1, 6, {}}));
+  Root now = next_epoch_root(promise_root({old, 1, 6, {}}), kOpening);
   mark_left(now, 4, 77);
   auto devices = all_with(now);
   devices[4].roots = {old};
@@ -56,7 +56,7 @@ TEST_CASE("root_choice: a device that left is away when it returns, unless it ha
   devices[4].roots = {now};
   CHECK(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kAway);
   // An older image of it has not what counted on it.
-  Root later = next_epoch_root(promise_root({now, 3, 6, {}}));
+  Root later = next_epoch_root(promise_root({now, 3, 6, {}}), kOpening);
   later.find(4)->confirmed_epoch = 2;
   devices = all_with(later);
   devices[4].roots = {old};
@@ -95,7 +95,7 @@ TEST_CASE(
 
 TEST_CASE("root_choice: an old image put back is stale, a device one epoch behind is not") {
   const Root old = first_root(6);
-  Root now = next_epoch_root(promise_root({old, 1, 6, {}}));
+  Root now = next_epoch_root(promise_root({old, 1, 6, {}}), kOpening);
   auto devices = all_with(now);
   devices[2].roots = {old};
   const auto behind = choose_root(kStore, devices, 2);
@@ -109,7 +109,7 @@ TEST_CASE("root_choice: an old image put back is stale, a device one epoch behin
   const auto stale = choose_root(kStore, devices, 2);
   REQUIRE(stale.ok());
   CHECK(standing_of(*stale, 2) == Standing::kStale);
-  CHECK(stale->devices[2].reason.find("epoch 2 had been written") != std::string::npos);
+  CHECK(stale->devices[2].reason.find("epoch 2 sequence 4 had been written") != std::string::npos);
 }
 
 TEST_CASE("root_choice: a device without a readable root is not trusted and not counted") {
@@ -122,7 +122,7 @@ TEST_CASE("root_choice: a device without a readable root is not trusted and not 
 }
 
 TEST_CASE("root_choice: the highest promise counts, also one that the newest root does not carry") {
-  auto devices = all_with(next_epoch_root(promise_root({first_root(6), 4, 6, {}})));
+  auto devices = all_with(next_epoch_root(promise_root({first_root(6), 4, 6, {}}), kOpening));
   devices[3].roots = {first_root(6)};
   devices[3].roots[0].promised_epoch = 99;
   const auto choice = choose_root(kStore, devices, 2);
@@ -134,7 +134,7 @@ TEST_CASE("root_choice: the highest promise counts, also one that the newest roo
 
 TEST_CASE(
     "root_choice: of two attempts of one sequence the one that leaves more devices behind wins") {
-  Root given_up = next_epoch_root(promise_root({first_root(6), 1, 6, {}}));
+  Root given_up = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
   mark_left(given_up, 0, 5);
   Root last = given_up;
   mark_left(last, 1, 5);
@@ -159,7 +159,7 @@ TEST_CASE(
 }
 
 TEST_CASE("root_choice: two roots of one epoch that no writer makes are refused by name") {
-  Root one = next_epoch_root(promise_root({first_root(6), 1, 6, {}}));
+  Root one = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
   Root other = one;
   mark_left(one, 2, 5);
   mark_left(other, 3, 5);
@@ -176,7 +176,7 @@ TEST_CASE("root_choice: two roots of one epoch that no writer makes are refused 
         "Nothing was changed. Open the store without device 0, or without those that say "
         "otherwise.");
   // Of different epochs they say when each device left and came back.
-  devices[5].roots = {next_epoch_root(other)};
+  devices[5].roots = {next_epoch_root(other, kOpening)};
   CHECK(choose_root(kStore, devices, 2).ok());
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("root_choice: a store that was not made to the end opens with all its 
   CHECK(choose_root(kStore, devices, 2).ok());
   // Versions that made stores in one round left this root; an opening for writing went on from it.
   root.sequence = kMaking;
-  devices = all_with(next_epoch_root(promise_root({root, 1, 6, {}})));
+  devices = all_with(next_epoch_root(promise_root({root, 1, 6, {}}), kOpening));
   devices.pop_back();
   CHECK(choose_root(kStore, devices, 2).ok());
 }
@@ -311,7 +311,7 @@ TEST_CASE("root_choice: a root is committed on every live device and on a quorum
 
 TEST_CASE("root_choice: what an opening stands on, and how far it has to come") {
   // 2+2: three usable devices, or all that are live, or nothing.
-  Root root = next_epoch_root(promise_root({first_root(4), 1, 4, {}}));
+  Root root = next_epoch_root(promise_root({first_root(4), 1, 4, {}}), kOpening);
   const auto ground = [&](const std::vector<DeviceId>& here) {
     std::vector<DeviceRoots> devices;
     for (const DeviceId id : here) devices.push_back({id, device_uuid(id), kStore, {root}});
@@ -352,7 +352,7 @@ TEST_CASE("root_choice: what an opening stands on, and how far it has to come") 
 
 TEST_CASE("root_choice: devices that were written apart are named, and chosen by nobody") {
   const Root common = promise_root({first_root(4), 1, 4, {}});
-  Root one = next_epoch_root(common);
+  Root one = next_epoch_root(common, kOpening);
   REQUIRE(fork(one, common).ok());
   mark_left(one, 2, 5);
   mark_left(one, 3, 5);
@@ -365,7 +365,7 @@ TEST_CASE("root_choice: devices that were written apart are named, and chosen by
   CHECK(standing_of(*choice, 2) == Standing::kAway);
   // They went on as well, from the same root, in an epoch that is older, or newer.
   for (const bool newer : {false, true}) {
-    Root other = next_epoch_root(common);
+    Root other = next_epoch_root(common, kOpening + 1);
     if (newer) other.epoch = other.promised_epoch = one.epoch + 100;
     mark_left(other, 0, 5);
     mark_left(other, 1, 5);
@@ -400,7 +400,7 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   const Root promise = promise_root(choice);
   CHECK(promise.epoch == 1);
   CHECK(promise.promised_epoch == 10);
-  Root bumped = next_epoch_root(promise);
+  Root bumped = next_epoch_root(promise, kOpening);
   CHECK(bumped.epoch == 10);
   CHECK(bumped.sequence == kMade + 2);
   CHECK(bumped.promised_epoch == 11);
@@ -412,6 +412,8 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(bumped.devices[1] == left);
   record_written(bumped, std::vector<DeviceId>{0, 77});
   CHECK(bumped.devices[0].confirmed_epoch == 10);
+  CHECK(bumped.devices[0].confirmed_sequence == bumped.sequence);
+  CHECK(bumped.devices[0].confirmed_nonce == kOpening);
   CHECK(bumped.devices[2].confirmed_epoch == 0);
   CHECK(check_root(bumped).ok());
   // P6: whatever else was written since.
@@ -420,4 +422,102 @@ TEST_CASE("root_choice: successors keep the rules of epochs, sequences and marks
   CHECK(next_attempt(bumped, sent).sequence == 5);
   CHECK(next_attempt(next_root(root), sent).sequence == 6);
   CHECK(sent == 6);
+}
+
+// P11. All devices are copied, and each copy is opened on its own: both take the same epoch.
+TEST_CASE("root_choice: a device of a copy that was opened on its own is named, and not joined") {
+  const Root promise = promise_root({first_root(6), 1, 6, {}});
+  Root ours = next_epoch_root(promise, kOpening);
+  record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
+  const Root theirs = next_epoch_root(promise, kOpening + 1);
+  // Whichever has come further: by openings, or by checkpoints.
+  Root our_next = next_root(ours);
+  Root their_next = next_root(theirs);
+  ++their_next.sequence;
+  Root our_reopened = next_epoch_root(promise_root({our_next, 3, 6, {}}), kOpening + 2);
+  for (const Root& here : {ours, our_next, our_reopened}) {
+    for (const Root& there : {theirs, their_next}) {
+      auto devices = all_with(here);
+      devices[3].roots = {there};
+      const auto refused = choose_root(kStore, devices, 2);
+      REQUIRE(!refused.ok());
+      CHECK(refused.error().code == ErrorCode::kInvalidArgument);
+      CAPTURE(refused.error().message);
+      CHECK(refused.error().message.find("was written apart") != std::string::npos);
+      CHECK(refused.error().message.find("3") != std::string::npos);
+      CHECK(refused.error().hint.find("copy of before") != std::string::npos);
+      devices.erase(devices.begin() + 3);
+      CHECK(choose_root(kStore, devices, 2)->root == here);
+    }
+  }
+}
+
+TEST_CASE("root_choice: who had the epochs is kept for a while, then the row of the device tells") {
+  Root ours = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 100);
+  const Root theirs = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 200);
+  record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
+  const Root first = ours;
+  mark_left(ours, 4, 9);
+  for (std::uint64_t i = 1; i < 3 * kMaxWriters; ++i) {
+    ours = next_epoch_root(promise_root({ours, ours.promised_epoch, 6, {}}), 1000 + i);
+    record_written(ours, std::vector<DeviceId>{0, 1, 2, 3, 5});
+    REQUIRE(check_root(ours).ok());
+    REQUIRE(ours.writers.size() == std::min<std::uint64_t>(i + 2, kMaxWriters));
+    auto devices = all_with(ours);
+    devices[4].roots = {first};
+    REQUIRE(standing_of(*choose_root(kStore, devices, 2), 4) == Standing::kAway);
+    devices[4].roots = {theirs};
+    const auto choice = choose_root(kStore, devices, 2);
+    // The copy's epoch is forgotten with its writer.
+    const bool known = ours.writers.front().first_epoch <= theirs.epoch;
+    REQUIRE(choice.ok() == !known);
+    if (known) continue;
+    REQUIRE(standing_of(*choice, 4) == Standing::kStale);
+    REQUIRE(choice->devices[4].reason.find("by another writer") != std::string::npos);
+  }
+}
+
+TEST_CASE("root_choice: what an opening that crashed left on a device is no other history") {
+  const Root first = first_root(6);
+  const Root promise = promise_root({first, 1, 6, {}});
+  const Root cut = next_epoch_root(promise, kOpening);  // reached device 5 only
+  RootChoice seen = choose_root(kStore, all_with(promise), 2).value();
+  Root now = next_epoch_root(promise_root(seen), kOpening + 1);
+  CHECK(now.epoch == cut.epoch + 1);
+  auto devices = all_with(now);
+  devices[5].roots = {promise, cut};
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == now);
+  CHECK(standing_of(*choice, 5) == Standing::kHealthy);
+  // A change of membership is the same writer's, in its next epoch.
+  const Root changed = next_epoch_root(now, kOpening + 1);
+  CHECK(changed.writers == std::vector<Writer>{{1, 1, kMaker}, {3, 4, kOpening + 1}});
+}
+
+// An image of the same epoch, restored while the store had not been opened anew.
+TEST_CASE("root_choice: a device that shows an older sequence than its row confirms is stale") {
+  Root root = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
+  record_written(root, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
+  const Root image = root;
+  const Root between = next_root(root);
+  root = next_root(between);
+  auto devices = all_with(root);
+  devices[2].roots = {image};
+  // It is several roots behind, and nothing says that it had more.
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 2) == Standing::kHealthy);
+  record_written(root, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
+  root = next_root(root);
+  devices = all_with(root);
+  devices[2].roots = {between, image};
+  const auto stale = choose_root(kStore, devices, 2);
+  REQUIRE(stale.ok());
+  CHECK(standing_of(*stale, 2) == Standing::kStale);
+  CHECK(stale->devices[2].reason ==
+        "device 2 shows epoch 2 sequence 5 although epoch 2 sequence 6 had been written to it");
+  // A root of the older form confirms the epoch alone.
+  root.find(2)->confirmed_sequence = 0;
+  devices = all_with(root);
+  devices[2].roots = {between, image};
+  CHECK(standing_of(*choose_root(kStore, devices, 2), 2) == Standing::kHealthy);
 }

@@ -8,7 +8,8 @@ using namespace hexad;
 using namespace hexad::alloc;
 
 std::vector<std::string> hexad::testing::fuzz_seeds() {
-  return {alloc::testing::body_of(golden_bytes("root"))};
+  return {alloc::testing::body_of(golden_bytes("root")),
+          alloc::testing::body_of(golden_bytes("root_writers"))};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

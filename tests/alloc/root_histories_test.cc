@@ -169,6 +169,7 @@ class World {
     if (static_cast<std::uint32_t>(std::popcount(healthy)) < read_quorum(n_, m_)) return;
     const Ground ground = ground_of(*choice, m_);
     if (ground == Ground::kNone) return;
+    const std::uint64_t nonce = ++openings_ + kMaker;
     Root current = promise_root(*choice);
     current.log_trim.position = name_root(choice->root.log_trim.position);
     if (phase == Phase::kPromise) return store(current, healthy, outcome);
@@ -177,7 +178,7 @@ class World {
     record_written(current, ids(healthy));
 
     const Root before = current;
-    current = next_epoch_root(before);
+    current = next_epoch_root(before, nonce);
     current.log_trim.position = name_root(before.log_trim.position);
     for (DeviceId id = 0; id < n_; ++id) {
       if ((healthy >> id & 1) == 0) mark_left(current, id, 5);
@@ -205,7 +206,7 @@ class World {
     // The lowest live device fails; the others are told.
     record_written(current, ids(healthy));
     const Root next_before = current;
-    current = next_epoch_root(next_before);
+    current = next_epoch_root(next_before, nonce);
     current.log_trim.position = name_root(next_before.log_trim.position);
     mark_left(current, static_cast<DeviceId>(std::countr_zero(healthy)), 6);
     unsigned rest = healthy & (healthy - 1);
@@ -269,6 +270,7 @@ class World {
   std::uint32_t m_;
   std::vector<Disk> disks_;
   Root acknowledged_;
+  std::uint64_t openings_ = 0;
 };
 
 // Sets of present devices with at most m absent.

@@ -127,6 +127,7 @@ class Store {
     Root root;
     root.store = kStore;
     root.epoch = root.promised_epoch = 1;
+    root.writers = {{1, 1, 1}};
     root.sequence = kMade;
     for (DeviceId id = 0; id < n; ++id) {
       RootDevice row;
@@ -172,6 +173,7 @@ class Store {
     if (ground == Ground::kNone && word == Word::kGiven) ground = Ground::kWord;
     if (ground == Ground::kNone) return false;
 
+    ++openings_;
     Root promise = promise_root(*choice);
     if (ground == Ground::kWord)
       promise.promised_epoch += Epoch{1} << (32 + 4 * ++words_);  // no two sums are equal
@@ -183,7 +185,7 @@ class Store {
     current_ = promise;
     sent_ = promise.sequence;
     for (;;) {
-      Root next = next_epoch_root(current_);
+      Root next = next_epoch_root(current_, nonce());
       if (ground == Ground::kWord && !fork(next, current_).ok()) return false;
       const Set before = members_;
       if (!send_without_lost(next)) return false;
@@ -254,6 +256,7 @@ class Store {
   }
 
  private:
+  std::uint64_t nonce() const { return 1 + openings_; }
   void name(Root& root, std::uint64_t parent) {
     parents_.push_back(parent);
     root.log_trim.position = parents_.size();
@@ -309,7 +312,7 @@ class Store {
   bool leave() {
     for (;;) {
       if (size_of(members_) < read_quorum(n_, m_)) return false;
-      Root next = next_epoch_root(current_);
+      Root next = next_epoch_root(current_, nonce());
       const Set before = members_;
       if (!send_without_lost(next)) return false;
       if (members_ != before) continue;
@@ -328,6 +331,7 @@ class Store {
   std::vector<std::uint64_t> leaves_;
   Root acknowledged_;
   std::uint64_t words_ = 0;
+  std::uint64_t openings_ = 0;
   // Of the writer.
   Root current_;
   std::uint64_t sent_ = 0;

@@ -9,6 +9,9 @@ namespace hexad::alloc::testing {
 
 inline const Uuid kSampleStore{{1, 2, 3}};
 
+inline constexpr std::uint64_t kMaker = 1;    // nonce of mkfs
+inline constexpr std::uint64_t kOpening = 2;  // and of an opening
+
 inline Uuid device_uuid(DeviceId id) { return Uuid{{9, static_cast<std::uint8_t>(id)}}; }
 
 // As mkfs leaves it.
@@ -18,6 +21,7 @@ inline Root first_root(std::uint32_t n) {
   root.epoch = 1;
   root.sequence = kMade;
   root.promised_epoch = 1;
+  root.writers = {{1, 1, kMaker}};
   for (DeviceId id = 0; id < n; ++id) {
     RootDevice row;
     row.id = id;

@@ -42,10 +42,20 @@ Root example() {
   root.checkpoint_lsn = 1000;
   root.recorded_watermark = 1010;
   root.previous_epoch_end = 950;
-  root.manifest = {{5, 16, 4}, 12345, 0xdeadbeef, {{0, 1}, {1, 2}}};
+  root.manifest = {{5, 16, 4}, 12345, 0xdeadbeef, {{0, 1}, {1, 2}}, {}};
   root.clean_close = true;
   root.next_zone = 9;
   root.next_device = 3;
+  return root;
+}
+
+// With what came with the writers.
+Root example_with_writers() {
+  Root root = example();
+  root.manifest.cell_sums = {0xa0a0a0a0, 0xa1a1a1a1};
+  root.writers = {{2, 4, 0x1112131415161718}, {7, 7, 0x2122232425262728}};
+  root.devices[0].confirmed_sequence = 40;
+  root.devices[0].confirmed_nonce = 0x2122232425262728;
   return root;
 }
 
@@ -76,18 +86,30 @@ TEST_CASE("root: golden bytes hold both directions") {
   CHECK(*decoded == example());
 }
 
+TEST_CASE("root: golden bytes hold both directions, with writers") {
+  const std::string bytes = encode_root(example_with_writers());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("root_writers")));
+  const auto decoded = decode_root(as_bytes(bytes));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example_with_writers());
+}
+
 TEST_CASE("root: every truncation and every flipped bit is refused") {
-  alloc::testing::for_each_damage(encode_root(example()), [](const std::string& damaged) {
-    REQUIRE(!decode_root(as_bytes(damaged)).ok());
-  });
+  for (const Root& root : {example(), example_with_writers()}) {
+    alloc::testing::for_each_damage(encode_root(root), [](const std::string& damaged) {
+      REQUIRE(!decode_root(as_bytes(damaged)).ok());
+    });
+  }
 }
 
 TEST_CASE("root: a changed body behind a right checksum is refused or sound") {
-  alloc::testing::for_each_damage(encode_root(example()), [](const std::string& damaged) {
-    if (damaged.size() < kSealSize) return;
-    const auto decoded = decode_root(as_bytes(alloc::testing::resealed(damaged)));
-    if (decoded.ok()) REQUIRE(check_root(*decoded).ok());
-  });
+  for (const Root& root : {example(), example_with_writers()}) {
+    alloc::testing::for_each_damage(encode_root(root), [](const std::string& damaged) {
+      if (damaged.size() < kSealSize) return;
+      const auto decoded = decode_root(as_bytes(alloc::testing::resealed(damaged)));
+      if (decoded.ok()) REQUIRE(check_root(*decoded).ok());
+    });
+  }
 }
 
 TEST_CASE("root: the largest table fits its slot") {
@@ -102,6 +124,15 @@ TEST_CASE("root: the largest table fits its slot") {
     root.log_devices.push_back(id);
   }
   root.manifest.slots.assign(kMaxZoneSlots, {1, 1});
+  root.manifest.cell_sums.assign(kMaxZoneSlots, 7);
+  for (Epoch epoch = 1; epoch < kMaxWriters; ++epoch) root.writers.push_back({epoch, epoch, 9});
+  root.epoch = kMaxWriters;
+  root.promised_epoch = root.epoch + 1;
+  root.writers.push_back({root.epoch, root.epoch, 9});
+  for (Epoch epoch = 1; epoch < kMaxForks; ++epoch) root.forks.push_back({epoch, 0, 1, epoch + 1});
+  root.epoch = root.writers.back().last_epoch = kMaxForks + 1;
+  root.promised_epoch = root.epoch + 1;
+  root.forks.push_back({kMaxForks, 0, 1, root.epoch});
   const std::string bytes = encode_root(root);
   CHECK(bytes.size() <= kHeaderSlotSize);
   CHECK(*decode_root(as_bytes(bytes)) == root);
@@ -155,6 +186,32 @@ TEST_CASE("root: what cannot be true is refused") {
   CHECK(refused([](Root& root) { std::swap(root.devices[0], root.devices[2]); }));
   CHECK(refused([](Root& root) { root.devices[1].id = 0; }));
   CHECK(refused([](Root& root) { root.devices[0].confirmed_epoch = 8; }));
+  CHECK(refused([](Root& root) { root.devices[0].confirmed_sequence = 8; }));
+  CHECK(refused([](Root& root) { root.devices[0].confirmed_nonce = 8; }));
+  CHECK(refused([](Root& root) { root.manifest.cell_sums = {1, 2}; }));
+  CHECK(refused([](Root& root) { root.writers = {{6, 6, 1}}; }));
+  CHECK(refused([](Root& root) { root.writers = {{7, 7, 0}}; }));
+  CHECK(refused([](Root& root) { root.writers = {{0, 7, 1}}; }));
+  CHECK(refused([](Root& root) { root.writers = {{3, 2, 1}, {7, 7, 1}}; }));
+  CHECK(refused([](Root& root) { root.writers = {{3, 5, 1}, {5, 7, 2}}; }));
+  CHECK(refused([](Root& root) { root.writers = {{3, 5, 1}, {6, 8, 2}}; }));
+  const auto refused_with_writers = [](const std::function<void(Root&)>& change) {
+    Root root = example_with_writers();
+    change(root);
+    return !check_root(root).ok();
+  };
+  CHECK_FALSE(refused_with_writers([](Root&) {}));
+  CHECK(refused_with_writers([](Root& root) { root.manifest.cell_sums.pop_back(); }));
+  CHECK_FALSE(refused_with_writers([](Root& root) { root.manifest.cell_sums.clear(); }));
+  CHECK(refused_with_writers([](Root& root) { root.writers.clear(); }));
+  CHECK(refused_with_writers([](Root& root) {
+    root.writers.clear();
+    for (Epoch epoch = 1; epoch <= kMaxWriters + 1; ++epoch) {
+      root.writers.push_back({epoch, epoch, 1});
+    }
+    root.epoch = kMaxWriters + 1;
+    root.promised_epoch = root.epoch + 1;
+  }));
   CHECK(refused([](Root& root) { root.devices[1].left_epoch = 0; }));
   CHECK(refused([](Root& root) { root.devices[0].left_lsn = 3; }));
   CHECK(refused([](Root& root) { root.log_devices = {0, 0}; }));
@@ -234,7 +291,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.features.incompatible = 8;
+  root.features.incompatible = 16;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(kSize);
   REQUIRE(write_root(whole(device), root).ok());

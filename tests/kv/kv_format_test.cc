@@ -44,6 +44,7 @@ TEST_CASE("kv_format: the golden fence is written and read") {
   header.kind = LogBlockKind::kFence;
   header.watermark = 40;
   header.fence_end_lsn = 40;
+  header.nonce = 0x1112131415161718;
   REQUIRE(as_text(encode_log_block(header, {}, 512).bytes) == golden);
   REQUIRE(decode_log_block(as_bytes(golden))->header.fence_end_lsn == 40);
 }

@@ -40,6 +40,11 @@ TEST_CASE("disk images: as they were left they are sound, and hold everything") 
     DiskImages images = make_images(left);
     REQUIRE(images.metadata.size() > 20);
     REQUIRE(images.log.empty() == (left == Left::kClosed));
+    // P11: roots and log blocks carry the number of their writer.
+    REQUIRE(images.root.nonce() != 0);
+    for (const ImageLogBlock& block : images.log) {
+      REQUIRE(block.header.nonce == images.root.nonce());
+    }
     for (const Access access : {Access::kReadOnly, Access::kReadWrite, Access::kReadOnly}) {
       std::string problem = "not looked at";
       std::vector<Status> read;

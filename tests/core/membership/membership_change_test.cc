@@ -17,7 +17,8 @@ class TestSteps : public MembershipSteps {
  public:
   explicit TestSteps(MembershipWorld& world)
       : world_(world),
-        roots(*world.members, MembershipWorld::kParities, world.first_root()),
+        roots(*world.members, MembershipWorld::kParities, world.first_root(),
+              MembershipWorld::kNonce),
         log(make_log()) {}
 
   Status stop_using(const std::set<DeviceId>& failed) override {

@@ -16,6 +16,7 @@ namespace hexad::core::testing {
 struct MembershipWorld {
   static constexpr DeviceId kDevices = 4;
   static constexpr std::uint32_t kParities = 1;
+  static constexpr std::uint64_t kNonce = 77;
   static constexpr std::uint64_t kLogSize = 256 << 10;
 
   MembershipWorld() {
@@ -40,6 +41,7 @@ struct MembershipWorld {
     root.sequence = 7;
     root.epoch = 3;
     root.promised_epoch = 4;
+    root.writers = {{root.epoch, root.epoch, kNonce}};
     for (DeviceId id = 0; id < kDevices; ++id) {
       alloc::RootDevice row;
       row.id = id;

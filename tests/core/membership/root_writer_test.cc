@@ -14,7 +14,8 @@ using testing::MembershipWorld;
 
 TEST_CASE("root writer: what is sent is on all devices, and current when it is committed") {
   MembershipWorld w;
-  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root());
+  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root(),
+                    MembershipWorld::kNonce);
   alloc::Root next = alloc::next_root(writer.current());
   next.checkpoint_lsn = 9;
   const RootAttempt attempt = writer.send(next);
@@ -31,7 +32,8 @@ TEST_CASE("root writer: what is sent is on all devices, and current when it is c
 // RW1, whatever becomes of the attempts: else two roots of one sequence would differ.
 TEST_CASE("root writer: each attempt has a sequence of its own") {
   MembershipWorld w;
-  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root());
+  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root(),
+                    MembershipWorld::kNonce);
   std::uint64_t last = writer.current().sequence;
   for (int i = 0; i < 6; ++i) {
     CAPTURE(i);
@@ -54,7 +56,8 @@ TEST_CASE("root writer: each attempt has a sequence of its own") {
 
 TEST_CASE("root writer: after a promise that not all have, roots go on from it") {
   MembershipWorld w;
-  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root());
+  RootWriter writer(*w.members, MembershipWorld::kParities, w.first_root(),
+                    MembershipWorld::kNonce);
   alloc::Root promise = writer.current();
   promise.sequence += 5;
   promise.promised_epoch += 1;
@@ -64,7 +67,7 @@ TEST_CASE("root writer: after a promise that not all have, roots go on from it")
   CHECK(attempt.written == std::vector<DeviceId>{0, 1, 3});
   CHECK(writer.current().promised_epoch == promise.promised_epoch);
   w.heal(2);
-  REQUIRE(writer.send(alloc::next_epoch_root(writer.current())).committed);
+  REQUIRE(writer.send(alloc::next_epoch_root(writer.current(), writer.nonce())).committed);
   CHECK(writer.current().sequence > promise.sequence);
 }
 

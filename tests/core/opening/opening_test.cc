@@ -255,6 +255,7 @@ TEST_CASE("opening: roots that are older than the log are damage") {
   REQUIRE(fixture.open().close().ok());
   change_roots(fixture, [](alloc::Root& root) {
     root.epoch = root.promised_epoch = 1;
+    root.writers = {{1, 1, root.nonce()}};
     for (alloc::RootDevice& row : root.devices) row.confirmed_epoch = 1;
   });
   for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {

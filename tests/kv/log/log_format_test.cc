@@ -21,6 +21,7 @@ LogBlockHeader sample_header() {
   header.previous_position = 8 * kBlock;
   header.previous_crc = 0xabcdef01;
   header.watermark = 90;
+  header.nonce = 0x1122334455667788;
   return header;
 }
 
@@ -68,6 +69,9 @@ TEST_CASE("log_format: the block's crc tells blocks apart that differ in the hea
   LogBlockHeader header = sample_header();
   const std::uint32_t crc = sample({"x"}, header).crc;
   header.epoch += 1;
+  REQUIRE(sample({"x"}, header).crc != crc);
+  header.epoch -= 1;
+  header.nonce += 1;
   REQUIRE(sample({"x"}, header).crc != crc);
 }
 
@@ -122,7 +126,8 @@ TEST_CASE("log_format: headers that break a rule are refused in spite of a right
   REQUIRE(code_of(76, 3, 1) == ErrorCode::kCorruption);   // a fence with records
   REQUIRE(code_of(77, 1, 1) == ErrorCode::kCorruption);   // reserved
   REQUIRE(code_of(88, 1, 8) == ErrorCode::kCorruption);   // not a fence
-  REQUIRE(code_of(96, 1, 1) == ErrorCode::kCorruption);   // reserved
+  REQUIRE(code_of(96, 1, 8) == ErrorCode::kUnknown);      // another writer
+  REQUIRE(code_of(104, 1, 1) == ErrorCode::kCorruption);  // reserved
   REQUIRE(code_of(123, 1, 1) == ErrorCode::kCorruption);  // reserved
 }
 

@@ -363,6 +363,48 @@ TEST_CASE("log_scan: other stores and other block sizes do not count") {
   REQUIRE(copies.scan().blocks.empty());
 }
 
+// A copy of the devices was opened on its own: the same epoch, places and predecessors.
+TEST_CASE("log_scan: blocks of another writer of an epoch do not count, whichever copy has them") {
+  for (const std::uint64_t theirs_has : {0b01u, 0b10u}) {
+    Copies copies(2, 64);
+    LogWriterOptions common;
+    common.nonce = 1;
+    LogWriter maker = copies.writer(common);
+    fill(copies, maker, 3, 100);
+    const auto open = [&](std::uint64_t nonce) {
+      LogWriterOptions options;
+      options.last = maker.last();
+      options.tail = maker.tail();
+      options.nonce = nonce;
+      return copies.writer(std::move(options));
+    };
+    LogWriter ours = open(2);
+    LogWriter theirs = open(3);
+    PreparedBlock our_fence = *ours.fence(maker.last(), 2);
+    PreparedBlock their_fence = *theirs.fence(maker.last(), 2);
+    REQUIRE(our_fence.point().crc != their_fence.point().crc);
+    copies.write(our_fence, ~theirs_has);
+    copies.write(their_fence, theirs_has);
+    PreparedBlock our_block = *put(ours, ours.next_lsn() - 1, 100);
+    PreparedBlock their_block = *put(theirs, theirs.next_lsn() - 1, 100);
+    copies.write(our_block, ~theirs_has);
+    copies.write(their_block, theirs_has);
+    const auto end = [&](std::vector<LogWriterEpochs> writers) {
+      LogScanOptions options;
+      options.uuid = copies.uuid;
+      options.block_size = kBlock;
+      options.writers = std::move(writers);
+      const LogScan scan = scan_log(copies.areas, options).value();
+      return check_log_scan(scan).ok() ? scan.end : LogPoint{};
+    };
+    CHECK(end({{1, 1, 1}, {2, 2, 2}}) == our_block.point());
+    CHECK(end({{1, 1, 1}, {2, 5, 3}}) == their_block.point());
+    CHECK(end({{2, 2, 2}}) == our_block.point());
+    // Whose blocks have no nonce, they are of before there were any.
+    CHECK(end({{1, 1, 9}, {2, 2, 2}}) != our_block.point());
+  }
+}
+
 TEST_CASE("log_scan: blocks inside a record are not blocks of the log") {
   Copies copies(1, 64);
   LogWriter writer = copies.writer();
