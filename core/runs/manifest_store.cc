@@ -34,7 +34,8 @@ struct ManifestStore::Cells {
   std::uint64_t bytes = 0;   // of a cell
   std::uint64_t stride = 0;  // from one to the next, in the buffer
   std::vector<CellPlace> places;
-  ec::ShardSet read;  // of them
+  ec::ShardSet read;     // of them, without those whose checksum is another
+  bool damaged = false;  // there are such
   std::string problems;
 
   Cells(std::uint64_t cell_bytes, std::uint32_t count)
@@ -79,6 +80,10 @@ Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manif
     where = space.allocate_internal(units, Space::Internal::kManifest);
   }
   if (!where.ok()) return where.error();
+  alloc::ManifestAddress address;
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    address.cell_sums.push_back(crc32c(coded.cell(role)));
+  }
   const StripeWriter writer(shape_, space, members_, counters_, StripeUse::kManifest);
   const StripeWrite stripe{*where, std::move(coded)};
   StripeBatch batch(writer);
@@ -89,7 +94,6 @@ Result<alloc::ManifestAddress> ManifestStore::write(Space& space, ByteView manif
     writer.release(*where);
     return landed.status.error().with_context("manifest");
   }
-  alloc::ManifestAddress address;
   address.extent = *where;
   address.length = manifest.size();
   address.crc = crc32c(manifest);
@@ -125,7 +129,8 @@ Status ManifestStore::check(const alloc::ManifestAddress& address) const {
                "Run hexad fsck."};
 }
 
-void ManifestStore::read_roles(Cells& cells, std::uint32_t from, std::uint32_t to) const {
+void ManifestStore::read_roles(const alloc::ManifestAddress& address, Cells& cells,
+                               std::uint32_t from, std::uint32_t to) const {
   std::vector<io::IoRequest> reads;
   std::vector<std::uint32_t> roles;
   for (std::uint32_t role = from; role < to; ++role) {
@@ -146,11 +151,17 @@ void ManifestStore::read_roles(Cells& cells, std::uint32_t from, std::uint32_t t
   io::IoQueue& queue = reads.front().device->queue();
   const std::vector<Status> outcomes = io::read_round(queue, std::move(reads), cells.buffer);
   for (std::size_t i = 0; i < roles.size(); ++i) {
-    if (outcomes[i].ok()) {
-      cells.read.add(roles[i]);
-    } else {
+    const std::uint32_t role = roles[i];
+    if (!outcomes[i].ok()) {
       counters_.add(CounterId::kReadErrors);
-      cells.note(roles[i], "cannot be read: " + outcomes[i].error().message);
+      cells.note(role, "cannot be read: " + outcomes[i].error().message);
+    } else if (!address.cell_sums.empty() && crc32c(cells.cell(role)) != address.cell_sums[role]) {
+      counters_.add(CounterId::kChecksumErrors);
+      cells.places[role].device->note_mismatch();
+      cells.damaged = true;
+      cells.note(role, "is not what was written");
+    } else {
+      cells.read.add(role);
     }
   }
 }
@@ -171,11 +182,11 @@ Result<std::string> ManifestStore::read(const alloc::ManifestAddress& address) c
     }
     cells.places.push_back(place);
   }
-  read_roles(cells, 0, shape_.k());
+  read_roles(address, cells, 0, shape_.k());
   const bool whole = cells.read == ec::ShardSet::first(shape_.k());
   if (!whole || cells.crc(address.length) != address.crc) {
     if (whole) counters_.add(CounterId::kChecksumErrors);
-    read_roles(cells, shape_.k(), shape_.cells());
+    read_roles(address, cells, shape_.k(), shape_.cells());
     HEXAD_TRY(put_together(address, cells));
   }
   std::string manifest;
@@ -189,9 +200,9 @@ Status ManifestStore::put_together(const alloc::ManifestAddress& address, Cells&
   const std::string subject = "manifest at " + alloc::to_string(address.extent) + ": ";
   const std::uint32_t k = shape_.k();
   if (cells.read.size() < k) {
-    return Error{ErrorCode::kUnavailable,
+    return Error{cells.damaged ? ErrorCode::kCorruption : ErrorCode::kUnavailable,
                  subject + "only " + std::to_string(cells.read.size()) + " of " +
-                     std::to_string(shape_.cells()) + " cells can be read and " +
+                     std::to_string(shape_.cells()) + " cells can be used and " +
                      std::to_string(k) + " are needed (" + cells.problems + ")",
                  "Attach the missing devices and open the store again."};
   }

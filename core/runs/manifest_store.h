@@ -1,11 +1,12 @@
 // Puts an encoded manifest into a stripe of its own, and gets it back when nothing is known yet but
-// the root's ManifestAddress: no zone, no sums of cells. doc/format.md#manifest
+// the root's ManifestAddress: no zone is. doc/format.md#manifest
 //
-// Only the whole can be judged, by the checksum in the root. So a read that fails tries which cells
-// may be bad, the fewest first: those that cannot be read are, and any others so that no more than
-// m are. Every loss or damage of m cells is survived, where k+m is small enough for all choices to
-// be tried (all up to 16+4, see kMaxManifestChoices); more is an error, never another manifest:
-// what is handed out has the root's checksum.
+// The root has a checksum of each cell, and of the whole. So any k cells that match theirs give the
+// manifest. Roots from before 2026-11-26 have that of the whole alone: then a read that fails tries
+// which cells may be bad, the fewest first: those that cannot be read are, and any others so that
+// no more than m are. Every loss or damage of m cells is survived (without checksums of the cells
+// where k+m is small enough for all choices to be tried, all up to 16+4, see kMaxManifestChoices);
+// more is an error, never another manifest: what is handed out has the root's checksum.
 #pragma once
 
 #include <cstdint>
@@ -45,15 +46,16 @@ class ManifestStore {
                                        std::set<DeviceId>& failed) const;
 
   // The bytes as written. A device is asked when it is usable. Memory: k+m cells.
-  // Errors, naming the devices: kUnavailable (fewer than k cells can be read), kCorruption (no
-  // choice of them gives the manifest; or no such place).
+  // Errors, naming the devices: kUnavailable (fewer than k cells can be read), kCorruption (fewer
+  // than k are what was written, or no choice of them gives the manifest; or no such place).
   Result<std::string> read(const alloc::ManifestAddress& address) const;
 
  private:
   struct Cells;
 
   Status check(const alloc::ManifestAddress& address) const;
-  void read_roles(Cells& cells, std::uint32_t from, std::uint32_t to) const;
+  void read_roles(const alloc::ManifestAddress& address, Cells& cells, std::uint32_t from,
+                  std::uint32_t to) const;
   Status put_together(const alloc::ManifestAddress& address, Cells& cells) const;
 
   const StoreShape& shape_;

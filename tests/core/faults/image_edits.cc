@@ -152,8 +152,8 @@ class Editor {
     edit_sealed("HEXADSLB", images_.label.layout.slab_offset(slab), mask, in);
   }
 
-  // The data cells of the manifest and its checksum in the newest root; parity stays as it was, as
-  // nobody asks for it.
+  // The data cells of the manifest and their checksums in the newest root; parity stays as it was,
+  // as nobody asks for it.
   void edit_manifest(Decoder& in) {
     alloc::ManifestAddress& address = images_.root.manifest;
     if (address.is_nil() || address.slots.size() != images_.shape.cells()) return;
@@ -181,9 +181,12 @@ class Editor {
     address.length = manifest.size();
     address.crc = crc32c(as_bytes(manifest));
     manifest.resize(cell * k);
+    address.cell_sums.resize(images_.shape.cells());
     for (std::uint32_t role = 0; role < k; ++role) {
       const auto [disk, offset] = place(role);
-      write(disk, offset, std::string_view(manifest).substr(role * cell, cell));
+      const std::string_view bytes = std::string_view(manifest).substr(role * cell, cell);
+      address.cell_sums[role] = crc32c(as_bytes(bytes));
+      write(disk, offset, bytes);
     }
     write_root();
   }

@@ -21,8 +21,10 @@ struct Fixture : TableWorld {
   }
   alloc::ManifestAddress write() {
     std::set<DeviceId> failed;
-    const alloc::ManifestAddress address = store.write(*space, as_bytes(bytes), failed).value();
+    alloc::ManifestAddress address = store.write(*space, as_bytes(bytes), failed).value();
     REQUIRE(failed.empty());
+    REQUIRE(address.cell_sums.size() == shape.cells());
+    if (!with_sums) address.cell_sums.clear();
     return address;
   }
   // The cells of what was written.
@@ -36,6 +38,7 @@ struct Fixture : TableWorld {
 
   ZoneCreation zone;
   std::string bytes;
+  bool with_sums = true;  // else as roots of before had it
   ManifestStore store{shape, *codec, *members, counters};
 };
 
@@ -93,6 +96,7 @@ TEST_CASE("manifest_store: a manifest of any length is read back by its address 
 
 TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two kinds") {
   Fixture f;
+  f.with_sums = GENERATE(true, false);
   const alloc::ManifestAddress address = f.write();
   const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
@@ -114,6 +118,7 @@ TEST_CASE("manifest_store: any loss or damage of m cells is survived, of any two
 
 TEST_CASE("manifest_store: two cells in each other's places are two bad cells") {
   Fixture f;
+  f.with_sums = GENERATE(true, false);
   const alloc::ManifestAddress address = f.write();
   const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
@@ -128,11 +133,14 @@ TEST_CASE("manifest_store: two cells in each other's places are two bad cells") 
       };
       const std::vector<std::uint64_t> before = mismatches();
       REQUIRE((f.store.read(address).value() == f.bytes));
-      // Data cells are known to be wrong by what they should have been.
+      // Without checksums data cells are known to be wrong by what they should have been, and
+      // parity is not. With them all that is read is.
       const std::vector<std::uint64_t> after = mismatches();
       std::uint64_t blamed = 0;
       for (std::size_t i = 0; i < after.size(); ++i) blamed += after[i] - before[i];
-      REQUIRE(blamed == (a < f.shape.k() ? 1 : 0) + (b < f.shape.k() ? 1u : 0));
+      const bool data_a = a < f.shape.k();
+      const bool data_b = b < f.shape.k();
+      REQUIRE(blamed == (f.with_sums && data_b ? 2u : (data_a ? 1u : 0u) + (data_b ? 1u : 0u)));
       good.restore(f);
     }
   }
@@ -156,6 +164,7 @@ TEST_CASE("manifest_store: devices that are not usable are not asked") {
 
 TEST_CASE("manifest_store: more than m cells gone is an error that names devices") {
   Fixture f;
+  f.with_sums = GENERATE(true, false);
   const alloc::ManifestAddress address = f.write();
   const Cells good(f.cells(address));
   for (std::uint32_t a = 0; a < 6; ++a) {
@@ -243,11 +252,13 @@ TEST_CASE("manifest_store: it takes the run that is left to it, or what it needs
 }
 
 TEST_CASE("manifest_store: other profiles survive the loss of any m cells at random") {
+  const bool with_sums = GENERATE(true, false);
   for (const ec::Profile profile : {ec::Profile{1, 1}, ec::Profile{2, 1}, ec::Profile{3, 3},
                                     ec::Profile{8, 3}, ec::Profile{16, 4, ec::default_codec(4)}}) {
     TableWorldOptions options;
     options.profile = profile;
     Fixture f(30'000, options);
+    f.with_sums = with_sums;
     const alloc::ManifestAddress address = f.write();
     const Cells good(f.cells(address));
     for (int i = 0; i < 12; ++i) {
@@ -283,6 +294,9 @@ TEST_CASE("manifest_store: an address that cannot be is refused") {
   CHECK(refused([](alloc::ManifestAddress& a) { a.slots[1] = a.slots[0]; }));
   CHECK(refused([](alloc::ManifestAddress& a) { a.slots[1].slab = 4; }));
   CHECK(refused([](alloc::ManifestAddress& a) { ++a.crc; }));
+  CHECK(refused([](alloc::ManifestAddress& a) {
+    for (std::uint32_t role = 0; role < 3; ++role) ++a.cell_sums[role];
+  }));
   // A device that nobody knows is one that is not there.
   alloc::ManifestAddress unknown = good;
   unknown.slots[1].device = 77;
