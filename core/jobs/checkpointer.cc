@@ -54,12 +54,15 @@ Status Checkpointer::run(Close close, const std::function<bool()>& needless) {
   for (int i = 0;; ++i) {
     Status status;
     const std::uint64_t units = parts_.space.counters().total;
+    const std::uint64_t refusals = parts_.space.refusals();
     {
       const io::Lock lock(mutex_);
       if (needless && needless()) return {};
       status = run_locked(close);
     }
     if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones) return status;
+    // A full file system or log, or no address space for the index: no zone helps.
+    if (parts_.space.refusals() == refusals) return status;
     if (parts_.merger->give_up()) continue;
     // Somebody is making one, and of the last slabs there may be no other.
     if (parts_.space.zone_under_way()) parts_.hooks.await_zone();

@@ -108,6 +108,10 @@ class Space : public StripeMap {
   // and before units are abandoned that are to be promised again.
   void reserve(const PromisedUnits& promised);
   std::uint64_t reserved();  // units
+  // How often the functions here and below had no units to give, or none in a row: whoever failed
+  // for want of space looks here whether it was space of this kind that was wanting. Any thread, no
+  // lock.
+  std::uint64_t refusals() const { return refusals_.load(std::memory_order_acquire); }
 
   // --- what the store keeps for itself: runs and manifests ---
   // Units that only the next functions and allocate_reserved() may take, how many of them are to be
@@ -275,6 +279,7 @@ class Space : public StripeMap {
   Status add_checked(const ZoneCreation& creation);
   std::vector<alloc::DeviceSpace> free_slabs() const;
   Status free_young(const LogPlace& death, Lsn lsn, bool replay);
+  Error refusal(std::string message, const char* hint);
   // For messages: people have bytes, of their data.
   std::string bytes_of(std::uint64_t units) const;
   Result<alloc::Extent> allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
@@ -321,10 +326,11 @@ class Space : public StripeMap {
   // By zone and unit, of pack stripes published since the opening, and of some that are gone.
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_;
   std::atomic<std::uint64_t> packed_deaths_{0};  // bytes
-  std::uint64_t internal_units_ = 0;             // as Room::internal
-  std::set<DeviceId> suspects_;                  // V3, those that have left since included
-  std::vector<alloc::Extent> kept_back_;         // abandoned, and still in flight
-  std::vector<ZoneCreation> zones_kept_back_;    // released, with their slabs taken
+  std::atomic<std::uint64_t> refusals_{0};
+  std::uint64_t internal_units_ = 0;           // as Room::internal
+  std::set<DeviceId> suspects_;                // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
+  std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
   struct LateHeal {
     DeviceId device;
     std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered

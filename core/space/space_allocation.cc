@@ -1,5 +1,6 @@
 // Units for stripes: what is reserved for whom, and what each may take.
 #include <algorithm>
+#include <utility>
 
 #include "base/units.h"
 #include "core/space/space.h"
@@ -10,18 +11,22 @@ std::string Space::bytes_of(std::uint64_t units) const {
   return format_size(units * shape_.unit * shape_.k());
 }
 
+Error Space::refusal(std::string message, const char* hint) {
+  refusals_.fetch_add(1, std::memory_order_acq_rel);
+  return {ErrorCode::kNoSpace, std::move(message), hint};
+}
+
 Result<alloc::Extent> Space::allocate_in_zones(std::uint32_t units, alloc::Purpose purpose,
                                                alloc::Fit fit) {
   Result<alloc::Extent> extent = zones_.allocate(units, purpose, fit);
   if (extent.ok() || extent.error().code != ErrorCode::kNoSpace) return extent;
   const alloc::SpaceCounters& counters = zones_.counters();
-  return Error{ErrorCode::kNoSpace,
-               "no room for " + bytes_of(units) + " in a row: " + bytes_of(counters.free) + " of " +
-                   bytes_of(counters.total) + " are free, up to " +
-                   bytes_of(zones_.largest_free_run()) + " in a row, " +
-                   bytes_of(zones_.reserve_units()) + " of them for checkpoints; " +
-                   bytes_of(counters.deferred) + " are waiting to become free",
-               alloc::kMakeRoom};
+  return refusal("no room for " + bytes_of(units) + " in a row: " + bytes_of(counters.free) +
+                     " of " + bytes_of(counters.total) + " are free, up to " +
+                     bytes_of(zones_.largest_free_run()) + " in a row, " +
+                     bytes_of(zones_.reserve_units()) + " of them for checkpoints; " +
+                     bytes_of(counters.deferred) + " are waiting to become free",
+                 alloc::kMakeRoom);
 }
 
 Result<alloc::Extent> Space::allocate(std::uint32_t units) {
@@ -32,10 +37,9 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
     const std::string reserve = zones_.reserve_units() == 0
                                     ? ""
                                     : ", " + bytes_of(zones_.reserve_units()) + " for checkpoints";
-    return Error{ErrorCode::kNoSpace,
-                 "no room for " + bytes_of(units) + ": " + bytes_of(free) + " are free, " +
-                     bytes_of(promised_.units) + " of them for what is being written" + reserve,
-                 alloc::kMakeRoom};
+    return refusal("no room for " + bytes_of(units) + ": " + bytes_of(free) + " are free, " +
+                       bytes_of(promised_.units) + " of them for what is being written" + reserve,
+                   alloc::kMakeRoom);
   }
   const std::uint32_t before = zones_.largest_free_run();
   for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
@@ -44,12 +48,11 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
     if (!spoils_runs(before, promised_, reserve_run_)) return extent;
     zones_.abandon(extent);
   }
-  return Error{
-      ErrorCode::kNoSpace,
+  return refusal(
       "no room for " + bytes_of(units) + " in a row besides the " + bytes_of(promised_.units) +
           " that belong to what is being written" +
           (reserve_run_ == 0 ? "" : " and " + bytes_of(reserve_run_) + " in a row for checkpoints"),
-      alloc::kMakeRoom};
+      alloc::kMakeRoom);
 }
 
 std::vector<std::uint32_t> Space::spare_runs(std::uint32_t longest) {
@@ -128,7 +131,7 @@ Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const Promised
   const std::uint64_t free = zones_.counters().free;
   // Rounded up together, blobs and footer may need a unit more than they were promised.
   if (units > promised.units && free < units + others.units + zones_.reserve_units()) {
-    return Error{ErrorCode::kNoSpace, "nothing free for the footer of a pack stripe", ""};
+    return refusal("nothing free for the footer of a pack stripe", "");
   }
   const std::uint32_t before = zones_.largest_free_run();
   // That much of the longest run is left at least when each of the blobs takes what it was
@@ -144,9 +147,8 @@ Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const Promised
     }
     zones_.abandon(extent);
   }
-  return Error{ErrorCode::kNoSpace,
-               "no room for " + bytes_of(units) + " in a row besides what others were promised",
-               ""};
+  return refusal("no room for " + bytes_of(units) + " in a row besides what others were promised",
+                 "");
 }
 
 bool Space::spoils_runs(std::uint32_t before, const PromisedUnits& others,
@@ -195,11 +197,10 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
       zones_.abandon(extent);
     }
   }
-  return Error{ErrorCode::kNoSpace,
-               "no room for " + bytes_of(units) + " of metadata: " + bytes_of(free) +
-                   " are free, up to " + bytes_of(before) + " in a row, " +
-                   bytes_of(promised_.units) + " of them for what is being written",
-               alloc::kMakeRoom};
+  return refusal("no room for " + bytes_of(units) + " of metadata: " + bytes_of(free) +
+                     " are free, up to " + bytes_of(before) + " in a row, " +
+                     bytes_of(promised_.units) + " of them for what is being written",
+                 alloc::kMakeRoom);
 }
 
 std::uint64_t Space::kept_from_moves() const {
@@ -225,11 +226,10 @@ Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {
       zones_.abandon(extent);
     }
   }
-  return Error{ErrorCode::kNoSpace,
-               "no room to move " + bytes_of(units) + " to: " + bytes_of(free) +
-                   " are free, up to " + bytes_of(before) + " in a row, " + bytes_of(kept) +
-                   " of them for checkpoints and what is being written",
-               alloc::kMakeRoom};
+  return refusal("no room to move " + bytes_of(units) + " to: " + bytes_of(free) +
+                     " are free, up to " + bytes_of(before) + " in a row, " + bytes_of(kept) +
+                     " of them for checkpoints and what is being written",
+                 alloc::kMakeRoom);
 }
 
 }  // namespace hexad::core
