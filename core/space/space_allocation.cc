@@ -1,11 +1,27 @@
 // Units for stripes: what is reserved for whom, and what each may take.
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/units.h"
 #include "core/space/space.h"
 
 namespace hexad::core {
+
+namespace {
+
+// Beside what is kept less than such a part of all units is free: then little is left.
+constexpr std::uint64_t kLowPart = 32;
+
+// What is tried first. Where little is left each takes the shortest run that will do: else single
+// units would cut up the long ones, which moves need to write stripes that are full.
+std::array<alloc::Fit, 2> fits_for(const alloc::SpaceCounters& counters, std::uint64_t kept) {
+  const bool low = counters.free < kept + counters.total / kLowPart;
+  if (low) return {alloc::Fit::kShortest, alloc::Fit::kNext};
+  return {alloc::Fit::kNext, alloc::Fit::kShortest};
+}
+
+}  // namespace
 
 std::string Space::bytes_of(std::uint64_t units) const {
   return format_size(units * shape_.unit * shape_.k());
@@ -42,7 +58,8 @@ Result<alloc::Extent> Space::allocate(std::uint32_t units) {
                    alloc::kMakeRoom);
   }
   const std::uint32_t before = zones_.largest_free_run();
-  for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+  for (const alloc::Fit fit :
+       fits_for(zones_.counters(), promised_.units + zones_.reserve_units())) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                      allocate_in_zones(units, alloc::Purpose::kUser, fit));
     if (!spoils_runs(before, promised_, reserve_run_)) return extent;
@@ -115,7 +132,8 @@ Result<alloc::Extent> Space::allocate_reserved(std::uint32_t units) {
   HEXAD_ASSERT(promised_.includes(promised));
   const PromisedUnits others = promised_ - promised;
   const std::uint32_t before = zones_.largest_free_run();
-  Result<alloc::Extent> extent = allocate_in_zones(units, alloc::Purpose::kInternal);
+  const auto fits = fits_for(zones_.counters(), promised_.units + zones_.reserve_units());
+  Result<alloc::Extent> extent = allocate_in_zones(units, alloc::Purpose::kInternal, fits[0]);
   if (extent.ok() && spoils_runs(before, others, reserve_run_)) {
     zones_.abandon(*extent);
     extent = allocate_in_zones(units, alloc::Purpose::kInternal, alloc::Fit::kShortest);
@@ -138,7 +156,8 @@ Result<alloc::Extent> Space::allocate_shared(std::uint32_t units, const Promised
   // promised.
   const std::uint64_t apart =
       std::min<std::uint64_t>(before, free - std::min(free, promised.units));
-  for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+  for (const alloc::Fit fit :
+       fits_for(zones_.counters(), promised_.units + zones_.reserve_units())) {
     HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                      allocate_in_zones(units, alloc::Purpose::kInternal, fit));
     if (zones_.largest_free_run() >= apart || !spoils_runs(before, others, reserve_run_)) {
@@ -187,7 +206,8 @@ Result<alloc::Extent> Space::allocate_internal(std::uint32_t units, Internal use
   const std::uint32_t before = zones_.largest_free_run();
   const std::uint32_t run = use == Internal::kFile ? reserve_run_ : 0;
   if (free >= promised_.units && free - promised_.units >= units) {
-    for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+    for (const alloc::Fit fit :
+         fits_for(zones_.counters(), promised_.units + zones_.reserve_units())) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                        allocate_in_zones(units, alloc::Purpose::kInternal, fit));
       if (!spoils_runs(before, promised_, run)) {
@@ -219,7 +239,8 @@ Result<alloc::Extent> Space::allocate_move(std::uint32_t units) {
   const std::uint64_t free = zones_.counters().free;
   const std::uint32_t before = zones_.largest_free_run();
   if (free >= kept && free - kept >= units) {
-    for (const alloc::Fit fit : {alloc::Fit::kNext, alloc::Fit::kShortest}) {
+    for (const alloc::Fit fit :
+         fits_for(zones_.counters(), promised_.units + zones_.reserve_units())) {
       HEXAD_TRY_ASSIGN(const alloc::Extent extent,
                        allocate_in_zones(units, alloc::Purpose::kInternal, fit));
       if (!spoils_runs(before, promised_, reserve_run_)) return extent;

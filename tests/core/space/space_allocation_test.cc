@@ -43,6 +43,28 @@ TEST_CASE("space: allocating leaves what is reserved, and says so") {
   REQUIRE_FALSE(space.try_reserve(1));
 }
 
+// Moves write stripes that are full where they find long runs, and single units cut these up.
+TEST_CASE("space: where little is left single units take the shortest runs") {
+  SpaceFixture f;
+  Space& space = f.make();
+  const std::vector<alloc::Extent> taken = fill_two_zones(f);
+  for (int i = 0; i < 8; ++i) space.abandon(taken[i]);  // a run
+  space.abandon(taken[20]);
+  space.set_reserve(8);
+  const std::uint64_t refusals = space.refusals();
+  const alloc::Extent alone = space.allocate(1).value();
+  CHECK(alone == taken[20]);
+  CHECK(space.largest_free_run() == 8);
+  CHECK(space.refusals() == refusals);
+  REQUIRE_FALSE(space.allocate(1).ok());
+  CHECK(space.refusals() == refusals + 1);
+  space.abandon(alone);
+  space.set_reserve(0, 0, 0);
+  REQUIRE(space.try_reserve(1));
+  space.reserve(PromisedUnits(7));
+  CHECK(space.allocate_reserved(1).value() == taken[20]);
+}
+
 // A commit of more small objects than half a slab has units, and then of a large one, was refused
 // on an empty pool: each small one wanted two units of the longest free run.
 TEST_CASE("space: single units are promised from all zones, and leave runs to the others") {
