@@ -24,6 +24,9 @@ constexpr std::uint32_t kLiveWhenLow = 768;
 constexpr std::uint32_t kLiveForCommitFirst = 896;
 // The same of blobs that lists show in part.
 constexpr std::uint32_t kShownAtRest = 944;
+// ... and how much of its stripe one fills that has it for itself: at rest so much that all take no
+// more than 1.6 times their bytes.
+constexpr std::uint32_t kFilledAtRest = 640;
 // Cleaning begins at leisure when so many of the longest stripes would come back, and such a part
 // of all pack stripes; it goes on to the end.
 constexpr std::uint64_t kStripesToBegin = 8;
@@ -75,7 +78,8 @@ Cleaner::Cleaner(CleanParts parts)
     : parts_(std::move(parts)),
       packs_(parts_.shape, parts_.codec, parts_.space, parts_.queue, parts_.counters),
       lists_(parts_.executor),
-      compactor_(parts_, lists_),
+      lone_(parts_.executor),
+      compactor_(parts_, lists_, lone_),
       mutex_(parts_.executor) {}
 
 bool Cleaner::is_low() const {
@@ -198,13 +202,19 @@ Result<bool> Cleaner::step_locked(For whom) {
   const std::uint64_t died = deaths();
   const auto work = [&]() -> Result<bool> {
     if (whom != For::kCommit && !is_whole()) return false;  // CL6
-    HEXAD_TRY_ASSIGN(const bool first, compact(whom, kLiveAtLeisure));
+    HEXAD_TRY_ASSIGN(const bool first, compact(whom, {kLiveAtLeisure, kLiveAtLeisure}));
     if (first) return true;
+    const bool full = whom == For::kCommit || was_low_;
+    if (full && lone_.hidden() > 0) {
+      // Three quarters of a stripe of its own: among pack stripes there are few so empty by now.
+      HEXAD_TRY_ASSIGN(const bool lone, compact(whom, {kLiveAtLeisure, kLiveWhenLow}));
+      if (lone) return true;
+    }
     HEXAD_TRY_ASSIGN(const bool moved, move(whom));
     if (moved) return true;
-    if (whom == For::kCommit) return compact(whom, kLiveForCommit);
-    if (whom == For::kAtRest) return compact(whom, kShownAtRest);
-    return was_low_ ? compact(whom, kLiveWhenLow) : Result<bool>(false);
+    if (whom == For::kCommit) return compact(whom, {kLiveForCommit, kMostFilled});
+    if (whom == For::kAtRest) return compact(whom, {kShownAtRest, kFilledAtRest});
+    return was_low_ ? compact(whom, {kLiveWhenLow, kLiveWhenLow}) : Result<bool>(false);
   };
   HEXAD_TRY_ASSIGN(const bool done, work());
   if (done) return true;
@@ -212,12 +222,20 @@ Result<bool> Cleaner::step_locked(For whom) {
   if (whom == For::kAtRest) rested_at_.store(died, std::memory_order_release);
   // What was moved last comes back without another commit.
   if (whom != For::kCommit && std::exchange(unreleased_, false)) HEXAD_TRY(parts_.release());
+  HEXAD_TRY(compactor_.problem());  // KL5
   return false;
+}
+
+void Cleaner::note_lone(const YoungBlob& blob, std::uint32_t units) {
+  const std::uint64_t stripe = units * parts_.shape.unit * parts_.shape.k();
+  if (!is_lone(blob.stored.size(), stripe, kMostFilled)) return;
+  const Lsn lsn = blob.place.lsn;
+  lone_.note(blob.owner, {stripe, stripe - blob.stored.size()}, lsn, lsn);
 }
 
 // At leisure and at rest: so much is hidden that it is worth it.
 bool Cleaner::worth_compacting(For whom) {
-  const std::uint64_t hidden = lists_.hidden();
+  const std::uint64_t hidden = this->hidden();
   if (whom == For::kCommit || was_low_) return true;
   if (hidden == 0) return false;
   const std::uint64_t stripe = longest_stripe_bytes(parts_.shape);
@@ -226,16 +244,19 @@ bool Cleaner::worth_compacting(For whom) {
   return hidden >= std::max(kStripesToBegin * stripe, used / kPartToBegin);
 }
 
-Result<bool> Cleaner::compact(For whom, std::uint32_t most_shown) {
+Result<bool> Cleaner::compact(For whom, const Bounds& bounds) {
   // What is easily had comes before what is to be looked for.
-  const bool urgent = (whom == For::kCommit || was_low_) && most_shown > kLiveAtLeisure;
-  if (!urgent && lists_.hidden() == 0) return false;
+  const bool short_of_space = whom == For::kCommit || was_low_;
+  const bool urgent = short_of_space && bounds.most_shown > kLiveAtLeisure;
+  const bool lone = short_of_space && bounds.most_filled > kLiveAtLeisure;
+  if (!urgent && hidden() == 0) return false;
   if (!under_way_ && !worth_compacting(whom)) return false;
   bool waited = false;
   bool passed = false;
   for (int looks = 0; looks < kMostLooks; ++looks) {
     Compactor::Need need;
-    need.most_shown = most_shown;
+    need.most_shown = bounds.most_shown;
+    need.most_filled = bounds.most_filled;
     need.runs = stripe_runs();
     need.most_bytes = whom == For::kCommit ? kPageSpan : longest_stripe_bytes(parts_.shape);
     Result<Compactor::Did> did = Compactor::Did::kNothing;
@@ -255,7 +276,8 @@ Result<bool> Cleaner::compact(For whom, std::uint32_t most_shown) {
       return true;
     }
     if (*did == Compactor::Did::kLooked) continue;
-    const bool may_wait = whom == For::kAtRest || (whom == For::kCommit && urgent);
+    const bool many = lone && lone_.hidden() >= longest_stripe_bytes(parts_.shape) / 2;
+    const bool may_wait = whom == For::kAtRest || (whom == For::kCommit && (urgent || many));
     if (*did == Compactor::Did::kYoung && may_wait && !std::exchange(passed, true) &&
         parts_.checkpointed() < parts_.newest()) {
       HEXAD_TRY(parts_.checkpoint());

@@ -25,8 +25,9 @@
 //   CL6  While a device is away, or lacks cells, nothing is cleaned, unless a commit finds no space
 //   CL7  While the record waits for its place no state and no pin is held
 //
-// Blobs that lists show in part are compacted, too (core/clean/compactor.h), in turn with these:
-// what gives most for what it costs comes first.
+// Blobs that lists show in part, and those that leave much of a stripe of their own empty, are
+// compacted, too (core/clean/compactor.h), in turn with these: what gives most for what it costs
+// comes first.
 //
 // One step at a time; a commit that finds no space takes one itself, or waits for the one under
 // way. The argument that this ends is in doc/invariants.md#cleaning.
@@ -83,6 +84,8 @@ class Cleaner {
 
   // Lists that a transaction leaves: whoever carries it out says so.
   FragmentedLists& fragmented() { return lists_; }
+  // A young blob gets a stripe of so many units for itself. Any thread, under any lock.
+  void note_lone(const YoungBlob& blob, std::uint32_t units);
 
  private:
   // A blob on its way.
@@ -113,9 +116,17 @@ class Cleaner {
 
   Result<bool> step_locked(For whom);
   Result<bool> move(For whom);  // what is alive in pack stripes
-  Result<bool> compact(For whom, std::uint32_t most_shown);
+  // What is compacted: Compactor::Need.
+  struct Bounds {
+    std::uint32_t most_shown = 0;
+    std::uint32_t most_filled = 0;
+  };
+  Result<bool> compact(For whom, const Bounds& bounds);
   bool worth_compacting(For whom);
-  std::uint64_t deaths() const { return parts_.space.packed_deaths() + lists_.grown(); }
+  std::uint64_t hidden() const { return lists_.hidden() + lone_.hidden(); }
+  std::uint64_t deaths() const {
+    return parts_.space.packed_deaths() + lists_.grown() + lone_.grown();
+  }
   std::uint64_t used_bytes() const;
   std::vector<Try> tries_for(For whom) const;
   Choice look(const Try& one);
@@ -142,6 +153,7 @@ class Cleaner {
   const CleanParts parts_;
   const PackChecker packs_;
   FragmentedLists lists_;
+  FragmentedLists lone_;  // that show blobs which leave much of their stripes empty
   Compactor compactor_;
   io::Mutex mutex_;  // through a step
   using StripeName = std::pair<alloc::ZoneId, std::uint32_t>;

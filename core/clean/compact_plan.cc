@@ -29,6 +29,15 @@ void add_to_pieces(std::vector<CompactPiece>& pieces, const Extent& extent,
   }
 }
 
+bool may_be_victim(const BlobUse& use, const CompactRules& rules) {
+  const Blob& blob = *use.blob;
+  if (use.hidden() > 0) {
+    return use.shown * 1024 <= std::uint64_t{blob.raw} * rules.most_shown;  // KP1
+  }
+  return blob.placement == Placement::kPrivate && use.shown >= blob.raw &&
+         is_lone(blob.stored, blob.where.units * rules.stripe_bytes, rules.most_filled);  // KP5
+}
+
 }  // namespace
 
 CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules) {
@@ -36,9 +45,7 @@ CompactPlan plan_compaction(const ExtentList& extents, const CompactRules& rules
   std::set<BlobId> victims;
   for (const BlobUse& use : blob_uses(extents)) {
     const Blob& blob = *use.blob;
-    if (use.hidden() == 0 || use.shown * 1024 > std::uint64_t{blob.raw} * rules.most_shown) {
-      continue;  // KP1
-    }
+    if (!may_be_victim(use, rules)) continue;
     if (blob.placement == Placement::kLog) {
       plan.young = true;
       continue;

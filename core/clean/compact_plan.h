@@ -2,17 +2,22 @@
 // that the rest of them comes back: a pure function.
 //
 // Small writes into an object leave large blobs behind that are shown in part, and take their whole
-// space until the last byte of them is overwritten. What is left of such a blob goes elsewhere.
+// space until the last byte of them is overwritten. What is left of such a blob goes elsewhere. So
+// does one that is shown whole and leaves much of a stripe of its own empty: a small one that was
+// put when nobody else put anything.
 //
 // Holds for every plan
-//   KP1 a victim shows at most rules.most_shown of its user bytes. No clone shares it, and the list
-//       names its place: a young one dies by another name (CP1)
+//   KP1 a victim that is shown in part shows at most rules.most_shown of its user bytes. No clone
+//       shares a victim, and the list names its place: a young one dies by another name (CP1)
 //   KP2 the pieces show, in order and each byte once, what the list shows of victims, and nothing
 //       else
 //   KP3 a piece is without a gap, at most rules.piece_bytes long, and what it shows was compressed
 //       in one way, or not at all
 //   KP4 with a piece in place of what it shows, the list is not crowded where it was not
 //       (is_crowded())
+//   KP5 a victim that is shown whole has a stripe of its own, and fills at most rules.most_filled
+//   of
+//       it: in a pack stripe it is the cleaner's
 #pragma once
 
 #include <cstdint>
@@ -27,6 +32,7 @@ struct CompactRules {
   std::uint32_t most_shown = 0;    // of 1024 parts of a blob's user bytes, for a victim
   std::uint64_t piece_bytes = 0;   // not 0
   std::uint64_t stripe_bytes = 0;  // user bytes of one unit of a stripe
+  std::uint32_t most_filled = 0;   // of 1024 parts of its stripe, for a victim that is shown whole
 };
 
 // Becomes one blob.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr std::size_t kListsAtOnce = 64;
 constexpr std::uint64_t kMostListBytes = 256 << 10;
 constexpr std::size_t kMostPieces = 1024;
 constexpr std::uint64_t kMostPieceBytes = 64 << 10;
+// Footers and gaps of a stripe that is full.
+constexpr std::uint64_t kFooterPart = 32;
 // Of the metadata, looked at in one go.
 constexpr std::size_t kKeysAtOnce = 4096;
 // Where lists are, in the order of the keys.
@@ -60,8 +63,7 @@ Result<std::optional<OwnedExtents>> list_of(std::string_view key,
 
 }  // namespace
 
-Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan& plan,
-                      Pieces& pieces) {
+Status Compactor::add(const Candidate& at, const CompactPlan& plan, Pieces& pieces) {
   std::vector<Bytes> raw;
   std::vector<BlobReader::Range> ranges;
   for (const CompactPiece& piece : plan.pieces) {
@@ -72,7 +74,7 @@ Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan&
     }
   }
   HEXAD_TRY(parts_.blobs.read(ranges));
-  Work work{list, pieces.pieces.size(), plan.pieces.size(), plan.frees};
+  Work work{at, pieces.pieces.size(), plan.pieces.size(), plan.frees};
   std::vector<Blob> blobs;
   std::vector<YoungBlob> stored;
   const Lsn written = std::max<Lsn>(1, parts_.checkpointed());
@@ -84,7 +86,8 @@ Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan&
     YoungBlob& young = stored.emplace_back();
     young.place.lsn = written;
     young.stored = std::move(prepared.stored);
-    young.owner = list.key;
+    work.bytes += young.stored.size();
+    young.owner = at.list.key;
     young.offset = piece.offset();
     blobs.push_back(std::move(prepared.blob));
   }
@@ -98,51 +101,96 @@ Status Compactor::add(const FragmentedLists::Candidate& list, const CompactPlan&
   return {};
 }
 
+std::vector<Compactor::Candidate> Compactor::choose(const Need& need, bool& waiting) {
+  std::vector<Candidate> all;
+  const auto take = [&](FragmentedLists& lists, std::uint32_t most) {
+    FragmentedLists::Choice choice =
+        lists.best(kListsAtOnce - all.size(), most, parts_.checkpointed());
+    waiting = waiting || choice.waiting;
+    for (FragmentedLists::Candidate& one : choice.lists) all.push_back({std::move(one), &lists});
+  };
+  take(partly_, need.most_shown);
+  take(lone_, need.most_filled);
+  return all;
+}
+
+void Compactor::forget(const std::string& key, Lsn changed) {
+  partly_.forget(key, changed);
+  lone_.forget(key, changed);
+}
+
+// KL5
+void Compactor::leave_alone(const Status& why) {
+  if (unreadable_++ == 0) problem_ = why;
+  parts_.counters.add(CounterId::kCompactUnreadable);
+}
+
+Status Compactor::problem() const {
+  if (problem_.ok()) return {};
+  return problem_.error().with_context(
+      std::to_string(unreadable_) +
+      " times since the opening a list of extents could not be read, and what it hides does not "
+      "come back before it changes; the first time");
+}
+
 Result<Compactor::Pieces> Compactor::gather(const Need& need) {
   const RecordShape& shape = parts_.shape.record;
   const CompactRules rules{need.most_shown, piece_bytes(need.runs.front(), parts_.shape),
-                           parts_.shape.unit * parts_.shape.k()};
+                           stripe_bytes(), need.most_filled};
   const std::uint64_t most_list_bytes = std::min(kMostListBytes, parts_.max_record() / 4);
-  FragmentedLists::Choice choice =
-      lists_.best(kListsAtOnce, need.most_shown, parts_.checkpointed());
   Pieces pieces;
-  pieces.waiting = choice.waiting;
-  if (choice.lists.empty()) return pieces;
+  const std::vector<Candidate> candidates = choose(need, pieces.waiting);
+  if (candidates.empty()) return pieces;
   std::uint64_t list_bytes = 0;
   std::uint64_t bytes = 0;
   // What is young in this state and has a place is named by that behind the next checkpoint.
   HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
-  for (const FragmentedLists::Candidate& list : choice.lists) {
-    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, state.view->get(list.key));
-    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> now, list_of(list.key, value, shape));
-    CompactPlan plan;
-    if (now.has_value()) plan = plan_compaction(now->extents(), rules);
+  std::set<std::string_view> taken;
+  for (const Candidate& at : candidates) {
+    const FragmentedLists::Candidate& list = at.list;
+    if (taken.contains(list.key)) continue;
+    std::uint64_t value_bytes = 0;
+    const auto look = [&]() -> Result<CompactPlan> {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> value, state.view->get(list.key));
+      if (value.has_value()) value_bytes = value->size();
+      HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> now, list_of(list.key, value, shape));
+      return now.has_value() ? plan_compaction(now->extents(), rules) : CompactPlan{};
+    };
+    const Result<CompactPlan> planned = look();
+    if (!planned.ok()) {
+      pieces.looked = true;
+      forget(list.key, list.changed);  // KL5
+      leave_alone(planned.status());
+      continue;
+    }
+    const CompactPlan& plan = *planned;
     if (plan.pieces.empty()) {
       pieces.looked = true;
       if (plan.young) {
         pieces.waiting = true;
-        lists_.set_aside(list.key, list.changed, state.view->lsn());
+        at.from->set_aside(list.key, list.changed, state.view->lsn());
       } else {
-        lists_.forget(list.key, list.changed);
+        at.from->forget(list.key, list.changed);
       }
       continue;
     }
     std::uint64_t more = 0;
     for (const CompactPiece& piece : plan.pieces) more += piece.length();
-    const bool fits = list_bytes + list.key.size() + value->size() <= most_list_bytes &&
+    const bool fits = list_bytes + list.key.size() + value_bytes <= most_list_bytes &&
                       bytes + more <= need.most_bytes &&
                       pieces.pieces.size() + plan.pieces.size() <= kMostPieces;
     if (!pieces.lists.empty() && !fits) break;
     const std::size_t before = pieces.pieces.size();
-    const Status added = without_bad_alloc([&] { return add(list, plan, pieces); });
+    const Status added = without_bad_alloc([&] { return add(at, plan, pieces); });
     if (!added.ok()) {
       cut_to(pieces, before);
       pieces.looked = true;
-      lists_.forget(list.key, list.changed);  // KL5
-      parts_.counters.add(CounterId::kCompactUnreadable);
+      forget(list.key, list.changed);  // KL5
+      leave_alone(added);
       continue;
     }
-    list_bytes += list.key.size() + value->size();
+    taken.insert(list.key);
+    list_bytes += list.key.size() + value_bytes;
     bytes += more;
   }
   return pieces;
@@ -169,20 +217,37 @@ Result<Compactor::Did> Compactor::step(const Need& need) {
 }
 
 Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) {
+  std::uint64_t frees = 0;
+  std::uint64_t bytes = 0;
+  for (const Work& work : pieces.lists) {
+    frees += work.frees;
+    bytes += work.bytes;
+  }
   std::vector<PackPlan> layouts = lay_out_moved(pieces.stored, need.runs, parts_.shape);
-  const bool too_short = layouts.empty();
+  std::uint64_t takes = units_of(layouts) * stripe_bytes();
+  const bool too_short = layouts.empty() || takes >= frees;
   if (too_short) {
     // Whether it would be worth it where there were longer runs.
     const std::vector<std::uint32_t> longer(pieces.stored.size(), parts_.shape.max_pack_units);
     layouts = lay_out_moved(pieces.stored, longer, parts_.shape);
+    takes = units_of(layouts) * stripe_bytes();
   }
-  std::uint64_t frees = 0;
-  for (const Work& work : pieces.lists) frees += work.frees;
-  if (layouts.empty() || units_of(layouts) * parts_.shape.unit * parts_.shape.k() >= frees) {
-    // KL4: the best of them alone is no better.
-    lists_.forget(pieces.lists.front().list.key, pieces.lists.front().list.changed);
-    parts_.counters.add(CounterId::kCompactNoGain);
-    return Did::kLooked;
+  if (layouts.empty() || takes >= frees) {
+    // KL4. Of many some give up no more than they take at this price of a byte; a few may be worth
+    // it together with others that come later, unless they would not fill what they give up even in
+    // a stripe without a gap. The others are tried without these.
+    const bool many = pieces.lists.size() == kListsAtOnce || 2 * bytes >= need.most_bytes;
+    bool any = false;
+    for (const Work& work : pieces.lists) {
+      const bool worth_it = many ? work.frees * bytes > work.bytes * takes
+                                 : work.frees > work.bytes + work.bytes / kFooterPart;
+      if (!layouts.empty() && worth_it) continue;
+      work.at.from->forget(work.at.list.key, work.at.list.changed);
+      parts_.counters.add(CounterId::kCompactNoGain);
+      any = true;
+    }
+    if (any) return Did::kLooked;
+    return pieces.waiting ? Did::kYoung : Did::kNothing;
   }
   if (too_short) {
     return Error{ErrorCode::kNoSpace, "what is free lies in runs too short to write pieces to", ""};
@@ -194,9 +259,13 @@ Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) 
   };
   HEXAD_TRY_ASSIGN(const Lsn written,
                    write_moved(parts_, layouts, pieces.stored, fill_record, moved));
-  for (const Work& work : pieces.lists) lists_.forget(work.list.key, work.list.changed);
+  for (const Work& work : pieces.lists) forget(work.at.list.key, work.at.list.changed);
+  if (!done.unreadable.ok()) leave_alone(done.unreadable);
   if (written == 0) return Did::kLooked;
-  for (const auto& [key, bytes] : done.lists) lists_.note(key, bytes, written);
+  for (const Done::Left& left : done.lists) {
+    partly_.note(left.key, left.partly, written);
+    lone_.note(left.key, left.lone, written);
+  }
   for (const StripeWrite& stripe : moved.stripes) {
     parts_.space.note_written(stripe.where, parts_.checkpointed());
   }
@@ -215,13 +284,18 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
   std::vector<std::uint64_t> live(moved.stripes.size(), 0);
   ForwardKeys forwards;
   for (const Work& work : pieces.lists) {
-    const std::string& key = work.list.key;
-    HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
-    HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list, list_of(key, value, shape));
-    if (!list.has_value()) {
+    const std::string& key = work.at.list.key;
+    const auto now = [&]() -> Result<std::optional<OwnedExtents>> {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string> value, parts_.commits.get(key));
+      return list_of(key, value, shape);
+    };
+    Result<std::optional<OwnedExtents>> list_now = now();
+    if (!list_now.ok()) done.unreadable = list_now.status();  // KL5
+    if (!list_now.ok() || !list_now->has_value()) {
       done.late += work.count;
       continue;
     }
+    std::optional<OwnedExtents>& list = *list_now;
     ExtentList& extents = list->extents();
     parts_.log_blobs.resolve_all(extents);  // CL5
     const ExtentList before = extents;
@@ -243,7 +317,7 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
     }
     forwards.change({key}, before, {key}, extents);
     record.images.push_back({key, list->encode(shape)});
-    done.lists.emplace_back(key, hidden_bytes(extents));
+    done.lists.push_back({key, hidden_bytes(extents), spare_bytes(extents, stripe_bytes())});
   }
   if (done.lists.empty()) return nothing_to_move();
   forwards.write(record.images);
@@ -253,34 +327,49 @@ Status Compactor::fill(const Pieces& pieces, const MovedStripes& moved, LogRecor
   return {};
 }
 
+Result<bool> Compactor::find_in(MetaView& view, std::string_view prefix, std::size_t& seen,
+                                Lsn now) {
+  const RecordShape& shape = parts_.shape.record;
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor({std::string(prefix), prefix_end(prefix)}));
+  HEXAD_TRY(cursor.seek(std::max(from_, std::string(prefix))));
+  for (; cursor.valid(); ++seen) {
+    const std::string key(cursor.key());
+    if (seen == kKeysAtOnce) {
+      from_ = key;
+      return false;
+    }
+    Result<std::optional<OwnedExtents>> list = list_of(key, std::string(cursor.value()), shape);
+    if (!list.ok()) leave_alone(list.status());  // KL5
+    if (list.ok() && list->has_value()) {
+      ExtentList& extents = (*list)->extents();
+      const HiddenBytes partly = hidden_bytes(extents);
+      if (partly.hidden > 0) partly_.note(key, partly, now);
+      const HiddenBytes lone = spare_bytes(extents, stripe_bytes());
+      if (lone.hidden > 0) lone_.note(key, lone, now);
+    }
+    HEXAD_TRY(cursor.next());
+  }
+  return true;
+}
+
 Result<bool> Compactor::find_some() {
-  if (all_seen_ && lists_.empty() && lists_.take_lost()) {
-    all_seen_ = false;
-    from_.clear();
+  if (all_seen_ && partly_.empty() && lone_.empty()) {
+    const bool partly_lost = partly_.take_lost();
+    if (lone_.take_lost() || partly_lost) {
+      all_seen_ = false;
+      from_.clear();
+    }
   }
   if (all_seen_) return false;
-  const RecordShape& shape = parts_.shape.record;
   HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
   std::size_t seen = 0;
   for (const std::string_view prefix : kLists) {
     const std::optional<std::string> end = prefix_end(prefix);
     if (end.has_value() && from_ >= *end) continue;
-    HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, state.view->cursor({std::string(prefix), end}));
-    HEXAD_TRY(cursor.seek(std::max(from_, std::string(prefix))));
-    for (; cursor.valid(); ++seen) {
-      const std::string key(cursor.key());
-      if (seen == kKeysAtOnce) {
-        from_ = key;
-        return true;
-      }
-      HEXAD_TRY_ASSIGN(std::optional<OwnedExtents> list,
-                       list_of(key, std::string(cursor.value()), shape));
-      if (list.has_value()) {
-        const HiddenBytes bytes = hidden_bytes(list->extents());
-        if (bytes.hidden > 0) lists_.note(key, bytes, state.view->lsn());
-      }
-      HEXAD_TRY(cursor.next());
-    }
+    const Result<bool> found = find_in(*state.view, prefix, seen, state.view->lsn());
+    // KL5: nobody knows the keys behind it.
+    if (!found.ok()) leave_alone(found.status());
+    if (found.ok() && !*found) return true;
   }
   all_seen_ = true;
   return true;

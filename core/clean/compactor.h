@@ -1,8 +1,9 @@
 // Compaction: what a list still shows of blobs that are mostly overwritten is written again, so
-// that they die and their space comes back.
+// that they die and their space comes back; so are blobs that leave much of a stripe of their own
+// empty.
 //
-//   choose   lists that hide much (core/clean/fragmented_lists.h), and what of them
-//            (core/clean/compact_plan.h)
+//   choose   lists that hide much (core/clean/fragmented_lists.h) or whose blobs waste much, and
+//            what of them (core/clean/compact_plan.h)
 //   read     what they show of victims, in one state; it is verified by the sums of the records
 //   write    the pieces, in pack stripes, in space that is kept for moves (core/space/reserve.h, 7)
 //   commit   one record of the store's own: the lists show the pieces, and the victims die
@@ -16,13 +17,15 @@
 //   KL3  Pieces are durable before the record, in stripes that hold nothing but what it shows
 //   KL4  A record gives up more space than its stripes take, or nothing is written: so compaction
 //        comes to an end by itself
-//   KL5  What cannot be read is left alone until it changes, and counted
+//   KL5  What cannot be read, of the metadata or of the bytes, is left alone until it changes,
+//        counted, and said once there is nothing else to do; what can be is compacted meanwhile
 //
 // CL5 to CL7 of core/clean/cleaner.h hold as for moves. Under the cleaner's mutex.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,11 +40,14 @@ namespace hexad::core {
 
 class Compactor {
  public:
-  // All outlive it.
-  Compactor(const CleanParts& parts, FragmentedLists& lists) : parts_(parts), lists_(lists) {}
+  // All outlive it. `partly`: what shows blobs in part; `lone`: what shows some that leave much of
+  // their stripes empty.
+  Compactor(const CleanParts& parts, FragmentedLists& partly, FragmentedLists& lone)
+      : parts_(parts), partly_(partly), lone_(lone) {}
 
   struct Need {
-    std::uint32_t most_shown = 0;     // of 1024 parts of a blob
+    std::uint32_t most_shown = 0;     // of 1024 parts of a blob that is shown in part
+    std::uint32_t most_filled = 0;    // of 1024 parts of the stripe of one that is shown whole
     std::vector<std::uint32_t> runs;  // that stripes may take, the longest first; not empty
     std::uint64_t most_bytes = 0;     // that a step writes; one list may be more
   };
@@ -58,13 +64,21 @@ class Compactor {
   // where it was. False: all has been looked at.
   Result<bool> find_some();
 
+  // What has been left alone since the opening because it could not be read (KL5).
+  Status problem() const;
+
  private:
+  struct Candidate {
+    FragmentedLists::Candidate list;
+    FragmentedLists* from = nullptr;
+  };
   // A list that is compacted.
   struct Work {
-    FragmentedLists::Candidate list;
+    Candidate at;
     std::size_t first = 0;  // of its pieces
     std::size_t count = 0;
     std::uint64_t frees = 0;  // bytes
+    std::uint64_t bytes = 0;  // of its pieces
   };
   struct Pieces {
     std::vector<Work> lists;
@@ -79,20 +93,36 @@ class Compactor {
     std::uint64_t blobs = 0;  // that died
     std::uint64_t bytes = 0;  // that were written again
     std::uint64_t late = 0;   // pieces that came too late
-    std::vector<std::pair<std::string, HiddenBytes>> lists;
+    struct Left {
+      std::string key;
+      HiddenBytes partly;
+      HiddenBytes lone;
+    };
+    std::vector<Left> lists;
+    Status unreadable;  // some list that was to be changed
   };
 
+  std::uint64_t stripe_bytes() const { return parts_.shape.unit * parts_.shape.k(); }
+  // The best of both kinds. `waiting`: there are some that wait for a checkpoint.
+  std::vector<Candidate> choose(const Need& need, bool& waiting);
+  void forget(const std::string& key, Lsn changed);
+  void leave_alone(const Status& why);
+  // One range of the metadata, of find_some(). False: so many keys have been looked at.
+  Result<bool> find_in(MetaView& view, std::string_view prefix, std::size_t& seen, Lsn now);
   Result<Pieces> gather(const Need& need);
   Result<Did> write(const Need& need, const Pieces& pieces);
   // Adds the list's pieces. Errors: those of reading them.
-  Status add(const FragmentedLists::Candidate& list, const CompactPlan& plan, Pieces& pieces);
+  Status add(const Candidate& at, const CompactPlan& plan, Pieces& pieces);
   static void cut_to(Pieces& pieces, std::size_t count);
   Status fill(const Pieces& pieces, const MovedStripes& moved, LogRecord& record, Done& done) const;
 
   const CleanParts& parts_;
-  FragmentedLists& lists_;
-  std::string from_;       // of the metadata, where find_some() goes on
-  bool all_seen_ = false;  // ... it has come to the end
+  FragmentedLists& partly_;
+  FragmentedLists& lone_;
+  std::string from_;              // of the metadata, where find_some() goes on
+  bool all_seen_ = false;         // ... it has come to the end
+  Status problem_;                // the first of what could not be read
+  std::uint64_t unreadable_ = 0;  // how many times that was so
 };
 
 }  // namespace hexad::core

@@ -15,7 +15,8 @@ void FragmentedLists::erase(Entries::iterator at) {
   entries_.erase(at);
 }
 
-void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn changed) {
+void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn changed,
+                           Lsn until) {
   const io::Lock lock(mutex_);
   std::uint64_t before = 0;
   const auto found = entries_.find(key);
@@ -34,7 +35,7 @@ void FragmentedLists::note(const std::string& key, const HiddenBytes& bytes, Lsn
     if (worst->first <= shown(bytes)) return;
     erase(entries_.find(worst->second));
   }
-  entries_[key] = {bytes, changed, 0};
+  entries_[key] = {bytes, changed, until};
   order_.insert({shown(bytes), key});
   hidden_.fetch_add(bytes.hidden, std::memory_order_acq_rel);
 }

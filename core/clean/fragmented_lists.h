@@ -1,8 +1,10 @@
-// Lists of extents that show some of their blobs in part, as far as anybody has said: what may be
-// compacted. In memory, bounded; what is here is a hint, and whoever follows it looks at the list.
+// Lists of extents that show some of their blobs in part, or some that leave much of their stripes
+// empty, as far as anybody has said: what may be compacted. In memory, bounded; what is here is a
+// hint, and whoever follows it looks at the list.
 //
 //   KQ1 of what is said of a list the newest counts
 //   KQ2 the best are those that show least of these blobs; they are kept when there are too many
+//   KQ3 a list of which nothing is to be had before some checkpoint is not chosen before that
 //
 // Any thread. A leaf: no other lock is taken under its own.
 #pragma once
@@ -30,8 +32,9 @@ class FragmentedLists {
   explicit FragmentedLists(io::Executor& executor, std::size_t most = kMost)
       : mutex_(executor), most_(most) {}
 
-  // The list under the key is so since `changed`. What hides nothing is forgotten.
-  void note(const std::string& key, const HiddenBytes& bytes, Lsn changed);
+  // The list under the key is so since `changed`, and there is nothing to be had of it before a
+  // checkpoint has passed `until`. What hides nothing is forgotten.
+  void note(const std::string& key, const HiddenBytes& bytes, Lsn changed, Lsn until = 0);
   // There is nothing to be had of the list, unless it has changed since then.
   void forget(const std::string& key, Lsn changed);
   // ... before a checkpoint has passed `until`.

@@ -159,6 +159,7 @@ Status StripePlacer::place_own(const YoungBlob& blob, PlacedBlobs& placed) const
   place.block_sums = coded.blob.block_sums;
   placed.part.placed.push_back(std::move(place));
   placed.stripes.push_back({where, std::move(coded)});
+  if (alone_) alone_(blob, where.units);
   return {};
 }
 

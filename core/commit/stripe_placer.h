@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <utility>
 #include <vector>
 
 #include "alloc/zone.h"
@@ -32,10 +34,18 @@ struct PlacedBlobs {
 
 class StripePlacer {
  public:
+  // Told of a blob that gets a stripe of so many units for itself, before anybody knows whether its
+  // group comes to anything. Takes no lock but leaves.
+  using Alone = std::function<void(const YoungBlob& blob, std::uint32_t units)>;
+
   // All outlive it.
   StripePlacer(const StoreShape& shape, const ec::Codec& codec, const BlobPreparer& preparer,
-               Space& space)
-      : shape_(shape), codec_(codec), preparer_(preparer), space_(space) {}
+               Space& space, Alone alone = {})
+      : shape_(shape),
+        codec_(codec),
+        preparer_(preparer),
+        space_(space),
+        alone_(std::move(alone)) {}
 
   // The choice that place() makes when nothing may ride in the log, with no more than so many units
   // to a cell of a pack stripe.
@@ -62,6 +72,7 @@ class StripePlacer {
   const ec::Codec& codec_;
   const BlobPreparer& preparer_;
   Space& space_;
+  const Alone alone_;
 };
 
 }  // namespace hexad::core

@@ -21,7 +21,9 @@ Engine::Engine(StoreParts parts)
   reader_ = std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
                                          parts_.system->queue(), *parts_.counters,
                                          *parts_.log_blobs, &in_flight_cells_);
-  placer_ = std::make_unique<StripePlacer>(*parts_.shape, *parts_.codec, *preparer_, *parts_.space);
+  placer_ = std::make_unique<StripePlacer>(
+      *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
+      [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
   // Buffered commits hold some of it until they are durable.
   budget_ = std::make_unique<InFlightBudget>(executor(), parts_.options.max_in_flight, [this] {
     return seal_job_ != nullptr && seal_job_->seal_now();

@@ -51,4 +51,20 @@ HiddenBytes hidden_bytes(const ExtentList& extents) {
   return bytes;
 }
 
+HiddenBytes spare_bytes(const ExtentList& extents, std::uint64_t stripe_bytes) {
+  HiddenBytes bytes;
+  const auto alone = [&](const Extent& extent) {
+    const Blob& blob = extent.blob;
+    return blob.placement == Placement::kPrivate &&
+           is_lone(blob.stored, blob.where.units * stripe_bytes, kMostFilled);
+  };
+  for (const BlobUse& use : uses_of(extents, alone)) {
+    if (use.shown < use.blob->raw) continue;
+    const std::uint64_t stripe = use.blob->where.units * stripe_bytes;
+    bytes.of += stripe;
+    bytes.hidden += stripe - use.blob->stored;
+  }
+  return bytes;
+}
+
 }  // namespace hexad::core

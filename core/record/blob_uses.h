@@ -29,4 +29,14 @@ struct HiddenBytes {
 };
 HiddenBytes hidden_bytes(const ExtentList& extents);
 
+// Of the blobs that the list shows whole, in stripes of their own that they fill to no more than
+// fifteen sixteenths: `of` is what these stripes take, `hidden` what they leave empty. A stripe
+// takes `stripe_bytes` for each of its units.
+inline constexpr std::uint32_t kMostFilled = 960;  // of 1024 parts
+HiddenBytes spare_bytes(const ExtentList& extents, std::uint64_t stripe_bytes);
+// Whether a blob of so many stored bytes fills no more of its stripe than so many of 1024 parts.
+constexpr bool is_lone(std::uint64_t stored, std::uint64_t stripe, std::uint32_t most_filled) {
+  return stored * 1024 <= stripe * most_filled;
+}
+
 }  // namespace hexad::core

@@ -12,8 +12,19 @@ namespace {
 
 constexpr std::uint64_t kStripe = 16384;
 
-CompactRules rules_of(std::uint32_t most_shown, std::uint64_t piece_bytes) {
-  return {most_shown, piece_bytes, kStripe};
+CompactRules rules_of(std::uint32_t most_shown, std::uint64_t piece_bytes,
+                      std::uint32_t most_filled = 0) {
+  return {most_shown, piece_bytes, kStripe, most_filled};
+}
+
+// Shown whole, in one unit.
+Extent lone_extent(std::uint32_t stored) {
+  Extent extent = extent_of_64_kib();
+  extent.length = stored;
+  extent.blob.raw = stored;
+  extent.blob.stored = stored;
+  extent.blob.where.units = 1;
+  return extent;
 }
 
 // One private blob of 64 KiB that small writes have cut up: every second 4 KiB is another's.
@@ -44,6 +55,30 @@ TEST_CASE("compact plan: what is left of a blob is taken when it is little enoug
   CHECK(plan.pieces[0].offset() == 4096);
   CHECK(plan.pieces[0].length() == 4096);
   CHECK_FALSE(plan.young);
+}
+
+TEST_CASE("compact plan: what leaves much of a stripe of its own empty is taken whole") {
+  const ExtentList extents = {lone_extent(8192)};
+  CHECK(plan_compaction(extents, rules_of(1023, 65536)).pieces.empty());
+  CHECK(plan_compaction(extents, rules_of(1023, 65536, 511)).pieces.empty());
+  const CompactPlan plan = plan_compaction(extents, rules_of(0, 65536, 512));
+  REQUIRE(plan.pieces.size() == 1);
+  CHECK(plan.pieces[0].length() == 8192);
+  CHECK(plan.frees == kStripe);
+}
+
+TEST_CASE("compact plan: what is shown whole stays in a pack stripe, and where clones share it") {
+  Extent packed = lone_extent(4096);
+  packed.blob.placement = Placement::kPacked;
+  packed.blob.where.units = 0;
+  CHECK(plan_compaction({packed}, rules_of(1023, 65536, 1024)).pieces.empty());
+  Extent shared = lone_extent(4096);
+  shared.blob.share = 7;
+  CHECK(plan_compaction({shared}, rules_of(1023, 65536, 1024)).pieces.empty());
+  // One that was cut up is judged by what is shown of it.
+  Extent part = lone_extent(4096);
+  part.length = 4000;
+  CHECK(plan_compaction({part}, rules_of(512, 65536, 1024)).pieces.empty());
 }
 
 TEST_CASE("compact plan: pieces are cut where they get too long") {
@@ -81,8 +116,14 @@ void check_plan(const CompactPlan& plan, const ExtentList& extents, const Compac
   std::uint64_t frees = 0;
   bool young = false;
   for (const Blob& blob : blobs_of(extents)) {
-    if (blob.share != 0 || shown.at(blob.id()) == blob.raw) continue;
-    if (shown.at(blob.id()) * 1024 > std::uint64_t{blob.raw} * rules.most_shown) continue;
+    if (blob.share != 0) continue;
+    if (shown.at(blob.id()) == blob.raw) {
+      if (blob.placement != Placement::kPrivate) continue;
+      if (blob.stored * std::uint64_t{1024} > blob.where.units * kStripe * rules.most_filled)
+        continue;
+    } else if (shown.at(blob.id()) * 1024 > std::uint64_t{blob.raw} * rules.most_shown) {
+      continue;
+    }
     if (blob.placement == Placement::kLog) {
       young = true;
       continue;
@@ -124,7 +165,8 @@ TEST_CASE("compact plan: random pages, byte by byte") {
     std::uint32_t unit = 1;
     write_at_random(extents, unit, 1 + rng.below(60), rng);
     const CompactRules rules =
-        rules_of(static_cast<std::uint32_t>(rng.below(1025)), 256 + rng.below(kPageBytes));
+        rules_of(static_cast<std::uint32_t>(rng.below(1025)), 256 + rng.below(kPageBytes),
+                 static_cast<std::uint32_t>(rng.below(1025)));
     const CompactPlan plan = plan_compaction(extents, rules);
     check_plan(plan, extents, rules);
     pieces += plan.pieces.size();

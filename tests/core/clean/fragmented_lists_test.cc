@@ -47,6 +47,21 @@ TEST_CASE("fragmented lists: of what is said of one the newest counts") {
   });
 }
 
+TEST_CASE("fragmented lists: what is noted may have to wait for a checkpoint") {
+  in_simulation([](io::Executor& executor) {
+    FragmentedLists lists(executor);
+    lists.note("a", {1000, 500}, 5, 5);
+    lists.note("b", {1000, 400}, 3);
+    FragmentedLists::Choice choice = lists.best(10, 1024, 4);
+    REQUIRE(choice.lists.size() == 1);
+    CHECK(choice.lists[0].key == "b");
+    CHECK(choice.waiting);
+    choice = lists.best(10, 1024, 5);
+    CHECK(choice.lists.size() == 2);
+    CHECK_FALSE(choice.waiting);
+  });
+}
+
 TEST_CASE("fragmented lists: one that waits for a checkpoint is passed over until then") {
   in_simulation([](io::Executor& executor) {
     FragmentedLists lists(executor);

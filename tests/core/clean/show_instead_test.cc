@@ -48,7 +48,7 @@ TEST_CASE("show instead: random pages that are written to meanwhile, byte by byt
     ExtentList was;
     std::uint32_t unit = 1;
     write_at_random(was, unit, 1 + rng.below(60), rng);
-    const CompactPlan plan = plan_compaction(was, {800, 256 + rng.below(kPageBytes), 16384});
+    const CompactPlan plan = plan_compaction(was, {800, 256 + rng.below(kPageBytes), 16384, 700});
     ExtentList now = was;
     write_at_random(now, unit, rng.below(6), rng);
     const std::vector<ShownByte> then = bytes_of(was);

@@ -131,6 +131,21 @@ class RefusedCodec : public ec::Codec {
   mutable int allowed_;
 };
 
+TEST_CASE("stripe_placer: whoever wants to know is told of blobs that get a stripe to themselves") {
+  Fixture f;
+  std::vector<std::pair<std::string, std::uint32_t>> told;
+  const StripePlacer placer(
+      f.shape, *f.codec, f.preparer, *f.space,
+      [&](const YoungBlob& blob, std::uint32_t units) { told.emplace_back(blob.owner, units); });
+  REQUIRE(placer.place(f.group(20, 8192), 0).ok());
+  CHECK(told.empty());
+  const std::vector<YoungBlob> one = f.group(1, 20'000);
+  REQUIRE(placer.place(one, 0).ok());
+  REQUIRE(told.size() == 1);
+  CHECK(told[0].first == one[0].owner);
+  CHECK(told[0].second == 2);
+}
+
 TEST_CASE("stripe_placer: memory that is refused to a stripe is an error, and all space is back") {
   for (int allowed = 0;; ++allowed) {
     CAPTURE(allowed);

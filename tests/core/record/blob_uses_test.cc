@@ -53,6 +53,32 @@ TEST_CASE("blob uses: what clones share does not count, nor does an empty list")
   CHECK((hidden_bytes({}) == HiddenBytes{}));
 }
 
+TEST_CASE("blob uses: what blobs leave empty of stripes of their own") {
+  constexpr std::uint64_t kStripe = 16384;
+  const auto alone = [](std::uint32_t unit, std::uint32_t stored, std::uint32_t units) {
+    Blob blob = private_blob(unit, stored, stored);
+    blob.where.units = units;
+    return blob;
+  };
+  const Blob half = alone(1, 8192, 1);
+  const Blob most = alone(2, 15361, 1);  // more than fifteen sixteenths
+  const Blob just = alone(4, 15360, 1);
+  const Blob long_one = alone(8, 36'000, 3);
+  Blob packed = alone(16, 4096, 0);
+  packed.placement = Placement::kPacked;
+  Blob shared = alone(32, 4096, 1);
+  shared.share = 7;
+  const ExtentList extents = {shows(0, 8192, half, 0),        shows(10'000, 15361, most, 0),
+                              shows(30'000, 15360, just, 0),  shows(50'000, 36'000, long_one, 0),
+                              shows(90'000, 4096, packed, 0), shows(95'000, 4096, shared, 0)};
+  CHECK((spare_bytes(extents, kStripe) ==
+         HiddenBytes{5 * kStripe, 8192 + 1024 + 3 * kStripe - 36'000}));
+  // In part: that is hidden_bytes()'s.
+  CHECK((spare_bytes({shows(0, 8000, half, 0)}, kStripe) == HiddenBytes{}));
+  CHECK((spare_bytes({shows(0, 192, half, 0), shows(192, 8000, half, 192)}, kStripe) ==
+         HiddenBytes{kStripe, 8192}));
+}
+
 TEST_CASE("blob uses: random writes, counted byte by byte") {
   io::Rng rng(3);
   for (int round = 0; round < 200; ++round) {
