@@ -12,6 +12,7 @@
 // bytes. Names are opaque bytes.
 #pragma once
 
+#include "core/api/object_room.h"  // IWYU pragma: export
 #include "core/api/options.h"      // IWYU pragma: export
 #include "core/api/pool.h"         // IWYU pragma: export
 #include "core/api/stream.h"       // IWYU pragma: export

@@ -249,6 +249,9 @@ StoreStatus Store::status() {
 Result<SpaceUsage> Store::space() {
   return call(*engine_, [&] { return engine_->space_usage(); });
 }
+Result<ObjectRoom> Store::room_for(std::uint64_t object_size) {
+  return call(*engine_, [&] { return engine_->room_for(object_size); });
+}
 std::vector<Counter> Store::counters() {
   if (engine_->in_child()) return {};
   return engine_->counters();

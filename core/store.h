@@ -16,6 +16,7 @@
 #include "base/checksum.h"
 #include "core/api/commit_callback.h"
 #include "core/api/commit_options.h"
+#include "core/api/object_room.h"
 #include "core/api/options.h"
 #include "core/api/pinned_bytes.h"
 #include "core/api/pool.h"
@@ -342,6 +343,13 @@ class Store {
   //
   // Errors: kCorruption, kIo.
   Result<SpaceUsage> space();
+  // Returns how much room there is for objects of `object_size` bytes: what the store holds of
+  // them, and what it takes now.
+  //
+  // Cost: no record is read; one pass over the stripes that small objects share.
+  //
+  // Errors: kInvalidArgument (`object_size`: 0, or more than an object may have).
+  Result<ObjectRoom> room_for(std::uint64_t object_size);
   // Returns all counters (doc/counters.md).
   std::vector<Counter> counters();
   // Checks that metadata and space agree and, if FsckOptions::deep, that all that is stored matches

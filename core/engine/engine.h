@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/api/commit_options.h"
+#include "core/api/object_room.h"
 #include "core/api/options.h"
 #include "core/api/pinned_bytes.h"
 #include "core/blob/blob_prepare.h"
@@ -106,6 +107,7 @@ class Engine : public InternalCommits {
   // --- looking (engine_status.cc, engine_fsck.cc) ---
   StoreStatus status();
   Result<SpaceUsage> space_usage();
+  Result<ObjectRoom> room_for(std::uint64_t object_size);
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
   Result<ScrubReport> scrub(const ScrubOptions& options);         // engine_scrub.cc

@@ -8,6 +8,7 @@
 
 #include "core/clean/clean_plan.h"
 #include "core/engine/engine.h"
+#include "core/engine/object_room.h"
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 #include "core/space/log_set.h"
@@ -289,6 +290,37 @@ Result<SpaceUsage> Engine::space_usage() {
   HEXAD_TRY_ASSIGN(const kv::IndexStats index, parts_.index->stats());
   usage.metadata = index.bytes_used;
   return usage;
+}
+
+Result<ObjectRoom> Engine::room_for(std::uint64_t object_size) {
+  if (object_size == 0 || object_size > kMaxObjectSize) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "objects of " + std::to_string(object_size) + " bytes: there are none of that size",
+        "Name a size from 1 to " + std::to_string(kMaxObjectSize) + " bytes."};
+  }
+  Space& space = *parts_.space;
+  std::vector<CleanCandidate> candidates;
+  for (const Space::PackUse& pack : space.pack_uses()) {
+    candidates.push_back({pack.stripe, pack.live, pack.footer, pack.born, pack.written});
+  }
+  CleanRules rules;
+  rules.stripe_bytes = parts_.shape->unit * parts_.shape->k();
+  rules.most_units = parts_.shape->max_pack_units;
+  rules.most_live = kLiveForCommit;
+  rules.moved_up_to = kMaxLsn;
+  const Space::Room room = space.room();
+  const std::uint32_t slab_units = space.slab_units();
+  const std::uint64_t to_come = slab_units == 0 ? 0 : room.zones_to_come * (slab_units - 1);
+  PoolRoom pool;
+  pool.all_units = room.units.total + to_come;
+  pool.all_zones = space.zone_ids().size() + room.zones_to_come;
+  const std::uint64_t left = room.units.free + room.units.deferred - room.held + to_come;
+  pool.left_units = left - std::min(left, room.reserved);
+  pool.gain_units = units_to_gain(candidates, rules);
+  pool.has_runs = !parts_.memory_only;
+  pool.reserve = checkpointer_->reserve_input();
+  return room_for_objects(object_size, pool, *parts_.shape);
 }
 
 std::vector<EffectiveOption> Engine::effective_options() const {

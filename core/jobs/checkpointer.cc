@@ -44,7 +44,7 @@ Checkpointer::Checkpointer(Parts parts)
     : parts_(std::move(parts)),
       mutex_(parts_.executor),
       last_(parts_.index.applied_lsn()),
-      problem_mutex_(parts_.executor) {}
+      looks_mutex_(parts_.executor) {}
 
 // A run needs space. Where no zone has any more, one is made in between, for that takes locks that
 // come before the checkpoint's.
@@ -285,7 +285,7 @@ Status Checkpointer::apply_to_index(Lsn lsn, Epoch epoch, const CheckpointChange
   if (parts_.memory_only) return applied;
   if (!applied.ok()) parts_.index.detach();
   {
-    const io::Lock lock(problem_mutex_);
+    const io::Lock lock(looks_mutex_);
     index_problem_ = applied.ok() ? "" : applied.error().to_string();
   }
   return {};
@@ -305,10 +305,17 @@ void Checkpointer::set_reserve() {
   in.zone_units = parts_.space.slab_units();
   parts_.space.set_reserve(reserve_units(in, parts_.shape), reserve_run(in, parts_.shape),
                            move_units(parts_.shape));
+  const io::Lock lock(looks_mutex_);
+  reserve_input_ = in;
+}
+
+ReserveInput Checkpointer::reserve_input() {
+  const io::Lock lock(looks_mutex_);
+  return reserve_input_;
 }
 
 std::string Checkpointer::index_problem() {
-  const io::Lock lock(problem_mutex_);
+  const io::Lock lock(looks_mutex_);
   return index_problem_;
 }
 

@@ -38,6 +38,7 @@
 #include "core/runs/run_merger.h"
 #include "core/space/log_blobs.h"
 #include "core/space/members.h"
+#include "core/space/reserve.h"
 #include "core/space/space.h"
 #include "core/stats/counters.h"
 #include "io/executor.h"
@@ -94,6 +95,8 @@ class Checkpointer {
   Status take_in(const std::set<DeviceId>& back, const std::function<Status()>& advance);
   // So that the next checkpoint, and a merge of all runs, always find space.
   void set_reserve();
+  // What that went by last; all zeros where nothing is kept. Any thread.
+  ReserveInput reserve_input();
   // While a checkpoint is made. Who holds it keeps runs and index as they are.
   io::Mutex& mutex() { return mutex_; }
   // Why the index did not take the last checkpoint; empty: it did. Any thread.
@@ -117,10 +120,12 @@ class Checkpointer {
 
   const Parts parts_;
   io::Mutex mutex_;
-  Lsn last_;                   // of the last checkpoint; guarded by mutex_
-  std::set<DeviceId> back_;    // to be taken in by this checkpoint; guarded by mutex_
-  io::Mutex problem_mutex_;    // a leaf
-  std::string index_problem_;  // guarded by it
+  Lsn last_;                 // of the last checkpoint; guarded by mutex_
+  std::set<DeviceId> back_;  // to be taken in by this checkpoint; guarded by mutex_
+  io::Mutex looks_mutex_;    // a leaf
+  // Guarded by it: for those who look.
+  std::string index_problem_;
+  ReserveInput reserve_input_;
 };
 
 }  // namespace hexad::core

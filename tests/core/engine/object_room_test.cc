@@ -1,0 +1,81 @@
+#include "core/engine/object_room.h"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "base/units.h"
+
+namespace hexad::core {
+namespace {
+
+StoreShape shape_of(std::uint32_t max_pack_units) {
+  StoreShape shape;
+  shape.max_pack_units = max_pack_units;
+  return shape;
+}
+
+PoolRoom pool_of(std::uint64_t units) {
+  PoolRoom pool;
+  pool.all_units = units;
+  pool.all_zones = 10;
+  pool.left_units = units;
+  pool.reserve = {1_MiB, 0, 1, 10, 1024};
+  return pool;
+}
+
+TEST_CASE("object room: what one object takes") {
+  const StoreShape shape = shape_of(32);
+  // A stripe of one unit has 16 KiB.
+  CHECK(cost_of_object(200, shape).units == 0);  // inline
+  const double small = cost_of_object(4096, shape).units;
+  CHECK(small > 0.25);
+  CHECK(small < 0.27);
+  CHECK(cost_of_object(16_KiB, shape).units >= 1);
+  CHECK(cost_of_object(16_KiB, shape).units < 1.1);
+  CHECK(cost_of_object(300'000, shape).units == std::ceil(300'000 / 16384.0));
+  CHECK(cost_of_object(1_MiB, shape).units == 64);
+  CHECK(cost_of_object(1_MiB + 100, shape).units == 64);
+  CHECK(cost_of_object(3_MiB, shape).units == 3 * 64);
+}
+
+TEST_CASE("object room: without pack stripes all have stripes of their own") {
+  const StoreShape shape = shape_of(0);
+  CHECK(cost_of_object(4096, shape).units == 1);
+  CHECK(cost_of_object(17'000, shape).units == 2);
+}
+
+TEST_CASE("object room: metadata counts, and what is kept for it") {
+  const StoreShape shape = shape_of(32);
+  const double bytes = cost_of_object(4096, shape).record_bytes;
+  CHECK(bytes > 60);
+  CHECK(bytes < 300);
+  CHECK(cost_of_object(4_MiB, shape).record_bytes > 4 * bytes);
+  PoolRoom pool = pool_of(10'000);
+  const ObjectRoom with_runs = room_for_objects(1000, pool, shape);
+  pool.has_runs = false;
+  const ObjectRoom without = room_for_objects(1000, pool, shape);
+  CHECK(with_runs.usable < without.usable);
+  CHECK(without.usable > 10'000 * 16_KiB * 9 / 10);
+  CHECK(without.usable < 10'000 * 16_KiB);
+}
+
+TEST_CASE("object room: it grows with what is left, and with what moves would bring") {
+  const StoreShape shape = shape_of(32);
+  PoolRoom pool = pool_of(10'000);
+  const ObjectRoom empty = room_for_objects(4096, pool, shape);
+  CHECK(empty.object_size == 4096);
+  CHECK(empty.usable % 4096 == 0);
+  CHECK(empty.available == empty.usable);
+  pool.left_units = 5'000;
+  const ObjectRoom half = room_for_objects(4096, pool, shape);
+  CHECK(half.usable == empty.usable);
+  CHECK(half.available < empty.available);
+  CHECK(half.available > empty.available / 3);
+  pool.gain_units = 1'000;
+  CHECK(room_for_objects(4096, pool, shape).available > half.available);
+  pool.left_units = pool.gain_units = 0;
+  CHECK(room_for_objects(4096, pool, shape).available == 0);
+}
+
+}  // namespace
+}  // namespace hexad::core
