@@ -50,6 +50,17 @@ class Management(PoolTest):
         self.assertGreater(space["available_for_mix"], space["available"] * 3 // 4)
         self.assertIn("reclaimable", text)
 
+    def test_df_says_how_much_there_is_room_for_of_objects_of_a_size(self):
+        for words, size in (("4KiB", 4096), ("1MiB", 1 << 20)):
+            room = self.ok("df", self.pool, "--object-size", words, "--json").json["room"]
+            self.assertEqual(room["object_size"], size)
+            self.assertEqual(room["usable"] % size, 0)
+            self.assertLessEqual(room["available"], room["usable"])
+            self.assertGreater(room["available"], room["usable"] // 2)
+        self.assertIn("objects of 4 KiB", self.ok("df", self.pool, "--object-size", "4KiB").text)
+        self.assertNotIn("room", self.ok("df", self.pool, "--json").json)
+        self.fails(2, "df", self.pool, "--object-size", "0")
+
     def test_df_says_what_a_small_pool_keeps_back_and_how_to_have_less_kept(self):
         large = space = None
         for log in (16, 1):

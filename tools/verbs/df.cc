@@ -101,21 +101,50 @@ std::string as_text(const SpaceUsage& space) {
   return text;
 }
 
+Json as_json(const ObjectRoom& room) {
+  return Json{
+      {"object_size", room.object_size}, {"usable", room.usable}, {"available", room.available}};
+}
+
+std::string as_text(const ObjectRoom& room) {
+  const auto objects = [&](std::uint64_t bytes) {
+    return fmt::format("{} objects", bytes / room.object_size);
+  };
+  return fmt::format("objects of {}\n", format_size(room.object_size)) +
+         line("  usable", room.usable, objects(room.usable).c_str()) +
+         line("  available", room.available, (objects(room.available) + " more").c_str());
+}
+
 class Df final : public Verb {
  public:
-  void declare(Arguments&) override {}
+  void declare(Arguments& arguments) override {
+    arguments_ = &arguments;
+    arguments.size("--object-size", object_size_,
+                   "Say how much there is room for of objects of so many bytes, written whole");
+  }
 
   Result<int> run(Session& session) override {
     return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
+      std::optional<ObjectRoom> room;
+      if (arguments_->given("--object-size")) {
+        HEXAD_TRY_ASSIGN(room, store.room_for(object_size_));
+      }
       HEXAD_TRY_ASSIGN(const SpaceUsage space, store.space());
       if (session.out().json()) {
-        session.out().object(as_json(space));
+        Json object = as_json(space);
+        if (room.has_value()) object["room"] = as_json(*room);
+        session.out().object(object);
       } else {
         session.out().write(as_text(space));
+        if (room.has_value()) session.out().write(as_text(*room));
       }
       return kExitOk;
     });
   }
+
+ private:
+  Arguments* arguments_ = nullptr;
+  std::uint64_t object_size_ = 0;
 };
 
 }  // namespace
