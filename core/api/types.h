@@ -222,8 +222,11 @@ struct DeviceStatus {
   // - "foreign": it belongs to another store, or is no member of this one
   // - "duplicate": another device has the same identity, as a copy has
   std::string state;
-  std::string detail;                // why it is not ok, and what to do; may be empty
-  std::uint64_t missing_bytes = 0;   // bytes of cells that it lacks, while it is behind
+  std::string detail;               // why it is not ok, and what to do; may be empty
+  std::uint64_t missing_bytes = 0;  // bytes of cells that it lacks, while it is behind
+  // Of its six header slots, a label and two roots at either end, how many were damaged or out of
+  // date when they were looked at last, by the opening, fsck or a scrub, and are so still.
+  std::uint32_t bad_header_slots = 0;
   std::uint64_t size = 0;            // bytes
   std::uint32_t physical_block = 0;  // bytes that the device writes at once
   bool direct = false;               // true if it is used with O_DIRECT
@@ -408,7 +411,10 @@ struct FsckReport {
   std::uint64_t objects_checked = 0;  // how many objects
   std::uint64_t stripes_checked = 0;  // how many stripes
   std::uint64_t bytes_checked = 0;    // compared with their checksums; 0 unless FsckOptions::deep
-  bool complete = true;               // false: FsckOptions::progress ended it before it was through
+  // Of all devices' labels and roots, how many copies are damaged or out of date; each of them is a
+  // finding, and those that were repaired count.
+  std::uint64_t bad_header_slots = 0;
+  bool complete = true;  // false: FsckOptions::progress ended it before it was through
   // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }
 };
@@ -426,10 +432,11 @@ struct FsckOptions {
 
 // What a scrub has done so far.
 struct ScrubReport {
-  std::vector<Finding> findings;      // cells on devices that are away are none
-  std::uint64_t stripes_checked = 0;  // how many stripes
-  std::uint64_t bytes_checked = 0;    // read from devices and compared with their checksums
-  std::uint64_t bytes_expected = 0;   // about, of a whole pass: what was in use when it began
+  std::vector<Finding> findings;       // cells on devices that are away are none
+  std::uint64_t stripes_checked = 0;   // how many stripes
+  std::uint64_t bytes_checked = 0;     // read from devices and compared with their checksums
+  std::uint64_t bytes_expected = 0;    // about, of a whole pass: what was in use when it began
+  std::uint64_t bad_header_slots = 0;  // as in FsckReport; looked at when a pass ends
   std::string next;  // where to go on, for ScrubOptions::from; empty: the pass is complete
   // Returns how many findings have not been repaired.
   std::uint64_t errors() const { return unrepaired(findings); }

@@ -60,7 +60,7 @@ class FsckCheck {
             FsckMoment moment);
 
   FsckReport report;
-  // Deep: devices that do not answer, and how many cells on them were not looked at for that.
+  // Devices that do not answer; deep: how many cells on them were not looked at for that.
   std::map<DeviceId, std::uint64_t> silent;
 
   void find(std::string subject, std::string problem, bool repaired = false) {

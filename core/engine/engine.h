@@ -289,6 +289,11 @@ class Engine : public InternalCommits {
   Status check_runs(const FsckStart& start, FsckCheck& check, bool deep,
                     const std::function<Status()>& go_on);
   Status check_index(FsckCheck& check, const std::function<Status()>& go_on);
+  // Labels and roots of all devices in use. `repair`: labels (HD1 of core/check/header_check.h).
+  // Returns how many slots were bad, labels that the opening has put right among them, of which
+  // one caller is told. `find`: told of each; `note_silent`: devices that do not answer.
+  Result<std::uint64_t> look_at_headers(bool repair, const std::function<void(Finding)>& find,
+                                        const std::function<void(DeviceId)>& note_silent);
 
   // engine_scrub.cc
   class ScrubPass;
@@ -374,6 +379,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<Cleaner> cleaner_;  // as the lane
   std::unique_ptr<InFlightBudget> budget_;
   std::atomic<bool> users_committed_{false};  // since somebody has asked
+  std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
 
   io::Mutex zone_mutex_;  // while a zone is made
   Sequencer sequencer_;

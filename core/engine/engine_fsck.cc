@@ -8,6 +8,7 @@
 
 #include "core/check/fsck_check.h"
 #include "core/check/fsck_moment.h"
+#include "core/check/header_check.h"
 #include "core/check/metadata_check.h"
 #include "core/engine/engine.h"
 #include "core/record/keys.h"
@@ -89,6 +90,42 @@ Result<Engine::FsckStart> Engine::begin_fsck() {
   HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
   return FsckStart{std::move(state), FsckMoment(*parts_.space, *parts_.log_blobs),
                    parts_.space->check_invariants(), parts_.runs->owned(), parts_.runs->held()};
+}
+
+// Some devices at a time, for the memory that it takes.
+Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<void(Finding)>& find,
+                                              const std::function<void(DeviceId)>& note_silent) {
+  constexpr std::size_t kAtOnce = 32;
+  std::uint64_t bad = 0;
+  if (!mended_told_.exchange(true)) {
+    for (const Finding& finding : parts_.mended) {
+      if (!finding.repaired) continue;  // it is found below
+      ++bad;
+      find(finding);
+    }
+  }
+  Members& members = *parts_.members;
+  for (std::size_t next = 0; next < members.size();) {
+    std::vector<const Member*> some;
+    for (; next < members.size() && some.size() < kAtOnce; ++next) {
+      if (members.usable(members.at(next).id)) some.push_back(&members.at(next));
+    }
+    std::vector<CheckedHeaders> checked;
+    if (membership_ == nullptr) {
+      checked = check_headers(some, false);
+    } else {
+      HEXAD_TRY(lock_unless_silent(membership_->mutex(), "a look at the roots waits for one"));
+      const io::Lock roots(membership_->mutex(), std::adopt_lock);
+      checked = check_headers(some, repair);
+    }
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      if (checked[i].silent) note_silent(some[i]->id);
+      if (!checked[i].silent) members.note_bad_header_slots(some[i]->id, checked[i].left);
+      bad += checked[i].bad;
+      for (Finding& finding : checked[i].findings) find(std::move(finding));
+    }
+  }
+  return bad;
 }
 
 // F9.
@@ -175,6 +212,13 @@ Status Engine::look_over(const FsckOptions& options, FsckStart& start, FsckCheck
   check.find_wrong_owners();
   check.check_leaks();
   HEXAD_TRY(check.check_packs(go_on));
+  HEXAD_TRY(go_on());
+  HEXAD_TRY_ASSIGN(
+      check.report.bad_header_slots,
+      look_at_headers(
+          options.repair,
+          [&](Finding finding) { check.report.findings.push_back(std::move(finding)); },
+          [&](DeviceId device) { check.silent[device]; }));
   for (const auto& [device, cells] : check.silent) {
     const Finding finding = silence_finding(device, cells);
     check.find(finding.subject, finding.problem);

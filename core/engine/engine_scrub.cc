@@ -1,6 +1,7 @@
 // A scrub: every stripe that is stored is read as a whole, judged and put right, piece by piece,
 // while commits, checkpoints and merges go on. First the pack stripes, zone by zone; then the
-// private stripes, object by object; then those of the runs.
+// private stripes, object by object; then those of the runs; at last labels and roots
+// (core/check/header_check.h).
 //
 //   U1  a stripe is looked at, and written back to, only while something holds it: private ones a
 //       pinned state whose metadata has the blob; pack stripes one that was durable before they
@@ -79,6 +80,7 @@ class Engine::ScrubPass {
       HEXAD_TRY(look());
       HEXAD_TRY(rest());
     }
+    if (scope_ == Scope::kAll && at_.part == Part::kOver) HEXAD_TRY(look_at_headers());
     report_.next = encode_position(at_);
     for (const auto& [device, cells] : silent_) {
       const Finding finding = engine_.silence_finding(device, cells);
@@ -99,6 +101,18 @@ class Engine::ScrubPass {
       case Part::kOver:
         break;
     }
+    return {};
+  }
+
+  Status look_at_headers() {
+    HEXAD_TRY_ASSIGN(report_.bad_header_slots, engine_.look_at_headers(
+                                                   engine_.space().may_heal(),
+                                                   [this](Finding finding) {
+                                                     find(std::move(finding.subject),
+                                                          std::move(finding.problem),
+                                                          finding.repaired);
+                                                   },
+                                                   [this](DeviceId device) { silent_[device]; }));
     return {};
   }
 

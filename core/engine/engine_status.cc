@@ -106,6 +106,7 @@ StoreStatus Engine::status() {
     if (device.state == "behind") {
       device.missing_bytes = parts_.space->lacking_units(member.id) * parts_.shape->unit;
     }
+    device.bad_header_slots = parts_.members->bad_header_slots(i);
     device.size = member.layout.device_size;
     device.physical_block = member.layout.physical_block;
     device.direct = member.device != nullptr && member.device->direct();

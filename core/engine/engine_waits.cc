@@ -68,7 +68,9 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
   Finding finding;
   finding.subject = "device " + std::to_string(device) + " (" + member->path + ")";
   finding.problem =
-      "it did not answer, so " + std::to_string(cells) + " cells on it were not looked at";
+      cells == 0
+          ? std::string("it did not answer, so its label and roots were not looked at")
+          : "it did not answer, so " + std::to_string(cells) + " cells on it were not looked at";
   if (io::is_silent(*member->device)) {
     finding.problem += "; it " + io::describe_silence(*member->device);
   }

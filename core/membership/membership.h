@@ -78,6 +78,8 @@ class Membership : private MembershipSteps {
 
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
+  // Held, it keeps roots from being written. Waits for devices that owe one.
+  io::Mutex& mutex() { return mutex_; }
   // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
   std::optional<Refused> refused() const;
 

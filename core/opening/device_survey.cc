@@ -374,6 +374,8 @@ Result<Assignment> assign_members(Survey& survey) {
     }
     member->path = device.path;
     member->layout = device.label->layout;
+    member->label = device.label;
+    member->bad_header_slots = device.bad_slots();
     member->state = state_of(standing.standing);
     member->detail = standing.reason;
     if (standing.standing == alloc::Standing::kHealthy) {

@@ -34,6 +34,10 @@ struct SurveyedDevice {
   std::optional<Error> damaged_copy;   // the other label copy is not as good
   std::vector<std::string> bad_roots;  // of the four root slots, those without a valid one
   std::vector<alloc::Root> roots;
+
+  std::uint32_t bad_slots() const {
+    return static_cast<std::uint32_t>(bad_roots.size()) + (damaged_copy.has_value() ? 1 : 0);
+  }
 };
 
 struct Survey {

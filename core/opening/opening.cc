@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/check/header_check.h"
 #include "core/opening/device_survey.h"
 #include "core/opening/pool_plan.h"
 #include "core/opening/recovery.h"
@@ -187,19 +188,29 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 
 // The copy of a device's label that is damaged, or older, is written again from the other one,
 // which is not touched: a crash meanwhile leaves that. A device that fails here fails again where
-// it matters; as before, one copy will do. Roots need nothing: an opening writes two to each
-// device, which fill all four slots (P10).
-void mend_labels(const Survey& survey, Members& members, std::vector<std::string>& notes) {
+// it matters; as before, one copy will do. Roots need nothing: an opening has written two to each
+// device by now, which fill all four slots (P10).
+void mend_headers(const Survey& survey, StoreParts& parts) {
+  Members& members = *parts.members;
   for (const SurveyedDevice& found : survey.devices) {
-    if (!found.damaged_copy.has_value()) continue;
+    if (found.bad_slots() == 0 || !found.label.has_value()) continue;
     const Member* const member = members.find(found.label->device);
     if (member == nullptr || !members.usable(member->id) || member->path != found.path) continue;
+    Finding told = header_finding(member->id, member->path, "");
+    for (const std::string& root : found.bad_roots) {
+      parts.notes.push_back(told.subject + ": " + root + "; it has been written over");
+    }
+    members.note_bad_header_slots(member->id, 0);
+    if (!found.damaged_copy.has_value()) continue;
     const Status mended = alloc::mend_label(*member->device, *found.label);
-    notes.push_back("device " + std::to_string(member->id) + " (" + member->path +
-                    "): one of its two labels was not as it should be (" +
-                    found.damaged_copy->message + ")" +
-                    (mended.ok() ? "; it has been written again"
-                                 : ", and could not be written: " + mended.error().message));
+    told.repaired = mended.ok();
+    told.problem = "one of its two labels was not as it should be (" + found.damaged_copy->message +
+                   ")" +
+                   (mended.ok() ? "; it has been written again"
+                                : ", and could not be written: " + mended.error().message);
+    parts.notes.push_back(told.subject + ": " + told.problem);
+    parts.mended.push_back(std::move(told));
+    if (!mended.ok()) members.note_bad_header_slots(member->id, 1);
   }
 }
 
@@ -333,7 +344,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
       HEXAD_TRY_ASSIGN(copy, copy_replaced(parts, replaced, *replacement));
     }
     HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
-    mend_labels(survey, *parts.members, parts.notes);
+    mend_headers(survey, parts);
     parts.space->allow_healing();
     // All up to the end is durable now, and the fence says so (R9).
     parts.space->reclaim(parts.last_lsn);
@@ -400,6 +411,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
         row.state = device.problem->code == ErrorCode::kNotFound ? "missing" : "unreadable";
       }
       if (device.problem.has_value()) row.detail = device.problem->message;
+      row.bad_header_slots = device.bad_slots();
       status.devices.push_back(std::move(row));
     }
     return status;
@@ -414,6 +426,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     row.role = alloc::to_string(member.role);
     row.state = member.state;
     row.detail = member.detail;
+    row.bad_header_slots = member.bad_header_slots;
     row.size = member.layout.device_size;
     row.physical_block = member.layout.physical_block;
     if (member.role == alloc::DeviceRole::kData && row.state != "ok") ++lost;

@@ -154,6 +154,8 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
   replaced.layout = lost->layout;
   lost->uuid = label.device_uuid;
   lost->layout = label.layout;
+  lost->label = label;
+  lost->bad_header_slots = 0;
   lost->path = at->path;
   lost->device = std::move(at->device);
   lost->returning = true;

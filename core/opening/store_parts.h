@@ -63,6 +63,9 @@ struct StoreParts {
   std::vector<std::string> notes;
   std::vector<std::string> warnings;    // as in StoreStatus
   std::vector<DeviceStatus> strangers;  // devices given that are no members
+  // Labels of which a copy was bad when it was opened for writing. A root that a crash has torn is
+  // news for nobody.
+  std::vector<Finding> mended;
 };
 
 }  // namespace hexad::core

@@ -85,6 +85,18 @@ void Members::note(DeviceId id, const std::string& what) {
   if (usable(id) && changed.state == "ok") changed.detail = what;
 }
 
+void Members::note_bad_header_slots(DeviceId id, std::uint32_t slots) {
+  const Member* member = find(id);
+  HEXAD_ASSERT(member != nullptr);
+  const io::Lock lock(mutex_);
+  members_[static_cast<std::size_t>(member - members_.data())].bad_header_slots = slots;
+}
+
+std::uint32_t Members::bad_header_slots(std::size_t index) const {
+  const io::Lock lock(mutex_);
+  return members_[index].bad_header_slots;
+}
+
 std::set<DeviceId> Members::returning() const {
   std::set<DeviceId> ids;
   for (const Member& member : members_) {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -27,13 +28,15 @@ struct Member {
   Uuid uuid;
   alloc::DeviceRole role = alloc::DeviceRole::kData;
   alloc::DeviceLayout layout;
+  std::optional<alloc::Label> label;   // that the opening took it with, or gave it
   std::string path;                    // as opened, or as last known
   std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
   // It had left, and is attached again: not usable until Members::take_in().
   bool returning = false;
-  bool behind = false;       // live, and lacks cells; of the opening, changes are Members' own
-  bool replaced = false;     // returning, and a new device that has nothing yet
-  std::string state = "ok";  // as in DeviceStatus
+  bool behind = false;    // live, and lacks cells; of the opening, changes are Members' own
+  bool replaced = false;  // returning, and a new device that has nothing yet
+  std::uint32_t bad_header_slots = 0;  // of the opening, as in DeviceStatus
+  std::string state = "ok";            // as in DeviceStatus
   std::string detail;
 
   kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
@@ -76,6 +79,9 @@ class Members {
   void blame(DeviceId id, const std::string& why);
   // Something about a usable device that people should see; it goes on being used. Any thread.
   void note(DeviceId id, const std::string& what);
+  // As in DeviceStatus. Any thread.
+  void note_bad_header_slots(DeviceId id, std::uint32_t slots);
+  std::uint32_t bad_header_slots(std::size_t index) const;
   // Those that are attached and not usable, since they had left before this opening.
   std::set<DeviceId> returning() const;
   // A returning device is usable from now on, and behind. Precondition: nothing is in flight (BK2).

@@ -112,7 +112,8 @@ class Store(Writing):
 
     def fsck(self, *, deep: bool = False, repair: bool = False) -> dict[str, Any]:
         """errors (findings not repaired), findings[] of subject, problem, repaired;
-        objects_checked, stripes_checked, bytes_checked.
+        objects_checked, stripes_checked, bytes_checked, bad_header_slots (copies of labels and
+        roots that were damaged or out of date).
 
         deep: reads every byte, checks every checksum and all parity. repair: puts right what can be.
         ClosedError when the store is closed, or opened for writing, meanwhile.
@@ -130,7 +131,8 @@ class Store(Writing):
     ) -> dict[str, Any]:
         """Reads every cell of every stripe, parity too, and writes back what is damaged, while
         everything else goes on. errors (findings not repaired), findings[] of subject, problem,
-        repaired; stripes_checked, bytes_checked; next: what `start` takes, "" when all is checked.
+        repaired; stripes_checked, bytes_checked, bad_header_slots (as fsck; at the end of a pass);
+        next: what `start` takes, "" when all is checked.
         A store that is open for reading only is only looked at.
 
         rate: bytes read per second at most. progress: counts bytes, ten times a second at least;

@@ -38,6 +38,7 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["state"] = to_text(device.state);
   result["detail"] = to_text(device.detail);
   result["missing_bytes"] = device.missing_bytes;
+  result["bad_header_slots"] = device.bad_header_slots;
   result["size"] = device.size;
   result["physical_block"] = device.physical_block;
   result["direct"] = device.direct;
@@ -225,6 +226,7 @@ nb::dict to_dict(const FsckReport& report) {
   result["objects_checked"] = report.objects_checked;
   result["stripes_checked"] = report.stripes_checked;
   result["bytes_checked"] = report.bytes_checked;
+  result["bad_header_slots"] = report.bad_header_slots;
   result["findings"] = to_list(report.findings);
   return result;
 }
@@ -234,6 +236,7 @@ nb::dict to_dict(const ScrubReport& report) {
   result["errors"] = report.errors();
   result["stripes_checked"] = report.stripes_checked;
   result["bytes_checked"] = report.bytes_checked;
+  result["bad_header_slots"] = report.bad_header_slots;
   result["findings"] = to_list(report.findings);
   result["next"] = to_text(report.next);
   return result;

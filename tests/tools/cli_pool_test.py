@@ -113,6 +113,31 @@ class Management(PoolTest):
         self.assertTrue(report["findings"][0]["repaired"])
         self.assertEqual(self.ok("scrub", self.pool, "--json").json["findings"], [])
 
+    def test_a_label_that_is_damaged_is_told_counted_and_written_again(self):
+        self.ok("put", self.pool, "label", "-", stdin=BINARY)
+        path = self.devices[2]
+
+        def damage():
+            with open(path, "r+b") as device:
+                device.seek((1 << 20) + 200)
+                device.write(b"damage")
+
+        damage()
+        row = self.ok("status", self.pool, "--json").json["devices"][2]
+        self.assertEqual((row["state"], row["bad_header_slots"]), ("ok", 1))
+        self.assertIn("1 of its 6 copies of label and root", self.ok("status", self.pool).text)
+        report = self.expect(3, "fsck", self.pool, "--json").json
+        self.assertEqual((report["errors"], report["bad_header_slots"]), (1, 1))
+        self.assertEqual(report["findings"][0]["subject"], f"device 2 ({path})")
+        self.assertTrue(report["findings"][0]["problem"].startswith("the label at the head: "))
+        for words in (["fsck", "--repair"], ["scrub"]):
+            damage()
+            report = self.ok(*words, self.pool, "--json").json
+            self.assertEqual((report["errors"], report["bad_header_slots"]), (0, 1), words)
+            self.assertTrue(report["findings"][0]["repaired"])
+            self.assertEqual(self.ok("fsck", self.pool, "--json").json["findings"], [])
+        self.assertEqual(self.ok("cat", self.pool, "label").raw, BINARY)
+
     def test_perf_dump_is_json(self):
         dump = self.ok("perf", "dump", self.pool).json
         self.assertEqual(set(dump), {"counters", "since_open", "latencies"})

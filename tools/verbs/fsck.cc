@@ -20,6 +20,7 @@ Json as_json(const FsckReport& report, const Missing& missing) {
               {"objects_checked", report.objects_checked},
               {"stripes_checked", report.stripes_checked},
               {"bytes_checked", report.bytes_checked},
+              {"bad_header_slots", report.bad_header_slots},
               {"complete", report.complete},
               {"missing_devices", missing.devices}};
 }

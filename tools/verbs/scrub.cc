@@ -18,6 +18,7 @@ Json as_json(const ScrubReport& report) {
               {"findings", findings_as_json(report.findings)},
               {"stripes_checked", report.stripes_checked},
               {"bytes_checked", report.bytes_checked},
+              {"bad_header_slots", report.bad_header_slots},
               {"next", report.next.empty() ? Json(nullptr) : Json(report.next)}};
 }
 

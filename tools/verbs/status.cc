@@ -20,6 +20,7 @@ Json device_json(const DeviceStatus& device) {
               {"state", device.state},
               {"detail", device.detail},
               {"missing_bytes", device.missing_bytes},
+              {"bad_header_slots", device.bad_header_slots},
               {"size", device.size},
               {"physical_block", device.physical_block},
               {"direct", device.direct},
@@ -72,6 +73,10 @@ std::string device_text(const DeviceStatus& device) {
   if (device.missing_bytes > 0) {
     line += fmt::format("       lacks {} of what was written while it was away\n",
                         format_size(device.missing_bytes));
+  }
+  if (device.bad_header_slots > 0) {
+    line += fmt::format("       {} of its 6 copies of label and root are bad\n",
+                        device.bad_header_slots);
   }
   if (!device.detail.empty()) line += fmt::format("       {}\n", device.detail);
   if (const std::string errors = describe_errors(device); !errors.empty()) {

@@ -1,4 +1,5 @@
 // Label and roots lie at both ends of a device, clear of what others write there.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "alloc/device_layout.h"
@@ -95,6 +96,121 @@ TEST_CASE("device ends: of a device with both headers lost there is nothing, of 
   REQUIRE(store.status().health == Health::kDegraded);
   REQUIRE(state_of(store, pool.device(0)) != "ok");
   REQUIRE((get(store, "a") == noise(100'000, 1)));
+}
+
+// What is the matter with one slot, in a finding about device 2.
+bool names(const std::vector<Finding>& findings, const std::string& slot, bool repaired) {
+  return std::any_of(findings.begin(), findings.end(), [&](const Finding& finding) {
+    return finding.subject.starts_with("device 2 (") && finding.problem.find(slot) == 0 &&
+           finding.repaired == repaired;
+  });
+}
+
+TEST_CASE("device ends: fsck and scrub count and name each bad copy, and write labels again") {
+  Ends pool;
+  const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    for (std::uint64_t slot = 0; slot < 3; ++slot) {
+      const std::uint64_t begin =
+          alloc::header_offset(end, media->size()) + slot * alloc::kHeaderSlotSize;
+      const std::string where = " at the " + std::string(alloc::to_string(end));
+      const std::string name =
+          (slot == 0 ? "the label" : "the root in slot " + std::to_string(slot - 1)) + where;
+      const bool label = slot == 0;
+      CAPTURE(name);
+      const auto damage = [&] { media->write(begin + 100, Bytes(8, std::byte{0x5a})); };
+      damage();
+      {
+        Store reader = pool.open(Access::kReadOnly);
+        CHECK(reader.status().devices[2].bad_header_slots == 1);
+        const FsckReport report = reader.fsck({}).value();
+        CHECK(report.bad_header_slots == 1);
+        CHECK(report.errors() == 1);
+        CHECK(names(report.findings, name, false));
+        // One that may not write has not.
+        const ScrubReport scrubbed = reader.scrub({}).value();
+        CHECK(scrubbed.bad_header_slots == 1);
+        CHECK(names(scrubbed.findings, name, false));
+      }
+      Store store = pool.open();
+      CHECK(store.status().devices[2].bad_header_slots == 0);
+      // The opening has put it right. The first who asks is told of a label.
+      const FsckReport first = store.fsck({}).value();
+      CHECK(first.bad_header_slots == (label ? 1 : 0));
+      CHECK(first.errors() == 0);
+      REQUIRE(store.fsck({}).value().findings.empty());
+      damage();
+      CHECK(store.fsck({}).value().bad_header_slots == 1);
+      CHECK(store.status().devices[2].bad_header_slots == 1);
+      CHECK(names(store.fsck({.repair = true}).value().findings, name, label));
+      CHECK(store.status().devices[2].bad_header_slots == (label ? 0 : 1));
+      damage();
+      const ScrubReport scrubbed = store.scrub({}).value();
+      CHECK(scrubbed.bad_header_slots == 1);
+      CHECK(names(scrubbed.findings, name, label));
+      // Roots are written by checkpoints, over what is no root (P10).
+      REQUIRE(put(store, "b", noise(1'000, slot)).ok());
+      REQUIRE(message_of(store.checkpoint()) == "");
+      REQUIRE(store.fsck({}).value().findings.empty());
+      CHECK(store.status().devices[2].bad_header_slots == 0);
+      REQUIRE(message_of(store.close()) == "");
+    }
+  }
+  REQUIRE(pool.read_all(Access::kReadOnly) == "");
+}
+
+TEST_CASE("device ends: both labels of an open store's device are written again") {
+  Ends pool;
+  {
+    Store store = pool.open();
+    const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+    for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+      media->write(alloc::label_offset(end, media->size()), Bytes(4096, std::byte{0}));
+    }
+    const FsckReport found = store.fsck({}).value();
+    CHECK(found.bad_header_slots == 2);
+    CHECK(found.errors() == 2);
+    CHECK(store.scrub({}).value().errors() == 0);
+    CHECK(store.fsck({}).value().findings.empty());
+    REQUIRE(message_of(store.close()) == "");
+  }
+  REQUIRE(pool.read_all(Access::kReadOnly) == "");
+}
+
+// HD1.
+TEST_CASE("device ends: a label that somebody else has written is told, and stays") {
+  Ends pool;
+  Ends other;
+  const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+  Store store = pool.open();
+  Bytes theirs(4096);
+  other.media(1)->read(alloc::label_offset(alloc::DeviceEnd::kTail, media->size()), theirs);
+  Bytes later(4096);
+  const auto device = pool.memory.open_device(pool.device(2), io::OpenMode::kLook).value();
+  alloc::Label label = alloc::read_label(*device)->label;
+  ++label.generation;
+  const std::string encoded = alloc::encode_label(label);
+  copy_bytes(later, as_bytes(encoded));
+  for (const Bytes& written : {theirs, later}) {
+    const std::uint64_t at = alloc::label_offset(alloc::DeviceEnd::kTail, media->size());
+    Bytes before(4096);
+    media->read(at, before);
+    media->write(at, written);
+    // The other one is damaged besides: what belongs there is not known any more.
+    const std::uint64_t head = alloc::label_offset(alloc::DeviceEnd::kHead, media->size());
+    media->write(head, Bytes(16, std::byte{0x5a}));
+    const FsckReport report = store.fsck({.repair = true}).value();
+    CHECK(report.bad_header_slots == 2);
+    CHECK(names(report.findings, "the label at the tail: is of ", false) !=
+          names(report.findings, "the label at the tail: is that of device 1 of store ", false));
+    CHECK(store.scrub({}).value().errors() == 2);
+    Bytes after(4096);
+    media->read(at, after);
+    CHECK((after == written));
+    media->write(at, before);
+    CHECK(store.scrub({}).value().errors() == 0);
+  }
+  REQUIRE(message_of(store.close()) == "");
 }
 
 TEST_CASE("device ends: every byte of label and roots may change at either end, one at a time") {
