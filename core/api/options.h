@@ -46,7 +46,8 @@ struct FormatOptions {
   std::vector<std::string> devices;
   std::uint64_t device_size = 1_GiB;  // bytes of each file that is made, 8 MiB to 1 PiB
   // Directories on the fast device; made if they are missing. Each gets a log file, and the first
-  // one the index.
+  // one the index. Empty: the log is on data devices alone, and there is no index: the metadata is
+  // read from where it lies, on the data devices.
   std::vector<std::string> fast_directories;
   // True: overwrite devices that carry another file system, or another store, instead of refusing.
   bool force = false;

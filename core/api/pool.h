@@ -15,7 +15,8 @@ namespace hexad {
 // Where the devices and fast directories of a store are.
 struct PoolDescription {
   std::vector<std::string> devices;  // paths of the data devices, in any order
-  // Each holds a log file, and the first one the index. Empty: those that the labels name.
+  // Each holds a log file, and the first one the index. Empty: those that the labels name. A store
+  // that was made without any takes one that exists for the index alone.
   std::vector<std::string> fast_directories;
 };
 

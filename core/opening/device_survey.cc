@@ -286,9 +286,14 @@ Result<Survey> survey_devices(const PoolDescription& pool, io::OpenMode mode, io
   HEXAD_TRY_ASSIGN(survey.options, decode_pool_options(like->label->pool_options));
   survey.fast_directories = pool.fast_directories;
   if (survey.fast_directories.empty()) survey.fast_directories = survey.options.fast_directories;
+  // A pool that was made without a fast tier keeps its log on the data devices; a directory that it
+  // is given later has the index alone.
+  const bool with_logs =
+      std::any_of(survey.options.devices.begin(), survey.options.devices.end(),
+                  [](const PooledDevice& one) { return one.role == alloc::DeviceRole::kLog; });
   std::vector<std::string> logs;
   for (const std::string& directory : survey.fast_directories) {
-    logs.push_back(fast_log_path(directory));
+    if (with_logs) logs.push_back(fast_log_path(directory));
   }
   const std::size_t data_devices = survey.devices.size();
   HEXAD_TRY(survey_all(logs, mode, system, survey.devices));

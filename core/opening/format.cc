@@ -240,11 +240,12 @@ Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
   return {};
 }
 
-// Index first, then root and label of each device: one that carries a label has all it refers to. A
-// failure or a crash up to here leaves no store, whichever devices are there, for the roots say
-// that it is being made (P7). The last round says that it is made, when all the rest is durable.
+// Index first, if there is to be one, then root and label of each device: one that carries a label
+// has all it refers to. A failure or a crash up to here leaves no store, whichever devices are
+// there, for the roots say that it is being made (P7). The last round says that it is made, when
+// all the rest is durable.
 Status write_all(const FormatOptions& options, const std::string& description, io::System& system,
-                 kv::IndexHome& indexes, std::vector<NewDevice>& targets, Made& made) {
+                 kv::IndexHome* indexes, std::vector<NewDevice>& targets, Made& made) {
   io::Rng rng(system.draw_seed());
   const Uuid store = rng.uuid();
   alloc::Root root;
@@ -269,10 +270,12 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   }
   root.log_devices = choose_log_devices(candidates, options.profile.m);
 
-  const std::string index = index_directory(options.fast_directories);
-  HEXAD_TRY(indexes.remove(index));
-  made.index = index;
-  HEXAD_TRY(indexes.open(index, store, io::OpenMode::kReadWrite).status());
+  if (indexes != nullptr) {
+    const std::string index = index_directory(options.fast_directories);
+    HEXAD_TRY(indexes->remove(index));
+    made.index = index;
+    HEXAD_TRY(indexes->open(index, store, io::OpenMode::kReadWrite).status());
+  }
   for (NewDevice& target : targets) {
     target.begun = true;
     if (!target.created) HEXAD_TRY(alloc::clear_ends({target.device.get(), target.size}));
@@ -307,10 +310,10 @@ Status write_all(const FormatOptions& options, const std::string& description, i
   return {};
 }
 
-Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome& indexes,
+Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome* indexes,
                       std::vector<NewDevice>& targets, Made& made) {
   HEXAD_TRY(open_existing(options, system, targets));
-  if (!options.force) HEXAD_TRY(check_no_index(options, indexes));
+  if (!options.force && indexes != nullptr) HEXAD_TRY(check_no_index(options, *indexes));
   std::uint64_t raw = 0;
   for (const NewDevice& target : targets) {
     if (target.role != alloc::DeviceRole::kData) continue;
@@ -330,9 +333,9 @@ Status format_targets(const FormatOptions& options, io::System& system, kv::Inde
 
 // The first error is the one to report: those of going back are not looked at. Of a device that was
 // there before, label and root go: what has them is counted as part of a store.
-void take_back(const Made& made, io::System& system, kv::IndexHome& indexes,
+void take_back(const Made& made, io::System& system, kv::IndexHome* indexes,
                std::vector<NewDevice>& targets) {
-  if (!made.index.empty()) indexes.remove(made.index).ignore();
+  if (!made.index.empty()) indexes->remove(made.index).ignore();
   for (NewDevice& target : targets) {
     if (target.begun && !target.created) {
       alloc::clear_ends({target.device.get(), target.size}).ignore();
@@ -352,11 +355,7 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
   FormatOptions options = given;
   options.profile = ec::as_ceph_has_it(given.profile);
   std::unique_ptr<kv::IndexHome> in_directories;
-  if (indexes == nullptr) {
-    if (options.fast_directories.empty()) {
-      return Error{ErrorCode::kInvalidArgument, "no fast directory is given for the index",
-                   "Name one with --fast."};
-    }
+  if (indexes == nullptr && !options.fast_directories.empty()) {
     in_directories = kv::make_lmdb_home(system.executor());
     indexes = in_directories.get();
   }
@@ -370,9 +369,9 @@ Result<PoolDescription> format_devices(const FormatOptions& given, io::System& s
     log.role = alloc::DeviceRole::kLog;
   }
   Made made;
-  const Status status = format_targets(options, system, *indexes, targets, made);
+  const Status status = format_targets(options, system, indexes, targets, made);
   if (!status.ok()) {
-    take_back(made, system, *indexes, targets);
+    take_back(made, system, indexes, targets);
     return status.error();
   }
   if (notes != nullptr) *notes = std::move(made.notes);

@@ -106,7 +106,8 @@ Status check_duplicates(const PoolDescription& pool, const std::vector<DeviceSta
       "Open the store with the original alone; a copy that was opened meanwhile is stale."};
 }
 
-// The index that the store reads: the fast one where it can be used, else the runs.
+// The index that the store reads: the fast one where there is a place for it and it can be used,
+// else the runs.
 Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* ahead) {
   const bool writing = access == Access::kReadWrite;
   const io::OpenMode mode = writing ? io::OpenMode::kReadWrite : io::OpenMode::kReadOnly;
@@ -115,26 +116,29 @@ Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* a
   if (!parts.index_directory.empty()) {
     HEXAD_TRY_ASSIGN(
         fast, open_fast_index(*parts.indexes, parts.index_directory, survey.store, mode, *runs));
-  } else {
-    fast.problem = "is not known";
   }
   *ahead = fast.ahead;
   const Lsn checkpoint = parts.root.checkpoint_lsn;
   const bool from_index = runs->lsn() == 0 && checkpoint > 0;
   if (from_index && (fast.index == nullptr || fast.index->applied_lsn() < checkpoint)) {
-    return Error{
-        ErrorCode::kUnavailable,
-        "the index on the fast tier " +
-            (fast.index == nullptr ? fast.problem
-                                   : "is as of LSN " + std::to_string(fast.index->applied_lsn())) +
-            ", and the store has no runs yet to make it from: its checkpoint, LSN " +
-            std::to_string(checkpoint) + ", is of a version that wrote none",
-        "Put the newest copy of the fast directory back."};
+    return Error{ErrorCode::kUnavailable,
+                 "the index on the fast tier " +
+                     (parts.index_directory.empty() ? "is not known"
+                      : fast.index == nullptr
+                          ? fast.problem
+                          : "is as of LSN " + std::to_string(fast.index->applied_lsn())) +
+                     ", and the store has no runs yet to make it from: its checkpoint, LSN " +
+                     std::to_string(checkpoint) + ", is of a version that wrote none",
+                 "Put the newest copy of the fast directory back."};
   }
   if (fast.index != nullptr && !fast.verified) {
     // Until it has been verified the runs answer.
     if (writing) parts.unverified_index = std::move(fast.index);
     fast.index.reset();
+  } else if (fast.index == nullptr && parts.index_directory.empty()) {
+    parts.notes.push_back(
+        "no fast directory: there is no index, and the runs on the data devices answer for the "
+        "metadata");
   } else if (fast.index == nullptr) {
     parts.notes.push_back("the index on the fast tier " + fast.problem +
                           (writing ? "; it is made again from the runs, which answer until then"

@@ -118,7 +118,8 @@ def format(
     """Makes a new store, and the directory `path` with its description (hexad.pool).
 
     devices: files or block devices, k+m or more; a number: so many files in `path`, for tries.
-    fast: directories on the fastest device, made where missing; None: one in `path`.
+    fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
+    that log and metadata are on the data devices alone.
     size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
     rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of
     allocation (4 KiB). checksum: "crc32c" or "xxh3", over checksum_block (16 KiB). compression: of

@@ -550,6 +550,22 @@ def test_format_refuses_what_is_there(pool):
         hexad.format(pool.parent / "new", devices="drive")
 
 
+def test_a_pool_needs_no_fast_directory(tmp_path):
+    pool = tmp_path / "pool"
+    hexad.format(pool, devices=6, fast=(), size="64 MiB", preset="tiny")
+    assert sorted(os.listdir(pool)) == [*(f"drive{i}" for i in range(6)), "hexad.pool"]
+    with hexad.open(pool) as store:
+        store.put("a", b"value")
+        store.checkpoint()
+        status = store.status()
+        assert status["health"] == "ok"
+        assert any(note.startswith("no fast directory") for note in status["notes"])
+        assert status["devices"][0]["bad_header_slots"] == 0
+    with hexad.open(pool, read_only=True) as store:
+        assert store.get("a") == b"value"
+        assert store.fsck(deep=True)["bad_header_slots"] == 0
+
+
 def test_nothing_is_made_by_opening(tmp_path):
     with pytest.raises(FileNotFoundError):
         hexad.open(tmp_path / "none")

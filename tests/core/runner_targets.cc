@@ -31,11 +31,12 @@ class DeviceTarget final : public ReopenedTarget {
   explicit DeviceTarget(const RuntimeOptions& runtime) : ReopenedTarget(runtime) {}
   ~DeviceTarget() override { drop(); }
 
-  Status format(FormatOptions options) {
+  // `fast`: whether there is a fast directory.
+  Status format(FormatOptions options, bool fast) {
     for (std::uint32_t i = 0; i < options.profile.shards(); ++i) {
       options.devices.push_back("dev" + std::to_string(i));
     }
-    options.fast_directories = {directory_.path("fast")};
+    if (fast) options.fast_directories = {directory_.path("fast")};
     HEXAD_TRY_ASSIGN(pool_, Store::format(options, &system_));
     return open(Access::kReadWrite);
   }
@@ -49,9 +50,11 @@ class DeviceTarget final : public ReopenedTarget {
   Result<Store> open_store(const RuntimeOptions& runtime) override {
     return Store::open(pool_, runtime, &system_);
   }
-  // Looks at the log.
+  // Looks at the log, of which the first data device has a copy where no fast one has.
   void between() override {
-    const auto media = system_.media(pool_.fast_directories.front() + "/log");
+    const auto media =
+        system_.media(pool_.fast_directories.empty() ? pool_.devices.front()
+                                                     : pool_.fast_directories.front() + "/log");
     HEXAD_ASSERT(media != nullptr);
     log_.see_device([&](std::uint64_t offset, std::uint64_t length) {
       Bytes bytes(length);
@@ -106,9 +109,9 @@ Result<std::unique_ptr<RunnerTarget>> make_memory_target(const MemoryStoreOption
 }
 
 Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
-                                                         const RuntimeOptions& runtime) {
+                                                         const RuntimeOptions& runtime, bool fast) {
   auto target = std::make_unique<DeviceTarget>(runtime);
-  HEXAD_TRY(target->format(std::move(format)));
+  HEXAD_TRY(target->format(std::move(format), fast));
   return std::unique_ptr<RunnerTarget>(std::move(target));
 }
 
@@ -133,7 +136,7 @@ FormatOptions format_of_seed(std::uint64_t seed) {
 Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed) {
   FormatOptions format = format_of_seed(seed);
   if (kind == TargetKind::kDevice) {
-    return make_device_target(std::move(format), runtime_of_seed(seed));
+    return make_device_target(std::move(format), runtime_of_seed(seed), seed % 4 != 3);
   }
   MemoryStoreOptions options;
   options.capacity = 256_MiB;

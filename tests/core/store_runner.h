@@ -56,12 +56,12 @@ class ReopenedTarget : public RunnerTarget {
 // In memory alone, with room for 256 MiB.
 Result<std::unique_ptr<RunnerTarget>> make_memory_target(const MemoryStoreOptions& options,
                                                          const RuntimeOptions& runtime);
-// Six devices of 24 MiB in memory, and the index in a temporary directory. `format`: all but the
-// places.
+// Six devices of 24 MiB in memory, and with a `fast` directory the index in a temporary one.
+// `format`: all but the places.
 Result<std::unique_ptr<RunnerTarget>> make_device_target(FormatOptions format,
-                                                         const RuntimeOptions& runtime);
-// Options that differ from seed to seed: compression, checksums, and a memtable so small that
-// checkpoints never end.
+                                                         const RuntimeOptions& runtime, bool fast);
+// Options that differ from seed to seed: compression, checksums, no fast directory for devices one
+// time in four, and a memtable so small that checkpoints never end.
 enum class TargetKind : std::uint8_t { kMemory, kDevice };
 Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed);
 // The same, for a pool that is yet to get its places.

@@ -98,6 +98,12 @@ TEST_CASE("crash: answers that wait for the fast copy of the log alone", "[one]"
                    {3, 4, 1});
 }
 
+TEST_CASE("crash: no fast directory, so that the runs answer and the log is on data disks alone") {
+  record_and_crash("crash-no-fast",
+                   {.seed = 9, .transactions = 40, .checkpoint_every = 8, .fast = false},
+                   {3, 4, 1});
+}
+
 TEST_CASE("crash: cells first, then the log") {
   record_and_crash("crash-data-first",
                    {.seed = 7, .transactions = 24, .log_durability = LogDurability::kDataFirst},

@@ -12,6 +12,7 @@
 #include "core/engine/engine.h"
 #include "core/opening/format.h"
 #include "core/opening/opening.h"
+#include "core/opening/pool_options.h"
 #include "io/rng.h"
 #include "tests/core/omap_model.h"
 #include "tests/kv/lmdb_recorder.h"
@@ -22,7 +23,7 @@ namespace {
 
 constexpr const char* kIndexDisk = "index";
 constexpr const char* kOther = "other";
-constexpr std::uint64_t kLogCopies = 4;  // on the fast disk, and on m+1 for data
+constexpr std::uint64_t kLogCopies = 3;  // on m+1 disks for data, and on the fast one
 
 std::string bytes_of(std::uint64_t seed, std::size_t size) {
   io::Rng rng(seed);
@@ -52,7 +53,7 @@ CrashWorld::CrashWorld(const CrashWorldOptions& options)
     options_.in_flight = 1;
   }
   for (int i = 0; i < 6; ++i) pool_.devices.push_back("disk" + std::to_string(i));
-  pool_.fast_directories = {"fast"};
+  if (options_.fast) pool_.fast_directories = {"fast"};
   before_ = std::filesystem::current_path();
   std::filesystem::current_path(directory_.path(""));
 }
@@ -230,8 +231,10 @@ void CrashWorld::run() {
     for (const std::string& name : pool_.devices) {
       fresh.emplace_back(name, system.disk(name).snapshot());
     }
-    const std::string log = pool_.fast_directories[0] + "/log";
-    fresh.emplace_back(log, system.disk(log).snapshot());
+    for (const std::string& directory : pool_.fast_directories) {
+      const std::string log = core::fast_log_path(directory);
+      fresh.emplace_back(log, system.disk(log).snapshot());
+    }
   }
 
   Model model;
@@ -239,8 +242,8 @@ void CrashWorld::run() {
   model.stamp(first_lsn);
   io::SimSystem system(io::SimOptions{options_.seed, {}, disk_options(), &recorder_, stacks_});
   for (auto& [name, image] : fresh) system.add_disk(name, image, disk_options());
-  auto index = std::make_shared<io::CowImage>(0);
-  {
+  if (options_.fast) {
+    auto index = std::make_shared<io::CowImage>(0);
     const Result<std::string> bytes = [&]() -> Result<std::string> {
       std::string content;
       const int file = ::open(index_file().c_str(), O_RDONLY | O_CLOEXEC);
@@ -254,10 +257,10 @@ void CrashWorld::run() {
     first_index_ = *bytes;
     index->resize(bytes->size());
     index->write(0, as_bytes(*bytes));
+    const auto disk = recorder_.add_disk(kIndexDisk, index);
+    recorder_.keep_writes_whole(disk);
+    record_index(recorder_, disk);
   }
-  const auto disk = recorder_.add_disk(kIndexDisk, index);
-  recorder_.keep_writes_whole(disk);
-  record_index(recorder_, disk);
 
   Lsn first_checkpoint = 0;
   system.run([&] {
@@ -313,7 +316,8 @@ void CrashWorld::run() {
       if (counter.name == "cleaned_blobs") blobs_moved_ = counter.since_open;
       if (counter.name == "compacted_lists") lists_compacted_ = counter.since_open;
       if (counter.name == "device_log_bytes")
-        log_laps_ = counter.since_open / kLogCopies / options_.log_size;
+        log_laps_ =
+            counter.since_open / (kLogCopies + pool_.fast_directories.size()) / options_.log_size;
     }
   });
   kv::testing::stop_recording();
@@ -361,19 +365,17 @@ std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
 
 std::optional<std::string> CrashWorld::reopen(const io::CrashState& state,
                                               io::CrashRecorder* recorder, const UseInTime& use) {
-  // The index is the last of the recording's disks; the simulation gets it as a disk, too, which
-  // nobody opens.
-  const std::size_t index = state.disks().size() - 1;
+  // The index is the last of the recording's disks, if there is one; the simulation gets it as a
+  // disk, too, which nobody opens.
   for (std::size_t i = 0; i < state.disks().size(); ++i) {
     if (state.disks()[i].name == kIndexDisk) write_index(*state.image(i));
   }
   // Not where the opening itself is recorded: its crashes harm it.
-  if (recorder == nullptr) harm_index(state.number());
-  HEXAD_ASSERT(index > 0);
+  if (recorder == nullptr && options_.fast) harm_index(state.number());
   io::SimOptions sim{options_.seed, {}, disk_options(), recorder, stacks_};
   sim.latency.immediate = true;
   io::SimSystem system(state, sim);
-  if (recorder != nullptr) {
+  if (recorder != nullptr && options_.fast) {
     const auto disk = recorder->disk_index(kIndexDisk);
     recorder->keep_writes_whole(disk);
     record_index(*recorder, disk);

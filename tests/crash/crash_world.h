@@ -39,6 +39,7 @@ struct CrashWorldOptions {
   // Besides those that the log's filling asks for.
   int checkpoint_every = 0;
   LogDurability log_durability = LogDurability::kFull;
+  bool fast = true;  // false: no fast directory, so no index, and the log on data disks alone
   // Three of four transactions are buffered: answered before anything is promised about them.
   bool buffered = false;
   // Not empty: these transactions, one after the other, instead of those that the world makes up.

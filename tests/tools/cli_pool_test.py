@@ -455,6 +455,33 @@ class Making(PoolTest):
         stat = self.ok("stat", self.path("new"), "x", "--json").json
         self.assertLess(stat["stored"], len(compressible) // 4)
 
+    def test_a_pool_without_a_fast_directory_may_be_given_one_later(self):
+        new = self.path("new")
+        made = self.ok(*self.make("--json", "--no-fast")).json
+        self.assertEqual(made["fast"], [])
+        self.assertEqual(os.listdir(new), ["hexad.pool"])
+        self.ok("put", new, "x", "-", stdin=BINARY)
+        status = self.ok("status", new, "--json").json
+        self.assertEqual((status["health"], status["warnings"]), ("ok", []))
+        self.assertEqual([note for note in status["notes"] if "index" in note],
+                         [note for note in status["notes"] if note.startswith("no fast directory")])
+        text = self.ok("status", new).text
+        self.assertIn("no fast directory", text)
+        self.assertIn("on 3 devices, 3 of them for data", text)
+        self.assertEqual(self.ok("df", new, "--json").json["metadata"], 0)
+        self.assertEqual(self.ok("fsck", "--deep", new, "--json").json["findings"], [])
+        with open(os.path.join(new, "hexad.pool"), "a", encoding="ascii") as description:
+            description.write("fast later\n")
+        os.mkdir(self.path("new/later"))
+        # It is made in the background of verbs that write.
+        for number in range(100):
+            self.ok("put", new, f"y{number}", "-", stdin=BINARY)
+            if "index" not in self.ok("status", new).text:
+                break
+        self.assertNotIn("index", self.ok("status", new).text)
+        self.assertGreater(self.ok("df", new, "--json").json["metadata"], 0)
+        self.assertEqual(self.ok("cat", new, "x").raw, BINARY)
+
     def test_a_pool_is_like_its_plan(self):
         for sizes, words in (([64] * 6, []), ([64, 64, 96], ["--profile", "1+1"]),
                              ([64] * 7, ["--profile", "4+2", "--min-alloc", "16KiB"])):
@@ -535,6 +562,7 @@ class Making(PoolTest):
             (2, self.make("--fast", self.path("empty"), self.path("empty"))),
             (1, self.make("--fast", self.path("a/b"), os.path.join(self.pool, "fast"))),
             (1, ["mkfs", self.path("new"), "--device", *self.devices]),
+            (2, self.make("--no-fast", "--fast", self.path("empty"))),
             (6, self.make("--log-size", "64MiB")),
             (2, ["mkfs", self.path("pooldir"), *self.make("--force")[2:]]),
             (2, ["mkfs", self.path("file"), *self.make()[2:]]),

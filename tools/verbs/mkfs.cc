@@ -65,6 +65,8 @@ class Mkfs final : public Verb {
                           "Files or block devices, k+m or more; a missing file is created");
     arguments.size("--size", size_, "Size of created files [1GiB]");
     arguments.option_list("--fast", fast_, "Directories of the fast tier [POOL/fast]");
+    arguments.flag("--no-fast", no_fast_,
+                   "No fast tier: log and metadata are on the data devices alone");
     arguments.option("--preset", preset_, "nvme, hdd or tiny: defaults of the rest [nvme]");
     arguments.option("--profile", profile_, "Data and parity cells per stripe [4+2]");
     arguments.option("--codec", codec_,
@@ -108,7 +110,11 @@ class Mkfs final : public Verb {
       options = FormatOptions(preset);
     }
     for (const std::string& device : devices_) options.devices.push_back(absolute(device));
-    if (fast_.empty()) fast_.push_back((fs::path(pool_) / "fast").string());
+    if (no_fast_ && !fast_.empty()) {
+      return Error{ErrorCode::kInvalidArgument, "mkfs: --fast and --no-fast exclude each other",
+                   "Give one of them, or neither."};
+    }
+    if (!no_fast_ && fast_.empty()) fast_.push_back((fs::path(pool_) / "fast").string());
     for (const std::string& fast : fast_) options.fast_directories.push_back(absolute(fast));
     options.force = force_;
     if (given("--size")) options.device_size = size_;
@@ -179,6 +185,7 @@ class Mkfs final : public Verb {
   std::string pool_;
   std::vector<std::string> devices_;
   std::vector<std::string> fast_;
+  bool no_fast_ = false;
   std::string preset_;
   std::string profile_ = "4+2";
   std::string codec_;
