@@ -5,12 +5,9 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/text_bytes.h"  // IWYU pragma: export
 
 namespace hexad::tools {
-
-// Whether the bytes are well-formed UTF-8 (RFC 3629: shortest forms, no surrogates, at most
-// U+10FFFF).
-bool is_utf8(std::string_view bytes);
 
 // For a terminal: well-formed UTF-8 stays, a backslash is doubled, all other bytes and every
 // control character become \xNN, so that different names never look the same and no name can
@@ -21,9 +18,8 @@ std::string display_name(std::string_view bytes);
 // bash with \xNN for what a terminal should not see.
 std::string shell_word(std::string_view bytes);
 
-// RFC 4648 section 4, with padding.
-std::string base64_encode(std::string_view bytes);
-// Padding may be left out; both alphabets of RFC 4648 are understood. Errors: kInvalidArgument.
+// As from_base64(), of a name that a user has typed. Errors: kInvalidArgument, with a hint on
+// --name-b64.
 Result<std::string> base64_decode(std::string_view text);
 
 }  // namespace hexad::tools

@@ -100,7 +100,7 @@ void set_name(Json& object, const char* key, std::string_view bytes) {
   if (is_utf8(bytes)) {
     object[key] = std::string(bytes);
   } else {
-    object[std::string(key) + "_b64"] = base64_encode(bytes);
+    object[std::string(key) + "_b64"] = to_base64(bytes);
   }
 }
 
