@@ -38,6 +38,7 @@ WITHOUT = {
     "core/check/header_check.h": "device_ends_test.cc",
     "core/check/stripe_check.h": "damage_test.cc, scrub_test.cc, fsck_check_test.cc",
     "core/api/types.h": "aggregates",
+    "io/lines/private_socket.h": "line_service_test.cc",
     "io/clock.h": "an interface; executors implement it",
     "kv/index.h": "an interface; tests/kv/index_contract.h holds for all that implement it",
     "kv/run/run_file.h": "an interface; tests/kv/run_model.h implements it",
