@@ -265,6 +265,9 @@ Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
   return call(*engine_, [&] { return engine_->scrub(options); });
 }
+Status Store::serve_control() {
+  return call(*engine_, [&] { return engine_->serve_control(); });
+}
 std::vector<EffectiveOption> Store::effective_options() const {
   return engine_->effective_options();
 }

@@ -383,6 +383,14 @@ class Store {
   //
   // Errors: kReadOnly, kClosed, kUnavailable (too few cells, or a device does not answer).
   Result<CatchUpReport> catch_up(const CatchUpOptions& options = {});
+  // Lets other processes of the same user, and root's, ask about the store until it is closed, by a
+  // Unix socket (doc/control.md): its state, its space, its names, a scrub. Three threads; `status`
+  // has a note of where the socket is. Again: nothing.
+  //
+  // Errors: kUnsupported (no directory takes the socket, or nobody needs it: what is open for
+  // reading only others can open, too, and what is in memory is nobody else's), kClosed,
+  // kExhausted. The store is as good as before, and `status` has a note of why.
+  Status serve_control();
   // Returns every option of the store, its value and where that came from.
   std::vector<EffectiveOption> effective_options() const;
 

@@ -11,7 +11,8 @@ Engine::Engine(StoreParts parts)
       zone_mutex_(executor()),
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
-      closing_(executor()) {
+      closing_(executor()),
+      control_mutex_(executor()) {
   cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
                                        parts_.shape->record.checksum_block);
   parts_.metadata->set_cache(cache_.get());
@@ -55,6 +56,7 @@ Engine::Engine(StoreParts parts)
 }
 
 Engine::~Engine() {
+  control_.reset();
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
   if (jobs_ != nullptr) jobs_->stop();

@@ -35,6 +35,7 @@
 #include "core/commit/newest_state.h"
 #include "core/commit/sequencer.h"
 #include "core/commit/stripe_placer.h"
+#include "core/control/control_server.h"
 #include "core/engine/closing.h"
 #include "core/job/job_scheduler.h"
 #include "core/jobs/catch_up_job.h"
@@ -106,13 +107,15 @@ class Engine : public InternalCommits {
 
   // --- looking (engine_status.cc, engine_fsck.cc) ---
   StoreStatus status();
-  Result<SpaceUsage> space_usage();
+  // `go_on`: asked now and then; false ends it with kClosed. Empty: nobody wants it to end.
+  Result<SpaceUsage> space_usage(const std::function<bool()>& go_on = {});
   Result<ObjectRoom> room_for(std::uint64_t object_size);
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
   Result<ScrubReport> scrub(const ScrubOptions& options);         // engine_scrub.cc
   Result<CatchUpReport> catch_up(const CatchUpOptions& options);  // engine_return.cc
   std::vector<EffectiveOption> effective_options() const;
+  Status serve_control();  // engine_control.cc
 
   // --- for streams ---
   const StoreShape& shape() const { return *parts_.shape; }
@@ -324,7 +327,14 @@ class Engine : public InternalCommits {
 
   // engine_status.cc
   void fold_counters();
-  Status add_records(SpaceUsage& usage);
+  Status add_records(SpaceUsage& usage, const std::function<bool()>& go_on);
+
+  // engine_control.cc
+  Status start_control();
+  // Null: there is none.
+  std::shared_ptr<ControlServer> control();
+  void show_control(StoreStatus& status);
+  Result<ObjectLook> look_at(const std::string& collection, const std::string& name, bool ranges);
 
   // engine_list.cc
   void want_checkpoint();
@@ -386,6 +396,10 @@ class Engine : public InternalCommits {
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
   Closing closing_;
+
+  io::Mutex control_mutex_;                 // while a control socket is made, and below
+  std::shared_ptr<ControlServer> control_;  // null: there is none
+  std::string no_control_;                  // why not, where it has been asked for
 };
 
 }  // namespace hexad::core

@@ -87,6 +87,7 @@ StoreStatus Engine::status() {
         " s, since a write is refused and sent again: " + refused->why.to_string());
   }
   if (jobs_ != nullptr) status.jobs = jobs_->status();
+  show_control(status);
   for (const JobStatus& job : status.jobs) {
     // A store that has stopped says so itself.
     if (job.problem.empty() || stopped.has_value()) continue;
@@ -172,7 +173,14 @@ StoreStatus Engine::status() {
 }
 
 // Ends its view of the index before it returns: statistics of the index look at another one.
-Status Engine::add_records(SpaceUsage& usage) {
+Status Engine::add_records(SpaceUsage& usage, const std::function<bool()>& go_on) {
+  std::uint64_t steps = 0;
+  const auto check = [&]() -> Status {
+    constexpr std::uint64_t kSteps = 1024;
+    if (!go_on || ++steps % kSteps != 0 || go_on()) return {};
+    return Error{ErrorCode::kClosed, "space was being counted, and nobody wants to know any more",
+                 ""};
+  };
   HEXAD_TRY_ASSIGN(ReadState state, reads_->read_state());
   const RecordShape& shape = parts_.shape->record;
   std::set<ShareId> counted;
@@ -197,6 +205,7 @@ Status Engine::add_records(SpaceUsage& usage) {
     usage.user_bytes += record.size;
     ++usage.objects;
     HEXAD_TRY(objects.next());
+    HEXAD_TRY(check());
   }
   HEXAD_TRY_ASSIGN(MetaView::Cursor entries, state.view->cursor_over(kOmapKeys));
   while (entries.valid()) {
@@ -206,6 +215,7 @@ Status Engine::add_records(SpaceUsage& usage) {
       usage.user_bytes += record.size;
     }
     HEXAD_TRY(entries.next());
+    HEXAD_TRY(check());
   }
   HEXAD_TRY_ASSIGN(MetaView::Cursor pages, state.view->cursor_over(kPageKeys));
   while (pages.valid()) {
@@ -213,6 +223,7 @@ Status Engine::add_records(SpaceUsage& usage) {
     HEXAD_TRY_ASSIGN(const ExtentList extents, decode_page(pages.value(), key.page, shape));
     add(extents);
     HEXAD_TRY(pages.next());
+    HEXAD_TRY(check());
   }
   return {};
 }
@@ -242,9 +253,9 @@ double granted_of_wanted(const Counters& counters) {
 }
 
 // One pass over all records: costs time with the number of objects, and is exact.
-Result<SpaceUsage> Engine::space_usage() {
+Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
   SpaceUsage usage;
-  HEXAD_TRY(add_records(usage));
+  HEXAD_TRY(add_records(usage, go_on));
   for (const alloc::ZoneId zone : parts_.space->zone_ids()) {
     for (const alloc::PackStripe& pack : parts_.space->packs(zone)) {
       const std::uint64_t bytes = pack.run.units * parts_.shape->unit * parts_.shape->k();

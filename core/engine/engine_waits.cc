@@ -79,6 +79,7 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
+  if (const auto server = control(); server != nullptr) server->stop();
   const bool first = closing_.close();
   if (lane_ == nullptr) return {};
   const auto start = [this] {
@@ -107,6 +108,7 @@ void Engine::finish_closing() {
 }
 
 bool Engine::may_end() {
+  if (const auto server = control(); server != nullptr) server->stop();
   if (lane_ == nullptr) return true;  // reads alone, whose memory is the queue's
   for (;;) {
     if (silent_member(io::kReadPatience) != nullptr) return false;

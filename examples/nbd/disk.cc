@@ -44,6 +44,8 @@ Result<std::unique_ptr<Disk>> Disk::open(const hexad::PoolDescription& pool,
   hexad::RuntimeOptions runtime;
   if (options.cache_size.has_value()) runtime.cache_size = *options.cache_size;
   HEXAD_TRY_ASSIGN(hexad::Store store, hexad::Store::open(pool, runtime));
+  // Without it others are told who has the pool.
+  store.serve_control().ignore();
   HEXAD_TRY_ASSIGN(const std::uint64_t size, find_or_make(store, options));
   return std::unique_ptr<Disk>(new Disk(std::move(store), options, size));
 }

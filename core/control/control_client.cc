@@ -1,0 +1,139 @@
+#include "core/control/control_client.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "core/control/control_places.h"
+#include "core/opening/device_survey.h"
+#include "io/lines/line_service.h"
+#include "io/system.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Whose process it may be: for root that of whoever owns the devices.
+std::vector<unsigned> users_of(const PoolDescription& pool) {
+  std::vector<unsigned> users = {io::own_user()};
+  if (users[0] != 0) return users;
+  for (const std::string& path : pool.devices) {
+    const std::optional<unsigned> owner = io::owner_of(path);
+    if (!owner.has_value() || std::find(users.begin(), users.end(), *owner) != users.end()) {
+      continue;
+    }
+    users.push_back(*owner);
+  }
+  return users;
+}
+
+ControlRequest question(const char* ask) {
+  ControlRequest request;
+  request.ask = ask;
+  return request;
+}
+
+}  // namespace
+
+Result<ControlClient> ControlClient::find(const PoolDescription& pool,
+                                          std::function<bool()> go_on) {
+  ControlClient client;
+  client.go_on_ = std::move(go_on);
+  Uuid store;
+  {
+    HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> system, io::make_real_system());
+    HEXAD_TRY_ASSIGN(const Survey survey, survey_devices(pool, io::OpenMode::kLook, *system));
+    store = survey.store;
+    client.directories_ = control_directories(survey.fast_directories, store, users_of(pool));
+  }
+  HEXAD_TRY_ASSIGN(const ControlReply reply, client.exchange(question("hello")));
+  HEXAD_TRY(reply.result.status());
+  if (reply.holder.store != store) {
+    return Error{ErrorCode::kNotFound,
+                 "process " + std::to_string(reply.holder.process.pid) +
+                     " answers there, for another store: " + to_string(reply.holder.store),
+                 ""};
+  }
+  client.holder_ = reply.holder;
+  return client;
+}
+
+Result<ControlReply> ControlClient::exchange(const ControlRequest& request) const {
+  io::AskLimits limits;
+  limits.go_on = go_on_;
+  HEXAD_TRY_ASSIGN(const io::AnsweredLine answered,
+                   io::ask_line(directories_, encode_request(request), limits));
+  return decode_reply(answered.line);
+}
+
+Result<std::string> ControlClient::ask(const ControlRequest& request) const {
+  Result<ControlReply> reply = exchange(request);
+  if (reply.ok()) return std::move(reply->result);
+  if (reply.error().code != ErrorCode::kNotFound) return reply.error();
+  return Error{ErrorCode::kBusy,
+               "process " + std::to_string(holder_.process.pid) +
+                   " had the pool, and does not answer any more: it is closing it, or has",
+               "Try again."};
+}
+
+Result<StoreStatus> ControlClient::status() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("status")));
+  return decode_status(text);
+}
+
+Result<SpaceUsage> ControlClient::space() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("space")));
+  return decode_space(text);
+}
+
+Result<std::vector<Counter>> ControlClient::counters() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("counters")));
+  return decode_counters(text);
+}
+
+Result<ListPage> ControlClient::list(const std::string& collection,
+                                     const ListOptions& options) const {
+  ControlRequest request = question("list");
+  request.collection = collection;
+  request.prefix = options.prefix;
+  request.after = options.start_after;
+  request.delimiter = options.delimiter;
+  request.limit = options.limit;
+  request.reverse = options.reverse;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_page_of_names(text);
+}
+
+Result<ObjectLook> ControlClient::look(const std::string& collection, const std::string& name,
+                                       bool ranges) const {
+  ControlRequest request = question("look");
+  request.collection = collection;
+  request.name = name;
+  request.ranges = ranges;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_look(text);
+}
+
+Result<std::vector<CollectionInfo>> ControlClient::collections() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("collections")));
+  return decode_collections(text);
+}
+
+Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::string& from) const {
+  ControlRequest request = question("scrub start");
+  request.rate = rate;
+  request.from = from;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_scrub(text);
+}
+
+Result<ControlScrub> ControlClient::stop_scrub() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("scrub stop")));
+  return decode_scrub(text);
+}
+
+Result<ControlScrub> ControlClient::scrub() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("scrub status")));
+  return decode_scrub(text);
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,53 @@
+// Asks the process that has a pool, over its control socket.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "core/api/pool.h"
+#include "core/api/types.h"
+#include "core/control/control_messages.h"
+
+namespace hexad::core {
+
+class ControlClient {
+ public:
+  // Looks for the socket of the store that the devices are of, by their labels: no lock is taken,
+  // and nothing is written. `go_on`: asked while an answer is waited for; false ends that with
+  // kClosed. Errors: kNotFound (nobody serves one), kUnavailable (no answer), kUnsupported (another
+  // version), and those of looking at the devices.
+  static Result<ControlClient> find(const PoolDescription& pool, std::function<bool()> go_on = {});
+
+  // Who has answered find().
+  const ControlHolder& holder() const { return holder_; }
+
+  // As those of Store. Errors: theirs; kBusy (the process is closing the store, or has),
+  // kUnavailable (no answer in time).
+  Result<StoreStatus> status() const;
+  Result<SpaceUsage> space() const;
+  Result<std::vector<Counter>> counters() const;
+  // Pages may be shorter than asked for.
+  Result<ListPage> list(const std::string& collection, const ListOptions& options) const;
+  Result<ObjectLook> look(const std::string& collection, const std::string& name,
+                          bool ranges) const;
+  Result<std::vector<CollectionInfo>> collections() const;
+  // Errors: kAlreadyExists (one is running).
+  Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
+  // Ends soon. Errors: kNotFound (none is running).
+  Result<ControlScrub> stop_scrub() const;
+  Result<ControlScrub> scrub() const;
+
+ private:
+  // The result of one question.
+  Result<std::string> ask(const ControlRequest& request) const;
+  Result<ControlReply> exchange(const ControlRequest& request) const;
+
+  std::vector<std::string> directories_;
+  std::function<bool()> go_on_;
+  ControlHolder holder_;
+};
+
+}  // namespace hexad::core

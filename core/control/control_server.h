@@ -1,0 +1,95 @@
+// The control socket of an open store: answers the questions of other processes, and scrubs when
+// they ask for it. doc/control.md, doc/decisions/060-control-socket.md
+//
+// Three threads. That of the socket (io/lines/line_service.h) answers what takes no time: the
+// status, and all about the scrub. One answers what may read devices or walk over all objects, one
+// question after the other. One scrubs.
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "core/api/types.h"
+#include "core/control/control_messages.h"
+#include "io/executor.h"
+#include "io/lines/line_service.h"
+
+namespace hexad::core {
+
+// What the store does for it. All but `status` may wait for devices.
+struct ControlWork {
+  std::function<StoreStatus()> status;
+  // `go_on`: asked now and then; false ends it with kClosed.
+  std::function<Result<SpaceUsage>(const std::function<bool()>& go_on)> space;
+  std::function<std::vector<Counter>()> counters;
+  std::function<Result<ListPage>(const std::string& collection, const ListOptions& options)> list;
+  std::function<Result<ObjectLook>(const std::string& collection, const std::string& name,
+                                   bool ranges)>
+      look;
+  std::function<Result<std::vector<CollectionInfo>>()> collections;
+  std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
+};
+
+class ControlServer {
+ public:
+  // `executor` and what the work needs outlive it.
+  ControlServer(io::Executor& executor, ControlHolder holder, ControlWork work);
+  ControlServer(const ControlServer&) = delete;
+  ControlServer& operator=(const ControlServer&) = delete;
+  // Waits for the step that an answer or a scrub is at.
+  ~ControlServer();
+
+  // Precondition: the store's lock is held for writing. Once. Errors: those of io::serve_lines();
+  // the system refuses a thread.
+  Status start(const std::vector<std::string>& directories);
+  // Nobody is heard any more, and what goes on ends at its next step. Waits for no device. Any
+  // number of times; any thread.
+  void stop();
+  // Of the socket; empty: there is none. Any thread.
+  std::string path();
+  // Of the scrub; nothing: none has been asked for. Any thread.
+  std::optional<JobStatus> scrub_status();
+
+ private:
+  struct Question {
+    ControlRequest request;
+    std::shared_ptr<io::LineAnswer> answer;
+  };
+
+  void hear(std::string_view line, std::shared_ptr<io::LineAnswer> answer);
+  Result<std::string> start_scrub(const ControlRequest& request);
+  Result<std::string> stop_scrub();
+  std::string show_scrub();
+  void answer_all();
+  Result<std::string> find_out(const Question& question);
+  void scrub_all();
+  void scrub_once(const ScrubOptions& options);
+  std::string reply(const Result<std::string>& result) const;
+  bool ended() const { return ended_.load(); }
+
+  io::Executor& executor_;
+  const ControlHolder holder_;
+  const ControlWork work_;
+  std::atomic<bool> ended_{false};
+
+  io::Mutex mutex_;  // a leaf
+  io::CondVar changed_;
+  std::deque<Question> questions_;      // guarded by mutex_
+  std::optional<ScrubOptions> wanted_;  // guarded by mutex_: a scrub that has not begun
+  ControlScrub scrub_;                  // guarded by mutex_
+  std::string path_;                    // guarded by mutex_
+  io::Nanos scrub_since_ = 0;           // guarded by mutex_
+  std::atomic<bool> stop_scrub_{false};
+  std::unique_ptr<io::Thread> answers_;
+  std::unique_ptr<io::Thread> scrubs_;
+  std::unique_ptr<io::LineService> service_;
+};
+
+}  // namespace hexad::core

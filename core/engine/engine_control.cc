@@ -1,0 +1,91 @@
+// The control socket: what the store does for it, and when there is one.
+#include <utility>
+
+#include "core/control/control_places.h"
+#include "core/control/control_server.h"
+#include "core/engine/engine.h"
+#include "core/engine/stream_reader.h"
+#include "io/lines/line_service.h"
+#include "io/lines/process_info.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Why there cannot be one; empty: there can.
+std::string obstacle(const StoreParts& parts, io::Executor& executor, bool writing) {
+  if (parts.memory_only) return "a store in memory is no other process's to ask about";
+  if (!writing) return "others can open what is open for reading only";
+  return executor.fibers() == nullptr ? "" : "a simulation has no sockets";
+}
+
+}  // namespace
+
+Result<ObjectLook> Engine::look_at(const std::string& collection, const std::string& name,
+                                   bool ranges) {
+  // One reader, so that all of it belongs to one version, but for the ranges.
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<StreamReader> reader,
+                   StreamReader::open(*this, collection, name));
+  ObjectLook look{reader->stat(), reader->attributes(), {}};
+  if (ranges) {
+    HEXAD_TRY_ASSIGN(look.ranges, reads_->extents(collection, name, {0, kMaxObjectSize}));
+  }
+  return look;
+}
+
+std::shared_ptr<ControlServer> Engine::control() {
+  const io::Lock lock(control_mutex_);
+  return control_;
+}
+
+void Engine::show_control(StoreStatus& status) {
+  std::shared_ptr<ControlServer> server;
+  {
+    const io::Lock lock(control_mutex_);
+    if (!no_control_.empty()) status.notes.push_back("no control socket: " + no_control_);
+    server = control_;
+  }
+  if (server == nullptr) return;
+  if (const std::string path = server->path(); !path.empty()) {
+    status.notes.push_back("others may ask over the control socket " + path);
+  }
+  if (std::optional<JobStatus> scrub = server->scrub_status(); scrub.has_value()) {
+    status.jobs.push_back(*std::move(scrub));
+  }
+}
+
+Status Engine::serve_control() {
+  const io::Lock lock(control_mutex_);
+  if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
+  if (control_ != nullptr) return {};
+  const Status started = start_control();
+  no_control_ = started.ok() ? "" : started.error().message;
+  return started;
+}
+
+// Under control_mutex_, which what is asked meanwhile waits for.
+Status Engine::start_control() {
+  if (const std::string why = obstacle(parts_, executor(), lane_ != nullptr); !why.empty()) {
+    return Error{ErrorCode::kUnsupported, why, ""};
+  }
+  ControlWork work;
+  work.status = [this] { return status(); };
+  work.space = [this](const std::function<bool()>& go_on) { return space_usage(go_on); };
+  work.counters = [this] { return counters(); };
+  work.list = [this](const std::string& collection, const ListOptions& options) {
+    return list(collection, options);
+  };
+  work.look = [this](const std::string& collection, const std::string& name, bool ranges) {
+    return look_at(collection, name, ranges);
+  };
+  work.collections = [this] { return reads_->collections(); };
+  work.scrub = [this](const ScrubOptions& options) { return scrub(options); };
+  const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
+  auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));
+  HEXAD_TRY(server->start(
+      control_directories(parts_.pool.fast_directories, parts_.shape->uuid, {io::own_user()})));
+  control_ = std::move(server);
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,273 @@
+// The socket of a store that is open here, asked as another process would.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <optional>
+
+#include "core/control/control_client.h"
+#include "core/hexad.h"
+#include "io/lines/line_service.h"
+#include "io/lines/private_socket.h"
+#include "tests/io/temporary.h"
+
+namespace hexad::core {
+namespace {
+
+using io::testing::TemporaryDirectory;
+
+Result<Lsn> put(Store& store, const std::string& name, const std::string& value) {
+  Transaction transaction;
+  transaction.put(kDefaultCollection, name, value);
+  return store.commit(std::move(transaction));
+}
+
+struct Pool {
+  Pool() {
+    FormatOptions format(Preset::kTiny);
+    for (int i = 0; i < 6; ++i) format.devices.push_back(directory.path("d" + std::to_string(i)));
+    format.fast_directories = {directory.path("fast")};
+    const Result<PoolDescription> made = Store::format(format);
+    if (!made.ok()) FAIL(made.error().to_string());
+    description = *made;
+  }
+  Store open_quietly(Access access = Access::kReadWrite) const {
+    RuntimeOptions options(Preset::kTiny);
+    options.access = access;
+    Result<Store> store = Store::open(description, options);
+    if (!store.ok()) FAIL(store.error().to_string());
+    return std::move(store).value();
+  }
+  Store open() const {
+    Store store = open_quietly();
+    const Status served = store.serve_control();
+    if (!served.ok()) FAIL(served.error().to_string());
+    return store;
+  }
+  ControlClient client() const {
+    Result<ControlClient> found = ControlClient::find(description);
+    if (!found.ok()) FAIL(found.error().to_string());
+    return std::move(found).value();
+  }
+  ErrorCode why_not() const { return ControlClient::find(description).error().code; }
+
+  TemporaryDirectory directory;
+  PoolDescription description;
+};
+
+bool has_note(const Store& store, const std::string& text) {
+  const StoreStatus status = const_cast<Store&>(store).status();
+  for (const std::string& note : status.notes) {
+    if (note.find(text) != std::string::npos) return true;
+  }
+  return false;
+}
+
+TEST_CASE("control: nobody answers unless the store is told to") {
+  const Pool pool;
+  CHECK(pool.why_not() == ErrorCode::kNotFound);
+  Store plain = pool.open_quietly();
+  CHECK(pool.why_not() == ErrorCode::kNotFound);
+  CHECK_FALSE(has_note(plain, "control socket"));
+  REQUIRE(plain.close().ok());
+}
+
+TEST_CASE("control: what the store says of itself, the socket says") {
+  const Pool pool;
+  Store store = pool.open();
+  CHECK(has_note(store, "control socket " + pool.directory.path("fast") + "/control/socket"));
+  REQUIRE(put(store, "a/1", std::string(100'000, 'x')).ok());
+  REQUIRE(put(store, "a/2", "2").ok());
+  REQUIRE(put(store, "b", "3").ok());
+  const ControlClient client = pool.client();
+  CHECK(client.holder().process.pid == ::getpid());
+  CHECK(client.holder().store == store.status().uuid);
+
+  const StoreStatus status = client.status().value();
+  CHECK(status.uuid == store.status().uuid);
+  CHECK(status.last_lsn == store.status().last_lsn);
+  CHECK(status.devices.size() == store.status().devices.size());
+  CHECK(client.space()->objects == 3);
+  CHECK(client.space()->user_bytes == store.space()->user_bytes);
+  CHECK(client.counters()->size() == store.counters().size());
+  CHECK(client.collections()->at(0).objects == 3);
+
+  ListOptions options;
+  options.limit = 2;
+  const ListPage page = client.list(kDefaultCollection, options).value();
+  REQUIRE(page.entries.size() == 2);
+  CHECK(page.entries[1].name == "a/2");
+  options.start_after = page.next.value();
+  CHECK(client.list(kDefaultCollection, options)->entries.at(0).name == "b");
+  CHECK(client.list("none", {}).error().code == ErrorCode::kNotFound);
+
+  const ObjectLook look = client.look(kDefaultCollection, "a/1", true).value();
+  CHECK(look.stat.size == 100'000);
+  CHECK(look.stat.version == store.stat(kDefaultCollection, "a/1")->version);
+  CHECK(look.ranges.size() == 1);
+  CHECK(client.look(kDefaultCollection, "none", false).error().code == ErrorCode::kNotFound);
+
+  // Commits go on meanwhile, and are seen.
+  REQUIRE(put(store, "c", "4").ok());
+  CHECK(client.space()->objects == 4);
+  CHECK(store.serve_control().ok());  // as it does already
+  REQUIRE(store.close().ok());
+  CHECK(store.serve_control().error().code == ErrorCode::kClosed);
+  CHECK(client.status().error().code == ErrorCode::kBusy);
+  CHECK(pool.why_not() == ErrorCode::kNotFound);
+  CHECK_FALSE(std::filesystem::exists(pool.directory.path("fast/control")));
+}
+
+TEST_CASE("control: a scrub is started, looked at and stopped") {
+  const Pool pool;
+  Store store = pool.open();
+  REQUIRE(put(store, "a", std::string(5'000'000, 'x')).ok());
+  const ControlClient client = pool.client();
+  CHECK(client.scrub()->began == 0);
+  CHECK(client.stop_scrub().error().code == ErrorCode::kNotFound);
+  const auto await_end = [&] {
+    ControlScrub scrub = client.scrub().value();
+    while (scrub.running) scrub = client.scrub().value();
+    return scrub;
+  };
+  REQUIRE(client.start_scrub(0, "")->running);
+  ControlScrub scrub = await_end();
+  CHECK(scrub.failure.empty());
+  CHECK(scrub.errors == 0);
+  CHECK(scrub.report.next.empty());
+  CHECK(scrub.report.bytes_checked >= 5'000'000);
+  // One byte a second takes longer than this test.
+  REQUIRE(client.start_scrub(1, "").ok());
+  CHECK(client.start_scrub(1, "").error().code == ErrorCode::kAlreadyExists);
+  bool shown = false;
+  for (const JobStatus& job : client.status()->jobs) {
+    shown = shown || (job.name == "scrub" && job.running);
+  }
+  CHECK(shown);
+  REQUIRE(client.stop_scrub().ok());
+  scrub = await_end();
+  CHECK(scrub.began == 2);
+  CHECK(scrub.failure.empty());
+  // A place to go on that is none is what it fails with.
+  REQUIRE(client.start_scrub(0, "nowhere").ok());
+  CHECK_FALSE(await_end().failure.empty());
+  // Nor does one that goes on keep the store open.
+  REQUIRE(client.start_scrub(1, "").ok());
+  REQUIRE(store.close().ok());
+}
+
+TEST_CASE("control: closing waits for nobody who asks") {
+  const Pool pool;
+  std::optional<Store> store = pool.open();
+  const std::string directory = pool.directory.path("fast/control");
+  std::vector<io::OwnFd> silent;
+  for (int i = 0; i < 8; ++i) silent.push_back(io::connect_in(directory).value());
+  REQUIRE(put(*store, "a", "1").ok());
+  REQUIRE(store->close().ok());
+  store.reset();
+  Store again = pool.open();
+  CHECK(pool.client().status().ok());
+  CHECK(again.exists(kDefaultCollection, "a").value());
+}
+
+TEST_CASE("control: an open store that is let go of takes its socket with it") {
+  const Pool pool;
+  { const Store store = pool.open(); }
+  CHECK_FALSE(std::filesystem::exists(pool.directory.path("fast/control")));
+  { Store store = pool.open(); }
+}
+
+TEST_CASE("control: two pools have two sockets, and each is found by its own devices") {
+  const Pool first;
+  const Pool second;
+  Store one = first.open();
+  Store two = second.open();
+  CHECK(first.client().holder().store == one.status().uuid);
+  CHECK(second.client().holder().store == two.status().uuid);
+  REQUIRE(one.close().ok());
+  CHECK(first.why_not() == ErrorCode::kNotFound);
+  CHECK(second.client().status().ok());
+}
+
+TEST_CASE("control: it is found by the devices alone, through links, and in a runtime directory") {
+  Pool pool;
+  std::optional<Store> store = pool.open();
+  PoolDescription by_devices{pool.description.devices, {}};
+  CHECK(ControlClient::find(by_devices).ok());
+  std::filesystem::create_directory_symlink(pool.directory.path(), pool.directory.path("link"));
+  for (std::string& device : by_devices.devices) {
+    device = pool.directory.path("link/") + std::filesystem::path(device).filename().string();
+  }
+  CHECK(ControlClient::find(by_devices).ok());
+  by_devices.fast_directories = {pool.directory.path("link/fast")};
+  CHECK(ControlClient::find(by_devices).ok());
+  REQUIRE(store->close().ok());
+  store.reset();
+
+  // A file stands where the directory would have to be.
+  io::testing::TemporaryDirectory runtime;
+  ::setenv("XDG_RUNTIME_DIR", runtime.path().c_str(), 1);
+  {
+    std::unique_ptr<FILE, int (*)(FILE*)>(fopen(pool.directory.path("fast/control").c_str(), "w"),
+                                          fclose);
+  }
+  Store elsewhere = pool.open();
+  CHECK(has_note(elsewhere, "control socket " + runtime.path()));
+  CHECK(pool.client().status().ok());
+  REQUIRE(elsewhere.close().ok());
+  ::unsetenv("XDG_RUNTIME_DIR");
+}
+
+TEST_CASE("control: reading and memory have none, and say why") {
+  const Pool pool;
+  Store reader = pool.open_quietly(Access::kReadOnly);
+  CHECK(reader.serve_control().error().code == ErrorCode::kUnsupported);
+  CHECK(has_note(reader, "no control socket: others can open"));
+  CHECK(pool.why_not() == ErrorCode::kNotFound);
+  REQUIRE(reader.close().ok());
+  Store memory = Store::in_memory({}).value();
+  CHECK(memory.serve_control().error().code == ErrorCode::kUnsupported);
+  CHECK(has_note(memory, "no control socket: a store in memory"));
+}
+
+TEST_CASE("control: a question of another version, or that nobody knows, is refused in words") {
+  const Pool pool;
+  Store store = pool.open();
+  const std::vector<std::string> places = {pool.directory.path("fast/control")};
+  const auto ask = [&](const std::string& line) {
+    return decode_reply(io::ask_line(places, line)->line)->result.error();
+  };
+  CHECK(ask("nonsense").code == ErrorCode::kInvalidArgument);
+  CHECK(ask(R"({"hexad":9,"ask":"status"})").code == ErrorCode::kUnsupported);
+  CHECK(ask(R"({"hexad":1,"ask":"remove all"})").code == ErrorCode::kUnsupported);
+  CHECK(ask(std::string(100'000, 'x')).code == ErrorCode::kTooBig);
+  CHECK(pool.client().status().ok());
+}
+
+TEST_CASE("control: a child that was forked does not keep a dead store's socket alive") {
+  const Pool pool;
+  std::optional<Store> store = pool.open();
+  int hold[2];
+  REQUIRE(::pipe(hold) == 0);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::close(hold[1]);
+    char byte = 0;
+    ::_exit(::read(hold[0], &byte, 1) == 0 ? 0 : 1);
+  }
+  REQUIRE(store->close().ok());
+  CHECK(pool.why_not() == ErrorCode::kNotFound);
+  store.reset();
+  Store again = pool.open();
+  CHECK(pool.client().status().ok());
+  ::close(hold[1]);
+  ::close(hold[0]);
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+}
+
+}  // namespace
+}  // namespace hexad::core
