@@ -85,6 +85,13 @@ Result<SpaceUsage> ControlClient::space() const {
   return decode_space(text);
 }
 
+Result<ObjectRoom> ControlClient::room_for(std::uint64_t object_size) const {
+  ControlRequest request = question("room");
+  request.object_size = object_size;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_room(text);
+}
+
 Result<std::vector<Counter>> ControlClient::counters() const {
   HEXAD_TRY_ASSIGN(const std::string text, ask(question("counters")));
   return decode_counters(text);

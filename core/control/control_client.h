@@ -28,6 +28,7 @@ class ControlClient {
   // kUnavailable (no answer in time).
   Result<StoreStatus> status() const;
   Result<SpaceUsage> space() const;
+  Result<ObjectRoom> room_for(std::uint64_t object_size) const;
   Result<std::vector<Counter>> counters() const;
   // Pages may be shorter than asked for.
   Result<ListPage> list(const std::string& collection, const ListOptions& options) const;

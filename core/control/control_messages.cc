@@ -96,6 +96,7 @@ std::string encode_request(const ControlRequest& request) {
   if (request.reverse) object["reverse"] = true;
   if (request.ranges) object["ranges"] = true;
   if (request.rate > 0) object["rate"] = request.rate;
+  if (request.object_size > 0) object["object_size"] = request.object_size;
   set_bytes(object, "from", request.from);
   return text_of(object);
 }
@@ -117,6 +118,7 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_number(object, "limit", request.limit) &&
       take_flag(object, "reverse", request.reverse) &&
       take_flag(object, "ranges", request.ranges) && take_number(object, "rate", request.rate) &&
+      take_number(object, "object_size", request.object_size) &&
       take_bytes(object, "from", request.from);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
   return request;

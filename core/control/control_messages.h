@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/api/object_room.h"
 #include "core/api/types.h"
 #include "io/lines/process_info.h"
 
@@ -30,6 +31,7 @@ struct ControlRequest {
   bool reverse = false;
   bool ranges = false;
   std::uint64_t rate = 0;  // bytes per second
+  std::uint64_t object_size = 0;  // bytes
   std::string from;
 };
 std::string encode_request(const ControlRequest& request);
@@ -76,6 +78,8 @@ std::string encode_status(const StoreStatus& status);
 Result<StoreStatus> decode_status(std::string_view text);
 std::string encode_space(const SpaceUsage& space);
 Result<SpaceUsage> decode_space(std::string_view text);
+std::string encode_room(const ObjectRoom& room);
+Result<ObjectRoom> decode_room(std::string_view text);
 std::string encode_counters(const std::vector<Counter>& counters);
 Result<std::vector<Counter>> decode_counters(std::string_view text);
 std::string encode_page(const ListPage& page);

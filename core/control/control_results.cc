@@ -21,7 +21,8 @@ struct Name {
 template <typename F>
 void fields(F& f, DeviceStatus& s) {
   f("id", s.id), f("path", s.path), f("role", s.role), f("state", s.state);
-  f("detail", s.detail), f("missing_bytes", s.missing_bytes), f("size", s.size);
+  f("detail", s.detail), f("missing_bytes", s.missing_bytes);
+  f("bad_header_slots", s.bad_header_slots), f("size", s.size);
   f("physical_block", s.physical_block), f("direct", s.direct), f("holds_log", s.holds_log);
   f("durability", s.durability), f("flush_domain", s.flush_domain);
   f("bytes_read", s.bytes_read), f("bytes_written", s.bytes_written);
@@ -70,6 +71,11 @@ void fields(F& f, SpaceUsage& s) {
   f("promised", s.promised), f("waiting", s.waiting), f("held_by_readers", s.held_by_readers);
   f("free_runs", s.free_runs), f("fragmentation", s.fragmentation);
   f("granted_of_wanted", s.granted_of_wanted), f("per_device", s.per_device);
+}
+
+template <typename F>
+void fields(F& f, ObjectRoom& s) {
+  f("object_size", s.object_size), f("usable", s.usable), f("available", s.available);
 }
 
 template <typename F>
@@ -358,6 +364,11 @@ std::string encode_counters(const std::vector<Counter>& counters) {
 }
 Result<std::vector<Counter>> decode_counters(std::string_view text) {
   return decode_list<Counter>(text, "counters");
+}
+
+std::string encode_room(const ObjectRoom& room) { return text_of(Writer::object(room)); }
+Result<ObjectRoom> decode_room(std::string_view text) {
+  return decode_object<ObjectRoom>(text, "account of the room for objects");
 }
 
 std::string encode_page(const ListPage& page) {

@@ -116,6 +116,10 @@ Result<std::string> ControlServer::find_out(const Question& question) {
                      work_.space([&] { return !ended() && question.answer->wanted(); }));
     return encode_space(space);
   }
+  if (request.ask == "room") {
+    HEXAD_TRY_ASSIGN(const ObjectRoom room, work_.room_for(request.object_size));
+    return encode_room(room);
+  }
   if (request.ask == "counters") return encode_counters(work_.counters());
   if (request.ask == "list") {
     const ListOptions options{request.prefix, request.after, request.delimiter,
@@ -133,7 +137,7 @@ Result<std::string> ControlServer::find_out(const Question& question) {
     return encode_collections(collections);
   }
   return Error{ErrorCode::kUnsupported, "the control socket does not know this question",
-               "It knows: hello, status, space, counters, list, look, collections, scrub start, "
+               "It knows: hello, status, space, room, counters, list, look, collections, scrub start, "
                "scrub stop, scrub status."};
 }
 

@@ -71,6 +71,7 @@ Status Engine::start_control() {
   ControlWork work;
   work.status = [this] { return status(); };
   work.space = [this](const std::function<bool()>& go_on) { return space_usage(go_on); };
+  work.room_for = [this](std::uint64_t object_size) { return room_for(object_size); };
   work.counters = [this] { return counters(); };
   work.list = [this](const std::string& collection, const ListOptions& options) {
     return list(collection, options);

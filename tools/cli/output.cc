@@ -23,6 +23,7 @@ std::string dump(const Json& object, bool pretty) {
 
 Output::Output(Style style, Verbosity verbosity)
     : style_(style), verbosity_(verbosity), terminal_(isatty(STDOUT_FILENO) == 1) {}
+Output::~Output() = default;
 
 void Output::write(std::string_view text) {
   buffer_ += text;
@@ -73,10 +74,18 @@ void Output::keep_warnings(const std::vector<std::string>& warnings) {
   warnings_.insert(warnings_.end(), warnings.begin(), warnings.end());
 }
 
+void Output::keep_note(const std::string& key, const Json& value) {
+  if (notes_ == nullptr) notes_ = std::make_unique<Json>(Json::object());
+  (*notes_)[key] = value;
+}
+
+Json Output::notes() const { return notes_ == nullptr ? Json::object() : *notes_; }
+
 void Output::object(const Json& object, bool pretty) {
   object_written_ = true;
   Json told = object;
   if (!warnings_.empty() && !told.contains("warnings")) told["warnings"] = warnings_;
+  if (notes_ != nullptr) told.update(*notes_);
   const std::string text = dump(told, pretty);
   if (stdout_reserved_) {
     write_all(STDERR_FILENO, as_bytes(text), "standard error").ignore();  // nobody left to tell

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <string_view>
@@ -23,6 +24,7 @@ class Output {
   Output(Style style, Verbosity verbosity);
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;
+  ~Output();
 
   bool json() const { return style_ == Style::kJson; }
   bool quiet() const { return verbosity_ == Verbosity::kQuiet; }
@@ -45,6 +47,10 @@ class Output {
   // What the one object of --json says under "warnings", beside what it has; nothing where there
   // are none.
   void keep_warnings(const std::vector<std::string>& warnings);
+  // What the one object of --json says under `key`, beside what it has and behind all else.
+  void keep_note(const std::string& key, const Json& value);
+  // What keep_note() has been given, for a verb that writes its object itself.
+  Json notes() const;
   // The one object of --json. `pretty` indents it.
   void object(const Json& object, bool pretty = false);
   // From now on standard output carries object data: object() goes to standard error.
@@ -66,6 +72,7 @@ class Output {
   bool object_written_ = false;
   std::string buffer_;
   std::vector<std::string> warnings_;
+  std::unique_ptr<Json> notes_;  // an object; null: none
   Status failure_;
 };
 

@@ -1,6 +1,7 @@
 #include "tools/cli/verb.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
@@ -76,6 +77,9 @@ Result<Store> Session::open(Access access, RuntimeOptions options, const Replace
   writing_ = access == Access::kReadWrite;
   Result<Store> store = open_when_free(description, options, replacement);
   if (!store.ok()) return store;
+  // Some verbs last for hours; meanwhile other verbs can ask this one. Where there cannot be a
+  // socket they are told who has the pool.
+  if (access == Access::kReadWrite) store->serve_control().ignore();
   const bool by_itself = options.catch_up == CatchUp::kInBackground;
   if (access == Access::kReadWrite && by_itself) catch_up_briefly(*store);
   const StoreStatus status = store->status();
@@ -186,6 +190,11 @@ Error with_room(Store& store, Error error) {
 Result<int> Session::with_store(Access access, const std::function<Result<int>(Store&)>& work,
                                 const RuntimeOptions& options) {
   HEXAD_TRY_ASSIGN(Store store, open(access, options));
+  return work_with(store, access, work);
+}
+
+Result<int> Session::work_with(Store& store, Access access,
+                               const std::function<Result<int>(Store&)>& work) {
   if (const Missing missing = missing_devices(store.status()); missing.devices > 0) {
     out_.warn(missing.text);
   }
@@ -209,6 +218,59 @@ Result<int> Session::with_store(Access access, const std::function<Result<int>(S
   const Status closed = store.close();
   if (result.ok() && !closed.ok()) return closed.error();
   return result;
+}
+
+Result<core::ControlClient> Session::find_holder() {
+  HEXAD_TRY_ASSIGN(const PoolDescription description, pool_.describe());
+  HEXAD_TRY_ASSIGN(core::ControlClient client,
+                   core::ControlClient::find(description, [] { return !interrupted(); }));
+  const core::ControlHolder& holder = client.holder();
+  out_.warn("answered by " + hexad::tools::describe(holder));
+  out_.keep_note("answered_by", Json{{"pid", holder.process.pid},
+                                     {"command", holder.process.command},
+                                     {"running_since", holder.process.since},
+                                     {"opened", holder.opened}});
+  return client;
+}
+
+Result<OpenView> Session::open_view() {
+  const double patience = std::exchange(pool_.wait_seconds, 0);
+  Result<Store> store = open(Access::kReadOnly);
+  pool_.wait_seconds = patience;
+  OpenView opened;
+  if (!store.ok() && store.error().code == ErrorCode::kBusy) {
+    Result<core::ControlClient> client = find_holder();
+    if (client.ok()) {
+      opened.client = std::make_unique<core::ControlClient>(std::move(client).value());
+      opened.view = view_of(*opened.client);
+      return opened;
+    }
+    if (interrupted()) return interrupted_error();
+    if (patience > 0) {
+      store = open(Access::kReadOnly);
+    } else {
+      Error error = store.error();
+      if (client.error().code != ErrorCode::kNotFound ||
+          client.error().message != "nobody answers") {
+        error.message += "; it cannot be asked: " + client.error().message;
+      }
+      error.hint +=
+          " While it has the pool, it can answer itself if it opens that with a control socket: "
+          "in C++ by Store::serve_control(), in Python by control=True.";
+      return error;
+    }
+  }
+  if (!store.ok()) return store.error();
+  opened.store = std::make_unique<Store>(std::move(store).value());
+  opened.view = view_of(*opened.store);
+  return opened;
+}
+
+Result<int> Session::with_view(const std::function<Result<int>(PoolView&)>& work) {
+  HEXAD_TRY_ASSIGN(OpenView opened, open_view());
+  if (opened.store == nullptr) return work(*opened.view);
+  return work_with(*opened.store, Access::kReadOnly,
+                   [&](Store&) -> Result<int> { return work(*opened.view); });
 }
 
 Result<std::string> Session::name(const std::string& typed) const {

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/control/control_client.h"
 #include "core/hexad.h"
 #include "io/executor.h"
 #include "tools/cli/arguments.h"
 #include "tools/cli/exit_code.h"
 #include "tools/cli/output.h"
+#include "tools/cli/pool_view.h"
 
 namespace hexad::tools {
 
@@ -53,6 +55,16 @@ struct Missing {
 };
 Missing missing_devices(const StoreStatus& status);
 
+// A pool that can be looked at, and what that takes.
+struct OpenView {
+  std::unique_ptr<Store> store;                 // or
+  std::unique_ptr<core::ControlClient> client;  // of the process that has it
+  std::unique_ptr<PoolView> view;
+
+  // Errors: those of Store::close().
+  Status close() { return store == nullptr ? Status() : store->close(); }
+};
+
 // One run of one verb. Lives on main()'s stack; verbs borrow it.
 class Session {
  public:
@@ -77,6 +89,15 @@ class Session {
   // closing counts when the work itself succeeded.
   Result<int> with_store(Access access, const std::function<Result<int>(Store&)>& work,
                          const RuntimeOptions& options = {});
+  // What there is to see of the pool: it is opened for reading or, where another process has it for
+  // writing, that one is asked, which is said. Where it cannot be asked, it is waited for as open()
+  // does. Errors: those of open(), kBusy with why nobody answers.
+  Result<OpenView> open_view();
+  // open_view(), work, close; otherwise as with_store().
+  Result<int> with_view(const std::function<Result<int>(PoolView&)>& work);
+  // The process that has the pool and answers over its control socket; it is said which.
+  // Errors: those of core::ControlClient::find().
+  Result<core::ControlClient> find_holder();
   // Calls `attempt` again until it does not say kBusy any more, or PoolArguments::wait_seconds are
   // over. Says so when it waits. Errors: those of `attempt`; kClosed (interrupted).
   Status when_free(double wait_seconds, const std::function<Status()>& attempt);
@@ -91,6 +112,8 @@ class Session {
   Result<Store> open_when_free(const PoolDescription& description, const RuntimeOptions& options,
                                const Replacement* replacement);
   Result<Store> open(Access access, RuntimeOptions options, const Replacement* replacement);
+  Result<int> work_with(Store& store, Access access,
+                        const std::function<Result<int>(Store&)>& work);
   // What has come back and lacks little gets it now: the process may be over in a moment.
   void catch_up_briefly(Store& store);
 

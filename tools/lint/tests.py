@@ -49,6 +49,7 @@ WITHOUT = {
     "tools/bench/load.h": "tests/tools/cli_test.py",
     "tools/build/fuzz_seeds.h": "a declaration; every fuzz target that has seeds",
     "tools/cli/command_line.h": "tests/tools/cli_test.py",
+    "tools/cli/pool_view.h": "tests/tools/control_test.py",
     "tools/erasure/chunk_files.h": "tests/tools/ec_test.py",
     "tools/import_export/export_delete.h": "tests/tools/backup_test.py",
     "tools/import_export/exporter.h": "tests/tools/tree_test.py",

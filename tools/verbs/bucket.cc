@@ -138,8 +138,8 @@ class BucketLs final : public Verb {
   }
 
   Result<int> run(Session& session) override {
-    return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
-      HEXAD_TRY_ASSIGN(const std::vector<CollectionInfo> found, store.collections());
+    return session.with_view([&](PoolView& pool) -> Result<int> {
+      HEXAD_TRY_ASSIGN(const std::vector<CollectionInfo> found, pool.collections());
       print(session.out(), found);
       return kExitOk;
     });

@@ -18,16 +18,16 @@ namespace hexad::tools {
 
 namespace {
 
-// Of a pool that opens, or else as far as its labels and roots tell.
+// Of a pool that opens, or whose process answers, or else as far as its labels and roots tell.
 Result<StoreStatus> look(Session& session) {
-  Result<Store> store = session.open(Access::kReadOnly);
-  if (!store.ok()) {
+  Result<OpenView> pool = session.open_view();
+  if (!pool.ok()) {
     HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
     Result<StoreStatus> inspected = inspect(description);
-    return inspected.ok() ? std::move(inspected) : Result<StoreStatus>(store.error());
+    return inspected.ok() ? std::move(inspected) : Result<StoreStatus>(pool.error());
   }
-  const StoreStatus status = store->status();
-  HEXAD_TRY(store->close());
+  HEXAD_TRY_ASSIGN(const StoreStatus status, pool->view->status());
+  HEXAD_TRY(pool->close());
   return status;
 }
 

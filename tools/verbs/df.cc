@@ -124,12 +124,12 @@ class Df final : public Verb {
   }
 
   Result<int> run(Session& session) override {
-    return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
+    return session.with_view([&](PoolView& pool) -> Result<int> {
       std::optional<ObjectRoom> room;
       if (arguments_->given("--object-size")) {
-        HEXAD_TRY_ASSIGN(room, store.room_for(object_size_));
+        HEXAD_TRY_ASSIGN(room, pool.room_for(object_size_));
       }
-      HEXAD_TRY_ASSIGN(const SpaceUsage space, store.space());
+      HEXAD_TRY_ASSIGN(const SpaceUsage space, pool.space());
       if (session.out().json()) {
         Json object = as_json(space);
         if (room.has_value()) object["room"] = as_json(*room);

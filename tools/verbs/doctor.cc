@@ -19,23 +19,23 @@ Result<PoolFacts> find_facts(Session& session) {
   PoolFacts facts;
   facts.pool = session.pool().word();
   HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
-  Result<Store> store = session.open(Access::kReadOnly);
-  if (!store.ok()) {
+  Result<OpenView> pool = session.open_view();
+  if (!pool.ok()) {
     Result<StoreStatus> inspected = inspect(description);
-    if (!inspected.ok()) return store.error();
-    facts.error = store.error();
+    if (!inspected.ok()) return pool.error();
+    facts.error = pool.error();
     facts.status = std::move(inspected).value();
     tell_ids(facts.status.devices);
     return facts;
   }
-  facts.status = store->status();
-  Result<SpaceUsage> space = store->space();
+  HEXAD_TRY_ASSIGN(facts.status, pool->view->status());
+  Result<SpaceUsage> space = pool->view->space();
   if (space.ok()) {
     facts.space = std::move(space).value();
   } else {
     facts.error = space.error();
   }
-  HEXAD_TRY(store->close());
+  HEXAD_TRY(pool->close());
   return facts;
 }
 

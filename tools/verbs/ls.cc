@@ -35,15 +35,14 @@ class Ls final : public Verb {
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(prefix_, session.name(prefix_));
     HEXAD_TRY_ASSIGN(after_, session.name(after_));
-    return session.with_store(Access::kReadOnly,
-                              [&](Store& store) { return list(session, store); });
+    return session.with_view([&](PoolView& pool) { return list(session, pool); });
   }
 
  private:
-  Result<int> list(Session& session, Store& store) {
+  Result<int> list(Session& session, PoolView& pool) {
     Output& out = session.out();
     ListOptions options{prefix_, after_, delimiter_, std::min(limit_, kPage), reverse_};
-    Result<ListPage> page = store.list(session.collection(), options);
+    Result<ListPage> page = pool.list(session.collection(), options);
     if (!page.ok()) return page.error();  // nothing has been printed yet
     if (out.json()) {
       out.object_written();
@@ -61,7 +60,7 @@ class Ls final : public Verb {
       }
       options.start_after = *page->next;
       options.limit = std::min(left, kPage);
-      page = store.list(session.collection(), options);
+      page = pool.list(session.collection(), options);
       if (!page.ok()) {
         failed = page.error();
         break;
@@ -108,6 +107,7 @@ class Ls final : public Verb {
     } else {
       tail["next"] = nullptr;
     }
+    tail.update(out.notes());
     out.write("]," + json_text(tail).substr(1) + "\n");
   }
 

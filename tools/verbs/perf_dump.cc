@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "tools/verbs/verbs.h"
 
@@ -30,9 +31,10 @@ class PerfDump final : public Verb {
   void declare(Arguments&) override {}
 
   Result<int> run(Session& session) override {
-    return session.with_store(Access::kReadOnly, [&](Store& store) -> Result<int> {
+    return session.with_view([&](PoolView& pool) -> Result<int> {
+      HEXAD_TRY_ASSIGN(const std::vector<Counter> counters, pool.counters());
       Json result{{"counters", Json::object()}, {"since_open", Json::object()}};
-      for (const Counter& counter : store.counters()) {
+      for (const Counter& counter : counters) {
         result["counters"][counter.name] = counter.total;
         result["since_open"][counter.name] = counter.since_open;
       }

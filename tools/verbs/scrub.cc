@@ -1,7 +1,9 @@
-// hexad scrub: exit code 3 when something could not be put right.
+// hexad scrub, scrub start, stop, status: exit code 3 when something could not be put right. Where
+// another process has the pool, that one scrubs, if it answers.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
@@ -30,6 +32,38 @@ void print(Output& out, const ScrubReport& report) {
   if (!report.next.empty()) out.note(fmt::format("to go on: --from {}", report.next));
 }
 
+constexpr io::Nanos kStep = 200'000'000;  // between two looks at a scrub that goes on elsewhere
+
+// Of the scrub of another process, running or not.
+Result<int> show(Session& session, const core::ControlScrub& scrub) {
+  Output& out = session.out();
+  if (out.json()) {
+    Json object = as_json(scrub.report);
+    object["errors"] = scrub.errors;
+    object["repaired"] = scrub.repaired;
+    object["running"] = scrub.running;
+    object["bytes_expected"] = scrub.report.bytes_expected;
+    object["failure"] = scrub.failure.empty() ? Json(nullptr) : Json(scrub.failure);
+    out.object(object);
+  } else if (scrub.began == 0) {
+    out.note("no scrub has been asked for since the pool was opened");
+  } else {
+    print_findings(out, scrub.report.findings);
+    out.note(
+        fmt::format("{}{} errors, {} repaired; checked {} stripes, {}{}",
+                    scrub.running ? "running: " : "", scrub.errors, scrub.repaired,
+                    scrub.report.stripes_checked, format_size(scrub.report.bytes_checked),
+                    scrub.running ? " of about " + format_size(scrub.report.bytes_expected) : ""));
+    if (!scrub.running && !scrub.report.next.empty()) {
+      out.note(fmt::format("to go on: --from {}", scrub.report.next));
+    }
+    if (!scrub.failure.empty()) out.note("it ended early: " + scrub.failure);
+  }
+  if (interrupted()) return interrupted_error();
+  if (!scrub.failure.empty()) return kExitUnavailable;
+  return scrub.errors > 0 ? kExitDamaged : kExitOk;
+}
+
 class Scrub final : public Verb {
  public:
   void declare(Arguments& arguments) override {
@@ -38,6 +72,8 @@ class Scrub final : public Verb {
   }
 
   Result<int> run(Session& session) override {
+    const Result<core::ControlClient> holder = session.find_holder();
+    if (holder.ok()) return follow(session, *holder);
     return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
       ScrubReport report;
       {
@@ -62,6 +98,28 @@ class Scrub final : public Verb {
   }
 
  private:
+  // Until the scrub is through that the other process does.
+  Result<int> follow(Session& session, const core::ControlClient& holder) {
+    HEXAD_TRY_ASSIGN(core::ControlScrub scrub, holder.start_scrub(options_.rate, options_.from));
+    {
+      Progress progress(session.out(), session.clock(), "scrub", 0);
+      std::uint64_t told = 0;
+      bool stopping = false;
+      while (scrub.running) {
+        session.executor().sleep_for(kStep);
+        if (interrupted() && !std::exchange(stopping, true)) {
+          // It may be through by itself by now.
+          holder.stop_scrub().status().ignore();
+        }
+        HEXAD_TRY_ASSIGN(scrub, holder.scrub());
+        progress.set_total(scrub.report.bytes_expected);
+        progress.advance(scrub.report.bytes_checked - told);
+        told = scrub.report.bytes_checked;
+      }
+    }
+    return show(session, scrub);
+  }
+
   static std::uint64_t used(Store& store) {
     const Result<SpaceUsage> space = store.space();
     return space.ok() ? space->used : 0;
@@ -70,8 +128,65 @@ class Scrub final : public Verb {
   ScrubOptions options_;
 };
 
+// Those that make no sense without a process that has the pool.
+class ScrubOfHolder : public Verb {
+ public:
+  void declare(Arguments&) override {}
+  Result<int> run(Session& session) final {
+    const Result<core::ControlClient> holder = session.find_holder();
+    if (holder.ok()) return run_with(session, *holder);
+    Error error = holder.error();
+    if (error.code == ErrorCode::kNotFound && error.message == "nobody answers") {
+      error.message = "no process that has the pool answers, so no scrub goes on in the background";
+      error.hint = fmt::format("To scrub here and now: hexad scrub {}", session.pool().word());
+    }
+    return error;
+  }
+
+ protected:
+  virtual Result<int> run_with(Session& session, const core::ControlClient& holder) = 0;
+};
+
+class ScrubStart final : public ScrubOfHolder {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.size("--rate", rate_, "Bytes read per second at most [no limit]");
+    arguments.option("--from", from_, "Go on where a scrub was stopped, as it said");
+  }
+
+ private:
+  Result<int> run_with(Session& session, const core::ControlClient& holder) override {
+    HEXAD_TRY_ASSIGN(const core::ControlScrub scrub, holder.start_scrub(rate_, from_));
+    return show(session, scrub);
+  }
+
+  std::uint64_t rate_ = 0;
+  std::string from_;
+};
+
+class ScrubStop final : public ScrubOfHolder {
+  Result<int> run_with(Session& session, const core::ControlClient& holder) override {
+    HEXAD_TRY_ASSIGN(core::ControlScrub scrub, holder.stop_scrub());
+    while (scrub.running && !interrupted()) {
+      session.executor().sleep_for(kStep);
+      HEXAD_TRY_ASSIGN(scrub, holder.scrub());
+    }
+    return show(session, scrub);
+  }
+};
+
+class ScrubStatus final : public ScrubOfHolder {
+  Result<int> run_with(Session& session, const core::ControlClient& holder) override {
+    HEXAD_TRY_ASSIGN(const core::ControlScrub scrub, holder.scrub());
+    return show(session, scrub);
+  }
+};
+
 }  // namespace
 
+std::unique_ptr<Verb> make_scrub_start() { return std::make_unique<ScrubStart>(); }
+std::unique_ptr<Verb> make_scrub_stop() { return std::make_unique<ScrubStop>(); }
+std::unique_ptr<Verb> make_scrub_status() { return std::make_unique<ScrubStatus>(); }
 std::unique_ptr<Verb> make_scrub() { return std::make_unique<Scrub>(); }
 
 }  // namespace hexad::tools

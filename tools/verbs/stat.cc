@@ -30,24 +30,17 @@ class Stat final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(name_, session.name(name_));
-    return session.with_store(Access::kReadOnly,
-                              [&](Store& store) { return show(session, store); });
+    return session.with_view([&](PoolView& pool) { return show(session, pool); });
   }
 
  private:
-  Result<int> show(Session& session, Store& store) {
-    // One reader, so that all of it belongs to one version. A pool that is open read-only does not
-    // change either.
-    HEXAD_TRY_ASSIGN(const std::unique_ptr<ObjectReader> reader,
-                     store.open_reader(session.collection(), name_));
-    std::vector<ByteRange> ranges;
-    if (with_ranges_) {
-      HEXAD_TRY_ASSIGN(ranges, store.extents(session.collection(), name_));
-    }
+  Result<int> show(Session& session, PoolView& pool) {
+    HEXAD_TRY_ASSIGN(const core::ObjectLook look,
+                     pool.look(session.collection(), name_, with_ranges_));
     if (session.out().json()) {
-      session.out().object(as_json(reader->stat(), reader->attributes(), ranges));
+      session.out().object(as_json(look.stat, look.attributes, look.ranges));
     } else {
-      session.out().write(as_text(session.out(), reader->stat(), reader->attributes(), ranges));
+      session.out().write(as_text(session.out(), look.stat, look.attributes, look.ranges));
     }
     return kExitOk;
   }

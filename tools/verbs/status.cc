@@ -1,5 +1,6 @@
-// hexad status: health first, then each device. A pool that cannot be opened, or that another
-// process has, is still described, as far as its labels and roots tell.
+// hexad status: health first, then each device. What another process has, that is asked about; a
+// pool that cannot be opened, or whose process does not answer, is still described, as far as its
+// labels and roots tell.
 #include <fmt/format.h>
 
 #include <nlohmann/json.hpp>
@@ -128,15 +129,15 @@ class StatusVerb final : public Verb {
 
   Result<int> run(Session& session) override {
     HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
-    Result<Store> store = session.open(Access::kReadOnly);
-    if (!store.ok()) return inspect_instead(session.out(), description, store.error());
-    const StoreStatus status = store->status();
+    Result<OpenView> pool = session.open_view();
+    if (!pool.ok()) return inspect_instead(session.out(), description, pool.error());
+    HEXAD_TRY_ASSIGN(const StoreStatus status, pool->view->status());
     if (session.out().json()) {
       session.out().object(status_json(status));
     } else {
       session.out().write(status_text(status));
     }
-    HEXAD_TRY(store->close());
+    HEXAD_TRY(pool->close());
     return status.health == Health::kUnavailable ? kExitUnavailable : kExitOk;
   }
 
