@@ -182,6 +182,7 @@ def open(
     fast: Sequence[Path] = (),
     wait: float = 0,
     replace: tuple[int, Path] | None = None,
+    control: bool = False,
     **options: Any,
 ) -> Store:
     """Opens a pool that format() or `hexad mkfs` made; never creates one.
@@ -195,6 +196,9 @@ def open(
     lost one it counts as lost until it has what that had, which it gets in the background, or by
     catch_up(). One that still answers is copied first, while open() waits. The description names the
     new one from then on; whoever gives `devices` names it there, the next time.
+    control: other processes of the same user, and root's, may ask about the pool while it is open
+    for writing, as `hexad status` and `hexad df` do (doc/control.md). status()["notes"] says where
+    the socket is, or why there is none.
     options: memtable_size, max_transaction, max_in_flight, stream_buffer, cache_size (bytes, or text
     such as "64 MiB"), log_durability ("full", "fast", "data-first"), flush_sharing ("where-safe",
     "never"), unwritable_devices ("refuse"; "lose": devices that are there and cannot be written
@@ -214,6 +218,7 @@ def open(
     Devices that the pool goes on without from now on are told by a DeviceWarning.
     """
     read_only = boolean(read_only, "read_only")
+    control = boolean(control, "control")
     if (path is None) == (devices is None):
         raise InvalidArgumentError("give either the directory of a pool or its devices")
     until = time.monotonic() + seconds(wait, "wait")
@@ -238,6 +243,8 @@ def open(
             if left <= 0:
                 raise
         time.sleep(min(left, _ASK_AGAIN))
+    if control:
+        shared.serve_control()
     store = Store(
         shared,
         path=where,

@@ -101,6 +101,7 @@ class SharedStore:
         self.key = key  # None: in memory
         self.read_only = read_only
         self.options = options
+        self.control = False  # other processes may ask about it while it is open for writing
         self.users = 1
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
@@ -123,6 +124,14 @@ class SharedStore:
             {**self.options, "read_only": True},
         )
         self.read_only = False
+        if self.control:
+            self.native.serve_control()
+
+    def serve_control(self) -> None:
+        """From now on. Where there cannot be a socket, status() has a note of why."""
+        self.control = True
+        if not self.read_only:
+            self.native.serve_control()
 
     def add_in_flight(self, size: int) -> None:
         with self._in_flight_lock:

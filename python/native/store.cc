@@ -510,6 +510,10 @@ void bind_care(nb::class_<StoreObject>& bound) {
             return catch_up(*self.handle, rate, progress);
           },
           nb::arg("rate"), nb::arg("progress").none())
+      .def("serve_control",
+           [](StoreObject& self) {
+             return self.handle->run([](Store& store) { return store.serve_control().ok(); });
+           })
       .def("status",
            [](StoreObject& self) {
              return to_dict(self.handle->run([](Store& store) { return store.status(); }));
