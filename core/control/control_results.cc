@@ -149,7 +149,8 @@ void fields(F& f, ControlScrub& s) {
   f("running", s.running), f("began", s.began), f("errors", s.errors), f("repaired", s.repaired);
   f("findings", s.report.findings), f("stripes_checked", s.report.stripes_checked);
   f("bytes_checked", s.report.bytes_checked), f("bytes_expected", s.report.bytes_expected);
-  f("next", s.report.next), f("failure", s.failure);
+  f("bad_header_slots", s.report.bad_header_slots), f("next", s.report.next);
+  f("failure", s.failure);
 }
 
 template <typename T>
