@@ -13,6 +13,8 @@ constexpr std::size_t kMostSettled = 1024;  // keys
 constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
 constexpr std::size_t kThawedAtOnce = 256;  // keys that unfreeze() moves for one lock
 
+bool is_remembered(std::string_view key) { return key.starts_with(kCollectionKeys); }
+
 }  // namespace
 
 void Metadata::apply(Lsn lsn, std::string_view key, std::optional<std::string_view> value) {
@@ -32,8 +34,22 @@ void Metadata::erase_after(Lsn lsn) {
   ++erase_generation_;
 }
 
+const std::optional<std::string>* Metadata::settled(std::string_view key) const {
+  if (!is_remembered(key)) return nullptr;
+  const auto known = settled_.find(key);
+  return known == settled_.end() ? nullptr : &known->second;
+}
+
+void Metadata::note_settled(std::string_view key, std::uint64_t drops,
+                            const std::optional<std::string>& value) {
+  if (!is_remembered(key)) return;
+  const io::Lock lock(mutex_);
+  if (drops_ != drops) return;
+  if (settled_.size() >= kMostSettled) settled_.clear();
+  settled_.insert_or_assign(std::string(key), value);
+}
+
 Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
-  const bool remembered = key.substr(0, kCollectionKeys.size()) == kCollectionKeys;
   std::uint64_t drops = 0;
   {
     const io::Lock lock(mutex_);
@@ -45,22 +61,14 @@ Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
       }
     }
     drops = drops_;
-    if (remembered) {
-      if (const auto known = settled_.find(key); known != settled_.end()) return known->second;
-    }
+    if (const std::optional<std::string>* known = settled(key)) return *known;
   }
   // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
   HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index->get(key));
   std::optional<std::string> value;
   if (found.has_value()) value = *found;
-  if (remembered) {
-    const io::Lock lock(mutex_);
-    if (drops_ == drops) {
-      if (settled_.size() >= kMostSettled) settled_.clear();
-      settled_.insert_or_assign(std::string(key), value);
-    }
-  }
+  note_settled(key, drops, value);
   return value;
 }
 
@@ -82,6 +90,7 @@ Result<std::unique_ptr<MetaView>> Metadata::view(Lsn at) {
       const io::Lock lock(mutex_);
       view->active_ = active_;
       view->frozen_ = frozen_;
+      view->drops_ = drops_;
       // Where the index may be ahead of `at`, so is the view: keys that have not changed since
       // `at` would else come from one state and the others from the index's.
       view->lsn_ = std::max(at, frozen_lsn_);
@@ -109,8 +118,9 @@ std::shared_ptr<const kv::Memtable> Metadata::freeze(Lsn lsn) {
 
 void Metadata::drop_frozen() {
   const io::Lock lock(mutex_);
+  std::erase_if(settled_,
+                [this](const auto& known) { return frozen_->get(known.first).has_value(); });
   frozen_.reset();
-  settled_.clear();
   ++drops_;
 }
 
@@ -159,10 +169,15 @@ Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* new
         return std::optional<std::string>(*found->value);
       }
     }
+    if (metadata_.drops_ == drops_) {
+      if (const std::optional<std::string>* known = metadata_.settled(key)) return *known;
+    }
   }
-  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, index_->get(key));
-  if (!value.has_value()) return std::optional<std::string>();
-  return std::optional<std::string>(*value);
+  HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index_->get(key));
+  std::optional<std::string> value;
+  if (found.has_value()) value = *found;
+  metadata_.note_settled(key, drops_, value);
+  return value;
 }
 
 Result<MetaView::Cursor> MetaView::cursor(KeyRange range) {

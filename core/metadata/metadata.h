@@ -154,6 +154,7 @@ class MetaView {
 
   Metadata& metadata_;
   Lsn lsn_;
+  std::uint64_t drops_ = 0;  // of the metadata, when the view was made
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;  // may be null
   std::unique_ptr<kv::IndexReader> index_;
@@ -201,6 +202,12 @@ class Metadata {
   friend class MetaView;
   friend class MetaView::Cursor;
 
+  // Under the lock. Null: not known, or not a key that is remembered.
+  const std::optional<std::string>* settled(std::string_view key) const;
+  // What the index had for the key when so many memtables had been dropped.
+  void note_settled(std::string_view key, std::uint64_t drops,
+                    const std::optional<std::string>& value);
+
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
   ReadCache* cache_ = nullptr;
@@ -209,9 +216,12 @@ class Metadata {
   bool thawing_ =
       false;            // unfreeze() is under way: the frozen one gets all that the active one gets
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
-  // What the index has for keys of collections: every commit asks for some. The index changes only
-  // in keys that are in the frozen memtable, which goes first; so all of it holds until that is
-  // dropped, and nothing that was read before a drop is noted after it.
+  // What the index has for keys of collections: every commit and every read asks for some.
+  //   C13  it is what the index has since the last drop of a frozen memtable. The index changes
+  //   only
+  //       in keys that are in the frozen one, which goes first, so all of it holds until that is
+  //       dropped, and what the frozen one does not have holds on. Nothing that was read before a
+  //       drop is noted after it, and nobody whose view is from before it is told what is noted now
   std::map<std::string, std::optional<std::string>, std::less<>> settled_;
   std::uint64_t drops_ = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.

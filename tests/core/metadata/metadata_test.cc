@@ -25,12 +25,32 @@ class HookedIndex final : public hexad::testing::ForwardingIndex {
     if (before_snapshot) std::exchange(before_snapshot, nullptr)();
     Result<std::unique_ptr<kv::IndexReader>> reader = ForwardingIndex::snapshot();
     if (after_snapshot) std::exchange(after_snapshot, nullptr)();
-    return reader;
+    if (!reader.ok()) return reader;
+    return std::unique_ptr<kv::IndexReader>(std::make_unique<Reader>(std::move(*reader), gets));
   }
 
   std::function<void()> before_snapshot;
   std::function<void()> after_snapshot;
   int snapshots = 0;
+  int gets = 0;
+
+ private:
+  class Reader final : public kv::IndexReader {
+   public:
+    Reader(std::unique_ptr<kv::IndexReader> inner, int& gets)
+        : inner_(std::move(inner)), gets_(gets) {}
+    Result<std::optional<std::string_view>> get(std::string_view key) override {
+      ++gets_;
+      return inner_->get(key);
+    }
+    Result<std::unique_ptr<kv::IndexCursor>> cursor() override { return inner_->cursor(); }
+    Lsn applied_lsn() const override { return inner_->applied_lsn(); }
+    Epoch applied_epoch() const override { return inner_->applied_epoch(); }
+
+   private:
+    std::unique_ptr<kv::IndexReader> inner_;
+    int& gets_;
+  };
 };
 
 struct Fixture {
@@ -457,6 +477,46 @@ TEST_CASE("metadata: the index is asked for a collection once between two checkp
   REQUIRE(latest() == "22");
   f.metadata->drop_frozen();
   REQUIRE(latest() == "22");
+  // What a checkpoint does not change is remembered beyond it.
+  f.metadata->apply(3, absent, "3");
+  f.checkpoint(3);
+  REQUIRE(asked(key) == 0);
+  REQUIRE(asked(absent) == 1);
+  REQUIRE(latest() == "23");
+}
+
+TEST_CASE("metadata: views ask the index for a collection once, too, and are told of their state") {
+  Fixture f;
+  const std::string key = collection_key("c");
+  const auto view = [&](Lsn at) { return std::move(f.metadata->view(at)).value(); };
+  const auto asked = [&](MetaView& of) {
+    const int before = f.index->gets;
+    REQUIRE(of.get(key).ok());
+    return f.index->gets - before;
+  };
+  f.metadata->apply(1, key, "1");
+  f.checkpoint(1);
+  const auto first = view(1);
+  REQUIRE(asked(*first) == 1);
+  REQUIRE(asked(*first) == 0);
+  REQUIRE(asked(*view(1)) == 0);
+  // A newer version hides what is remembered from those who see it, and from nobody else.
+  f.metadata->apply(2, key, "2");
+  REQUIRE(*first->get(key) == "1");
+  REQUIRE(*view(1)->get(key) == "1");
+  REQUIRE(*view(2)->get(key) == "2");
+  f.checkpoint(2);
+  // What the index has now is noted, and not for a view from before; what that one reads is not.
+  REQUIRE(*f.metadata->get_latest(key) == "2");
+  REQUIRE(*first->get(key) == "1");
+  REQUIRE(*view(2)->get(key) == "2");
+  REQUIRE(*f.metadata->get_latest(key) == "2");
+  f.metadata->apply(3, "other", "3");
+  f.checkpoint(3);
+  REQUIRE(*first->get(key) == "1");
+  const auto third = view(3);
+  REQUIRE(asked(*third) == 0);
+  REQUIRE(*third->get(key) == "2");
 }
 
 TEST_CASE("metadata: what was read of a collection before a checkpoint ended is not kept") {
