@@ -184,8 +184,9 @@ struct RuntimeOptions {
   // durable yet), `max_transaction` to 64 GiB; commit() and submit() wait beyond.
   std::uint64_t max_in_flight = 256_MiB;
   std::uint64_t stream_buffer = 16_MiB;  // memory of one writer or reader, 1 MiB to 4 GiB
-  // Memory for records and user bytes that were read, with all it costs: 1 MiB to 1 PiB; 0: nothing
-  // is kept.
+  // Memory for records and user bytes that were read, and for pieces of runs where those answer in
+  // place of the index, with all it costs: 1 MiB to 1 PiB; 0: no records or bytes are kept. Pieces
+  // of runs have 16 MiB for themselves where this is less.
   std::uint64_t cache_size = 256_MiB;
   FlushSharing flush_sharing = FlushSharing::kWhereSafe;  // which devices share a flush
   Unwritable unwritable_devices = Unwritable::kRefuse;    // what to do about unwritable devices

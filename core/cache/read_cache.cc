@@ -8,17 +8,19 @@
 
 #include "base/assert.h"
 #include "base/units.h"
+#include "core/cache/read_cache_shard.h"
 
 namespace hexad::core {
 
 namespace {
 
-enum Kind : std::uint32_t { kObject, kPage, kBlockKind };
-
 // Shards are locked one by one: enough of them that two threads rarely meet, but none so small
 // that a block is a large part of it.
 constexpr std::uint64_t kMaxShards = 64;
 constexpr std::uint64_t kMinShardBytes = 1_MiB;
+// Of pieces of runs apart: what was read ahead a moment ago is still there although many pieces
+// fall into one.
+constexpr std::uint64_t kRunShardBytes = 4_MiB;
 // Names of collections kept per shard; with more, all are learned again.
 constexpr std::size_t kMaxCollections = 64;
 // Of a collection that is kept: every shard has them.
@@ -28,21 +30,8 @@ constexpr std::uint64_t kBlocksDropped = 64;
 // Cache lines of an object's bytes that are asked for ahead. From there on the processor sees by
 // itself where a copy is going.
 constexpr std::size_t kFetchedAhead = 8;
-constexpr std::uint64_t kNode = 48;  // of a std::map, beside what it holds; bytes
 
 std::uint64_t hash_text(std::string_view text) { return std::hash<std::string_view>()(text); }
-
-std::uint64_t heap_of(const std::string& text) {
-  return text.capacity() <= 15 ? 0 : text.capacity() + 1 + S3Fifo::kAllocation;
-}
-template <typename T>
-std::uint64_t heap_of(const std::vector<T>& list) {
-  return list.capacity() == 0 ? 0 : list.capacity() * sizeof(T) + S3Fifo::kAllocation;
-}
-std::uint64_t heap_of(const SumList& sums) {
-  if (sums.capacity() == SumList::kInside) return 0;
-  return sums.capacity() * sizeof(std::uint64_t) + S3Fifo::kAllocation;
-}
 
 std::uint64_t heap_of_extents(const ExtentList& extents) {
   std::uint64_t bytes = heap_of(extents);
@@ -78,41 +67,34 @@ std::uint64_t memory_of(const CachedRecord& record) {
 
 }  // namespace
 
-struct alignas(128) ReadCache::Shard {
-  Shard(io::Executor& executor, std::uint64_t capacity) : mutex(executor), entries(capacity) {
-    count_collections();
-  }
-  void count_collections() {
-    constexpr std::uint64_t kEntry = sizeof(decltype(collections)::value_type);
-    std::uint64_t bytes = sizeof(Shard);
-    for (const auto& [name, known] : collections) {
-      bytes += kNode + kEntry + heap_of(name) + heap_of(known.parts);
-      for (const NamePart& part : known.parts) bytes += heap_of(part.from);
-    }
-    entries.set_outside(bytes);
-  }
-
-  io::Mutex mutex;
-  std::uint64_t generation = 0;  // counts invalidations
-  Tally tally;
-  std::uint64_t evictions_told = 0;
-  S3Fifo entries;
-  std::map<std::string, Collection, std::less<>> collections;
-  // note_served(); what find_bytes() serves is in the tally.
-  std::atomic<std::uint64_t> reads{0};
-  std::atomic<std::uint64_t> bytes_read{0};
-};
-
-ReadCache::ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block)
-    : block_(block) {
+ReadCache::ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block,
+                     std::uint64_t least_for_runs)
+    : block_(block), least_for_runs_(least_for_runs) {
   HEXAD_ASSERT(block > 0);
-  if (capacity == 0) return;
-  largest_read_ = std::max(kSmallRead, capacity / 8);
-  const std::uint64_t shards =
-      std::bit_floor(std::clamp<std::uint64_t>(capacity / kMinShardBytes, 1, kMaxShards));
-  for (std::uint64_t i = 0; i < shards; ++i) {
-    shards_.push_back(std::make_unique<Shard>(executor, capacity / shards));
+  const auto make = [&executor](std::uint64_t bytes, std::uint64_t each) {
+    const std::uint64_t count =
+        std::bit_floor(std::clamp<std::uint64_t>(bytes / each, 1, kMaxShards));
+    std::vector<std::unique_ptr<Shard>> shards(count);
+    for (std::unique_ptr<Shard>& shard : shards) shard = std::make_unique<Shard>(executor, 0);
+    return shards;
+  };
+  if (capacity > 0) shards_ = make(capacity, kMinShardBytes);
+  run_shards_ = make(least_for_runs, kRunShardBytes);
+  set_capacity(capacity);
+}
+
+void ReadCache::set_capacity(std::uint64_t capacity) {
+  const bool apart = shards_.empty() || capacity < least_for_runs_;
+  for (const std::unique_ptr<Shard>& shard : shards_) {
+    const io::Lock lock(shard->mutex);
+    shard->entries.set_capacity(capacity / shards_.size());
   }
+  for (const std::unique_ptr<Shard>& shard : run_shards_) {
+    const io::Lock lock(shard->mutex);
+    shard->entries.set_capacity(apart ? least_for_runs_ / run_shards_.size() : 0);
+  }
+  runs_apart_.store(apart, std::memory_order_relaxed);
+  largest_read_.store(std::max(kSmallRead, capacity / 8), std::memory_order_relaxed);
 }
 
 ReadCache::~ReadCache() = default;
@@ -368,37 +350,55 @@ void ReadCache::note_served(const Ticket& ticket, std::uint64_t bytes) {
 
 ReadCache::Tally ReadCache::take_tally() {
   Tally sum;
-  for (const std::unique_ptr<Shard>& shard : shards_) {
-    const io::Lock lock(shard->mutex);
-    sum.record_hits += shard->tally.record_hits;
-    sum.record_misses += shard->tally.record_misses;
-    sum.block_hits += shard->tally.block_hits;
-    sum.block_misses += shard->tally.block_misses;
-    sum.reads += shard->tally.reads + shard->reads.exchange(0, std::memory_order_relaxed);
-    sum.bytes_read +=
-        shard->tally.bytes_read + shard->bytes_read.exchange(0, std::memory_order_relaxed);
-    shard->tally = {};
-    const std::uint64_t evictions = shard->entries.evictions();
-    sum.evictions += evictions - std::exchange(shard->evictions_told, evictions);
+  for (const auto* shards : {&shards_, &run_shards_}) {
+    for (const std::unique_ptr<Shard>& shard : *shards) {
+      const io::Lock lock(shard->mutex);
+      sum.record_hits += shard->tally.record_hits;
+      sum.record_misses += shard->tally.record_misses;
+      sum.block_hits += shard->tally.block_hits;
+      sum.block_misses += shard->tally.block_misses;
+      for (std::size_t kind = 0; kind < kv::kRunPieceKinds; ++kind) {
+        sum.run_hits[kind] += shard->tally.run_hits[kind];
+        sum.run_misses[kind] += shard->tally.run_misses[kind];
+      }
+      sum.reads += shard->tally.reads + shard->reads.exchange(0, std::memory_order_relaxed);
+      sum.bytes_read +=
+          shard->tally.bytes_read + shard->bytes_read.exchange(0, std::memory_order_relaxed);
+      shard->tally = {};
+      const std::uint64_t evictions = shard->entries.evictions();
+      sum.evictions += evictions - std::exchange(shard->evictions_told, evictions);
+    }
   }
   return sum;
 }
 
 ReadCache::Usage ReadCache::usage() {
   Usage usage;
+  const auto add_runs = [&usage](Shard& shard) {
+    for (std::uint32_t kind = kRunKinds; kind < S3Fifo::kKinds; ++kind) {
+      usage.runs += shard.entries.bytes_of(kind);
+    }
+  };
   for (const std::unique_ptr<Shard>& shard : shards_) {
     const io::Lock lock(shard->mutex);
     usage.records += shard->entries.bytes_of(kObject) + shard->entries.bytes_of(kPage);
     usage.blocks += shard->entries.bytes_of(kBlockKind);
+    add_runs(*shard);
     usage.total += shard->entries.bytes();
+  }
+  for (const std::unique_ptr<Shard>& shard : run_shards_) {
+    const io::Lock lock(shard->mutex);
+    add_runs(*shard);
   }
   return usage;
 }
 
 void ReadCache::check_invariants() {
-  for (const std::unique_ptr<Shard>& shard : shards_) {
-    const io::Lock lock(shard->mutex);
-    shard->entries.check_invariants();
+  for (const auto* shards : {&shards_, &run_shards_}) {
+    for (const std::unique_ptr<Shard>& shard : *shards) {
+      const io::Lock lock(shard->mutex);
+      shard->entries.check_invariants();
+    }
   }
 }
 

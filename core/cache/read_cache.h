@@ -1,6 +1,7 @@
 // What reads remember, under one budget: decoded records and pages, so that a read neither asks the
-// index nor decodes; and user bytes, so that it neither asks a device, nor verifies, nor
-// decompresses. Both kinds compete for the same memory (core/cache/s3_fifo.h).
+// index nor decodes; user bytes, so that it neither asks a device, nor verifies, nor decompresses;
+// and pieces of runs, for whoever has to ask those (kv/run/run_cache.h). All compete for the same
+// memory (core/cache/s3_fifo.h).
 //
 // A record here is the newest one of its key, visible, with nothing pending. Visible is what
 // readers see: durable, or up to the last buffered commit (C6 of core/commit/lane.h). The argument:
@@ -34,6 +35,7 @@
 // Any thread. Lock order: the mutexes of the shards are leaves, one at a time.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <map>
@@ -50,6 +52,7 @@
 #include "core/record/keys.h"
 #include "core/record/record.h"
 #include "io/executor.h"
+#include "kv/run/run_cache.h"
 
 namespace hexad::core {
 
@@ -89,20 +92,27 @@ struct CachedBlock : CacheValue {
   Bytes bytes;
 };
 
-class ReadCache {
+class ReadCache : public kv::RunCache {
  public:
   // Reads of more bytes leave only blocks that are worth it (Admit).
   static constexpr std::uint64_t kSmallRead = 256 * 1024;
 
-  // `capacity`: bytes of memory, all included; 0: keeps nothing. `block`: the size of the pieces in
-  // which a blob's user bytes are kept, bytes; the last one of a blob is as long as what is left.
-  // The executor outlives it.
-  ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block = 16384);
-  ~ReadCache();
+  // Memory that pieces of runs have to themselves where the capacity is less, bytes: without their
+  // filters every look-up would read one of each run.
+  static constexpr std::uint64_t kLeastForRuns = 16 << 20;
+
+  // `capacity`: bytes of memory, all included; 0: keeps nothing but pieces of runs. `block`: the
+  // size of the pieces in which a blob's user bytes are kept, bytes; the last one of a blob is as
+  // long as what is left. The executor outlives it.
+  ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block = 16384,
+            std::uint64_t least_for_runs = kLeastForRuns);
+  ~ReadCache() override;
+  // From now on. One that was made with 0 keeps no more than before. One thread at a time.
+  void set_capacity(std::uint64_t capacity);
 
   bool enabled() const { return !shards_.empty(); }
   // Reads of more bytes, an eighth of the capacity, neither look for blocks nor leave any.
-  std::uint64_t largest_read() const { return largest_read_; }
+  std::uint64_t largest_read() const { return largest_read_.load(std::memory_order_relaxed); }
   std::uint64_t block_size() const { return block_; }
 
   // --- records ---
@@ -170,6 +180,13 @@ class ReadCache {
   }
   void insert_block(const BlockKey& key, ByteView bytes, Admit admit = Admit::kAll);
 
+  // --- pieces of runs (read_cache_runs.cc) ---
+
+  std::uint64_t new_run() override { return new_serial(); }
+  std::shared_ptr<const kv::RunPiece> find(const kv::RunPieceKey& key, Asking asking) override;
+  std::shared_ptr<const kv::RunPiece> keep(const kv::RunPieceKey& key, kv::RunPiece piece,
+                                           kv::RunAdmit admit) override;
+
   // --- counting ---
 
   // A read of so many bytes was answered from here; `ticket` spreads the counting. find_bytes()
@@ -180,6 +197,8 @@ class ReadCache {
     std::uint64_t record_misses = 0;
     std::uint64_t block_hits = 0;
     std::uint64_t block_misses = 0;
+    std::array<std::uint64_t, kv::kRunPieceKinds> run_hits{};    // by kind
+    std::array<std::uint64_t, kv::kRunPieceKinds> run_misses{};  // pieces that were read
     std::uint64_t evictions = 0;
     std::uint64_t reads = 0;       // served from here
     std::uint64_t bytes_read = 0;  // by them
@@ -189,7 +208,8 @@ class ReadCache {
   struct Usage {
     std::uint64_t records = 0;  // bytes
     std::uint64_t blocks = 0;   // bytes
-    std::uint64_t total = 0;    // bytes, tables included; at most the capacity
+    std::uint64_t runs = 0;     // bytes, wherever they are
+    std::uint64_t total = 0;    // bytes, tables included, of what the capacity bounds
   };
   Usage usage();
 
@@ -222,10 +242,14 @@ class ReadCache {
   void insert(const Ticket& ticket, const Place& place, std::shared_ptr<CachedRecord> record);
   void invalidate(const Place& place);
   void drop_blocks(const CachedRecord& record);
+  Shard& run_shard(std::uint64_t hash) const;
 
   std::uint64_t block_;
-  std::uint64_t largest_read_ = kSmallRead;
-  std::vector<std::unique_ptr<Shard>> shards_;  // a power of two, or none
+  std::uint64_t least_for_runs_;
+  std::atomic<std::uint64_t> largest_read_{kSmallRead};
+  std::vector<std::unique_ptr<Shard>> shards_;      // a power of two, or none
+  std::vector<std::unique_ptr<Shard>> run_shards_;  // a power of two
+  std::atomic<bool> runs_apart_{false};             // pieces of runs lie in run_shards_
   std::atomic<std::uint64_t> next_serial_{1};
 };
 

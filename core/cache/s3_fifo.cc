@@ -103,6 +103,11 @@ std::shared_ptr<const CacheValue> S3Fifo::get(const CacheKey& key, std::uint64_t
   return entry->value;
 }
 
+std::shared_ptr<const CacheValue> S3Fifo::peek(const CacheKey& key, std::uint64_t hash) {
+  Entry* const entry = *find(key, hash);
+  return entry == nullptr ? nullptr : entry->value;
+}
+
 bool S3Fifo::put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
                  std::uint64_t charge) {
   HEXAD_ASSERT(key.kind < kKinds && value != nullptr);
@@ -154,6 +159,11 @@ std::shared_ptr<const CacheValue> S3Fifo::erase(const CacheKey& key, std::uint64
   std::shared_ptr<const CacheValue> value = (*place)->value;
   remove(place);
   return value;
+}
+
+void S3Fifo::set_capacity(std::uint64_t capacity) {
+  capacity_ = capacity;
+  shrink_to_capacity();
 }
 
 void S3Fifo::set_outside(std::uint64_t bytes) {

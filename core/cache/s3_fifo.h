@@ -66,7 +66,7 @@ constexpr std::uint64_t mix_bits(std::uint64_t x) {
 
 class S3Fifo {
  public:
-  static constexpr std::uint32_t kKinds = 3;
+  static constexpr std::uint32_t kKinds = 6;
   // One allocation costs about so much beyond its size, bytes.
   static constexpr std::uint64_t kAllocation = 16;
 
@@ -78,6 +78,8 @@ class S3Fifo {
   // `hash` is the caller's, of the whole key, the same in every call.
   // Counts as one time that it was asked for. Null: not there.
   std::shared_ptr<const CacheValue> get(const CacheKey& key, std::uint64_t hash);
+  // The same, and it does not count.
+  std::shared_ptr<const CacheValue> peek(const CacheKey& key, std::uint64_t hash);
   // Replaces what is there. `charge`: bytes that the value holds, itself included. False, and no
   // entry with this key, when that is more than an eighth of the capacity.
   bool put(const CacheKey& key, std::uint64_t hash, std::shared_ptr<const CacheValue> value,
@@ -94,6 +96,8 @@ class S3Fifo {
   // Takes the entry out and returns its value; null: there was none.
   std::shared_ptr<const CacheValue> erase(const CacheKey& key, std::uint64_t hash);
 
+  // Lets go of what is too much from now on.
+  void set_capacity(std::uint64_t capacity);
   // Memory of the owner's that counts too, bytes.
   void set_outside(std::uint64_t bytes);
 

@@ -6,6 +6,7 @@ namespace hexad::core {
 
 Engine::Engine(StoreParts parts)
     : parts_(std::move(parts)),
+      cache_(*parts_.cache),
       in_flight_cells_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
@@ -13,9 +14,7 @@ Engine::Engine(StoreParts parts)
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
       closing_(executor()),
       control_mutex_(executor()) {
-  cache_ = std::make_unique<ReadCache>(executor(), parts_.options.cache_size,
-                                       parts_.shape->record.checksum_block);
-  parts_.metadata->set_cache(cache_.get());
+  parts_.metadata->set_cache(&cache_);
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
                                                           *parts_.compression_counters);
   preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);
@@ -29,10 +28,9 @@ Engine::Engine(StoreParts parts)
   budget_ = std::make_unique<InFlightBudget>(executor(), parts_.options.max_in_flight, [this] {
     return seal_job_ != nullptr && seal_job_->seal_now();
   });
-  reads_ = std::make_unique<StoreReader>(
-      ReadSources{*parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, *cache_, pins_,
-                  *parts_.counters, executor(),
-                  [this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); }});
+  reads_ = std::make_unique<StoreReader>(ReadSources{
+      *parts_.shape, *parts_.metadata, *parts_.log_blobs, *reader_, cache_, pins_, *parts_.counters,
+      executor(), [this] { return lane_ == nullptr ? parts_.last_lsn : lane_->visible(); }});
   if (parts_.log.has_value()) {
     lane_ = std::make_unique<Lane>(executor(), *parts_.shape, *parts_.members, *parts_.space,
                                    *parts_.log_blobs, in_flight_cells_, *placer_, *parts_.counters,

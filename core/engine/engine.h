@@ -364,7 +364,7 @@ class Engine : public InternalCommits {
 
   io::ForkMark process_;  // that opened the store
   StoreParts parts_;
-  std::unique_ptr<ReadCache> cache_;  // outlives what applies to the metadata
+  ReadCache& cache_;
   std::unique_ptr<compression::Compressor> compressor_;
   std::unique_ptr<BlobPreparer> preparer_;
   std::unique_ptr<BlobReader> reader_;

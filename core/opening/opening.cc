@@ -298,9 +298,11 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.run_reader =
       std::make_unique<BlobReader>(*parts.shape, *parts.codec, *parts.run_compressor, *parts.space,
                                    system->queue(), *parts.counters, *parts.log_blobs);
+  parts.cache =
+      std::make_unique<ReadCache>(executor, options.cache_size, parts.shape->record.checksum_block);
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
-                                     *parts.members, *parts.space, *parts.counters);
+                                     *parts.members, *parts.space, *parts.counters, *parts.cache);
   HEXAD_TRY(parts.runs->load(choice.root.manifest, choice.root.checkpoint_lsn));
   Lsn index_ahead = 0;
   HEXAD_TRY(open_index(survey, options.access, parts, &index_ahead));

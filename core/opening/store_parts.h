@@ -13,6 +13,7 @@
 #include "core/api/transaction.h"
 #include "core/api/types.h"
 #include "core/blob/blob_read.h"
+#include "core/cache/read_cache.h"
 #include "core/metadata/metadata.h"
 #include "core/record/shape.h"
 #include "core/runs/run_catalogue.h"
@@ -48,6 +49,7 @@ struct StoreParts {
   std::optional<io::BusErrorWatch> bus_errors;              // of its file
   std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
   std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
+  std::unique_ptr<ReadCache> cache;                         // outlives who reads runs or metadata
   std::unique_ptr<RunCatalogue> runs;
   std::unique_ptr<kv::TieredIndex> index;
   std::unique_ptr<kv::Index> unverified_index;  // to be attached when it is; or null

@@ -177,14 +177,14 @@ Result<CodedFile> CodedFileWriter::finish() {
   return std::move(file_);
 }
 
-Status CodedFileReader::read(std::uint64_t offset, MutByteView out) const {
+Status CodedFileReader::add_ranges(std::uint64_t offset, MutByteView out,
+                                   std::vector<BlobReader::Range>& ranges) const {
   if (offset > file_.bytes || out.size() > file_.bytes - offset) {
     return broken("bytes " + std::to_string(offset) + " to " + std::to_string(offset + out.size()) +
                   " of a file of " + std::to_string(file_.bytes));
   }
   auto piece = std::upper_bound(file_.pieces.begin(), file_.pieces.end(), offset,
                                 [](std::uint64_t at, const Extent& e) { return at < e.end(); });
-  std::vector<BlobReader::Range> ranges;
   for (; !out.empty(); ++piece) {
     const std::uint64_t from = offset - piece->offset;
     const MutByteView part = out.first(std::min<std::size_t>(out.size(), piece->length - from));
@@ -192,7 +192,19 @@ Status CodedFileReader::read(std::uint64_t offset, MutByteView out) const {
     out = out.subspan(part.size());
     offset += part.size();
   }
+  return {};
+}
+
+Status CodedFileReader::read(std::uint64_t offset, MutByteView out) const {
+  std::vector<BlobReader::Range> ranges;
+  HEXAD_TRY(add_ranges(offset, out, ranges));
   return reader_.read(ranges);
+}
+
+Status CodedFileReader::read_together(std::span<const Read> reads) {
+  std::vector<BlobReader::Range> ranges;
+  for (const Read& read : reads) HEXAD_TRY(read.file->add_ranges(read.offset, read.out, ranges));
+  return ranges.empty() ? Status() : reads.front().file->reader_.read(ranges);
 }
 
 }  // namespace hexad::core

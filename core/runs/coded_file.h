@@ -15,6 +15,7 @@
 #include <functional>
 #include <memory>
 #include <set>
+#include <span>
 #include <vector>
 
 #include "alloc/zone.h"
@@ -124,8 +125,18 @@ class CodedFileReader {
   // allowed. One round of device reads where nothing is lost. Any thread.
   // Errors: kCorruption (not all of it lies in the file), and those of BlobReader::read().
   Status read(std::uint64_t offset, MutByteView out) const;
+  // The same of several files of one store, in one round for all of them. Errors: of any.
+  struct Read {
+    const CodedFileReader* file;
+    std::uint64_t offset;
+    MutByteView out;
+  };
+  static Status read_together(std::span<const Read> reads);
 
  private:
+  Status add_ranges(std::uint64_t offset, MutByteView out,
+                    std::vector<BlobReader::Range>& ranges) const;
+
   const BlobReader& reader_;
   CodedFile file_;
 };

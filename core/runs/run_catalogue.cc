@@ -17,6 +17,14 @@ class CodedRunFile final : public kv::RunFile {
   Status read(std::uint64_t offset, MutByteView out) const override {
     return file_.read(offset, out);
   }
+  Status read_together(std::span<const kv::RunRead> reads) const override {
+    std::vector<CodedFileReader::Read> all;
+    all.reserve(reads.size());
+    for (const kv::RunRead& read : reads) {
+      all.push_back({&static_cast<const CodedRunFile*>(read.file)->file_, read.offset, read.out});
+    }
+    return CodedFileReader::read_together(all);
+  }
 
  private:
   CodedFileReader file_;
@@ -63,13 +71,14 @@ std::uint64_t units_of(const std::vector<ManifestRun>& runs) {
 
 RunCatalogue::RunCatalogue(io::Executor& executor, const StoreShape& shape, const ec::Codec& codec,
                            const BlobReader& reader, Members& members, Space& space,
-                           Counters& counters)
+                           Counters& counters, kv::RunCache& cache)
     : executor_(executor),
       shape_(shape),
       reader_(reader),
       members_(members),
       space_(space),
       counters_(counters),
+      cache_(cache),
       store_(shape, codec, members, counters),
       mutex_(executor),
       set_(
@@ -80,7 +89,7 @@ RunCatalogue::RunCatalogue(io::Executor& executor, const StoreShape& shape, cons
 
 Result<std::shared_ptr<kv::RunReader>> RunCatalogue::open(const ManifestRun& run) const {
   Result<std::shared_ptr<kv::RunReader>> reader = kv::RunReader::open(
-      std::make_shared<CodedRunFile>(reader_, run.file), shape_.uuid, info_of(run), executor_);
+      std::make_shared<CodedRunFile>(reader_, run.file), shape_.uuid, info_of(run), cache_);
   if (!reader.ok()) return reader.error().with_context(name_of(run));
   return reader;
 }
@@ -143,7 +152,7 @@ Result<ManifestRun> RunCatalogue::write(const Writing& writing,
   file.emplace(
       CodedFileWriter::World{shape_, writing.preparer, space_, members_, counters_, writing.use});
   CodedRunSink sink(*file);
-  kv::RunWriter writer(sink, shape_.uuid, writing.first, writing.last);
+  kv::RunWriter writer(sink, shape_.uuid, writing.first, writing.last, writing.filter_bits);
   const auto write_all = [&]() -> Result<ManifestRun> {
     HEXAD_TRY(fill(writer));
     HEXAD_TRY_ASSIGN(const kv::RunInfo info, writer.finish());
@@ -176,6 +185,9 @@ std::optional<RunMerge> RunCatalogue::plan_merge(const RunDraft& draft) const {
   merge.inputs.assign(runs.begin() + first, runs.begin() + end);
   merge.readers.assign(draft.readers.begin() + first, draft.readers.begin() + end);
   merge.oldest = plan->first + plan->count == runs.size();
+  std::uint64_t together = 0;
+  for (std::size_t i = 0; i < plan->count; ++i) together += sizes[plan->first + i];
+  merge.largest = *std::max_element(sizes.begin(), sizes.end()) <= together;
   return merge;
 }
 
@@ -184,8 +196,12 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
                                       const std::function<Status()>& between) const {
   MergedRun merged;
   for (const ManifestRun& run : plan.inputs) merged.inputs.push_back(run.id);
-  const Writing writing{preparer, plan.inputs.back().first_lsn, plan.inputs.front().last_lsn,
-                        StripeUse::kMerge, failed};
+  const Writing writing{preparer,
+                        plan.inputs.back().first_lsn,
+                        plan.inputs.front().last_lsn,
+                        StripeUse::kMerge,
+                        plan.largest ? kv::RunFilterBits::kOfLargest : kv::RunFilterBits::kUsual,
+                        failed};
   HEXAD_TRY_ASSIGN(merged.run, write(writing, [&](kv::RunWriter& into) {
                      // Tombstones are for older runs.
                      return kv::merge_runs(plan.readers, plan.oldest, into, between);
@@ -239,7 +255,12 @@ std::vector<alloc::Extent> RunCatalogue::deferred_in_images(const RunDraft& draf
 Status RunCatalogue::add_run(RunDraft& draft, const BlobPreparer& preparer, Lsn lsn, Epoch epoch,
                              const EachChange& changes) const {
   const Lsn after = draft.manifest.runs.empty() ? 0 : draft.manifest.runs.front().last_lsn;
-  const Writing writing{preparer, after, lsn, StripeUse::kRun, draft.failed};
+  const Writing writing{preparer,
+                        after,
+                        lsn,
+                        StripeUse::kRun,
+                        after == 0 ? kv::RunFilterBits::kOfLargest : kv::RunFilterBits::kUsual,
+                        draft.failed};
   HEXAD_TRY_ASSIGN(
       ManifestRun run, write(writing, [&](kv::RunWriter& into) {
         return changes([&](std::string_view key, std::optional<std::string_view> value) {

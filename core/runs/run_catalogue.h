@@ -36,6 +36,8 @@
 #include "core/space/space.h"
 #include "core/stats/counters.h"
 #include "kv/index.h"
+#include "kv/run/run_cache.h"
+#include "kv/run/run_filter.h"
 #include "kv/run/run_merge.h"
 #include "kv/run/run_set.h"
 
@@ -61,6 +63,7 @@ struct RunMerge {
   std::vector<ManifestRun> inputs;                      // the newest first
   std::vector<std::shared_ptr<kv::RunReader>> readers;  // of these
   bool oldest = false;                                  // there is no run before them
+  bool largest = false;                                 // what they become has no larger one beside
 };
 
 // The run that they became: durable, in flight, named by nothing.
@@ -77,7 +80,8 @@ class RunCatalogue {
  public:
   // All outlive it and the run sets that it hands out.
   RunCatalogue(io::Executor& executor, const StoreShape& shape, const ec::Codec& codec,
-               const BlobReader& reader, Members& members, Space& space, Counters& counters);
+               const BlobReader& reader, Members& members, Space& space, Counters& counters,
+               kv::RunCache& cache);
 
   // --- opening ---
   // Reads the manifest, tells the space of its zones, opens the runs. A nil address: no runs.
@@ -150,6 +154,7 @@ class RunCatalogue {
     Lsn first = 0;
     Lsn last = 0;
     StripeUse use = StripeUse::kRun;
+    kv::RunFilterBits filter_bits = kv::RunFilterBits::kUsual;
     std::set<DeviceId>& failed;
   };
   Result<ManifestRun> write(const Writing& writing,
@@ -161,6 +166,7 @@ class RunCatalogue {
   Members& members_;
   Space& space_;
   Counters& counters_;
+  kv::RunCache& cache_;
   const ManifestStore store_;
 
   Manifest manifest_;

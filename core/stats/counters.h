@@ -85,6 +85,12 @@ enum class CounterId : std::uint16_t {
   kCacheRecordMisses,
   kCacheBlockHits,  // of pieces of user bytes
   kCacheBlockMisses,
+  kRunFilterHits,  // of filters of runs
+  kRunFilterMisses,
+  kRunIndexHits,  // of blocks of their index
+  kRunIndexMisses,
+  kRunBlockHits,  // of blocks of data
+  kRunBlockMisses,
   kCacheReads,      // reads that the cache answered alone; in kReads too
   kCacheBytesRead,  // user bytes of those; in kBytesRead too
   kCacheEvictions,  // entries that went because the cache was full

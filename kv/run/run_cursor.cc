@@ -8,9 +8,9 @@ Status RunCursor::seek(std::string_view key) {
   valid_ = false;
   HEXAD_TRY_ASSIGN(const bool found, descend(key));
   if (!found) return {};
-  const std::size_t at = block_.lower_bound(key);
+  const std::size_t at = block_->lower_bound(key);
   // Between the last key of the block and the separator: the next one begins the next block.
-  if (at == block_.count()) return step_block(Way::kForward);
+  if (at == block_->count()) return step_block(Way::kForward);
   stand(at);
   return {};
 }
@@ -19,7 +19,7 @@ Status RunCursor::seek_before(std::string_view key) {
   valid_ = false;
   HEXAD_TRY_ASSIGN(const bool found, descend(key));
   if (!found) return seek_to_last();
-  const std::size_t at = block_.lower_bound(key);
+  const std::size_t at = block_->lower_bound(key);
   if (at == 0) return step_block(Way::kBackward);
   stand(at - 1);
   return {};
@@ -30,7 +30,7 @@ Status RunCursor::seek_to_first() {
   path_.clear();
   if (levels() == 0) return {};
   HEXAD_TRY(descend(Edge::kFirst));
-  HEXAD_TRY(open_data());
+  HEXAD_TRY(open_data(RunAdmit::kAll));
   stand(0);
   return {};
 }
@@ -40,15 +40,15 @@ Status RunCursor::seek_to_last() {
   path_.clear();
   if (levels() == 0) return {};
   HEXAD_TRY(descend(Edge::kLast));
-  HEXAD_TRY(open_data());
-  stand(block_.count() - 1);
+  HEXAD_TRY(open_data(RunAdmit::kAll));
+  stand(block_->count() - 1);
   return {};
 }
 
 Status RunCursor::next() {
   HEXAD_ASSERT(valid_);
-  if (at_ + 1 == block_.count()) return step_block(Way::kForward);
-  block_.step_key(++at_, key_);
+  if (at_ + 1 == block_->count()) return step_block(Way::kForward);
+  block_->step_key(++at_, key_);
   return {};
 }
 
@@ -76,7 +76,7 @@ Result<bool> RunCursor::descend(std::string_view key) {
     return source_->corrupt(level.address.offset, "ends before the block that names it says");
   }
   if (levels() == 0) return false;
-  HEXAD_TRY(open_data());
+  HEXAD_TRY(open_data(RunAdmit::kAll));
   return true;
 }
 
@@ -98,7 +98,12 @@ Status RunCursor::descend(Edge edge) {
 Status RunCursor::open_level(const RunBlockAddress& address) {
   Level level;
   level.address = address;
-  HEXAD_TRY_ASSIGN(level.block, source_->index_block(address));
+  if (caching_ == RunCaching::kThrough) {
+    HEXAD_TRY_ASSIGN(level.block, source_->index_block(address));
+  } else {
+    HEXAD_TRY_ASSIGN(RunBlock block, source_->read_block(address));
+    level.block = std::make_shared<const RunBlock>(std::move(block));
+  }
   path_.push_back(std::move(level));
   return {};
 }
@@ -109,19 +114,31 @@ Result<RunChild> RunCursor::current_child() const {
                         run_child_kind(levels() - path_.size()));
 }
 
-Status RunCursor::open_data() {
+Status RunCursor::open_data(RunAdmit admit) {
   HEXAD_TRY_ASSIGN(const RunChild child, current_child());
-  HEXAD_TRY_ASSIGN(block_, source_->read_block(child.block));
+  if (caching_ == RunCaching::kThrough) {
+    HEXAD_TRY_ASSIGN(block_, source_->data_block(child.block, RunSource::Reads::kAll, admit));
+    return {};
+  }
+  HEXAD_TRY_ASSIGN(RunBlock block, source_->read_block(child.block));
+  block_ = std::make_shared<const RunBlock>(std::move(block));
   return {};
 }
 
 Status RunCursor::open_data_ahead() {
   HEXAD_TRY_ASSIGN(const RunChild child, current_child());
+  if (caching_ == RunCaching::kThrough) {
+    HEXAD_TRY_ASSIGN(block_, source_->data_block(child.block, RunSource::Reads::kNone));
+    if (block_ != nullptr) return {};
+  }
   const Level& leaf = path_.back();
   HEXAD_TRY_ASSIGN(
       const RunChild last,
       source_->child(leaf.address, *leaf.block, leaf.block->count() - 1, RunBlockKind::kData));
-  HEXAD_TRY_ASSIGN(block_, ahead_.block(*source_, child.block, last.block.end()));
+  HEXAD_TRY_ASSIGN(RunBlock block, ahead_.block(*source_, child.block, last.block.end()));
+  block_ = caching_ == RunCaching::kThrough
+               ? source_->keep_data(child.block, std::move(block), RunAdmit::kReadBefore)
+               : std::make_shared<const RunBlock>(std::move(block));
   return {};
 }
 
@@ -143,15 +160,15 @@ Status RunCursor::step_block(Way way) {
   } else {
     --path_.back().at;
     HEXAD_TRY(descend(Edge::kLast));
-    HEXAD_TRY(open_data());
-    stand(block_.count() - 1);
+    HEXAD_TRY(open_data(RunAdmit::kReadBefore));
+    stand(block_->count() - 1);
   }
   return {};
 }
 
 void RunCursor::stand(std::size_t at) {
   at_ = at;
-  block_.read_key(at_, key_);
+  block_->read_key(at_, key_);
   valid_ = true;
 }
 

@@ -16,12 +16,17 @@
 
 namespace hexad::kv {
 
+// Whether a walk uses the cache. kPast: neither looks there nor leaves anything, for merges.
+enum class RunCaching : std::uint8_t { kThrough, kPast };
+
 // Going forward it reads ahead from the second block on. One thread at a time; keeps the source
 // alive. Views stay valid until the next step. After an error it is not valid. Memory: one block of
 // data, one of each level of the index, kRunReadAhead bytes. Errors: those of RunSource.
 class RunCursor {
  public:
-  explicit RunCursor(std::shared_ptr<const RunSource> source) : source_(std::move(source)) {}
+  explicit RunCursor(std::shared_ptr<const RunSource> source,
+                     RunCaching caching = RunCaching::kThrough)
+      : source_(std::move(source)), caching_(caching) {}
 
   Status seek(std::string_view key);         // the first key >= `key`
   Status seek_before(std::string_view key);  // the last key < `key`
@@ -31,7 +36,7 @@ class RunCursor {
   Status next();
   Status prev();
   std::string_view key() const { return key_; }
-  std::optional<std::string_view> value() const { return block_.value(at_); }
+  std::optional<std::string_view> value() const { return block_->value(at_); }
   bool valid() const { return valid_; }
 
  private:
@@ -47,17 +52,18 @@ class RunCursor {
   Status descend(Edge edge);
   Status open_level(const RunBlockAddress& address);
   Result<RunChild> current_child() const;
-  Status open_data();
+  Status open_data(RunAdmit admit);
   Status open_data_ahead();
   Status step_block(Way way);
   void stand(std::size_t at);
   unsigned levels() const { return source_->footer().levels; }
 
   std::shared_ptr<const RunSource> source_;
-  std::vector<Level> path_;  // [0] is the root, the last one a leaf
-  RunBlock block_;           // of data
-  std::size_t at_ = 0;       // in it
-  std::string key_;          // of at_
+  RunCaching caching_;
+  std::vector<Level> path_;                // [0] is the root, the last one a leaf
+  std::shared_ptr<const RunBlock> block_;  // of data
+  std::size_t at_ = 0;                     // in it
+  std::string key_;                        // of at_
   bool valid_ = false;
   RunWindow ahead_;
 };

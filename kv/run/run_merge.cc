@@ -34,7 +34,7 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
 Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
                   RunWriter& into, const std::function<Status()>& between) {
   constexpr std::uint64_t kBetween = 256;  // entries
-  RunMergeCursor cursor(newest_first);
+  RunMergeCursor cursor(newest_first, RunCaching::kPast);
   HEXAD_TRY(cursor.seek_to_first());
   for (std::uint64_t entry = 0; cursor.valid(); ++entry) {
     if (between && entry % kBetween == 0) HEXAD_TRY(between());

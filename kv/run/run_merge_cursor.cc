@@ -2,10 +2,14 @@
 
 #include <string>
 
+#include "kv/run/run_ahead.h"
+
 namespace hexad::kv {
 
-RunMergeCursor::RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first) {
-  for (const std::shared_ptr<RunReader>& run : newest_first) cursors_.push_back(run->cursor());
+RunMergeCursor::RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first,
+                               RunCaching caching)
+    : runs_(newest_first.begin(), newest_first.end()), caching_(caching) {
+  for (const std::shared_ptr<RunReader>& run : runs_) cursors_.push_back(run->cursor(caching));
 }
 
 template <typename Seek>
@@ -19,20 +23,24 @@ Status RunMergeCursor::seek_all(Way way, Seek seek) {
 
 Status RunMergeCursor::seek(std::string_view key) {
   const std::string own(key);  // it may be the view of an entry that is about to go
+  if (goes_ahead()) RunAhead(runs_).seek(own);
   return seek_all(Way::kForward, [&](RunReader::Cursor& cursor) { return cursor.seek(own); });
 }
 
 Status RunMergeCursor::seek_before(std::string_view key) {
   const std::string own(key);
+  if (goes_ahead()) RunAhead(runs_).seek(own);
   return seek_all(Way::kBackward,
                   [&](RunReader::Cursor& cursor) { return cursor.seek_before(own); });
 }
 
 Status RunMergeCursor::seek_to_first() {
+  if (goes_ahead()) RunAhead(runs_).seek_to(RunAhead::Edge::kFirst);
   return seek_all(Way::kForward, [](RunReader::Cursor& cursor) { return cursor.seek_to_first(); });
 }
 
 Status RunMergeCursor::seek_to_last() {
+  if (goes_ahead()) RunAhead(runs_).seek_to(RunAhead::Edge::kLast);
   return seek_all(Way::kBackward, [](RunReader::Cursor& cursor) { return cursor.seek_to_last(); });
 }
 

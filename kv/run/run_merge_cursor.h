@@ -12,11 +12,14 @@
 
 namespace hexad::kv {
 
+// The first blocks of all runs are read together (kv/run/run_ahead.h), but not past the cache.
+//
 // One thread at a time. Like RunCursor: views stay valid until the next step, after an error it is
 // not valid. Cost of a step: a comparison for each run; turning round is a seek in each.
 class RunMergeCursor {
  public:
-  explicit RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first);
+  explicit RunMergeCursor(std::span<const std::shared_ptr<RunReader>> newest_first,
+                          RunCaching caching = RunCaching::kThrough);
 
   Status seek(std::string_view key);         // the first key >= `key`
   Status seek_before(std::string_view key);  // the last key < `key`
@@ -37,7 +40,11 @@ class RunMergeCursor {
   Status step(Way way);
   void choose();
 
-  std::vector<std::unique_ptr<RunReader::Cursor>> cursors_;  // newest first
+  bool goes_ahead() const { return caching_ == RunCaching::kThrough && runs_.size() > 1; }
+
+  const std::vector<std::shared_ptr<RunReader>> runs_;  // newest first
+  const RunCaching caching_;
+  std::vector<std::unique_ptr<RunReader::Cursor>> cursors_;  // of these
   // Forward: each stands at its first key from the current one on, backward at its last key up to
   // that; one that is not valid has none.
   Way way_ = Way::kForward;

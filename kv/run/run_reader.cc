@@ -21,7 +21,7 @@ Error not_this_run(const RunInfo& info, std::string what) {
 
 Result<std::shared_ptr<RunReader>> RunReader::open(std::shared_ptr<const RunFile> file,
                                                    const Uuid& store, const RunInfo& info,
-                                                   io::Executor& executor) {
+                                                   RunCache& cache) {
   if (info.bytes < kRunFooterSize || file->size() != info.bytes) {
     return not_this_run(info, "a file of " + std::to_string(file->size()) + " B instead of " +
                                   std::to_string(info.bytes));
@@ -38,21 +38,29 @@ Result<std::shared_ptr<RunReader>> RunReader::open(std::shared_ptr<const RunFile
   }
   if (footer->info != info) return not_this_run(info, "the footer is of another run");
   return std::shared_ptr<RunReader>(
-      new RunReader(std::make_shared<const RunSource>(std::move(file), *footer, executor)));
+      new RunReader(std::make_shared<const RunSource>(std::move(file), *footer, cache)));
 }
 
-Result<RunReader::Found> RunReader::get(std::string_view key) const {
+Result<RunReader::Found> RunReader::get(std::string_view key, Reads reads) const {
   HEXAD_TRY(check_index_key(key));
   const RunFooter& footer = source_->footer();
+  const auto not_known = [] {
+    Found found;
+    found.known = false;
+    return found;
+  };
   RunChild child = footer.root;
   for (std::size_t above = footer.levels; above-- > 0;) {
     if (above == 0) {
       HEXAD_TRY_ASSIGN(const std::shared_ptr<const RunFilter> filter,
-                       source_->filter(*child.filter));
+                       source_->filter(*child.filter, reads));
+      if (filter == nullptr) return not_known();
       if (!filter->may_contain(key)) return Found{};
     }
     const RunBlockAddress address = child.block;
-    HEXAD_TRY_ASSIGN(const std::shared_ptr<const RunBlock> index, source_->index_block(address));
+    HEXAD_TRY_ASSIGN(const std::shared_ptr<const RunBlock> index,
+                     source_->index_block(address, reads));
+    if (index == nullptr) return not_known();
     const std::size_t at = index->lower_bound(key);
     if (at == index->count()) {
       if (above + 1 == footer.levels) return Found{};  // behind the last key
@@ -61,12 +69,13 @@ Result<RunReader::Found> RunReader::get(std::string_view key) const {
     HEXAD_TRY_ASSIGN(child, source_->child(address, *index, at, run_child_kind(above)));
   }
   if (footer.levels == 0) return Found{};
-  HEXAD_TRY_ASSIGN(const RunBlock block, source_->read_block(child.block));
-  const std::size_t at = block.lower_bound(key);
-  if (at == block.count() || !block.key_equals(at, key)) return Found{};
   Found found;
+  HEXAD_TRY_ASSIGN(found.holder, source_->data_block(child.block, reads));
+  if (found.holder == nullptr) return not_known();
+  const std::size_t at = found.holder->lower_bound(key);
+  if (at == found.holder->count() || !found.holder->key_equals(at, key)) return Found{};
   found.there = true;
-  if (const auto value = block.value(at); value.has_value()) found.value = std::string(*value);
+  found.value = found.holder->value(at);
   return found;
 }
 

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "kv/index_changes.h"
+#include "kv/run/run_ahead.h"
 #include "kv/run/run_merge_cursor.h"
 
 namespace hexad::kv {
@@ -46,14 +47,12 @@ class RunSetReader final : public IndexReader {
 
   Result<std::optional<std::string_view>> get(std::string_view key) override {
     HEXAD_TRY(check_index_key(key));
-    for (const std::shared_ptr<RunReader>& run : set_->runs()) {
-      HEXAD_TRY_ASSIGN(RunReader::Found found, run->get(key));
-      if (!found.there) continue;
-      if (!found.value.has_value()) break;  // removed
-      values_.push_back(std::move(*found.value));
-      return std::optional<std::string_view>(values_.back());
-    }
-    return std::optional<std::string_view>();
+    bool known = false;
+    HEXAD_TRY_ASSIGN(auto value, look_up(key, RunReader::Reads::kDataOnly, known));
+    if (known) return value;
+    // All filters that are missing, and what leads to them, at once.
+    RunAhead(set_->runs()).get({&key, 1});
+    return look_up(key, RunReader::Reads::kAll, known);
   }
   Result<std::unique_ptr<IndexCursor>> cursor() override {
     return std::unique_ptr<IndexCursor>(std::make_unique<RunSetCursor>(*set_));
@@ -62,8 +61,31 @@ class RunSetReader final : public IndexReader {
   Epoch applied_epoch() const override { return set_->epoch(); }
 
  private:
+  // `known`: whether the answer is one; not when something that it needs was not read.
+  Result<std::optional<std::string_view>> look_up(std::string_view key, RunReader::Reads reads,
+                                                  bool& known) {
+    known = true;
+    for (const std::shared_ptr<RunReader>& run : set_->runs()) {
+      HEXAD_TRY_ASSIGN(RunReader::Found found, run->get(key, reads));
+      known = found.known;
+      if (!known) break;
+      if (!found.there) continue;
+      if (!found.value.has_value()) break;  // removed
+      if (holders_.size() < kMostHeld) {
+        holders_.push_back(std::move(found.holder));
+        return found.value;
+      }
+      values_.emplace_back(*found.value);
+      return std::optional<std::string_view>(values_.back());
+    }
+    return std::optional<std::string_view>();
+  }
+
   const std::shared_ptr<const RunSet> set_;
-  std::deque<std::string> values_;  // that callers have views of
+  // What callers have views of: in their blocks, as long as those are few.
+  static constexpr std::size_t kMostHeld = 4;
+  std::vector<std::shared_ptr<const RunBlock>> holders_;
+  std::deque<std::string> values_;
 };
 
 }  // namespace

@@ -7,6 +7,17 @@
 
 namespace hexad::kv {
 
+namespace {
+
+// The part of a piece, which it keeps alive.
+template <typename Part>
+std::shared_ptr<const Part> part_of(const std::shared_ptr<const RunPiece>& piece) {
+  if (piece == nullptr) return nullptr;
+  return {piece, &std::get<Part>(*piece)};
+}
+
+}  // namespace
+
 Result<RunBlock> RunSource::read_block(const RunBlockAddress& address) const {
   Bytes stored(address.stored);  // bounded by the address (RB3)
   HEXAD_TRY(file_->read(address.offset, stored));
@@ -21,37 +32,70 @@ Result<RunBlock> RunSource::parse_block(const RunBlockAddress& address, ByteView
 }
 
 Result<RunFilter> RunSource::read_filter(const RunBlockAddress& address) const {
-  HEXAD_TRY_ASSIGN(std::string raw, read_raw(address));
-  Result<RunFilter> filter = RunFilter::parse(std::move(raw));
-  if (!filter.ok()) return corrupt(address.offset, filter.error().message);
-  return filter;
+  Bytes stored(address.stored);  // RB3
+  HEXAD_TRY(file_->read(address.offset, stored));
+  HEXAD_TRY_ASSIGN(RunPiece piece, parse(RunPieceKind::kFilter, address, stored));
+  return std::get<RunFilter>(std::move(piece));
 }
 
 Status RunSource::read_bytes(std::uint64_t offset, MutByteView out) const {
   return file_->read(offset, out);
 }
 
-Result<std::shared_ptr<const RunBlock>> RunSource::index_block(
-    const RunBlockAddress& address) const {
-  if (Kept kept = find_kept(address.offset); kept.block != nullptr) return kept.block;
-  HEXAD_TRY_ASSIGN(RunBlock block, read_block(address));
-  Kept kept;
-  kept.offset = address.offset;
-  kept.block = std::make_shared<const RunBlock>(std::move(block));
-  kept.memory = kept.block->memory();
-  keep(kept);
-  return kept.block;
+Result<RunPiece> RunSource::parse(RunPieceKind kind, const RunBlockAddress& address,
+                                  ByteView stored) const {
+  if (kind != RunPieceKind::kFilter) {
+    HEXAD_TRY_ASSIGN(RunBlock block, parse_block(address, stored));
+    return RunPiece(std::move(block));
+  }
+  HEXAD_TRY_ASSIGN(std::string raw, unpack(address, stored));
+  Result<RunFilter> filter = RunFilter::parse(std::move(raw));
+  if (!filter.ok()) return corrupt(address.offset, filter.error().message);
+  return RunPiece(std::move(filter).value());
 }
 
-Result<std::shared_ptr<const RunFilter>> RunSource::filter(const RunBlockAddress& address) const {
-  if (Kept kept = find_kept(address.offset); kept.filter != nullptr) return kept.filter;
-  HEXAD_TRY_ASSIGN(RunFilter filter, read_filter(address));
-  Kept kept;
-  kept.offset = address.offset;
-  kept.filter = std::make_shared<const RunFilter>(std::move(filter));
-  kept.memory = kept.filter->memory();
-  keep(kept);
-  return kept.filter;
+Result<std::shared_ptr<const RunPiece>> RunSource::piece(RunPieceKind kind,
+                                                         const RunBlockAddress& address,
+                                                         Reads reads, RunAdmit admit) const {
+  std::shared_ptr<const RunPiece> kept = find(kind, address, RunCache::Asking::kCounted);
+  const bool may_read =
+      reads == Reads::kAll || (reads == Reads::kDataOnly && kind == RunPieceKind::kData);
+  if (kept != nullptr || !may_read) return kept;
+  Bytes stored(address.stored);  // RB3
+  HEXAD_TRY(file_->read(address.offset, stored));
+  HEXAD_TRY_ASSIGN(RunPiece read, parse(kind, address, stored));
+  return cache_.keep({kind, serial_, address.offset}, std::move(read), admit);
+}
+
+Result<std::shared_ptr<const RunPiece>> RunSource::keep(RunPieceKind kind,
+                                                        const RunBlockAddress& address,
+                                                        ByteView stored) const {
+  HEXAD_TRY_ASSIGN(RunPiece read, parse(kind, address, stored));
+  return cache_.keep({kind, serial_, address.offset}, std::move(read), RunAdmit::kAll);
+}
+
+std::shared_ptr<const RunBlock> RunSource::keep_data(const RunBlockAddress& address, RunBlock block,
+                                                     RunAdmit admit) const {
+  return part_of<RunBlock>(
+      cache_.keep({RunPieceKind::kData, serial_, address.offset}, std::move(block), admit));
+}
+
+Result<std::shared_ptr<const RunBlock>> RunSource::index_block(const RunBlockAddress& address,
+                                                               Reads reads) const {
+  HEXAD_TRY_ASSIGN(const auto found, piece(RunPieceKind::kIndex, address, reads, RunAdmit::kAll));
+  return part_of<RunBlock>(found);
+}
+
+Result<std::shared_ptr<const RunFilter>> RunSource::filter(const RunBlockAddress& address,
+                                                           Reads reads) const {
+  HEXAD_TRY_ASSIGN(const auto found, piece(RunPieceKind::kFilter, address, reads, RunAdmit::kAll));
+  return part_of<RunFilter>(found);
+}
+
+Result<std::shared_ptr<const RunBlock>> RunSource::data_block(const RunBlockAddress& address,
+                                                              Reads reads, RunAdmit admit) const {
+  HEXAD_TRY_ASSIGN(const auto found, piece(RunPieceKind::kData, address, reads, admit));
+  return part_of<RunBlock>(found);
 }
 
 Result<RunChild> RunSource::child(const RunBlockAddress& index_address, const RunBlock& index,
@@ -72,45 +116,12 @@ Error RunSource::corrupt(std::uint64_t offset, const std::string& what) const {
                "Run fsck to see which stripes of the run are damaged."};
 }
 
-std::uint64_t RunSource::cached_bytes() const {
-  const io::Lock lock(mutex_);
-  return kept_bytes_;
-}
-
-Result<std::string> RunSource::read_raw(const RunBlockAddress& address) const {
-  Bytes stored(address.stored);  // RB3
-  HEXAD_TRY(file_->read(address.offset, stored));
-  return unpack(address, stored);
-}
-
 Result<std::string> RunSource::unpack(const RunBlockAddress& address, ByteView stored) const {
   Result<std::string> raw = load_run_block(address, stored);
   if (!raw.ok() && raw.error().code == ErrorCode::kCorruption) {
     return corrupt(address.offset, raw.error().message);
   }
   return raw;
-}
-
-RunSource::Kept RunSource::find_kept(std::uint64_t offset) const {
-  const io::Lock lock(mutex_);
-  const auto found = by_offset_.find(offset);
-  if (found == by_offset_.end()) return {};
-  kept_.splice(kept_.begin(), kept_, found->second);
-  return *found->second;
-}
-
-void RunSource::keep(Kept kept) const {
-  std::list<Kept> dropped;  // freed without the lock
-  const io::Lock lock(mutex_);
-  if (by_offset_.contains(kept.offset)) return;  // another thread was first
-  kept_bytes_ += kept.memory;
-  kept_.push_front(std::move(kept));
-  by_offset_[kept_.front().offset] = kept_.begin();
-  while (kept_bytes_ > kRunCacheBytes && kept_.size() > 1) {
-    kept_bytes_ -= kept_.back().memory;
-    by_offset_.erase(kept_.back().offset);
-    dropped.splice(dropped.begin(), kept_, std::prev(kept_.end()));
-  }
 }
 
 Result<RunBlock> RunWindow::block(const RunSource& source, const RunBlockAddress& address,

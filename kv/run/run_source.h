@@ -1,24 +1,21 @@
-// The blocks of one run: read, checked, and those of the index and the filters kept for a while.
+// The blocks and filters of one run: found in the cache, or read, checked, and kept there.
 #pragma once
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
-#include <unordered_map>
 #include <utility>
 
 #include "base/bytes.h"
 #include "base/error.h"
-#include "io/executor.h"
 #include "kv/run/run_block.h"
+#include "kv/run/run_cache.h"
 #include "kv/run/run_file.h"
 #include "kv/run/run_filter.h"
 #include "kv/run/run_format.h"
 
 namespace hexad::kv {
 
-inline constexpr std::uint64_t kRunCacheBytes = 4 << 20;   // of index and filters of one run
 inline constexpr std::uint64_t kRunReadAhead = 128 << 10;  // bytes
 
 // Any thread. Two that want one block at once may both read it.
@@ -26,49 +23,61 @@ inline constexpr std::uint64_t kRunReadAhead = 128 << 10;  // bytes
 // the file.
 class RunSource {
  public:
-  RunSource(std::shared_ptr<const RunFile> file, const RunFooter& footer, io::Executor& executor)
-      : file_(std::move(file)), footer_(footer), mutex_(executor) {}
+  RunSource(std::shared_ptr<const RunFile> file, const RunFooter& footer, RunCache& cache)
+      : file_(std::move(file)), footer_(footer), cache_(cache), serial_(cache.new_run()) {}
 
   const RunFooter& footer() const { return footer_; }
   const RunInfo& info() const { return footer_.info; }
+  const RunFile& file() const { return *file_; }
 
-  // Not kept.
+  // --- past the cache ---
   Result<RunBlock> read_block(const RunBlockAddress& address) const;
   // `stored`: the block's bytes in the file.
   Result<RunBlock> parse_block(const RunBlockAddress& address, ByteView stored) const;
   Result<RunFilter> read_filter(const RunBlockAddress& address) const;
   Status read_bytes(std::uint64_t offset, MutByteView out) const;
-  // Kept while there is room, the ones used last first.
-  Result<std::shared_ptr<const RunBlock>> index_block(const RunBlockAddress& address) const;
-  Result<std::shared_ptr<const RunFilter>> filter(const RunBlockAddress& address) const;
+
+  // --- through it ---
+  // What a look-up may do for a piece that is not kept.
+  enum class Reads : std::uint8_t {
+    kNone,      // nothing
+    kDataOnly,  // read it, when it is a block of data
+    kAll,       // read it
+  };
+  // Null: not kept, and not read.
+  Result<std::shared_ptr<const RunBlock>> index_block(const RunBlockAddress& address,
+                                                      Reads reads = Reads::kAll) const;
+  Result<std::shared_ptr<const RunFilter>> filter(const RunBlockAddress& address,
+                                                  Reads reads = Reads::kAll) const;
+  Result<std::shared_ptr<const RunBlock>> data_block(const RunBlockAddress& address,
+                                                     Reads reads = Reads::kAll,
+                                                     RunAdmit admit = RunAdmit::kAll) const;
+  // Null: not kept.
+  std::shared_ptr<const RunPiece> find(RunPieceKind kind, const RunBlockAddress& address,
+                                       RunCache::Asking asking) const {
+    return cache_.find({kind, serial_, address.offset}, asking);
+  }
+  // `stored`: the piece's bytes in the file, which were read since it was not kept.
+  Result<std::shared_ptr<const RunPiece>> keep(RunPieceKind kind, const RunBlockAddress& address,
+                                               ByteView stored) const;
+  std::shared_ptr<const RunBlock> keep_data(const RunBlockAddress& address, RunBlock block,
+                                            RunAdmit admit) const;
+
   // What the entry `at` of the block `index` names.
   Result<RunChild> child(const RunBlockAddress& index_address, const RunBlock& index,
                          std::size_t at, RunBlockKind kind) const;
-
   Error corrupt(std::uint64_t offset, const std::string& what) const;
-  // Memory that the kept blocks take, bytes.
-  std::uint64_t cached_bytes() const;
 
  private:
-  struct Kept {
-    std::uint64_t offset = 0;
-    std::shared_ptr<const RunBlock> block;    // one
-    std::shared_ptr<const RunFilter> filter;  // of the two
-    std::uint64_t memory = 0;
-  };
-
-  Result<std::string> read_raw(const RunBlockAddress& address) const;
+  Result<std::shared_ptr<const RunPiece>> piece(RunPieceKind kind, const RunBlockAddress& address,
+                                                Reads reads, RunAdmit admit) const;
+  Result<RunPiece> parse(RunPieceKind kind, const RunBlockAddress& address, ByteView stored) const;
   Result<std::string> unpack(const RunBlockAddress& address, ByteView stored) const;
-  Kept find_kept(std::uint64_t offset) const;
-  void keep(Kept kept) const;
 
   const std::shared_ptr<const RunFile> file_;
   const RunFooter footer_;
-  // Guards what follows; a leaf in the order of locks, never held while reading.
-  mutable io::Mutex mutex_;
-  mutable std::list<Kept> kept_;  // used last first
-  mutable std::unordered_map<std::uint64_t, std::list<Kept>::iterator> by_offset_;
-  mutable std::uint64_t kept_bytes_ = 0;
+  RunCache& cache_;
+  const std::uint64_t serial_;  // RB4
 };
 
 // Blocks of data one behind the other, many with one read. One thread; ends before the source does.

@@ -26,7 +26,9 @@ Error refuse(std::string what) {
 
 }  // namespace
 
-RunWriter::RunWriter(RunSink& sink, const Uuid& store, Lsn first_lsn, Lsn last_lsn) : sink_(sink) {
+RunWriter::RunWriter(RunSink& sink, const Uuid& store, Lsn first_lsn, Lsn last_lsn,
+                     RunFilterBits filter_bits)
+    : sink_(sink), filter_(filter_bits) {
   footer_.store = store;
   footer_.info.first_lsn = first_lsn;
   footer_.info.last_lsn = last_lsn;

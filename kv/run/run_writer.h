@@ -24,7 +24,8 @@ namespace hexad::kv {
 class RunWriter {
  public:
   // Of the changes in (first_lsn, last_lsn]; first_lsn 0: of everything up to last_lsn.
-  RunWriter(RunSink& sink, const Uuid& store, Lsn first_lsn, Lsn last_lsn);
+  RunWriter(RunSink& sink, const Uuid& store, Lsn first_lsn, Lsn last_lsn,
+            RunFilterBits filter_bits = RunFilterBits::kOfLargest);
 
   // Nothing: a tombstone, which says that older runs' values of the key do not count. Errors:
   // kInvalidArgument (keys do not ascend, key or value too short or too long, LSNs the wrong way

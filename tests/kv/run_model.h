@@ -3,10 +3,13 @@
 
 #include <algorithm>
 #include <atomic>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,7 @@
 #include "base/bytes.h"
 #include "io/executor.h"
 #include "io/rng.h"
+#include "kv/run/run_cache.h"
 #include "kv/run/run_file.h"
 #include "kv/run/run_reader.h"
 #include "kv/run/run_writer.h"
@@ -31,9 +35,18 @@ class MemoryRunFile final : public RunFile, public RunSink {
   Status read(std::uint64_t offset, MutByteView out) const override {
     HEXAD_ASSERT(offset <= bytes.size() && out.size() <= bytes.size() - offset);
     ++reads;
+    ++alone;
     read_bytes += out.size();
     if (fails) return Error{ErrorCode::kIo, "a read that fails", ""};
     copy_bytes(out, as_bytes(bytes).subspan(offset, out.size()));
+    return {};
+  }
+  Status read_together(std::span<const RunRead> together) const override {
+    ++rounds;
+    for (const RunRead& one : together) {
+      HEXAD_TRY(one.file->read(one.offset, one.out));
+      --static_cast<const MemoryRunFile*>(one.file)->alone;
+    }
     return {};
   }
   Status append(ByteView more) override {
@@ -44,8 +57,58 @@ class MemoryRunFile final : public RunFile, public RunSink {
 
   std::string bytes;
   mutable std::atomic<std::uint64_t> reads = 0;
+  mutable std::atomic<std::uint64_t> alone = 0;   // of these, with no others
+  mutable std::atomic<std::uint64_t> rounds = 0;  // of others, with reads of any file in each
   mutable std::atomic<std::uint64_t> read_bytes = 0;
   bool fails = false;
+};
+
+// Keeps the newest pieces, as many as it may.
+class MapRunCache final : public RunCache {
+ public:
+  explicit MapRunCache(std::size_t limit) : limit_(limit) {}
+
+  std::uint64_t new_run() override {
+    const std::lock_guard lock(mutex_);
+    return ++runs_;
+  }
+  std::shared_ptr<const RunPiece> find(const RunPieceKey& key, Asking asking) override {
+    const std::lock_guard lock(mutex_);
+    const auto found = pieces_.find(key);
+    if (found == pieces_.end()) return nullptr;
+    if (asking == Asking::kCounted) ++hits;
+    return found->second;
+  }
+  std::shared_ptr<const RunPiece> keep(const RunPieceKey& key, RunPiece piece,
+                                       RunAdmit admit) override {
+    const auto kept = std::make_shared<const RunPiece>(std::move(piece));
+    const std::lock_guard lock(mutex_);
+    ++misses;
+    if (admit == RunAdmit::kReadBefore && order_.size() >= limit_) return kept;
+    if (pieces_.insert_or_assign(key, kept).second) order_.push_back(key);
+    shrink();
+    return kept;
+  }
+  // From now on.
+  void set_limit(std::size_t limit) {
+    const std::lock_guard lock(mutex_);
+    limit_ = limit;
+    shrink();
+  }
+
+  std::atomic<std::uint64_t> hits = 0;
+  std::atomic<std::uint64_t> misses = 0;
+
+ private:
+  void shrink() {
+    for (; order_.size() > limit_; order_.pop_front()) pieces_.erase(order_.front());
+  }
+
+  std::mutex mutex_;
+  std::size_t limit_;
+  std::uint64_t runs_ = 0;
+  std::map<RunPieceKey, std::shared_ptr<const RunPiece>> pieces_;
+  std::deque<RunPieceKey> order_;
 };
 
 inline Uuid run_store() {
@@ -59,15 +122,20 @@ inline io::Executor& run_executor() {
   return *executor;
 }
 
+inline MapRunCache& run_cache() {
+  static MapRunCache cache(1000);
+  return cache;
+}
+
 struct WrittenRun {
   std::shared_ptr<MemoryRunFile> file = std::make_shared<MemoryRunFile>();
   RunInfo info;
 
-  Result<std::shared_ptr<RunReader>> try_open() const {
-    return RunReader::open(file, run_store(), info, run_executor());
+  Result<std::shared_ptr<RunReader>> try_open(RunCache& cache = run_cache()) const {
+    return RunReader::open(file, run_store(), info, cache);
   }
-  std::shared_ptr<RunReader> open() const {
-    Result<std::shared_ptr<RunReader>> reader = try_open();
+  std::shared_ptr<RunReader> open(RunCache& cache = run_cache()) const {
+    Result<std::shared_ptr<RunReader>> reader = try_open(cache);
     HEXAD_ASSERT(reader.ok());
     return std::move(reader).value();
   }

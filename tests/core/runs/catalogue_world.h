@@ -8,6 +8,7 @@
 #include <string>
 #include <utility>
 
+#include "core/cache/read_cache.h"
 #include "core/runs/run_catalogue.h"
 #include "kv/index.h"
 #include "tests/core/table_world.h"
@@ -23,7 +24,7 @@ struct CatalogueWorld : TableWorld {
   }
   std::unique_ptr<RunCatalogue> make() {
     return std::make_unique<RunCatalogue>(*executor, shape, *codec, *reader, *members, *space,
-                                          counters);
+                                          counters, run_cache);
   }
   // One of `count` changes, different for each LSN.
   Change change(Lsn lsn, int count = 40) {
@@ -98,6 +99,7 @@ struct CatalogueWorld : TableWorld {
   bool merges = true;  // in checkpoints
   ZoneCreation zone;
   BlobPreparer preparer{shape, *codec, compressor};
+  ReadCache run_cache{*executor, 0};
   std::unique_ptr<RunCatalogue> catalogue;
   alloc::ManifestAddress address;
   std::map<alloc::ZoneId, alloc::ZoneImage> images;  // as the runs have them

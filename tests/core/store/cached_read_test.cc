@@ -323,9 +323,12 @@ TEST_CASE("cached reads: a scan of large objects takes nothing from what is read
   std::uint64_t served = counter(store, "cache_reads");
   for (int i = 0; i < 20; ++i) get(store, hot(i));
   REQUIRE(counter(store, "cache_reads") == served + 20);
-  // The first time it is refused, the second time it is let in.
+  // The first time it is refused, the second time it is let in. Not all of each: where two blocks
+  // are remembered in one place, one of them is forgotten.
   served = counter(store, "cache_reads");
-  for (int i = 0; i < 3; ++i) REQUIRE((get(store, scanned(18)) == noise(500'000, 2)));
+  for (int i = 0; i < 20; ++i) {
+    for (int j = 0; j < 3; ++j) REQUIRE((get(store, scanned(i)) == noise(500'000, 2)));
+  }
   REQUIRE(counter(store, "cache_reads") > served);
   served = counter(store, "cache_reads");
   for (int i = 0; i < 4; ++i) get(store, "longer");

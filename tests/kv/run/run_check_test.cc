@@ -138,11 +138,12 @@ TEST_CASE("run_check: what no writer writes is refused although every checksum f
 TEST_CASE("run_check: it reads what it checks, and says when it cannot") {
   io::Rng rng(20);
   const WrittenRun run = write_run(random_run(rng, 2000));
-  const std::shared_ptr<RunReader> reader = run.open();
+  MapRunCache cache(1000);
+  const std::shared_ptr<RunReader> reader = run.open(cache);
   run.file->read_bytes = 0;
   REQUIRE(reader->verify().ok());
   REQUIRE(run.file->read_bytes >= run.info.bytes - kRunFooterSize);
-  REQUIRE(reader->cached_bytes() == 0);
+  REQUIRE(cache.hits + cache.misses == 0);
   run.file->fails = true;
   REQUIRE(reader->verify().error().code == ErrorCode::kIo);
 }

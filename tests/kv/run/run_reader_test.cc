@@ -45,7 +45,6 @@ TEST_CASE("run_reader: an index of several levels is walked and searched") {
   const std::shared_ptr<RunReader> reader = run.open();
   REQUIRE(run_difference(*reader, model) == "");
   REQUIRE(reader->verify().ok());
-  REQUIRE(reader->cached_bytes() <= kRunCacheBytes);
 }
 
 TEST_CASE("run_reader: an empty run has nothing") {
@@ -89,6 +88,8 @@ TEST_CASE("run_reader: opening reads the footer, a lookup a block of each level,
   REQUIRE(run.file->reads == 1 + 4);  // root, filter, leaf, data
   run.file->reads = 0;
   REQUIRE(reader->get("object-1050002")->there);
+  REQUIRE(run.file->reads == 0);  // the same block
+  REQUIRE(reader->get("object-1040000")->there);
   REQUIRE(run.file->reads == 1);
   // An absent key is one that the filter does not know, nearly always.
   run.file->reads = 0;
@@ -96,7 +97,28 @@ TEST_CASE("run_reader: opening reads the footer, a lookup a block of each level,
     REQUIRE_FALSE(reader->get("object-" + std::to_string(1000000 + 2 * i + 1))->there);
   }
   REQUIRE(run.file->reads < 60000 * 15 / 1000);
-  REQUIRE(reader->cached_bytes() <= kRunCacheBytes);
+}
+
+TEST_CASE("run_reader: what may not be read is told from what is not there") {
+  RunModel model;
+  for (int i = 0; i < 60000; ++i) model["object-" + std::to_string(1000000 + 2 * i)] = "value";
+  const WrittenRun run = write_run(model);
+  MapRunCache cache(1000);
+  const std::shared_ptr<RunReader> reader = run.open(cache);
+  using Reads = RunReader::Reads;
+  const auto get = [&](const char* key, Reads reads) { return reader->get(key, reads).value(); };
+  REQUIRE_FALSE(get("object-1050000", Reads::kNone).known);
+  REQUIRE_FALSE(get("object-1050000", Reads::kDataOnly).known);
+  REQUIRE(run.file->reads == 1);  // the footer
+  REQUIRE(get("object-1050000", Reads::kAll).there);
+  REQUIRE(get("object-1050000", Reads::kNone).there);
+  // Another block of the same leaf.
+  REQUIRE_FALSE(get("object-1040000", Reads::kNone).known);
+  REQUIRE(get("object-1040000", Reads::kDataOnly).there);
+  REQUIRE(get("object-1040000", Reads::kNone).value == "value");
+  // The filter alone says that this one is not there.
+  REQUIRE(get("object-1040001", Reads::kNone).known);
+  REQUIRE_FALSE(get("object-1040001", Reads::kNone).there);
 }
 
 TEST_CASE("run_reader: arguments that cannot be are refused") {
@@ -112,7 +134,7 @@ TEST_CASE("run_reader: a file that is not what the manifest says is not opened")
   const WrittenRun run = write_run({{"a", "1"}, {"b", std::nullopt}}, 3, 9);
   REQUIRE(run.info.tombstones == 1);
   const auto code = [&](const RunInfo& info, const Uuid& store) {
-    const auto reader = RunReader::open(run.file, store, info, run_executor());
+    const auto reader = RunReader::open(run.file, store, info, run_cache());
     return reader.ok() ? std::nullopt : std::optional(reader.error().code);
   };
   REQUIRE(code(run.info, run_store()) == std::nullopt);

@@ -1,0 +1,171 @@
+// What does a store do whose index is not on the fast tier, so that runs answer? Rates of puts and
+// lengths of gets while it grows, and then what a look-up reads: pieces of runs by kind, and
+// requests to devices. Objects of 100 bytes at random names, in transactions of 5000,
+// beside checkpoints of 16 MiB. doc/benchmarks.md has the figures.
+//
+// All files lie in a directory of their own under --dir, and are removed.
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/units.h"
+#include "benchmarks/must.h"
+#include "benchmarks/noise.h"
+#include "core/hexad.h"
+#include "io/rng.h"
+
+namespace {
+
+using namespace hexad;
+using bench::must;
+using Clock = std::chrono::steady_clock;
+
+constexpr std::uint64_t kTogether = 5000;
+constexpr std::size_t kObjectBytes = 100;
+constexpr std::size_t kLookUps = 5000;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+std::string name_of(std::uint64_t index) {
+  return fmt::format("o/{:016x}", index * 0x9e3779b97f4a7c15u);
+}
+
+void must_be(const Status& status) {
+  if (!status.ok()) must(Result<int>(status.error()));
+}
+
+class Counted {
+ public:
+  explicit Counted(Store& store) : store_(store) { take(); }
+  // What was added to the counter since the last take(); 0 where there is no such counter.
+  double since(std::string_view name) {
+    for (const Counter& counter : store_.counters()) {
+      if (counter.name != name) continue;
+      const auto before = std::find_if(before_.begin(), before_.end(),
+                                       [&](const Counter& one) { return one.name == name; });
+      return static_cast<double>(counter.since_open - before->since_open);
+    }
+    return 0;
+  }
+  double requests() { return static_cast<double>(requests_now() - requests_); }
+  void take() {
+    before_ = store_.counters();
+    requests_ = requests_now();
+  }
+
+ private:
+  std::uint64_t requests_now() {
+    std::uint64_t sum = 0;
+    for (const DeviceStatus& device : store_.status().devices) sum += device.reads;
+    return sum;
+  }
+
+  Store& store_;
+  std::vector<Counter> before_;
+  std::uint64_t requests_ = 0;
+};
+
+template <typename Act>
+void look_up(Store& store, const char* what, const Act& act) {
+  Counted counted(store);
+  const Clock::time_point start = Clock::now();
+  for (std::size_t i = 0; i < kLookUps; ++i) act(i);
+  const double us = seconds_since(start) * 1e6;
+  const auto each = [&](double sum) { return sum / kLookUps; };
+  std::printf("| %-11s | %6.1f | %9.4f | %9.4f | %9.4f | %9.4f | %9.4f |\n", what, each(us),
+              each(counted.since("run_filter_misses")), each(counted.since("run_index_misses")),
+              each(counted.since("run_block_misses")),
+              each(counted.since("run_block_hits") + counted.since("run_block_misses")),
+              each(counted.requests()));
+}
+
+void measure(const std::filesystem::path& directory, std::uint64_t objects,
+             std::uint64_t cache_size) {
+  FormatOptions format;
+  for (int i = 0; i < 6; ++i) format.devices.push_back(directory / fmt::format("device{}", i));
+  format.fast_directories = {directory / "fast"};
+  format.device_size = std::max<std::uint64_t>(192_MiB, objects * 800 / 1_MiB * 1_MiB);
+  format.log_size = 16_MiB;
+  const PoolDescription pool = must(Store::format(format));
+  // Where its directory would be.
+  std::ofstream(directory / "fast" / "index") << "in the way";
+  RuntimeOptions options;
+  options.memtable_size = 16_MiB;
+  options.cache_size = cache_size;
+  const Bytes data = bench::noise(1_MiB);
+  io::Rng rng(1);
+  {
+    Store store = must(Store::open(pool, options));
+    std::printf("| objects | puts/s | get, us |\n|---|---|---|\n");
+    for (std::uint64_t next = 0; next < objects;) {
+      const std::uint64_t end = std::min(objects, next + objects / 5);
+      const std::uint64_t first = next;
+      const Clock::time_point start = Clock::now();
+      while (next < end) {
+        Transaction t;
+        for (const std::uint64_t last = std::min(end, next + kTogether); next < last; ++next) {
+          t.put(kDefaultCollection, name_of(next),
+                ByteView(data).subspan(next * 97 % (data.size() - kObjectBytes), kObjectBytes));
+        }
+        must(store.commit(std::move(t)));
+      }
+      const double rate = static_cast<double>(end - first) / seconds_since(start);
+      must_be(store.checkpoint());
+      const Clock::time_point gets = Clock::now();
+      for (int i = 0; i < 1000; ++i) must(store.get(kDefaultCollection, name_of(rng.below(end))));
+      std::printf("| %llu | %.0f | %.1f |\n", static_cast<unsigned long long>(end), rate,
+                  seconds_since(gets) * 1e3);
+      std::fflush(stdout);
+    }
+    must_be(store.close());
+  }
+  Store store = must(Store::open(pool, options));
+  // Filters and index, which are what stays in memory.
+  for (std::uint64_t i = 0; i < 20000; ++i) {
+    must(store.exists(kDefaultCollection, name_of(objects + rng.below(1u << 30))));
+  }
+  for (std::uint64_t i = 0; i < 5000; ++i) {
+    must(store.stat(kDefaultCollection, name_of(rng.below(objects))));
+  }
+  std::printf(
+      "\n| look-up | us | filters read | index read | data read | data asked for | requests |\n"
+      "|---|---|---|---|---|---|---|\n");
+  look_up(store, "stat",
+          [&](std::size_t) { must(store.stat(kDefaultCollection, name_of(rng.below(objects)))); });
+  look_up(store, "absent name", [&](std::size_t) {
+    must(store.exists(kDefaultCollection, name_of(objects + rng.below(1u << 30))));
+  });
+  look_up(store, "get",
+          [&](std::size_t) { must(store.get(kDefaultCollection, name_of(rng.below(objects)))); });
+  must_be(store.close());
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Measures a store whose runs answer in place of the index.");
+  std::string where = ".";
+  std::uint64_t objects = 250'000;
+  std::uint64_t cache_mib = 0;
+  app.add_option("--dir", where, "for the files [.]");
+  app.add_option("--objects", objects, "[250000]");
+  app.add_option("--cache-mib", cache_mib, "cache_size, MiB [0]");
+  CLI11_PARSE(app, argc, argv);
+  const std::filesystem::path directory = std::filesystem::path(where) / "hexad-runs-bench";
+  std::filesystem::remove_all(directory);
+  std::filesystem::create_directories(directory);
+  measure(directory, objects, cache_mib * 1_MiB);
+  std::filesystem::remove_all(directory);
+  return 0;
+}
