@@ -78,6 +78,23 @@ class IndexReader {
   // (a key that cannot exist).
   virtual Result<std::optional<std::string_view>> get(std::string_view key) = 0;
   virtual Result<std::unique_ptr<IndexCursor>> cursor() = 0;
+
+  // For those who may not wait for the devices of a pool. What an index that has files of its own
+  // reads there does not count.
+  struct Peeked {
+    bool known = true;  // false: a device would have to be read
+    std::optional<std::string_view> value;
+  };
+  // As get().
+  virtual Result<Peeked> peek(std::string_view key) {
+    HEXAD_TRY_ASSIGN(const std::optional<std::string_view> value, get(key));
+    return Peeked{true, value};
+  }
+  // As cursor(), and where a device would have to be read, the error is kUnavailable.
+  virtual Result<std::unique_ptr<IndexCursor>> memory_cursor() { return cursor(); }
+  // get() is about to be called for all of these: what it would read one after the other is read at
+  // once. What cannot be read, get() says.
+  virtual void read_ahead(std::span<const std::string_view>) {}
   // Of this snapshot.
   virtual Lsn applied_lsn() const = 0;
   virtual Epoch applied_epoch() const = 0;
@@ -89,6 +106,8 @@ class Index {
 
   // Any thread, any number at once. Waits for nobody. Errors: kCorruption (found to be cut), kIo.
   virtual Result<std::unique_ptr<IndexReader>> snapshot() = 0;
+  // Whether get() may read devices of the pool, just now. Any thread.
+  virtual bool reads_devices() const { return false; }
 
   // Applies `changes`, sorted by key without repeats, in one or several durable transactions; the
   // last one also says {lsn, epoch}. After a crash in between some of the changes are there and

@@ -15,7 +15,8 @@ Result<std::optional<std::string>> NewestState::get(std::string_view key) {
 Status NewestState::scan_within(std::string_view prefix, std::string_view from, const Visit& visit,
                                 MetadataWalk& walk) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, metadata_.view(kMaxLsn));
-  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view->cursor({std::string(from), prefix_end(prefix)}));
+  HEXAD_TRY_ASSIGN(MetaView::Cursor cursor,
+                   view->cursor({std::string(from), prefix_end(prefix)}, walk.reading));
   cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));
   const auto go = [&]() -> Status {
     HEXAD_TRY(cursor.seek(from));
@@ -29,6 +30,10 @@ Status NewestState::scan_within(std::string_view prefix, std::string_view from, 
   Status status = go();
   walk.deleted += cursor.moves().deleted;
   if (!status.ok() && cursor.gave_up()) walk.gave_up = true;
+  if (!status.ok() && walk.reading == MetaView::Reading::kMemory && !cursor.gave_up() &&
+      status.error().code == ErrorCode::kUnavailable) {
+    walk.lacked = true;
+  }
   return status;
 }
 

@@ -27,6 +27,8 @@ struct MetadataWalk {
   std::uint64_t most_deleted = ~std::uint64_t{0};
   std::uint64_t deleted = 0;  // met so far
   bool gave_up = false;       // the limit ended one, with an error
+  MetaView::Reading reading = MetaView::Reading::kAnything;
+  bool lacked = false;  // something that might not be read ended one, with an error
 };
 
 class NewestState : public PlanSource {
@@ -45,6 +47,10 @@ class NewestState : public PlanSource {
   }
   std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
     return pages_.find(body, page);
+  }
+  // As get(), and no device is waited for (Metadata::peek_latest()).
+  Result<Metadata::Peeked> peek(std::string_view key, const WarmKeys& warm) {
+    return metadata_.peek_latest(key, warm);
   }
   // As scan_from(), within what the walk may meet still. Errors: those; kUnavailable (it gave up).
   Status scan_within(std::string_view prefix, std::string_view from, const Visit& visit,

@@ -5,7 +5,10 @@
 //       transaction name one by one; keys that were deleted since the last checkpoint count
 //       (NewestState::largest_hold())
 //   C12 no hold asks a device for anything, but for fsck, a checkpoint that waits for what is in
-//       flight, and look-ups in runs while there is no index on the fast tier
+//       flight, and, while there is no index on the fast tier, look-ups in runs for changes of the
+//       store's own. What a transaction of a user needs of the runs is read before, and when
+//       something is missing its attempt is repeated; one that has lacked something kMaxCold times
+//       reads like the others
 #pragma once
 
 #include "io/executor.h"

@@ -11,6 +11,8 @@ namespace hexad::core {
 inline constexpr int kMaxAttempts = 1000;
 // So many of them may be repeated for no better reason than that others have gone on meanwhile.
 inline constexpr int kMaxPatience = 100;
+// So many because something of the runs was not in memory.
+inline constexpr int kMaxCold = 8;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
 inline constexpr std::uint64_t kMostDeleted = 10'000;
 
@@ -30,6 +32,7 @@ struct Engine::Attempt {
   std::vector<LayeredObject> layered;  // not empty: merge layers of their omaps first
   std::vector<BodyId> cut;             // not empty: reclaim what is cut off of these first
   bool too_many_deleted = false;       // the plan met so many keys that were deleted
+  const WarmKeys* warm = nullptr;      // in: what it may ask the index for; null: for everything
   bool keep_versions = false;          // in: see PlanContext
   bool accept_crowded = false;         // in
   bool places_ahead = false;           // in: young blobs are promised nothing and placed at once

@@ -208,6 +208,7 @@ class Engine : public InternalCommits {
     kFragmented,  // pages have too many pieces: they are to be compacted first
     kLayered,     // omaps have too many layers: some are to be merged first
     kCut,         // what is cut off of bodies is to be reclaimed first
+    kCold,        // something of the runs is to be read first
     kTombstones,  // the plan met too many keys that were deleted: a checkpoint takes them away
     kNeedsRoom,   // in the log, or space
   };
@@ -231,6 +232,12 @@ class Engine : public InternalCommits {
   Status unplaced(const Status& why) const;
   Status make_room(const Attempt& attempt);
   Status rewrite_page(const CrowdedPage& crowded);
+
+  // engine_warm.cc
+  // What every plan asks for: of collections and objects that ops name.
+  Status warm_names(const Transaction& transaction, WarmKeys& warm);
+  // All that the plan would ask for just now.
+  void rehearse(const Transaction& transaction, const PreparedOps& prepared, WarmKeys& warm);
   void reclaim();
 
   // engine_prepare.cc

@@ -23,9 +23,18 @@ constexpr int kMaxRewrites = 8;
 // deleted.
 class PlanReader : public PlanSource {
  public:
-  explicit PlanReader(NewestState& newest) : newest_(newest) {}
+  // `warm`: of the index this alone, and what is in memory; null: everything.
+  PlanReader(NewestState& newest, const WarmKeys* warm) : newest_(newest), warm_(warm) {
+    if (warm != nullptr) walked.reading = MetaView::Reading::kMemory;
+  }
 
-  Result<std::optional<std::string>> get(std::string_view key) override { return newest_.get(key); }
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    if (warm_ == nullptr) return newest_.get(key);
+    HEXAD_TRY_ASSIGN(Metadata::Peeked found, newest_.peek(key, *warm_));
+    if (found.known) return std::move(found.value);
+    walked.lacked = true;
+    return Error{ErrorCode::kUnavailable, "a key of the metadata is not in memory", ""};
+  }
   Status scan(std::string_view prefix, const Visit& visit) override {
     return scan_from(prefix, prefix, visit);
   }
@@ -40,6 +49,7 @@ class PlanReader : public PlanSource {
 
  private:
   NewestState& newest_;
+  const WarmKeys* warm_;
 };
 
 }  // namespace
@@ -261,12 +271,13 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   context.accept_crowded = attempt.accept_crowded;
   context.ranges_at_once = parts_.ranges_at_once;
   context.log_blobs = parts_.log_blobs.get();
-  PlanReader reader(newest_);
+  PlanReader reader(newest_, attempt.warm);
   CountedSource source(reader);
   Result<Plan> planned = plan_transaction(transaction, prepared, context, source);
   newest_.note_hold(source.keys() + reader.walked.deleted +
                     (planned.ok() ? planned->record.images.size() : 0));
   attempt.too_many_deleted = reader.walked.gave_up;
+  if (reader.walked.lacked) return Outcome::kCold;
   HEXAD_TRY_ASSIGN(Plan plan, std::move(planned));
   if (!plan.redo.empty()) {
     attempt.redo_ops = std::move(plan.redo);
@@ -483,12 +494,16 @@ void Engine::reclaim() {
 Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
                         Submission& submission, Lsn* rests_on, Author author) {
   int rewrites = 0;
+  int cold = 0;
   bool places_ahead = false;
   Cuts cuts;
+  WarmKeys warm;
+  if (parts_.metadata->reads_devices()) HEXAD_TRY(unplaced(warm_names(transaction, warm)));
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.tries = i;
     attempt.places_ahead = places_ahead;
+    if (cold < kMaxCold) attempt.warm = &warm;
     attempt.keep_versions = author == Author::kEngine;
     attempt.accept_crowded = author == Author::kEngine || rewrites >= kMaxRewrites;
     Result<Outcome> outcome = Outcome::kSequenced;
@@ -526,6 +541,10 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
         HEXAD_TRY(unplaced(make_way(attempt)));
         break;
       }
+      case Outcome::kCold:
+        parts_.counters->add(CounterId::kColdAttempts);
+        if (++cold < kMaxCold) rehearse(transaction, prepared, warm);
+        break;
       case Outcome::kLayered:
       case Outcome::kCut:
       case Outcome::kTombstones:

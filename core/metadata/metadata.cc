@@ -11,6 +11,7 @@ namespace {
 
 constexpr std::size_t kMostSettled = 1024;  // keys
 constexpr std::size_t kMostAhead = 64;      // keys that a cursor reads ahead
+constexpr std::size_t kWarmedAtOnce = 64;   // keys looked up for one lock, or read together
 constexpr std::size_t kThawedAtOnce = 256;  // keys that unfreeze() moves for one lock
 
 bool is_remembered(std::string_view key) { return key.starts_with(kCollectionKeys); }
@@ -49,19 +50,25 @@ void Metadata::note_settled(std::string_view key, std::uint64_t drops,
   settled_.insert_or_assign(std::string(key), value);
 }
 
+std::optional<std::optional<std::string>> Metadata::without_index(std::string_view key) const {
+  std::optional<std::string> value;
+  for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
+    if (table == nullptr) continue;
+    const auto found = table->get(key);
+    if (!found.has_value()) continue;
+    if (found->value.has_value()) value = *found->value;
+    return value;
+  }
+  if (const std::optional<std::string>* known = settled(key)) return *known;
+  return {};
+}
+
 Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
   std::uint64_t drops = 0;
   {
     const io::Lock lock(mutex_);
-    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
-      if (table == nullptr) continue;
-      if (const auto found = table->get(key)) {
-        if (!found->value.has_value()) return std::optional<std::string>();
-        return std::optional<std::string>(*found->value);
-      }
-    }
+    if (auto known = without_index(key)) return *std::move(known);
     drops = drops_;
-    if (const std::optional<std::string>* known = settled(key)) return *known;
   }
   // Without the lock, as in view(). What a checkpoint brings into the index meanwhile is newer.
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
@@ -70,6 +77,68 @@ Result<std::optional<std::string>> Metadata::get_latest(std::string_view key) {
   if (found.has_value()) value = *found;
   note_settled(key, drops, value);
   return value;
+}
+
+Status Metadata::warm(std::span<const std::string> keys, WarmKeys& warm) {
+  std::vector<std::string_view> missing;
+  for (std::size_t i = 0; i < keys.size();) {
+    const io::Lock lock(mutex_);
+    if (warm.drops_ != drops_) {
+      warm.drops_ = drops_;
+      warm.values_.clear();
+      missing.clear();
+      i = 0;
+    }
+    for (const std::size_t end = std::min(keys.size(), i + kWarmedAtOnce); i < end; ++i) {
+      const std::string& key = keys[i];
+      if (!warm.values_.contains(key) && !without_index(key).has_value()) missing.push_back(key);
+    }
+  }
+  if (missing.empty()) return {};
+  // A drop that comes before the snapshot makes what is read of no use, and does no harm.
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
+  const auto note = [&warm](std::string_view key, std::optional<std::string_view> found) {
+    std::optional<std::string>& value = warm.values_[std::string(key)];
+    if (found.has_value()) value = *found;
+  };
+  std::vector<std::string_view> to_read;
+  for (const std::string_view key : missing) {
+    HEXAD_TRY_ASSIGN(const kv::IndexReader::Peeked found, index->peek(key));
+    if (found.known) {
+      note(key, found.value);
+    } else {
+      to_read.push_back(key);
+    }
+  }
+  // So few that they are still there when they are asked for.
+  for (std::size_t i = 0; i < to_read.size(); i += kWarmedAtOnce) {
+    const std::span<const std::string_view> some =
+        std::span(to_read).subspan(i, std::min(kWarmedAtOnce, to_read.size() - i));
+    index->read_ahead(some);
+    for (const std::string_view key : some) {
+      HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index->get(key));
+      note(key, found);
+    }
+  }
+  return {};
+}
+
+Result<Metadata::Peeked> Metadata::peek_latest(std::string_view key, const WarmKeys& warm) {
+  std::uint64_t drops = 0;
+  {
+    const io::Lock lock(mutex_);
+    if (auto known = without_index(key)) return Peeked{true, *std::move(known)};
+    drops = drops_;
+    const auto read = warm.drops_ == drops_ ? warm.values_.find(key) : warm.values_.end();
+    if (read != warm.values_.end()) return Peeked{true, read->second};
+  }
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> index, index_.snapshot());
+  HEXAD_TRY_ASSIGN(const kv::IndexReader::Peeked found, index->peek(key));
+  Peeked peeked{found.known, std::nullopt};
+  if (!peeked.known) return peeked;
+  if (found.value.has_value()) peeked.value = *found.value;
+  note_settled(key, drops, peeked.value);
+  return peeked;
 }
 
 std::optional<std::string> Metadata::patch_base(std::string_view key) {
@@ -180,8 +249,9 @@ Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* new
   return value;
 }
 
-Result<MetaView::Cursor> MetaView::cursor(KeyRange range) {
-  HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index, index_->cursor());
+Result<MetaView::Cursor> MetaView::cursor(KeyRange range, Reading reading) {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<kv::IndexCursor> index,
+                   reading == Reading::kMemory ? index_->memory_cursor() : index_->cursor());
   return Cursor(*this, std::move(range), std::move(index));
 }
 

@@ -143,8 +143,10 @@ class MetaView {
     CursorMoves moves_;
     std::uint64_t most_deleted_ = ~std::uint64_t{0};
   };
-  // Over the keys of `range`; not positioned, seek first.
-  Result<Cursor> cursor(KeyRange range = {});
+  // Over the keys of `range`; not positioned, seek first. kMemory: where a device would have to be
+  // read, the error is kUnavailable.
+  enum class Reading : std::uint8_t { kAnything, kMemory };
+  Result<Cursor> cursor(KeyRange range = {}, Reading reading = Reading::kAnything);
   // Over the keys that begin with `prefix`; stands on the first of them.
   Result<Cursor> cursor_over(std::string_view prefix);
 
@@ -158,6 +160,17 @@ class MetaView {
   std::shared_ptr<kv::Memtable> active_;
   std::shared_ptr<kv::Memtable> frozen_;  // may be null
   std::unique_ptr<kv::IndexReader> index_;
+};
+
+// What the index has for keys, read before somebody asks who may not wait for a device.
+class WarmKeys {
+ public:
+  std::size_t size() const { return values_.size(); }
+
+ private:
+  friend class Metadata;
+  std::uint64_t drops_ = 0;  // when they were read: as for what is settled
+  std::map<std::string, std::optional<std::string>, std::less<>> values_;
 };
 
 class Metadata {
@@ -177,6 +190,17 @@ class Metadata {
   // Cost: a look-up in the memtables, and in the index if they do not have the key; collections are
   // remembered.
   Result<std::optional<std::string>> get_latest(std::string_view key);
+  // Whether get_latest() may wait for devices of the pool, just now.
+  bool reads_devices() const { return index_.reads_devices(); }
+  // Reads what get_latest() of the keys would read in the index, all of it at once, into `warm`.
+  // What was there is kept unless it is out of date. Errors: those of the index.
+  Status warm(std::span<const std::string> keys, WarmKeys& warm);
+  // As get_latest(), and waits for no device.
+  struct Peeked {
+    bool known = true;  // false: it would have to, since `warm` does not have the key (any more)
+    std::optional<std::string> value;
+  };
+  Result<Peeked> peek_latest(std::string_view key, const WarmKeys& warm);
   // The newest value if it was applied after the last freeze(), and so stands in the log wherever a
   // later change of the key does: what a patch may change (core/record/image_patch.h). Else
   // nothing.
@@ -202,6 +226,9 @@ class Metadata {
   friend class MetaView;
   friend class MetaView::Cursor;
 
+  // Under the lock. What there is to say of the newest value without the index: the outer one is
+  // nothing when that has to be asked.
+  std::optional<std::optional<std::string>> without_index(std::string_view key) const;
   // Under the lock. Null: not known, or not a key that is remembered.
   const std::optional<std::string>* settled(std::string_view key) const;
   // What the index had for the key when so many memtables had been dropped.

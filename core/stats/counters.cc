@@ -86,6 +86,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "run_index_misses",
     "run_block_hits",
     "run_block_misses",
+    "cold_attempts",
     "cache_reads",
     "cache_read_bytes",
     "cache_evictions",

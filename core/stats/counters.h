@@ -91,6 +91,7 @@ enum class CounterId : std::uint16_t {
   kRunIndexMisses,
   kRunBlockHits,  // of blocks of data
   kRunBlockMisses,
+  kColdAttempts,    // of transactions: what they needed of runs was not in memory
   kCacheReads,      // reads that the cache answered alone; in kReads too
   kCacheBytesRead,  // user bytes of those; in kBytesRead too
   kCacheEvictions,  // entries that went because the cache was full

@@ -4,6 +4,19 @@
 
 namespace hexad::kv {
 
+namespace {
+
+Error not_there() {
+  return Error{ErrorCode::kUnavailable, "a block of a run is not in memory, and may not be read",
+               ""};
+}
+
+}  // namespace
+
+RunSource::Reads RunCursor::reads() const {
+  return caching_ == RunCaching::kWithin ? RunSource::Reads::kNone : RunSource::Reads::kAll;
+}
+
 Status RunCursor::seek(std::string_view key) {
   valid_ = false;
   HEXAD_TRY_ASSIGN(const bool found, descend(key));
@@ -98,11 +111,12 @@ Status RunCursor::descend(Edge edge) {
 Status RunCursor::open_level(const RunBlockAddress& address) {
   Level level;
   level.address = address;
-  if (caching_ == RunCaching::kThrough) {
-    HEXAD_TRY_ASSIGN(level.block, source_->index_block(address));
-  } else {
+  if (caching_ == RunCaching::kPast) {
     HEXAD_TRY_ASSIGN(RunBlock block, source_->read_block(address));
     level.block = std::make_shared<const RunBlock>(std::move(block));
+  } else {
+    HEXAD_TRY_ASSIGN(level.block, source_->index_block(address, reads()));
+    if (level.block == nullptr) return not_there();
   }
   path_.push_back(std::move(level));
   return {};
@@ -116,20 +130,21 @@ Result<RunChild> RunCursor::current_child() const {
 
 Status RunCursor::open_data(RunAdmit admit) {
   HEXAD_TRY_ASSIGN(const RunChild child, current_child());
-  if (caching_ == RunCaching::kThrough) {
-    HEXAD_TRY_ASSIGN(block_, source_->data_block(child.block, RunSource::Reads::kAll, admit));
+  if (caching_ == RunCaching::kPast) {
+    HEXAD_TRY_ASSIGN(RunBlock block, source_->read_block(child.block));
+    block_ = std::make_shared<const RunBlock>(std::move(block));
     return {};
   }
-  HEXAD_TRY_ASSIGN(RunBlock block, source_->read_block(child.block));
-  block_ = std::make_shared<const RunBlock>(std::move(block));
-  return {};
+  HEXAD_TRY_ASSIGN(block_, source_->data_block(child.block, reads(), admit));
+  return block_ == nullptr ? Status(not_there()) : Status();
 }
 
 Status RunCursor::open_data_ahead() {
   HEXAD_TRY_ASSIGN(const RunChild child, current_child());
-  if (caching_ == RunCaching::kThrough) {
+  if (caching_ != RunCaching::kPast) {
     HEXAD_TRY_ASSIGN(block_, source_->data_block(child.block, RunSource::Reads::kNone));
     if (block_ != nullptr) return {};
+    if (caching_ == RunCaching::kWithin) return not_there();
   }
   const Level& leaf = path_.back();
   HEXAD_TRY_ASSIGN(

@@ -16,8 +16,12 @@
 
 namespace hexad::kv {
 
-// Whether a walk uses the cache. kPast: neither looks there nor leaves anything, for merges.
-enum class RunCaching : std::uint8_t { kThrough, kPast };
+// How a walk uses the cache.
+enum class RunCaching : std::uint8_t {
+  kThrough,  // looks there, and leaves there what it reads
+  kPast,     // neither: for merges
+  kWithin,   // reads nothing: where something is not there, the error is kUnavailable
+};
 
 // Going forward it reads ahead from the second block on. One thread at a time; keeps the source
 // alive. Views stay valid until the next step. After an error it is not valid. Memory: one block of
@@ -51,6 +55,7 @@ class RunCursor {
   Result<bool> descend(std::string_view key);
   Status descend(Edge edge);
   Status open_level(const RunBlockAddress& address);
+  RunSource::Reads reads() const;
   Result<RunChild> current_child() const;
   Status open_data(RunAdmit admit);
   Status open_data_ahead();

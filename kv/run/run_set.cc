@@ -14,7 +14,7 @@ namespace {
 
 class RunSetCursor final : public IndexCursor {
  public:
-  explicit RunSetCursor(const RunSet& set) : cursor_(set.runs()) {}
+  RunSetCursor(const RunSet& set, RunCaching caching) : cursor_(set.runs(), caching) {}
   Status seek(std::string_view key) override { return shown_from(cursor_.seek(key)); }
   Status seek_before(std::string_view key) override {
     return shown_up_to(cursor_.seek_before(key));
@@ -55,7 +55,20 @@ class RunSetReader final : public IndexReader {
     return look_up(key, RunReader::Reads::kAll, known);
   }
   Result<std::unique_ptr<IndexCursor>> cursor() override {
-    return std::unique_ptr<IndexCursor>(std::make_unique<RunSetCursor>(*set_));
+    return std::unique_ptr<IndexCursor>(
+        std::make_unique<RunSetCursor>(*set_, RunCaching::kThrough));
+  }
+  Result<Peeked> peek(std::string_view key) override {
+    HEXAD_TRY(check_index_key(key));
+    Peeked peeked;
+    HEXAD_TRY_ASSIGN(peeked.value, look_up(key, RunReader::Reads::kNone, peeked.known));
+    return peeked;
+  }
+  Result<std::unique_ptr<IndexCursor>> memory_cursor() override {
+    return std::unique_ptr<IndexCursor>(std::make_unique<RunSetCursor>(*set_, RunCaching::kWithin));
+  }
+  void read_ahead(std::span<const std::string_view> keys) override {
+    RunAhead(set_->runs()).get(keys);
   }
   Lsn applied_lsn() const override { return set_->lsn(); }
   Epoch applied_epoch() const override { return set_->epoch(); }

@@ -31,7 +31,18 @@ class TieredReader final : public IndexReader {
     }
     return slow().get(key);
   }
-  Result<std::unique_ptr<IndexCursor>> cursor() override;
+  Result<std::unique_ptr<IndexCursor>> cursor() override { return cursor(Reading::kAnything); }
+  Result<Peeked> peek(std::string_view key) override {
+    if (!slow_) {
+      Result<Peeked> found = fast_->peek(key);
+      if (!is_damage(found.status()) || !may_fall_back()) return found;
+    }
+    return slow().peek(key);
+  }
+  Result<std::unique_ptr<IndexCursor>> memory_cursor() override { return cursor(Reading::kMemory); }
+  void read_ahead(std::span<const std::string_view> keys) override {
+    (slow_ ? *slow_ : *fast_).read_ahead(keys);
+  }
   Lsn applied_lsn() const override { return fast_->applied_lsn(); }
   Epoch applied_epoch() const override { return fast_->applied_epoch(); }
 
@@ -41,12 +52,18 @@ class TieredReader final : public IndexReader {
     owner_.drop(index_.get());
     return true;
   }
+  enum class Reading : std::uint8_t { kAnything, kMemory };
+  Result<std::unique_ptr<IndexCursor>> slow_cursor(Reading reading) {
+    return reading == Reading::kMemory ? slow().memory_cursor() : slow().cursor();
+  }
   IndexReader& slow() {
     if (!slow_) slow_ = runs_->snapshot(runs_);
     return *slow_;
   }
 
  private:
+  Result<std::unique_ptr<IndexCursor>> cursor(Reading reading);
+
   TieredIndex& owner_;
   std::shared_ptr<Index> index_;  // outlives the reader
   std::unique_ptr<IndexReader> fast_;
@@ -58,8 +75,9 @@ namespace {
 
 class TieredCursor final : public IndexCursor {
  public:
-  TieredCursor(TieredReader& reader, std::unique_ptr<IndexCursor> cursor)
-      : reader_(reader), cursor_(std::move(cursor)) {}
+  TieredCursor(TieredReader& reader, std::unique_ptr<IndexCursor> cursor,
+               TieredReader::Reading reading)
+      : reader_(reader), cursor_(std::move(cursor)), reading_(reading) {}
 
   Status seek(std::string_view key) override {
     return run([key](IndexCursor& cursor) { return cursor.seek(key); });
@@ -117,28 +135,30 @@ class TieredCursor final : public IndexCursor {
     return cursor_->valid() && cursor_->key() == key ? cursor_->next() : Status();
   }
   Status fall_back() {
-    HEXAD_TRY_ASSIGN(cursor_, reader_.slow().cursor());
+    HEXAD_TRY_ASSIGN(cursor_, reader_.slow_cursor(reading_));
     fallen_back_ = true;
     return {};
   }
 
   TieredReader& reader_;
   std::unique_ptr<IndexCursor> cursor_;
+  const TieredReader::Reading reading_;
   bool fallen_back_ = false;
   std::string from_;
 };
 
 }  // namespace
 
-Result<std::unique_ptr<IndexCursor>> TieredReader::cursor() {
-  if (slow_) return slow_->cursor();
-  Result<std::unique_ptr<IndexCursor>> cursor = fast_->cursor();
+Result<std::unique_ptr<IndexCursor>> TieredReader::cursor(Reading reading) {
+  if (slow_) return slow_cursor(reading);
+  Result<std::unique_ptr<IndexCursor>> cursor =
+      reading == Reading::kMemory ? fast_->memory_cursor() : fast_->cursor();
   if (!cursor.ok()) {
     if (!is_damage(cursor.status()) || !may_fall_back()) return cursor;
-    return slow().cursor();
+    return slow_cursor(reading);
   }
   return std::unique_ptr<IndexCursor>(
-      std::make_unique<TieredCursor>(*this, std::move(cursor).value()));
+      std::make_unique<TieredCursor>(*this, std::move(cursor).value(), reading));
 }
 
 TieredIndex::TieredIndex(io::Executor& executor, std::shared_ptr<const RunSet> runs,

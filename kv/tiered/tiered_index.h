@@ -48,6 +48,7 @@ class TieredIndex final : public Index {
 
   // --- Index ---
   Result<std::unique_ptr<IndexReader>> snapshot() override;
+  bool reads_devices() const override { return !has_fast(); }
   // Of the runs; of the fast index where there are none.
   Lsn applied_lsn() const override;
   Epoch applied_epoch() const override;

@@ -26,19 +26,24 @@ class HookedIndex final : public hexad::testing::ForwardingIndex {
     Result<std::unique_ptr<kv::IndexReader>> reader = ForwardingIndex::snapshot();
     if (after_snapshot) std::exchange(after_snapshot, nullptr)();
     if (!reader.ok()) return reader;
-    return std::unique_ptr<kv::IndexReader>(std::make_unique<Reader>(std::move(*reader), gets));
+    return std::unique_ptr<kv::IndexReader>(
+        std::make_unique<Reader>(std::move(*reader), gets, knows_nothing));
   }
 
   std::function<void()> before_snapshot;
   std::function<void()> after_snapshot;
   int snapshots = 0;
   int gets = 0;
+  bool knows_nothing = false;  // without reading devices
 
  private:
   class Reader final : public kv::IndexReader {
    public:
-    Reader(std::unique_ptr<kv::IndexReader> inner, int& gets)
-        : inner_(std::move(inner)), gets_(gets) {}
+    Reader(std::unique_ptr<kv::IndexReader> inner, int& gets, bool knows_nothing)
+        : inner_(std::move(inner)), gets_(gets), knows_nothing_(knows_nothing) {}
+    Result<Peeked> peek(std::string_view key) override {
+      return knows_nothing_ ? Peeked{false, std::nullopt} : inner_->peek(key);
+    }
     Result<std::optional<std::string_view>> get(std::string_view key) override {
       ++gets_;
       return inner_->get(key);
@@ -50,6 +55,7 @@ class HookedIndex final : public hexad::testing::ForwardingIndex {
    private:
     std::unique_ptr<kv::IndexReader> inner_;
     int& gets_;
+    bool knows_nothing_;
   };
 };
 
@@ -517,6 +523,52 @@ TEST_CASE("metadata: views ask the index for a collection once, too, and are tol
   const auto third = view(3);
   REQUIRE(asked(*third) == 0);
   REQUIRE(*third->get(key) == "2");
+}
+
+TEST_CASE("metadata: what was read ahead is told until a checkpoint brings something newer") {
+  Fixture f;
+  const std::vector<std::string> keys{"a", "b", "none"};
+  f.index->knows_nothing = true;
+  f.metadata->apply(1, "a", "1");
+  f.metadata->apply(1, "b", "1");
+  f.checkpoint(1);
+  WarmKeys warm;
+  const auto peek = [&](const std::string& key) {
+    Metadata::Peeked peeked = f.metadata->peek_latest(key, warm).value();
+    return !peeked.known ? "unknown" : peeked.value.value_or("nothing");
+  };
+  REQUIRE(peek("a") == "unknown");
+  REQUIRE(f.metadata->warm(keys, warm).ok());
+  REQUIRE(peek("a") == "1");
+  REQUIRE(peek("none") == "nothing");
+  REQUIRE(peek("c") == "unknown");
+  const int gets = f.index->gets;
+  REQUIRE(f.metadata->warm(keys, warm).ok());
+  REQUIRE(f.index->gets == gets);  // it is there
+  // A newer version goes first, in the memtables and while they are on their way into the index.
+  f.metadata->apply(2, "a", "2");
+  REQUIRE(peek("a") == "2");
+  const auto frozen = f.metadata->freeze(2);
+  REQUIRE(peek("a") == "2");
+  f.to_index(*frozen, 2);
+  REQUIRE(peek("a") == "2");
+  REQUIRE(peek("b") == "1");
+  f.metadata->drop_frozen();
+  REQUIRE(peek("a") == "unknown");
+  REQUIRE(peek("b") == "unknown");
+  REQUIRE(f.metadata->warm(keys, warm).ok());
+  REQUIRE(peek("a") == "2");
+  // A checkpoint that ends while keys are read: what was read is of no use, and not told.
+  f.index->before_snapshot = [&] {
+    f.metadata->apply(3, "a", "3");
+    f.checkpoint(3);
+  };
+  WarmKeys late;
+  REQUIRE(f.metadata->warm(keys, late).ok());
+  REQUIRE_FALSE(f.metadata->peek_latest("a", late)->known);
+  f.metadata->apply(4, "a", "4");
+  f.checkpoint(4);
+  REQUIRE_FALSE(f.metadata->peek_latest("a", late)->known);
 }
 
 TEST_CASE("metadata: what was read of a collection before a checkpoint ended is not kept") {
