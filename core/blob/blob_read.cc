@@ -1,7 +1,10 @@
 #include "core/blob/blob_read.h"
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
 #include <memory>
+#include <memory_resource>
 #include <utility>
 
 #include "base/units.h"
@@ -60,6 +63,15 @@ struct Fetch {
   ByteView verified() const { return buffer.bytes().subspan(skip, end - begin); }
 };
 
+// Of a range of a private blob's stored bytes, as ec::map_range() would have it in one piece. False
+// also where the range is not all there.
+bool lies_in_one_cell(const Blob& blob, std::uint32_t k, std::uint64_t offset,
+                      std::uint64_t length) {
+  const std::uint64_t cell = blob.cell_bytes;
+  if (cell == 0 || length == 0 || length > cell || offset > k * cell - length) return false;
+  return offset / cell == (offset + length - 1) / cell;
+}
+
 // The smallest verifiable range around a piece, and the whole device blocks around that.
 void widen(Fetch& fetch, const Blob& blob, const StoreShape& shape) {
   const bool packed = blob.placement == Placement::kPacked;
@@ -92,8 +104,11 @@ bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const Record
 
 }  // namespace
 
-// One range on its way through read().
+// One range on its way through read(). What it allocates for its fetches comes from `memory`, which
+// outlives it.
 struct BlobReader::Job {
+  Job(const Range& wanted, std::pmr::memory_resource* memory) : range(wanted), fetches(memory) {}
+
   Range range;
   Blob placed;                     // a young blob's, when its place is known
   const Blob* blob = nullptr;      // range.blob, or `placed`
@@ -102,7 +117,7 @@ struct BlobReader::Job {
   AlignedBuffer packed;            // of those: the stored bytes of the frames
   std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
   MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
-  std::vector<Fetch> fetches;
+  std::pmr::vector<Fetch> fetches;
   std::size_t first_request = 0;  // of the fetches, in order, in the batch
   bool degraded = false;
 };
@@ -113,12 +128,13 @@ Status BlobReader::read(const Blob& blob, std::uint64_t offset, MutByteView out)
 }
 
 Status BlobReader::read(std::span<const Range> ranges) const {
-  std::vector<Job> jobs(ranges.size());
+  // Enough for the usual read, of one range in one cell.
+  alignas(std::max_align_t) std::array<std::byte, sizeof(Job) + 2 * sizeof(Fetch)> room;
+  std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
+  std::pmr::vector<Job> jobs(&memory);
+  jobs.reserve(ranges.size());
   auto batch = std::make_unique<io::IoBatch>();
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    jobs[i].range = ranges[i];
-    HEXAD_TRY(plan(jobs[i], *batch));
-  }
+  for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *batch));
   const bool complete = run(*batch);
   Status status;
   for (Job& job : jobs) {
@@ -183,24 +199,40 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     job.target = job.packed.bytes();
   }
   if (blob.placement == Placement::kLog) return {};
-  std::vector<ec::CellPiece> pieces;
+  ec::CellPiece only;
+  std::vector<ec::CellPiece> several;
+  std::span<const ec::CellPiece> pieces(&only, 1);
   if (blob.placement == Placement::kPacked) {
-    pieces.push_back({blob.cell, job.offset, job.target.size(), job.offset});
+    only = {blob.cell, job.offset, job.target.size(), job.offset};
+  } else if (lies_in_one_cell(blob, shape_.k(), job.offset, job.target.size())) {
+    only = {static_cast<std::uint32_t>(job.offset / blob.cell_bytes), job.offset % blob.cell_bytes,
+            job.target.size(), job.offset};
   } else {
-    HEXAD_TRY_ASSIGN(pieces,
+    HEXAD_TRY_ASSIGN(several,
                      ec::map_range(shape_.k(), blob.cell_bytes, job.offset, job.target.size()));
+    pieces = several;
   }
   if (in_flight_ != nullptr && copy_in_flight(job, pieces)) return {};
-  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, map_.locate(blob.where));
+  // All are located before any is asked for: who has to do without one asks for none.
+  CellPlace only_place;
+  std::vector<CellPlace> all_places;
+  if (several.empty()) {
+    HEXAD_TRY_ASSIGN(only_place, map_.locate_cell(blob.where, only.role));
+  } else {
+    HEXAD_TRY_ASSIGN(all_places, map_.locate(blob.where));
+  }
+  const auto place_of = [&](const ec::CellPiece& piece) -> const CellPlace& {
+    return several.empty() ? only_place : all_places[piece.role];
+  };
   for (const ec::CellPiece& piece : pieces) {
-    const CellPlace& place = places[piece.role];
+    const CellPlace& place = place_of(piece);
     job.degraded = job.degraded || !place.readable || is_silent(*place.device);
   }
   if (job.degraded) return {};
   job.first_request = batch.requests.size();
   job.fetches.resize(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
-    const CellPlace& place = places[pieces[i].role];
+    const CellPlace& place = place_of(pieces[i]);
     Fetch& fetch = job.fetches[i];
     fetch.wanted = pieces[i];
     widen(fetch, blob, shape_);
@@ -212,7 +244,7 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
 }
 
 // The stored bytes that the job wants, where its stripe is still on its way to the devices.
-bool BlobReader::copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const {
+bool BlobReader::copy_in_flight(Job& job, std::span<const ec::CellPiece> pieces) const {
   const Blob& blob = *job.blob;
   const std::uint64_t shift = blob.placement == Placement::kPacked ? blob.cell_offset : 0;
   return in_flight_->read(blob.where, [&](const auto& cell_of) {

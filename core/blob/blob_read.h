@@ -95,7 +95,7 @@ class BlobReader {
   bool run(io::IoBatch& batch) const;
   // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
   Status plan(Job& job, io::IoBatch& batch) const;
-  bool copy_in_flight(Job& job, const std::vector<ec::CellPiece>& pieces) const;
+  bool copy_in_flight(Job& job, std::span<const ec::CellPiece> pieces) const;
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;

@@ -67,16 +67,23 @@ bool is_one_blob(const ExtentList& extents, std::uint64_t at, std::uint64_t leng
 Status ReadGather::add(const ExtentList& extents, std::uint64_t serial,
                        std::shared_ptr<const void> owner, std::uint64_t at, MutByteView out) {
   if (owner != nullptr) owners_.push_back(std::move(owner));
-  for (const Piece& piece : lookup(extents, at, out.size())) {
-    const MutByteView part = out.subspan(piece.offset - at, piece.length);
-    if (copy_from_record(extents, piece, part)) continue;
-    const Blob& blob = extents[piece.extent].blob;
+  const auto take = [&](std::size_t extent, std::uint64_t from, MutByteView part) {
+    const Blob& blob = extents[extent].blob;
     if (serial == 0) {
-      ranges_.push_back({&blob, piece.from, part});
+      ranges_.push_back({&blob, from, part});
       in_flight_ += part.size();
     } else {
-      add_blocks(blob, {serial, static_cast<std::uint32_t>(piece.extent), 0}, piece.from, part);
+      add_blocks(blob, {serial, static_cast<std::uint32_t>(extent), 0}, from, part);
     }
+  };
+  if (is_one_blob(extents, at, out.size())) {
+    // Without a list of pieces.
+    if (!out.empty()) take(0, extents[0].blob_offset + (at - extents[0].offset), out);
+    return in_flight_ >= kReadAtOnce ? finish() : Status();
+  }
+  for (const Piece& piece : lookup(extents, at, out.size())) {
+    const MutByteView part = out.subspan(piece.offset - at, piece.length);
+    if (!copy_from_record(extents, piece, part)) take(piece.extent, piece.from, part);
   }
   if (in_flight_ >= kReadAtOnce) return finish();
   return {};

@@ -6,8 +6,11 @@
 // done (N6 of core/cache/read_cache.h).
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <memory_resource>
 #include <optional>
 #include <vector>
 
@@ -25,7 +28,11 @@ class ReadGather {
   // Both outlive it. `admit`: what it leaves in the cache.
   ReadGather(const BlobReader& reader, ReadCache& cache,
              ReadCache::Admit admit = ReadCache::Admit::kAll)
-      : reader_(reader), cache_(cache), admit_(admit) {}
+      : reader_(reader), cache_(cache), admit_(admit) {
+    ranges_.reserve(kFewRanges);
+  }
+  ReadGather(const ReadGather&) = delete;
+  ReadGather& operator=(const ReadGather&) = delete;
 
   // Fills `out` with what `extents` shows from byte `at` of the object on, now or in finish().
   // `serial`: of the record that the extents belong to; 0: neither looks in the cache nor leaves
@@ -50,11 +57,16 @@ class ReadGather {
   void add_fill(const Blob& blob, const ReadCache::BlockKey& first, std::uint64_t count,
                 std::uint64_t from, MutByteView out);
 
+  // A read of few pieces takes no memory but its own.
+  static constexpr std::size_t kFewRanges = 4;
+
   const BlobReader& reader_;
   ReadCache& cache_;
   const ReadCache::Admit admit_;
   std::vector<std::shared_ptr<const void>> owners_;
-  std::vector<BlobReader::Range> ranges_;
+  alignas(BlobReader::Range) std::array<std::byte, kFewRanges * sizeof(BlobReader::Range)> room_;
+  std::pmr::monotonic_buffer_resource memory_{room_.data(), room_.size()};
+  std::pmr::vector<BlobReader::Range> ranges_{&memory_};
   std::vector<Fill> fills_;
   std::uint64_t in_flight_ = 0;
 };

@@ -20,7 +20,10 @@ Result<ObjectStat> StoreReader::stat_of(MetaView& view, const ObjectRecord& reco
   bool has_packed = false;
   bool has_young = false;
   const auto add = [&](const ExtentList& stored) {
-    const ExtentList extents = log_blobs_.resolve(stored);
+    // Most have been resolved already, and are not copied.
+    const bool young = any_young(stored);
+    const ExtentList found = young ? log_blobs_.resolve(stored) : ExtentList();
+    const ExtentList& extents = young ? found : stored;
     stat.stored += stored_bytes(extents);
     stat.extents += extents.size();
     for (const Extent& extent : extents) {

@@ -199,6 +199,7 @@ std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& aft
 std::uint64_t stored_bytes(const ExtentList& extents) {
   std::uint64_t total = 0;
   for (const Extent& extent : extents) total += extent.bytes.size();
+  if (extents.size() == 1) return total + extents[0].blob.stored;  // an inline one has no blob
   for (const NamedBlob& named : index_blobs(extents.begin(), extents.end())) {
     total += named.blob->stored;
   }

@@ -266,12 +266,16 @@ class Space : public StripeMap {
 
   // --- StripeMap ---
   Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const override;
+  Result<CellPlace> locate_cell(const alloc::Extent& where, std::uint32_t role) const override;
   std::optional<PackIdentity> pack_stripe(const alloc::Extent& where) const override;
   bool may_heal() const override { return may_heal_.load(std::memory_order_acquire); }
   void heal(const CellPlace& place, ByteView cell) override;
 
  private:
   // All of these under the lock.
+  Result<const std::vector<alloc::ZoneSlot>*> slots_of(const alloc::Extent& where) const;
+  CellPlace place_of_cell(const std::vector<alloc::ZoneSlot>& slots, const alloc::Extent& where,
+                          std::uint32_t role) const;
   void note_born(const StripeProof& stripe, Lsn lsn);
   std::uint64_t kept_from_moves() const;  // units
   Status check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>& slots,

@@ -9,31 +9,50 @@
 
 namespace hexad::core {
 
-Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
-  const io::Lock lock(mutex_);
+// The slots of the zone that the stripe lies in.
+Result<const std::vector<alloc::ZoneSlot>*> Space::slots_of(const alloc::Extent& where) const {
   const std::vector<alloc::ZoneSlot>* slots = zones_.slots(where.zone);
   if (slots == nullptr || where.end() > zones_.zone_units(where.zone)) {
     return Error{ErrorCode::kCorruption, alloc::to_string(where) + ": no such place",
                  "Run hexad fsck."};
   }
+  return slots;
+}
+
+CellPlace Space::place_of_cell(const std::vector<alloc::ZoneSlot>& slots,
+                               const alloc::Extent& where, std::uint32_t role) const {
   // A packed blob names where its stripe begins, and cells are missing whole.
   const alloc::Extent begin{where.zone, where.unit, 1};
   const ec::StripeGeometry geometry{shape_.k(), shape_.m(),
                                     stripe_rotation(where.unit, shape_.cells())};
+  const std::uint32_t slot = ec::slot_of_role(geometry, role);
+  const alloc::ZoneSlot& at = slots[slot];
+  CellPlace place;
+  place.id = at.device;
+  const Member* member = members_.find(at.device);
+  if (member == nullptr) return place;
+  place.device = member->device.get();
+  place.offset = member->layout.unit_offset(at.slab, where.unit);
+  const bool usable = members_.usable(at.device);
+  place.missing = usable && zones_.is_missing(begin, slot);
+  place.readable = usable && !place.missing;
+  return place;
+}
+
+Result<std::vector<CellPlace>> Space::locate(const alloc::Extent& where) const {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY_ASSIGN(const std::vector<alloc::ZoneSlot>* slots, slots_of(where));
   std::vector<CellPlace> places(shape_.cells());
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
-    const std::uint32_t slot = ec::slot_of_role(geometry, role);
-    const alloc::ZoneSlot& place = (*slots)[slot];
-    const Member* member = members_.find(place.device);
-    places[role].id = place.device;
-    if (member == nullptr) continue;
-    places[role].device = member->device.get();
-    places[role].offset = member->layout.unit_offset(place.slab, where.unit);
-    const bool usable = members_.usable(place.device);
-    places[role].missing = usable && zones_.is_missing(begin, slot);
-    places[role].readable = usable && !places[role].missing;
+    places[role] = place_of_cell(*slots, where, role);
   }
   return places;
+}
+
+Result<CellPlace> Space::locate_cell(const alloc::Extent& where, std::uint32_t role) const {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY_ASSIGN(const std::vector<alloc::ZoneSlot>* slots, slots_of(where));
+  return place_of_cell(*slots, where, role);
 }
 
 std::optional<PackIdentity> Space::pack_stripe(const alloc::Extent& where) const {

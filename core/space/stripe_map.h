@@ -20,6 +20,8 @@ struct CellPlace {
   bool readable = false;
   // The device is a live member, and this cell was never written to it.
   bool missing = false;
+
+  bool operator==(const CellPlace&) const = default;
 };
 
 // What the metadata knows a pack stripe by.
@@ -34,6 +36,9 @@ class StripeMap {
   // The cells in role order, k+m of them. Any thread. Errors: kCorruption (no such zone, units out
   // of range).
   virtual Result<std::vector<CellPlace>> locate(const alloc::Extent& where) const = 0;
+  // Of these, the one in `role`, which is below k+m: what a healthy read of few bytes asks for. The
+  // same errors.
+  virtual Result<CellPlace> locate_cell(const alloc::Extent& where, std::uint32_t role) const;
   // The pack stripe that begins at `where`, when its blobs are alive; nothing: they are not, or no
   // pack stripe is there. Any thread.
   virtual std::optional<PackIdentity> pack_stripe(const alloc::Extent& where) const = 0;
@@ -43,5 +48,11 @@ class StripeMap {
   // back where that is allowed. Never fails the read.
   virtual void heal(const CellPlace& place, ByteView cell) = 0;
 };
+
+inline Result<CellPlace> StripeMap::locate_cell(const alloc::Extent& where,
+                                                std::uint32_t role) const {
+  HEXAD_TRY_ASSIGN(const std::vector<CellPlace> places, locate(where));
+  return places[role];
+}
 
 }  // namespace hexad::core

@@ -21,7 +21,7 @@ double most_calls(Operation operation) {
     case Operation::kOverwriteIn16:
       return 149;
     case Operation::kGet:
-      return 24;
+      return 15;
     case Operation::kRemoveIn64:
       return 21;
   }

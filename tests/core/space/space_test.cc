@@ -228,6 +228,10 @@ TEST_CASE("space: cells on devices that are lost are missing, as they are after 
         CAPTURE(place.id, extent.unit);
         REQUIRE(place.readable == !(place.id == lost && extent == after));
       }
+      for (std::uint32_t role = 0; role < places.size(); ++role) {
+        REQUIRE(replayed.locate_cell(extent, role).value() == places[role]);
+        REQUIRE(space.locate_cell(extent, role).value() == space.locate(extent).value()[role]);
+      }
     }
     const std::vector<CellPlace> places = space.locate(before).value();
     for (const CellPlace& place : places) {
@@ -315,6 +319,7 @@ TEST_CASE("space: a stripe is found on all its devices, each cell in its own sla
       REQUIRE(places[role].device == f.table.devices[slot.device]);
       REQUIRE(places[role].offset ==
               slab_layout().slab_offset(slot.slab) + std::uint64_t{unit} * kUnit);
+      REQUIRE(space.locate_cell({zone.zone, unit, 1}, role).value() == places[role]);
     }
   }
   for (const alloc::Extent& nowhere :
@@ -323,6 +328,7 @@ TEST_CASE("space: a stripe is found on all its devices, each cell in its own sla
     const auto places = space.locate(nowhere);
     REQUIRE(places.error().code == ErrorCode::kCorruption);
     REQUIRE(places.error().message == alloc::to_string(nowhere) + ": no such place");
+    REQUIRE(space.locate_cell(nowhere, 5).error().message == places.error().message);
   }
 }
 
