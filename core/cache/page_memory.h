@@ -1,10 +1,12 @@
-// Pages of extents as the sequencer has last seen them, decoded. A page that small writes have cut
-// into hundreds of pieces takes longer to decode than all else that an overwrite costs.
+// Pages of extents as the sequencer has last seen them, decoded, and with the bytes that encode
+// them. A page that small writes have cut into hundreds of pieces takes longer to decode, and to
+// encode, than all else that an overwrite costs.
 //
 // Belongs to whoever holds the sequencer's lock.
 //
 //   C9  what is remembered of a page is what the newest value of its key decodes to, but for the
-//       places of young blobs, which it may have already; so every change of the key comes here
+//       places of young blobs, which it may have already, and that value; so every change of the
+//       key comes here
 //   C10  nothing remembered names a blob that LogBlobs has forgotten: all is dropped before it does
 #pragma once
 
@@ -15,6 +17,7 @@
 #include <utility>
 
 #include "core/record/keys.h"
+#include "core/record/page_code.h"
 #include "core/record/record.h"
 
 namespace hexad::core {
@@ -27,8 +30,8 @@ class PageMemory {
 
   // Null: not remembered. Whoever looks may put the places of young blobs in, and change nothing
   // else. Cost of all: O(log n).
-  std::shared_ptr<ExtentList> find(BodyId body, std::uint32_t page);
-  void put(BodyId body, std::uint32_t page, ExtentList extents);
+  std::shared_ptr<KnownPage> find(BodyId body, std::uint32_t page);
+  void put(BodyId body, std::uint32_t page, KnownPage known);
   void forget(BodyId body, std::uint32_t page);
   void clear();
   std::size_t extents() const { return extents_; }
@@ -37,7 +40,7 @@ class PageMemory {
   using Key = std::pair<BodyId, std::uint32_t>;
   struct Entry {
     Key key;
-    std::shared_ptr<ExtentList> extents;
+    std::shared_ptr<KnownPage> known;
   };
   void drop(std::list<Entry>::iterator entry);
 

@@ -45,7 +45,7 @@ class NewestState : public PlanSource {
     MetadataWalk unlimited;
     return scan_within(prefix, from, visit, unlimited);
   }
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
     return pages_.find(body, page);
   }
   // As get(), and no device is waited for (Metadata::peek_latest()).
@@ -66,7 +66,7 @@ class NewestState : public PlanSource {
   // Into the memtable, and out of what is remembered of pages.
   void apply(Lsn lsn, const std::vector<PostImage>& images);
 
-  void remember(DecodedPage&& page) { pages_.put(page.body, page.page, std::move(page.extents)); }
+  void remember(DecodedPage&& page) { pages_.put(page.body, page.page, std::move(page.known)); }
   void forget_pages() { pages_.clear(); }  // C10
   void add_copy(const std::shared_ptr<CopiedPages>& copied) { copying_.add(copied); }
   void add_count(const std::shared_ptr<CountedNames>& counted);

@@ -170,7 +170,7 @@ class Engine : public InternalCommits {
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
     return newest_.scan_from(prefix, from, visit);
   }
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
     return newest_.known_page(body, page);
   }
   Status scan_to_fill(std::string_view prefix, std::string_view from, const Visit& visit) override {

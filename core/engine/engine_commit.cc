@@ -41,7 +41,7 @@ class PlanReader : public PlanSource {
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
     return newest_.scan_within(prefix, from, visit, walked);
   }
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
     return newest_.known_page(body, page);
   }
 

@@ -29,7 +29,7 @@ class CountedSource : public PlanSource {
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
     return source_.scan_from(prefix, from, counted(visit));
   }
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
     return source_.known_page(body, page);
   }
 

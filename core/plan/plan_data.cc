@@ -31,6 +31,15 @@ Status load_or_cut(PlanState& state, Content& content, std::uint64_t offset, std
   return {};
 }
 
+Extent extent_of(const PayloadPiece& piece) {
+  Extent extent;
+  extent.offset = piece.offset;
+  extent.length = piece.length;
+  extent.bytes = piece.bytes;
+  if (piece.bytes.empty()) extent.blob = piece.prepared.blob;
+  return extent;
+}
+
 }  // namespace
 
 Result<Content*> emptied(PlanState& state, const TransactionOp& op) {
@@ -56,12 +65,17 @@ Status place(PlanState& state, Content& content, const PreparedOp& prepared) {
   for (const PayloadPiece& piece : prepared.pieces) {
     HEXAD_TRY_ASSIGN(Page * at,
                      state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
-    Extent extent;
-    extent.offset = piece.offset;
-    extent.length = piece.length;
-    extent.bytes = piece.bytes;
-    if (piece.bytes.empty()) extent.blob = piece.prepared.blob;
-    insert(at->now, std::move(extent));
+    insert(at->now, extent_of(piece));
+    at->dirty = true;
+  }
+  return {};
+}
+
+Status place_over(PlanState& state, Content& content, const PreparedOp& prepared) {
+  for (const PayloadPiece& piece : prepared.pieces) {
+    HEXAD_TRY_ASSIGN(Page * at,
+                     state.page(content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
+    overwrite(at->now, extent_of(piece));
     at->dirty = true;
   }
   return {};
@@ -81,8 +95,12 @@ Status punch_range(PlanState& state, Content& content, std::uint64_t offset, std
     if (begin >= end) break;
     if (page.now.empty()) continue;
     const std::uint64_t from = std::max(begin, offset);
-    punch(page.now, from, std::min(begin + kPageSpan, end) - from);
     page.dirty = true;
+    if (from == begin && end - begin >= kPageSpan) {
+      page.now.clear();
+      continue;
+    }
+    punch(page.now, from, std::min(begin + kPageSpan, end) - from);
   }
   return {};
 }

@@ -17,6 +17,8 @@ namespace hexad::core {
 Result<Content*> emptied(PlanState& state, const TransactionOp& op);
 // The prepared pieces become extents. Precondition: nothing is where they go.
 Status place(PlanState& state, Content& content, const PreparedOp& prepared);
+// The same in the place of whatever is where they go. Precondition: none of them is inline.
+Status place_over(PlanState& state, Content& content, const PreparedOp& prepared);
 // Drops everything from `from` on; the size stays.
 Status drop_data(PlanState& state, Content& content, std::uint64_t from);
 // Makes a hole; the size stays. Costs what a few pages do, however many the range holds: where

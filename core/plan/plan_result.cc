@@ -125,7 +125,10 @@ void emit_object(const std::string& key, Content& content, const PlanContext& co
     if (!at.dirty && !moved) continue;
     std::optional<std::string> value;
     if (!at.now.empty()) {
-      value = encode_page(at.now, context.shape);
+      const bool was_known = at.known != nullptr && at.was.get() == &at.known->extents;
+      at.code = was_known ? code_page(at.now, context.shape, *at.known)
+                          : code_page(at.now, context.shape);
+      value = at.code.value;
       at.written = true;
     }
     plan.record.images.push_back({page_key(record.body, index), std::move(value)});
@@ -203,7 +206,8 @@ void hand_over_pages(PlanState& state, Plan& plan) {
     if (slot.current == nullptr) continue;
     for (auto& [index, at] : slot.current->pages) {
       if (at.written) {
-        plan.pages.push_back({slot.current->record.body, index, std::move(at.now)});
+        plan.pages.push_back(
+            {slot.current->record.body, index, {std::move(at.now), std::move(at.code)}});
       }
     }
   }

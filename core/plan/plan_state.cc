@@ -312,15 +312,18 @@ Content* PlanState::writable(Slot& slot) {
   return slot.current.get();
 }
 
-Result<std::shared_ptr<const ExtentList>> PlanState::stored_page(BodyId body, std::uint32_t index) {
-  if (const std::shared_ptr<ExtentList> known = source_.known_page(body, index)) {
-    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(*known);
-    return std::shared_ptr<const ExtentList>(known);
+Status PlanState::load_stored(Page& page, BodyId body, std::uint32_t index) {
+  if (std::shared_ptr<KnownPage> known = source_.known_page(body, index)) {
+    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents);
+    page.was = std::shared_ptr<const ExtentList>(known, &known->extents);
+    page.known = std::move(known);
+    return {};
   }
   HEXAD_TRY_ASSIGN(const auto value, source_.get(page_key(body, index)));
-  if (!value.has_value()) return std::shared_ptr<const ExtentList>();
+  if (!value.has_value()) return {};
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(*value, index, context_.shape));
-  return std::make_shared<const ExtentList>(resolved(std::move(extents)));
+  page.was = std::make_shared<const ExtentList>(resolved(std::move(extents)));
+  return {};
 }
 
 Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
@@ -328,7 +331,7 @@ Result<Page*> PlanState::page(Content& content, std::uint32_t index) {
   const bool cut = is_cut(content.record.cuts, index);
   if (fresh && content.stored_body != 0 && (cut || !content.all_pages)) {
     Page& page = it->second;
-    HEXAD_TRY_ASSIGN(page.was, stored_page(content.stored_body, index));
+    HEXAD_TRY(load_stored(page, content.stored_body, index));
     if (!cut) {
       page.now = page.before();
     } else if (!page.before().empty()) {

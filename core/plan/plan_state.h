@@ -25,6 +25,10 @@ struct Page {
   bool dirty = false;
   bool newly_shared = false;  // blobs in `was` have share ids that the metadata does not have
   bool written = false;       // the plan has an image of `now` under a key of the page's own
+  PageCode code = {};         // that image
+  // What the sequencer remembers of the page, if it does; `was` is its list as long as nothing has
+  // been put in the place of that.
+  std::shared_ptr<const KnownPage> known = nullptr;
 
   const ExtentList& before() const {
     static const ExtentList nothing;
@@ -147,8 +151,8 @@ class PlanState {
 
  private:
   ExtentList resolved(ExtentList extents) const;
-  // Null: there is none.
-  Result<std::shared_ptr<const ExtentList>> stored_page(BodyId body, std::uint32_t index);
+  // What a page was, where the metadata has it.
+  Status load_stored(Page& page, BodyId body, std::uint32_t index);
   // Those that are there, and entries that are hidden.
   Result<std::vector<Slot*>> slots_between(const std::string& prefix, const std::string& first,
                                            const std::string& end, CollectionId collection,

@@ -165,6 +165,13 @@ class Planner {
       content->record.size = std::max(content->record.size, offset + op.payload.size());
       return {};
     }
+    const bool any_inline =
+        std::any_of(prepared.pieces.begin(), prepared.pieces.end(),
+                    [](const PayloadPiece& piece) { return !piece.bytes.empty(); });
+    if (!any_inline) {
+      content->record.size = std::max(content->record.size, offset + op.payload.size());
+      return place_over(state_, *content, prepared);
+    }
     for (const PayloadPiece& piece : prepared.pieces) {
       HEXAD_TRY_ASSIGN(Page * at,
                        state_.page(*content, static_cast<std::uint32_t>(piece.offset / kPageSpan)));
@@ -404,7 +411,7 @@ bool Plan::refers_to(const BlobId& blob) const {
   return blob.log.index < owners.size() && owners[blob.log.index].has_value();
 }
 
-std::shared_ptr<ExtentList> PlanSource::known_page(BodyId /*body*/, std::uint32_t /*page*/) {
+std::shared_ptr<KnownPage> PlanSource::known_page(BodyId /*body*/, std::uint32_t /*page*/) {
   return nullptr;
 }
 

@@ -19,6 +19,7 @@
 #include "core/plan/prepared.h"
 #include "core/record/blob_uses.h"
 #include "core/record/log_record.h"
+#include "core/record/page_code.h"
 #include "core/record/record.h"
 #include "core/space/log_blobs.h"
 
@@ -35,9 +36,9 @@ class PlanSource {
   // The same for those at or behind `from`. This one skips what is before; a source that can seek
   // does better.
   virtual Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit);
-  // What the newest value of the page's key decodes to, where that is known; null: read it. Young
-  // blobs in it may get their places, by the one who asks.
-  virtual std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page);
+  // What the newest value of the page's key decodes to, and that value, where they are known; null:
+  // read it. Young blobs in the list may get their places, by the one who asks.
+  virtual std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page);
 };
 
 // Pages that the ops of one transaction delete one by one; what goes beyond that is cut off
@@ -99,11 +100,11 @@ struct Doomed {
   bool empty() const { return bodies.empty() && names.empty() && cuts.empty(); }
 };
 
-// What the image of a page decodes to.
+// The image of a page, and what it decodes to.
 struct DecodedPage {
   BodyId body = 0;
   std::uint32_t page = 0;
-  ExtentList extents;
+  KnownPage known;
 };
 
 // A list of extents that the transaction leaves, and what it shows in part.

@@ -99,37 +99,15 @@ const char* blob_problem(const Blob& blob, const RecordShape& shape) {
     if (blob.frames.raw_length != blob.raw || blob.frames.stored_bytes != blob.stored) {
       return "its frames do not add up to its blob";  // EB4
     }
-  } else if (blob.stored != blob.raw || blob.frames != compression::FrameSet{}) {
+  } else if (blob.stored != blob.raw || blob.frames.frame_bytes != 0 ||
+             blob.frames.raw_length != 0 || blob.frames.stored_bytes != 0 ||
+             !blob.frames.stored_lengths.empty()) {
     return "its blob is stored raw, and yet shorter or with frames";  // EB4
   }
   if (blob.cell_sums.size() != cell_sum_count(blob, shape) ||
       blob.block_sums.size() != block_sum_count(blob, shape) ||
       !sums_fit(blob.cell_sums, shape.checksum) || !sums_fit(blob.block_sums, shape.checksum)) {
     return "its checksums are not as many or as wide as the store's";  // EB5
-  }
-  return nullptr;
-}
-
-// E2 to E4 and the blob; nullptr, or what is wrong. `free_from`: where the previous one ended.
-const char* extent_problem(const Extent& extent, std::uint64_t free_from, std::uint64_t page_start,
-                           const RecordShape& shape) {
-  if (extent.length == 0 || extent.length > kPageSpan) return "its length is out of range";  // E1
-  if (extent.offset < free_from) return "it overlaps the one before it";                     // E1
-  if (extent.offset - page_start > kPageSpan - extent.length ||
-      extent.offset > kMaxObjectSize - extent.length) {
-    return "it leaves its page or the largest object";  // E2
-  }
-  if (extent.is_inline()) {
-    if (extent.bytes.size() != extent.length || extent.length > kInlineLimit ||
-        extent.blob_offset != 0 || extent.blob != Blob{}) {
-      return "its inline bytes do not fit";  // E3
-    }
-    return nullptr;
-  }
-  if (const char* problem = blob_problem(extent.blob, shape)) return problem;
-  if (extent.blob_offset > extent.blob.raw ||
-      extent.length > extent.blob.raw - extent.blob_offset) {
-    return "it ends behind its blob";  // E4
   }
   return nullptr;
 }
@@ -238,6 +216,29 @@ class PageCheck {
 
 }  // namespace
 
+const char* extent_problem(const Extent& extent, std::uint64_t free_from, std::uint64_t page_start,
+                           const RecordShape& shape) {
+  if (extent.length == 0 || extent.length > kPageSpan) return "its length is out of range";  // E1
+  if (extent.offset < free_from) return "it overlaps the one before it";                     // E1
+  if (extent.offset - page_start > kPageSpan - extent.length ||
+      extent.offset > kMaxObjectSize - extent.length) {
+    return "it leaves its page or the largest object";  // E2
+  }
+  if (extent.is_inline()) {
+    if (extent.bytes.size() != extent.length || extent.length > kInlineLimit ||
+        extent.blob_offset != 0 || extent.blob != Blob{}) {
+      return "its inline bytes do not fit";  // E3
+    }
+    return nullptr;
+  }
+  if (const char* problem = blob_problem(extent.blob, shape)) return problem;
+  if (extent.blob_offset > extent.blob.raw ||
+      extent.length > extent.blob.raw - extent.blob_offset) {
+    return "it ends behind its blob";  // E4
+  }
+  return nullptr;
+}
+
 Status check_extents(const ExtentList& extents, std::uint64_t page_start,
                      const RecordShape& shape) {
   if (extents.size() > kMaxPageExtents) {  // E6
@@ -254,8 +255,44 @@ Status check_extents(const ExtentList& extents, std::uint64_t page_start,
   return ok_status();
 }
 
+void encode_extent(Encoder& out, const Extent& extent, std::uint64_t gap,
+                   const BlobNumbers::Number& number, const RecordShape& shape) {
+  std::uint8_t head = gap != 0 ? kAfterGap : 0;
+  if (extent.is_inline()) {
+    out.u8(head | static_cast<std::uint8_t>(Source::kInline));
+    if (gap != 0) out.varint(gap);
+    out.u8(static_cast<std::uint8_t>(extent.length - 1));
+    out.raw(extent.bytes);
+    return;
+  }
+  const Blob& blob = extent.blob;
+  const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
+  if (is_part) head |= kPart;
+  if (number.is_new) {
+    const bool forwarded = blob.forward != Forward::kNone;
+    head |= static_cast<std::uint8_t>(forwarded ? Source::kForwarded : Source::kNewBlob);
+    if (blob.placement == Placement::kPacked) head |= kIsPacked;
+    if (blob.placement == Placement::kLog) head |= kIsYoung;
+    if (blob.is_compressed()) head |= kIsCompressed;
+    if (blob.share != 0) head |= kIsShared;
+  } else {
+    head |= static_cast<std::uint8_t>(Source::kEarlierBlob);
+  }
+  out.u8(head);
+  if (gap != 0) out.varint(gap);
+  if (is_part) {
+    out.varint(extent.blob_offset);
+    out.varint(extent.length);
+  }
+  if (number.is_new) {
+    encode_blob(out, blob, shape);
+  } else {
+    out.varint(number.number);
+  }
+}
+
 void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
-                    const RecordShape& shape) {
+                    const RecordShape& shape, std::vector<EncodedExtent>* each) {
   HEXAD_ASSERT(extents.size() <= kMaxPageExtents);  // E6
   PageCheck check(page_start, shape);
   std::uint64_t previous_end = page_start;
@@ -263,41 +300,9 @@ void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_
   for (const Extent& extent : extents) {
     const char* const problem = check.next(extent);
     HEXAD_ASSERT(problem == nullptr);
-    const std::uint64_t gap = extent.offset - previous_end;
+    if (each != nullptr) each->push_back({out.size(), check.number()});
+    encode_extent(out, extent, extent.offset - previous_end, check.number(), shape);
     previous_end = extent.end();
-    std::uint8_t head = gap != 0 ? kAfterGap : 0;
-    if (extent.is_inline()) {
-      out.u8(head | static_cast<std::uint8_t>(Source::kInline));
-      if (gap != 0) out.varint(gap);
-      out.u8(static_cast<std::uint8_t>(extent.length - 1));
-      out.raw(extent.bytes);
-      continue;
-    }
-    const Blob& blob = extent.blob;
-    const auto [number, is_new] = check.number();
-    const bool is_part = extent.blob_offset != 0 || extent.length != blob.raw;
-    if (is_part) head |= kPart;
-    if (is_new) {
-      const bool forwarded = blob.forward != Forward::kNone;
-      head |= static_cast<std::uint8_t>(forwarded ? Source::kForwarded : Source::kNewBlob);
-      if (blob.placement == Placement::kPacked) head |= kIsPacked;
-      if (blob.placement == Placement::kLog) head |= kIsYoung;
-      if (blob.is_compressed()) head |= kIsCompressed;
-      if (blob.share != 0) head |= kIsShared;
-    } else {
-      head |= static_cast<std::uint8_t>(Source::kEarlierBlob);
-    }
-    out.u8(head);
-    if (gap != 0) out.varint(gap);
-    if (is_part) {
-      out.varint(extent.blob_offset);
-      out.varint(extent.length);
-    }
-    if (is_new) {
-      encode_blob(out, blob, shape);
-    } else {
-      out.varint(number);
-    }
   }
 }
 

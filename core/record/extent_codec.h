@@ -20,11 +20,14 @@
 //   EB6 a private blob is not forwarded; a packed one that is has its key, a young one has none yet
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "base/codec.h"
 #include "base/error.h"
+#include "core/record/blob_numbers.h"
 #include "core/record/record.h"
 
 namespace hexad::core {
@@ -33,12 +36,28 @@ namespace hexad::core {
 // kPageSpan. Errors: kCorruption, naming the extent and what is wrong.
 Status check_extents(const ExtentList& extents, std::uint64_t page_start, const RecordShape& shape);
 
-// Precondition (asserted): check_extents() holds.
+// An extent as it was encoded.
+struct EncodedExtent {
+  std::size_t at = 0;          // where it begins, of all that the encoder has
+  BlobNumbers::Number number;  // of its blob; of no meaning for an inline one
+};
+
+// Precondition (asserted): check_extents() holds. `each`: gets one for each extent, in order.
 void encode_extents(Encoder& out, const ExtentList& extents, std::uint64_t page_start,
-                    const RecordShape& shape);
+                    const RecordShape& shape, std::vector<EncodedExtent>* each = nullptr);
 // The result passes check_extents(). Allocates at most kMaxPageExtents extents and, for each, the
 // sums of a blob that was in the input.
 // Errors: kCorruption, kUnsupported (a compression algorithm that this version does not know).
 Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const RecordShape& shape);
+
+// Parts of encode_extents(), for who knows the rest already (core/record/page_code.h). One extent:
+// `gap`, the bytes of the object between the one before it, or the page's start, and it; the number
+// of its blob, of no meaning for an inline one.
+void encode_extent(Encoder& out, const Extent& extent, std::uint64_t gap,
+                   const BlobNumbers::Number& number, const RecordShape& shape);
+// E1 to E4 and EB1 to EB6 of one extent behind those that end at `free_from`: nullptr, or what is
+// wrong.
+const char* extent_problem(const Extent& extent, std::uint64_t free_from, std::uint64_t page_start,
+                           const RecordShape& shape);
 
 }  // namespace hexad::core

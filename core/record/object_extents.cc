@@ -1,6 +1,7 @@
 #include "core/record/object_extents.h"
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -73,6 +74,7 @@ std::vector<NamedBlob> index_blobs(ExtentList::const_iterator begin,
   for (auto extent = begin; extent != end; ++extent) {
     if (!extent->is_inline()) blobs.push_back({name_of(extent->blob), &extent->blob});
   }
+  if (blobs.size() < 2) return blobs;
   std::stable_sort(blobs.begin(), blobs.end(),
                    [](const NamedBlob& a, const NamedBlob& b) { return a.name < b.name; });
   const auto last =
@@ -82,8 +84,15 @@ std::vector<NamedBlob> index_blobs(ExtentList::const_iterator begin,
   return blobs;
 }
 
+// name_of() of both are equal, without making them: lists of hundreds are compared.
+bool have_one_name(const Blob& a, const Blob& b) {
+  if (a.share != b.share) return false;
+  return a.share != 0 || (a.where.unit == b.where.unit && a.where.zone == b.where.zone &&
+                          a.cell == b.cell && a.cell_offset == b.cell_offset && a.log == b.log);
+}
+
 bool show_the_same(const Extent& a, const Extent& b) {
-  return a.is_inline() == b.is_inline() && (a.is_inline() || name_of(a.blob) == name_of(b.blob));
+  return a.is_inline() == b.is_inline() && (a.is_inline() || have_one_name(a.blob, b.blob));
 }
 
 }  // namespace
@@ -136,6 +145,34 @@ void insert(ExtentList& extents, Extent extent) {
   if (index > 0) join_with_next(extents, index - 1);
 }
 
+void overwrite(ExtentList& extents, Extent extent) {
+  HEXAD_ASSERT(is_well_formed(extent) && !extent.is_inline());
+  const auto first = find(extents, extent.offset);
+  auto behind = first;
+  while (behind != extents.end() && behind->offset < extent.end()) ++behind;
+  // What is left of those at the ends, which may be one.
+  std::array<Extent, 3> parts;
+  std::size_t count = 0;
+  if (first != behind && first->offset < extent.offset) {
+    parts[count++] = slice(*first, first->offset, extent.offset - first->offset);
+  }
+  const std::uint64_t end = extent.end();
+  parts[count++] = std::move(extent);
+  if (first != behind && std::prev(behind)->end() > end) {
+    const Extent& last = *std::prev(behind);
+    parts[count++] = slice(last, end, last.end() - end);
+  }
+  const auto covered = static_cast<std::size_t>(behind - first);
+  const std::size_t in_place = std::min(covered, count);
+  const auto next = std::move(parts.begin(), parts.begin() + in_place, first);
+  if (covered > count) {
+    extents.erase(next, behind);
+  } else {
+    extents.insert(next, std::make_move_iterator(parts.begin() + in_place),
+                   std::make_move_iterator(parts.begin() + count));
+  }
+}
+
 std::vector<Piece> lookup(const ExtentList& extents, std::uint64_t offset, std::uint64_t length) {
   HEXAD_ASSERT(!add_overflows(offset, length));
   std::vector<Piece> pieces;
@@ -178,6 +215,13 @@ std::vector<Blob> blobs_released(const ExtentList& before, const ExtentList& aft
     --end;
   }
   const std::vector<NamedBlob> candidates = index_blobs(first, end);
+  if (candidates.size() == 1) {
+    const Blob& blob = *candidates.front().blob;
+    const bool shown = std::any_of(after.begin(), after.end(), [&](const Extent& extent) {
+      return !extent.is_inline() && have_one_name(extent.blob, blob);
+    });
+    return shown ? std::vector<Blob>() : std::vector<Blob>(1, blob);
+  }
   std::vector<bool> kept(candidates.size());
   for (auto at = after.begin(); at != after.end() && !candidates.empty(); ++at) {
     if (at->is_inline()) continue;

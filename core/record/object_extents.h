@@ -33,6 +33,10 @@ ExtentList punch(ExtentList& extents, std::uint64_t offset, std::uint64_t length
 // longer than kInlineLimit. Precondition (asserted): the range is a hole, the extent well formed.
 void insert(ExtentList& extents, Extent extent);
 
+// punch() of the extent's range, then insert(), in one step. Precondition (asserted): the extent is
+// well formed and not inline.
+void overwrite(ExtentList& extents, Extent extent);
+
 enum class PieceKind : std::uint8_t { kHole, kInline, kBlob };
 
 // A part of a looked-up range.

@@ -5,6 +5,7 @@
 #include "base/codec.h"
 #include "base/units.h"
 #include "core/record/extent_codec.h"
+#include "core/record/page_code.h"
 
 namespace hexad::core {
 namespace {
@@ -226,11 +227,15 @@ Result<ObjectRecord> decode_object(std::string_view value, const RecordShape& sh
   return record;
 }
 
+std::uint8_t page_kind(const ExtentList& extents) {
+  return any_young(extents) ? kYoungPageKind : kPageKind;
+}
+
 std::string encode_page(const ExtentList& extents, const RecordShape& shape) {
   const std::uint64_t start = extents.empty() ? 0 : round_down(extents.front().offset, kPageSpan);
   std::string value;
   Encoder out(value);
-  out.u8(any_young(extents) ? kYoungPageKind : kPageKind);
+  out.u8(page_kind(extents));
   encode_extents(out, extents, start, shape);
   return value;
 }

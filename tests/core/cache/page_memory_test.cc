@@ -15,16 +15,23 @@ ExtentList inline_extents(std::size_t count, char byte) {
   return extents;
 }
 
+KnownPage inline_page(std::size_t count, char byte) {
+  KnownPage known;
+  known.extents = inline_extents(count, byte);
+  known.code = code_page(known.extents, {});
+  return known;
+}
+
 TEST_CASE("page_memory: gives back what was put last, page by page") {
   PageMemory memory(100);
   REQUIRE(memory.find(1, 0) == nullptr);
-  memory.put(1, 0, inline_extents(2, 'a'));
-  memory.put(1, 1, inline_extents(3, 'b'));
-  memory.put(2, 0, inline_extents(4, 'c'));
-  memory.put(1, 0, inline_extents(5, 'd'));
-  REQUIRE(*memory.find(1, 0) == inline_extents(5, 'd'));
-  REQUIRE(*memory.find(1, 1) == inline_extents(3, 'b'));
-  REQUIRE(*memory.find(2, 0) == inline_extents(4, 'c'));
+  memory.put(1, 0, inline_page(2, 'a'));
+  memory.put(1, 1, inline_page(3, 'b'));
+  memory.put(2, 0, inline_page(4, 'c'));
+  memory.put(1, 0, inline_page(5, 'd'));
+  REQUIRE(memory.find(1, 0)->extents == inline_extents(5, 'd'));
+  REQUIRE(memory.find(1, 1)->extents == inline_extents(3, 'b'));
+  REQUIRE(memory.find(2, 0)->extents == inline_extents(4, 'c'));
   REQUIRE(memory.extents() == 12);
   memory.forget(1, 1);
   memory.forget(7, 7);
@@ -37,10 +44,10 @@ TEST_CASE("page_memory: gives back what was put last, page by page") {
 
 TEST_CASE("page_memory: lets go of what was not looked at for longest") {
   PageMemory memory(10);
-  memory.put(1, 0, inline_extents(4, 'a'));
-  memory.put(1, 1, inline_extents(4, 'b'));
+  memory.put(1, 0, inline_page(4, 'a'));
+  memory.put(1, 1, inline_page(4, 'b'));
   REQUIRE(memory.find(1, 0) != nullptr);
-  memory.put(1, 2, inline_extents(4, 'c'));
+  memory.put(1, 2, inline_page(4, 'c'));
   REQUIRE(memory.find(1, 1) == nullptr);
   REQUIRE(memory.find(1, 0) != nullptr);
   REQUIRE(memory.find(1, 2) != nullptr);
@@ -49,21 +56,21 @@ TEST_CASE("page_memory: lets go of what was not looked at for longest") {
 
 TEST_CASE("page_memory: a page longer than all may be stays until the next") {
   PageMemory memory(10);
-  memory.put(1, 0, inline_extents(4, 'a'));
-  memory.put(1, 1, inline_extents(40, 'b'));
+  memory.put(1, 0, inline_page(4, 'a'));
+  memory.put(1, 1, inline_page(40, 'b'));
   REQUIRE(memory.find(1, 0) == nullptr);
   REQUIRE(memory.find(1, 1) != nullptr);
-  memory.put(1, 2, inline_extents(1, 'c'));
+  memory.put(1, 2, inline_page(1, 'c'));
   REQUIRE(memory.find(1, 1) == nullptr);
   REQUIRE(memory.extents() == 1);
 }
 
 TEST_CASE("page_memory: who holds a page keeps it when it is forgotten") {
   PageMemory memory(10);
-  memory.put(1, 0, inline_extents(4, 'a'));
-  const std::shared_ptr<ExtentList> held = memory.find(1, 0);
-  memory.put(1, 0, inline_extents(2, 'b'));
-  REQUIRE(*held == inline_extents(4, 'a'));
+  memory.put(1, 0, inline_page(4, 'a'));
+  const std::shared_ptr<KnownPage> held = memory.find(1, 0);
+  memory.put(1, 0, inline_page(2, 'b'));
+  REQUIRE(held->extents == inline_extents(4, 'a'));
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ class MapSource : public PlanSource {
     }
     return {};
   }
-  std::shared_ptr<ExtentList> known_page(BodyId body, std::uint32_t page) override {
+  std::shared_ptr<KnownPage> known_page(BodyId body, std::uint32_t page) override {
     return fails ? nullptr : pages.find(body, page);
   }
 
@@ -141,7 +141,7 @@ struct PlannerWorld {
       if (owner.has_value()) REQUIRE(source.map.count(owner->key) == 1);
     }
     for (const DecodedPage& page : plan.pages) {
-      source.pages.put(page.body, page.page, page.extents);
+      source.pages.put(page.body, page.page, page.known);
     }
     check_pages();
     for (const PostImage& image : plan.totals) {
@@ -181,7 +181,8 @@ struct PlannerWorld {
       if (!page.ok()) continue;
       const auto known = source.pages.find(page->body, page->page);
       if (known != nullptr) {
-        REQUIRE(*known == decode_page(value, page->page, shape.record).value());
+        REQUIRE(known->extents == decode_page(value, page->page, shape.record).value());
+        REQUIRE(known->code.value == value);
       }
     }
   }

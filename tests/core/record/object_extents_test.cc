@@ -188,6 +188,29 @@ TEST_CASE("object_extents: every hole in every small list, by brute force") {
   }
 }
 
+TEST_CASE("object_extents: to overwrite is to make a hole and to fill it") {
+  const std::uint64_t seed = GENERATE(1, 2, 3);
+  CAPTURE(seed);
+  io::Rng rng(seed);
+  ExtentList extents;
+  for (std::uint32_t i = 1; i < 3000; ++i) {
+    const std::uint64_t offset = rng.below(200);
+    const std::uint64_t length = 1 + rng.below(rng.chance(1, 8) ? 200 : 12);
+    if (rng.chance(1, 4)) {
+      punch(extents, offset, length);
+      if (rng.chance(1, 2)) insert(extents, inline_extent(offset, length));
+      continue;
+    }
+    Extent extent = blob_extent(offset, i, static_cast<std::uint32_t>(length));
+    ExtentList other = extents;
+    punch(other, offset, length);
+    insert(other, extent);
+    overwrite(extents, std::move(extent));
+    REQUIRE(extents == other);
+    REQUIRE(is_well_formed(extents));
+  }
+}
+
 TEST_CASE("object_extents: a hole inside a blob leaves both ends of it, and the blob") {
   ExtentList list = {blob_extent(1000, 7, 500)};
   const ExtentList before = list;
