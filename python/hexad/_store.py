@@ -182,6 +182,13 @@ class Store(Writing):
         space: dict[str, Any] = self._native.space()
         return space
 
+    def room_for(self, object_size: int) -> dict[str, int]:
+        """How much there is room for of objects of that many bytes: object_size, usable (bytes of
+        them that the store holds), available (how many more it takes now). InvalidArgumentError
+        """
+        room: dict[str, int] = self._native.room_for(object_size)
+        return room
+
     def counters(self, *, since_open: bool = False) -> dict[str, int]:
         """By name, over the life of the store or since this opening. doc/counters.md"""
         pairs: dict[str, tuple[int, int]] = self._native.counters()

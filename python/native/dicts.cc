@@ -151,6 +151,14 @@ nb::dict to_dict(const StoreStatus& status) {
   return result;
 }
 
+nb::dict to_dict(const ObjectRoom& room) {
+  nb::dict result;
+  result["object_size"] = room.object_size;
+  result["usable"] = room.usable;
+  result["available"] = room.available;
+  return result;
+}
+
 nb::dict to_dict(const SpaceUsage& space) {
   nb::dict result;
   result["capacity"] = space.capacity;

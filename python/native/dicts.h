@@ -14,6 +14,7 @@ nanobind::object to_stat(const ObjectStat& stat);
 nanobind::dict to_dict(const Attributes& attributes);
 nanobind::dict to_dict(const StoreStatus& status);
 nanobind::dict to_dict(const SpaceUsage& space);
+nanobind::dict to_dict(const ObjectRoom& room);
 nanobind::dict to_dict(const CollectionInfo& info);
 nanobind::dict to_dict(const CollectionUsage& usage);
 nanobind::dict to_dict(const FsckReport& report);

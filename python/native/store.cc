@@ -522,6 +522,11 @@ void bind_care(nb::class_<StoreObject>& bound) {
            [](StoreObject& self) {
              return to_dict(take(self.handle->run([](Store& store) { return store.space(); })));
            })
+      .def("room_for",
+           [](StoreObject& self, std::uint64_t object_size) {
+             return to_dict(take(self.handle->run(
+                 [object_size](Store& store) { return store.room_for(object_size); })));
+           })
       .def("counters",
            [](StoreObject& self) {
              return to_dict(self.handle->run([](Store& store) { return store.counters(); }));

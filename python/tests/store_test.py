@@ -393,6 +393,11 @@ def test_reports_are_plain_dictionaries(store):
     status = store.status()
     assert status["health"] == "ok" and status["memory_only"] and len(status["devices"]) >= 6
     assert store.space()["objects"] == 1
+    room = store.room_for(4096)
+    assert room["object_size"] == 4096 and room["usable"] >= room["available"] > room["usable"] // 2
+    assert room["usable"] % 4096 == 0
+    with pytest.raises(hexad.InvalidArgumentError, match="there are none of that size"):
+        store.room_for(0)
     assert any(store.counters().values()) and any(store.counters(since_open=True).values())
     assert store.effective_options()["cache_size"]
     store.sync()
