@@ -67,7 +67,7 @@ std::uint64_t bytes_read(Store& store) {
 struct Replaced {
   explicit Replaced(std::size_t size) {
     Store store = fixture.open(Access::kReadWrite, asked());
-    for (std::size_t i = 0; i * size < (size > 100'000 ? 12'000'000 : 4'000'000); ++i) {
+    for (std::size_t i = 0; i * size < 12'000'000; ++i) {
       const std::string name = std::to_string(i);
       content[name] = noise(size, i);
       REQUIRE(put(store, name, content[name]).ok());
