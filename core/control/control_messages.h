@@ -30,7 +30,7 @@ struct ControlRequest {
   std::uint64_t limit = 1000;
   bool reverse = false;
   bool ranges = false;
-  std::uint64_t rate = 0;  // bytes per second
+  std::uint64_t rate = 0;         // bytes per second
   std::uint64_t object_size = 0;  // bytes
   std::string from;
 };

@@ -136,9 +136,10 @@ Result<std::string> ControlServer::find_out(const Question& question) {
     HEXAD_TRY_ASSIGN(const std::vector<CollectionInfo> collections, work_.collections());
     return encode_collections(collections);
   }
-  return Error{ErrorCode::kUnsupported, "the control socket does not know this question",
-               "It knows: hello, status, space, room, counters, list, look, collections, scrub start, "
-               "scrub stop, scrub status."};
+  return Error{
+      ErrorCode::kUnsupported, "the control socket does not know this question",
+      "It knows: hello, status, space, room, counters, list, look, collections, scrub start, "
+      "scrub stop, scrub status."};
 }
 
 Result<std::string> ControlServer::start_scrub(const ControlRequest& request) {
