@@ -1,4 +1,4 @@
-// What does a store do whose index is not on the fast tier, so that runs answer? Rates of puts and
+// What does a store do that has no index, so that runs answer? Rates of puts and
 // lengths of gets while it grows, and then what a look-up reads: pieces of runs by kind, and
 // requests to devices. Objects of 100 bytes at random names, in transactions of 5000,
 // beside checkpoints of 16 MiB. doc/benchmarks.md has the figures.
@@ -12,7 +12,6 @@
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -94,12 +93,9 @@ void measure(const std::filesystem::path& directory, std::uint64_t objects,
              std::uint64_t cache_size) {
   FormatOptions format;
   for (int i = 0; i < 6; ++i) format.devices.push_back(directory / fmt::format("device{}", i));
-  format.fast_directories = {directory / "fast"};
   format.device_size = std::max<std::uint64_t>(192_MiB, objects * 800 / 1_MiB * 1_MiB);
   format.log_size = 16_MiB;
   const PoolDescription pool = must(Store::format(format));
-  // Where its directory would be.
-  std::ofstream(directory / "fast" / "index") << "in the way";
   RuntimeOptions options;
   options.memtable_size = 16_MiB;
   options.cache_size = cache_size;
