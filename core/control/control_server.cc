@@ -41,12 +41,13 @@ Status ControlServer::start(const std::vector<std::string>& directories) {
                   "a question has more than " + std::to_string(limits.question) + " bytes", ""});
   refusals.stranger = reply(Error{ErrorCode::kInvalidArgument,
                                   "only the user who has the store open, and root, may ask", ""});
-  HEXAD_TRY_ASSIGN(service_, io::serve_lines(
-                                 directories, executor_,
-                                 [this](std::string line, std::shared_ptr<io::LineAnswer> answer) {
-                                   hear(line, std::move(answer));
-                                 },
-                                 std::move(refusals), limits));
+  HEXAD_TRY_ASSIGN(service_,
+                   io::serve_lines(
+                       directories, executor_,
+                       [this](const std::string& line, std::shared_ptr<io::LineAnswer> answer) {
+                         hear(line, std::move(answer));
+                       },
+                       std::move(refusals), limits));
   const io::Lock lock(mutex_);
   path_ = service_->path();
   return {};

@@ -58,7 +58,7 @@ Status Engine::serve_control() {
   const io::Lock lock(control_mutex_);
   if (closing_.is_closed()) return Error{ErrorCode::kClosed, "the store has been closed", ""};
   if (control_ != nullptr) return {};
-  const Status started = start_control();
+  Status started = start_control();
   no_control_ = started.ok() ? "" : started.error().message;
   return started;
 }

@@ -406,9 +406,9 @@ void Engine::fold_counters() {
                member.device->traffic().durable_writes.load(std::memory_order_relaxed);
   }
   const ReadCache::Tally cached = cache_.take_tally();
-  constexpr auto filters = static_cast<std::size_t>(kv::RunPieceKind::kFilter);
-  constexpr auto index = static_cast<std::size_t>(kv::RunPieceKind::kIndex);
-  constexpr auto data = static_cast<std::size_t>(kv::RunPieceKind::kData);
+  constexpr auto kFilters = static_cast<std::size_t>(kv::RunPieceKind::kFilter);
+  constexpr auto kIndexes = static_cast<std::size_t>(kv::RunPieceKind::kIndex);
+  constexpr auto kBlocks = static_cast<std::size_t>(kv::RunPieceKind::kData);
   const std::pair<CounterId, std::uint64_t> since_last_time[] = {
       {CounterId::kReads, cached.reads},
       {CounterId::kBytesRead, cached.bytes_read},
@@ -416,12 +416,12 @@ void Engine::fold_counters() {
       {CounterId::kCacheRecordMisses, cached.record_misses},
       {CounterId::kCacheBlockHits, cached.block_hits},
       {CounterId::kCacheBlockMisses, cached.block_misses},
-      {CounterId::kRunFilterHits, cached.run_hits[filters]},
-      {CounterId::kRunFilterMisses, cached.run_misses[filters]},
-      {CounterId::kRunIndexHits, cached.run_hits[index]},
-      {CounterId::kRunIndexMisses, cached.run_misses[index]},
-      {CounterId::kRunBlockHits, cached.run_hits[data]},
-      {CounterId::kRunBlockMisses, cached.run_misses[data]},
+      {CounterId::kRunFilterHits, cached.run_hits[kFilters]},
+      {CounterId::kRunFilterMisses, cached.run_misses[kFilters]},
+      {CounterId::kRunIndexHits, cached.run_hits[kIndexes]},
+      {CounterId::kRunIndexMisses, cached.run_misses[kIndexes]},
+      {CounterId::kRunBlockHits, cached.run_hits[kBlocks]},
+      {CounterId::kRunBlockMisses, cached.run_misses[kBlocks]},
       {CounterId::kCacheReads, cached.reads},
       {CounterId::kCacheBytesRead, cached.bytes_read},
       {CounterId::kCacheEvictions, cached.evictions},
