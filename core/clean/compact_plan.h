@@ -15,9 +15,8 @@
 //       in one way, or not at all
 //   KP4 with a piece in place of what it shows, the list is not crowded where it was not
 //       (is_crowded())
-//   KP5 a victim that is shown whole has a stripe of its own, and fills at most rules.most_filled
-//   of
-//       it: in a pack stripe it is the cleaner's
+//   KP5 a victim that is shown whole has a stripe of its own, and of that it fills at most
+//       rules.most_filled: in a pack stripe it is the cleaner's
 #pragma once
 
 #include <cstdint>

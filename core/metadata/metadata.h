@@ -245,10 +245,10 @@ class Metadata {
   Lsn frozen_lsn_ = 0;  // of the last freeze(): the index may hold changes up to here
   // What the index has for keys of collections: every commit and every read asks for some.
   //   C13  it is what the index has since the last drop of a frozen memtable. The index changes
-  //   only
-  //       in keys that are in the frozen one, which goes first, so all of it holds until that is
-  //       dropped, and what the frozen one does not have holds on. Nothing that was read before a
-  //       drop is noted after it, and nobody whose view is from before it is told what is noted now
+  //       in no keys but those of the frozen one, which goes first, so all of it holds until that
+  //       is dropped, and what the frozen one does not have holds on. Nothing that was read before
+  //       a drop is noted after it, and nobody whose view is from before it is told what is noted
+  //       now
   std::map<std::string, std::optional<std::string>, std::less<>> settled_;
   std::uint64_t drops_ = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.
