@@ -143,7 +143,9 @@ TEST_CASE("control: a scrub is started, looked at and stopped") {
   REQUIRE(client.start_scrub(1, "").ok());
   CHECK(client.start_scrub(1, "").error().code == ErrorCode::kAlreadyExists);
   bool shown = false;
-  for (const JobStatus& job : client.status()->jobs) {
+  const auto status = client.status();
+  REQUIRE(status.ok());
+  for (const JobStatus& job : status->jobs) {
     shown = shown || (job.name == "scrub" && job.running);
   }
   CHECK(shown);

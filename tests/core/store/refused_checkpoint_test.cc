@@ -11,8 +11,9 @@ namespace hexad::testing {
 namespace {
 
 std::uint64_t free_in_zones(Store& store) {
+  const SpaceUsage space = store.space().value();
   std::uint64_t bytes = 0;
-  for (const FreeRuns& kind : store.space()->free_runs) bytes += kind.bytes;
+  for (const FreeRuns& kind : space.free_runs) bytes += kind.bytes;
   return bytes;
 }
 
