@@ -44,8 +44,8 @@ Engine::Engine(StoreParts parts)
         Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_, ids_,
                           *parts_.counters},
         parts_.root);
-    merger_ = std::make_unique<RunMerger>(executor(), *parts_.runs, *preparer_,
-                                          [this](const Status& merged) { on_merged(merged); });
+    mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
+                                            [this](const Status& merged) { on_merged(merged); });
   }
   make_checkpointer();
   if (lane_ == nullptr) return;
@@ -102,18 +102,19 @@ void Engine::make_checkpointer() {
   hooks.forget_pages = [this] { newest_.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
   hooks.fold_counters = [this] { fold_counters(); };
-  hooks.note_merge = [this](const Status& merged) { jobs_->note(*merger_, merged); };
-  hooks.wake_merger = [this] { jobs_->wake(*merger_); };
+  hooks.note_merge = [this](const Status& merged) { jobs_->note(mergers_->any(), merged); };
+  hooks.wake_merger = [this](RunMerger& merger) { jobs_->wake(merger); };
   hooks.want_index = [this] { want_index(); };
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Parts{
       executor(), *parts_.shape, *preparer_, parts_.memory_only, parts_.root.log_devices,
       *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,
-      *parts_.index, *parts_.counters, sequencer_, lane_.get(), merger_.get(), membership_.get(),
+      *parts_.index, *parts_.counters, sequencer_, lane_.get(), mergers_.get(), membership_.get(),
       std::move(hooks)});
 }
 
 // Commits may wait for a zone or a checkpoint, so these two have a thread to themselves. A merge
-// takes seconds. What the others commit waits for a repair when a device fails: it comes last.
+// takes seconds, and one of young runs does not wait for a longer one. What the others commit waits
+// for a repair when a device fails: it comes last.
 void Engine::make_jobs() {
   zone_job_ =
       std::make_unique<ZoneJob>(ZoneJob::Work{[this] { return parts_.space->wants_zone(); },
@@ -122,7 +123,7 @@ void Engine::make_jobs() {
   checkpoint_job_ = std::make_unique<CheckpointJob>(
       executor().clock(),
       CheckpointJob::Work{[this] { return checkpoint(); }, [this] { return checkpoint_due(); },
-                          [this] { return merger_->finished(); }});
+                          [this] { return mergers_->finished(); }});
   index_job_ = std::make_unique<IndexJob>(
       IndexJob::Parts{*parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
                       [this] { return parts_.runs->set(); }, *parts_.counters,
@@ -146,7 +147,8 @@ void Engine::make_jobs() {
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
   jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
-  jobs_->add_crew("hexad-merge", {merger_.get()});
+  jobs_->add_crew("hexad-merge", {&mergers_->any()});
+  jobs_->add_crew("hexad-young", {&mergers_->young()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});
   jobs_->add_crew("hexad-repair", {repair_job_.get()});
 }

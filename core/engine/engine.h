@@ -59,7 +59,7 @@
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
 #include "core/runs/run_catalogue.h"
-#include "core/runs/run_merger.h"
+#include "core/runs/run_mergers.h"
 #include "core/space/log_blobs.h"
 #include "core/space/members.h"
 #include "core/space/space.h"
@@ -379,7 +379,7 @@ class Engine : public InternalCommits {
   InFlightCells in_flight_cells_;
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
-  std::unique_ptr<RunMerger> merger_;       // as the lane
+  std::unique_ptr<RunMergers> mergers_;     // as the lane
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
   std::unique_ptr<CloseJob> close_job_;

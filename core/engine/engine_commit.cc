@@ -431,7 +431,7 @@ Status Engine::make_room(const Attempt& attempt) {
   // What cannot be reclaimed is the background's affair: there may be space without it.
   if (const Result<bool> deleted = deletion_job_->step(); deleted.ok() && *deleted) return {};
   // A merge that goes on beside is a luxury, and has taken some.
-  if (merger_->give_up()) return {};
+  if (mergers_->give_up()) return {};
   const std::uint64_t reserved = parts_.space->reserved();
   // Somebody who was in the way has gone meanwhile, or there is a new zone.
   if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};

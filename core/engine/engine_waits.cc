@@ -103,7 +103,7 @@ Status Engine::close() {
 void Engine::finish_closing() {
   Status closed = lane_->stopped().has_value() ? lost_buffered()
                                                : checkpointer_->run(Checkpointer::Close::kClean);
-  merger_->stop();
+  mergers_->stop();
   closing_.finish(std::move(closed));
 }
 

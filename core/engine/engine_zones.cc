@@ -8,14 +8,14 @@ namespace hexad::core {
 
 Status Engine::checkpoint() {
   HEXAD_TRY(writable());
-  if (merger_->finished()) {
+  if (mergers_->finished()) {
     // What it gives up is said by zone images, and these by a run, which has to hold an LSN.
     HEXAD_TRY(commit_internal([](LogRecord&) { return Status(); }).status());
   }
   return run_checkpoint();
 }
 
-// On the merger's thread.
+// On a merger's thread.
 void Engine::on_merged(const Status& merged) {
   // The next checkpoint may be far away, and until then all that is given up would be kept back.
   if (!parts_.space->suspects().empty()) lose_suspects_soon();

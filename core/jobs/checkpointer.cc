@@ -14,7 +14,7 @@ namespace hexad::core {
 
 namespace {
 
-// Beside a merge that is under way there are at most so many; without one kv/run/run_merge.h has
+// Beside merges that are under way there are at most so many; without them kv/run/run_merge.h has
 // its own bound.
 constexpr std::size_t kMostRuns = 16;
 
@@ -63,7 +63,7 @@ Status Checkpointer::run(Close close, const std::function<bool()>& needless) {
     if (status.ok() || status.error().code != ErrorCode::kNoSpace || i == kMostZones) return status;
     // A full file system or log, or no address space for the index: no zone helps.
     if (parts_.space.refusals() == refusals) return status;
-    if (parts_.merger->give_up()) continue;
+    if (parts_.mergers->give_up()) continue;
     // Somebody is making one, and of the last slabs there may be no other.
     if (parts_.space.zone_under_way()) parts_.hooks.await_zone();
     if (parts_.space.counters().total > units) continue;
@@ -126,7 +126,7 @@ Status Checkpointer::begin_return() {
     if (back_.contains(id)) back.insert(id);
   }
   if (back.empty()) return {};
-  parts_.merger->give_up();
+  parts_.mergers->give_up();
   return parts_.membership->take_in(back);
 }
 
@@ -188,14 +188,15 @@ Status Checkpointer::run_locked(Close close) {
 
 // What has been merged since the last checkpoint, and what cannot go on beside this one: because
 // the reserve, which is for a merge of all runs, is wanted for that now; because the store is
-// closed; because runs have become too many, since checkpoints are faster than merges. Then commits
-// wait when the log is full, and that is as it should be.
+// closed; because runs have become too many, since checkpoints are faster than merges, the short
+// ones as well. Then commits wait when the log is full, and that is as it should be.
 void Checkpointer::merge_into(RunDraft& draft, Close close) {
-  const bool behind = draft.manifest.runs.size() > kMostRuns;
-  if (!parts_.space.reserve_whole()) parts_.merger->give_up();
-  if (close == Close::kClean || behind) parts_.merger->finish();
-  // A draft has one merge: what it brings is live only when a root names it.
-  if (parts_.merger->install(draft) || parts_.merger->busy()) return;
+  if (!parts_.space.reserve_whole()) parts_.mergers->give_up();
+  if (close == Close::kClean) parts_.mergers->finish();
+  const bool installed = parts_.mergers->install(draft);
+  // K8: what this draft brings is live only when a root names it, so it is not merged again here.
+  if (parts_.mergers->install_until(draft, kMostRuns) || installed || parts_.mergers->busy())
+    return;
   const std::optional<RunMerge> plan = parts_.runs.plan_merge(draft);
   if (!plan.has_value()) return;
   if (close != Close::kClean && draft.manifest.runs.size() <= kMostRuns && room_beside(*plan))
@@ -207,18 +208,19 @@ void Checkpointer::merge_into(RunDraft& draft, Close close) {
 }
 
 void Checkpointer::merge_beside() {
-  if (parts_.merger->busy()) return;
-  std::optional<RunMerge> plan = parts_.runs.plan_merge(parts_.runs.begin());
-  if (!plan.has_value() || !room_beside(*plan)) return;
-  parts_.merger->start(*std::move(plan));
-  parts_.hooks.wake_merger();
+  std::optional<RunMergers::Next> next = parts_.mergers->plan(parts_.runs.begin());
+  if (!next.has_value() || !room_beside(next->plan)) return;
+  next->by->start(std::move(next->plan));
+  parts_.hooks.wake_merger(*next->by);
 }
 
-// Whether what it writes leaves the reserve to others, for as long as it takes.
+// Whether what it writes, beside what is under way, leaves the reserve to others, for as long as it
+// takes.
 bool Checkpointer::room_beside(const RunMerge& plan) {
   const Space::Room room = parts_.space.room();
-  return room.zones_to_come > 0 ||
-         room.units.free >= room.reserved + room.reserve + units_of(plan.inputs);
+  return room.zones_to_come > 0 || room.units.free >= room.reserved + room.reserve +
+                                                          units_of(plan.inputs) +
+                                                          parts_.mergers->units_to_come();
 }
 
 // Run and manifest, durable on all devices that count.

@@ -5,7 +5,7 @@
 //   0  pack       what is inlined in the log gets a place in a stripe, by records of the store's
 //                 own; a crash here leaves it in the log and, perhaps, in a stripe, whichever the
 //                 log says
-//   1  merge      where some runs have become one beside the checkpoints (core/runs/run_merger.h),
+//   1  merge      where some runs have become one beside the checkpoints (core/runs/run_mergers.h),
 //                 it is taken in; nothing names it yet. Merges in here are those that cannot wait
 //   2  freeze     everything assigned is durable and published; LSN c is the last of it
 //   3  run        the changes up to c and zone images as of c; nothing names it yet, and its
@@ -35,7 +35,7 @@
 #include "core/metadata/metadata.h"
 #include "core/record/shape.h"
 #include "core/runs/run_catalogue.h"
-#include "core/runs/run_merger.h"
+#include "core/runs/run_mergers.h"
 #include "core/space/log_blobs.h"
 #include "core/space/members.h"
 #include "core/space/reserve.h"
@@ -57,7 +57,7 @@ class Checkpointer {
     std::function<void()> reclaim;          // what is free when the root is committed
     std::function<void()> fold_counters;    // before their totals are written
     std::function<void(const Status&)> note_merge;  // one that was made in here
-    std::function<void()> wake_merger;              // which has been given work
+    std::function<void(RunMerger&)> wake_merger;    // which has been given work
     std::function<void()> want_index;               // there is none
   };
   // All outlive it.
@@ -77,7 +77,7 @@ class Checkpointer {
     Sequencer& sequencer;
     // Null when the store is read-only; then there are no checkpoints, and only mutex() is used.
     Lane* lane;
-    RunMerger* merger;
+    RunMergers* mergers;
     Membership* membership;
     Hooks hooks;
   };

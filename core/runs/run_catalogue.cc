@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <utility>
 
 #include "core/runs/coded_file.h"
@@ -54,6 +55,13 @@ std::uint64_t units_of(const std::vector<alloc::Extent>& stripes) {
   std::uint64_t units = 0;
   for (const alloc::Extent& stripe : stripes) units += stripe.units;
   return units;
+}
+
+std::vector<std::uint64_t> sizes_of(const std::vector<ManifestRun>& runs) {
+  std::vector<std::uint64_t> sizes;
+  sizes.reserve(runs.size());
+  for (const ManifestRun& run : runs) sizes.push_back(run.file.bytes);
+  return sizes;
 }
 
 std::string name_of(const ManifestRun& run) {
@@ -173,20 +181,34 @@ Result<ManifestRun> RunCatalogue::write(const Writing& writing,
 }
 
 std::optional<RunMerge> RunCatalogue::plan_merge(const RunDraft& draft) const {
-  const std::vector<ManifestRun>& runs = draft.manifest.runs;
-  std::vector<std::uint64_t> sizes;
-  for (const ManifestRun& run : runs) sizes.push_back(run.file.bytes);
+  const std::vector<std::uint64_t> sizes = sizes_of(draft.manifest.runs);
   std::optional<kv::RunMergePlan> plan = kv::plan_run_merge(sizes, {});
   if (!space_.reserve_whole() && sizes.size() > 1) plan = {0, sizes.size()};
-  if (!plan.has_value()) return {};
-  const auto first = static_cast<std::ptrdiff_t>(plan->first);
-  const auto end = first + static_cast<std::ptrdiff_t>(plan->count);
+  return plan.has_value() ? std::optional<RunMerge>(merge_of(draft, *plan)) : std::nullopt;
+}
+
+std::optional<RunMerge> RunCatalogue::plan_merge_newer(const RunDraft& draft,
+                                                       std::uint64_t than) const {
+  if (!space_.reserve_whole()) return {};
+  const std::vector<std::uint64_t> sizes = sizes_of(draft.manifest.runs);
+  std::size_t newer = 0;
+  while (newer < sizes.size() && draft.manifest.runs[newer].id != than) ++newer;
+  if (newer == sizes.size()) return {};
+  const auto plan = kv::plan_run_merge(std::span(sizes).first(newer), {});
+  return plan.has_value() ? std::optional<RunMerge>(merge_of(draft, *plan)) : std::nullopt;
+}
+
+RunMerge RunCatalogue::merge_of(const RunDraft& draft, const kv::RunMergePlan& plan) {
+  const std::vector<ManifestRun>& runs = draft.manifest.runs;
+  const std::vector<std::uint64_t> sizes = sizes_of(runs);
+  const auto first = static_cast<std::ptrdiff_t>(plan.first);
+  const auto end = first + static_cast<std::ptrdiff_t>(plan.count);
   RunMerge merge;
   merge.inputs.assign(runs.begin() + first, runs.begin() + end);
   merge.readers.assign(draft.readers.begin() + first, draft.readers.begin() + end);
-  merge.oldest = plan->first + plan->count == runs.size();
-  std::uint64_t together = 0;
-  for (std::size_t i = 0; i < plan->count; ++i) together += sizes[plan->first + i];
+  merge.oldest = plan.first + plan.count == runs.size();
+  const std::uint64_t together =
+      std::accumulate(sizes.begin() + first, sizes.begin() + end, std::uint64_t{0});
   merge.largest = *std::max_element(sizes.begin(), sizes.end()) <= together;
   return merge;
 }

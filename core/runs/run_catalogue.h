@@ -122,6 +122,9 @@ class RunCatalogue {
   // Neighbours in the draft that should be merged, since there are too many of about one size; all
   // of them when the reserve is not whole (core/space/reserve.h, 5). Nothing: all is well.
   std::optional<RunMerge> plan_merge(const RunDraft& draft) const;
+  // The same among the runs that are newer than run `than`, which is in the draft: for a merge
+  // beside one that has it. Nothing when the reserve is not whole: those are not all.
+  std::optional<RunMerge> plan_merge_newer(const RunDraft& draft, std::uint64_t than) const;
   // Any thread. `failed` gets the devices that did not take what was written, whatever the outcome;
   // they leave before a root names it (R13). `between` as in kv::merge_runs().
   // Errors, and no space is taken: that of `between`, kNoSpace, kUnavailable, kCorruption.
@@ -148,6 +151,7 @@ class RunCatalogue {
   std::vector<HeldRun> held() const;
 
  private:
+  static RunMerge merge_of(const RunDraft& draft, const kv::RunMergePlan& plan);
   Result<std::shared_ptr<kv::RunReader>> open(const ManifestRun& run) const;
   struct Writing {
     const BlobPreparer& preparer;

@@ -13,10 +13,11 @@ constexpr io::Nanos kLongestRest = 100'000'000;
 }  // namespace
 
 RunMerger::RunMerger(io::Executor& executor, const RunCatalogue& runs, const BlobPreparer& preparer,
-                     std::function<void(const Status&)> tell)
+                     Words words, std::function<void(const Status&)> tell)
     : executor_(executor),
       runs_(runs),
       preparer_(preparer),
+      words_(words),
       tell_(std::move(tell)),
       mutex_(executor),
       changed_(executor) {}
@@ -33,10 +34,23 @@ bool RunMerger::finished() {
   return state_ == State::kFinished;
 }
 
+std::vector<std::uint64_t> RunMerger::inputs() {
+  const io::Lock lock(mutex_);
+  return state_ == State::kIdle ? std::vector<std::uint64_t>() : inputs_;
+}
+
+std::uint64_t RunMerger::units_to_come() {
+  const io::Lock lock(mutex_);
+  return under_way() ? units_ : 0;
+}
+
 void RunMerger::start(RunMerge plan) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(state_ == State::kIdle);
   if (stopping_) return;
+  inputs_.clear();
+  for (const ManifestRun& run : plan.inputs) inputs_.push_back(run.id);
+  units_ = units_of(plan.inputs);
   plan_ = std::move(plan);
   state_ = State::kWanted;
   hurry_ = false;

@@ -1,5 +1,6 @@
 // Merges runs beside checkpoints, as a job with a thread of its own: a merge of all metadata takes
-// seconds, and commits would wait for it when the log is full and only a checkpoint makes room.
+// seconds, and commits would wait for it when the log is full and only a checkpoint makes room. A
+// store has two (core/runs/run_mergers.h).
 //
 // What it writes is in flight and named by nothing until a checkpoint installs it. So a crash at
 // any moment leaves its units free, and runs as they were; a merge that is given up has cost its
@@ -18,6 +19,8 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <string_view>
+#include <vector>
 
 #include "base/error.h"
 #include "core/blob/blob_prepare.h"
@@ -29,9 +32,14 @@ namespace hexad::core {
 
 class RunMerger : public Job {
  public:
-  // `tell` gets the outcome of each merge that was not given up, on the thread. All outlive it.
+  struct Words {
+    std::string_view name;
+    std::string_view purpose;
+  };
+  // `words` say what it is to those who look at jobs. `tell` gets the outcome of each merge that
+  // was not given up, on the thread. All outlive it.
   RunMerger(io::Executor& executor, const RunCatalogue& runs, const BlobPreparer& preparer,
-            std::function<void(const Status&)> tell);
+            Words words, std::function<void(const Status&)> tell);
   // Drops what is finished. Precondition: no step is under way.
   ~RunMerger() override;
 
@@ -39,6 +47,10 @@ class RunMerger : public Job {
   bool busy();
   // It is finished and not installed.
   bool finished();
+  // The runs that it makes one of, the newest first; none when it is not busy().
+  std::vector<std::uint64_t> inputs();
+  // Units that what is under way may take yet.
+  std::uint64_t units_to_come();
   // Precondition: not busy(). After stop() it does nothing. The scheduler is to be woken.
   void start(RunMerge plan);
   // Waits until none is under way; it does not rest any more. Precondition: a scheduler runs it.
@@ -52,8 +64,8 @@ class RunMerger : public Job {
   // Gives up; nothing is started any more.
   void stop() override;
 
-  std::string_view name() const override { return "merge"; }
-  std::string_view purpose() const override { return "merging runs"; }
+  std::string_view name() const override { return words_.name; }
+  std::string_view purpose() const override { return words_.purpose; }
   // The last checkpoint may wait for it.
   bool must_finish() const override { return true; }
   std::optional<io::Nanos> due() override;
@@ -69,6 +81,7 @@ class RunMerger : public Job {
   io::Executor& executor_;
   const RunCatalogue& runs_;
   const BlobPreparer& preparer_;
+  const Words words_;
   const std::function<void(const Status&)> tell_;
 
   io::Mutex mutex_;  // all below
@@ -78,9 +91,11 @@ class RunMerger : public Job {
   bool unwanted_ = false;  // the one under way
   bool stopping_ = false;
   io::Nanos working_since_ = 0;
-  RunMerge plan_;                    // kWanted
-  std::optional<MergedRun> merged_;  // kFinished
-  std::set<DeviceId> failed_;        // devices, since the last install()
+  RunMerge plan_;                      // kWanted
+  std::vector<std::uint64_t> inputs_;  // but for kIdle
+  std::uint64_t units_ = 0;            // kWanted and kRunning: those of the inputs
+  std::optional<MergedRun> merged_;    // kFinished
+  std::set<DeviceId> failed_;          // devices, since the last install()
 };
 
 }  // namespace hexad::core

@@ -59,8 +59,10 @@ struct Fixture : testing::CatalogueWorld {
   std::vector<std::string> told;
   std::set<DeviceId> failed;
   bool begun = false;
-  RunMerger merger{sim, *catalogue, preparer,
-                   [this](const Status& status) { told.push_back(problem_of(status)); }};
+  RunMerger merger{
+      sim, *catalogue, preparer, {"merge", "merging runs"}, [this](const Status& status) {
+        told.push_back(problem_of(status));
+      }};
   JobScheduler jobs{sim};
 };
 
@@ -68,8 +70,13 @@ TEST_CASE("run merger: what was merged beside is in the next draft") {
   Fixture f;
   f.sim.run([&] {
     REQUIRE_FALSE(f.merger.busy());
-    f.start(f.plan());
+    REQUIRE(f.merger.inputs().empty());
+    const RunMerge plan = f.plan();
+    f.start(plan);
     REQUIRE(f.merger.busy());
+    REQUIRE(f.merger.inputs().size() == f.inputs);
+    REQUIRE(f.merger.inputs().front() == plan.inputs.front().id);
+    REQUIRE(f.merger.units_to_come() == units_of(plan.inputs));
     f.sim.sleep_for(kWrite / 2);
     REQUIRE(f.writes == 0);  // it is still at it
     f.install(100);
@@ -77,8 +84,11 @@ TEST_CASE("run merger: what was merged beside is in the next draft") {
     REQUIRE(f.catalogue->manifest().runs.size() == 10);
     f.merger.finish();
     REQUIRE(f.merger.busy());
+    REQUIRE(f.merger.inputs().size() == f.inputs);
+    REQUIRE(f.merger.units_to_come() == 0);  // they are taken
     f.install(110);
     REQUIRE_FALSE(f.merger.busy());
+    REQUIRE(f.merger.inputs().empty());
     REQUIRE(f.catalogue->manifest().runs.size() == 11 - f.inputs + 1);
     f.jobs.stop();
   });

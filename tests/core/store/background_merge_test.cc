@@ -108,6 +108,37 @@ TEST_CASE("background merge: checkpoints wait for it when there are too many run
   }) == "");
 }
 
+TEST_CASE("background merge: checkpoints do not wait for a long one, whose inputs stay") {
+  for (const bool cut : {false, true}) {
+    CAPTURE(cut);
+    World world;
+    constexpr int kMany = 60;
+    REQUIRE(world.with_store([&](Store& store) -> std::string {
+      // The first stripe that a merge writes: so one merge gets no further.
+      int held = 0;
+      world.hold([&held](const SimOp& op) {
+        if (op.op != io::IoOp::kWrite || op.cause != io::IoCause::kMerge || held == 6) return false;
+        ++held;
+        return true;
+      });
+      for (int i = 0; i < kMany; ++i) {
+        if (!checkpoint(store, i)) return "checkpoint";
+      }
+      if (held != 6) return "no merge was held back";
+      if (counter(store, "runs_merged") < kMany / 2) return "few were merged beside it";
+      if (std::string wrong = unaccounted(store); !wrong.empty()) return "held back: " + wrong;
+      if (std::string wrong = difference(store, kMany); !wrong.empty()) return wrong;
+      if (cut) {
+        world.power_cut();
+        return "";
+      }
+      world.release();
+      return store.close().ok() ? "" : "close";
+    }) == "");
+    REQUIRE(world.with_store([](Store& store) { return difference(store, kMany); }) == "");
+  }
+}
+
 TEST_CASE("background merge: a power cut while it is under way leaves the runs as they were") {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     CAPTURE(seed);
