@@ -238,7 +238,11 @@ class Engine : public InternalCommits {
   Status warm_names(const Transaction& transaction, WarmKeys& warm);
   // All that the plan would ask for just now.
   void rehearse(const Transaction& transaction, const PreparedOps& prepared, WarmKeys& warm);
-  void reclaim();
+  // What was freed and nobody looks at any more comes back. Whether a read that has just begun, or
+  // is short, keeps some of it.
+  bool reclaim();
+  // Waits for such reads. Whether there are more free units than so many.
+  bool outlast_reads(std::uint64_t free_units);
 
   // engine_prepare.cc
   // Takes hints of the transaction to the later ops that bring data for the same objects.

@@ -456,13 +456,15 @@ Status Engine::make_room(const Attempt& attempt) {
     } else {
       HEXAD_TRY(run_checkpoint());  // its root records as much
     }
-    reclaim();
-    if (parts_.space->counters().free > attempt.free_units) return {};
+    if (outlast_reads(attempt.free_units)) return {};
   }
   // What is dead beside something that is alive: core/clean/cleaner.h.
   const Result<bool> moved = cleaner_->step(Cleaner::For::kCommit);
   if (moved.ok() && *moved) return {};
   if (!moved.ok()) jobs_->note(*clean_job_, moved.status());
+  // While this looked elsewhere, others may have recorded what was freed, or ended their reads.
+  const bool looked_at = reclaim();
+  if (parts_.space->counters().free > attempt.free_units) return {};
   // Others have gone on meanwhile, with what came back perhaps, and what they replace comes back in
   // turn: only who finds nobody going on has found the store full.
   const Lsn newest = lane_->next_lsn() - 1;
@@ -476,17 +478,25 @@ Status Engine::make_room(const Attempt& attempt) {
     return {};
   }
   if (!zone.ok()) return zone;
+  if (held == 0 && looked_at) {
+    return attempt.space_error.with_context(
+        "what was deleted or overwritten is being read just now");
+  }
   if (held == 0) return attempt.space_error;
   return attempt.space_error.with_context(
       format_size(held * parts_.shape->unit * parts_.shape->k()) +
       " of what was deleted or overwritten is being read just now");
 }
 
-void Engine::reclaim() {
-  pins_.reclaim(lane_->recorded(), [this](const ReadPins::Limits& limits) {
+bool Engine::reclaim() {
+  const Lsn recorded = lane_->recorded();
+  bool looked_at = false;
+  pins_.reclaim(recorded, [&](const ReadPins::Limits& limits) {
+    looked_at = limits.wide < recorded;
     parts_.space->reclaim(limits.wide, limits.narrow, limits.oldest);
     parts_.log_blobs->forget(limits.oldest);
   });
+  return looked_at;
 }
 
 // Repeats until the transaction has its place or has failed. `rests_on`: the LSN that must be

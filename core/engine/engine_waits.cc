@@ -13,6 +13,8 @@ constexpr io::Nanos kLongNap = 100'000'000;
 constexpr io::Nanos kSlow =
     200'000'000;  // a device that has not answered for so long may be silent
 constexpr io::Nanos kSecond = 1'000'000'000;
+constexpr io::Nanos kLook = 1'000'000;
+constexpr io::Nanos kLongestLooks = 2 * kSecond;
 
 }  // namespace
 
@@ -55,6 +57,18 @@ Status Engine::lock_unless_silent(M& mutex, const std::string& what) {
 
 template Status Engine::lock_unless_silent(io::Mutex& mutex, const std::string& what);
 template Status Engine::lock_unless_silent(Sequencer& mutex, const std::string& what);
+
+// Each of those reads is short, or narrows its pin. New ones pin newer states, so they end; but one
+// may wait for a device that is silent.
+bool Engine::outlast_reads(std::uint64_t free_units) {
+  const io::Nanos until = executor().clock().now() + kLongestLooks;
+  for (;;) {
+    const bool looked_at = reclaim();
+    if (parts_.space->counters().free > free_units) return true;
+    if (!looked_at || executor().clock().now() >= until) return false;
+    executor().sleep_for(kLook);
+  }
+}
 
 Status Engine::wait_unless_silent(Lsn lsn, const std::string& what) {
   if (lane_ == nullptr) return {};
