@@ -51,6 +51,7 @@ struct Engine::CopyStep {
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;  // no longer stale
   std::size_t most_bytes = 0;
+  LogBlobs::Moment places = 0;  // YB5 of core/space/log_blobs.h
   // Pages of the source, with share ids: two of the copy may show one of them.
   std::map<std::uint32_t, ExtentList> sources = {};
 
@@ -65,7 +66,7 @@ Result<const ExtentList*> Engine::keep_source(std::uint32_t page, std::string_vi
   const auto [at, fresh] = step.sources.try_emplace(page);
   if (!fresh) return &at->second;
   HEXAD_TRY_ASSIGN(ExtentList extents, decode_page(value, page, shape));
-  at->second = parts_.log_blobs->resolve(std::move(extents));
+  at->second = parts_.log_blobs->resolve(std::move(extents), step.places);
   if (give_share_ids(at->second, [this] { return new_body(); })) {
     step.owners.keep({{}, step.copied.from, page}, at->second);
     step.record.images.push_back(
@@ -96,7 +97,7 @@ Status Engine::copy_page(std::uint32_t page, CopyStep& step) {
     HEXAD_TRY_ASSIGN(const auto copy, get(to));
     if (copy.has_value()) {
       HEXAD_TRY_ASSIGN(before, decode_page(*copy, page, shape));
-      before = parts_.log_blobs->resolve(std::move(before));
+      before = parts_.log_blobs->resolve(std::move(before), step.places);
     }
   }
   ExtentList now;
@@ -167,7 +168,8 @@ Status Engine::copy_some_pages(CopiedPages& copied) {
   std::uint32_t until = 0;
   std::set<std::uint32_t> fresh;
   const FillRecord fill = [&](LogRecord& record) -> Status {
-    CopyStep step{copied, record, BlobOwners(), {}, 0, 0, copied.until, {}, most_bytes};
+    CopyStep step{copied, record,       BlobOwners(), {},         0,
+                  0,      copied.until, {},           most_bytes, parts_.log_blobs->moment()};
     HEXAD_TRY_ASSIGN(const auto marks, get(cut_key(copied.from)));
     if (marks.has_value()) {
       HEXAD_TRY_ASSIGN(step.cut, decode_cuts(*marks));

@@ -14,7 +14,7 @@ std::string object_text(const TransactionOp& op) {
 // checkpoint must not name a transaction from before it.
 ExtentList PlanState::resolved(ExtentList extents) const {
   if (context_.log_blobs == nullptr) return extents;
-  return context_.log_blobs->resolve(std::move(extents));
+  return context_.log_blobs->resolve(std::move(extents), places_);
 }
 
 Result<CollectionSlot*> PlanState::collection(std::string_view name) {
@@ -314,7 +314,7 @@ Content* PlanState::writable(Slot& slot) {
 
 Status PlanState::load_stored(Page& page, BodyId body, std::uint32_t index) {
   if (std::shared_ptr<KnownPage> known = source_.known_page(body, index)) {
-    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents);
+    if (context_.log_blobs != nullptr) context_.log_blobs->resolve_all(known->extents, places_);
     page.was = std::shared_ptr<const ExtentList>(known, &known->extents);
     page.known = std::move(known);
     return {};

@@ -83,7 +83,10 @@ class PlanState {
  public:
   // Both outlive it.
   PlanState(const PlanContext& context, PlanSource& source)
-      : context_(context), source_(source), owners_(context.lsn) {}
+      : context_(context),
+        source_(source),
+        places_(context.log_blobs == nullptr ? 0 : context.log_blobs->moment()),
+        owners_(context.lsn) {}
 
   // Pointers stay valid. Errors of all: kCorruption (a record does not decode), those of reading.
   Result<CollectionSlot*> collection(std::string_view name);
@@ -166,6 +169,7 @@ class PlanState {
 
   const PlanContext& context_;
   PlanSource& source_;
+  const LogBlobs::Moment places_;  // YB5
   std::map<std::string, CollectionSlot, std::less<>> collections_;
   std::map<std::string, Slot, std::less<>> objects_;
   std::map<CollectionId, Totals> totals_;

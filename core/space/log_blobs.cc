@@ -34,7 +34,7 @@ LogBlobs::Entry& LogBlobs::entry_in(Entries& entries, std::uint32_t index) {
                           [](const Entry& entry, std::uint32_t i) { return entry.index < i; });
     if (at->index == index) return *at;
   }
-  return *entries.insert(at, Entry{index, false, {}});
+  return *entries.insert(at, Entry{index, false, {}, 0});
 }
 
 // Under the lock.
@@ -95,6 +95,7 @@ PromisedUnits LogBlobs::set_places(const std::vector<YoungPlace>& places) {
             [](const YoungPlace* a, const YoungPlace* b) { return a->from < b->from; });
 
   const io::Lock lock(mutex_);
+  ++moment_;
   PromisedUnits promised;
   Lsn lsn = 0;
   Entries* entries = nullptr;
@@ -108,6 +109,7 @@ PromisedUnits LogBlobs::set_places(const std::vector<YoungPlace>& places) {
       promised += PromisedUnits(payload->units);
       count(*payload, -1);
     }
+    if (!entry.has_place()) entry.placed = moment_;
     if (place->placement == Placement::kPacked) {
       entry.state = PackedAt{place->where.zone, place->where.unit, place->cell, place->cell_offset,
                              place->stored};
@@ -146,32 +148,37 @@ std::optional<LogBlobs::Found> LogBlobs::find(const LogPlace& place) const {
 }
 
 // Under the lock.
-void LogBlobs::resolve_one(Blob& blob) const {
+void LogBlobs::resolve_one(Blob& blob, Moment as_of) const {
   if (blob.placement != Placement::kLog) return;
   const Entry* const entry = find_entry(blob.log);
-  if (entry == nullptr) return;
+  if (entry == nullptr || entry->placed > as_of) return;
   // The log says both; where they differ, the place belongs to something else.
   const std::optional<YoungPlace> place = place_of(blob.log, *entry);
   if (place.has_value() && place->stored == blob.stored) blob = placed_blob(blob, *place);
 }
 
+LogBlobs::Moment LogBlobs::moment() const {
+  const io::Lock lock(mutex_);
+  return moment_;
+}
+
 Blob LogBlobs::resolve(Blob blob) const {
   if (blob.placement != Placement::kLog) return blob;
   const io::Lock lock(mutex_);
-  resolve_one(blob);
+  resolve_one(blob, kNow);
   return blob;
 }
 
-ExtentList LogBlobs::resolve(ExtentList extents) const {
-  resolve_all(extents);
+ExtentList LogBlobs::resolve(ExtentList extents, Moment as_of) const {
+  resolve_all(extents, as_of);
   return extents;
 }
 
-void LogBlobs::resolve_all(ExtentList& extents) const {
+void LogBlobs::resolve_all(ExtentList& extents, Moment as_of) const {
   if (!any_young(extents)) return;
   const io::Lock lock(mutex_);
   for (Extent& extent : extents) {
-    if (!extent.is_inline()) resolve_one(extent.blob);
+    if (!extent.is_inline()) resolve_one(extent.blob, as_of);
   }
 }
 

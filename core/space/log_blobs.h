@@ -12,6 +12,9 @@
 //   YB4 whoever plans a transaction reads states, too, newer than the visible one: it holds a pin
 //       from before it reads until its deaths are noted here, so that a checkpoint which ends
 //       meanwhile forgets nothing that a record it has read still names
+//   YB5 a record that is made of several lists looks at all of them as of one moment: a group may
+//   be
+//       sealed meanwhile, and a blob that several of them show must not have two names in one list
 //
 // Any thread. A leaf: no other lock is taken under its own.
 #pragma once
@@ -65,10 +68,15 @@ class LogBlobs {
   };
   // Nothing: no transaction with it has an LSN.
   std::optional<Found> find(const LogPlace& place) const;
+  // Counts what becomes known of places.
+  using Moment = std::uint64_t;
+  static constexpr Moment kNow = ~Moment{0};
+  Moment moment() const;
   // The blob with its place in it when that is known (and as long as the blob), else as it is.
   Blob resolve(Blob blob) const;
-  ExtentList resolve(ExtentList extents) const;
-  void resolve_all(ExtentList& extents) const;
+  // With `as_of`: when it was known then.
+  ExtentList resolve(ExtentList extents, Moment as_of = kNow) const;
+  void resolve_all(ExtentList& extents, Moment as_of = kNow) const;
 
   // Payloads without a place, the oldest first: until `bytes` of them, or until what a record says
   // of their places may be longer than `record_bytes`; always one when there is any. Units that are
@@ -106,6 +114,7 @@ class LogBlobs {
     // the payload in the log, or the place in a stripe that is shared or its own.
     std::variant<SharedBytes, std::unique_ptr<YoungBlob>, PackedAt, std::unique_ptr<YoungPlace>>
         state;
+    Moment placed = 0;  // since when it has one
 
     bool has_place() const { return state.index() >= 2; }
     YoungBlob* payload();
@@ -122,12 +131,13 @@ class LogBlobs {
   const Entry* find_entry(const LogPlace& place) const;  // null: nothing is known of it
   static Entry& entry_in(Entries& entries, std::uint32_t index);
   static std::optional<YoungPlace> place_of(const LogPlace& place, const Entry& entry);
-  void resolve_one(Blob& blob) const;
+  void resolve_one(Blob& blob, Moment as_of) const;
 
   const RecordShape& shape_;
   mutable io::Mutex mutex_;
   std::map<Lsn, Entries> transactions_;
   std::vector<Retirement> retirements_;
+  Moment moment_ = 0;
   std::uint64_t payload_bytes_ = 0;
   std::uint64_t packing_bytes_ = 0;
 };

@@ -1,11 +1,17 @@
 #include "core/plan/plan_clones.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <functional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "base/units.h"
+#include "core/record/extent_codec.h"
+#include "core/record/forward_keys.h"
 #include "core/record/keys.h"
+#include "core/space/log_blobs.h"
 #include "tests/core/plan/planner_world.h"
 
 namespace hexad::core {
@@ -73,6 +79,56 @@ TEST_CASE(
   CHECK(w.read("d") == text(5000, 'a'));
   CHECK(w.read("new") == text(5000, 'o'));
   w.check_alive();
+}
+
+// A group is sealed when the plan asks for this key: blobs get their places in between.
+class SealingSource final : public PlanSource {
+ public:
+  SealingSource(PlanSource& source, std::string key, std::function<void()> seal)
+      : source_(source), key_(std::move(key)), seal_(std::move(seal)) {}
+  Result<std::optional<std::string>> get(std::string_view key) override {
+    if (key == key_) seal_();
+    return source_.get(key);
+  }
+  Status scan(std::string_view prefix, const Visit& visit) override {
+    return source_.scan(prefix, visit);
+  }
+
+ private:
+  PlanSource& source_;
+  const std::string key_;
+  const std::function<void()> seal_;
+};
+
+// YB5 of core/space/log_blobs.h.
+TEST_CASE("plan_clones: a blob that gets its place while a plan reads has one name in a list") {
+  PlannerWorld w;
+  w.must([](Transaction& t) { t.put("c", "a", text(9000)); });
+  const LogPlace young = w.object("a")->extents.at(0).blob.log;
+  w.must([](Transaction& t) { t.clone_range("c", "a", 0, 3000, "c", "b", 0); });
+
+  LogBlobs log_blobs(w.system.executor(), w.shape.record);
+  w.context.log_blobs = &log_blobs;
+  YoungPlace place;
+  place.from = young;
+  place.stored = w.object("a")->extents.at(0).blob.stored;
+  place.where = {4, 70, 0};
+  SealingSource source(w.source, object_key(1, "b"), [&] { log_blobs.set_places({place}); });
+  Transaction again;
+  again.clone_range("c", "a", 4000, 2000, "c", "b", 5000);
+  const Plan plan = plan_transaction(again, w.prepare(again), w.context, source).value();
+  CHECK(log_blobs.find(young)->place.has_value());
+  const auto image =
+      std::find_if(plan.record.images.begin(), plan.record.images.end(),
+                   [](const PostImage& one) { return one.key == object_key(1, "b"); });
+  REQUIRE(image != plan.record.images.end());
+  ExtentList extents = decode_object(image->value.value(), w.shape.record)->extents;
+  REQUIRE(extents.size() == 2);
+  CHECK(extents[0].blob == extents[1].blob);
+  // As the checkpoint does.
+  log_blobs.resolve_all(extents);
+  write_due_keys(object_key(1, "b"), extents, [](const std::string&) {});
+  CHECK(check_extents(extents, 0, w.shape.record).ok());
 }
 
 TEST_CASE(
