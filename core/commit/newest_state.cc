@@ -15,6 +15,11 @@ Result<std::optional<std::string>> NewestState::get(std::string_view key) {
 Status NewestState::scan_within(std::string_view prefix, std::string_view from, const Visit& visit,
                                 MetadataWalk& walk) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<MetaView> view, metadata_.view(kMaxLsn));
+  return scan_view(*view, prefix, from, visit, walk);
+}
+
+Status NewestState::scan_view(MetaView& view, std::string_view prefix, std::string_view from,
+                              const Visit& visit, MetadataWalk& walk) {
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor,
                    view->cursor({std::string(from), prefix_end(prefix)}, walk.reading));
   cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));

@@ -55,6 +55,9 @@ class NewestState : public PlanSource {
   // As scan_from(), within what the walk may meet still. Errors: those; kUnavailable (it gave up).
   Status scan_within(std::string_view prefix, std::string_view from, const Visit& visit,
                      MetadataWalk& walk);
+  // The same of one state, whoever holds the lock.
+  static Status scan_view(MetaView& view, std::string_view prefix, std::string_view from,
+                          const Visit& visit, MetadataWalk& walk);
 
   // The walks of whoever fills in a record in this hold of the lock.
   MetadataWalk& fill_walk() { return fill_walk_; }

@@ -16,6 +16,9 @@ inline constexpr int kMaxCold = 8;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
 inline constexpr std::uint64_t kMostDeleted = 10'000;
 
+// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
+std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared);
+
 // What it holds, and what it lacked.
 struct Engine::Attempt {
   std::vector<alloc::Extent> allocated;

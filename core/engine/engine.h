@@ -236,8 +236,8 @@ class Engine : public InternalCommits {
   // engine_warm.cc
   // What every plan asks for: of collections and objects that ops name.
   Status warm_names(const Transaction& transaction, WarmKeys& warm);
-  // All that the plan would ask for just now.
-  void rehearse(const Transaction& transaction, const PreparedOps& prepared, WarmKeys& warm);
+  // All that the plan would ask for just now. Names and places of blobs are others then.
+  void rehearse(const Transaction& transaction, PreparedOps& prepared, WarmKeys& warm);
   // What was freed and nobody looks at any more comes back. Whether a read that has just begun, or
   // is short, keeps some of it.
   bool reclaim();

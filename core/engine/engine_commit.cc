@@ -14,6 +14,20 @@
 
 namespace hexad::core {
 
+std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
+  std::vector<PayloadPiece*> pieces;
+  const auto add = [&](PreparedOp& op) {
+    for (PayloadPiece& piece : op.pieces) {
+      if (piece.bytes.empty()) pieces.push_back(&piece);
+    }
+  };
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    add(prepared[i]);
+    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
+  }
+  return pieces;
+}
+
 namespace {
 
 // How often a transaction waits for crowded pages before it takes them as they are.
@@ -100,21 +114,6 @@ Result<alloc::Extent> Engine::allocate_locked(std::uint32_t units, Attempt& atte
   }
   if (extent.ok()) attempt.allocated.push_back(*extent);
   return extent;
-}
-
-// All pieces that are blobs, in the order of the ops: what ops carry, and what publishes bring.
-std::vector<PayloadPiece*> blob_pieces(const Transaction& transaction, PreparedOps& prepared) {
-  std::vector<PayloadPiece*> pieces;
-  const auto add = [&](PreparedOp& op) {
-    for (PayloadPiece& piece : op.pieces) {
-      if (piece.bytes.empty()) pieces.push_back(&piece);
-    }
-  };
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    add(prepared[i]);
-    if (transaction.ops()[i].staged != nullptr) add(transaction.ops()[i].staged->young);
-  }
-  return pieces;
 }
 
 // One alone takes as much when it is placed ahead as it is promised, and keeps it.

@@ -2,7 +2,10 @@
 // while there is no index on the fast tier the runs are asked, which lie on the devices of the
 // pool, and nobody may wait for those under the sequencer's lock (C12 of core/commit/sequencer.h).
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/engine/attempt.h"
@@ -13,33 +16,91 @@ namespace hexad::core {
 
 namespace {
 
-// The metadata as a plan reads it, without the sequencer's lock: it waits for devices, and what it
-// has read of the index is there for the plan that counts.
+// One state of the metadata, as a plan reads it, without the sequencer's lock: it waits for
+// devices, and notes what it was asked for. Others commit meanwhile, and a plan takes it for a fact
+// that what it reads fits together.
 class Rehearsal final : public PlanSource {
  public:
-  Rehearsal(Metadata& metadata, NewestState& newest, WarmKeys& warm)
-      : metadata_(metadata), newest_(newest), warm_(warm) {}
+  Rehearsal(MetaView& view, std::vector<std::string>& keys) : view_(view), keys_(keys) {}
 
   Result<std::optional<std::string>> get(std::string_view key) override {
-    const std::string own(key);
-    HEXAD_TRY(metadata_.warm({&own, 1}, warm_));
-    HEXAD_TRY_ASSIGN(Metadata::Peeked found, metadata_.peek_latest(key, warm_));
-    if (found.known) return std::move(found.value);
-    return metadata_.get_latest(key);  // a checkpoint has ended in between
+    keys_.emplace_back(key);
+    return view_.get(key);
   }
   Status scan(std::string_view prefix, const Visit& visit) override {
     return scan_from(prefix, prefix, visit);
   }
   Status scan_from(std::string_view prefix, std::string_view from, const Visit& visit) override {
-    return newest_.scan_within(prefix, from, visit, walked_);
+    return NewestState::scan_view(view_, prefix, from, visit, walked_);
   }
 
  private:
-  Metadata& metadata_;
-  NewestState& newest_;  // only what wants no lock
-  WarmKeys& warm_;
+  MetaView& view_;
+  std::vector<std::string>& keys_;
   MetadataWalk walked_ = {kMostDeleted};
 };
+
+// What other threads change of prepared ops under the sequencer's lock, in the place of which the
+// ops have it as it was for a while: made under that lock, ends without it.
+class SharedParts {
+ public:
+  explicit SharedParts(PreparedOps& prepared) : prepared_(prepared) {
+    for (std::size_t i = 0; i < prepared.size(); ++i) {
+      PreparedOp& op = prepared[i];
+      if (op.counted == nullptr && op.copied == nullptr) continue;
+      own_.push_back({i, op.counted, op.copied});
+      if (op.counted != nullptr) op.counted = std::make_shared<CountedNames>(*op.counted);
+      if (op.copied != nullptr) op.copied = as_it_is(*op.copied);
+    }
+  }
+  ~SharedParts() {
+    for (Own& own : own_) {
+      prepared_[own.op].counted = std::move(own.counted);
+      prepared_[own.op].copied = std::move(own.copied);
+    }
+  }
+  SharedParts(const SharedParts&) = delete;
+  SharedParts& operator=(const SharedParts&) = delete;
+
+ private:
+  struct Own {
+    std::size_t op = 0;
+    std::shared_ptr<CountedNames> counted;
+    std::shared_ptr<CopiedPages> copied;
+  };
+  // With more stale pages than a transaction copies itself it is of no use, as if it were lost.
+  static std::shared_ptr<CopiedPages> as_it_is(const CopiedPages& copied) {
+    auto now = std::make_shared<CopiedPages>();
+    now->from = copied.from;
+    now->to = copied.to;
+    now->range = copied.range;
+    now->until = copied.until;
+    now->lost = copied.lost || copied.stale.size() > kFewStalePages;
+    if (!now->lost) now->stale = copied.stale;
+    return now;
+  }
+
+  PreparedOps& prepared_;
+  std::vector<Own> own_;
+};
+
+// The attempt before has named blobs by the LSN that it would have had, and given some of them
+// places, both of which others have by now perhaps. These nobody has.
+void name_blobs(const Transaction& transaction, PreparedOps& prepared, Lsn lsn) {
+  constexpr alloc::ZoneId kNoZone = ~alloc::ZoneId{0};
+  std::uint32_t index = 0;
+  std::uint32_t unit = 1;
+  for (PayloadPiece* piece : blob_pieces(transaction, prepared)) {
+    Blob& blob = piece->prepared.blob;
+    if (piece->prepared.is_young()) {
+      blob.log = {lsn, index};
+    } else {
+      blob.where = {kNoZone, unit, piece->prepared.units};
+      unit += piece->prepared.units;
+    }
+    ++index;
+  }
+}
 
 }  // namespace
 
@@ -69,10 +130,21 @@ Status Engine::warm_names(const Transaction& transaction, WarmKeys& warm) {
   return parts_.metadata->warm(keys, warm);
 }
 
-void Engine::rehearse(const Transaction& transaction, const PreparedOps& prepared, WarmKeys& warm) {
-  BodyId bodies = 0;
+void Engine::rehearse(const Transaction& transaction, PreparedOps& prepared, WarmKeys& warm) {
+  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
   PlanContext context;
-  context.lsn = lane_->next_lsn();
+  std::unique_ptr<MetaView> view;
+  std::optional<SharedParts> shared;
+  {
+    const SequencerLock lock(sequencer_);
+    context.lsn = lane_->next_lsn();
+    Result<std::unique_ptr<MetaView>> newest = parts_.metadata->view(context.lsn - 1);
+    if (!newest.ok()) return;
+    view = std::move(newest).value();
+    shared.emplace(prepared);
+  }
+  name_blobs(transaction, prepared, context.lsn);
+  BodyId bodies = 0;
   context.time = parts_.system->clock().wall_time();
   context.shape = parts_.shape->record;
   context.default_compression = parts_.compression;
@@ -80,10 +152,12 @@ void Engine::rehearse(const Transaction& transaction, const PreparedOps& prepare
   context.new_body = [&bodies] { return ~BodyId{0} - ++bodies; };
   context.ranges_at_once = parts_.ranges_at_once;
   context.log_blobs = parts_.log_blobs.get();
-  Rehearsal source(*parts_.metadata, newest_, warm);
-  const ReadPins::Pin pin = reads_->pin_visible();  // YB4 of core/space/log_blobs.h
-  // What is wrong with the transaction its next attempt says.
+  std::vector<std::string> keys;
+  Rehearsal source(*view, keys);
+  // What is wrong with the transaction, or with the index, its next attempt says.
   plan_transaction(transaction, prepared, context, source).status().ignore();
+  view.reset();  // a thread has one reader at a time
+  parts_.metadata->warm(keys, warm).ignore();
 }
 
 }  // namespace hexad::core

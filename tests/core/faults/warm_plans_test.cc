@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <mutex>
 #include <string>
@@ -41,6 +42,13 @@ class World {
       if (std::this_thread::get_id() != here || !core::Sequencer::held_here()) return;
       const std::lock_guard<std::mutex> lock(mutex_);
       ++under_lock_;
+    });
+  }
+  // Before a request that this thread sends without the lock.
+  void before_reads(std::function<void()> then) {
+    const std::thread::id here = std::this_thread::get_id();
+    faulty_.watch([here, then = std::move(then)](const io::IoRequest&) {
+      if (std::this_thread::get_id() == here && !core::Sequencer::held_here()) then();
     });
   }
   // Requests that this thread has sent while it held the lock.
@@ -164,6 +172,41 @@ TEST_CASE("warm plans: commits go on while checkpoints change what was read for 
   }
   checkpoints.join();
   CHECK(world.difference(store) == "");
+  CHECK(deep_findings(store) == "");
+}
+
+// What is read ahead is of one state, and names its blobs as nobody else does: each of those who
+// come in between gets the LSN that the attempt before had, and shows another blob under it.
+TEST_CASE("warm plans: others write the page that is being read ahead") {
+  World world;
+  Store store = world.fixture.open();
+  const auto write = [](Transaction& t, std::uint64_t offset, const std::string& bytes) {
+    t.write(kBucket, "paged", offset, as_bytes(bytes));
+  };
+  int others = 0;
+  world.before_reads([&] {
+    if (others == 3 || counter(store, "cold_attempts") == 0) return;
+    const auto i = static_cast<std::uint64_t>(others++);
+    std::thread other([&, i] {
+      CHECK(message_of(commit(store, [&](Transaction& t) {
+                         write(t, 1'300'000 + 1000 * i, noise(700, 90 + i));
+                       }).status()) == "");
+    });
+    other.join();
+  });
+  CHECK(message_of(commit(store, [&](Transaction& t) {
+                     // What is not in memory comes before the page.
+                     for (int key = 0; key < kKeys; key += 3) {
+                       t.omap_set(kBucket, "mapped", "key " + std::to_string(1000 + key),
+                                  std::string_view("new"));
+                     }
+                     write(t, 1'200'000, noise(600, 80));
+                   }).status()) == "");
+  CHECK(others > 0);
+  world.before_reads([] {});
+  const std::string shown = get(store, "paged");
+  CHECK(shown.substr(1'200'000, 600) == noise(600, 80));
+  CHECK(shown.substr(1'300'000, 700) == noise(700, 90));
   CHECK(deep_findings(store) == "");
 }
 
