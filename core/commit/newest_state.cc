@@ -21,7 +21,7 @@ Status NewestState::scan_within(std::string_view prefix, std::string_view from, 
 Status NewestState::scan_view(MetaView& view, std::string_view prefix, std::string_view from,
                               const Visit& visit, MetadataWalk& walk) {
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor,
-                   view->cursor({std::string(from), prefix_end(prefix)}, walk.reading));
+                   view.cursor({std::string(from), prefix_end(prefix)}, walk.reading));
   cursor.give_up_after(walk.most_deleted - std::min(walk.deleted, walk.most_deleted));
   const auto go = [&]() -> Status {
     HEXAD_TRY(cursor.seek(from));
@@ -69,7 +69,8 @@ void NewestState::apply(Lsn lsn, const std::vector<PostImage>& images) {
   }
 }
 
-void NewestState::record_concurrent_changes(const std::vector<PostImage>& images) {
+void NewestState::record_concurrent_changes(const std::vector<PostImage>& images,
+                                            PlanSource& before) {
   if (counting_.empty()) return;
   std::erase_if(counting_, [](const auto& other) { return other.expired(); });
   for (const std::weak_ptr<CountedNames>& other : counting_) {
@@ -84,9 +85,9 @@ void NewestState::record_concurrent_changes(const std::vector<PostImage>& images
         add_to(to, object.size);
         return {};
       };
-      const Result<std::optional<std::string>> before = get(image.key);
+      const Result<std::optional<std::string>> was = before.get(image.key);
       const bool told =
-          before.ok() && add(*before, counted->gone).ok() && add(image.value, counted->come).ok();
+          was.ok() && add(*was, counted->gone).ok() && add(image.value, counted->come).ok();
       if (!told) counted->lost = true;
     }
   }

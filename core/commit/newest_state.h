@@ -65,7 +65,9 @@ class NewestState : public PlanSource {
   // Values that have changed little become patches of what the log holds already (C8).
   void encode_as_patches(std::vector<PostImage>& images) const;
   // For those who count names meanwhile; before apply(), for changes that users have asked for.
-  void record_concurrent_changes(const std::vector<PostImage>& images);
+  // `before`: what the plan was made from; where that does not say what was there, it is counted
+  // anew, and nobody reads the index for it here (C12).
+  void record_concurrent_changes(const std::vector<PostImage>& images, PlanSource& before);
   // Into the memtable, and out of what is remembered of pages.
   void apply(Lsn lsn, const std::vector<PostImage>& images);
 

@@ -335,7 +335,7 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
   }
 
   // From here on nothing fails.
-  newest_.record_concurrent_changes(plan.record.images);
+  newest_.record_concurrent_changes(plan.record.images, reader);
   newest_.apply(submission.lsn, plan.record.images);
   for (DecodedPage& page : plan.pages) newest_.remember(std::move(page));
   if (!attempt.keep_versions) users_committed_.store(true, std::memory_order_relaxed);
