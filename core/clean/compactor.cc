@@ -262,6 +262,7 @@ Result<Compactor::Did> Compactor::write(const Need& need, const Pieces& pieces) 
   for (const Work& work : pieces.lists) forget(work.at.list.key, work.at.list.changed);
   if (!done.unreadable.ok()) leave_alone(done.unreadable);
   if (written == 0) return Did::kLooked;
+  walk_.note_gain();
   for (const Done::Left& left : done.lists) {
     partly_.note(left.key, left.partly, written);
     lone_.note(left.key, left.lone, written);
@@ -331,11 +332,11 @@ Result<bool> Compactor::find_in(MetaView& view, std::string_view prefix, std::si
                                 Lsn now) {
   const RecordShape& shape = parts_.shape.record;
   HEXAD_TRY_ASSIGN(MetaView::Cursor cursor, view.cursor({std::string(prefix), prefix_end(prefix)}));
-  HEXAD_TRY(cursor.seek(std::max(from_, std::string(prefix))));
+  HEXAD_TRY(cursor.seek(std::max(walk_.from(), std::string(prefix))));
   for (; cursor.valid(); ++seen) {
     const std::string key(cursor.key());
     if (seen == kKeysAtOnce) {
-      from_ = key;
+      walk_.go_on_at(key);
       return false;
     }
     Result<std::optional<OwnedExtents>> list = list_of(key, std::string(cursor.value()), shape);
@@ -353,25 +354,24 @@ Result<bool> Compactor::find_in(MetaView& view, std::string_view prefix, std::si
 }
 
 Result<bool> Compactor::find_some() {
-  if (all_seen_ && partly_.empty() && lone_.empty()) {
-    const bool partly_lost = partly_.take_lost();
-    if (lone_.take_lost() || partly_lost) {
-      all_seen_ = false;
-      from_.clear();
-    }
+  if (partly_.empty() && lone_.empty()) {
+    walk_.maybe_again([this] {
+      const bool partly_lost = partly_.take_lost();
+      return lone_.take_lost() || partly_lost;
+    });
   }
-  if (all_seen_) return false;
+  if (walk_.over()) return false;
   HEXAD_TRY_ASSIGN(const ReadState state, parts_.reads.read_state());
   std::size_t seen = 0;
   for (const std::string_view prefix : kLists) {
     const std::optional<std::string> end = prefix_end(prefix);
-    if (end.has_value() && from_ >= *end) continue;
+    if (end.has_value() && walk_.from() >= *end) continue;
     const Result<bool> found = find_in(*state.view, prefix, seen, state.view->lsn());
     // KL5: nobody knows the keys behind it.
     if (!found.ok()) leave_alone(found.status());
     if (found.ok() && !*found) return true;
   }
-  all_seen_ = true;
+  walk_.end();
   return true;
 }
 

@@ -19,6 +19,10 @@
 //        comes to an end by itself
 //   KL5  What cannot be read, of the metadata or of the bytes, is left alone until it changes,
 //        counted, and said once there is nothing else to do; what can be is compacted meanwhile
+//   KL6  The walk through the metadata begins again only where lists were let go of since there
+//   were
+//        too many, and something has come back since it last began: else it would find the same
+//        ones, of which nothing is to be had, for ever
 //
 // CL5 to CL7 of core/clean/cleaner.h hold as for moves. Under the cleaner's mutex.
 #pragma once
@@ -33,6 +37,7 @@
 #include "core/clean/clean_parts.h"
 #include "core/clean/compact_plan.h"
 #include "core/clean/fragmented_lists.h"
+#include "core/clean/list_walk.h"
 #include "core/clean/moved_stripes.h"
 #include "core/record/log_record.h"
 
@@ -119,8 +124,7 @@ class Compactor {
   const CleanParts& parts_;
   FragmentedLists& partly_;
   FragmentedLists& lone_;
-  std::string from_;              // of the metadata, where find_some() goes on
-  bool all_seen_ = false;         // ... it has come to the end
+  ListWalk walk_;                 // of find_some()
   Status problem_;                // the first of what could not be read
   std::uint64_t unreadable_ = 0;  // how many times that was so
 };
