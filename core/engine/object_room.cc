@@ -141,6 +141,8 @@ ObjectRoom room_for_objects(std::uint64_t size, const PoolRoom& pool, const Stor
   // Whether so many fit into `units` beside what is in the runs already.
   const auto fit = [&](std::uint64_t count, std::uint64_t units, const ReserveInput& before) {
     const auto objects = static_cast<double>(count);
+    // Else their metadata may be more than a number of bytes has bits for.
+    if (objects * cost.units > static_cast<double>(units)) return false;
     const auto record_bytes = static_cast<std::uint64_t>(objects * cost.record_bytes);
     ReserveInput after = before;
     after.run_bytes += record_bytes;
@@ -162,8 +164,11 @@ ObjectRoom room_for_objects(std::uint64_t size, const PoolRoom& pool, const Stor
   empty.run_bytes = 0;
   empty.runs = 1;
   empty.zones = pool.all_zones;
+  // What is left counts the zones to come, and for their images more is kept.
+  ReserveInput then = pool.reserve;
+  then.zones = std::max(then.zones, pool.all_zones);
   return {size, most(pool.all_units, empty) * size,
-          most(pool.left_units + pool.gain_units, pool.reserve) * size};
+          most(pool.left_units + pool.gain_units, then) * size};
 }
 
 }  // namespace hexad::core

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "core/api/types.h"
 
 namespace hexad::core {
 namespace {
@@ -57,6 +58,26 @@ TEST_CASE("object room: metadata counts, and what is kept for it") {
   CHECK(with_runs.usable < without.usable);
   CHECK(without.usable > 10'000 * 16_KiB * 9 / 10);
   CHECK(without.usable < 10'000 * 16_KiB);
+}
+
+TEST_CASE("object room: an empty pool has room for what it is usable for, before it has zones") {
+  const StoreShape shape = shape_of(32);
+  PoolRoom pool = pool_of(1'000'000);
+  pool.all_zones = 100;
+  pool.reserve.zones = 1;
+  pool.reserve.zone_units = 10'000;
+  for (const std::uint64_t size : {4096, 65'536, 1 << 20}) {
+    CAPTURE(size);
+    const ObjectRoom room = room_for_objects(size, pool, shape);
+    CHECK(room.available == room.usable);
+  }
+}
+
+TEST_CASE("object room: the largest objects, of which not one fits") {
+  const StoreShape shape = shape_of(32);
+  const ObjectRoom room = room_for_objects(kMaxObjectSize, pool_of(1'000'000), shape);
+  CHECK(room.usable == 0);
+  CHECK(room.available == 0);
 }
 
 TEST_CASE("object room: it grows with what is left, and with what moves would bring") {
