@@ -19,10 +19,9 @@
 //        comes to an end by itself
 //   KL5  What cannot be read, of the metadata or of the bytes, is left alone until it changes,
 //        counted, and said once there is nothing else to do; what can be is compacted meanwhile
-//   KL6  The walk through the metadata begins again only where lists were let go of since there
-//   were
-//        too many, and something has come back since it last began: else it would find the same
-//        ones, of which nothing is to be had, for ever
+//   KL6  The walk through the metadata begins again only where lists were let go of, since there
+//        were too many, and something has come back since it last began: else it would find the
+//        same ones, of which nothing is to be had, for ever
 //
 // CL5 to CL7 of core/clean/cleaner.h hold as for moves. Under the cleaner's mutex.
 #pragma once

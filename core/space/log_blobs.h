@@ -12,9 +12,8 @@
 //   YB4 whoever plans a transaction reads states, too, newer than the visible one: it holds a pin
 //       from before it reads until its deaths are noted here, so that a checkpoint which ends
 //       meanwhile forgets nothing that a record it has read still names
-//   YB5 a record that is made of several lists looks at all of them as of one moment: a group may
-//   be
-//       sealed meanwhile, and a blob that several of them show must not have two names in one list
+//   YB5 a record that is made of several lists looks at all of them as of one moment: groups are
+//       sealed meanwhile, and a blob that two of them show must not have two names in one list
 //
 // Any thread. A leaf: no other lock is taken under its own.
 #pragma once
