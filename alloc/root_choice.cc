@@ -42,6 +42,16 @@ std::string place_text(Epoch epoch, std::uint64_t sequence) {
          (sequence == 0 ? "" : " sequence " + std::to_string(sequence));
 }
 
+// Whether a root that came to the device behind the one that its row confirms says that less had
+// been written there: who wrote it has read the device, so that was another one (P11).
+bool was_elsewhere(const Root& own, const RootDevice& row) {
+  const RootDevice* const there = own.find(row.id);
+  if (own.writers.empty() || there == nullptr || there->uuid != row.uuid) return false;
+  return own.epoch > row.confirmed_epoch && row.confirmed_sequence != 0 &&
+         std::pair(there->confirmed_epoch, there->confirmed_sequence) <
+             std::pair(row.confirmed_epoch, row.confirmed_sequence);
+}
+
 // Why what the device shows is not what its row confirms; empty: it is (P5, P11).
 std::string lost_or_strange(const DeviceRoots& device, const Uuid& store, const RootDevice& row) {
   bool shown = row.confirmed_epoch == 0;
@@ -50,7 +60,10 @@ std::string lost_or_strange(const DeviceRoots& device, const Uuid& store, const 
     shown = shown || std::pair(root.epoch, root.sequence) >=
                          std::pair(row.confirmed_epoch, row.confirmed_sequence);
     const bool known = root.epoch == row.confirmed_epoch && row.confirmed_nonce != 0;
-    if (known && root.nonce() != 0 && root.nonce() != row.confirmed_nonce) {
+    const bool other = known && root.nonce() != 0 && root.nonce() != row.confirmed_nonce;
+    // Of one that has left, no root since then tells.
+    const bool left = row.state == MemberState::kLeft;
+    if (other || (left && was_elsewhere(root, row))) {
       return "shows a root of " + epoch_text(root) +
              " by another writer: it is a copy that was written to elsewhere";
     }
@@ -186,13 +199,31 @@ bool goes_on_from(const Root& root, const Root& other) {
          std::tuple(fork.from_epoch, fork.from_left, fork.from_sequence);
 }
 
+// P11, where epochs do not tell. In the first epoch of a writer the row of a live device confirms
+// its promise, or what came after that. Whoever wrote to the device behind the promise has read it,
+// and so promised more, or is that writer.
+bool knows_of_promise(const DeviceRoots& device, const Root& root) {
+  const RootDevice* const row = root.find(device.id);
+  if (row == nullptr || row->uuid != device.uuid || row->state != MemberState::kLive) return true;
+  // Later, one that has just been taken in again has not got the promise.
+  if (root.writers.empty() || root.writers.back().first_epoch != root.epoch) return true;
+  if (row->confirmed_epoch >= root.epoch || row->confirmed_sequence == 0) return true;
+  const std::pair confirmed(row->confirmed_epoch, row->confirmed_sequence);
+  return std::none_of(device.roots.begin(), device.roots.end(), [&](const Root& own) {
+    if (own.store != root.store || own.epoch >= root.epoch) return false;
+    const std::pair place(own.epoch, own.sequence);
+    return place > confirmed ? own.promised_epoch <= root.epoch
+                             : place == confirmed && own.promised_epoch != root.epoch;
+  });
+}
+
 Status check_one_lineage(const Uuid& store, std::span<const DeviceRoots> devices,
                          const Root& root) {
   std::string here;
   std::string apart;
   for (const DeviceRoots& device : devices) {
     if (device.store != store) continue;
-    bool strange = false;
+    bool strange = !knows_of_promise(device, root);
     for (const Root& other : device.roots) {
       strange = strange || (other.store == store && !goes_on_from(root, other));
     }

@@ -41,7 +41,8 @@
 //   P11 A writer draws a number by chance, its nonce, and notes in its roots which epochs are its
 //       own (next_epoch_root()); a promise is a copy and keeps those of the root that it copies.
 //       Two roots that name different writers for one epoch are of stores that were written apart:
-//       choose_root() refuses to choose, as with forks.
+//       choose_root() refuses to choose, as with forks. So it does where a device was written to by
+//       somebody who had not seen the promise that its row confirms.
 //
 // Why a device with two ends is as good as one with one
 //   * An end shows, whenever it is read, the last root that became durable there, or one that was
@@ -92,9 +93,20 @@
 //   * Copies of all devices (dd, a snapshot of the machine) that are opened on their own begin with
 //     the same promise, so both take the same epoch, with different nonces. One such device among
 //     those of the other copy has a label, uuid and epochs that fit; without nonces the newer one's
-//     root counted for all. What is not seen: a copy that nobody wrote to since is the device as it
-//     was, and goes by its sequence (below); ranges older than kMaxWriters openings are forgotten,
-//     and then the row's own nonce tells, for the epoch that it confirms.
+//     root counted for all.
+//   * A copy is opened while the original stays open, or when that has taken an epoch more by a
+//     change of membership: then their epochs are different ones, and the newest root, of either,
+//     would count. Its rows tell. In the first epoch of an opening they confirm its promise on all
+//     live devices, or its own roots. What a device shows above that promise is of the opening, or
+//     of one that met it, and promises more; a root of the other copy is of a lower epoch, and
+//     promises no more. With the next roots of the opening, what such a device shows is older than
+//     confirmed. (A device that is taken in, by a root of a later epoch, has got no promise.)
+//   * One that has left gets no promise. In the copy it may have a root of a later epoch than its
+//   row
+//     confirms; but that root's own row of it confirms less, since it goes on from before.
+//   * What is not seen: a copy that nobody wrote to since is the device as it was, and goes by its
+//     sequence (below); ranges older than kMaxWriters openings are forgotten, and then the row's
+//     own nonce tells, for the epoch that it confirms.
 //
 // Ties, and what else is not in the order of sequences
 //   * Attempts of one change of membership: each is given up because a device did not take it, and

@@ -452,6 +452,83 @@ TEST_CASE("root_choice: a device of a copy that was opened on its own is named, 
   }
 }
 
+// P11. The original stays open in its epoch, or takes the next one by a change of membership, while
+// a copy is opened: no epoch has two writers.
+TEST_CASE("root_choice: a device of a copy that was opened beside the original is not joined") {
+  const std::vector<DeviceId> all{0, 1, 2, 3, 4, 5};
+  Root copied = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), kOpening);
+  record_written(copied, all);
+  // Of the copy: the first root of its opening, and the promise before it.
+  const Root promise = promise_root({copied, copied.promised_epoch, 6, {}, copied.sequence});
+  Root theirs = promise;
+  record_written(theirs, all);
+  theirs = next_epoch_root(theirs, kOpening + 1);
+  Root checkpoint = next_root(copied);
+  ++checkpoint.checkpoint_lsn;
+  record_written(checkpoint, all);
+  Root checkpoints = next_root(next_root(checkpoint));
+  record_written(checkpoints, all);
+  const Root changed = next_epoch_root(checkpoints, kOpening);
+  Root reopened = promise_root({changed, changed.promised_epoch, 6, {}, changed.sequence});
+  record_written(reopened, all);
+  reopened = next_epoch_root(reopened, kOpening + 2);
+  // By sequence: as that of the promise, higher; by epoch, below the copy's and above it.
+  for (const Root& here : {checkpoint, checkpoints, changed, reopened}) {
+    for (const DeviceId strange : {0u, 3u}) {
+      auto devices = all_with(here);
+      devices[strange].roots = {theirs, promise};
+      CAPTURE(here.epoch, here.sequence, theirs.epoch, promise.sequence);
+      const auto refused = choose_root(kStore, devices, 2);
+      REQUIRE(!refused.ok());
+      CHECK(refused.error().code == ErrorCode::kInvalidArgument);
+      CHECK(refused.error().message.find("was written apart") != std::string::npos);
+      devices.erase(devices.begin() + strange);
+      CHECK(choose_root(kStore, devices, 2)->root == here);
+    }
+  }
+  // One that had left is not taken in again, though its root is newer than what its row confirms;
+  // nor does an attempt that was made with it, of an opening that knew of all, keep it out.
+  Root without = checkpoints;
+  without = next_epoch_root(without, kOpening);
+  mark_left(without, 4, 9);
+  without = promise_root({without, without.promised_epoch, 6, {}, without.sequence});
+  record_written(without, std::vector<DeviceId>{0, 1, 2, 3, 5});
+  without = next_epoch_root(without, kOpening + 2);
+  auto away = all_with(without);
+  away[4].roots = {theirs, promise};
+  auto judged = choose_root(kStore, away, 2);
+  REQUIRE(judged.ok());
+  CHECK(judged->root == without);
+  CHECK(standing_of(*judged, 4) == Standing::kStale);
+  CHECK(judged->devices[4].reason.find("by another writer") != std::string::npos);
+  Root cut = promise_root({changed, changed.promised_epoch, 6, {}, changed.sequence});
+  record_written(cut, all);
+  cut = next_epoch_root(cut, kOpening + 3);
+  for (const Root& own : {changed, cut}) {
+    without.writers.back() = {6, 6, kOpening + 2};
+    without.epoch = 6;
+    without.promised_epoch = 7;
+    away = all_with(without);
+    away[4].roots = {own};
+    judged = choose_root(kStore, away, 2);
+    REQUIRE(judged.ok());
+    CHECK(standing_of(*judged, 4) == Standing::kAway);
+  }
+
+  // What the opening has left itself, and one after it that was cut, is none.
+  auto devices = all_with(theirs);
+  devices[1].roots = {promise, copied};
+  Root later = promise;
+  ++later.sequence;
+  ++later.promised_epoch;
+  devices[2].roots = {later, promise};
+  devices[4].roots = {theirs, promise};
+  const auto choice = choose_root(kStore, devices, 2);
+  REQUIRE(choice.ok());
+  CHECK(choice->root == theirs);
+  for (const DeviceId id : all) CHECK(standing_of(*choice, id) == Standing::kHealthy);
+}
+
 TEST_CASE("root_choice: who had the epochs is kept for a while, then the row of the device tells") {
   Root ours = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 100);
   const Root theirs = next_epoch_root(promise_root({first_root(6), 1, 6, {}}), 200);

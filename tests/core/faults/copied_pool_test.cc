@@ -87,6 +87,49 @@ TEST_CASE("copied pool: a device of the other copy is named, and the rest opens 
   REQUIRE(code_of(store.stat(kDefaultCollection, "ours")) == ErrorCode::kNotFound);
 }
 
+// Their epochs differ: the copy is opened, the original is not.
+TEST_CASE("copied pool: a device of a copy that was opened beside the original is named") {
+  CopiedPool fixture;
+  Images before;
+  Images ours;
+  {
+    Store store = fixture.open();
+    REQUIRE(put(store, "before", "both").ok());
+    REQUIRE(store.checkpoint().ok());
+    before = fixture.images();
+    for (int i = 0; i < 3; ++i) {
+      REQUIRE(put(store, "ours" + std::to_string(i), noise(50'000, i)).ok());
+      REQUIRE(store.checkpoint().ok());
+    }
+    ours = fixture.images();
+  }
+  const Images theirs = fixture.go_on(before, "theirs, longer", false);
+  for (const std::size_t strange : {0u, 3u, 5u}) {
+    CAPTURE(strange);
+    Images mixed = ours;
+    mixed[fixture.device(strange)] = theirs.at(fixture.device(strange));
+    fixture.restore(mixed);
+    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+      const Result<Store> refused = fixture.try_open(access);
+      REQUIRE(code_of(refused) == ErrorCode::kInvalidArgument);
+      CAPTURE(refused.error().message);
+      REQUIRE(refused.error().message.find("written apart") != std::string::npos);
+    }
+    REQUIRE((fixture.images() == mixed));
+    fixture.take_away(strange);
+    {
+      Store store = fixture.open();
+      for (int i = 0; i < 3; ++i) {
+        REQUIRE((get(store, "ours" + std::to_string(i)) == noise(50'000, i)));
+      }
+      REQUIRE(code_of(store.stat(kDefaultCollection, "theirs, longer")) == ErrorCode::kNotFound);
+      REQUIRE(deep_findings(store) == "");
+      REQUIRE(store.close().ok());
+    }
+    fixture.bring_back(strange);
+  }
+}
+
 // Its epoch is the one that all have.
 TEST_CASE("copied pool: an image of the same epoch that is put back is not served from") {
   CopiedPool fixture;
