@@ -14,7 +14,10 @@ RootAttempt RootWriter::send(const alloc::Root& next) {
   RootAttempt attempt;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (written[i].ok()) {
-      attempt.written.push_back(ids[i]);
+      // Until a root lists a new device its row is that of the one whose place it takes (P5).
+      const alloc::RootDevice* const row = root.find(ids[i]);
+      const bool listed = row != nullptr && row->uuid == members_.find(ids[i])->uuid;
+      if (listed) attempt.written.push_back(ids[i]);
     } else if (io::is_medium(written[i].error())) {
       attempt.failed.insert(ids[i]);
     } else {

@@ -21,9 +21,9 @@ namespace hexad::core {
 // What became of a root that was sent to all usable devices.
 struct RootAttempt {
   bool committed = false;
-  std::vector<DeviceId> written = {};
-  std::set<DeviceId> failed = {};  // by their own fault
-  Status refused = {};             // of one that did not take it, and not by its own fault (R18)
+  std::vector<DeviceId> written = {};  // of those that the root lists
+  std::set<DeviceId> failed = {};      // by their own fault
+  Status refused = {};  // of one that did not take it, and not by its own fault (R18)
 };
 
 // Not thread-safe. Writes to devices and waits for them.

@@ -71,5 +71,31 @@ TEST_CASE("root writer: after a promise that not all have, roots go on from it")
   CHECK(writer.current().sequence > promise.sequence);
 }
 
+// P5. Roots are sent to a new device as soon as it is used, and the first that lists it comes
+// later.
+TEST_CASE("root writer: what a new device has got is not confirmed of the one that it replaces") {
+  MembershipWorld w;
+  alloc::Root first = w.first_root();
+  alloc::RootDevice& row = *first.find(2);
+  alloc::mark_left(first, 2, 5);
+  row.uuid.bytes[1] = 1;  // of the one before
+  const alloc::RootDevice before = row;
+  RootWriter writer(*w.members, MembershipWorld::kParities, first, MembershipWorld::kNonce);
+  for (int i = 0; i < 2; ++i) {
+    const RootAttempt attempt = writer.send(alloc::next_root(writer.current()));
+    REQUIRE(attempt.committed);
+    CHECK(attempt.written == std::vector<DeviceId>{0, 1, 3});
+    CHECK(w.newest_root(2).sequence == writer.current().sequence);
+    CHECK(*writer.current().find(2) == before);
+    CHECK(writer.current().find(1)->confirmed_sequence == writer.current().sequence);
+  }
+  alloc::Root next = alloc::next_epoch_root(writer.current(), writer.nonce());
+  alloc::mark_back(next, 2, w.members->find(2)->uuid);
+  const RootAttempt attempt = writer.send(next);
+  REQUIRE(attempt.committed);
+  CHECK(attempt.written == std::vector<DeviceId>{0, 1, 2, 3});
+  CHECK(writer.current().find(2)->confirmed_sequence == writer.current().sequence);
+}
+
 }  // namespace
 }  // namespace hexad::core
