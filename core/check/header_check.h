@@ -4,7 +4,8 @@
 //   HD1 a copy of the label is written again only as the label with which the opening took the
 //       device, and only where that copy is damaged, missing or older. What is a whole label of
 //       another device, of a later rewrite or of another version stays: somebody else has written
-//       there, or this one does not know all of it
+//       there, or this one does not know all of it. So it is at an opening for writing, which takes
+//       the label of the later rewrite and no device with labels of two
 //   HD2 roots are not written here: the next one that the store writes goes over a bad slot, since
 //       that is not the newest of its end (P10 of alloc/root_choice.h)
 //

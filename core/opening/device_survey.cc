@@ -202,11 +202,15 @@ std::string list_problems(const std::vector<SurveyedDevice>& devices) {
 // Copies at one end that are damaged while others are whole.
 std::string damage_of(const SurveyedDevice& device) {
   std::string text;
-  if (device.damaged_copy.has_value()) {
+  if (device.damaged_copy.has_value() && !device.other_copy_stays()) {
     text = "one label copy is damaged: " + device.damaged_copy->message;
   }
   for (const std::string& root : device.bad_roots) text += (text.empty() ? "" : "; ") + root;
   if (!text.empty()) text += "; the next opening for writing writes it again";
+  if (device.other_copy_stays()) {
+    text += (text.empty() ? "" : "; ") +
+            ("one label copy is not for this program, and stays: " + device.damaged_copy->message);
+  }
   return text;
 }
 

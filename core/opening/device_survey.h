@@ -38,6 +38,11 @@ struct SurveyedDevice {
   std::uint32_t bad_slots() const {
     return static_cast<std::uint32_t>(bad_roots.size()) + (damaged_copy.has_value() ? 1 : 0);
   }
+  // The other label copy is whole, and of another version: it is not written over (HD1 of
+  // core/check/header_check.h).
+  bool other_copy_stays() const {
+    return damaged_copy.has_value() && damaged_copy->code == ErrorCode::kUnsupported;
+  }
 };
 
 struct Survey {

@@ -191,7 +191,8 @@ Status check_epochs(const kv::LogScan& scan, const alloc::RootChoice& choice) {
 }
 
 // The copy of a device's label that is damaged, or older, is written again from the other one,
-// which is not touched: a crash meanwhile leaves that. A device that fails here fails again where
+// which is not touched: a crash meanwhile leaves that. A whole one of another version stays, as
+// later (HD1 of core/check/header_check.h). A device that fails here fails again where
 // it matters; as before, one copy will do. Roots need nothing: an opening has written two to each
 // device by now, which fill all four slots (P10).
 void mend_headers(const Survey& survey, StoreParts& parts) {
@@ -204,8 +205,13 @@ void mend_headers(const Survey& survey, StoreParts& parts) {
     for (const std::string& root : found.bad_roots) {
       parts.notes.push_back(told.subject + ": " + root + "; it has been written over");
     }
-    members.note_bad_header_slots(member->id, 0);
+    members.note_bad_header_slots(member->id, found.other_copy_stays() ? 1 : 0);
     if (!found.damaged_copy.has_value()) continue;
+    if (found.other_copy_stays()) {
+      parts.notes.push_back(told.subject + ": one of its two labels is not for this program (" +
+                            found.damaged_copy->message + "); it is not written over");
+      continue;
+    }
     const Status mended = alloc::mend_label(*member->device, *found.label);
     told.repaired = mended.ok();
     told.problem = "one of its two labels was not as it should be (" + found.damaged_copy->message +

@@ -213,6 +213,37 @@ TEST_CASE("device ends: a label that somebody else has written is told, and stay
   REQUIRE(message_of(store.close()) == "");
 }
 
+// HD1, at the opening: the verb that repairs opens for writing, too.
+TEST_CASE("device ends: a label that a later version has written at one end stays") {
+  Ends pool;
+  const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+  const auto device = pool.memory.open_device(pool.device(2), io::OpenMode::kLook).value();
+  alloc::Label label = alloc::read_label(*device)->label;
+  ++label.generation;
+  label.features.incompatible |= std::uint64_t{1} << 40;
+  Bytes later(4096);
+  const std::string encoded = alloc::encode_label(label);
+  copy_bytes(later, as_bytes(encoded));
+  for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+    CAPTURE(alloc::to_string(end));
+    const std::uint64_t at = alloc::label_offset(end, media->size());
+    Bytes before(4096);
+    media->read(at, before);
+    media->write(at, later);
+    CHECK_THAT(pool.read_all(Access::kReadOnly), Catch::Contains("is not for this program"));
+    {
+      Store store = pool.open();
+      CHECK(store.status().devices[2].bad_header_slots == 1);
+      CHECK(store.fsck({.repair = true}).value().bad_header_slots == 1);
+      REQUIRE(message_of(store.close()) == "");
+    }
+    Bytes after(4096);
+    media->read(at, after);
+    CHECK((after == later));
+    media->write(at, before);
+  }
+}
+
 TEST_CASE("device ends: every byte of label and roots may change at either end, one at a time") {
   Ends pool;
   const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
