@@ -124,10 +124,10 @@ void Engine::make_jobs() {
       executor().clock(),
       CheckpointJob::Work{[this] { return checkpoint(); }, [this] { return checkpoint_due(); },
                           [this] { return mergers_->finished(); }});
-  index_job_ = std::make_unique<IndexJob>(
-      IndexJob::Parts{*parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
-                      [this] { return parts_.runs->set(); }, *parts_.counters,
-                      checkpointer_->mutex(), std::move(parts_.unverified_index)});
+  index_job_ = std::make_unique<IndexJob>(IndexJob::Parts{
+      *parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
+      [this] { return parts_.runs->set(); }, *parts_.counters, checkpointer_->mutex(),
+      std::move(parts_.unverified_index), parts_.runs_writer});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),

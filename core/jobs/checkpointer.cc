@@ -7,6 +7,7 @@
 
 #include "alloc/root_choice.h"
 #include "core/record/keys.h"
+#include "core/runs/fast_index.h"
 #include "core/space/reserve.h"
 #include "io/no_unwinding.h"
 
@@ -152,6 +153,8 @@ Status Checkpointer::run_locked(Close close) {
   parts_.counters.add(CounterId::kCheckpoints);
   parts_.hooks.fold_counters();
   changes.extras.emplace(meta_key(kCounterTotals), parts_.counters.encode_totals());
+  changes.extras.emplace(meta_key(kCheckpointWriter),
+                         encode_checkpoint_writer(parts_.membership->nonce()));
   Status written = list_changes(*frozen->table, parts_.log_blobs, parts_.shape.record, changes);
   // What is in memory only has nothing that runs could bring back.
   const bool with_run = !parts_.memory_only;

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/runs/fast_index.h"
+
 namespace hexad::core {
 
 namespace {
@@ -44,6 +46,7 @@ Result<bool> IndexJob::step() {
 Status IndexJob::attach_verified() {
   std::unique_ptr<kv::Index> index = std::move(parts_.unverified);
   HEXAD_TRY(index->verify());
+  HEXAD_TRY(check_checkpoint_writer(*index, parts_.writer));
   const io::Lock lock(parts_.checkpoints);
   HEXAD_TRY_ASSIGN(const bool followed, follow_runs(*index, *parts_.runs()));
   if (followed) parts_.index.attach(std::move(index));

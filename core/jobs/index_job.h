@@ -30,8 +30,10 @@ class IndexJob : public Job {
     Counters& counters;
     // Runs stay what they are while this is held, and so does what the index has of them.
     io::Mutex& checkpoints;
-    // To be attached when it is verified; or null.
+    // To be attached when it is verified, and of the same writer as the runs that were found with
+    // it; or null.
     std::unique_ptr<kv::Index> unverified = nullptr;
+    std::optional<std::string> writer = {};
   };
   explicit IndexJob(Parts parts) : parts_(std::move(parts)) {}
 

@@ -80,6 +80,8 @@ class Membership : private MembershipSteps {
   Error turn_read_only(const Error& why);
   // Held, it keeps roots from being written. Waits for devices that owe one.
   io::Mutex& mutex() { return mutex_; }
+  // Of this opening (P11 of alloc/root_choice.h).
+  std::uint64_t nonce() const { return roots_.nonce(); }
   // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
   std::optional<Refused> refused() const;
 

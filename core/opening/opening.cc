@@ -114,8 +114,9 @@ Status open_index(const Survey& survey, Access access, StoreParts& parts, Lsn* a
   const std::shared_ptr<const kv::RunSet> runs = parts.runs->set();
   FastIndex fast;
   if (!parts.index_directory.empty()) {
-    HEXAD_TRY_ASSIGN(
-        fast, open_fast_index(*parts.indexes, parts.index_directory, survey.store, mode, *runs));
+    parts.runs_writer = checkpoint_writer(runs);
+    HEXAD_TRY_ASSIGN(fast, open_fast_index(*parts.indexes, parts.index_directory, survey.store,
+                                           mode, *runs, parts.runs_writer));
   }
   *ahead = fast.ahead;
   const Lsn checkpoint = parts.root.checkpoint_lsn;

@@ -53,6 +53,7 @@ struct StoreParts {
   std::unique_ptr<RunCatalogue> runs;
   std::unique_ptr<kv::TieredIndex> index;
   std::unique_ptr<kv::Index> unverified_index;  // to be attached when it is; or null
+  std::optional<std::string> runs_writer;       // it has to have the same
   std::unique_ptr<Metadata> metadata;
   std::unique_ptr<LogBlobs> log_blobs;  // space and the reader keep references to it
   std::unique_ptr<Space> space;

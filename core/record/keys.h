@@ -67,6 +67,7 @@ inline constexpr std::string_view kZoneKeys = "z";
 
 inline constexpr std::string_view kNextCollection = "next_collection";
 inline constexpr std::string_view kCounterTotals = "counters";
+inline constexpr std::string_view kCheckpointWriter = "writer";
 
 std::string collection_key(std::string_view name);
 std::string cut_key(BodyId body);

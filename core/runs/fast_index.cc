@@ -2,21 +2,54 @@
 
 #include <utility>
 
+#include "base/codec.h"
+#include "core/record/keys.h"
 #include "core/runs/index_rebuild.h"
 
 namespace hexad::core {
 
 namespace {
 
+constexpr std::uint8_t kWriterKind = 0x0f;
+
 std::string lsns(const kv::Index& index, const kv::RunSet& runs) {
   return "is as of LSN " + std::to_string(index.applied_lsn()) + ", the checkpoint is LSN " +
          std::to_string(runs.lsn());
 }
 
+Result<std::string> writer_of(kv::IndexReader& reader) {
+  HEXAD_TRY_ASSIGN(const auto value, reader.get(meta_key(kCheckpointWriter)));
+  return std::string(value.value_or(""));
+}
+
 }  // namespace
 
+std::string encode_checkpoint_writer(std::uint64_t nonce) {
+  std::string bytes;
+  Encoder out(bytes);
+  out.u8(kWriterKind);
+  out.le64(nonce);
+  return bytes;
+}
+
+std::optional<std::string> checkpoint_writer(const std::shared_ptr<const kv::RunSet>& runs) {
+  if (runs->lsn() == 0) return "";
+  Result<std::string> writer = writer_of(*runs->snapshot(runs));
+  return writer.ok() ? std::optional<std::string>(std::move(*writer)) : std::nullopt;
+}
+
+Status check_checkpoint_writer(kv::Index& index, const std::optional<std::string>& writer) {
+  // At LSN 0 whatever it has is of a copy that was not finished.
+  if (!writer.has_value() || index.applied_lsn() == 0) return {};
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> reader, index.snapshot());
+  HEXAD_TRY_ASSIGN(const std::string there, writer_of(*reader));
+  if (there == *writer) return {};
+  return Error{ErrorCode::kCorruption, "another opening for writing wrote it than the runs", ""};
+}
+
 Result<FastIndex> open_fast_index(kv::IndexHome& indexes, const std::string& directory,
-                                  const Uuid& store, io::OpenMode mode, const kv::RunSet& runs) {
+                                  const Uuid& store, io::OpenMode mode, const kv::RunSet& runs,
+                                  const std::optional<std::string>& writer) {
   FastIndex fast;
   // Looked at for reading first: opening for writing would create what is not there.
   Result<std::unique_ptr<kv::Index>> index =
@@ -51,6 +84,11 @@ Result<FastIndex> open_fast_index(kv::IndexHome& indexes, const std::string& dir
     const Status sound = (*index)->verify();
     if (!sound.ok()) {
       fast.problem = "is damaged: " + sound.error().message;
+      return fast;
+    }
+    const Status same = runs.lsn() > 0 ? check_checkpoint_writer(**index, writer) : Status();
+    if (!same.ok()) {
+      fast.problem = "cannot be used: " + same.error().message;
       return fast;
     }
   }

@@ -218,6 +218,49 @@ TEST_CASE("lost index: an index ahead of the devices is evidence, and refused") 
   }
 }
 
+// All devices are put back as they had been, and go on from there: what the index has is of LSNs
+// and epochs that come again, and of other objects.
+TEST_CASE("lost index: one of a history that was given up is not used") {
+  const bool older = GENERATE(false, true);
+  CAPTURE(older);
+  World world;
+  std::map<std::string, Bytes> devices;
+  for (std::size_t i = 0; i < 6; ++i) devices[world.fixture.device(i)] = {};
+  devices[(world.fixture.directory / "fast" / "log").string()] = {};
+  for (auto& [path, bytes] : devices) bytes = read_media(*world.fixture.memory.media(path));
+  const std::string before = io::testing::file_bytes(world.file());
+  const auto put_index = [&](const std::string& bytes) {
+    std::ofstream(world.file(), std::ios::binary | std::ios::trunc) << bytes;
+  };
+  {
+    Store store = world.fixture.open();
+    world.write(store, 200);
+    REQUIRE(store.close().ok());
+  }
+  const std::string given_up = io::testing::file_bytes(world.file());
+  world.values.erase("200");
+  for (const auto& [path, bytes] : devices) world.fixture.memory.media(path)->write(0, bytes);
+  put_index(before);
+  {
+    Store store = world.fixture.open();
+    world.write(store, 201);
+    if (older) {
+      REQUIRE(store.checkpoint().ok());
+      world.write(store, 202);
+    }
+    REQUIRE(store.close().ok());
+  }
+  put_index(given_up);
+  for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+    Store store = world.fixture.open(access);
+    CAPTURE(store.status().notes);
+    REQUIRE(world.difference(store) == "");
+    REQUIRE(deep_findings(store) == "");
+    if (access == Access::kReadWrite) REQUIRE(world.says(store, "another opening for writing"));
+    REQUIRE(store.close().ok());
+  }
+}
+
 // The log's copies are on the fast tier and on devices 0, 1 and 2.
 TEST_CASE("lost index: the whole fast tier and two devices are lost at once, and nothing else is") {
   for (const auto& [a, b] : pairs_below(6)) {

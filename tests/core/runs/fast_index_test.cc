@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "core/record/keys.h"
 #include "kv/memory/memory_index.h"
 #include "kv/run/run_merge.h"
 #include "tests/kv/index_contract.h"
@@ -37,7 +38,7 @@ struct Fixture {
     REQUIRE(index.apply(lsn, epoch, changes).ok());
   }
   FastIndex open(io::OpenMode mode = io::OpenMode::kReadWrite) {
-    return open_fast_index(*home, "index", kv::testing::run_store(), mode, set()).value();
+    return open_fast_index(*home, "index", kv::testing::run_store(), mode, set(), writer).value();
   }
   std::string difference(kv::Index& index) const {
     kv::testing::IndexModel expected;
@@ -50,6 +51,7 @@ struct Fixture {
   RunModel first{{"a", "1"}, {"b", "1"}, {"c", "1"}};
   RunModel second{{"b", std::nullopt}, {"c", "2"}, {"d", "2"}};
   std::vector<std::shared_ptr<kv::RunReader>> runs;
+  std::optional<std::string> writer = "";  // of the runs
 };
 
 TEST_CASE("fast index: one of the same LSN and epoch is used") {
@@ -72,10 +74,40 @@ TEST_CASE("fast index: one that is missing, of another epoch, or of another stor
   CHECK(f.open().index == nullptr);
   CHECK(f.open().problem == "is as of LSN 20, the checkpoint is LSN 20 of another epoch");
   const Result<FastIndex> other =
-      open_fast_index(*f.home, "index", Uuid{}, io::OpenMode::kReadWrite, f.set());
+      open_fast_index(*f.home, "index", Uuid{}, io::OpenMode::kReadWrite, f.set(), {});
   REQUIRE(other.ok());
   CHECK(other->index == nullptr);
   CHECK_THAT(other->problem, Catch::StartsWith("cannot be used: "));
+}
+
+TEST_CASE("fast index: one that another opening for writing wrote than the runs is not used") {
+  Fixture f;
+  const std::string key = meta_key(kCheckpointWriter);
+  for (const int count : {2, 1}) {
+    CAPTURE(count);
+    f.writer = encode_checkpoint_writer(7);
+    for (const std::uint64_t nonce : {8u, 0u, 7u}) {
+      CAPTURE(nonce);
+      REQUIRE(f.home->remove("index").ok());
+      if (nonce != 0) f.second[key] = f.first[key] = encode_checkpoint_writer(nonce);
+      f.make(count);
+      f.first.erase(key);
+      f.second.erase(key);
+      const FastIndex fast = f.open();
+      CHECK((fast.index != nullptr) == (nonce == 7));
+      if (nonce != 7) {
+        CHECK(fast.problem == "cannot be used: another opening for writing wrote it than the runs");
+      }
+    }
+    // Runs from before there were such notes, and such as cannot be read.
+    for (const std::optional<std::string>& writer :
+         {std::optional<std::string>(""), std::optional<std::string>()}) {
+      f.writer = writer;
+      REQUIRE(f.home->remove("index").ok());
+      f.make(count);
+      CHECK(f.open().index != nullptr);
+    }
+  }
 }
 
 TEST_CASE("fast index: an older one gets what it lacks, but for a reader it stays as it is") {
@@ -119,8 +151,8 @@ TEST_CASE("fast index: without any run the index is what there is") {
   Fixture f;
   f.make(2);
   const kv::RunSet none({}, 0, 0);
-  const Result<FastIndex> fast =
-      open_fast_index(*f.home, "index", kv::testing::run_store(), io::OpenMode::kReadWrite, none);
+  const Result<FastIndex> fast = open_fast_index(*f.home, "index", kv::testing::run_store(),
+                                                 io::OpenMode::kReadWrite, none, {});
   REQUIRE(fast.ok());
   REQUIRE(fast->index != nullptr);
   CHECK(fast->index->applied_lsn() == 20);
@@ -132,7 +164,7 @@ TEST_CASE("fast index: one that somebody has open is an error") {
   const auto open = f.home->open("index", kv::testing::run_store(), io::OpenMode::kReadWrite);
   REQUIRE(open.ok());
   const Result<FastIndex> fast = open_fast_index(*f.home, "index", kv::testing::run_store(),
-                                                 io::OpenMode::kReadWrite, f.set());
+                                                 io::OpenMode::kReadWrite, f.set(), {});
   REQUIRE_FALSE(fast.ok());
   CHECK(fast.error().code == ErrorCode::kBusy);
 }
