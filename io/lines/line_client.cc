@@ -58,7 +58,7 @@ class Asking {
         return {};
       }
       // So many ask that one more cannot even wait.
-      if (fd.error().code != ErrorCode::kExhausted) return fd.error();
+      if (fd.error().code != ErrorCode::kBusy) return fd.error();
       HEXAD_TRY(pause(nullptr));
     }
   }
@@ -140,15 +140,18 @@ bool is_directory(const std::string& path) {
 Result<AnsweredLine> ask_line(const std::vector<std::string>& directories,
                               const std::string& question, const AskLimits& limits) {
   std::string obstacles;
+  std::string hint;  // of the first
   for (const std::string& directory : directories) {
     Result<AnsweredLine> answered = Asking(directory, limits).ask(question);
     if (answered.ok()) return answered;
     const Error& error = answered.error();
     const bool nobody = error.code == ErrorCode::kNotFound;
     if (!nobody && error.code != ErrorCode::kInvalidArgument) return error;
-    if (!nobody) obstacles += (obstacles.empty() ? "" : "; ") + error.message;
+    if (nobody) continue;
+    obstacles += (obstacles.empty() ? "" : "; ") + error.message;
+    if (hint.empty()) hint = error.hint;
   }
-  return Error{ErrorCode::kNotFound, obstacles.empty() ? "nobody answers" : obstacles, ""};
+  return Error{ErrorCode::kNotFound, obstacles.empty() ? "nobody answers" : obstacles, hint};
 }
 
 std::vector<std::string> runtime_directories(unsigned user) {

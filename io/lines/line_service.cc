@@ -110,11 +110,13 @@ class SocketService final : public LineService {
 
   void stop() override {
     const std::lock_guard<std::mutex> lock(stopping_mutex_);
-    if (thread_ == nullptr) return;
-    stopping_ = true;
-    wake_->ring();
-    thread_->join();
-    thread_.reset();
+    if (std::exchange(over_, true)) return;
+    if (thread_ != nullptr) {  // else the system refused it
+      stopping_ = true;
+      wake_->ring();
+      thread_->join();
+      thread_.reset();
+    }
     // A child that was forked before it could know of the descriptor has the socket, too.
     ::shutdown(socket_.listener.get(), SHUT_RDWR);
     remove_socket(socket_.directory_path);
@@ -250,7 +252,8 @@ class SocketService final : public LineService {
   const LineLimits limits_;
   std::atomic<bool> stopping_{false};
   std::mutex stopping_mutex_;
-  std::unique_ptr<Thread> thread_;  // guarded by stopping_mutex_
+  bool over_ = false;  // guarded by stopping_mutex_, as the next
+  std::unique_ptr<Thread> thread_;
   // Of the thread alone.
   std::list<Connection> connections_;
   Nanos accept_from_ = 0;
@@ -269,6 +272,7 @@ Result<std::unique_ptr<LineService>> serve_lines(const std::vector<std::string>&
   for (const std::string& directory : directories) {
     Result<PrivateSocket> socket = listen_in(directory, static_cast<int>(limits.connections));
     if (!socket.ok()) {
+      remove_socket(directory);
       why += (why.empty() ? "" : "; ") + socket.error().message;
       continue;
     }

@@ -82,7 +82,7 @@ struct AskLimits {
 };
 
 // Asks whoever serves in one of the directories, the first that somebody does. Errors: kNotFound
-// (nobody does; the message says what stood in the way, where something did), kUnavailable (no
+// (nobody does; message and hint say what stood in the way, where something did), kUnavailable (no
 // answer in time, or a broken one), kTooBig, kClosed (go_on), kExhausted.
 Result<AnsweredLine> ask_line(const std::vector<std::string>& directories,
                               const std::string& question, const AskLimits& limits = {});

@@ -176,6 +176,7 @@ Result<OwnFd> connect_in(const std::string& directory) {
   if (with_address(connect_to, opened.get(), path) == 0) return fd;
   // What was left by a process that has ended.
   if (errno == ECONNREFUSED) return Error{ErrorCode::kNotFound, path + ": nobody listens", ""};
+  if (errno == EAGAIN) return Error{ErrorCode::kBusy, path + ": too many ask at once", ""};
   return os_error(errno, path);
 }
 

@@ -43,7 +43,8 @@ Result<PrivateSocket> listen_in(const std::string& directory, int backlog);
 // Removes the socket, and the directory, if they are there and the user's own.
 void remove_socket(const std::string& directory);
 // Connected, and not blocking. Errors: kNotFound (nobody listens there), kInvalidArgument (another
-// user's), kExhausted (so many ask that one more cannot even wait), kIo.
+// user's), kBusy (so many ask that one more cannot even wait), kExhausted (this process has no
+// descriptor left, say), kIo.
 Result<OwnFd> connect_in(const std::string& directory);
 
 // Who is on the other side, by the kernel's word. Errors: kIo.

@@ -250,13 +250,16 @@ Result<OpenView> Session::open_view() {
       store = open(Access::kReadOnly);
     } else {
       Error error = store.error();
-      if (client.error().code != ErrorCode::kNotFound ||
-          client.error().message != "nobody answers") {
-        error.message += "; it cannot be asked: " + client.error().message;
+      const Error& why = client.error();
+      if (why.code != ErrorCode::kNotFound || why.message != "nobody answers") {
+        error.message += "; it cannot be asked: " + why.message;
       }
+      // What says how to be heard knows better than that it could be.
       error.hint +=
-          " While it has the pool, it can answer itself if it opens that with a control socket: "
-          "in C++ by Store::serve_control(), in Python by control=True.";
+          !why.hint.empty()
+              ? " " + why.hint
+              : " While it has the pool, it can answer itself if it opens that with a control "
+                "socket: in C++ by Store::serve_control(), in Python by control=True.";
       return error;
     }
   }

@@ -1,6 +1,7 @@
 #include "io/lines/line_service.h"
 
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -62,7 +63,7 @@ class RawClient {
         fd_ = std::move(fd).value();
         break;
       }
-      REQUIRE(fd.error().code == ErrorCode::kExhausted);  // so many wait to be accepted
+      REQUIRE(fd.error().code == ErrorCode::kBusy);  // so many wait to be accepted
     }
     ::fcntl(fd_.get(), F_SETFL, 0);  // waits
   }
@@ -169,6 +170,60 @@ TEST_CASE("line_service: where the first directory will not do, the next one is 
   REQUIRE_FALSE(none.ok());
   CHECK(none.error().code == ErrorCode::kUnsupported);
   CHECK(none.error().message.find("none/control") != std::string::npos);
+}
+
+TEST_CASE("line_service: what is refused a thread leaves neither socket nor directory") {
+  class NoThreads final : public Executor {
+   public:
+    explicit NoThreads(Executor& inner) : inner_(inner) {}
+    Result<std::unique_ptr<Thread>> try_start(const std::string& name, Task) override {
+      return Error{ErrorCode::kExhausted, "no thread " + name, ""};
+    }
+    Status start_pool() override { return inner_.start_pool(); }
+    void post(Task task) override { inner_.post(std::move(task)); }
+    void sleep_for(Nanos duration) override { inner_.sleep_for(duration); }
+    Clock& clock() override { return inner_.clock(); }
+
+   private:
+    Executor& inner_;
+  };
+  TemporaryDirectory top;
+  const std::unique_ptr<Executor> threads = make_thread_executor(1);
+  NoThreads executor(*threads);
+  CHECK(serve_lines({top.path("control")}, executor, {}).error().code == ErrorCode::kExhausted);
+  CHECK_FALSE(std::filesystem::exists(top.path("control")));
+}
+
+TEST_CASE("line_service: who has no descriptor to ask with is told so") {
+  const Served served;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const rlimit none = {3, 3};
+    if (::setrlimit(RLIMIT_NOFILE, &none) != 0) ::_exit(2);
+    AskLimits limits;
+    limits.to_answer = 1000 * kMilli;
+    const Result<AnsweredLine> answered = ask_line(served.directories, "x", limits);
+    ::_exit(answered.error().code == ErrorCode::kExhausted ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
+}
+
+TEST_CASE("line_service: who may not look into the directory is told who may") {
+  if (::geteuid() != 0) return;
+  const Served served;
+  const pid_t child = ::fork();
+  if (child == 0) {
+    constexpr uid_t kNobody = 65534;
+    if (::setuid(kNobody) != 0) ::_exit(2);
+    const Error error = ask_line(served.directories, "x").error();
+    const bool told = error.hint.find("as root") != std::string::npos;
+    ::_exit(error.code == ErrorCode::kNotFound && told ? 0 : 1);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("line_service: a question over its bound is refused, and one up to it is not") {
