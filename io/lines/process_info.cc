@@ -41,6 +41,9 @@ ProcessInfo process_info(int pid) {
   std::ifstream words(folder + "/cmdline");
   for (std::string word; std::getline(words, word, '\0');) {
     process.command += process.command.empty() ? word.substr(word.rfind('/') + 1) : " " + word;
+    if (process.command.size() < kMostOfCommand) continue;
+    process.command.resize(kMostOfCommand);
+    break;
   }
   std::ifstream file(folder + "/stat");
   std::string stat;

@@ -1,5 +1,7 @@
 #include "io/lines/process_info.h"
 
+#include <fcntl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
@@ -19,6 +21,32 @@ TEST_CASE("process_info: this process has a command, and began before now and no
   constexpr Nanos kDay = 86'400'000'000'000;
   CHECK(process.since <= nanos + kTick);
   CHECK(process.since > nanos - kDay);
+}
+
+TEST_CASE("process_info: of a long command there is the beginning") {
+  int hold[2];     // what the other process reads
+  int started[2];  // ends when it has become another program
+  REQUIRE(::pipe(hold) == 0);
+  REQUIRE(::pipe2(started, O_CLOEXEC) == 0);
+  const std::string many(100'000, 'x');
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::dup2(hold[0], 0);
+    ::close(hold[0]);
+    ::close(hold[1]);
+    ::execl("/bin/sh", "/bin/sh", "-c", "read line", many.c_str(), nullptr);
+    ::_exit(1);
+  }
+  ::close(started[1]);
+  char byte = 0;
+  REQUIRE(::read(started[0], &byte, 1) == 0);
+  const ProcessInfo process = process_info(child);
+  CHECK(process.command.size() == kMostOfCommand);
+  CHECK(process.command.find("sh -c read line xxx") == 0);
+  ::close(started[0]);
+  ::close(hold[0]);
+  ::close(hold[1]);
+  REQUIRE(::waitpid(child, nullptr, 0) == child);
 }
 
 TEST_CASE("process_info: of a process that is not there nothing is known") {
