@@ -2,6 +2,7 @@
 // same list.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,5 +15,9 @@ namespace hexad::core {
 // of the store.
 std::vector<std::string> control_directories(const std::vector<std::string>& fast_directories,
                                              const Uuid& store, const std::vector<unsigned>& users);
+
+// The one user who serves there: where everybody may make a directory, under any name, root has to
+// know. Nothing: it is beside the index, where only those can who may write to that.
+std::optional<unsigned> user_of_place(const std::string& directory);
 
 }  // namespace hexad::core

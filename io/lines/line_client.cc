@@ -38,7 +38,8 @@ class Asking {
   Result<AnsweredLine> ask(const std::string& question) {
     HEXAD_TRY(connect());
     HEXAD_TRY_ASSIGN(const Peer peer, peer_of(fd_.get()));
-    if (!is_believed(peer)) {  // CS2
+    const bool believed = !limits_.believe || limits_.believe(directory_, peer.user);
+    if (!is_believed(peer) || !believed) {  // CS2
       return Error{ErrorCode::kInvalidArgument,
                    path_ + ": it is a process of user " + std::to_string(peer.user), ""};
     }

@@ -2,7 +2,8 @@
 // directory. Both sides; what the lines say is the business of whoever is above.
 //
 //   CS1 the directory is the user's own and closed to others before there is a socket in it
-//   CS2 only processes of the same user, or of root, are heard
+//   CS2 only processes of the same user, or of root, are heard; who asks believes these, and root
+//       others where it says so
 //   CS3 a line has a bound, and so has the time to send or take it; who asks holds one of a bounded
 //       number of connections, and nothing else
 //   CS4 a child that is forked has none of its descriptors
@@ -77,6 +78,9 @@ struct AnsweredLine {
 struct AskLimits {
   std::size_t answer = 8 << 20;      // bytes
   Nanos to_answer = 60'000'000'000;  // from the first try to the last byte
+  // Whether to believe a process of that user, who is this one or root, or anybody if this one is
+  // root, about what is asked in that directory. Empty: yes.
+  std::function<bool(const std::string& directory, unsigned user)> believe = {};
   // Asked ten times a second; false ends it. Empty: go on.
   std::function<bool()> go_on = {};
 };

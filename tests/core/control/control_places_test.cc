@@ -20,6 +20,18 @@ TEST_CASE("control_places: beside the index first, then what the users' processe
   CHECK(std::find(places.begin(), places.end(), "/tmp/hexad-7" + name) != places.end());
 }
 
+TEST_CASE("control_places: whose a place is stands in its name, but beside the index") {
+  for (const std::string& place : control_directories({"/hexad-3-/fast"}, {}, {7})) {
+    CAPTURE(place);
+    const bool shared = place != "/hexad-3-/fast/control";
+    CHECK(user_of_place(place) == (shared ? std::optional<unsigned>(7) : std::nullopt));
+  }
+  CHECK_FALSE(user_of_place("/tmp/hexad-").has_value());
+  CHECK_FALSE(user_of_place("/tmp/hexad-7").has_value());
+  CHECK_FALSE(user_of_place("/tmp/hexad--7-").has_value());
+  CHECK_FALSE(user_of_place("").has_value());
+}
+
 TEST_CASE("control_places: a store without a fast directory has the others") {
   const std::vector<std::string> places = control_directories({}, {}, {io::own_user()});
   REQUIRE_FALSE(places.empty());

@@ -367,6 +367,23 @@ TEST_CASE("line_service: another user is not heard, even where the directory let
   CHECK(WEXITSTATUS(status) == 0);
 }
 
+TEST_CASE("line_service: who asks may believe fewer") {
+  const Served served;
+  std::string directory;
+  unsigned user = ~0U;
+  AskLimits limits;
+  limits.believe = [&](const std::string& where, unsigned who) {
+    directory = where;
+    user = who;
+    return false;
+  };
+  const Error error = ask_line(served.directories, "x", limits).error();
+  CHECK(error.code == ErrorCode::kNotFound);
+  CHECK(error.message.find("a process of user") != std::string::npos);
+  CHECK(directory == served.directories[0]);
+  CHECK(user == own_user());
+}
+
 TEST_CASE("line_service: runtime directories are the user's, and the last one is there always") {
   const std::vector<std::string> found = runtime_directories(own_user());
   REQUIRE_FALSE(found.empty());
