@@ -73,7 +73,16 @@ Result<ControlReply> ControlClient::exchange(const ControlRequest& request) cons
 
 Result<std::string> ControlClient::ask(const ControlRequest& request) const {
   Result<ControlReply> reply = exchange(request);
-  if (reply.ok()) return std::move(reply->result);
+  if (reply.ok()) {
+    const ControlHolder& now = reply->holder;
+    const bool same = now.store == holder_.store && now.opened == holder_.opened &&
+                      now.process.pid == holder_.process.pid;
+    if (same) return std::move(reply->result);
+    return Error{ErrorCode::kBusy,
+                 "process " + std::to_string(holder_.process.pid) + " had the pool, and process " +
+                     std::to_string(now.process.pid) + " has opened it since",
+                 "Try again."};
+  }
   if (reply.error().code != ErrorCode::kNotFound) return reply.error();
   return Error{ErrorCode::kBusy,
                "process " + std::to_string(holder_.process.pid) +

@@ -24,8 +24,8 @@ class ControlClient {
   // Who has answered find().
   const ControlHolder& holder() const { return holder_; }
 
-  // As those of Store. Errors: theirs; kBusy (the process is closing the store, or has),
-  // kUnavailable (no answer in time).
+  // As those of Store. Errors: theirs; kBusy (the process is closing the store, or has, and maybe
+  // another one has it), kUnavailable (no answer in time).
   Result<StoreStatus> status() const;
   Result<SpaceUsage> space() const;
   Result<ObjectRoom> room_for(std::uint64_t object_size) const;

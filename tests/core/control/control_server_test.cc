@@ -194,6 +194,19 @@ TEST_CASE("control: two pools have two sockets, and each is found by its own dev
   CHECK(second.client().status().ok());
 }
 
+TEST_CASE("control: what another opening answers is not taken for an answer of the first") {
+  const Pool pool;
+  std::optional<Store> store = pool.open();
+  const ControlClient client = pool.client();
+  REQUIRE(client.start_scrub(1, "").ok());
+  store.reset();
+  CHECK(client.scrub().error().code == ErrorCode::kBusy);
+  store = pool.open();
+  const Error error = client.scrub().error();
+  CHECK(error.code == ErrorCode::kBusy);
+  CHECK(error.message.find("has opened it since") != std::string::npos);
+}
+
 TEST_CASE("control: it is found by the devices alone, through links, and in a runtime directory") {
   Pool pool;
   std::optional<Store> store = pool.open();
