@@ -148,6 +148,18 @@ Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::s
   return decode_scrub(text);
 }
 
+Result<ControlScrub> ControlClient::pause_scrub() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("scrub pause")));
+  return decode_scrub(text);
+}
+
+Result<ControlScrub> ControlClient::resume_scrub(std::uint64_t rate) const {
+  ControlRequest request = question("scrub resume");
+  request.rate = rate;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_scrub(text);
+}
+
 Result<ControlScrub> ControlClient::stop_scrub() const {
   HEXAD_TRY_ASSIGN(const std::string text, ask(question("scrub stop")));
   return decode_scrub(text);

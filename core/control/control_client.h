@@ -35,9 +35,10 @@ class ControlClient {
   Result<ObjectLook> look(const std::string& collection, const std::string& name,
                           bool ranges) const;
   Result<std::vector<CollectionInfo>> collections() const;
-  // Errors: kAlreadyExists (one is running).
+  // Of the scrub that the process does when it is asked to: as those of AskedScrub.
   Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
-  // Ends soon. Errors: kNotFound (none is running).
+  Result<ControlScrub> pause_scrub() const;
+  Result<ControlScrub> resume_scrub(std::uint64_t rate) const;
   Result<ControlScrub> stop_scrub() const;
   Result<ControlScrub> scrub() const;
 

@@ -66,11 +66,12 @@ struct ObjectLook {
 // The scrub that the socket runs, or the last one.
 struct ControlScrub {
   bool running = false;
+  bool paused = false;      // it waits to be gone on with, at report.next
   std::uint64_t began = 0;  // how many have begun since the store was opened; 0: none
   ScrubReport report;       // at most kMaxControlFindings findings
   std::uint64_t errors = 0;
   std::uint64_t repaired = 0;
-  std::string failure;  // why the last one ended; empty: it is through, or was stopped
+  std::string failure;  // why the last one ended; empty: it is through, paused, or was stopped
 };
 inline constexpr std::size_t kMaxControlFindings = 1000;
 

@@ -146,7 +146,8 @@ void fields(F& f, Finding& s) {
 
 template <typename F>
 void fields(F& f, ControlScrub& s) {
-  f("running", s.running), f("began", s.began), f("errors", s.errors), f("repaired", s.repaired);
+  f("running", s.running), f("paused", s.paused), f("began", s.began), f("errors", s.errors);
+  f("repaired", s.repaired);
   f("findings", s.report.findings), f("stripes_checked", s.report.stripes_checked);
   f("bytes_checked", s.report.bytes_checked), f("bytes_expected", s.report.bytes_expected);
   f("bad_header_slots", s.report.bad_header_slots), f("next", s.report.next);

@@ -3,7 +3,7 @@
 //
 // Three threads. That of the socket (io/lines/line_service.h) answers what takes no time: the
 // status, and all about the scrub. One answers what may read devices or walk over all objects, one
-// question after the other. One scrubs.
+// question after the other. One scrubs (core/control/asked_scrub.h).
 #pragma once
 
 #include <atomic>
@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "core/api/types.h"
+#include "core/control/asked_scrub.h"
 #include "core/control/control_messages.h"
 #include "io/executor.h"
 #include "io/lines/line_service.h"
@@ -56,7 +57,7 @@ class ControlServer {
   // Of the socket; empty: there is none. Any thread.
   std::string path();
   // Of the scrub; nothing: none has been asked for. Any thread.
-  std::optional<JobStatus> scrub_status();
+  std::optional<JobStatus> scrub_status() { return scrub_.job(); }
 
  private:
   struct Question {
@@ -65,13 +66,8 @@ class ControlServer {
   };
 
   void hear(std::string_view line, std::shared_ptr<io::LineAnswer> answer);
-  Result<std::string> start_scrub(const ControlRequest& request);
-  Result<std::string> stop_scrub();
-  std::string show_scrub();
   void answer_all();
   Result<std::string> find_out(const Question& question);
-  void scrub_all();
-  void scrub_once(const ScrubOptions& options);
   std::string reply(const Result<std::string>& result) const;
   bool ended() const { return ended_.load(); }
 
@@ -79,17 +75,13 @@ class ControlServer {
   const ControlHolder holder_;
   const ControlWork work_;
   std::atomic<bool> ended_{false};
+  AskedScrub scrub_;
 
   io::Mutex mutex_;  // a leaf
   io::CondVar changed_;
-  std::deque<Question> questions_;      // guarded by mutex_
-  std::optional<ScrubOptions> wanted_;  // guarded by mutex_: a scrub that has not begun
-  ControlScrub scrub_;                  // guarded by mutex_
-  std::string path_;                    // guarded by mutex_
-  io::Nanos scrub_since_ = 0;           // guarded by mutex_
-  std::atomic<bool> stop_scrub_{false};
+  std::deque<Question> questions_;  // guarded by mutex_
+  std::string path_;                // guarded by mutex_
   std::unique_ptr<io::Thread> answers_;
-  std::unique_ptr<io::Thread> scrubs_;
   std::unique_ptr<io::LineService> service_;
 };
 

@@ -153,12 +153,41 @@ TEST_CASE("control: a scrub is started, looked at and stopped") {
   scrub = await_end();
   CHECK(scrub.began == 2);
   CHECK(scrub.failure.empty());
-  // A place to go on that is none is what it fails with.
-  REQUIRE(client.start_scrub(0, "nowhere").ok());
-  CHECK_FALSE(await_end().failure.empty());
+  CHECK(client.start_scrub(0, "nowhere").error().code == ErrorCode::kInvalidArgument);
   // Nor does one that goes on keep the store open.
   REQUIRE(client.start_scrub(1, "").ok());
   REQUIRE(store.close().ok());
+}
+
+TEST_CASE("control: a scrub is paused, and goes on where it was") {
+  const Pool pool;
+  Store store = pool.open();
+  for (int i = 0; i < 8; ++i) {
+    REQUIRE(put(store, std::to_string(i), std::string(5'000'000, 'x')).ok());
+  }
+  const ControlClient client = pool.client();
+  const auto await_rest = [&] {
+    ControlScrub scrub = client.scrub().value();
+    while (scrub.running) scrub = client.scrub().value();
+    return scrub;
+  };
+  CHECK(client.pause_scrub().error().code == ErrorCode::kNotFound);
+  // With one byte a second it is not through by the first piece.
+  REQUIRE(client.start_scrub(1, "").ok());
+  REQUIRE(client.pause_scrub().ok());
+  const ControlScrub paused = await_rest();
+  CHECK(paused.paused);
+  CHECK_FALSE(paused.report.next.empty());
+  CHECK(client.start_scrub(0, "").error().code == ErrorCode::kAlreadyExists);
+  REQUIRE(client.resume_scrub(1'000'000'000'000)->running);
+  const ControlScrub through = await_rest();
+  CHECK_FALSE(through.paused);
+  CHECK(through.failure.empty());
+  CHECK(through.began == 1);
+  CHECK(through.errors == 0);
+  CHECK(through.report.next.empty());
+  CHECK(through.report.bytes_checked >= 40'000'000);
+  CHECK(through.report.bytes_checked > paused.report.bytes_checked);
 }
 
 TEST_CASE("control: closing waits for nobody who asks") {
