@@ -54,6 +54,11 @@ Status ControlServer::start(const std::vector<std::string>& directories) {
   return {};
 }
 
+std::size_t ControlServer::waiting() {
+  const io::Lock lock(mutex_);
+  return questions_.size();
+}
+
 std::string ControlServer::path() {
   const io::Lock lock(mutex_);
   return path_;
@@ -94,6 +99,8 @@ void ControlServer::hear(std::string_view line, std::shared_ptr<io::LineAnswer> 
   if (ask == "scrub stop") return answer->send(reply(encode(scrub_.stop())));
   if (ask == "scrub status") return answer->send(reply(encode_scrub(scrub_.show())));
   const io::Lock lock(mutex_);
+  // Who has gone has left a question, and must leave nothing (CS3).
+  std::erase_if(questions_, [](const Question& one) { return !one.answer->wanted(); });
   questions_.push_back({std::move(request).value(), std::move(answer)});
   changed_.notify_all();
 }

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -58,6 +59,8 @@ class ControlServer {
   std::string path();
   // Of the scrub; nothing: none has been asked for. Any thread.
   std::optional<JobStatus> scrub_status() { return scrub_.job(); }
+  // How many questions wait for the one that is worked on. Any thread.
+  std::size_t waiting();
 
  private:
   struct Question {

@@ -1,11 +1,16 @@
 // The socket of a store that is open here, asked as another process would.
+#include "core/control/control_server.h"
+
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <mutex>
 #include <optional>
 
 #include "core/control/control_client.h"
@@ -275,6 +280,47 @@ TEST_CASE("control: reading and memory have none, and say why") {
   Store memory = Store::in_memory({}).value();
   CHECK(memory.serve_control().error().code == ErrorCode::kUnsupported);
   CHECK(has_note(memory, "no control socket: a store in memory"));
+}
+
+TEST_CASE("control: questions of those who have gone do not heap up") {
+  io::testing::TemporaryDirectory directory;
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  std::mutex held;
+  held.lock();
+  std::atomic<bool> entered = false;
+  std::atomic<int> counted = 0;
+  ControlWork work;
+  work.room_for = [&](std::uint64_t) -> Result<ObjectRoom> {
+    entered = true;
+    const std::lock_guard<std::mutex> lock(held);
+    return ObjectRoom{};
+  };
+  work.counters = [&] {
+    ++counted;
+    return std::vector<Counter>();
+  };
+  ControlServer server(*executor, {}, std::move(work));
+  const std::vector<std::string> places = {directory.path("control")};
+  REQUIRE(server.start(places).ok());
+  // When it is answered, all that was sent before has been heard.
+  const auto greet = [&] { REQUIRE(io::ask_line(places, R"({"hexad":1,"ask":"hello"})").ok()); };
+  const std::unique_ptr<io::Thread> patient = executor->start("patient", [&] {
+    static_cast<void>(io::ask_line(places, R"({"hexad":1,"ask":"room","object_size":1})"));
+  });
+  while (!entered) executor->sleep_for(1'000'000);
+  for (int i = 0; i < 50; ++i) {
+    const io::OwnFd fd = io::connect_in(places[0]).value();
+    const std::string line = "{\"hexad\":1,\"ask\":\"counters\"}\n";
+    REQUIRE(::send(fd.get(), line.data(), line.size(), MSG_NOSIGNAL) ==
+            static_cast<ssize_t>(line.size()));
+    greet();
+  }
+  CHECK(server.waiting() == 1);
+  greet();
+  held.unlock();
+  patient->join();
+  while (server.waiting() > 0) executor->sleep_for(1'000'000);
+  CHECK(counted == 0);
 }
 
 TEST_CASE("control: a question of another version, or that nobody knows, is refused in words") {
