@@ -311,6 +311,8 @@ class Engine : public InternalCommits {
 
   // engine_scrub.cc
   class ScrubPass;
+  // scrub(), of which status() does not tell.
+  Result<ScrubReport> run_scrub(const ScrubOptions& options);
   // As scrub(), of stripes alone of which cells are missing on devices that are there.
   Result<ScrubReport> fill_cells(const ScrubOptions& options);
 
@@ -407,6 +409,11 @@ class Engine : public InternalCommits {
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
   Closing closing_;
+
+  // Of scrub(), for status(): how many run, and how far the one is that said so last, in bytes.
+  std::atomic<std::uint32_t> own_scrubs_{0};
+  std::atomic<std::uint64_t> own_scrub_done_{0};
+  std::atomic<std::uint64_t> own_scrub_total_{0};
 
   io::Mutex control_mutex_;                 // while a control socket is made, and below
   std::shared_ptr<ControlServer> control_;  // null: there is none

@@ -1,4 +1,5 @@
 // The control socket: what the store does for it, and when there is one.
+#include <algorithm>
 #include <utility>
 
 #include "core/control/control_places.h"
@@ -39,6 +40,16 @@ std::shared_ptr<ControlServer> Engine::control() {
 }
 
 void Engine::show_control(StoreStatus& status) {
+  if (lane_ != nullptr && own_scrubs_ > 0) {
+    JobStatus job;
+    job.name = "scrub";
+    job.purpose = "reading every cell";
+    job.running = true;
+    job.total = own_scrub_total_.load(std::memory_order_relaxed);
+    job.done = std::min(job.total, own_scrub_done_.load(std::memory_order_relaxed));
+    job.unit = "bytes";
+    status.jobs.push_back(std::move(job));
+  }
   std::shared_ptr<ControlServer> server;
   {
     const io::Lock lock(control_mutex_);
@@ -80,7 +91,7 @@ Status Engine::start_control() {
     return look_at(collection, name, ranges);
   };
   work.collections = [this] { return reads_->collections(); };
-  work.scrub = [this](const ScrubOptions& options) { return scrub(options); };
+  work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));
   HEXAD_TRY(server->start(

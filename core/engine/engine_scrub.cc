@@ -497,6 +497,23 @@ class Engine::ScrubPass {
 };
 
 Result<ScrubReport> Engine::scrub(const ScrubOptions& options) {
+  own_scrub_done_.store(0, std::memory_order_relaxed);
+  ScrubOptions watched = options;
+  watched.progress = [&](const ScrubReport& report) {
+    own_scrub_done_.store(report.bytes_checked, std::memory_order_relaxed);
+    own_scrub_total_.store(report.bytes_expected, std::memory_order_relaxed);
+    return !options.progress || options.progress(report);
+  };
+  struct Seen {
+    explicit Seen(std::atomic<std::uint32_t>& scrubs) : count(scrubs) { ++count; }
+    ~Seen() { --count; }
+    std::atomic<std::uint32_t>& count;
+  };
+  const Seen seen(own_scrubs_);
+  return run_scrub(watched);
+}
+
+Result<ScrubReport> Engine::run_scrub(const ScrubOptions& options) {
   HEXAD_TRY_ASSIGN(ScrubPosition from, decode_position(options.from));
   return ScrubPass(*this, options, std::move(from), ScrubPass::Scope::kAll).run();
 }

@@ -216,6 +216,30 @@ TEST_CASE("control: an open store that is let go of takes its socket with it") {
   { Store store = pool.open(); }
 }
 
+TEST_CASE("control: a scrub that the process does by itself is told of, too") {
+  const Pool pool;
+  Store store = pool.open();
+  REQUIRE(put(store, "a", std::string(5'000'000, 'x')).ok());
+  const ControlClient client = pool.client();
+  const auto is_shown = [&] {
+    for (const JobStatus& job : client.status()->jobs) {
+      if (job.name == "scrub" && job.running) return true;
+    }
+    return false;
+  };
+  CHECK_FALSE(is_shown());
+  bool shown = false;
+  ScrubOptions options;
+  options.progress = [&](const ScrubReport&) {
+    shown = is_shown();
+    return true;
+  };
+  REQUIRE(store.scrub(options).ok());
+  CHECK(shown);
+  CHECK_FALSE(is_shown());
+  CHECK(client.scrub()->began == 0);
+}
+
 TEST_CASE("control: two pools have two sockets, and each is found by its own devices") {
   const Pool first;
   const Pool second;
