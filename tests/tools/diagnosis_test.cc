@@ -76,6 +76,17 @@ TEST_CASE("diagnosis: a device that has come back gets what it lacks") {
   REQUIRE(advice.command == "hexad device catch-up '/my pool'");
 }
 
+TEST_CASE("diagnosis: what another process has is waited for, and not opened") {
+  PoolFacts facts = with_state(2, "behind");
+  facts.held = true;
+  REQUIRE(only(facts).command == "hexad wait '/my pool' --for rebuild");
+  // That one does not take a device in.
+  facts = with_state(2, "away");
+  facts.held = true;
+  REQUIRE_THAT(only(facts).remedy, Catch::Contains("has closed it"));
+  REQUIRE(only(facts).command == "hexad device catch-up '/my pool'");
+}
+
 TEST_CASE("diagnosis: a fast device has no verb that replaces it") {
   const Advice advice = only(with_state(6, "missing", 2));
   REQUIRE(advice.urgency == Urgency::kSoon);

@@ -83,6 +83,15 @@ class Diagnosis {
     const Urgency urgency = urgency_of_loss();
     if (!opens()) {
       add(urgency, std::move(problem), "Attach it again.");
+    } else if (facts_.held && device.state == "behind") {
+      add(urgency, std::move(problem),
+          "The process that has the pool gives it what it lacks. To wait for that:",
+          fmt::format("hexad wait {} --for rebuild", facts_.pool));
+    } else if (facts_.held && device.state == "away") {
+      add(urgency, std::move(problem),
+          "The next opening for writing takes it in. When the process that has the pool has "
+          "closed it:",
+          fmt::format("hexad device catch-up {}", facts_.pool));
     } else if (device.state == "behind" || device.state == "away") {
       add(urgency, std::move(problem),
           "It gets what it lacks while a process has the pool open for writing. To wait for that:",

@@ -33,6 +33,7 @@ struct PoolFacts {
   std::optional<Error> error;       // why the pool does not open; the status is then of its roots
   std::optional<SpaceUsage> space;  // of a pool that opens
   std::string pool;                 // as commands name it, one shell word
+  bool held = false;                // another process has it open for writing, and has answered
 };
 
 // In order of urgency; of one urgency the pool itself first, then devices by their ids.

@@ -28,6 +28,7 @@ Result<PoolFacts> find_facts(Session& session) {
     tell_ids(facts.status.devices);
     return facts;
   }
+  facts.held = pool->client != nullptr;
   HEXAD_TRY_ASSIGN(facts.status, pool->view->status());
   Result<SpaceUsage> space = pool->view->space();
   if (space.ok()) {
