@@ -83,7 +83,8 @@ Result<std::string> ControlClient::ask(const ControlRequest& request) const {
                      std::to_string(now.process.pid) + " has opened it since",
                  "Try again."};
   }
-  if (reply.error().code != ErrorCode::kNotFound) return reply.error();
+  const ErrorCode code = reply.error().code;
+  if (code != ErrorCode::kNotFound && code != ErrorCode::kBusy) return reply.error();
   return Error{ErrorCode::kBusy,
                "process " + std::to_string(holder_.process.pid) +
                    " had the pool, and does not answer any more: it is closing it, or has",

@@ -96,7 +96,11 @@ class Asking {
             ErrorCode::kTooBig,
             path_ + ": the answer has more than " + std::to_string(limits_.answer) + " bytes", ""};
       }
-      if (count == 0 || errno == ECONNRESET) return broken("it ended the connection");
+      if (count == 0 || errno == ECONNRESET) {
+        Error error = broken("it ended the connection");
+        if (line.empty()) error.code = ErrorCode::kBusy;
+        return error;
+      }
       if (errno == EINTR) continue;
       if (errno != EAGAIN) return broken(os_error(errno, "").message);
       pollfd wait = {fd_.get(), POLLIN, 0};

@@ -86,8 +86,9 @@ struct AskLimits {
 };
 
 // Asks whoever serves in one of the directories, the first that somebody does. Errors: kNotFound
-// (nobody does; message and hint say what stood in the way, where something did), kUnavailable (no
-// answer in time, or a broken one), kTooBig, kClosed (go_on), kExhausted.
+// (nobody does; message and hint say what stood in the way, where something did), kBusy (it ended
+// the connection before it had answered: it serves no more), kUnavailable (no answer in time, or a
+// broken one), kTooBig, kClosed (go_on), kExhausted.
 Result<AnsweredLine> ask_line(const std::vector<std::string>& directories,
                               const std::string& question, const AskLimits& limits = {});
 

@@ -347,6 +347,30 @@ TEST_CASE("control: questions of those who have gone do not heap up") {
   CHECK(counted == 0);
 }
 
+TEST_CASE("control: who waits for an answer while the store is closed is told so") {
+  const Pool pool;
+  Store store = pool.open();
+  const ControlClient client = pool.client();
+  std::atomic<bool> asking = false;
+  std::optional<Error> error;
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  const std::unique_ptr<io::Thread> asker = executor->start("asker", [&] {
+    for (;;) {
+      const Result<StoreStatus> status = client.status();
+      asking = true;
+      if (status.ok()) continue;
+      error = status.error();
+      return;
+    }
+  });
+  while (!asking) executor->sleep_for(1'000'000);
+  REQUIRE(store.close().ok());
+  asker->join();
+  // Whether it was met while it asked, or came too late.
+  CHECK(error->code == ErrorCode::kBusy);
+  CHECK(error->message.find("does not answer any more") != std::string::npos);
+}
+
 TEST_CASE("control: a question of another version, or that nobody knows, is refused in words") {
   const Pool pool;
   Store store = pool.open();

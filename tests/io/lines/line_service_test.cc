@@ -292,6 +292,7 @@ TEST_CASE("line_service: an answer may come later, from any thread, or not at al
           for (const auto& one : kept) one->send("both");
         });
     CHECK(served.ask("never").find("ended the connection") != std::string::npos);
+    CHECK(ask_line(served.directories, "never").error().code == ErrorCode::kBusy);
     std::string heard;
     auto other = served.executor->start("other", [&] { heard = served.ask("a"); });
     CHECK(served.ask("b") == "both");
