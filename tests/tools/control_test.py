@@ -223,9 +223,73 @@ class Scrubs(ControlTest):
             self.assertEqual(report["errors"], 0)
         self.assertEqual(self.ok("fsck", self.pool, "--deep", "--json").json["errors"], 0)
 
+    def test_a_scrub_is_paused_and_goes_on(self):
+        with self.holder():
+            self.fails(1, "scrub", "pause", self.pool)
+            self.fails(1, "scrub", "resume", self.pool)
+            self.ok("scrub", "start", self.pool, "--rate", "1KiB")
+            paused = self.ok("scrub", "pause", self.pool, "--json").json
+            self.assertEqual((paused["running"], paused["paused"]), (False, True))
+            self.assertIsNotNone(paused["next"])
+            shown = self.ok("scrub", "status", self.pool).text
+            self.assertIn("paused: 0 errors", shown)
+            self.assertIn(f"to go on: hexad scrub resume {self.pool}", shown)
+            self.fails(1, "scrub", "start", self.pool)
+            resumed = self.ok("scrub", "resume", self.pool, "--rate", "100GiB", "--json").json
+            self.assertFalse(resumed["paused"])
+            self.ok("wait", self.pool, "--for", "scrub")
+            through = self.ok("scrub", "status", self.pool, "--json").json
+            self.assertEqual((through["next"], through["failure"], through["errors"]),
+                             (None, None, 0))
+            self.assertGreater(through["bytes_checked"], 40 << 20)
+            # One that is paused can be ended as well.
+            self.ok("scrub", "start", self.pool, "--rate", "1KiB")
+            self.ok("scrub", "pause", self.pool)
+            stopped = self.ok("scrub", "stop", self.pool, "--json").json
+            self.assertEqual((stopped["running"], stopped["paused"]), (False, False))
+            self.ok("wait", self.pool, "--for", "scrub")
+
+    @contextlib.contextmanager
+    def slow_scrub(self):
+        """A scrub of the holder that somebody watches, and that takes longer than any test."""
+        command = [HEXAD, "scrub", self.pool, "--rate", "1KiB"]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as one:
+            # Not by status, which opens a pool that nobody has yet.
+            text = ""
+            while "running: " not in text and "scrubs by itself" not in text:
+                text = hexad("scrub", "status", self.pool).text
+            yield one
+
+    def test_a_scrub_that_somebody_else_stops_is_not_through(self):
+        with self.holder(), self.slow_scrub() as one:
+            self.ok("scrub", "stop", self.pool)
+            output, _ = one.communicate(timeout=60)
+            self.assertEqual(one.returncode, 4)
+            self.assertIn(b"somebody has stopped it", output)
+
+    def test_who_watches_a_scrub_hears_that_the_pool_is_gone(self):
+        with contextlib.ExitStack() as watching:
+            with self.holder(kill=True):
+                one = watching.enter_context(self.slow_scrub())
+            _, error = one.communicate(timeout=60)
+            self.assertEqual(one.returncode, 5)
+            self.assertIn(b"To go on where it was: hexad scrub", error)
+
+    def test_a_scrub_by_the_process_that_has_the_pool_is_seen(self):
+        with self.slow_scrub() as one:
+            self.assertIn("the process scrubs by itself",
+                          self.ok("scrub", "status", self.pool).text)
+            self.fails(5, "wait", self.pool, "--for", "scrub", "--timeout", "0.3")
+            self.fails(1, "scrub", "stop", self.pool)
+            one.send_signal(signal.SIGINT)
+            one.communicate(timeout=60)
+            self.assertEqual(one.returncode, 130)
+
     def test_nothing_is_waited_for_in_a_pool_that_nobody_has(self):
         self.ok("wait", self.pool)
         self.fails(2, "wait", self.pool, "--for", "rain")
+        for verb in ("pause", "resume", "stop", "status"):
+            self.fails(1, "scrub", verb, self.pool)
         error = self.fails(1, "scrub", "start", self.pool).error
         self.assertIn("no process that has the pool answers", error)
 

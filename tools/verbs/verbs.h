@@ -36,6 +36,8 @@ std::unique_ptr<Verb> make_df();
 std::unique_ptr<Verb> make_fsck();
 std::unique_ptr<Verb> make_scrub();
 std::unique_ptr<Verb> make_scrub_start();
+std::unique_ptr<Verb> make_scrub_pause();
+std::unique_ptr<Verb> make_scrub_resume();
 std::unique_ptr<Verb> make_scrub_stop();
 std::unique_ptr<Verb> make_scrub_status();
 std::unique_ptr<Verb> make_wait();
