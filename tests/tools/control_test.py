@@ -235,6 +235,8 @@ class Scrubs(ControlTest):
             self.assertIn("paused: 0 errors", shown)
             self.assertIn(f"to go on: hexad scrub resume {self.pool}", shown)
             self.fails(1, "scrub", "start", self.pool)
+            error = self.fails(5, "wait", self.pool, "--for", "scrub", "--timeout", "0.3").error
+            self.assertIn("a scrub is paused at", error)
             resumed = self.ok("scrub", "resume", self.pool, "--rate", "100GiB", "--json").json
             self.assertFalse(resumed["paused"])
             self.ok("wait", self.pool, "--for", "scrub")
@@ -284,6 +286,57 @@ class Scrubs(ControlTest):
             one.send_signal(signal.SIGINT)
             one.communicate(timeout=60)
             self.assertEqual(one.returncode, 130)
+
+    def test_a_wait_outlives_the_process_that_was_asked(self):
+        with self.holder():
+            self.ok("scrub", "start", self.pool, "--rate", "1KiB")
+            waiting = subprocess.Popen([HEXAD, "wait", self.pool], stdout=subprocess.DEVNULL,
+                                       stderr=subprocess.PIPE)
+            self.addCleanup(waiting.communicate)
+            while waiting.stderr.readline().find(b"answered by") < 0:
+                pass
+        self.assertEqual(waiting.wait(60), 0)
+
+    def test_clean_is_what_lacks_nothing(self):
+        self.ok("wait", self.pool, "--for", "clean")
+        with self.holder():
+            self.ok("wait", self.pool, "--for", "clean,scrub")
+        os.rename(self.devices[2], self.devices[2] + ".away")
+        try:
+            with self.holder():
+                error = self.fails(4, "wait", self.pool, "--for", "clean").error
+                self.assertIn("is missing, which no waiting mends", error)
+                self.ok("wait", self.pool, "--for", "rebuild")
+        finally:
+            os.rename(self.devices[2] + ".away", self.devices[2])
+        error = self.fails(4, "wait", self.pool, "--for", "clean").error
+        self.assertIn("is away", error)
+        self.ok("device", "catch-up", self.pool)
+        self.ok("wait", self.pool, "--for", "clean")
+        with open(self.devices[1], "r+b") as device:  # its label at the head
+            device.seek(1 << 20)
+            device.write(b"\0" * (192 << 10))
+        error = self.fails(3, "wait", self.pool, "--for", "clean").error
+        self.assertIn("device 1:", error)
+        self.ok("scrub", self.pool)
+        self.ok("wait", self.pool, "--for", "clean")
+
+    def test_what_cannot_be_put_right_is_not_clean(self):
+        pool = self.path("broken")
+        devices = [self.path(f"broken{i}") for i in range(6)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "128MiB")
+        self.ok("put", pool, "much", "-", stdin=os.urandom(40 << 20))
+        size = os.path.getsize(devices[0])
+        with self.holder(pool, kill=True):
+            for path in devices[:3]:
+                with open(path, "r+b") as device:
+                    for at in range(size // 4, 3 * size // 4, 1 << 18):
+                        device.seek(at)
+                        device.write(b"rotten" * 1000)
+            self.ok("wait", pool, "--for", "clean")  # nobody knows of it
+            self.expect(3, "scrub", pool)
+            error = self.fails(3, "wait", pool, "--for", "clean").error
+            self.assertIn("could not be put right", error)
 
     def test_nothing_is_waited_for_in_a_pool_that_nobody_has(self):
         self.ok("wait", self.pool)

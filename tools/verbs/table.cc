@@ -78,7 +78,7 @@ constexpr std::array kVerbs = {
     VerbEntry{"scrub status", PoolUse::kRequired, "How far that scrub is, and what it has found",
               "hexad scrub status /pool", make_scrub_status},
     VerbEntry{"wait", PoolUse::kRequired,
-              "Wait until devices have what they lacked, and no scrub is running",
+              "Wait until devices have what they lacked, no scrub is running, or all is well",
               "hexad wait /pool --for rebuild --timeout 3600", make_wait},
     VerbEntry{"scrub", PoolUse::kRequired, "Read every cell, write back those that are damaged",
               "hexad scrub /pool --rate 100MiB", make_scrub},

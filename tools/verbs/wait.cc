@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <vector>
+#include <utility>
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
@@ -17,28 +17,77 @@ namespace hexad::tools {
 namespace {
 
 constexpr io::Nanos kStep = 200'000'000;  // between two looks
+// How long a process may take to close the pool. Who opens it then, and does not answer, has it.
+constexpr io::Nanos kPatience = 60'000'000'000;
 constexpr double kSecond = 1e9;
+
+struct State {
+  StoreStatus status;
+  // Of the process that has the pool.
+  std::optional<core::ControlScrub> scrub;
+};
+
+void add(std::string& list, const std::string& one) {
+  list += (list.empty() ? "" : ", and ") + one;
+}
+
+// Damage that is known, and what else is not as it should be and does not become so by itself.
+Status judge(const State& state, const std::string& pool) {
+  const StoreStatus& status = state.status;
+  if (!status.read_only_reason.empty()) {
+    return Error{ErrorCode::kUnavailable,
+                 "the store has turned read-only: " + status.read_only_reason,
+                 "Close it and open it again."};
+  }
+  for (const DeviceStatus& device : status.devices) {
+    const bool member = !device.role.empty();
+    if (!member || device.state == "ok" || device.state == "behind") continue;
+    return Error{
+        ErrorCode::kUnavailable,
+        fmt::format("device {}{} is {}, which no waiting mends", device.id,
+                    device.path.empty() ? "" : fmt::format(" ({})", device.path), device.state),
+        fmt::format("hexad doctor {} says what does.", pool)};
+  }
+  for (const DeviceStatus& device : status.devices) {
+    if (device.bad_header_slots == 0) continue;
+    return Error{ErrorCode::kCorruption,
+                 fmt::format("device {}: {} of its 6 copies of label and root were bad when they "
+                             "were looked at last",
+                             device.id, device.bad_header_slots),
+                 fmt::format("hexad scrub {} writes labels again, and looks at the roots.", pool)};
+  }
+  if (state.scrub.has_value() && state.scrub->errors > 0) {
+    return Error{
+        ErrorCode::kCorruption,
+        fmt::format("{} findings of the last scrub could not be put right", state.scrub->errors),
+        fmt::format("hexad scrub status {} names them.", pool)};
+  }
+  return {};
+}
 
 class Wait final : public Verb {
  public:
   void declare(Arguments& arguments) override {
-    arguments.option("--for", for_, "rebuild, scrub, or both with a comma between [both]");
+    arguments.option("--for", for_,
+                     "rebuild, scrub, clean, or several with commas between [rebuild,scrub]");
     arguments.number("--timeout", timeout_, "Seconds to wait at most [no limit]");
   }
 
   Result<int> run(Session& session) override {
     HEXAD_TRY(parse());
-    const io::Nanos began = session.clock().now();
+    began_ = session.clock().now();
     OpenView pool;
     for (;;) {
-      HEXAD_TRY_ASSIGN(const StoreStatus status, look(session, pool));
-      const double waited = static_cast<double>(session.clock().now() - began) / kSecond;
-      const std::string left = what_is_left(status);
+      HEXAD_TRY_ASSIGN(const State state, look(session, pool));
+      const std::string word = session.pool().word();
+      if (clean_) HEXAD_TRY(judge(state, word));
+      const double waited = waited_seconds(session);
+      const std::string left = what_is_left(state);
       if (left.empty()) return done(session, waited);
       if (pool.store != nullptr) {
         return Error{ErrorCode::kUnavailable,
                      left + ", and nobody has the pool open who would go on with it",
-                     fmt::format("hexad device catch-up {} does it.", session.pool().word())};
+                     fmt::format("hexad device catch-up {} does it.", word)};
       }
       if (timeout_ >= 0 && waited >= timeout_) {
         return Error{ErrorCode::kBusy, fmt::format("{}, after {:.1f} s of waiting", left, waited),
@@ -56,42 +105,87 @@ class Wait final : public Verb {
     for (std::string_view left = for_; !left.empty();) {
       const std::size_t comma = std::min(left.find(','), left.size());
       const std::string_view word = left.substr(0, comma);
-      if (word != "rebuild" && word != "scrub") {
+      if (word != "rebuild" && word != "scrub" && word != "clean") {
         return Error{ErrorCode::kInvalidArgument,
                      "--for: '" + printable(word) + "' is nothing that can be waited for",
-                     "It is rebuild, scrub, or both with a comma between."};
+                     "It is rebuild, scrub, clean, or several with commas between."};
       }
-      (word == "rebuild" ? rebuild_ : scrub_) = true;
+      (word == "rebuild" ? rebuild_ : (word == "scrub" ? scrub_ : clean_)) = true;
       left.remove_prefix(std::min(comma + 1, left.size()));
     }
     return {};
   }
 
-  // Again of whoever has the pool by now, when the one that was asked has closed it.
-  static Result<StoreStatus> look(Session& session, OpenView& pool) {
-    if (pool.client != nullptr) {
-      Result<StoreStatus> status = pool.view->status();
-      if (status.ok() || status.error().code != ErrorCode::kBusy) return status;
-    }
-    HEXAD_TRY_ASSIGN(pool, session.open_view());
-    return pool.view->status();
+  double waited_seconds(Session& session) const {
+    return static_cast<double>(session.clock().now() - began_) / kSecond;
   }
 
-  std::string what_is_left(const StoreStatus& status) const {
-    std::string left;
-    std::uint64_t missing = 0;
-    bool behind = false;
-    for (const DeviceStatus& device : status.devices) {
-      behind = behind || device.state == "behind";
-      missing += device.missing_bytes;
+  static Result<State> ask(const OpenView& pool) {
+    State state;
+    HEXAD_TRY_ASSIGN(state.status, pool.view->status());
+    if (pool.client != nullptr) {
+      HEXAD_TRY_ASSIGN(state.scrub, pool.client->scrub());
     }
-    if (rebuild_ && behind) left = "devices still lack " + format_size(missing);
+    return state;
+  }
+
+  // Again of whoever has the pool by now, when the one that was asked has closed it.
+  Result<State> look(Session& session, OpenView& pool) const {
+    const bool asked = pool.client != nullptr;
+    const io::Nanos end = session.clock().now() + kPatience;
+    for (;;) {
+      if (pool.view != nullptr) {
+        Result<State> state = ask(pool);
+        if (state.ok() || state.error().code != ErrorCode::kBusy) return state;
+        pool = {};
+      }
+      Result<OpenView> opened = session.open_view();
+      if (opened.ok()) {
+        pool = std::move(opened).value();
+        continue;
+      }
+      // The one that was asked is closing it still.
+      const bool in_time = timeout_ < 0 || waited_seconds(session) < timeout_;
+      const bool closing = asked && in_time && session.clock().now() < end;
+      if (!closing || opened.error().code != ErrorCode::kBusy) return opened.error();
+      session.executor().sleep_for(kStep);
+      if (interrupted()) return interrupted_error();
+    }
+  }
+
+  static bool is_behind(const StoreStatus& status) {
+    return std::any_of(status.devices.begin(), status.devices.end(),
+                       [](const DeviceStatus& device) { return device.state == "behind"; });
+  }
+
+  std::string what_is_left(const State& state) const {
+    const StoreStatus& status = state.status;
+    std::string left;
+    if ((rebuild_ || clean_) && is_behind(status)) {
+      std::uint64_t missing = 0;
+      for (const DeviceStatus& device : status.devices) missing += device.missing_bytes;
+      add(left, "devices still lack " + format_size(missing));
+    }
+    if (clean_) add_unclean(left, status);
+    if (!scrub_) return left;
     for (const JobStatus& job : status.jobs) {
-      if (!scrub_ || job.name != "scrub" || !job.running) continue;
-      left += fmt::format("{}a scrub is at {} of about {}", left.empty() ? "" : ", and ",
-                          format_size(job.done), format_size(job.total));
+      if (job.name != "scrub" || !job.running) continue;
+      add(left, fmt::format("a scrub is at {} of about {}", format_size(job.done),
+                            format_size(job.total)));
+    }
+    if (state.scrub.has_value() && state.scrub->paused) {
+      add(left, fmt::format("a scrub is paused at {} of about {}",
+                            format_size(state.scrub->report.bytes_checked),
+                            format_size(state.scrub->report.bytes_expected)));
     }
     return left;
+  }
+
+  static void add_unclean(std::string& left, const StoreStatus& status) {
+    for (const JobStatus& job : status.jobs) {
+      const bool mends = job.name == "catch-up" || job.name == "membership";
+      if (mends && job.running) add(left, job.purpose + " goes on");
+    }
   }
 
   static Result<int> done(Session& session, double waited) {
@@ -106,6 +200,8 @@ class Wait final : public Verb {
   double timeout_ = -1;
   bool rebuild_ = false;
   bool scrub_ = false;
+  bool clean_ = false;
+  io::Nanos began_ = 0;
 };
 
 }  // namespace
