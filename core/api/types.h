@@ -94,7 +94,7 @@ struct ObjectStat {
   // - "none": there is none
   // - "inline": in the metadata
   // - "log": in the log, until a checkpoint packs it
-  // - "pack": in a stripe together with other data
+  // - "pack": in a stripe that several can share
   // - "stripe": in a stripe of its own
   // - "list": the object has several extents
   std::string placement;
