@@ -169,10 +169,12 @@ TEST_CASE("control_messages: space, counters, names, objects, collections and sc
   ControlScrub scrub;
   scrub.began = 1;
   scrub.running = true;
+  scrub.paused = true;
   scrub.report.findings = {{"object a", "rotten", true}};
   scrub.report.next = "there";
   const ControlScrub scrubbed = decode_scrub(encode_scrub(scrub)).value();
   CHECK(scrubbed.running);
+  CHECK(scrubbed.paused);
   CHECK(scrubbed.report.findings.at(0).repaired);
   CHECK(scrubbed.report.next == "there");
 }

@@ -148,9 +148,8 @@ TEST_CASE("control: a scrub is started, looked at and stopped") {
   REQUIRE(client.start_scrub(1, "").ok());
   CHECK(client.start_scrub(1, "").error().code == ErrorCode::kAlreadyExists);
   bool shown = false;
-  const auto status = client.status();
-  REQUIRE(status.ok());
-  for (const JobStatus& job : status->jobs) {
+  const StoreStatus status = client.status().value();
+  for (const JobStatus& job : status.jobs) {
     shown = shown || (job.name == "scrub" && job.running);
   }
   CHECK(shown);
@@ -222,7 +221,8 @@ TEST_CASE("control: a scrub that the process does by itself is told of, too") {
   REQUIRE(put(store, "a", std::string(5'000'000, 'x')).ok());
   const ControlClient client = pool.client();
   const auto is_shown = [&] {
-    for (const JobStatus& job : client.status()->jobs) {
+    const StoreStatus status = client.status().value();
+    for (const JobStatus& job : status.jobs) {
       if (job.name == "scrub" && job.running) return true;
     }
     return false;
