@@ -194,6 +194,7 @@ Status TieredIndex::apply(Lsn lsn, Epoch epoch, std::span<const IndexChange> cha
 void TieredIndex::detach() {
   std::shared_ptr<Index> index;
   const io::Lock lock(mutex_);
+  if (fast_ == nullptr) return;  // a reader has dropped it, and perhaps reads it yet
   detached_ = fast_;
   std::swap(index, fast_);
 }

@@ -202,6 +202,20 @@ TEST_CASE("tiered index: whoever meets damage goes on in the runs, from where it
   }
 }
 
+TEST_CASE("tiered index: one that is dropped twice is not gone before its readers are") {
+  Fixture f;
+  auto broken = std::make_unique<BrokenIndex>(f.fast());
+  TieredIndex index(run_executor(), f.runs, std::move(broken));
+  std::unique_ptr<IndexReader> reader = index.snapshot().value();
+  CHECK(reader->get(f.values.begin()->first)->has_value());  // it meets damage
+  CHECK_FALSE(index.has_fast());
+  // A checkpoint that had begun to apply to it meets that, too.
+  index.detach();
+  CHECK_FALSE(index.detached_is_gone());
+  reader.reset();
+  CHECK(index.detached_is_gone());
+}
+
 TEST_CASE(
     "tiered index: an index that gives no snapshot is dropped, and one without runs reports") {
   Fixture f;
