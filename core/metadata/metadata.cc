@@ -46,6 +46,8 @@ void Metadata::note_settled(std::string_view key, std::uint64_t drops,
   if (!is_remembered(key)) return;
   const io::Lock lock(mutex_);
   if (drops_ != drops) return;
+  // It may be what the frozen one has brought into the index, which views from before do not see.
+  if (frozen_ != nullptr && frozen_->get(key).has_value()) return;
   if (settled_.size() >= kMostSettled) settled_.clear();
   settled_.insert_or_assign(std::string(key), value);
 }

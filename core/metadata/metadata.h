@@ -248,7 +248,8 @@ class Metadata {
   //       in no keys but those of the frozen one, which goes first, so all of it holds until that
   //       is dropped, and what the frozen one does not have holds on. Nothing that was read before
   //       a drop is noted after it, and nobody whose view is from before it is told what is noted
-  //       now
+  //       now. Of keys of the frozen one nothing is noted: the index may have them already, and a
+  //       view from before the freeze() must not
   std::map<std::string, std::optional<std::string>, std::less<>> settled_;
   std::uint64_t drops_ = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.

@@ -593,6 +593,25 @@ TEST_CASE("metadata: what was read of a collection before a checkpoint ended is 
   REQUIRE_FALSE(f.metadata->get_latest(key)->has_value());
 }
 
+TEST_CASE("metadata: what a checkpoint has brought into the index is not told to earlier views") {
+  Fixture f;
+  const std::string key = collection_key("c");
+  f.metadata->apply(1, key, "1");
+  f.checkpoint(1);
+  const auto before = std::move(f.metadata->view(1)).value();
+  // Between looking at the memtables and at the index, the key changes and gets into the index.
+  f.index->before_snapshot = [&] {
+    f.metadata->apply(2, key, "2");
+    f.to_index(*f.metadata->freeze(2), 2);
+  };
+  REQUIRE(*f.metadata->get_latest(key) == "2");
+  REQUIRE(*before->get(key) == "1");
+  REQUIRE(*std::move(f.metadata->view(2)).value()->get(key) == "2");
+  f.metadata->drop_frozen();
+  REQUIRE(*before->get(key) == "1");
+  REQUIRE(*f.metadata->get_latest(key) == "2");
+}
+
 TEST_CASE("metadata: a view tells whether what it shows of a key is the newest there is") {
   Fixture f;
   const auto newest_of = [](MetaView& view, std::string_view key) {
