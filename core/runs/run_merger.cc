@@ -82,12 +82,17 @@ bool RunMerger::give_up() {
   const io::NoUnwinding none("a merge");
   io::Lock lock(mutex_);
   const bool any = state_ != State::kIdle;
-  // One that no step has begun has cost nothing.
-  if (state_ == State::kWanted) state_ = State::kIdle;
-  unwanted_ = state_ == State::kRunning;
+  // Asked at each change: somebody may start another one, and others may give up this one, too.
+  const auto ended = [this] {
+    // One that no step has begun has cost nothing.
+    if (state_ == State::kWanted) state_ = State::kIdle;
+    unwanted_ = state_ == State::kRunning;
+    return !unwanted_;
+  };
+  ended();
   changed_.notify_all();
-  changed_.wait(lock, [this] { return !under_way(); });
-  // It may have ended before it heard of it; or somebody has started another one.
+  changed_.wait(lock, ended);
+  // It may have ended before it heard of it.
   if (state_ != State::kFinished) return any;
   const MergedRun merged = std::move(*merged_);
   merged_.reset();

@@ -120,6 +120,37 @@ TEST_CASE("run merger: what is given up gives its space back, under way or finis
   }
 }
 
+TEST_CASE(
+    "run merger: who gives up does not wait for a merge that begins when the first has ended") {
+  Fixture f;
+  const std::uint64_t free = f.free();
+  bool another = false;
+  f.sim.run([&] {
+    f.start(f.plan());
+    f.sim.sleep_for(kWrite / 2);
+    // Hears first that it has ended.
+    auto starter = f.sim.start("starter", [&] {
+      f.merger.finish();
+      f.start(f.plan());
+      another = true;
+    });
+    f.sim.sleep_for(1);
+    REQUIRE(f.merger.give_up());
+    REQUIRE(another);
+    REQUIRE(f.told.empty());
+    REQUIRE_FALSE(f.merger.busy());
+    REQUIRE(f.free() == free);
+    starter->join();
+    // The next one is wanted.
+    f.start(f.plan());
+    f.merger.finish();
+    REQUIRE(f.merger.finished());
+    f.install(100);
+    f.jobs.stop();
+  });
+  CHECK(f.told == std::vector<std::string>{""});
+}
+
 TEST_CASE("run merger: once it is stopped, nothing is under way and nothing begins") {
   Fixture f;
   const std::uint64_t free = f.free();
