@@ -11,6 +11,8 @@ namespace hexad::core {
 inline constexpr int kMaxAttempts = 1000;
 // So many of them may be repeated for no better reason than that others have gone on meanwhile.
 inline constexpr int kMaxPatience = 100;
+// So long they wait for reads that look at what they need, all together.
+inline constexpr io::Nanos kPatienceWithReads = 2'000'000'000;
 // So many because something of the runs was not in memory.
 inline constexpr int kMaxCold = 8;
 // Keys that were deleted since the last checkpoint, and that a plan steps over.
@@ -40,6 +42,7 @@ struct Engine::Attempt {
   bool accept_crowded = false;         // in
   bool places_ahead = false;           // in: young blobs are promised nothing and placed at once
   int tries = 0;                       // in: that there were before it
+  io::Nanos* patience = nullptr;       // in and out: how long it may wait for short reads yet
   Lsn durable = 0;                     // when it found no space
 
   // What there is for it, with what it has taken or reserved itself given back.

@@ -238,11 +238,11 @@ class Engine : public InternalCommits {
   Status warm_names(const Transaction& transaction, WarmKeys& warm);
   // All that the plan would ask for just now. Names and places of blobs are others then.
   void rehearse(const Transaction& transaction, PreparedOps& prepared, WarmKeys& warm);
-  // What was freed and nobody looks at any more comes back. Whether a read that has just begun, or
-  // is short, keeps some of it.
-  bool reclaim();
-  // Waits for such reads. Whether there are more free units than so many.
-  bool outlast_reads(std::uint64_t free_units);
+  // What was freed and nobody looks at any more comes back. The oldest state that a read looks at
+  // which has just begun, or is short; that of now where there is none.
+  Lsn reclaim();
+  // Waits for such reads. Whether there are more free units than the attempt found.
+  bool outlast_reads(const Attempt& attempt);
 
   // engine_prepare.cc
   // Takes hints of the transaction to the later ops that bring data for the same objects.

@@ -455,14 +455,15 @@ Status Engine::make_room(const Attempt& attempt) {
     } else {
       HEXAD_TRY(run_checkpoint());  // its root records as much
     }
-    if (outlast_reads(attempt.free_units)) return {};
+    if (outlast_reads(attempt)) return {};
   }
   // What is dead beside something that is alive: core/clean/cleaner.h.
   const Result<bool> moved = cleaner_->step(Cleaner::For::kCommit);
   if (moved.ok() && *moved) return {};
   if (!moved.ok()) jobs_->note(*clean_job_, moved.status());
   // While this looked elsewhere, others may have recorded what was freed, or ended their reads.
-  const bool looked_at = reclaim();
+  const Lsn recorded = lane_->recorded();
+  const bool looked_at = reclaim() < recorded;
   if (parts_.space->counters().free > attempt.free_units) return {};
   // Others have gone on meanwhile, with what came back perhaps, and what they replace comes back in
   // turn: only who finds nobody going on has found the store full.
@@ -477,7 +478,7 @@ Status Engine::make_room(const Attempt& attempt) {
     return {};
   }
   if (!zone.ok()) return zone;
-  if (held == 0 && looked_at) {
+  if (held == 0 && looked_at && parts_.space->has_deferred()) {
     return attempt.space_error.with_context(
         "what was deleted or overwritten is being read just now");
   }
@@ -487,11 +488,11 @@ Status Engine::make_room(const Attempt& attempt) {
       " of what was deleted or overwritten is being read just now");
 }
 
-bool Engine::reclaim() {
+Lsn Engine::reclaim() {
   const Lsn recorded = lane_->recorded();
-  bool looked_at = false;
+  Lsn looked_at = recorded;
   pins_.reclaim(recorded, [&](const ReadPins::Limits& limits) {
-    looked_at = limits.wide < recorded;
+    looked_at = limits.wide;
     parts_.space->reclaim(limits.wide, limits.narrow, limits.oldest);
     parts_.log_blobs->forget(limits.oldest);
   });
@@ -505,12 +506,14 @@ Status Engine::sequence(const Transaction& transaction, PreparedOps& prepared,
   int rewrites = 0;
   int cold = 0;
   bool places_ahead = false;
+  io::Nanos patience = kPatienceWithReads;
   Cuts cuts;
   WarmKeys warm;
   if (parts_.metadata->reads_devices()) HEXAD_TRY(unplaced(warm_names(transaction, warm)));
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.tries = i;
+    attempt.patience = &patience;
     attempt.places_ahead = places_ahead;
     if (cold < kMaxCold) attempt.warm = &warm;
     attempt.keep_versions = author == Author::kEngine;

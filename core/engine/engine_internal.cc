@@ -72,9 +72,11 @@ Result<Lsn> Engine::commit_internal(const FillRecord& fill, const std::function<
 Result<alloc::Extent> Engine::allocate_for_stream(std::uint32_t units, std::uint32_t shortest,
                                                   std::uint32_t& cut) {
   cut = 0;
+  io::Nanos patience = kPatienceWithReads;
   for (int i = 0; i < kMaxAttempts; ++i) {
     Attempt attempt;
     attempt.tries = i;
+    attempt.patience = &patience;
     Result<alloc::Extent> extent = [&] {
       const SequencerLock lock(sequencer_);
       return allocate_locked(units, attempt);

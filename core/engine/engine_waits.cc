@@ -1,6 +1,8 @@
 // Waits for devices that may not answer, and how long they last. doc/invariants.md#waits
+#include <algorithm>
 #include <utility>
 
+#include "core/engine/attempt.h"
 #include "core/engine/engine.h"
 #include "io/bounded_reads.h"
 
@@ -14,7 +16,6 @@ constexpr io::Nanos kSlow =
     200'000'000;  // a device that has not answered for so long may be silent
 constexpr io::Nanos kSecond = 1'000'000'000;
 constexpr io::Nanos kLook = 1'000'000;
-constexpr io::Nanos kLongestLooks = 2 * kSecond;
 
 }  // namespace
 
@@ -58,14 +59,20 @@ Status Engine::lock_unless_silent(M& mutex, const std::string& what) {
 template Status Engine::lock_unless_silent(io::Mutex& mutex, const std::string& what);
 template Status Engine::lock_unless_silent(Sequencer& mutex, const std::string& what);
 
-// Each of those reads is short, or narrows its pin. New ones pin newer states, so they end; but one
-// may wait for a device that is silent.
-bool Engine::outlast_reads(std::uint64_t free_units) {
-  const io::Nanos until = executor().clock().now() + kLongestLooks;
+// Each of those reads is short, or narrows its pin; but one may wait for a device that is silent,
+// or count all that there is. New ones pin newer states, and are in nobody's way: what was freed is
+// recorded by now.
+bool Engine::outlast_reads(const Attempt& attempt) {
+  const Lsn recorded = lane_->recorded();
+  const io::Nanos began = executor().clock().now();
   for (;;) {
-    const bool looked_at = reclaim();
-    if (parts_.space->counters().free > free_units) return true;
-    if (!looked_at || executor().clock().now() >= until) return false;
+    const Lsn looked_at = reclaim();
+    const bool more = parts_.space->counters().free > attempt.free_units;
+    const io::Nanos waited = executor().clock().now() - began;
+    if (more || looked_at >= recorded || waited >= *attempt.patience) {
+      *attempt.patience -= std::min(waited, *attempt.patience);
+      return more;
+    }
     executor().sleep_for(kLook);
   }
 }

@@ -19,9 +19,11 @@ struct Outcome {
   std::string read;
 };
 
+enum class Removes : std::uint8_t { kNothing, kSome };
+
 // Fills a store, holds back a read, removes what it does not read, and puts something in its place.
 // The read goes on `after` so long, or when the put has its answer.
-Outcome put_beside_read(io::Nanos after) {
+Outcome put_beside_read(io::Nanos after, Removes removes = Removes::kSome) {
   World world({.device_size = 16_MiB});
   Outcome outcome;
   bool holding = false;
@@ -40,8 +42,11 @@ Outcome put_beside_read(io::Nanos after) {
     auto reader = executor.start("reader", [&] { outcome.read = get(store, "9"); });
     while (held == 0) executor.sleep_for(1'000'000);
     // The reserve grows with the runs: more than one for the one that comes.
+    const auto touch = [](Transaction& t) { t.touch(kBucket, "11"); };
     for (int i = 0; i < 4; ++i) {
-      if (!remove(store, std::to_string(i)).ok()) return "remove";
+      const bool done = removes == Removes::kSome ? remove(store, std::to_string(i)).ok()
+                                                  : commit(store, touch).ok();
+      if (!done) return "remove or touch";
     }
     bool answered = false;
     auto writer = executor.start("writer", [&] {
@@ -56,6 +61,7 @@ Outcome put_beside_read(io::Nanos after) {
     reader->join();
     writer->join();
     if (outcome.read != noise(kSize, 9)) return "another object was read";
+    if (removes == Removes::kNothing) return deep_findings(store);
     // Now there is nothing in its way.
     const std::string again = message_of(put(store, "new", noise(kSize, 1001)).status());
     if (!again.empty()) return "again: " + again;
@@ -78,6 +84,14 @@ TEST_CASE("short_reads: it does not wait for ever, and says what is in the way")
   CHECK_FALSE(outcome.waited);
   CHECK_THAT(outcome.refused,
              Catch::Contains("no room") && Catch::Contains("is being read just now"));
+}
+
+TEST_CASE("short_reads: a read of what nobody has removed is in nobody's way") {
+  const Outcome outcome = put_beside_read(3'600'000'000'000, Removes::kNothing);
+  CHECK(outcome.problem == "");
+  CHECK_FALSE(outcome.waited);
+  CHECK_THAT(outcome.refused,
+             Catch::Contains("no room") && !Catch::Contains("is being read just now"));
 }
 
 }  // namespace
