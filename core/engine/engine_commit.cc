@@ -202,12 +202,10 @@ Result<bool> Engine::cut_shorter(const Transaction& transaction, PreparedOps& pr
     }
     const std::shared_ptr<StagedObject>& staged = transaction.ops()[i].staged;
     if (staged == nullptr || !too_long(staged->young)) continue;
-    // A small object of a stream, in one piece. Its raw bytes are there unless it was compressed.
-    const PreparedBlob& whole = staged->young.pieces.front().prepared;
-    if (whole.blob.is_compressed()) continue;
-    const SharedBytes raw = whole.stored;
-    HEXAD_TRY_ASSIGN(staged->young, prepare_payload(*preparer_, raw.bytes(), Hint::kNone, {}, 0,
-                                                    true, &preparing.copies, cut));
+    // All of it anew, however many pieces it is in by now.
+    HEXAD_TRY_ASSIGN(staged->young,
+                     prepare_payload(*preparer_, staged->young_bytes.bytes(), staged->young_hint,
+                                     staged->young_policy, 0, true, &preparing.copies, cut));
   }
   return true;
 }

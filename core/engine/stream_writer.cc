@@ -56,6 +56,8 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   if (!hint.has_value()) {
     HEXAD_TRY_ASSIGN(hint, engine.stored_hint(collection, name, record.compression));
   }
+  staged->young_hint = *hint;
+  staged->young_policy = record.compression;
   return std::unique_ptr<StreamWriter>(
       new StreamWriter(engine, std::move(staged), record.compression, compression_hint(*hint)));
 }
@@ -155,6 +157,8 @@ Status StreamWriter::skip_here(std::uint64_t length) {
 Status StreamWriter::stage_small() {
   HEXAD_TRY_ASSIGN(PreparedBlob prepared, engine_.preparer().prepare(buffer_, hint_, policy_));
   if (!prepared.is_young()) return write_page();
+  staged_->young_bytes =
+      prepared.blob.is_compressed() ? SharedBytes::copy_of(buffer_) : prepared.stored;
   PayloadPiece piece;
   piece.length = buffer_.size();
   piece.prepared = std::move(prepared);

@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "compression/policy.h"
+#include "core/api/shared_bytes.h"
 #include "core/api/transaction.h"
 #include "core/plan/prepared.h"
 #include "core/record/log_record.h"
@@ -29,6 +31,10 @@ struct StagedObject {
   std::vector<StripeProof> stripes;
   // Instead of all that: a small object, which shares a stripe with others.
   PreparedOp young;
+  // What `young` was made of, as often as it has to be cut shorter.
+  SharedBytes young_bytes;
+  Hint young_hint = Hint::kNone;  // what holds for the bytes
+  compression::Policy young_policy;
   bool published = false;  // a commit has taken the stripes and the body over
   Status problem;          // the writer failed; publishing it fails with this
 };

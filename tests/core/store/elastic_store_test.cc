@@ -82,5 +82,75 @@ TEST_CASE("elastic: objects of 1 MiB go into the gaps between small ones until n
   REQUIRE(store->space()->allocated == 0);
 }
 
+// Of each 4 KiB so many bytes are noise: of those in stretches of 128 KiB, and of those between.
+std::string part_noise(std::size_t size, std::size_t kept, std::size_t kept_between) {
+  std::string bytes = noise(size, 7);
+  for (std::size_t at = 0; at < size; at += 4_KiB) {
+    const std::size_t end = std::min<std::size_t>(at + 4_KiB, size);
+    const std::size_t zeros = at + (at / 128_KiB % 2 == 0 ? kept : kept_between);
+    std::fill(bytes.begin() + static_cast<std::ptrdiff_t>(std::min(zeros, end)),
+              bytes.begin() + static_cast<std::ptrdiff_t>(end), '\0');
+  }
+  return bytes;
+}
+
+FormatOptions heeding_hints() {
+  FormatOptions format = small_format();
+  format.compression.mode = compression::Mode::kPassive;
+  return format;
+}
+
+// Of the runs that are not kept for checkpoints all that have more than four units are taken.
+void take_long_runs(Store& store) {
+  const std::uint64_t cut = counter(store, "alloc_pieces_cut");
+  int i = 0;
+  for (; counter(store, "alloc_pieces_cut") == cut; ++i) {
+    REQUIRE(put(store, name_of("f", i), noise(80_KiB, 5000 + i)).ok());
+  }
+  REQUIRE(remove(store, name_of("f", i - 1)).ok());
+  REQUIRE(message_of(store.sync()) == "");
+}
+
+// Gaps of four units are few: what is cut for them and compresses unevenly is cut once more.
+TEST_CASE("elastic: a small object of a writer is whole, however often it is cut") {
+  constexpr int kOfFour = 26;
+  StoreFixture fixture(heeding_hints());
+  Store store = fixture.open();
+  int count = 0;
+  const auto bytes_of = [](int i) { return noise(i < kOfFour ? 64_KiB : 48_KiB, 1000 + i); };
+  while (put(store, name_of("s", count), bytes_of(count)).ok()) ++count;
+  for (int i = 0; i < count; i += 2) REQUIRE(remove(store, name_of("s", i)).ok());
+  REQUIRE(message_of(store.sync()) == "");
+  take_long_runs(store);
+
+  const std::string small = noise(200_KiB, 1);
+  const std::string large = part_noise(1_MiB, 2458, 1393);
+  const std::unique_ptr<ObjectWriter> writer = std::move(store.open_writer(kBucket, "w")).value();
+  REQUIRE(writer->append(as_bytes(small)).ok());
+  Transaction t;
+  t.put(kBucket, "p", as_bytes(large), Hint::kCompressible);
+  t.publish(*writer);
+  const Status committed = store.commit(std::move(t)).status();
+  REQUIRE(message_of(committed) == "");
+  CHECK((get(store, "p") == large));
+  CHECK((get(store, "w") == small));
+  CHECK(deep_findings(store) == "");
+}
+
+TEST_CASE("elastic: a small object of a writer that is compressed goes into gaps, too") {
+  StoreFixture fixture(heeding_hints());
+  Store store = fixture.open();
+  const int count = perforate(store);
+  take_long_runs(store);
+  const std::string small = part_noise(400_KiB, 2000, 2000);
+  const std::unique_ptr<ObjectWriter> writer =
+      std::move(store.open_writer(kBucket, "w", Hint::kCompressible)).value();
+  REQUIRE(writer->append(as_bytes(small)).ok());
+  REQUIRE(message_of(writer->commit().status()) == "");
+  CHECK((get(store, "w") == small));
+  check_small(store, count);
+  CHECK(deep_findings(store) == "");
+}
+
 }  // namespace
 }  // namespace hexad::testing
