@@ -1,6 +1,8 @@
 #include "core/plan/prepared.h"
 
 #include <algorithm>
+#include <functional>
+#include <utility>
 
 #include "core/api/op_facts.h"
 
@@ -48,6 +50,34 @@ std::uint64_t bytes_of_cut(const PreparedBlob& whole, std::uint64_t length,
   return share < kCutAt ? share : share / kCutAt * kCutAt;
 }
 
+namespace {
+
+using PrepareBytes = std::function<Result<PreparedBlob>(ByteView bytes)>;
+
+// `bytes`, which belong at `offset`, as one piece or as several. What compresses less than the rest
+// of its piece is cut once more.
+Status prepare_within(ByteView bytes, std::uint64_t offset, std::uint32_t most_units,
+                      const StoreShape& shape, const PrepareBytes& prepare,
+                      std::vector<PayloadPiece>& pieces) {
+  PayloadPiece piece;
+  piece.offset = offset;
+  piece.length = bytes.size();
+  HEXAD_TRY_ASSIGN(piece.prepared, prepare(bytes));
+  if (piece.prepared.units <= most_units) {
+    pieces.push_back(std::move(piece));
+    return {};
+  }
+  const std::uint64_t each = bytes_of_cut(piece.prepared, piece.length, most_units, shape);
+  piece.prepared = {};  // its cells are not kept beside those of its parts
+  for (std::uint64_t at = 0; at < bytes.size(); at += each) {
+    const ByteView part = bytes.subspan(at, std::min<std::uint64_t>(each, bytes.size() - at));
+    HEXAD_TRY(prepare_within(part, offset + at, most_units, shape, prepare, pieces));
+  }
+  return {};
+}
+
+}  // namespace
+
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
                                    bool never_inline, SharedCopies* copies,
@@ -67,24 +97,12 @@ Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payloa
       prepared.pieces.push_back(std::move(piece));
       continue;
     }
-    const auto prepare = [&](ByteView bytes) {
+    const PrepareBytes prepare = [&](ByteView bytes) {
       return preparer.prepare(bytes, compression_hint(hint), policy, BlobPreparer::Form::kBySize,
                               copies);
     };
-    HEXAD_TRY_ASSIGN(piece.prepared, prepare(part));
-    if (piece.prepared.units <= most_units) {
-      prepared.pieces.push_back(std::move(piece));
-      continue;
-    }
-    const std::uint64_t each =
-        bytes_of_cut(piece.prepared, piece.length, most_units, preparer.shape());
-    for (std::uint64_t at = 0; at < part.size(); at += each) {
-      PayloadPiece shorter;
-      shorter.offset = piece.offset + at;
-      shorter.length = std::min<std::uint64_t>(each, part.size() - at);
-      HEXAD_TRY_ASSIGN(shorter.prepared, prepare(part.subspan(at, shorter.length)));
-      prepared.pieces.push_back(std::move(shorter));
-    }
+    HEXAD_TRY(
+        prepare_within(part, piece.offset, most_units, preparer.shape(), prepare, prepared.pieces));
   }
   return prepared;
 }

@@ -120,8 +120,8 @@ inline constexpr std::uint32_t kAnyUnits = ~std::uint32_t{0};
 // Cuts `payload` at page boundaries for `base` and prepares the pieces. Payloads of at most
 // kInlineLimit bytes become inline pieces, unless `never_inline`. `copies`: see
 // BlobPreparer::prepare(). A piece whose stripe would be longer than `most_units` is cut into
-// shorter ones (core/blob/piece_cut.h), each of as many: of bytes that compress unevenly, some may
-// be a little longer.
+// shorter ones (core/blob/piece_cut.h), of which none is longer; where its bytes compress unevenly
+// they are more than their units say.
 Result<PreparedOp> prepare_payload(const BlobPreparer& preparer, ByteView payload, Hint hint,
                                    const compression::Policy& policy, std::uint64_t base,
                                    bool never_inline, SharedCopies* copies = nullptr,

@@ -75,6 +75,29 @@ TEST_CASE("prepared: the hint and the policy decide about compression, piece by 
   REQUIRE_FALSE(compressed(Hint::kIncompressible));
 }
 
+// They would find no run again, and be cut in the same places for ever.
+TEST_CASE("prepared: no part of a piece that is cut is longer than it may be") {
+  PreparerFixture f;
+  compression::Policy policy;
+  policy.mode = compression::Mode::kForce;
+  const std::string payload = f.bytes(300'000) + std::string(kPageSpan - 300'000, 'x');
+  for (const std::uint32_t most_units : {16U, 4U, 1U}) {
+    CAPTURE(most_units);
+    const PreparedOp op = prepare_payload(f.preparer(), as_bytes(payload), Hint::kNone, policy, 0,
+                                          true, nullptr, most_units)
+                              .value();
+    std::uint64_t at = 0;
+    for (const PayloadPiece& piece : op.pieces) {
+      REQUIRE(piece.offset == at);
+      REQUIRE(piece.length == piece.prepared.blob.raw);
+      REQUIRE(piece.prepared.units <= most_units);
+      at += piece.length;
+    }
+    REQUIRE(at == payload.size());
+    CHECK(op.pieces.back().prepared.blob.is_compressed());
+  }
+}
+
 TEST_CASE("prepared: a changed page is noted wherever a copy shows it, as far as that has come") {
   CopiedPages copied{1, 2};
   copied.until = 10;

@@ -152,5 +152,21 @@ TEST_CASE("elastic: a small object of a writer that is compressed goes into gaps
   CHECK(deep_findings(store) == "");
 }
 
+// The first half of it takes twice what the average says.
+TEST_CASE("elastic: what compresses unevenly goes into gaps, too") {
+  StoreFixture fixture(heeding_hints());
+  Store store = fixture.open();
+  const int count = perforate(store);
+  take_long_runs(store);
+  const std::string large = noise(512_KiB, 1) + std::string(512_KiB, 'x');
+  Transaction t;
+  t.put(kBucket, "p", as_bytes(large), Hint::kCompressible);
+  const Status committed = store.commit(std::move(t)).status();
+  REQUIRE(message_of(committed) == "");
+  CHECK((get(store, "p") == large));
+  check_small(store, count);
+  CHECK(deep_findings(store) == "");
+}
+
 }  // namespace
 }  // namespace hexad::testing
