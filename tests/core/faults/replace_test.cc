@@ -222,6 +222,17 @@ TEST_CASE("replace: what a device does not give any more is rebuilt from the oth
   {
     Store store = fixture.open(Access::kReadWrite, asked());
     for (int round = 0; round < 4; ++round) churn(store, content, round);
+    // With gaps in between, so that it is copied in pieces.
+    for (int i = 0; i < 12; ++i) {
+      const std::string name = "apart" + std::to_string(i);
+      content[name] = noise(300'000, 500 + i);
+      REQUIRE(put(store, name, content[name]).ok());
+    }
+    for (int i = 0; i < 12; i += 2) {
+      const std::string name = "apart" + std::to_string(i);
+      REQUIRE(remove(store, name).ok());
+      content.erase(name);
+    }
     REQUIRE(store.close().ok());
   }
   std::atomic<int> pieces{0};
