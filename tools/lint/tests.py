@@ -23,7 +23,6 @@ WITHOUT = {
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
     "core/membership/membership.h": "device_failure_test.cc, commit_rules_test.cc, refused_requests_test.cc",
     "core/jobs/checkpointer.h": "recovery_rules_test.cc, commit_rules_test.cc, background_test.cc, background_merge_test.cc",
-    "core/commit/newest_state.h": "remembered_pages_test.cc, cut_pages_test.cc, split_merge_test.cc, log_patches_test.cc",
     "core/control/control_client.h": "control_server_test.cc",
     "core/hexad.h": "includes the public headers",
     "core/api/pinned_bytes.h": "a value; cached_read_test.cc",
