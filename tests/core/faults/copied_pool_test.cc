@@ -41,6 +41,21 @@ struct CopiedPool : StoreFixture {
     }
     return images();
   }
+  // With device `strange` of the other copy it does not open, says which that is, and is not
+  // written to.
+  void refuse_mixed(const Images& ours, const Images& theirs, std::size_t strange) {
+    Images mixed = ours;
+    mixed[device(strange)] = theirs.at(device(strange));
+    restore(mixed);
+    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
+      const Result<Store> refused = try_open(access);
+      REQUIRE(code_of(refused) == ErrorCode::kInvalidArgument);
+      CAPTURE(refused.error().message);
+      REQUIRE(refused.error().message.find("written apart") != std::string::npos);
+      REQUIRE(refused.error().message.find(std::to_string(strange)) != std::string::npos);
+    }
+    REQUIRE((images() == mixed));
+  }
 };
 
 TEST_CASE("copied pool: a device of the other copy is named, and the rest opens without it") {
@@ -58,17 +73,7 @@ TEST_CASE("copied pool: a device of the other copy is named, and the rest opens 
   const Images theirs = fixture.go_on(before, "theirs, longer", their_end);
   for (const std::size_t strange : {0u, 3u, 5u}) {
     CAPTURE(strange);
-    Images mixed = ours;
-    mixed[fixture.device(strange)] = theirs.at(fixture.device(strange));
-    fixture.restore(mixed);
-    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-      const Result<Store> refused = fixture.try_open(access);
-      REQUIRE(code_of(refused) == ErrorCode::kInvalidArgument);
-      CAPTURE(refused.error().message);
-      REQUIRE(refused.error().message.find("written apart") != std::string::npos);
-      REQUIRE(refused.error().message.find(std::to_string(strange)) != std::string::npos);
-    }
-    REQUIRE((fixture.images() == mixed));
+    fixture.refuse_mixed(ours, theirs, strange);
     fixture.take_away(strange);
     {
       Store store = fixture.open();
@@ -106,16 +111,7 @@ TEST_CASE("copied pool: a device of a copy that was opened beside the original i
   const Images theirs = fixture.go_on(before, "theirs, longer", false);
   for (const std::size_t strange : {0u, 3u, 5u}) {
     CAPTURE(strange);
-    Images mixed = ours;
-    mixed[fixture.device(strange)] = theirs.at(fixture.device(strange));
-    fixture.restore(mixed);
-    for (const Access access : {Access::kReadOnly, Access::kReadWrite}) {
-      const Result<Store> refused = fixture.try_open(access);
-      REQUIRE(code_of(refused) == ErrorCode::kInvalidArgument);
-      CAPTURE(refused.error().message);
-      REQUIRE(refused.error().message.find("written apart") != std::string::npos);
-    }
-    REQUIRE((fixture.images() == mixed));
+    fixture.refuse_mixed(ours, theirs, strange);
     fixture.take_away(strange);
     {
       Store store = fixture.open();
