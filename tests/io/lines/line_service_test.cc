@@ -111,6 +111,17 @@ TEST_CASE("line_service: a line is answered by a line, and by whom is known") {
   CHECK(served.service->path() == served.directories[0] + "/socket");
 }
 
+// What is empty is made anew: this one is not.
+TEST_CASE("line_service: a directory that others may enter is theirs no more") {
+  TemporaryDirectory top;
+  const std::string directory = top.path("control");
+  REQUIRE(std::filesystem::create_directories(directory + "/kept"));
+  REQUIRE(::chmod(directory.c_str(), 0777) == 0);
+  const Served served({directory});
+  CHECK(mode_of(directory) == 0700);
+  CHECK(served.ask("x") == "you said x");
+}
+
 TEST_CASE("line_service: the directory is private before there is a socket, and goes with it") {
   TemporaryDirectory top;
   const std::string directory = top.path("control");
