@@ -297,6 +297,28 @@ class Scrubs(ControlTest):
                 pass
         self.assertEqual(waiting.wait(60), 0)
 
+    def test_a_wait_outlives_one_that_says_who_it_is_and_no_more(self):
+        place = os.path.join(self.fast, "control", "socket")
+        with self.holder(), socket.socket(socket.AF_UNIX) as stand_in:
+            os.rename(place, place + ".away")
+            try:
+                stand_in.bind(place)
+                stand_in.listen()
+                stand_in.settimeout(60)
+                waiting = subprocess.Popen([HEXAD, "wait", self.pool], stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL)
+                self.addCleanup(waiting.communicate)
+                with stand_in.accept()[0] as one, socket.socket(socket.AF_UNIX) as real:
+                    real.connect(place + ".away")
+                    real.send(one.makefile("rb").readline())
+                    one.send(real.makefile("rb").readline())
+                # Who is closing the pool answers nothing, however often it is asked.
+                for _ in range(6):
+                    stand_in.accept()[0].close()
+            finally:
+                os.rename(place + ".away", place)
+        self.assertEqual(waiting.wait(60), 0)
+
     def test_clean_is_what_lacks_nothing(self):
         self.ok("wait", self.pool, "--for", "clean")
         with self.holder():

@@ -131,10 +131,12 @@ class Wait final : public Verb {
 
   // Again of whoever has the pool by now, when the one that was asked has closed it.
   Result<State> look(Session& session, OpenView& pool) const {
-    const bool asked = pool.client != nullptr;
+    // Of the one asked last, too, that has gone before it said anything.
+    bool asked = false;
     const io::Nanos end = session.clock().now() + kPatience;
     for (;;) {
       if (pool.view != nullptr) {
+        asked |= pool.client != nullptr;
         Result<State> state = ask(pool);
         if (state.ok() || state.error().code != ErrorCode::kBusy) return state;
         pool = {};
