@@ -547,6 +547,7 @@ std::vector<Status> write_root(const std::vector<LaidOutDevice>& devices, const 
       reads.requests.push_back(
           io::IoRequest::read(*device.device, root_offset(kDeviceEnds[i % 2], slot, device.size),
                               slots[i].bytes[slot].bytes()));
+      reads.requests.back().may_be_left = true;  // slots[i] is looked at only where it succeeds
     }
   }
   queue.run(reads);

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/buffer_shelf.h"
+#include "base/lent_memory.h"
 
 namespace hexad {
 
@@ -27,6 +28,9 @@ AlignedBuffer AlignedBuffer::copy_of(ByteView bytes) {
   return buffer;
 }
 
-AlignedBuffer::~AlignedBuffer() { BufferShelf::process().put(data_, size_); }
+AlignedBuffer::~AlignedBuffer() {
+  if (data_ != nullptr && LentMemory::process().keep(data_, size_)) return;
+  BufferShelf::process().put(data_, size_);
+}
 
 }  // namespace hexad

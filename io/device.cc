@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "base/lent_memory.h"
 #include "base/units.h"
 #include "io/os_error.h"
 
@@ -27,7 +28,9 @@ Status run_one(IoRequest request) {
   IoQueue& queue = request.device->queue();
   IoBatch batch;
   batch.requests.push_back(std::move(request));
-  queue.run(batch);
+  // Not by run(), which may execute it on this thread, from where nobody could call it back.
+  queue.submit(batch);
+  queue.wait(batch);
   return std::move(batch.requests.front().status);
 }
 
@@ -59,6 +62,7 @@ IoRequest IoRequest::write(Device& device, std::uint64_t offset, ByteView from, 
   request.offset = offset;
   request.data = const_cast<std::byte*>(from.data());
   request.length = from.size();
+  request.may_be_left = true;
   return request;
 }
 
@@ -66,6 +70,7 @@ IoRequest IoRequest::flush(Device& device) {
   IoRequest request;
   request.device = &device;
   request.op = IoOp::kFlush;
+  request.may_be_left = true;
   return request;
 }
 
@@ -75,6 +80,7 @@ IoRequest IoRequest::discard(Device& device, std::uint64_t offset, std::uint64_t
   request.op = IoOp::kDiscard;
   request.offset = offset;
   request.length = length;
+  request.may_be_left = true;
   return request;
 }
 
@@ -137,7 +143,9 @@ void IoQueue::answer(IoRequest& request) {
 
 void IoQueue::run(IoBatch& batch) noexcept {
   HEXAD_ASSERT(!batch.done);
-  if (const Execute execute = executes_alone(); execute != nullptr && batch.requests.size() == 1) {
+  const Execute execute = executes_alone();
+  const bool alone = execute != nullptr && batch.requests.size() == 1;
+  if (alone && batch.requests.front().op != IoOp::kWrite) {
     IoRequest& request = batch.requests.front();
     announce(request);
     request.status = check(request);
@@ -180,6 +188,42 @@ void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer>
   has_abandoned();
   const std::lock_guard<std::mutex> lock(abandoned_mutex_);
   abandoned_.push_back({std::move(batch), std::move(buffers), std::move(token)});
+}
+
+void IoQueue::give_up(Device& device) {
+  if (device.in_memory()) return;
+  device.given_up_.store(true, std::memory_order_relaxed);
+  give_up_requests(device);
+}
+
+Error IoQueue::given_up_error(const Device& device) {
+  return Error{ErrorCode::kIo,
+               device.name() + ": the device has not answered for so long that it is given up", ""};
+}
+
+IoQueue::Left IoQueue::leave(IoRequest& request) {
+  auto batch = std::make_unique<IoBatch>();
+  batch->requests.push_back(request);
+  IoRequest& left = batch->requests.front();
+  left.status = Status();
+  left.left = true;
+  batch->pending_.store(2, std::memory_order_relaxed);
+  std::shared_ptr<void> lent;
+  if (left.data != nullptr) {
+    const ByteView bytes(left.data, left.length);
+    LentMemory::process().lend(bytes);
+    lent =
+        std::shared_ptr<void>(nullptr, [bytes](void*) { LentMemory::process().take_back(bytes); });
+  }
+  const Left now{batch.get(), &left};
+  {
+    const std::lock_guard<std::mutex> lock(abandoned_mutex_);
+    abandoned_.push_back({std::move(batch), {}, std::move(lent)});
+  }
+  // What is under way to the device counts in the request that is left.
+  request.status = given_up_error(*request.device);
+  std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
+  return now;
 }
 
 void IoQueue::close(std::unique_ptr<Device> device) {
@@ -288,11 +332,13 @@ void IoQueue::count_failure(const IoRequest& request) {
 
 void IoQueue::settle(IoRequest& request) {
   answer(request);
+  if (request.left) return;
   if (!request.status.ok()) count_failure(request);
   request.device->settled(request);
 }
 
 Status IoQueue::check(const IoRequest& request) {
+  if (request.device->is_given_up()) return given_up_error(*request.device);
   if (request.op == IoOp::kFlush) return {};
   const Geometry& geometry = request.device->geometry();
   if (!is_multiple(request.offset, geometry.logical_block) ||

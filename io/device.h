@@ -15,8 +15,10 @@
 //       successful flush does not cover them.
 //   D5  Requests in flight are not ordered against one another.
 //   D6  Buffers belong to the caller again at completion, not before. A request has no time-out:
-//   who
-//       does not want to wait any longer leaves batch and buffers with the queue (abandon()).
+//       who does not want to wait any longer leaves batch and buffers with the queue (abandon());
+//       and when a device is given up (IoQueue::give_up()), what is under way to it completes with
+//       kIo, while the device may still read the buffer, which is an AlignedBuffer, and do as
+//       asked.
 //   D7  Discarding says that the range is not needed: until written again its content is unknown,
 //       though it reads without error. Devices that cannot discard do nothing and succeed.
 //   D8  Overlapping requests in flight at once are the caller's bug; the bytes are then unknown.
@@ -99,6 +101,11 @@ struct IoRequest {
   Status status;                        // set before the batch completes
   std::uint64_t ticket = 0;             // of the device, while under way
   bool answered = false;                // see is_answered()
+  // Its memory, where it has any, is an AlignedBuffer whose bytes nobody changes or reads when the
+  // request has failed: it completes when its device is given up. Not a read, unless somebody says
+  // so.
+  bool may_be_left = false;
+  bool left = false;  // the queue's own, in place of one that has completed so
 
   // Whether it has its status, its batch complete or not. Any thread.
   bool is_answered() const;
@@ -164,8 +171,14 @@ class IoQueue {
   // who want to know when it is.
   void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
                std::shared_ptr<void> token = nullptr) noexcept;
+  // Nobody waits for the device any longer: those requests to it that may be left complete with
+  // kIo, and whatever is asked of it from now on does at once. The device may do what it was asked
+  // for at any time after that, with memory that is kept for it (base/lent_memory.h); close() keeps
+  // it open until it has. May be called again, for what was on its way there meanwhile. Any thread
+  // that may wait for the locks that `done` takes. Nothing happens to devices in memory.
+  void give_up(Device& device);
   // Closes the device, or keeps it open, and locked, until its requests have been answered. They
-  // are all of abandoned batches. Null: nothing.
+  // are all of abandoned batches, or left. Null: nothing.
   void close(std::unique_ptr<Device> device);
   // Lets go what has been answered. Whether anything is left: then neither the devices of its
   // requests may be closed, but by close(), nor the queue be destroyed.
@@ -192,11 +205,21 @@ class IoQueue {
   // For implementations: the request has its status. Before finish(); where that is not called for
   // each, all of a batch are answered when it is complete.
   static void answer(IoRequest& request);
+  // Completes what is under way to the device and may be left.
+  virtual void give_up_requests(Device&) {}
+  // For implementations of that: what is under way in place of `request` from now on, the batch of
+  // which nobody waits for; `request` has its status, and finish() is to be called for its batch.
+  struct Left {
+    IoBatch* batch;
+    IoRequest* request;
+  };
+  Left leave(IoRequest& request);
+  static Error given_up_error(const Device& device);
   // For implementations: one request of `batch` is complete, its status set. The batch may be gone
   // when this returns. True when it was the last one.
   static bool finish(IoBatch& batch);
-  // D1 and read-only handles, before anything reaches a device. Errors: kInvalidArgument,
-  // kReadOnly.
+  // D1, read-only handles and devices that are given up, before anything reaches a device. Errors:
+  // kInvalidArgument, kReadOnly, kIo.
   static Status check(const IoRequest& request);
 
   // For those whose devices are gone without having answered, as simulated ones may be.
@@ -280,6 +303,8 @@ class Device {
   std::optional<Error> last_refusal() const;
   // For how long requests have been under way without any answer; 0: none are. Any thread.
   Nanos silent_for();
+  // IoQueue::give_up() has been called for it. Any thread.
+  bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
   // For whoever verifies what was read: it was not what it should be, although the read succeeded.
   // Counted in DeviceTraffic::mismatches. Any thread.
   void note_mismatch() { traffic_.mismatches.fetch_add(1, std::memory_order_relaxed); }
@@ -304,6 +329,7 @@ class Device {
   void note_refusal(const Error& error);
 
   DeviceTraffic traffic_;
+  std::atomic<bool> given_up_{false};
   mutable std::mutex refusal_mutex_;
   std::optional<Error> refusal_;  // guarded by it
 };

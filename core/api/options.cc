@@ -236,6 +236,10 @@ Status RuntimeOptions::validate() const {
   if (bus_errors != BusErrors::kLeave && bus_errors != BusErrors::kExplain) {
     problems.add("bus_errors is neither leave nor explain");
   }
+  if (device_patience > 3600) {
+    problems.add("device_patience is " + std::to_string(device_patience) +
+                 " s: it is 1 to 3600 s, or 0 for ever");
+  }
   if (split_risk != SplitRisk::kRefuse && split_risk != SplitRisk::kTake) {
     problems.add("split_risk is neither refuse nor take");
   }

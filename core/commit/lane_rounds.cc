@@ -210,7 +210,9 @@ void Lane::written(Round& round, Waiting waiting) {
   } else {
     // The leader flushes on its own thread what nobody else is flushing.
     std::vector<io::IoBatch> flushes(needs.size());
-    const bool alone = needs.size() == 1;
+    // On this thread alone only where nobody could go on without the device either: all others of
+    // its domain fail with it.
+    const bool alone = needs.size() == 1 && members_.is_shared(needs.front().domain);
     for (std::size_t i = 0; i < needs.size(); ++i) {
       counters_.add(CounterId::kCommitFlushes);
       flushes[i].requests.push_back(io::IoRequest::flush(*needs[i].through));

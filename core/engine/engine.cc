@@ -143,6 +143,9 @@ void Engine::make_jobs() {
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
+  silence_job_ = std::make_unique<SilenceJob>(
+      executor().clock(), static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
+      [this] { return leave_hanging_devices(); });
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
   jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get()});
@@ -151,6 +154,8 @@ void Engine::make_jobs() {
   jobs_->add_crew("hexad-young", {&mergers_->young()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});
   jobs_->add_crew("hexad-repair", {repair_job_.get()});
+  // Last: every other one may wait for a device that does not answer.
+  jobs_->add_crew("hexad-silence", {silence_job_.get()});
 }
 
 }  // namespace hexad::core

@@ -47,6 +47,7 @@
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
 #include "core/jobs/seal_job.h"
+#include "core/jobs/silence_job.h"
 #include "core/jobs/zone_job.h"
 #include "core/membership/membership.h"
 #include "core/metadata/metadata.h"
@@ -327,6 +328,9 @@ class Engine : public InternalCommits {
   // engine_waits.cc
   // The usable device that has been silent for so long, or longest; null: none has.
   const Member* silent_member(io::Nanos limit) const;
+  // Gives up devices that have been silent for too long (core/membership/hanging_devices.h), and
+  // has the repair thread leave them behind. Whether there were any.
+  bool leave_hanging_devices();
   // kUnavailable when one is silent: `what` begins the message.
   Status check_silence(const std::string& what) const;
   // Locks the mutex, unless its holder seems to wait for a device that is silent.
@@ -396,6 +400,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<CleanJob> clean_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
+  std::unique_ptr<SilenceJob> silence_job_;
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   std::unique_ptr<StoreReader> reads_;

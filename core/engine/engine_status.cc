@@ -133,7 +133,7 @@ StoreStatus Engine::status() {
       device.checksum_errors = traffic.mismatches.load(std::memory_order_relaxed);
       device.timeouts = traffic.timeouts.load(std::memory_order_relaxed);
     }
-    if (member.device != nullptr) {
+    if (member.device != nullptr && !member.device->is_given_up()) {
       const io::Nanos silence = member.device->silent_for();
       if (silence >= kSilence) {
         const std::string text =
@@ -385,6 +385,8 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("catch_up", static_cast<std::uint64_t>(given.catch_up),
           static_cast<std::uint64_t>(defaults.catch_up),
           given.catch_up == CatchUp::kInBackground ? "background" : "asked");
+  runtime("device_patience", given.device_patience, defaults.device_patience,
+          std::to_string(given.device_patience) + " s");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});
   return options;
 }

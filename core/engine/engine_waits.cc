@@ -4,6 +4,7 @@
 
 #include "core/engine/attempt.h"
 #include "core/engine/engine.h"
+#include "core/membership/hanging_devices.h"
 #include "io/bounded_reads.h"
 
 namespace hexad::core {
@@ -23,13 +24,31 @@ const Member* Engine::silent_member(io::Nanos limit) const {
   const Member* longest = nullptr;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const Member& member = parts_.members->at(i);
-    if (member.device == nullptr) continue;
+    if (member.device == nullptr || member.device->is_given_up()) continue;
     const io::Nanos silence = member.device->silent_for();
     if (silence < limit) continue;
     limit = silence;
     longest = &member;
   }
   return longest;
+}
+
+// Suspects first: whoever changes the membership for what fails now leaves them all behind.
+bool Engine::leave_hanging_devices() {
+  const Members& members = *parts_.members;
+  const std::set<DeviceId> leaving = plan_leaving(
+      silent_devices(members), static_cast<io::Nanos>(parts_.options.device_patience) * kSecond,
+      members.lost_data_devices(), parts_.shape->m());
+  parts_.space->suspect(leaving);
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (member.device == nullptr) continue;
+    // Again for what was on its way when it was given up.
+    const bool again = member.device->is_given_up() && member.device->silent_for() > 0;
+    if (again || leaving.contains(member.id)) member.device->queue().give_up(*member.device);
+  }
+  if (!leaving.empty()) lose_suspects_soon();
+  return !leaving.empty();
 }
 
 Status Engine::check_silence(const std::string& what) const {

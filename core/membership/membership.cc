@@ -109,7 +109,11 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
   }
   for (const DeviceId id : failed) {
     if (!members.usable(id)) continue;
-    members.lose(id, "a request failed at LSN " + std::to_string(parts_.lane.durable()));
+    const io::Device* const device = members.find(id)->device.get();
+    const bool silent = device != nullptr && device->is_given_up();
+    members.lose(id, std::string(silent ? "it did not answer for so long that it was left behind"
+                                        : "a request failed") +
+                         " at LSN " + std::to_string(parts_.lane.durable()));
     parts_.counters.add(CounterId::kDevicesLost);
   }
   return {};

@@ -32,7 +32,8 @@ struct Lane {
   std::condition_variable work;  // pending has something, or closing
   std::deque<Item> pending;      // oldest first
   std::deque<OsThread> threads;
-  std::size_t idle = 0;  // of the threads
+  std::deque<Item*> running;  // what threads execute; on their stacks
+  std::size_t idle = 0;       // of the threads
   bool closing = false;
 };
 
@@ -85,6 +86,8 @@ class ThreadQueue final : public FileQueue {
   Nanos now() const override { return steady_now(); }
   Execute executes_alone() const override { return execute_request; }
 
+  // Executes what it may: a request that may be left is a thread's, from where this one need not
+  // come back.
   void wait(IoBatch& batch) noexcept override {
     std::unique_lock<std::mutex> lock(mutex_);
     while (const std::optional<Item> mine = take_one_of(batch)) run(*mine, lock);
@@ -134,17 +137,57 @@ class ThreadQueue final : public FileQueue {
     return true;
   }
 
+  void give_up_requests(Device& device) override {
+    std::vector<IoBatch*> finished;
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto index = static_cast<std::size_t>(static_cast<FileDevice&>(device).queue_index());
+    Lane& lane = *lanes_[index];
+    for (Item* item : lane.running) {
+      if (!item->request->may_be_left || item->request->left) continue;
+      finished.push_back(item->batch);
+      const Left left = leave(*item->request);
+      item->batch = left.batch;
+      item->request = left.request;
+    }
+    std::erase_if(lane.pending, [&](const Item& item) {
+      if (!item.request->may_be_left) return false;
+      item.request->status = given_up_error(device);
+      answer(*item.request);
+      finished.push_back(item.batch);
+      return true;
+    });
+    for (IoBatch* batch : finished) {
+      lock.unlock();
+      const bool last = finish(*batch);
+      lock.lock();
+      if (last) wake(batch);
+    }
+  }
+
   void submit_requests(IoBatch& batch) override {
     const std::size_t count = batch.requests.size();
-    // Whoever waits takes the last one; a batch with a callback is for the threads alone.
-    const std::size_t helped = batch.done ? count : count - 1;
-    const std::lock_guard<std::mutex> lock(mutex_);
-    for (std::size_t i = 0; i < count; ++i) {
-      IoRequest& request = batch.requests[i];
-      Lane& lane = lane_of(request);
-      lane.pending.push_back({&batch, &request});
-      if (i < helped) rouse(lane);
+    // Whoever waits takes the last one, unless it may be left; a batch with a callback is for the
+    // threads alone.
+    const bool all = batch.done || batch.requests.back().may_be_left;
+    const std::size_t helped = all ? count : count - 1;
+    std::size_t over = 0;
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      for (std::size_t i = 0; i < count; ++i) {
+        IoRequest& request = batch.requests[i];
+        if (request.device->is_given_up()) {  // its threads may be in the kernel, all of them
+          request.status = given_up_error(*request.device);
+          answer(request);
+          ++over;
+          continue;
+        }
+        Lane& lane = lane_of(request);
+        lane.pending.push_back({&batch, &request});
+        if (i < helped) rouse(lane);
+      }
     }
+    // The others may be complete by now, and the batch gone with the last of these.
+    for (; over > 0; --over) finish(batch);
   }
 
  private:
@@ -194,6 +237,7 @@ class ThreadQueue final : public FileQueue {
   // The last one that no thread has taken yet.
   std::optional<Item> take_one_of(IoBatch& batch) {
     for (auto request = batch.requests.rbegin(); request != batch.requests.rend(); ++request) {
+      if (request->may_be_left) continue;
       std::deque<Item>& pending = lane_of(*request).pending;
       const auto mine = std::find_if(pending.begin(), pending.end(),
                                      [&](const Item& one) { return one.request == &*request; });
@@ -205,26 +249,38 @@ class ThreadQueue final : public FileQueue {
     return std::nullopt;
   }
 
-  // Executes it with the lock released.
-  void run(const Item& item, std::unique_lock<std::mutex>& lock) {
+  // Executes it with the lock released. Meanwhile give_up_requests() may put another request in its
+  // place, and the one of before be gone.
+  void run(Item item, std::unique_lock<std::mutex>& lock) {
+    std::deque<Item*>& running = lane_of(*item.request).running;
+    running.push_back(&item);
+    const IoRequest request = *item.request;
     lock.unlock();
     bool done = false;
     if (item.late != nullptr) {
-      done = is_whole(*item.request, {LoneAio::Outcome::kAnswered, item.late->take()});
+      done = is_whole(request, {LoneAio::Outcome::kAnswered, item.late->take()});
       lone_reads_.give_back(item.late);
     }
+    Status status;
     if (!done) {
-      item.request->status = check(*item.request);
-      if (item.request->status.ok()) item.request->status = execute_request(*item.request);
+      status = check(request);
+      if (status.ok()) status = execute_request(request);
     }
+    lock.lock();
+    std::erase(running, &item);
+    lock.unlock();
+    item.request->status = std::move(status);
     answer(*item.request);
     const bool last = finish(*item.batch);
     lock.lock();
-    if (!last) return;
-    // Under the lock, so that a waiter cannot have looked before and sleep after. Where nobody
-    // waits the batch may be gone.
+    if (last) wake(item.batch);
+  }
+
+  // Under the lock, so that a waiter cannot have looked before and sleep after. Where nobody waits
+  // the batch may be gone.
+  void wake(const IoBatch* batch) {
     for (Waiter* waiter : waiters_) {
-      if (waiter->batch == item.batch) waiter->wake.notify_one();
+      if (waiter->batch == batch) waiter->wake.notify_one();
     }
   }
 

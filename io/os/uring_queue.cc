@@ -36,17 +36,20 @@ constexpr int kMostRetries = 1000;
 // that all share.
 constexpr std::size_t kLoneRings = 32;
 constexpr int kMostCanceled = 10;
+// The user data of what only wakes whoever reaps.
+constexpr std::uint32_t kNoFlight = ~std::uint32_t{0};
 
 // One request that the kernel has or is about to get. Its index is the completion's user data.
 struct Flight {
   IoBatch* batch = nullptr;
-  IoRequest* request = nullptr;
-  std::uint64_t moved = 0;  // bytes transferred so far
+  IoRequest* request = nullptr;  // null: the entry is free
+  std::uint64_t moved = 0;       // bytes transferred so far
   int retries = 0;
   bool callback = false;  // batch->done is set: the batch counts in callbacks_
   bool flushing = false;  // its bytes are written, and a flush of its own is under way
   // It is late on this ring; what the kernel has here is a poll of that.
   LoneRing* lone = nullptr;
+  bool here = false;  // a thread of ours executes it
 };
 
 struct Completion {
@@ -82,7 +85,8 @@ struct Waiter {
 //   Q4  A promoted waiter whose batch has become complete on the way hands the role on at once.
 //   Q5  Only the reaper completes requests that reached the kernel, so while a thread has the role
 //       and its own batch is incomplete, some request of that batch is in the ring or in backlog_
-//       behind requests that are: blocking on the ring ends.
+//       behind requests that are: blocking on the ring ends. give_up_requests() completes requests,
+//       too, and ends it by a request that does nothing.
 //   Q6  An entry of flights_ and its request are read for submission and written at completion,
 //       both under flights_mutex_. (The kernel orders the two as well, but in a way that the memory
 //       model of C++ does not know.) After a request has been submitted its submitter does not
@@ -115,6 +119,7 @@ class UringQueue final : public FileQueue {
   bool wait_for(IoBatch& batch, Nanos limit) noexcept override;
   // A lone read by a ring of its own, where one is free.
   bool run_requests_for(IoBatch& batch, Nanos limit) override;
+  void give_up_requests(Device& device) override;
 
  private:
   explicit UringQueue(UringOptions options) : flights_(options.in_flight), lone_rings_(kLoneRings) {
@@ -127,6 +132,7 @@ class UringQueue final : public FileQueue {
   void prepare(io_uring_sqe* sqe, std::uint32_t index);
   void enter(std::unique_lock<std::mutex>& lock);
   void leave_late(const Flight& flight);
+  void wake_reaper();
 
   // The reaping side; all but serve() and wait_for_completions() are called by the reaper alone.
   void serve();
@@ -140,6 +146,11 @@ class UringQueue final : public FileQueue {
   };
   Settled settle(Flight& flight, int result);
   void execute_here(std::span<const std::uint32_t> flights);
+  struct Finished {
+    IoBatch* batch;
+    bool callback;
+  };
+  void finish_all(std::span<const Finished> finished);
   Settled settle_late(Flight& flight);
   void wake_complete_waiters();
   void hand_on();
@@ -470,6 +481,52 @@ void UringQueue::note_late() {
   background_wake_.notify_one();
 }
 
+// In place of each request that the kernel has, or has had in part, there is one that nobody waits
+// for; those that it has not seen are over.
+void UringQueue::give_up_requests(Device& device) {
+  std::vector<Finished> finished;
+  {
+    const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
+    const auto may_be_left = [&](const Flight& flight) {
+      return flight.request != nullptr && flight.request->device == &device &&
+             flight.request->may_be_left && !flight.request->left && flight.lone == nullptr &&
+             !flight.here;
+    };
+    for (Flight& flight : flights_) {
+      if (!may_be_left(flight)) continue;
+      finished.push_back({flight.batch, flight.callback});
+      const Left left = leave(*flight.request);
+      flight.batch = left.batch;
+      flight.request = left.request;
+      flight.callback = false;
+    }
+    std::erase_if(backlog_, [&](const Flight& flight) {
+      if (!may_be_left(flight)) return false;
+      flight.request->status = given_up_error(device);
+      answer(*flight.request);
+      finished.push_back({flight.batch, flight.callback});
+      return true;
+    });
+  }
+  if (finished.empty()) return;
+  {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    note_late();  // Q8
+  }
+  finish_all(finished);
+  wake_reaper();
+}
+
+// Whoever is blocked on the ring looks at its batch again.
+void UringQueue::wake_reaper() {
+  std::unique_lock<std::mutex> lock(submit_mutex_);
+  io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
+  for (; sqe == nullptr; sqe = io_uring_get_sqe(&ring_)) enter(lock);
+  io_uring_prep_nop(sqe);
+  io_uring_sqe_set_data64(sqe, kNoFlight);
+  enter(lock);
+}
+
 // Nothing is in the kernel or on its way there.
 bool UringQueue::is_idle() {
   const std::lock_guard<std::mutex> lock(flights_mutex_);
@@ -521,10 +578,6 @@ void UringQueue::reap(Nanos limit) {
   const std::size_t count = wait_for_completions(completions, limit);
   if (count == 0) return;
 
-  struct Finished {
-    IoBatch* batch;
-    bool callback;
-  };
   Finished finished[kReapAtOnce];
   std::size_t finished_count = 0;
   std::uint32_t here[kReapAtOnce];
@@ -534,6 +587,7 @@ void UringQueue::reap(Nanos limit) {
     const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t index = completions[i].flight;
+      if (index == kNoFlight) continue;
       Flight& flight = flights_[index];
       const Settled settled =
           flight.lone != nullptr ? settle_late(flight) : settle(flight, completions[i].result);
@@ -541,6 +595,7 @@ void UringQueue::reap(Nanos limit) {
         case Settled::kDone:
           answer(*flight.request);
           finished[finished_count++] = {flight.batch, flight.callback};
+          flight.request = nullptr;
           free_.push_back(index);
           break;
         case Settled::kAgain:
@@ -548,6 +603,7 @@ void UringQueue::reap(Nanos limit) {
           break;
         case Settled::kHere:
           finished[finished_count++] = {flight.batch, flight.callback};
+          flight.here = true;
           here[here_count++] = index;
           break;
       }
@@ -559,12 +615,15 @@ void UringQueue::reap(Nanos limit) {
     std::unique_lock<std::mutex> lock(submit_mutex_);
     issue(lock);
   }
+  finish_all({finished, finished_count});
+}
 
+void UringQueue::finish_all(std::span<const Finished> finished) {
   std::size_t callbacks_run = 0;
   bool waited_for = false;
-  for (std::size_t i = 0; i < finished_count; ++i) {
-    if (!finish(*finished[i].batch)) continue;
-    if (finished[i].callback) {
+  for (const Finished& one : finished) {
+    if (!finish(*one.batch)) continue;
+    if (one.callback) {
       ++callbacks_run;
     } else {
       waited_for = true;
@@ -588,6 +647,7 @@ void UringQueue::execute_here(std::span<const std::uint32_t> flights) {
     request->status = execute_request(*request);
     answer(*request);
     const std::lock_guard<std::mutex> lock(flights_mutex_);
+    flights_[index].request = nullptr;
     free_.push_back(index);
   }
 }

@@ -199,7 +199,7 @@ struct SimQueue::Going {
 
 struct SimQueue::Op {
   std::shared_ptr<Going> going;
-  IoRequest& request;
+  IoRequest* request;  // changes when its device is given up
   SimDevice& device;
   SimDisk& disk;
   const std::uint64_t number;
@@ -234,7 +234,7 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
   if (!request.status.ok()) return finish_one(going);
 
   auto op = std::make_shared<Op>(
-      Op{going, request, device, device.disk_, next_op_++, {}, 0, 0, nullptr, 0, {}, {}});
+      Op{going, &request, device, device.disk_, next_op_++, {}, 0, 0, nullptr, 0, {}, {}});
   op->fault = pick_fault(*op);
   if (request.op == IoOp::kWrite && !op->fault.has_value() &&
       !op->disk.back(request.offset, request.length)) {
@@ -250,6 +250,8 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
   if (request.op == IoOp::kFlush) begin_flush(*op);
   if (op->has(FaultKind::kHang)) {
     op->disk.hung_.push_back([this, op] { land(*op); });
+    std::erase_if(hanging_, [](const std::weak_ptr<Op>& one) { return one.expired(); });
+    hanging_.push_back(op);
   } else if (latency_.immediate) {
     land(*op);
   } else {
@@ -258,7 +260,7 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
 }
 
 std::optional<Fault> SimQueue::pick_fault(const Op& op) {
-  const IoRequest& request = op.request;
+  const IoRequest& request = *op.request;
   if (hook_) {
     const std::optional<FaultKind> kind =
         hook_(SimOp{op.number, op.disk.name(), request.op, request.mode, request.offset,
@@ -273,8 +275,22 @@ std::optional<Fault> SimQueue::pick_fault(const Op& op) {
   return op.disk.faults_.next(request);
 }
 
+void SimQueue::give_up_requests(Device& device) {
+  std::vector<std::shared_ptr<Going>> finished;
+  for (const std::weak_ptr<Op>& one : hanging_) {
+    const std::shared_ptr<Op> op = one.lock();
+    if (op == nullptr || &op->device != &device) continue;
+    if (!op->request->may_be_left || op->request->left) continue;
+    finished.push_back(op->going);
+    const Left left = leave(*op->request);
+    op->request = left.request;
+    op->going = std::make_shared<Going>(Going{left.batch, 1, 1, false});
+  }
+  for (const std::shared_ptr<Going>& going : finished) finish_one(going);
+}
+
 void SimQueue::begin_write(Op& op) {
-  const IoRequest& request = op.request;
+  const IoRequest& request = *op.request;
   op.offset = request.offset;
   op.length = request.length;
   if (op.has(FaultKind::kWriteErrorBefore) || op.has(FaultKind::kWriteNoSpace) ||
@@ -320,9 +336,9 @@ void SimQueue::begin_flush(Op& op) {
 }
 
 void SimQueue::land(Op& op) {
-  op.request.status = effect(op);
-  answer(op.request);
-  executor_.trace("complete", {op.number, op.request.status.ok() ? 1u : 0u});
+  op.request->status = effect(op);
+  answer(*op.request);
+  executor_.trace("complete", {op.number, op.request->status.ok() ? 1u : 0u});
   finish_one(op.going);
 }
 
@@ -332,7 +348,7 @@ Status SimQueue::effect(Op& op) {
   if (!op.disk.present_) {
     if (op.length > 0) op.disk.cache_.drop_write(op.cache_op);
     if (op.recorded.has_value()) {
-      if (op.request.op == IoOp::kFlush) {
+      if (op.request->op == IoOp::kFlush) {
         recorder_->complete_flush(*op.recorded, false);
       } else {
         recorder_->drop_write(*op.recorded);
@@ -345,7 +361,7 @@ Status SimQueue::effect(Op& op) {
     const int number = op.fault->amount == 0 ? ENOMEM : static_cast<int>(op.fault->amount);
     return os_error(number, op.disk.name() + ": injected fault");
   }
-  switch (op.request.op) {
+  switch (op.request->op) {
     case IoOp::kRead:
       return read_effect(op);
     case IoOp::kWrite:
@@ -358,7 +374,7 @@ Status SimQueue::effect(Op& op) {
 }
 
 Status SimQueue::read_effect(Op& op) {
-  const IoRequest& request = op.request;
+  const IoRequest& request = *op.request;
   const MutByteView into(request.data, request.length);
   SimDisk& disk = op.disk;
   Rng& rng = executor_.rng();
@@ -390,9 +406,9 @@ Status SimQueue::read_effect(Op& op) {
 
 Status SimQueue::write_effect(Op& op) {
   SimDisk& disk = op.disk;
-  if (op.request.op == IoOp::kWrite) {
+  if (op.request->op == IoOp::kWrite) {
     ++disk.counts_.writes;
-    disk.counts_.write_bytes += op.request.length;
+    disk.counts_.write_bytes += op.request->length;
   } else {
     ++disk.counts_.discards;
   }
@@ -459,7 +475,7 @@ bool SimQueue::wait_for(IoBatch& batch, Nanos limit) {
 }
 
 Nanos SimQueue::duration_of(const Op& op) {
-  const IoRequest& request = op.request;
+  const IoRequest& request = *op.request;
   Nanos base = latency_.write;
   if (request.op == IoOp::kRead) base = latency_.read;
   if (request.op == IoOp::kFlush) base = latency_.flush;

@@ -174,6 +174,7 @@ class SimQueue final : public IoQueue {
  protected:
   void submit_requests(IoBatch& batch) override;
   bool wait_for(IoBatch& batch, Nanos limit) override;
+  void give_up_requests(Device& device) override;
 
  private:
   friend class SimDevice;
@@ -198,6 +199,7 @@ class SimQueue final : public IoQueue {
   CrashRecorder* recorder_;
   SimHook hook_;
   std::vector<SimDisk*> disks_;  // all of the system, for flush domains
+  std::vector<std::weak_ptr<Op>> hanging_;
   std::uint64_t next_op_ = 0;
   OpId next_cache_op_ = 0;
 };

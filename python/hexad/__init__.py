@@ -205,7 +205,9 @@ def open(
     leave the pool), split_risk ("refuse"; "take": write with half of the devices although
     nothing tells what became of the others), bus_errors ("leave"; "explain": when a failing medium
     below the fast tier ends the process by SIGBUS, a line on standard error says so), catch_up
-    ("background"; "asked": devices that come back get what they missed only by catch_up()), preset.
+    ("background"; "asked": devices that come back get what they missed only by catch_up()),
+    device_patience (seconds after which commits go on without a device that does not answer, 1 to
+    3600; 0: they wait for it), preset.
     doc/python.md
 
     A pool that is open in this process already is shared; every Store is closed by itself.

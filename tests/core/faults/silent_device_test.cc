@@ -1,6 +1,7 @@
 // A device that takes requests and does not answer: no error, for minutes. Reads go round it,
 // commits wait for it, and whoever asks is told which one it is. In simulated time.
 #include <catch2/catch.hpp>
+#include <map>
 #include <memory>
 
 #include "core/blob/blob_read.h"
@@ -205,6 +206,222 @@ TEST_CASE("silent device: commits wait for it, say so, and lose no device") {
   REQUIRE(took >= 20 * kSecond);
   REQUIRE_THAT(meanwhile, Catch::Contains("device 2 (dev2) has not answered for 19 s") ||
                               Catch::Contains("device 2 (dev2) has not answered for 20 s"));
+}
+
+// Every request of a kind to one disk from the n-th on.
+struct Hanging {
+  SimSystem& system;
+  std::string disk;
+  std::uint64_t from = 0;
+  std::uint64_t seen = 0;
+  std::uint64_t struck = 0;
+
+  void begin() {
+    system.set_hook([this](const SimOp& op) -> std::optional<FaultKind> {
+      if (op.disk != disk || op.op == IoOp::kRead) return std::nullopt;
+      if (seen++ < from) return std::nullopt;
+      ++struck;
+      return FaultKind::kHang;
+    });
+  }
+  void answer() {
+    system.set_hook(nullptr);
+    system.disk(disk).release_hung();
+    system.executor().sleep_for(kSecond);
+    system.queue().has_abandoned();
+  }
+};
+
+std::string state_of(Store& store, const std::string& disk) {
+  for (const DeviceStatus& device : store.status().devices) {
+    if (device.path == disk) return device.state;
+  }
+  return "none";
+}
+
+TEST_CASE("silent device: commits go on without it, and it comes back when it has answered") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  Hanging hanging{*system, "dev2"};
+  Nanos took = 0;
+  Nanos second = 0;
+  std::string detail;
+  std::string problem;
+  system->run([&] {
+    {
+      Result<Store> store = Store::open(origin.pool(), {}, system.get());
+      if (!store.ok()) {
+        problem = store.error().to_string();
+        return;
+      }
+      hanging.begin();
+      const auto put = [&](const std::string& name, std::uint64_t seed) {
+        Transaction t;
+        t.put(kDefaultCollection, name, noise(200'000, seed));
+        const Result<Lsn> done = store->commit(std::move(t));
+        if (!done.ok()) problem += done.error().to_string();
+      };
+      const Nanos began = system->clock().now();
+      put("new", 5);
+      took = system->clock().now() - began;
+      put("newer", 6);
+      second = system->clock().now() - began - took;
+      for (const DeviceStatus& device : store->status().devices) {
+        if (device.path == "dev2") detail = device.state + ": " + device.detail;
+      }
+      if (store->status().faults_tolerated != 1) problem += "it counts still";
+      problem += read_all(*store);
+      // Nobody waits for it: neither does closing.
+      const Nanos closing = system->clock().now();
+      const Status closed = store->close();
+      if (!closed.ok()) problem += closed.error().to_string();
+      if (system->clock().now() - closing > 5 * kSecond) problem += "closing has waited";
+    }
+    {
+      // It is still locked: its last request may come.
+      const Result<Store> locked = Store::open(origin.pool(), {}, system.get());
+      if (locked.ok() || locked.error().code != ErrorCode::kBusy) problem += "not locked";
+    }
+    hanging.answer();
+    Result<Store> store = Store::open(origin.pool(), {}, system.get());
+    if (!store.ok()) {
+      problem += store.error().to_string();
+      return;
+    }
+    const Result<CatchUpReport> caught = store->catch_up({});
+    if (!caught.ok()) problem += caught.error().to_string();
+    if (state_of(*store, "dev2") != "ok") problem += "not back: " + state_of(*store, "dev2");
+    const Result<FsckReport> fsck = store->fsck({.deep = true});
+    if (!fsck.ok()) problem += fsck.error().to_string();
+    if (fsck.ok() && !fsck->findings.empty()) problem += fsck->findings.front().problem;
+    problem += read_all(*store);
+  });
+  REQUIRE(problem == "");
+  REQUIRE(took >= 60 * kSecond);
+  REQUIRE(took < 70 * kSecond);
+  REQUIRE(second < kSecond);
+  REQUIRE_THAT(detail, Catch::Contains("failed: ") && Catch::Contains("it did not answer"));
+}
+
+// Commits, checkpoints, new zones, merges, moves and the close, each of which may be what meets it
+// first. Its late writes come before the store is closed, or after.
+TEST_CASE("silent device: whatever it hangs in, the store goes on, and nothing is lost") {
+  SimOrigin origin(large_disks(), fill);
+  RuntimeOptions options;
+  options.memtable_size = 64_KiB;
+  options.device_patience = 8;
+  // Returns the number of requests that the disk has had, or what was wrong.
+  const auto run = [&](std::uint64_t from, const std::string& disk, bool soon,
+                       std::uint64_t& seen) -> std::string {
+    const auto system = origin.start(from);
+    Hanging hanging{*system, disk, from};
+    std::map<std::string, std::string> expected;
+    std::string problem;
+    system->run([&] {
+      {
+        Result<Store> store = Store::open(origin.pool(), options, system.get());
+        if (!store.ok()) {
+          problem = store.error().to_string();
+          return;
+        }
+        hanging.begin();
+        for (std::uint64_t i = 0; i < 60 && problem.empty(); ++i) {
+          const std::string name = std::to_string(i % 13);
+          const std::string value = noise(i % 5 == 0 ? 700'000 : 2000 + 997 * (i % 7), 100 + i);
+          Transaction t;
+          t.put(kDefaultCollection, name, value);
+          const Result<Lsn> done = store->commit(std::move(t));
+          if (!done.ok()) problem = "put: " + done.error().to_string();
+          expected[name] = value;
+        }
+        if (soon) hanging.answer();
+        const Status closed = store->close();
+        if (!closed.ok()) problem += "close: " + closed.error().to_string();
+      }
+      hanging.answer();
+      seen = hanging.seen;
+      // With everything, and then without any other two.
+      for (int without = -1; without < 6 && problem.empty(); ++without) {
+        const std::string away = "dev" + std::to_string(without);
+        const std::string next = "dev" + std::to_string((without + 1) % 6);
+        if (without >= 0) {
+          system->disk(away).vanish();
+          system->disk(next).vanish();
+        }
+        RuntimeOptions reading;
+        if (without >= 0) reading.access = Access::kReadOnly;
+        Result<Store> store = Store::open(origin.pool(), reading, system.get());
+        if (!store.ok()) {
+          problem = "again: " + store.error().to_string();
+          return;
+        }
+        if (without < 0) {
+          const Result<CatchUpReport> caught = store->catch_up({});
+          if (!caught.ok()) problem += "catch up: " + caught.error().to_string();
+          if (state_of(*store, disk) != "ok") problem += disk + " " + state_of(*store, disk);
+          const Result<FsckReport> fsck = store->fsck({.deep = true});
+          if (!fsck.ok()) problem += "fsck: " + fsck.error().to_string();
+          if (fsck.ok() && !fsck->findings.empty()) {
+            problem +=
+                "fsck: " + fsck->findings.front().subject + ": " + fsck->findings.front().problem;
+          }
+        }
+        for (const auto& [name, value] : expected) {
+          const Result<Bytes> found = store->get(kDefaultCollection, name);
+          if (!found.ok()) problem += name + ": " + found.error().to_string();
+          if (found.ok() && as_text(*found) != std::string_view(value))
+            problem += name + " differs";
+        }
+        if (without >= 0) {
+          system->disk(away).appear();
+          system->disk(next).appear();
+        }
+      }
+    });
+    return problem;
+  };
+  for (const std::string& disk : {std::string("dev1"), origin.disks().back()}) {
+    std::uint64_t all = 0;
+    REQUIRE(run(1'000'000, disk, false, all) == "");
+    REQUIRE(all > 50);
+    for (std::uint64_t from = 0; from < all; from += 1 + all / 40) {
+      CAPTURE(disk, from, all);
+      std::uint64_t seen = 0;
+      REQUIRE(run(from, disk, from % 2 == 0, seen) == "");
+    }
+  }
+}
+
+TEST_CASE("silent device: more than the profile survives are waited for, and none is lost") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  Nanos took = 0;
+  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+    const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
+    for (const std::string& disk : disks) {
+      system->disk(disk).inject({.kind = FaultKind::kHang, .times = Fault::kForever});
+    }
+    const auto helper = system->executor().start("helper", [&] {
+      system->executor().sleep_for(300 * kSecond);
+      for (const std::string& disk : disks) {
+        system->disk(disk).clear_faults();
+        system->disk(disk).release_hung();
+      }
+    });
+    const Nanos began = system->clock().now();
+    Transaction t;
+    t.put(kDefaultCollection, "new", noise(200'000, 5));
+    const Result<Lsn> done = store.commit(std::move(t));
+    took = system->clock().now() - began;
+    helper->join();
+    if (!done.ok()) return done.error().to_string();
+    for (const DeviceStatus& device : store.status().devices) {
+      if (device.state != "ok") return device.path + ": " + device.state;
+    }
+    return read_all(store);
+  });
+  REQUIRE(said == "");
+  REQUIRE(took >= 300 * kSecond);
 }
 
 TEST_CASE("silent device: scrubs and checks go round it, and say what they have not seen") {

@@ -10,6 +10,7 @@
 #include <mutex>
 #include <thread>
 
+#include "base/lent_memory.h"
 #include "base/units.h"
 #include "io/os/file_request.h"
 #include "tests/io/countdown.h"
@@ -29,7 +30,7 @@ std::condition_variable silence_changed;
 int silent_fd = -1;  // guarded by silence_mutex
 int blocked = 0;     // guarded by it
 
-// As long as it lives reads of the device wait in their system call.
+// As long as it lives reads and writes of the device wait in their system call.
 class Silence {
  public:
   explicit Silence(const FileDevice& device) {
@@ -68,6 +69,17 @@ extern "C" ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, 
                  static_cast<unsigned long>(offset), 0UL, flags);
 }
 
+extern "C" ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset, int flags) {
+  {
+    std::unique_lock<std::mutex> lock(silence_mutex);
+    ++blocked;
+    silence_changed.wait(lock, [&] { return silent_fd != fd; });
+    --blocked;
+  }
+  return syscall(SYS_pwritev2, fd, parts, static_cast<unsigned long>(count),
+                 static_cast<unsigned long>(offset), 0UL, flags);
+}
+
 namespace {
 
 struct Files {
@@ -88,14 +100,13 @@ TEST_CASE("thread_queue: one thread is enough for the whole contract") {
   });
 }
 
-TEST_CASE("thread_queue: callbacks run on the pool, and waiters do not need it") {
+TEST_CASE("thread_queue: callbacks run on the pool, and who waits for reads does not need it") {
   const auto executor = make_thread_executor(1);
   Countdown started(*executor, 1);
   Countdown release(*executor, 1);
   std::thread::id ran_on;
   Files files(1);  // its thread ends before they do
   const auto device = files.make("a");
-  const AlignedBuffer data = pattern(1, 4096);
   IoBatch blocking;
   blocking.requests.push_back(IoRequest::flush(*device));
   blocking.done = [&](IoBatch&) {
@@ -107,10 +118,11 @@ TEST_CASE("thread_queue: callbacks run on the pool, and waiters do not need it")
   started.wait();
   REQUIRE(ran_on != std::this_thread::get_id());
   // The only thread of the pool is in that callback; whoever waits does the work.
-  REQUIRE(device->write(0, data).ok());
   IoBatch many;
+  std::vector<AlignedBuffer> buffers;
   for (std::uint64_t i = 0; i < 20; ++i) {
-    many.requests.push_back(IoRequest::write(*device, i * 4096, data));
+    buffers.emplace_back(4096);
+    many.requests.push_back(IoRequest::read(*device, i * 4096, buffers.back().bytes()));
   }
   files.queue->submit(many);
   files.queue->wait(many);
@@ -238,4 +250,47 @@ TEST_CASE("thread_queue: what the page cache has is read without a thread") {
   batch.requests.push_back(IoRequest::read(*device, 0, found.bytes()));
   REQUIRE(files.queue->run_for(batch, 0));
   REQUIRE(batch.first_error().ok());
+}
+
+TEST_CASE(
+    "thread_queue: what is under way to a device that is given up ends, its memory does not") {
+  constexpr int kWrites = 5;  // more than there are threads
+  Files files(2);
+  const auto silent = files.make("a");
+  const auto other = files.make("b");
+  const AlignedBuffer data = pattern(1, 4096);
+  AlignedBuffer found(4096);
+  Silence silence(*silent);
+  auto late = std::make_unique<AlignedBuffer>(pattern(2, 4096));
+  const std::string expected(as_text(*late));
+  IoBatch waited;
+  waited.requests.push_back(IoRequest::write(*other, 0, data));
+  for (std::uint64_t i = 0; i < kWrites; ++i) {
+    waited.requests.push_back(IoRequest::write(*silent, i * 4096, *late));
+  }
+  std::thread waiter([&] { files.queue->run(waited); });
+  while (silence.blocked() < 2) std::this_thread::yield();
+  files.queue->give_up(*silent);
+  waiter.join();
+  REQUIRE(waited.requests[0].status.ok());
+  for (std::size_t i = 1; i <= kWrites; ++i) {
+    REQUIRE(waited.requests[i].status.error().code == ErrorCode::kIo);
+  }
+  REQUIRE(silent->traffic().failed_writes == kWrites);
+  REQUIRE(silent->traffic().under_way == 2);  // the threads have those
+  REQUIRE_FALSE(silent->flush().ok());
+  REQUIRE(other->write(4096, data).ok());
+  late.reset();
+  REQUIRE(LentMemory::process().kept() == 1);
+  silence.end();
+  files.queue->wait_for_abandoned();
+  REQUIRE(silent->traffic().under_way == 0);
+  REQUIRE(LentMemory::process().kept() == 0);
+  // Two of them came all the same, with the bytes of then.
+  int written = 0;
+  for (off_t i = 0; i < kWrites; ++i) {
+    REQUIRE(pread(silent->fd(), found.data(), found.size(), i * 4096) == 4096);
+    if (as_text(found) == expected) ++written;
+  }
+  REQUIRE(written == 2);
 }
