@@ -12,10 +12,11 @@
 // bytes. Names are opaque bytes.
 #pragma once
 
-#include "core/api/object_room.h"  // IWYU pragma: export
-#include "core/api/options.h"      // IWYU pragma: export
-#include "core/api/pool.h"         // IWYU pragma: export
-#include "core/api/stream.h"       // IWYU pragma: export
-#include "core/api/transaction.h"  // IWYU pragma: export
-#include "core/api/types.h"        // IWYU pragma: export
-#include "core/store.h"            // IWYU pragma: export
+#include "core/api/device_questions.h"  // IWYU pragma: export
+#include "core/api/object_room.h"       // IWYU pragma: export
+#include "core/api/options.h"           // IWYU pragma: export
+#include "core/api/pool.h"              // IWYU pragma: export
+#include "core/api/stream.h"            // IWYU pragma: export
+#include "core/api/transaction.h"       // IWYU pragma: export
+#include "core/api/types.h"             // IWYU pragma: export
+#include "core/store.h"                 // IWYU pragma: export

@@ -166,6 +166,14 @@ class Store(Writing):
         status: dict[str, Any] = self._native.status()
         return status
 
+    def can_offline(self, ids: Iterable[int]) -> dict[str, Any]:
+        """Whether devices may be taken away now, all of them at once, with the store readable and
+        writable meanwhile: allowed, reason, hint, readable, writable, faults_tolerated (how many more
+        may be lost meanwhile), together (devices that count as taken away with them). ids: those of
+        status()["devices"]. NotFoundError"""
+        answer: dict[str, Any] = self._native.can_offline(list(ids))
+        return answer
+
     def status_text(self) -> str:
         """status() and space() in a few lines, for people."""
         return _texts.status_text(self.status(), self.space())

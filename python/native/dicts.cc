@@ -151,6 +151,20 @@ nb::dict to_dict(const StoreStatus& status) {
   return result;
 }
 
+nb::dict to_dict(const DeviceAnswer& answer) {
+  nb::dict result;
+  result["allowed"] = answer.allowed;
+  result["reason"] = to_text(answer.reason);
+  result["hint"] = to_text(answer.hint);
+  result["readable"] = answer.readable;
+  result["writable"] = answer.writable;
+  result["faults_tolerated"] = answer.faults_tolerated;
+  nb::list together;
+  for (const DeviceId id : answer.together) together.append(id);
+  result["together"] = together;
+  return result;
+}
+
 nb::dict to_dict(const ObjectRoom& room) {
   nb::dict result;
   result["object_size"] = room.object_size;

@@ -13,6 +13,7 @@ namespace hexad::python {
 nanobind::object to_stat(const ObjectStat& stat);
 nanobind::dict to_dict(const Attributes& attributes);
 nanobind::dict to_dict(const StoreStatus& status);
+nanobind::dict to_dict(const DeviceAnswer& answer);
 nanobind::dict to_dict(const SpaceUsage& space);
 nanobind::dict to_dict(const ObjectRoom& room);
 nanobind::dict to_dict(const CollectionInfo& info);

@@ -4,6 +4,7 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 
 #include <algorithm>
 #include <limits>
@@ -517,6 +518,13 @@ void bind_care(nb::class_<StoreObject>& bound) {
       .def("status",
            [](StoreObject& self) {
              return to_dict(self.handle->run([](Store& store) { return store.status(); }));
+           })
+      .def("can_offline",
+           [](StoreObject& self, const std::vector<DeviceId>& ids) {
+             const StoreStatus status =
+                 self.handle->run([](Store& store) { return store.status(); });
+             const StoreUse use = status.read_only ? StoreUse::kNobody : StoreUse::kWriter;
+             return to_dict(take(can_offline(status, ids, use)));
            })
       .def("space",
            [](StoreObject& self) {

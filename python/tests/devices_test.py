@@ -35,6 +35,27 @@ def test_an_opening_that_loses_a_device_warns(pool):
         hexad.open(pool).close()  # this one has lost nothing
 
 
+def test_whether_devices_may_be_taken_away(pool):
+    devices = filled(pool)
+    with hexad.open(pool, read_only=True) as store:
+        answer = store.can_offline([0, 3])
+        assert answer["allowed"] and answer["readable"] and answer["writable"]
+        assert answer["faults_tolerated"] == 0 and answer["together"] == []
+        assert not store.can_offline(range(3))["allowed"]
+        with pytest.raises(hexad.NotFoundError):
+            store.can_offline([17])
+        with pytest.raises(hexad.InvalidArgumentError):
+            store.can_offline([])
+    with hexad.open(pool) as store:
+        domains = [one["flush_domain"] for one in store.status()["devices"]]
+        mates = [i for i in range(1, len(domains)) if domains[i] == domains[0] >= 0]
+        assert store.can_offline([0])["together"] == mates
+    os.rename(devices[0], devices[0] + ".away")
+    with hexad.open(pool, read_only=True) as store:
+        assert store.can_offline([3])["faults_tolerated"] == 0
+        assert "nothing changes" in store.can_offline([0])["reason"]
+
+
 def test_a_device_that_comes_back_is_taken_in_and_gets_what_it_missed(pool):
     devices = filled(pool)
     os.rename(devices[3], devices[3] + ".late")

@@ -42,6 +42,7 @@ std::unique_ptr<Verb> make_scrub_stop();
 std::unique_ptr<Verb> make_scrub_status();
 std::unique_ptr<Verb> make_wait();
 std::unique_ptr<Verb> make_device_ls();
+std::unique_ptr<Verb> make_device_can();
 std::unique_ptr<Verb> make_device_catch_up();
 std::unique_ptr<Verb> make_device_replace();
 std::unique_ptr<Verb> make_perf_dump();

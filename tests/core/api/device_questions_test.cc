@@ -1,0 +1,195 @@
+#include "core/api/device_questions.h"
+
+#include <algorithm>
+#include <bit>
+#include <catch2/catch.hpp>
+
+namespace hexad {
+namespace {
+
+struct Profile {
+  std::uint32_t k;
+  std::uint32_t m;
+  std::uint32_t devices() const { return k + m; }
+};
+constexpr Profile kProfiles[] = {{1, 1}, {2, 1}, {2, 2}, {4, 2}, {8, 3}};
+
+// All data devices, and a fast one behind them; each with a volatile cache of its own.
+StoreStatus status_of(Profile profile, std::uint32_t lost = 0,
+                      const std::string& state = "missing") {
+  StoreStatus status;
+  for (DeviceId id = 0; id <= profile.devices(); ++id) {
+    DeviceStatus device;
+    device.id = id;
+    device.role = id < profile.devices() ? "data" : "log";
+    device.state = id < lost ? state : "ok";
+    device.flush_domain = id;
+    status.devices.push_back(device);
+  }
+  DeviceStatus stranger;
+  stranger.state = "foreign";
+  status.devices.push_back(stranger);
+  status.faults_tolerated = lost > profile.m ? 0 : profile.m - lost;
+  if (lost > 0) status.health = lost > profile.m ? Health::kUnavailable : Health::kDegraded;
+  return status;
+}
+
+std::vector<DeviceId> ids_of(std::uint32_t set) {
+  std::vector<DeviceId> ids;
+  for (DeviceId id = 0; id < 32; ++id) {
+    if ((set >> id & 1) != 0) ids.push_back(id);
+  }
+  return ids;
+}
+
+DeviceAnswer offline(const StoreStatus& status, const std::vector<DeviceId>& ids,
+                     StoreUse use = StoreUse::kNobody) {
+  Result<DeviceAnswer> answer = can_offline(status, ids, use);
+  REQUIRE(answer.ok());
+  REQUIRE(!answer->reason.empty());
+  return *std::move(answer);
+}
+
+// By the cells: of every stripe k have to be on devices that are there and lack nothing.
+TEST_CASE("device questions: every set of devices of every profile, with others that are lost") {
+  for (const Profile profile : kProfiles) {
+    for (const char* state : {"missing", "behind", "away", "stale", "failed"}) {
+      for (std::uint32_t lost = 0; lost <= profile.m + 1 && lost < profile.devices(); ++lost) {
+        const StoreStatus status = status_of(profile, lost, state);
+        const bool live = std::string(state) == "behind";  // the root has it
+        for (std::uint32_t set = 1; set < 1u << profile.devices(); ++set) {
+          const std::uint32_t away = set | ((1u << lost) - 1);
+          const auto whole = static_cast<int>(profile.devices()) - std::popcount(away);
+          const int spare = whole - static_cast<int>(profile.k);
+          const std::uint32_t taken = live ? set : set & ~((1u << lost) - 1);
+          const std::uint32_t gone = live ? set : away;
+          const auto left = profile.devices() - static_cast<std::uint32_t>(std::popcount(gone));
+          for (const StoreUse use : {StoreUse::kNobody, StoreUse::kWriter}) {
+            const DeviceAnswer answer = offline(status, ids_of(set), use);
+            const bool readable = spare >= 0 && lost <= profile.m;
+            const bool ground = use == StoreUse::kWriter || taken == 0 || left >= profile.m + 1;
+            if (answer.readable == readable && answer.writable == (readable && ground) &&
+                answer.allowed == answer.writable && answer.together.empty() &&
+                answer.faults_tolerated == (readable ? static_cast<std::uint32_t>(spare) : 0)) {
+              continue;
+            }
+            CAPTURE(profile.k, profile.m, lost, state, ids_of(set), answer.reason);
+            FAIL();
+          }
+        }
+      }
+    }
+  }
+}
+
+// Otherwise each half could be written without the other.
+TEST_CASE("device questions: of a closed pool never both halves may go on") {
+  for (const Profile profile : kProfiles) {
+    const StoreStatus status = status_of(profile);
+    const std::uint32_t all = (1u << profile.devices()) - 1;
+    for (std::uint32_t set = 1; set < all; ++set) {
+      const bool both =
+          offline(status, ids_of(set)).allowed && offline(status, ids_of(all & ~set)).allowed;
+      if (both) FAIL(profile.k << "+" << profile.m << ": " << set);
+    }
+  }
+}
+
+TEST_CASE("device questions: half of the devices is enough for who sees the others go") {
+  for (const Profile profile : {Profile{1, 1}, Profile{2, 2}}) {
+    std::vector<DeviceId> half;
+    for (DeviceId id = 0; id < profile.m; ++id) half.push_back(id);
+    const DeviceAnswer closed = offline(status_of(profile), half);
+    REQUIRE(!closed.allowed);
+    REQUIRE(closed.readable);
+    REQUIRE_THAT(closed.reason, Catch::Contains("opening for writing needs"));
+    const DeviceAnswer open = offline(status_of(profile), half, StoreUse::kWriter);
+    REQUIRE(open.allowed);
+    REQUIRE(open.faults_tolerated == 0);
+    REQUIRE_THAT(open.hint, Catch::Contains("with the next commit"));
+  }
+}
+
+TEST_CASE("device questions: a flush domain goes as a whole while the pool is used") {
+  StoreStatus status = status_of({4, 2});
+  status.devices[0].flush_domain = status.devices[1].flush_domain = 7;
+  DeviceAnswer answer = offline(status, {0}, StoreUse::kWriter);
+  REQUIRE(answer.allowed);
+  REQUIRE(answer.together == std::vector<DeviceId>{1});
+  REQUIRE(answer.faults_tolerated == 0);
+  answer = offline(status, {0, 2}, StoreUse::kWriter);
+  REQUIRE(!answer.allowed);
+  REQUIRE_THAT(answer.reason, Catch::Contains("device 1, which share"));
+  REQUIRE_THAT(answer.hint, Catch::Contains("closed"));
+  // Nothing is flushed then.
+  answer = offline(status, {0, 2});
+  REQUIRE(answer.allowed);
+  REQUIRE(answer.together.empty());
+  // -1 is no domain.
+  for (DeviceStatus& device : status.devices) device.flush_domain = -1;
+  REQUIRE(offline(status, {0}, StoreUse::kWriter).together.empty());
+}
+
+TEST_CASE("device questions: a fast device may go when nobody has its index in memory") {
+  const StoreStatus status = status_of({4, 2});
+  const DeviceAnswer closed = offline(status, {6});
+  REQUIRE(closed.allowed);
+  REQUIRE(closed.faults_tolerated == 2);
+  const DeviceAnswer open = offline(status, {6}, StoreUse::kWriter);
+  REQUIRE(!open.allowed);
+  REQUIRE(open.writable);
+  REQUIRE_THAT(open.hint, Catch::Contains("Close the pool first"));
+  REQUIRE(offline(status, {0, 6}).faults_tolerated == 1);
+}
+
+TEST_CASE("device questions: what is not used may go, and nothing changes by that") {
+  const DeviceAnswer answer = offline(status_of({4, 2}, 1, "away"), {0});
+  REQUIRE(answer.allowed);
+  REQUIRE(answer.faults_tolerated == 1);
+  REQUIRE_THAT(answer.reason, Catch::Contains("nothing changes"));
+}
+
+TEST_CASE("device questions: a store that has turned read-only lets nothing go") {
+  StoreStatus status = status_of({4, 2});
+  status.read_only = true;
+  status.read_only_reason = "too many devices failed";
+  const DeviceAnswer answer = offline(status, {0}, StoreUse::kWriter);
+  REQUIRE(!answer.allowed);
+  REQUIRE(answer.readable);
+  REQUIRE_THAT(answer.reason, Catch::Contains("too many devices failed"));
+}
+
+TEST_CASE("device questions: no device is removed, and what does it instead is named") {
+  const auto ask = [](const StoreStatus& status, const std::vector<DeviceId>& ids,
+                      StoreUse use = StoreUse::kNobody) {
+    Result<DeviceAnswer> answer = can_remove(status, ids, use, "/pool");
+    REQUIRE(answer.ok());
+    REQUIRE(!answer->allowed);
+    return *std::move(answer);
+  };
+  DeviceAnswer answer = ask(status_of({4, 2}), {3});
+  REQUIRE_THAT(answer.reason, Catch::Contains("lack 1 cell for good"));
+  REQUIRE(answer.hint == "hexad device replace /pool 3 NEW puts a new device in its place.");
+  REQUIRE(answer.faults_tolerated == 1);
+  REQUIRE_THAT(ask(status_of({4, 2}), {3}, StoreUse::kWriter).hint,
+               Catch::Contains("has to close"));
+  REQUIRE_THAT(ask(status_of({4, 2}, 1, "behind"), {0}).hint,
+               Catch::Contains("hexad device catch-up /pool first"));
+  REQUIRE_THAT(ask(status_of({4, 2}), {6}).hint, Catch::Contains("No verb replaces"));
+  answer = ask(status_of({2, 1}), {0, 1});
+  REQUIRE_THAT(answer.reason, Catch::Contains("more than can be made good"));
+  REQUIRE(!answer.readable);
+}
+
+TEST_CASE("device questions: devices that there are not") {
+  const StoreStatus status = status_of({4, 2});
+  const std::vector<DeviceId> unknown = {9};
+  const Result<DeviceAnswer> answer = can_offline(status, unknown, StoreUse::kNobody);
+  REQUIRE(!answer.ok());
+  REQUIRE(answer.error().code == ErrorCode::kNotFound);
+  const std::vector<DeviceId> none;
+  REQUIRE(can_remove(status, none, StoreUse::kNobody).error().code == ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace hexad

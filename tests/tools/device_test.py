@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""hexad device can: whether devices may be taken away; and what is remembered of them."""
+
+import contextlib
+import os
+import shutil
+import subprocess
+
+from cli_testing import HEXAD, PoolTest, main
+
+
+class DeviceTest(PoolTest):
+    def small_pool(self, name, profile, count, *options):
+        pool = self.path(name)
+        devices = [os.path.join(self.folder, f"{name}{i}") for i in range(count)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", profile, *options)
+        return pool, devices
+
+    @contextlib.contextmanager
+    def holder(self, pool):
+        """A put that has the pool; it ends with the block."""
+        with subprocess.Popen([HEXAD, "put", pool, "slow", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as process:
+            # More than fits into a pipe: when this returns, the holder is reading.
+            process.stdin.write(b"x" * (1 << 20))
+            process.stdin.flush()
+            yield process.pid
+            process.stdin.close()
+            self.assertEqual(process.wait(60), 0)
+
+
+class Can(DeviceTest):
+    def can(self, code, pool, what, *ids):
+        answer = self.expect(code, "device", "can", pool, what, *ids, "--json").json
+        self.assertEqual(answer["allowed"], code == 0, answer)
+        self.assertEqual(answer["question"], what)
+        self.assertEqual(answer["devices"], [int(one) for one in ids])
+        return answer
+
+    def test_as_many_as_the_profile_survives(self):
+        pool, devices = self.small_pool("pool", "4+2", 6)
+        self.assertEqual(self.can(0, pool, "offline", "3")["faults_tolerated"], 1)
+        self.assertEqual(self.can(0, pool, "offline", "0", "5")["faults_tolerated"], 0)
+        answer = self.can(1, pool, "offline", "0", "3", "5")
+        self.assertFalse(answer["readable"])
+        self.assertIn("survives the loss of 2", answer["reason"])
+        # What it says is so.
+        for device in devices[0], devices[5]:
+            os.rename(device, device + ".away")
+        self.ok("put", pool, "a", "-", stdin=b"1")
+        answer = self.can(1, pool, "offline", "1")
+        self.assertIn("beside 2 that count as lost now", answer["reason"])
+        self.assertIn(f"hexad doctor {pool}", answer["hint"])
+        answer = self.can(0, pool, "offline", "0")
+        self.assertIn("nothing changes", answer["reason"])
+        for device in devices[0], devices[5]:
+            os.rename(device + ".away", device)
+        text = self.ok("device", "can", pool, "offline", "0").text
+        self.assertTrue(text.startswith("yes: "), text)
+        # Comes back with what it missed, and all is as it was.
+        self.ok("put", pool, "b", "-", stdin=b"2")
+        self.assertEqual(self.can(0, pool, "offline", "3")["faults_tolerated"], 1)
+
+    def test_half_of_the_devices_of_a_closed_pool_may_be_read_alone(self):
+        pool, devices = self.small_pool("half", "1+1", 2)
+        self.ok("put", pool, "a", "-", stdin=b"1")
+        answer = self.can(1, pool, "offline", "1")
+        self.assertTrue(answer["readable"])
+        self.assertFalse(answer["writable"])
+        os.rename(devices[1], devices[1] + ".away")
+        self.assertEqual(self.ok("get", pool, "a", "-").raw, b"1")
+        self.fails(4, "put", pool, "a", "-", stdin=b"2")
+        os.rename(devices[1] + ".away", devices[1])
+
+    def test_the_fast_device(self):
+        pool, _ = self.small_pool("fast", "2+1", 3)
+        self.ok("put", pool, "a", "-", stdin=b"1")
+        answer = self.can(0, pool, "offline", "3")
+        self.assertEqual(answer["faults_tolerated"], 1)
+        with self.holder(pool):
+            answer = self.can(1, pool, "offline", "3")
+            self.assertIn("SIGBUS", answer["reason"])
+            self.assertIn("Close the pool first", answer["hint"])
+        os.rename(os.path.join(pool, "fast"), self.path("elsewhere"))
+        self.assertEqual(self.ok("get", pool, "a", "-").raw, b"1")
+        self.ok("put", pool, "a", "-", stdin=b"2")
+        self.assertEqual(self.ok("get", pool, "a", "-").raw, b"2")
+
+    def test_the_process_that_has_the_pool_is_asked(self):
+        pool, _ = self.small_pool("held", "4+2", 6)
+        with self.holder(pool) as pid:
+            status = self.ok("status", pool, "--json").json
+            domains = [d["flush_domain"] for d in status["devices"] if d["role"] == "data"]
+            mates = [i for i in range(6) if i != 3 and domains[i] == domains[3] >= 0]
+            allowed = len(mates) < 2
+            answer = self.can(0 if allowed else 1, pool, "offline", "3")
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.assertEqual([one for one in answer["together"] if one < 6], mates)
+            self.assertIn("has to close it", self.can(1, pool, "remove", "3")["hint"])
+            # Nobody answers: the last root says how it is.
+            control = os.path.join(pool, "fast", "control")
+            os.rename(control, control + ".not")
+            try:
+                answer = self.expect(0, "device", "can", pool, "offline", "3")
+                self.assertIn("last root", answer.error)
+            finally:
+                os.rename(control + ".not", control)
+
+    def test_nothing_is_removed_and_every_hint_names_what_there_is(self):
+        pool, devices = self.small_pool("remove", "2+1", 3)
+        answer = self.can(1, pool, "remove", "1")
+        self.assertIn("can be replaced, and not removed", answer["reason"])
+        self.assertEqual(answer["hint"],
+                         f"hexad device replace {pool} 1 NEW puts a new device in its place.")
+        self.ok("device", "replace", pool, "1", devices[1] + ".new")
+        self.assertIn("No verb replaces a fast device", self.can(1, pool, "remove", "3")["hint"])
+
+    def test_what_is_no_question(self):
+        pool, devices = self.small_pool("none", "2+1", 3)
+        self.fails(1, "device", "can", pool, "offline", "9")
+        self.fails(2, "device", "can", pool, "offline", "one")
+        self.fails(2, "device", "can", pool, "fly", "1")
+        self.fails(2, "device", "can", pool, "offline")
+        for device in devices[:2]:
+            os.remove(device)
+        self.fails(4, "device", "can", pool, "offline", "2")
+        shutil.rmtree(pool)
+
+
+if __name__ == "__main__":
+    main()
