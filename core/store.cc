@@ -262,6 +262,9 @@ Result<FsckReport> Store::fsck(const FsckOptions& options) {
 Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
   return call(*engine_, [&] { return engine_->catch_up(options); });
 }
+Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
+  return call(*engine_, [&] { return engine_->clear_device_errors(devices); });
+}
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
   return call(*engine_, [&] { return engine_->scrub(options); });
 }

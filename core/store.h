@@ -383,6 +383,11 @@ class Store {
   //
   // Errors: kReadOnly, kClosed, kUnavailable (too few cells, or a device does not answer).
   Result<CatchUpReport> catch_up(const CatchUpOptions& options = {});
+  // Forgets the errors of devices that were counted so far (DeviceStatus::errors_total); of all
+  // devices where none are named. Durable when it returns.
+  //
+  // Errors: kNotFound (no such device), kReadOnly, kClosed, and those of checkpoint().
+  Status clear_device_errors(const std::vector<DeviceId>& devices = {});
   // Lets other processes of the same user, and root's, ask about the store until it is closed, by a
   // Unix socket (doc/control.md): its state, its space, its names, a scrub. Three threads; `status`
   // has a note of where the socket is. Again: nothing.

@@ -204,7 +204,15 @@ class OfflinePlan {
     if (left_.newly == 0 && !left_.live_taken && !left_.fast_taken) {
       answer_.reason += "; nothing changes by that, since it is not used now";
     }
-    if (left_.live_taken && left_.live < left_.parity + 1) {
+    // As inspect() has it, which opens nothing.
+    const bool caches_known =
+        std::any_of(status_.devices.begin(), status_.devices.end(),
+                    [](const DeviceStatus& device) { return !device.durability.empty(); });
+    if (use_ == StoreUse::kWriter && !caches_known) {
+      answer_.hint =
+          "Which devices have one cache, and may fail together, is not known here: ask the "
+          "process that has the pool.";
+    } else if (left_.live_taken && left_.live < left_.parity + 1) {
       answer_.hint =
           "The process that has the pool notes that they go with the next commit. Without "
           "such a note no opening for writing goes on with what is left.";

@@ -203,6 +203,36 @@ enum class Health : std::uint8_t {
   kUnavailable,  // too few: more than m are away
 };
 
+// Errors of a device over several openings.
+struct DeviceErrors {
+  std::int64_t since = 0;         // when counting began, in nanoseconds since 1970-01-01 UTC
+  std::uint64_t read_errors = 0;  // as in DeviceStatus, all of them
+  std::uint64_t write_errors = 0;
+  std::uint64_t flush_errors = 0;
+  std::uint64_t checksum_errors = 0;
+  std::uint64_t timeouts = 0;
+
+  // Returns true if there are any of any kind.
+  bool any() const {
+    return read_errors > 0 || write_errors > 0 || flush_errors > 0 || checksum_errors > 0 ||
+           timeouts > 0;
+  }
+};
+
+// A device was given what it lacked, and lacked nothing any more.
+struct DeviceCompletion {
+  // "catch-up" (it had been away), "rebuild" (a new device in the place of one that was lost),
+  // "replace" (a new device in the place of one that answered, and was copied). Empty: none yet.
+  std::string kind;
+  Epoch epoch = 0;                 // when it was complete
+  Lsn lsn = 0;                     // it lacked nothing of what was stored up to this one
+  std::uint64_t cells = 0;         // cells that were rebuilt on it, of one stripe each
+  std::uint64_t bytes = 0;         // bytes of those
+  std::uint64_t bytes_copied = 0;  // bytes copied from the device that it replaces
+  std::int64_t began = 0;          // nanoseconds since 1970-01-01 UTC
+  std::int64_t ended = 0;          // likewise; what lies between was not all work
+};
+
 // A device of a store, or a device that was named and is not used.
 struct DeviceStatus {
   DeviceId id = 0;   // its index in the device table of the store
@@ -256,6 +286,11 @@ struct DeviceStatus {
   std::uint64_t checksum_errors = 0;
   // Reads and repairs that had no answer in time, mostly within 5 s, and were gone round.
   std::uint64_t timeouts = 0;
+  // The same, this opening and those before it, since the device was put in or the errors were
+  // forgotten (Store::clear_device_errors()). What was counted since the last checkpoint is lost in
+  // a crash, and what was counted while it was open for reading only is not kept.
+  DeviceErrors errors_total;
+  DeviceCompletion last_completion;  // of it, the last one
 
   // Returns true if it has had an error of any kind since this opening.
   bool has_had_errors() const {

@@ -19,6 +19,19 @@ struct Name {
 };
 
 template <typename F>
+void fields(F& f, DeviceErrors& s) {
+  f("since", s.since), f("read_errors", s.read_errors), f("write_errors", s.write_errors);
+  f("flush_errors", s.flush_errors), f("checksum_errors", s.checksum_errors);
+  f("timeouts", s.timeouts);
+}
+
+template <typename F>
+void fields(F& f, DeviceCompletion& s) {
+  f("kind", s.kind), f("epoch", s.epoch), f("lsn", s.lsn), f("cells", s.cells);
+  f("bytes", s.bytes), f("bytes_copied", s.bytes_copied), f("began", s.began), f("ended", s.ended);
+}
+
+template <typename F>
 void fields(F& f, DeviceStatus& s) {
   f("id", s.id), f("path", s.path), f("role", s.role), f("state", s.state);
   f("detail", s.detail), f("missing_bytes", s.missing_bytes);
@@ -30,6 +43,7 @@ void fields(F& f, DeviceStatus& s) {
   f("writes_for", s.writes_for), f("flushes", s.flushes), f("read_errors", s.read_errors);
   f("write_errors", s.write_errors), f("flush_errors", s.flush_errors);
   f("checksum_errors", s.checksum_errors), f("timeouts", s.timeouts);
+  f("errors_total", s.errors_total), f("last_completion", s.last_completion);
 }
 
 template <typename F>

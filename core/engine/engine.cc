@@ -47,6 +47,8 @@ Engine::Engine(StoreParts parts)
     mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
                                             [this](const Status& merged) { on_merged(merged); });
   }
+  history_ = std::make_unique<DeviceHistory>(*parts_.members, *parts_.space, executor(),
+                                             std::move(parts_.device_records), parts_.bytes_copied);
   make_checkpointer();
   if (lane_ == nullptr) return;
   make_cleaner();
@@ -105,6 +107,10 @@ void Engine::make_checkpointer() {
   hooks.note_merge = [this](const Status& merged) { jobs_->note(mergers_->any(), merged); };
   hooks.wake_merger = [this](RunMerger& merger) { jobs_->wake(merger); };
   hooks.want_index = [this] { want_index(); };
+  hooks.device_records = [this](const std::set<DeviceId>& whole, Lsn lsn, Epoch epoch) {
+    return history_->changes(whole, lsn, epoch);
+  };
+  hooks.device_records_written = [this] { history_->written(); };
   checkpointer_ = std::make_unique<Checkpointer>(Checkpointer::Parts{
       executor(), *parts_.shape, *preparer_, parts_.memory_only, parts_.root.log_devices,
       *parts_.members, *parts_.space, *parts_.metadata, *parts_.log_blobs, *parts_.runs,

@@ -49,6 +49,7 @@
 #include "core/jobs/seal_job.h"
 #include "core/jobs/silence_job.h"
 #include "core/jobs/zone_job.h"
+#include "core/membership/device_history.h"
 #include "core/membership/membership.h"
 #include "core/metadata/metadata.h"
 #include "core/opening/store_parts.h"
@@ -113,8 +114,9 @@ class Engine : public InternalCommits {
   Result<ObjectRoom> room_for(std::uint64_t object_size);
   std::vector<Counter> counters();
   Result<FsckReport> fsck(const FsckOptions& options);
-  Result<ScrubReport> scrub(const ScrubOptions& options);         // engine_scrub.cc
-  Result<CatchUpReport> catch_up(const CatchUpOptions& options);  // engine_return.cc
+  Result<ScrubReport> scrub(const ScrubOptions& options);            // engine_scrub.cc
+  Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
+  Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
   std::vector<EffectiveOption> effective_options() const;
   Status serve_control();  // engine_control.cc
 
@@ -322,6 +324,7 @@ class Engine : public InternalCommits {
   std::uint64_t missing_bytes();
   // A root says that those are whole which lack nothing any more.
   Status settle_whole();
+  void keep_device_records();
   std::string describe_device(DeviceId id) const;
   void note_not_taken_in(DeviceId id, const Error& why);
 
@@ -390,6 +393,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
   std::unique_ptr<RunMergers> mergers_;     // as the lane
+  std::unique_ptr<DeviceHistory> history_;
   std::unique_ptr<Checkpointer> checkpointer_;
   std::unique_ptr<ZoneJob> zone_job_;  // jobs: as the lane
   std::unique_ptr<CloseJob> close_job_;

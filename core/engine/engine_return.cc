@@ -79,6 +79,24 @@ Result<CatchUpReport> Engine::catch_up(const CatchUpOptions& options) {
   return report;
 }
 
+// A checkpoint has to have an LSN above the last one's to write them. Where that fails they are as
+// the last checkpoint left them.
+void Engine::keep_device_records() {
+  if (lane_->stopped().has_value() || !history_->has_changed()) return;
+  commit_internal([](LogRecord&) { return Status(); }, {}, LogRoom::kPacking).status().ignore();
+}
+
+Status Engine::clear_device_errors(const std::vector<DeviceId>& devices) {
+  HEXAD_TRY(writable());
+  for (const DeviceId id : devices) {
+    if (parts_.members->find(id) != nullptr) continue;
+    return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
+                 "hexad device ls names those that it has."};
+  }
+  history_->clear_errors({devices.begin(), devices.end()});
+  return history_->has_changed() ? settle_whole() : Status();
+}
+
 std::string Engine::describe_device(DeviceId id) const {
   const Member& member = *parts_.members->find(id);
   return "device " + std::to_string(id) + " (" + member.path + ")";

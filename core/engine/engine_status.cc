@@ -150,6 +150,7 @@ StoreStatus Engine::status() {
     }
     status.devices.push_back(std::move(device));
   }
+  history_->describe(status);
   note_shared_domains(*parts_.members, parts_.shape->m(), status);
   if (lane_ != nullptr && parts_.options.log_durability == LogDurability::kFast) {
     const bool fast = std::any_of(log_devices.begin(), log_devices.end(), [this](DeviceId id) {

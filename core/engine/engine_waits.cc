@@ -142,6 +142,7 @@ Status Engine::close() {
 }
 
 void Engine::finish_closing() {
+  keep_device_records();
   Status closed = lane_->stopped().has_value() ? lost_buffered()
                                                : checkpointer_->run(Checkpointer::Close::kClean);
   mergers_->stop();

@@ -155,6 +155,7 @@ Status Checkpointer::run_locked(Close close) {
   changes.extras.emplace(meta_key(kCounterTotals), parts_.counters.encode_totals());
   changes.extras.emplace(meta_key(kCheckpointWriter),
                          encode_checkpoint_writer(parts_.membership->nonce()));
+  changes.extras.merge(parts_.hooks.device_records(frozen->whole, frozen->lsn, epoch));  // BK9
   Status written = list_changes(*frozen->table, parts_.log_blobs, parts_.shape.record, changes);
   // What is in memory only has nothing that runs could bring back.
   const bool with_run = !parts_.memory_only;
@@ -169,6 +170,7 @@ Status Checkpointer::run_locked(Close close) {
     // Whether a root names the draft is not known, so nothing of it may be used for anything else.
     return parts_.membership->turn_read_only(status.error());
   }
+  parts_.hooks.device_records_written();
   if (with_run) {
     parts_.runs.adopt(std::move(draft));
     parts_.index.advance(parts_.runs.set());

@@ -22,6 +22,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -59,6 +60,10 @@ class Checkpointer {
     std::function<void(const Status&)> note_merge;  // one that was made in here
     std::function<void(RunMerger&)> wake_merger;    // which has been given work
     std::function<void()> want_index;               // there is none
+    // What is remembered of devices, DeviceHistory::changes(), and that a root has it.
+    std::function<std::map<std::string, std::string>(const std::set<DeviceId>&, Lsn, Epoch)>
+        device_records;
+    std::function<void()> device_records_written;
   };
   // All outlive it.
   struct Parts {

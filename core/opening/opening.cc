@@ -225,6 +225,24 @@ void mend_headers(const Survey& survey, StoreParts& parts) {
   }
 }
 
+// What cannot be read of it is forgotten: nothing rests on it.
+Status load_device_records(StoreParts& parts) {
+  for (std::size_t i = 0; i < parts.members->size(); ++i) {
+    const DeviceId id = parts.members->at(i).id;
+    HEXAD_TRY_ASSIGN(const auto value, parts.metadata->get_latest(device_key(id)));
+    if (!value.has_value()) continue;
+    Result<DeviceRecord> record = decode_device(*value);
+    if (record.ok()) {
+      parts.device_records.emplace(id, *std::move(record));
+    } else {
+      parts.notes.push_back("device " + std::to_string(id) +
+                            ": errors and completions of earlier openings are not known, " +
+                            record.error().message);
+    }
+  }
+  return {};
+}
+
 // BK7: before anything says that the old one is no member any more.
 Result<DeviceCopy> copy_replaced(StoreParts& parts, const ReplacedDevice& replaced,
                                  const Replacement& replacement) {
@@ -318,6 +336,8 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   HEXAD_TRY_ASSIGN(const auto totals, parts.metadata->get_latest(meta_key(kCounterTotals)));
   if (totals.has_value()) HEXAD_TRY(parts.counters->load_base(*totals));
 
+  HEXAD_TRY(load_device_records(parts));
+
   Recovery recovery(*parts.shape, choice.root, *parts.members, *parts.index, *parts.metadata,
                     *parts.space, *parts.run_reader, *parts.counters);
   HEXAD_TRY_ASSIGN(Recovered recovered, recovery.run());
@@ -355,6 +375,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
     DeviceCopy copy;
     if (replaced.device != nullptr) {
       HEXAD_TRY_ASSIGN(copy, copy_replaced(parts, replaced, *replacement));
+      parts.bytes_copied = copy.bytes;
     }
     HEXAD_TRY(take_over(parts, recovery, recovered, choice, ground));
     mend_headers(survey, parts);

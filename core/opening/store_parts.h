@@ -1,6 +1,7 @@
 // What a store is made of: opening puts it together, the engine owns it.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -15,6 +16,7 @@
 #include "core/blob/blob_read.h"
 #include "core/cache/read_cache.h"
 #include "core/metadata/metadata.h"
+#include "core/record/device_record.h"
 #include "core/record/shape.h"
 #include "core/runs/run_catalogue.h"
 #include "core/space/log_blobs.h"
@@ -54,6 +56,8 @@ struct StoreParts {
   std::unique_ptr<kv::TieredIndex> index;
   std::unique_ptr<kv::Index> unverified_index;  // to be attached when it is; or null
   std::optional<std::string> runs_writer;       // it has to have the same
+  std::map<DeviceId, DeviceRecord> device_records;
+  std::optional<std::uint64_t> bytes_copied;  // of a device that answers, and was replaced
   std::unique_ptr<Metadata> metadata;
   std::unique_ptr<LogBlobs> log_blobs;  // space and the reader keep references to it
   std::unique_ptr<Space> space;

@@ -6,7 +6,7 @@
 //   'f' be32 zone, be32 unit, list   forward key: that list shows blobs of the pack stripe there
 //   'k' be64 body                pages of it that are cut off and there still
 //   'l' be64 omap                how many objects have it as a layer of their omap
-//   'm' text                     pool-wide values (counters, next ids)
+//   'm' text                     pool-wide values (counters, next ids, what is known of a device)
 //   'o' be32 space, name         object record
 //   'p' be64 omap, key           an entry of an omap; the empty key: its header
 //   's' be64 share               how many owners a shared blob has

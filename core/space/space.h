@@ -208,6 +208,12 @@ class Space : public StripeMap {
   // all its units, which do not change hands meanwhile: the caller pins them. Waits for the device
   // no longer than io::kSilence. Errors: those of the device, kUnavailable (it does not answer).
   Status fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell);
+  // What fill_missing() has written to a device since the opening. Any thread.
+  struct Filled {
+    std::uint64_t cells = 0;
+    std::uint64_t bytes = 0;
+  };
+  Filled filled(DeviceId device) const;
 
   // --- checkpoints ---
   // Images, as of `lsn`, of the zones that changed since the images that were last written, and of
@@ -318,6 +324,7 @@ class Space : public StripeMap {
   LogBlobs& log_blobs_;
   std::atomic<bool> may_heal_{false};
   mutable io::Mutex mutex_;
+  std::map<DeviceId, Filled> filled_;  // guarded by it
   alloc::ZoneSet zones_;
   std::vector<std::vector<bool>> slab_taken_;  // by member index
   PromisedUnits promised_;                     // to young blobs

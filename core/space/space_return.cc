@@ -107,7 +107,16 @@ Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, 
   for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
     if ((*slots)[slot].device == place.id) HEXAD_TRY(zones_.clear_missing(stripe, slot));
   }
+  Filled& filled = filled_[place.id];
+  ++filled.cells;
+  filled.bytes += cell.size();
   return {};
+}
+
+Space::Filled Space::filled(DeviceId device) const {
+  const io::Lock lock(mutex_);
+  const auto found = filled_.find(device);
+  return found == filled_.end() ? Filled() : found->second;
 }
 
 }  // namespace hexad::core

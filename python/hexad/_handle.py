@@ -27,7 +27,7 @@ class _OnlyReads:
     later.
     """
 
-    _WRITES = {"commit", "submit", "open_writer", "checkpoint", "catch_up"}
+    _WRITES = {"commit", "submit", "open_writer", "checkpoint", "catch_up", "clear_device_errors"}
 
     def __init__(self, native: Any) -> None:
         self._native = native

@@ -160,7 +160,10 @@ class Store(Writing):
     def status(self) -> dict[str, Any]:
         """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[] (id, path, state,
         ..., and what went wrong with each since this opening: read_errors, write_errors,
-        flush_errors, checksum_errors, timeouts),
+        flush_errors, checksum_errors, timeouts; errors_total: the same with those of earlier
+        openings, and `since`, nanoseconds since 1970; last_completion: how it was last given what it
+        lacked, kind ("catch-up", "rebuild", "replace"), epoch, lsn, cells, bytes, bytes_copied,
+        began, ended, or None),
         warnings[] (what somebody should look at), notes[], jobs[] (background work: name,
         purpose, running, seconds, steps, done of total unit, problem of the last try), ..."""
         status: dict[str, Any] = self._native.status()
@@ -173,6 +176,11 @@ class Store(Writing):
         status()["devices"]. NotFoundError"""
         answer: dict[str, Any] = self._native.can_offline(list(ids))
         return answer
+
+    def clear_device_errors(self, ids: Iterable[int] = ()) -> None:
+        """Forgets the errors of devices that were counted so far, errors_total of status(); of all
+        devices where none are named. Durable when it returns. NotFoundError, ReadOnlyError"""
+        self._native.clear_device_errors(list(ids))
 
     def status_text(self) -> str:
         """status() and space() in a few lines, for people."""

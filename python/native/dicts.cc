@@ -30,6 +30,32 @@ nb::dict by_cause(const std::map<std::string, std::uint64_t>& counts) {
   return result;
 }
 
+nb::dict to_dict(const DeviceErrors& errors) {
+  nb::dict result;
+  result["since"] = errors.since;
+  result["read_errors"] = errors.read_errors;
+  result["write_errors"] = errors.write_errors;
+  result["flush_errors"] = errors.flush_errors;
+  result["checksum_errors"] = errors.checksum_errors;
+  result["timeouts"] = errors.timeouts;
+  return result;
+}
+
+// None where there is none.
+nb::object to_object(const DeviceCompletion& completion) {
+  if (completion.kind.empty()) return nb::none();
+  nb::dict result;
+  result["kind"] = to_text(completion.kind);
+  result["epoch"] = completion.epoch;
+  result["lsn"] = completion.lsn;
+  result["cells"] = completion.cells;
+  result["bytes"] = completion.bytes;
+  result["bytes_copied"] = completion.bytes_copied;
+  result["began"] = completion.began;
+  result["ended"] = completion.ended;
+  return result;
+}
+
 nb::dict to_dict(const DeviceStatus& device) {
   nb::dict result;
   result["id"] = device.id;
@@ -57,6 +83,8 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["flush_errors"] = device.flush_errors;
   result["checksum_errors"] = device.checksum_errors;
   result["timeouts"] = device.timeouts;
+  result["errors_total"] = to_dict(device.errors_total);
+  result["last_completion"] = to_object(device.last_completion);
   return result;
 }
 

@@ -511,6 +511,10 @@ void bind_care(nb::class_<StoreObject>& bound) {
             return catch_up(*self.handle, rate, progress);
           },
           nb::arg("rate"), nb::arg("progress").none())
+      .def("clear_device_errors",
+           [](StoreObject& self, const std::vector<DeviceId>& ids) {
+             check(self.handle->run([&](Store& store) { return store.clear_device_errors(ids); }));
+           })
       .def("serve_control",
            [](StoreObject& self) {
              return self.handle->run([](Store& store) { return store.serve_control().ok(); });

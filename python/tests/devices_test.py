@@ -75,6 +75,18 @@ def test_a_device_that_comes_back_is_taken_in_and_gets_what_it_missed(pool):
         assert store.status()["health"] == "ok"
         with pytest.raises(ValueError):
             store.catch_up(rate=0)
+        last = store.status()["devices"][3]["last_completion"]
+        assert last["kind"] == "catch-up" and last["bytes"] > 0 and last["ended"] >= last["began"]
+        total = store.status()["devices"][3]["errors_total"]
+        assert total.pop("since") > 0 and set(total.values()) == {0}
+        store.clear_device_errors()
+        with pytest.raises(hexad.NotFoundError):
+            store.clear_device_errors([17])
+    with hexad.open(pool, read_only=True) as store:
+        assert store.status()["devices"][3]["last_completion"] == last
+        assert store.status()["devices"][2]["last_completion"] is None
+        with pytest.raises(hexad.ReadOnlyError):
+            store.clear_device_errors([3])
     for lost in devices[:2]:
         os.remove(lost)
     with hexad.open(pool, read_only=True) as store:

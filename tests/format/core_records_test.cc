@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/blob/pack_stripe.h"
+#include "core/record/device_record.h"
 #include "core/record/keys.h"
 #include "core/record/log_record.h"
 #include "core/record/record.h"
@@ -356,6 +357,20 @@ TEST_CASE("format: the examples of keys") {
   REQUIRE(to_hex(page_key(body, 2)) == "78 00 00 00 07 00 00 00 09 00 00 00 02");
   REQUIRE(to_hex(zone_key(17)) == "7a 00 00 00 11");
   REQUIRE(to_hex(meta_key("counters")) == "6d 63 6f 75 6e 74 65 72 73");
+}
+
+TEST_CASE("format: the example of what is remembered of a device") {
+  DeviceRecord record;
+  for (std::uint8_t i = 0; i < 16; ++i) record.uuid.bytes[i] = i;
+  record.since = 256;
+  record.errors = {0, 0, 0, 3, 0};
+  record.last = DeviceFilled{{FillKind::kRebuild, 512, 12, 300, 0}, 768, 4, 990};
+  const std::string golden =
+      "11 00 01 02 03 04 05 06 07 08 09 0a 0b 0c 0d 0e 0f 00 01 00 00 00 00 00 00 00 00 00 03 00 "
+      "01 "
+      "02 00 02 00 00 00 00 00 00 0c ac 02 00 00 03 00 00 00 00 00 00 04 de 07";
+  require_golden(encode_device(record), golden);
+  REQUIRE(decode_device(from_hex(golden)).value() == record);
 }
 
 TEST_CASE("format: the example of saved counters") {

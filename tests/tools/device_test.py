@@ -127,5 +127,70 @@ class Can(DeviceTest):
         shutil.rmtree(pool)
 
 
+class Remembered(DeviceTest):
+    def row(self, pool, index):
+        row = self.ok("device", "ls", pool, "--json").json["devices"][index]
+        again = self.ok("status", pool, "--json").json["devices"][index]
+        for key in "errors_total", "last_completion", "read_errors":
+            self.assertEqual(row[key], again[key])
+        return row
+
+    def test_how_a_device_got_what_it_lacked(self):
+        pool, devices = self.small_pool("filled", "2+1", 3)
+        self.ok("put", pool, "a", "-", stdin=os.urandom(300_000))
+        self.assertIsNone(self.row(pool, 1)["last_completion"])
+        os.rename(devices[1], devices[1] + ".away")
+        self.ok("put", pool, "b", "-", stdin=os.urandom(300_000))
+        self.assertIsNone(self.row(pool, 1)["last_completion"])
+        os.rename(devices[1] + ".away", devices[1])
+        self.ok("device", "catch-up", pool)
+        first = self.row(pool, 1)["last_completion"]
+        self.assertEqual(first["kind"], "catch-up")
+        self.assertGreater(first["bytes"], 100_000)
+        self.assertGreaterEqual(first["ended"], first["began"])
+        self.assertIsNone(self.row(pool, 0)["last_completion"])
+        self.assertIn("catch-up complete 20", self.ok("device", "ls", pool).text)
+        self.ok("put", pool, "c", "-", stdin=b"3")
+        self.assertEqual(self.row(pool, 1)["last_completion"], first)
+        # It is said until the next one.
+        self.ok("device", "replace", pool, "1", devices[1] + ".new")
+        last = self.row(pool, 1)["last_completion"]
+        self.assertEqual(last["kind"], "replace")
+        self.assertGreater(last["bytes_copied"], 100_000)
+        self.assertIn("replace complete 20", self.ok("status", pool).text)
+
+    def test_errors_are_added_up_until_they_are_forgotten(self):
+        pool, devices = self.small_pool("errors", "2+1", 3)
+        data = os.urandom(2 << 20)
+        self.ok("put", pool, "a", "-", stdin=data)
+        self.assertEqual(self.row(pool, 1)["errors_total"]["checksum_errors"], 0)
+        with open(devices[1], "r+b") as device:
+            content = device.read()
+            at = content.find(data[1 << 19:][:64])  # some of it is on each of them
+            places = [at] if at >= 0 else [i for i in (content.find(data[j:j + 64]) for j in
+                                                       range(0, len(data), 4096)) if i >= 0]
+            device.seek(places[0] + 10)
+            device.write(b"rotten")
+        self.expect(0, "scrub", pool)
+        row = self.row(pool, 1)
+        total = row["errors_total"]["checksum_errors"]
+        self.assertGreater(total, 0)
+        self.assertEqual(row["checksum_errors"], 0)
+        self.assertRegex(self.ok("device", "ls", pool).text, f"since 20.* UTC {total} checksum error")
+        advice = self.expect(3, "doctor", pool)
+        self.assertIn(f"hexad device clear-errors {pool} 1", advice.text)
+        self.ok("device", "clear-errors", pool, "0")
+        self.assertEqual(self.row(pool, 1)["errors_total"]["checksum_errors"], total)
+        self.ok("device", "clear-errors", pool, "1")
+        after = self.row(pool, 1)["errors_total"]
+        self.assertEqual(after["checksum_errors"], 0)
+        self.assertGreater(after["since"], row["errors_total"]["since"])
+        self.ok("doctor", pool)
+        self.fails(1, "device", "clear-errors", pool, "7")
+        self.fails(2, "device", "clear-errors", pool, "seven")
+        with self.holder(pool):
+            self.fails(5, "device", "clear-errors", pool)
+
+
 if __name__ == "__main__":
     main()

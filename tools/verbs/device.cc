@@ -2,16 +2,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
-#include "tools/cli/names.h"
 #include "tools/cli/progress.h"
 #include "tools/verbs/device_errors.h"
 #include "tools/verbs/findings.h"
+#include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -56,6 +55,12 @@ class DeviceLs final : public Verb {
       if (!device.detail.empty()) line += "; " + device.detail;
       if (const std::string errors = describe_errors(device); !errors.empty()) {
         line += "; since this opening: " + errors;
+      }
+      if (const std::string errors = describe_all_errors(device); !errors.empty()) {
+        line += "; " + errors;
+      }
+      if (const std::string last = describe_completion(device.last_completion); !last.empty()) {
+        line += "; " + last;
       }
       if (!session.out().json()) session.out().write(line + "\n");
     }
@@ -125,6 +130,30 @@ class DeviceCatchUp final : public Verb {
   std::uint64_t rate_ = 0;
 };
 
+class DeviceClearErrors final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positionals("ID", words_, "Numbers of devices, as device ls shows them [all]",
+                          Need::kOptional);
+  }
+
+  Result<int> run(Session& session) override {
+    std::vector<DeviceId> ids;
+    for (const std::string& word : words_) {
+      HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(word, session));
+      ids.push_back(id);
+    }
+    return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
+      HEXAD_TRY(store.clear_device_errors(ids));
+      if (session.out().json()) session.out().object(Json{{"devices", ids}});
+      return kExitOk;
+    });
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
 class DeviceReplace final : public Verb {
  public:
   void declare(Arguments& arguments) override {
@@ -135,12 +164,7 @@ class DeviceReplace final : public Verb {
 
   Result<int> run(Session& session) override {
     Replacement replacement{0, path_, rate_};
-    const auto [end, error] =
-        std::from_chars(id_.data(), id_.data() + id_.size(), replacement.device);
-    if (error != std::errc() || end != id_.data() + id_.size()) {
-      return Error{ErrorCode::kInvalidArgument, "'" + printable(id_) + "' is no device number",
-                   fmt::format("hexad device ls {} shows them.", session.pool().word())};
-    }
+    HEXAD_TRY_ASSIGN(replacement.device, parse_device(id_, session));
     HEXAD_TRY_ASSIGN(const StoreStatus before, look(session));
     HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
     std::optional<Progress> progress;
@@ -193,6 +217,7 @@ class DeviceReplace final : public Verb {
 
 std::unique_ptr<Verb> make_device_ls() { return std::make_unique<DeviceLs>(); }
 std::unique_ptr<Verb> make_device_catch_up() { return std::make_unique<DeviceCatchUp>(); }
+std::unique_ptr<Verb> make_device_clear_errors() { return std::make_unique<DeviceClearErrors>(); }
 std::unique_ptr<Verb> make_device_replace() { return std::make_unique<DeviceReplace>(); }
 
 }  // namespace hexad::tools

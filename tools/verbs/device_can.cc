@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <nlohmann/json.hpp>
 
 #include "core/api/device_questions.h"
@@ -65,15 +64,10 @@ class DeviceCan final : public Verb {
   }
 
  private:
-  Result<std::vector<DeviceId>> parse_ids(Session& session) const {
+  Result<std::vector<DeviceId>> parse_ids(const Session& session) const {
     std::vector<DeviceId> ids;
     for (const std::string& word : words_) {
-      DeviceId id = 0;
-      const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
-      if (error != std::errc() || end != word.data() + word.size()) {
-        return Error{ErrorCode::kInvalidArgument, "'" + printable(word) + "' is no device number",
-                     fmt::format("hexad device ls {} shows them.", session.pool().word())};
-      }
+      HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(word, session));
       if (std::find(ids.begin(), ids.end(), id) == ids.end()) ids.push_back(id);
     }
     return ids;

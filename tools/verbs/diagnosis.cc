@@ -111,14 +111,18 @@ class Diagnosis {
   }
 
   void look_at_used(const DeviceStatus& device) {
-    if (const std::string errors = describe_errors(device); !errors.empty()) {
-      const std::string problem =
-          fmt::format("{} is going bad: since this opening {}", name_of(device), errors);
+    std::string errors = describe_errors(device);
+    if (!errors.empty()) errors = "since this opening " + errors;
+    if (std::string all = describe_all_errors(device); !all.empty()) errors = std::move(all);
+    if (!errors.empty()) {
+      const std::string problem = fmt::format("{} is going bad: {}", name_of(device), errors);
       if (device.role == "data") {
         add(Urgency::kSoon, problem,
-            fmt::format("The others have made it good. hexad scrub {} tells whether there are more "
-                        "of them. A new device, here NEW, takes its place while it still answers:",
-                        facts_.pool),
+            fmt::format(
+                "The others have made it good. hexad scrub {} tells whether there are more "
+                "of them. hexad device clear-errors {} {} forgets these. A new device, here NEW, "
+                "takes its place while it still answers:",
+                facts_.pool, facts_.pool, device.id),
             fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
       } else {
         add(Urgency::kSoon, problem,

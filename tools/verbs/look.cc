@@ -1,6 +1,20 @@
 #include "tools/verbs/look.h"
 
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "tools/cli/names.h"
+
 namespace hexad::tools {
+
+Result<DeviceId> parse_device(const std::string& word, const Session& session) {
+  DeviceId id = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
+  if (error == std::errc() && end == word.data() + word.size()) return id;
+  return Error{ErrorCode::kInvalidArgument, "'" + printable(word) + "' is no device number",
+               fmt::format("hexad device ls {} shows them.", session.pool().word())};
+}
 
 void tell_ids(std::vector<DeviceStatus>& devices) {
   const auto unknown = [](const DeviceStatus& device) {

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <limits>
+#include <string>
 #include <vector>
 
+#include "base/error.h"
 #include "core/api/types.h"
+#include "tools/cli/verb.h"
 
 namespace hexad::tools {
 
@@ -15,6 +18,9 @@ inline constexpr DeviceId kNoId = std::numeric_limits<DeviceId>::max();
 // devices in the order of the ids, and as long as all that answer stand where they should, so do
 // the others. `devices`: as inspect() gives them.
 void tell_ids(std::vector<DeviceStatus>& devices);
+
+// The number of a device, as a user types it. Errors: kInvalidArgument.
+Result<DeviceId> parse_device(const std::string& word, const Session& session);
 
 const char* health_name(Health health);  // "ok", "degraded", "unavailable"
 

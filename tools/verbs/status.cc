@@ -83,6 +83,12 @@ std::string device_text(const DeviceStatus& device) {
   if (const std::string errors = describe_errors(device); !errors.empty()) {
     line += fmt::format("       since this opening: {}\n", errors);
   }
+  if (const std::string errors = describe_all_errors(device); !errors.empty()) {
+    line += fmt::format("       {}\n", errors);
+  }
+  if (const std::string last = describe_completion(device.last_completion); !last.empty()) {
+    line += fmt::format("       {}\n", last);
+  }
   return line;
 }
 

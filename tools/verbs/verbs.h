@@ -44,6 +44,7 @@ std::unique_ptr<Verb> make_wait();
 std::unique_ptr<Verb> make_device_ls();
 std::unique_ptr<Verb> make_device_can();
 std::unique_ptr<Verb> make_device_catch_up();
+std::unique_ptr<Verb> make_device_clear_errors();
 std::unique_ptr<Verb> make_device_replace();
 std::unique_ptr<Verb> make_perf_dump();
 std::unique_ptr<Verb> make_bench_run();

@@ -24,6 +24,7 @@ StoreStatus status_of(Profile profile, std::uint32_t lost = 0,
     device.role = id < profile.devices() ? "data" : "log";
     device.state = id < lost ? state : "ok";
     device.flush_domain = id;
+    device.durability = "own flush";
     status.devices.push_back(device);
   }
   DeviceStatus stranger;
@@ -125,6 +126,9 @@ TEST_CASE("device questions: a flush domain goes as a whole while the pool is us
   answer = offline(status, {0, 2});
   REQUIRE(answer.allowed);
   REQUIRE(answer.together.empty());
+  // As of the last root, which does not tell.
+  for (DeviceStatus& device : status.devices) device.durability.clear();
+  REQUIRE_THAT(offline(status, {0}, StoreUse::kWriter).hint, Catch::Contains("is not known here"));
   // -1 is no domain.
   for (DeviceStatus& device : status.devices) device.flush_domain = -1;
   REQUIRE(offline(status, {0}, StoreUse::kWriter).together.empty());

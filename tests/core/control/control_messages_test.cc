@@ -24,6 +24,8 @@ StoreStatus some_status() {
   device.missing_bytes = 1 << 20;
   device.flush_domain = -1;
   device.written_for = {{"user", 12}, {"log", 0}};
+  device.errors_total = {-5, 1, 2, 3, 4, 5};
+  device.last_completion = {"rebuild", 3, 990, 12, 49152, 7, 100, 200};
   status.devices = {device, {}};
   JobStatus job;
   job.name = "scrub";

@@ -282,10 +282,16 @@ TEST_CASE("coming back: the power fails behind each write of the return and of t
     }
     faulty.fault(fixture.pool.fast_directories[0] + "/log").writes = false;
     {
+      // BK9: neither is there without the other.
+      const DeviceStatus found = fixture.open(Access::kReadOnly, asked()).status().devices[1];
+      REQUIRE((found.last_completion.kind == "catch-up") == (found.state == "ok"));
+    }
+    {
       Store store = fixture.open(Access::kReadWrite, asked());
       require_content(store, content);
       REQUIRE(deep_findings(store) == "");
       catch_up(store);
+      REQUIRE(store.status().devices[1].last_completion.kind == "catch-up");
       REQUIRE(deep_findings(store) == "");
       churn(store, content, 2);
       REQUIRE(deep_findings(store) == "");

@@ -1,5 +1,5 @@
 // Any bytes as what has a small encoding of its own: lists of checksums, saved counters, the
-// options of a pool, the position of a scrub. What decodes comes back.
+// options of a pool, the position of a scrub, what is remembered of a device. What decodes comes back.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +8,7 @@
 #include "base/codec.h"
 #include "core/check/scrub_position.h"
 #include "core/opening/pool_options.h"
+#include "core/record/device_record.h"
 #include "core/record/sum_codec.h"
 #include "core/stats/counters.h"
 #include "tools/build/fuzz_seeds.h"
@@ -52,8 +53,12 @@ std::vector<std::string> hexad::testing::fuzz_seeds() {
   position.part = ScrubPosition::Part::kObjects;
   position.key = "o\1\xff";
   position.page = 3;
+  DeviceRecord device;
+  device.errors = {1, 0, 0, 300, 0};
+  device.last = DeviceFilled{{FillKind::kReplace, 1, 2, 3, 4}, 5, 6, 7};
+  device.under_way = DeviceFill{};
   return {encode_pool_options(pool), counters.encode_totals(), encode_position(position),
-          "packs:3:40",
+          "packs:3:40", encode_device(device),
           "\x02"
           "12345678abcdefgh"};
 }
@@ -69,6 +74,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const Result<ScrubPosition> position = decode_position(input); position.ok()) {
     const Result<ScrubPosition> again = decode_position(encode_position(*position));
     HEXAD_ASSERT(again.ok() && *again == *position);
+  }
+  if (const Result<DeviceRecord> device = decode_device(input); device.ok()) {
+    HEXAD_ASSERT(encode_device(*device) == input);
   }
   return 0;
 }

@@ -1,0 +1,173 @@
+#include "core/membership/device_history.h"
+
+#include <utility>
+
+namespace hexad::core {
+
+namespace {
+
+DeviceErrorCounts errors_of(const Member& member) {
+  if (member.device == nullptr) return {};
+  const io::DeviceTraffic& traffic = member.device->traffic();
+  const auto load = [](const std::atomic<std::uint64_t>& count) {
+    return count.load(std::memory_order_relaxed);
+  };
+  return {load(traffic.failed_reads), load(traffic.failed_writes), load(traffic.failed_flushes),
+          load(traffic.mismatches), load(traffic.timeouts)};
+}
+
+DeviceCompletion as_status(const DeviceFilled& last) {
+  DeviceCompletion completion;
+  completion.kind = to_string(last.fill.kind);
+  completion.epoch = last.epoch;
+  completion.lsn = last.lsn;
+  completion.cells = last.fill.cells;
+  completion.bytes = last.fill.bytes;
+  completion.bytes_copied = last.fill.copied;
+  completion.began = last.fill.began;
+  completion.ended = last.ended;
+  return completion;
+}
+
+}  // namespace
+
+DeviceHistory::DeviceHistory(const Members& members, Space& space, io::Executor& executor,
+                             std::map<DeviceId, DeviceRecord> records,
+                             std::optional<std::uint64_t> copied)
+    : members_(members),
+      space_(space),
+      clock_(executor.clock()),
+      opened_(clock_.wall_time()),
+      copied_(copied),
+      mutex_(executor),
+      written_(std::move(records)) {
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_.at(i);
+    DeviceRecord& base = base_[member.id];
+    const auto found = written_.find(member.id);
+    if (found != written_.end() && found->second.uuid == member.uuid) {
+      base = found->second;
+    } else {
+      base.uuid = member.uuid;
+      base.since = opened_;
+    }
+  }
+}
+
+std::vector<DeviceHistory::Now> DeviceHistory::look() const {
+  std::vector<Now> all;
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const Member& member = members_.at(i);
+    Now now;
+    now.member = &member;
+    now.errors = errors_of(member);
+    now.behind = members_.is_behind(member.id);
+    now.usable = members_.usable(member.id);
+    now.filled = space_.filled(member.id);
+    all.push_back(now);
+  }
+  return all;
+}
+
+// A device is taken in once in an opening at most, so all that was filled since then is of one
+// fill.
+DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& whole, Lsn lsn,
+                                      Epoch epoch, std::int64_t time) const {
+  const Member& member = *now.member;
+  DeviceRecord record = base_.at(member.id);
+  const auto forgotten = forgotten_.find(member.id);
+  for (std::size_t kind = 0; kind < kDeviceErrorKinds; ++kind) {
+    record.errors[kind] +=
+        now.errors[kind] - (forgotten == forgotten_.end() ? 0 : forgotten->second[kind]);
+  }
+  if (now.behind) {
+    if (!record.under_way.has_value()) {
+      DeviceFill& fill = record.under_way.emplace();
+      fill.began = opened_;
+      if (member.replaced) {
+        fill.kind = copied_.has_value() ? FillKind::kReplace : FillKind::kRebuild;
+        fill.copied = copied_.value_or(0);
+      }
+    }
+    record.under_way->cells += now.filled.cells;
+    record.under_way->bytes += now.filled.bytes;
+  } else if (const auto written = written_.find(member.id);
+             written != written_.end() && written->second.uuid == member.uuid) {
+    // As the checkpoint left it that made it whole, or that of an opening which did not know of it.
+    record.last = written->second.last;
+    record.under_way = now.usable ? std::nullopt : written->second.under_way;
+  }
+  if (whole.contains(member.id) && record.under_way.has_value()) {
+    record.last = DeviceFilled{*record.under_way, time, epoch, lsn};
+    record.under_way.reset();
+  }
+  return record;
+}
+
+bool DeviceHistory::is_worth_it(const DeviceRecord& record) {
+  return record.errors != DeviceErrorCounts{} || record.last.has_value() ||
+         record.under_way.has_value();
+}
+
+std::map<std::string, std::string> DeviceHistory::changes(const std::set<DeviceId>& whole, Lsn lsn,
+                                                          Epoch epoch) {
+  const std::vector<Now> all = look();
+  const std::int64_t time = clock_.wall_time();
+  std::map<std::string, std::string> changed;
+  const io::Lock lock(mutex_);
+  pending_ = written_;
+  for (const Now& now : all) {
+    DeviceRecord record = record_of(now, whole, lsn, epoch, time);
+    const auto before = written_.find(now.member->id);
+    if (before == written_.end() ? !is_worth_it(record) : before->second == record) continue;
+    changed.emplace(device_key(now.member->id), encode_device(record));
+    pending_[now.member->id] = std::move(record);
+  }
+  return changed;
+}
+
+void DeviceHistory::written() {
+  const io::Lock lock(mutex_);
+  written_ = pending_;
+}
+
+bool DeviceHistory::has_changed() {
+  const std::vector<Now> all = look();
+  const io::Lock lock(mutex_);
+  for (const Now& now : all) {
+    const DeviceRecord record = record_of(now, {}, 0, 0, 0);
+    const auto before = written_.find(now.member->id);
+    if (before == written_.end() ? is_worth_it(record) : before->second != record) return true;
+  }
+  return false;
+}
+
+void DeviceHistory::clear_errors(const std::set<DeviceId>& devices) {
+  const std::vector<Now> all = look();
+  const std::int64_t time = clock_.wall_time();
+  const io::Lock lock(mutex_);
+  for (const Now& now : all) {
+    const DeviceId id = now.member->id;
+    if (!devices.empty() && !devices.contains(id)) continue;
+    base_[id].errors = {};
+    base_[id].since = time;
+    forgotten_[id] = now.errors;
+  }
+}
+
+void DeviceHistory::describe(StoreStatus& status) {
+  const std::vector<Now> all = look();
+  const io::Lock lock(mutex_);
+  for (const Now& now : all) {
+    const DeviceRecord record = record_of(now, {}, 0, 0, 0);
+    for (DeviceStatus& device : status.devices) {
+      if (device.role.empty() || device.id != now.member->id) continue;
+      DeviceErrors& total = device.errors_total;
+      total = {record.since,     record.errors[0], record.errors[1],
+               record.errors[2], record.errors[3], record.errors[4]};
+      if (record.last.has_value()) device.last_completion = as_status(*record.last);
+    }
+  }
+}
+
+}  // namespace hexad::core
