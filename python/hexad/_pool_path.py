@@ -28,10 +28,12 @@ def split(path: str) -> tuple[str, str]:
     raise FileNotFoundError(errno.ENOENT, f"no leading directory holds a {DESCRIPTION}", path)
 
 
-def identity(directory: str) -> tuple[int, int] | None:
-    """Which file the description in a directory is: device and inode; None: there is none."""
+def identity(directory: str) -> tuple[int, int, int] | None:
+    """Which file the description in a directory is: device, inode, and the time of its last change, as a
+    new file may get the inode of one that was removed; None: there is none.
+    """
     try:
         found = os.stat(directory + "/" + DESCRIPTION)
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return found.st_dev, found.st_ino, found.st_ctime_ns

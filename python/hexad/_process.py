@@ -13,7 +13,7 @@ import threading
 import traceback
 import weakref
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, Hashable, Protocol
+from typing import TYPE_CHECKING, Any, Iterable, Protocol
 
 from . import _native
 from ._errors import ForkedError, InvalidArgumentError
@@ -95,13 +95,18 @@ class SharedStore:
     """An open store with the number of Store objects that use it."""
 
     def __init__(
-        self, native: _native.Store, key: Hashable, read_only: bool, options: dict[str, Any]
+        self,
+        native: _native.Store,
+        key: frozenset[str] | None,
+        read_only: bool,
+        options: dict[str, Any],
     ) -> None:
         self.native = native
         self.key = key  # None: in memory
         self.read_only = read_only
         self.options = options
         self.control = False  # other processes may ask about it while it is open for writing
+        self.files: dict[str, tuple[int, int, int]] = {}  # what its devices were when it was opened
         self.users = 1
         # Bytes of one transaction; None: the engine's default.
         limit = options.get("max_transaction")
@@ -166,7 +171,7 @@ class _Process:
     def __init__(self) -> None:
         # Held while a store is opened and closed. Finalizers may come in between in this thread.
         self.lock = threading.RLock()
-        self.by_key: weakref.WeakValueDictionary[Hashable, SharedStore] = (
+        self.by_key: weakref.WeakValueDictionary[frozenset[str], SharedStore] = (
             weakref.WeakValueDictionary()
         )
         self.stores: weakref.WeakSet[SharedStore] = weakref.WeakSet()
@@ -211,6 +216,26 @@ def _identity(devices: list[str]) -> frozenset[str]:
     return frozenset(paths)
 
 
+def _files(paths: Iterable[str]) -> dict[str, tuple[int, int, int]]:
+    """Which files or devices there are: device, inode, and number of a block device."""
+    found = {}
+    for path in paths:
+        try:
+            info = os.stat(path)
+        except OSError:
+            continue
+        found[path] = info.st_dev, info.st_ino, info.st_rdev
+    return found
+
+
+def _is_another(shared: SharedStore, key: frozenset[str]) -> bool:
+    """Whether another pool lies at the paths by now, while the open one has been removed or moved: then
+    none of its devices is there any more.
+    """
+    now = _files(key)
+    return bool(now and shared.files) and not now.items() & shared.files.items()
+
+
 def open_shared(
     devices: list[str], fast: list[str], read_only: bool, options: dict[str, Any]
 ) -> SharedStore:
@@ -218,7 +243,7 @@ def open_shared(
     key = _identity(devices)
     with _process.lock:
         shared = _process.by_key.get(key)
-        if shared is not None and not shared.native.closed:
+        if shared is not None and not shared.native.closed and not _is_another(shared, key):
             if options and options != shared.options:
                 raise InvalidArgumentError(
                     f"{devices[0]}: the store is open in this process already, with other options",
@@ -267,6 +292,7 @@ def add_in_memory(native: _native.Store, options: dict[str, Any]) -> SharedStore
 
 def _add(shared: SharedStore) -> SharedStore:
     if shared.key is not None:
+        shared.files = _files(shared.key)
         _process.by_key[shared.key] = shared
     _process.stores.add(shared)
     return shared

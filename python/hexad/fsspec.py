@@ -50,8 +50,12 @@ MAX_PUT = 8 << 20  # bytes; more goes through a writer, as a transaction holds w
 BATCH = 1000  # objects that one transaction removes
 
 
-def _close_all(stores: dict[tuple[int, str], hexad.Store]) -> None:
-    for (process, _), store in list(stores.items()):
+# The process, the pool's real path, and which file its description was.
+_Key = tuple[int, str, tuple[int, int, int] | None]
+
+
+def _close_all(stores: dict[_Key, hexad.Store]) -> None:
+    for (process, *_), store in list(stores.items()):
         if process == os.getpid():
             store.close()
     stores.clear()
@@ -77,12 +81,12 @@ class HexadFileSystem(Listing):
         self.read_only = boolean(read_only, "read_only")
         name = collection_of(collection)
         self.where: dict[str, Any] = {} if name is None else {"collection": name}
-        # By process, as a fork opens its own, and another thread may hold the parent's lock; the
-        # stores also by the pool's real path.
+        # By process, as a fork opens its own, and another thread may hold the parent's lock.
         self._locks: dict[int, threading.Lock] = {}
-        self._stores: dict[tuple[int, str], hexad.Store] = {}
-        # By the directory as paths name it: the process, the store, and which file the description was.
-        self._known: dict[str, tuple[int, hexad.Store, tuple[int, int] | None]] = {}
+        # Those of pools that are elsewhere by now, too: files of them may be open.
+        self._stores: dict[_Key, hexad.Store] = {}
+        # By the directory as paths name it.
+        self._known: dict[str, tuple[_Key, hexad.Store]] = {}
         self._finalizer = weakref.finalize(self, _close_all, self._stores)
 
     def _opening(self) -> threading.Lock:
@@ -117,13 +121,13 @@ class HexadFileSystem(Listing):
         if known is not None:
             return known
         directory, name = _pool_path.split(path)
-        key = os.getpid(), os.path.realpath(directory)
+        key = os.getpid(), os.path.realpath(directory), _pool_path.identity(directory)
         with self._opening():
             store = self._stores.get(key)
             if store is None:
                 store = hexad.open(directory, read_only=self.read_only)
                 self._stores[key] = store
-            self._known[directory] = os.getpid(), store, _pool_path.identity(directory)
+            self._known[directory] = key, store
         return store, name
 
     def _locate_again(self, path: str) -> tuple[hexad.Store, str] | None:
@@ -139,7 +143,7 @@ class HexadFileSystem(Listing):
                 end = len(path)
             known = self._known.get(path[:end] or "/")
             if known is not None:
-                process, store, identity = known
+                (process, _, identity), store = known
                 if process != os.getpid() or identity is None:
                     return None
                 if _pool_path.identity(path[:end]) != identity:

@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import shutil
 
 import hexad
 import pytest
@@ -185,6 +186,27 @@ def test_a_path_object_is_a_path(roomy, fs, tmp_path):
     fs.pipe_file(Path(), b"1")
     assert fs.cat_file(Path()) == b"1"
     fs.rm(Path())
+
+
+def test_a_pool_made_where_another_was_is_the_one_that_is_used(tmp_path, fs):
+    pool = tmp_path / "pool"
+
+    def make():
+        hexad.format(pool, devices=6, size="64 MiB", preset="tiny")
+
+    make()
+    fs.pipe(f"{pool}/old", b"1")
+    reader = fs.open(f"{pool}/old")
+    shutil.rmtree(pool)
+    assert not fs.exists(f"{pool}/old")
+    make()
+    assert fs.find(pool) == []
+    fs.pipe(f"{pool}/new", b"2")
+    assert reader.read() == b"1"
+    reader.close()
+    fs.close()
+    with hexad.open(pool) as store:
+        assert list(store) == ["new"]
 
 
 def test_a_pool_is_found_where_its_path_leads_now(tmp_path, fs):

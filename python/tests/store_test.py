@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pickle
+import shutil
 import sys
 import threading
 import time
@@ -531,6 +532,38 @@ def test_opening_twice_shares_the_store(pool):
         with hexad.open(pool) as writer:  # python/tests/open_twice_test.py has more
             writer.put("a", b"z")
         assert only.get("a") == b"z"
+
+
+@pytest.mark.parametrize("moved", [False, True])
+def test_a_pool_made_where_an_open_one_was_is_another(pool, moved):
+    with hexad.open(pool) as old:
+        old.put("old", b"1")
+        if moved:
+            os.rename(pool, f"{pool}.moved")
+        else:
+            shutil.rmtree(pool)
+        hexad.format(pool, devices=6, size="64 MiB", preset="tiny")
+        with hexad.open(pool) as new:
+            assert list(new) == []
+            new.put("new", b"2")
+            with hexad.open(pool) as again:  # of the two it is the one that is there
+                assert list(again) == ["new"]
+        assert list(old) == ["old"]
+    with hexad.open(pool) as new:
+        assert list(new) == ["new"]
+    if moved:
+        with hexad.open(f"{pool}.moved") as old:
+            assert list(old) == ["old"]
+
+
+def test_a_pool_that_has_lost_most_devices_while_it_is_open_is_the_same(pool):
+    with hexad.open(pool) as first:
+        first.put("a", b"1")
+        for i in range(5):
+            os.rename(pool / f"drive{i}", pool / f"was{i}")
+            (pool / f"drive{i}").write_bytes((pool / f"was{i}").read_bytes())
+        with hexad.open(pool) as second:
+            assert second.get("a") == b"1"
 
 
 def test_a_read_only_store_can_be_pickled(pool):
