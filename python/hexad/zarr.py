@@ -40,7 +40,8 @@ class _Pool:
     """The pool behind one HexadStore and those made from it by with_read_only().
 
     One that was given open stays open. One that was given as a path is opened when it is first
-    used, for reading only as long as nobody wants to write, and closed when nobody is left.
+    used, for reading only as long as nobody wants to write, and closed when nobody is left. What was
+    opened for reading stays until then, as other threads may be at it.
 
     A forked child opens one anew that was given as a path, or open for reading only: what the parent
     has opened is of no use there.
@@ -50,6 +51,7 @@ class _Pool:
         self._process = os.getpid()
         # By process: another thread may hold the parent's when it forks.
         self._locks: dict[int, threading.Lock] = {}
+        self._before: List[hexad.Store] = []  # what was open for reading only
         self.path: str | None  # None: the store has none
         self._store: hexad.Store | None
         if isinstance(store, (str, os.PathLike)):
@@ -72,11 +74,13 @@ class _Pool:
         """The store. Blocks while it is being opened."""
         with self._lock():
             self._forget_the_parents()
-            if not (self.borrowed or self._writable or read_only):
-                self._close()  # whoever reads only keeps others from writing, itself included
-            if self._store is None:
+            is_enough = self.borrowed or self._writable or read_only
+            if self._store is None or not is_enough:
                 assert self.path is not None
-                self._store = hexad.open(self.path, read_only=read_only)
+                store = hexad.open(self.path, read_only=read_only)
+                if self._store is not None:
+                    self._before.append(self._store)
+                self._store = store
                 self._writable = not read_only
             return self._store
 
@@ -96,10 +100,14 @@ class _Pool:
             return  # its calls raise ForkedError, which says what to do
         self.borrowed = self._writable = False
         self._store = None
+        self._before = []
 
     def _close(self) -> None:
-        store, self._store = self._store, None
-        if store is not None:
+        stores, self._before = self._before, []
+        if self._store is not None:
+            stores.append(self._store)
+            self._store = None
+        for store in stores:
             store.close()
 
 

@@ -100,6 +100,21 @@ def test_a_store_given_by_path_opens_and_closes_the_pool(pool, store):
     by_path.close()
 
 
+def test_who_reads_goes_on_when_the_same_store_is_written(tmp_path):
+    pool = make_pool(str(tmp_path))
+    with hexad.open(pool) as made:
+        made.put("x", b"1")
+    writer = HexadStore(pool)
+    reader = writer.with_read_only(True)
+    busy = reader._store()  # as a thread has it in the middle of a call
+    sync(writer.set("y", cpu.Buffer.from_bytes(b"2")))
+    assert busy.get("x") == b"1" and busy.get("y") == b"2"
+    assert reader.get_sync("y").to_bytes() == b"2"
+    writer.close()
+    assert busy.closed
+    hexad.open(pool).close()
+
+
 def test_a_store_that_was_given_open_stays_open(pool, store):
     given = HexadStore(store)
     given.close()
