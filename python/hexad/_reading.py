@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any, Iterable, Iterator, List
 
+from ._errors import TooBigError
 from ._files import Reader
 from ._handle import Handle
 from ._types import DEFAULT_COLLECTION, Entry, Page, boolean, list_of
@@ -18,6 +19,7 @@ RAISE: Any = object()  # instead of a default
 
 _GET_AT_ONCE = 1000  # objects between two calls of a progress, and two looks for Ctrl-C
 _ALL = (1 << 44) - 1  # bytes; no object is larger
+_MOST_AT_ONCE = 4 << 30  # bytes that one call returns
 _READER_BUFFER = 1 << 20  # bytes
 
 
@@ -60,10 +62,18 @@ class Reading(Handle):
         self, name: Name, ranges: Ranges, *, collection: Name = DEFAULT_COLLECTION
     ) -> List[bytes]:
         """One bytes for each (offset, length), all of one version of the object. Any number, in any
-        order. TooBigError: over 4 GiB together.
+        order; fewer bytes at the object's end. TooBigError: there are over 4 GiB together.
         """
         wanted = list_of(ranges, "ranges: pairs")
-        parts: List[bytes] = self._native.get_ranges(collection, name, wanted)
+        try:
+            parts: List[bytes] = self._native.get_ranges(collection, name, wanted)
+        except TooBigError:  # what is asked for; there may be less
+            with self.open_reader(name, collection=collection) as reader:
+                size = reader.raw.stat.size  # type: ignore[attr-defined]
+                there = [(min(o, size), max(0, min(n, size - o))) for o, n in wanted]
+                if sum(length for _, length in there) > _MOST_AT_ONCE:
+                    raise
+                parts = [_read(reader, offset, length) for offset, length in there]
         return parts
 
     def get_into(
@@ -286,3 +296,8 @@ class Reading(Handle):
         """
         usage: dict[str, int] = self._native.collection_usage(name)
         return usage
+
+
+def _read(reader: io.BufferedReader, offset: int, length: int) -> bytes:
+    reader.seek(offset)
+    return reader.read(length)

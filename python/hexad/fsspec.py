@@ -28,7 +28,7 @@ import io
 import os
 import threading
 import weakref
-from typing import Any, Callable, Iterator, TypeVar
+from typing import Any, Callable, Iterable, Iterator, TypeVar
 
 import fsspec.core
 import fsspec.utils
@@ -233,8 +233,7 @@ class HexadFileSystem(Listing):
         """
         if not isinstance(paths, list):
             raise TypeError("paths must be a list")
-        starts = starts if isinstance(starts, list) else [starts] * len(paths)
-        ends = ends if isinstance(ends, list) else [ends] * len(paths)
+        starts, ends = _bounds(starts, len(paths)), _bounds(ends, len(paths))
         if len(starts) != len(paths) or len(ends) != len(paths):
             raise ValueError("as many starts and ends as paths")
         out: list[Any] = [None] * len(paths)
@@ -451,6 +450,13 @@ class HexadFileSystem(Listing):
             self.change(target, path2, copied.add_to, copied.discard)
         except hexad.NotFoundError as error:
             raise not_found(path1) from error
+
+
+def _bounds(given: Any, count: int) -> list[Any]:
+    """One for each path: of one for all, a list or the like, or an array."""
+    if hasattr(given, "tolist"):
+        given = given.tolist()  # Python's own numbers, which have no end
+    return list(given) if isinstance(given, Iterable) else [given] * count
 
 
 def _attempt(on_error: str, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -257,6 +257,8 @@ def test_many_ranges_are_read_together(pool, fs):
     assert isinstance(found[4], FileNotFoundError)
     with pytest.raises(FileNotFoundError):
         fs.cat_ranges([missing], 0, 1, on_error="raise")
+    numpy = pytest.importorskip("numpy")
+    assert fs.cat_ranges([a, a], numpy.array([0, 8]), (2, 1 << 63)) == [b"01", b"89"]
 
 
 def test_an_open_file_shows_one_version(pool, fs):

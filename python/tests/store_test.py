@@ -214,6 +214,20 @@ def test_ranges(store):
     assert b"".join(store.get_ranges("a", many)) == data * 2
 
 
+def test_of_ranges_only_what_is_there_counts(store):
+    data = os.urandom(70 << 20)
+    store.put("a", data)
+    store.put("b", b"0123")
+    everything, most = (0, (1 << 64) - 1), (5, 4 << 30)
+    assert store.get_ranges("b", [everything, most, (3, 1), (1 << 63, 1 << 60)]) == [b"0123", b"", b"3", b""]
+    whole, rest = store.get_ranges("a", [everything, most])
+    assert whole == data and rest == data[5:]
+    with pytest.raises(hexad.TooBigError):
+        store.get_ranges("a", [everything] * 60)
+    with pytest.raises(hexad.NotFoundError):
+        store.get_ranges("none", [everything])
+
+
 def test_put_many_and_get_many(store):
     items = {f"n{i:05}": os.urandom(i % 300) for i in range(2500)}
     steps = []
