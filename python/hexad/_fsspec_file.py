@@ -380,6 +380,10 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         return self._store
 
     @property
+    def name_in_pool(self) -> str:
+        return self._name
+
+    @property
     def uncommitted(self) -> bool:
         """It was closed, and has not been published or discarded."""
         return self._uncommitted
@@ -395,11 +399,16 @@ def commit_together(files: list[Any]) -> None:
     """Publishes files of one store, and steps of _fsspec_transaction, in one transaction: all of them,
     or none.
 
-    FileExistsError: one that was opened with "x" exists by now.
+    FileExistsError: one that was opened with "x" exists by now, or another of them makes it before.
     """
+    made = set[str]()
     try:
         with files[0].store.transaction() as transaction:
             for file in files:
+                if isinstance(file, HexadFile):
+                    if file.mode == "xb" and file.name_in_pool in made:
+                        raise already_there(file.path)
+                    made.add(file.name_in_pool)
                 file.add_to(transaction)
     except hexad.ConflictError as error:
         exclusive = [file for file in files if file.mode == "xb"]

@@ -128,6 +128,17 @@ def test_what_cannot_be_done_is_said_at_once(roomy, fs):
     assert contents(fs, roomy) == {**BEFORE, "new": b""}
 
 
+@pytest.mark.parametrize("first", ["wb", "xb"])
+def test_exclusive_creation_in_a_transaction_loses_against_the_same_transaction(first, roomy, fs):
+    with pytest.raises(FileExistsError, match="/new"):
+        with fs.transaction:
+            for mode in (first, "xb"):
+                with fs.open(f"{roomy}/new", mode) as file:
+                    file.write(mode.encode())
+            fs.pipe(f"{roomy}/other", b"")
+    assert fs.find(roomy) == []
+
+
 def test_a_copy_to_another_pool_waits_and_a_move_is_refused(tmp_path, roomy, fs):
     other = make_pool(str(tmp_path))
     fill(fs, roomy)
