@@ -143,6 +143,20 @@ class Mapper(fsspec.mapping.FSMap):
                 return default
             raise KeyError(key) from error
 
+    def getitems(self, keys: Any, on_error: str = "raise") -> dict[str, Any]:
+        """As fsspec has it: "omit" leaves out what cannot be read, "return" has the exceptions."""
+        found: dict[str, Any] = {}
+        for key in keys:
+            try:
+                found[key] = self.fs.cat_file(self._key_to_str(key))
+            except Exception as error:  # pylint: disable=broad-exception-caught
+                missing = isinstance(error, self.missing_exceptions)
+                if on_error == "raise":
+                    raise (KeyError(key) if missing else error) from error
+                if on_error == "return":
+                    found[key] = KeyError(key) if missing else error
+        return found
+
     def __setitem__(self, key: str, value: Any) -> None:
         with _native.flat(value) as flat:
             super().__setitem__(key, flat)

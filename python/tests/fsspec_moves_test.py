@@ -324,6 +324,13 @@ def test_a_mapping_never_takes_a_key_for_a_pattern(roomy, fs):
         mapper["a?"]  # pylint: disable=pointless-statement
     mapper["a[1]"] = b"2"
     mapper.setitems({"b": b"3"})
+    assert mapper.getitems(["a[1]", "b"]) == {"a[1]": b"2", "b": b"3"} and mapper.getitems([]) == {}
+    for missing in ("a?", "*", "[b]", "none"):
+        with pytest.raises(KeyError):
+            mapper.getitems(["b", missing])
+        assert mapper.getitems([missing, "b"], on_error="omit") == {"b": b"3"}
+        found = mapper.getitems([missing, "b"], on_error="return")
+        assert found["b"] == b"3" and isinstance(found[missing], KeyError)
     assert mapper.pop("a[1]") == b"2"
     assert dict(mapper) == {"a1": b"1", "b": b"3"}
     fs.get_mapper(f"{roomy}/a?").clear()
