@@ -194,6 +194,25 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
         if self.mode != "rb":
             raise io.UnsupportedOperation(f"{self.path} is open for writing: it cannot be read")
 
+    def readline(self, size: int | None = -1) -> bytes:
+        self._check_readable()
+        if size is None or size < 0:
+            return bytes(super().readline())
+        begin = self.loc
+        line = bytes(super().readline())[:size]
+        self.loc = begin + len(line)
+        return line
+
+    def readlines(self, hint: int | None = -1) -> list[bytes]:
+        self._check_readable()
+        if hint is None or hint <= 0:
+            return [line for line in super().readlines() if line]
+        lines: list[bytes] = []
+        while hint > 0 and (line := self.readline()):
+            lines.append(line)
+            hint -= len(line)
+        return lines
+
     def seek(self, loc: int, whence: int = io.SEEK_SET) -> int:
         if self.closed:
             raise ValueError("I/O operation on closed file.")

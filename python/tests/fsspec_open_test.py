@@ -503,6 +503,19 @@ def test_a_closed_file_says_that_it_is_closed(roomy, fs):
                 call()
 
 
+def test_lines_are_read_as_from_a_local_file(roomy, fs, tmp_path):
+    for data in (b"", b"\n", b"one\ntwo\r\n\nthree", b"x" * 3000 + b"\nend\n"):
+        fs.pipe(f"{roomy}/x", data)
+        (tmp_path / "x").write_bytes(data)
+        with fs.open(f"{roomy}/x", block_size=1000) as file, open(tmp_path / "x", "rb") as local:
+            for size in (2, 0, 100, -1, None):
+                assert file.readline(size) == local.readline(size) and file.tell() == local.tell()
+            for hint in (None, -1, 0, 3, 100):
+                assert file.seek(0) == local.seek(0)
+                assert file.readlines(hint) == local.readlines(hint) and file.tell() == local.tell()
+            assert file.seek(0, os.SEEK_END) == len(data) and file.readlines() == []
+
+
 def test_exclusive_text(roomy, fs):
     with fs.open(f"{roomy}/x", "x") as file:
         file.write("1")
