@@ -175,7 +175,7 @@ class HexadFile(fsspec.spec.AbstractBufferedFile):
 
     def readinto(self, buffer: Any) -> int:
         self._check_readable()
-        with memoryview(buffer).cast("B") as whole:
+        with _native.flat_to_fill(buffer) as whole:
             wanted = min(whole.nbytes, max((self.size or 0) - self.loc, 0))
             if wanted < self.blocksize:
                 return int(super().readinto(whole))

@@ -121,6 +121,28 @@ def test_files_refuse_addresses(call, what, roomy, fs):
     assert fs.find(roomy) == []
 
 
+@pytest.mark.parametrize("what", ADDRESSES)
+@pytest.mark.parametrize("size", [1000, 3 << 20])
+def test_files_are_not_read_into_addresses(what, size, roomy, fs):
+    fs.pipe(f"{roomy}/x", b"\xff" * size)
+    with fs.open(f"{roomy}/x") as file:
+        with pytest.raises(TypeError, match="addresses"):
+            file.readinto(ADDRESSES[what])
+
+
+def test_files_are_read_into_any_values(roomy, fs):
+    fs.pipe(f"{roomy}/x", bytes(range(48)))
+    for into in (np.zeros(2, "M8[ns]"), np.zeros((2, 1), "f8"), np.zeros(4, "i4"), bytearray(16)):
+        with fs.open(f"{roomy}/x") as file:
+            assert file.readinto(into) == 16
+        assert getattr(into, "tobytes", lambda: bytes(into))() == bytes(range(16))
+    with fs.open(f"{roomy}/x") as file:
+        assert file.readinto(np.empty((0, 3))) == 0
+        for wrong in (b"constant", np.zeros(4)[::2], "text"):
+            with pytest.raises(TypeError):
+                file.readinto(wrong)
+
+
 @pytest.mark.parametrize("what", VALUES)
 def test_files_take_values(what, roomy, fs):
     data = VALUES[what]
