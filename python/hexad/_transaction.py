@@ -264,7 +264,7 @@ class Transaction:
     ) -> None:
         """Sets keys of 1 to 1024 bytes to values of up to 64 MiB. NotFoundError: the object."""
         inside, flags = self._in(collection), hint_flags(hint)
-        for key, value in entries.items():
+        for key, value in dict(entries).items():
             self._native.omap_set(inside, name, key, value, flags)
 
     def omap_remove(self, name: Name, *keys: Name, collection: Name | None = None) -> None:

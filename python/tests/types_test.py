@@ -87,6 +87,16 @@ def test_what_is_no_pair(store, pair):
     assert store.put_many([["y", b"2"]]) == 1 and store.get("y") == b"2"
 
 
+def test_what_an_omap_takes(store):
+    store.put("x", b"")
+    store.omap_set("x", [("a", b"1")])
+    assert dict(store.omap_items("x")) == {"a": b"1"}
+    for wrong in (None, 5):
+        for call in (store.omap_set, store.set_attrs):
+            with pytest.raises(TypeError):
+                call("x", wrong)
+
+
 @pytest.mark.parametrize("call", ["scrub", "catch_up"])
 def test_a_rate_that_is_none(store, call):
     for rate in ("fast", 1.5, True):
