@@ -372,7 +372,8 @@ class Transaction {
   // Writes what the writer still holds, and waits for its writes: this call does I/O. The writer is
   // spent afterwards, whatever the outcome.
   //
-  // Errors: what the writer has failed with; kClosed (the writer was spent already); kNotFound (the
+  // Errors: what the writer has failed with; kClosed (the writer was spent already);
+  // kInvalidArgument (it is of another store than the transaction is committed to); kNotFound (the
   // collection); kTooBig (kMaxAttributeBytes).
   void publish(ObjectWriter& writer);
 

@@ -13,6 +13,7 @@ Engine::Engine(StoreParts parts)
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
       closing_(executor()),
+      home_(std::make_shared<StagedHome>(executor(), *this)),
       control_mutex_(executor()) {
   parts_.metadata->set_cache(&cache_);
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
@@ -57,6 +58,10 @@ Engine::Engine(StoreParts parts)
 
 Engine::~Engine() {
   control_.reset();
+  {
+    const io::Lock lock(home_->mutex);
+    home_->engine = nullptr;
+  }
   // Lets go without a checkpoint: what is in flight completes, nothing new starts.
   if (lane_ != nullptr) lane_->drain().ignore();
   if (jobs_ != nullptr) jobs_->stop();

@@ -58,6 +58,7 @@
 #include "core/plan/owners.h"
 #include "core/plan/planner.h"
 #include "core/plan/prepared.h"
+#include "core/plan/staged_object.h"
 #include "core/read/store_reader.h"
 #include "core/record/shape.h"
 #include "core/runs/run_catalogue.h"
@@ -164,6 +165,8 @@ class Engine : public InternalCommits {
   // before anything else, and there nothing is destroyed.
   Status here() const;
   bool in_child() const { return process_.in_child(); }
+  // What is staged here names it.
+  const std::shared_ptr<StagedHome>& home() const { return home_; }
 
   // --- PlanSource: the newest state; under the sequencer's lock ---
   Result<std::optional<std::string>> get(std::string_view key) override { return newest_.get(key); }
@@ -418,6 +421,7 @@ class Engine : public InternalCommits {
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;
   Closing closing_;
+  const std::shared_ptr<StagedHome> home_;
 
   // Of scrub(), for status(): how many run, and how far the one is that said so last, in bytes.
   std::atomic<std::uint32_t> own_scrubs_{0};

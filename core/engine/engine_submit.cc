@@ -51,6 +51,13 @@ Status Engine::acceptable(const Transaction& transaction, Durability durability)
                      format_size(parts_.options.max_transaction),
                  "Write large objects with Store::open_writer() and publish them together."};
   }
+  for (const TransactionOp& op : transaction.ops()) {
+    if (op.staged == nullptr || op.staged->home == home_) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 "publish of \"" + printable(op.collection) + "/" + printable(op.name) +
+                     "\": the writer is of another store",
+                 "Publish it in a transaction that is committed to the store that opened it."};
+  }
   return {};
 }
 

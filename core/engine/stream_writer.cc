@@ -48,6 +48,7 @@ Result<std::unique_ptr<StreamWriter>> StreamWriter::open(Engine& engine,
   // The state has ended before stored_hint() looks at one of its own.
   HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection());
   auto staged = std::make_shared<StagedObject>();
+  staged->home = engine.home();
   staged->collection = collection;
   staged->name = name;
   staged->hint = hint;
@@ -344,8 +345,11 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   // Until a commit has taken it over, dropping the staged object gives its space back.
   std::shared_ptr<StagedObject> staged = std::move(staged_);
   StagedObject* raw = staged.get();
-  return std::shared_ptr<StagedObject>(raw, [staged, engine = &engine_](StagedObject* object) {
-    if (!object->published && !engine->in_child()) give_back(*engine, *object);
+  return std::shared_ptr<StagedObject>(raw, [staged](StagedObject* object) {
+    if (object->published) return;
+    const io::Lock lock(object->home->mutex);
+    const Engine* engine = object->home->engine;
+    if (engine != nullptr && !engine->in_child()) give_back(*object->home->engine, *object);
   });
 }
 

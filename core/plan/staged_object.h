@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -13,10 +14,21 @@
 #include "core/plan/prepared.h"
 #include "core/record/log_record.h"
 #include "core/record/record.h"
+#include "io/executor.h"
 
 namespace hexad::core {
 
+class Engine;
+
+// The store that opened a writer. What the writer has staged may outlive it.
+struct StagedHome {
+  StagedHome(io::Executor& executor, Engine& store) : mutex(executor), engine(&store) {}
+  io::Mutex mutex;
+  Engine* engine;  // null: it has gone, and what is in flight there is free
+};
+
 struct StagedObject {
+  std::shared_ptr<StagedHome> home;
   std::string collection;
   std::string name;
   std::optional<Hint> hint;  // nothing: the object keeps its own

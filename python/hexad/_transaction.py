@@ -151,8 +151,10 @@ class Transaction:
 
     def publish(self, writer: Writer) -> None:
         """Makes what the writer has written the whole data of its object, and closes the writer,
-        whatever the outcome.
+        whatever the outcome. InvalidArgumentError of the commit: the writer is of another store.
         """
+        if not isinstance(writer, Writer):
+            raise TypeError(f"writer: a hexad.Writer is wanted, not {type(writer).__name__}")
         writer._publish(self._native)
 
     def remove(self, name: Name, *, collection: Name | None = None) -> None:

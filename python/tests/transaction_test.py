@@ -4,6 +4,24 @@ import hexad
 import pytest
 
 
+def test_a_writer_of_another_store_is_not_published(store):
+    with hexad.in_memory() as other:
+        writer = other.open_writer("a")
+        writer.write(bytes(3_000_000))
+        with pytest.raises(hexad.InvalidArgumentError, match="another store"):
+            with store.transaction() as t:
+                t.put("b", b"")
+                t.publish(writer)
+        assert list(store) == [] and list(other) == []
+        late = other.open_writer("late")
+        late.write(bytes(3_000_000))
+        t = other.transaction()
+        t.publish(late)
+    del t  # after its store
+    with pytest.raises(TypeError, match="^writer: a hexad.Writer is wanted, not NoneType"):
+        store.transaction().publish(None)
+
+
 def test_all_or_nothing(store):
     with store.transaction() as t:
         t.put("a", b"1")

@@ -3,6 +3,7 @@
 #include "core/api/stream.h"
 
 #include <catch2/catch.hpp>
+#include <utility>
 
 #include "tests/core/stream_support.h"
 
@@ -39,6 +40,46 @@ TEST_CASE("stream: objects of every size are invisible until they are published,
     store.reset();
     store = fixture.open();
   }
+}
+
+TEST_CASE("stream: what was written to one store is not published in another") {
+  StoreFixture fixture(stream_format());
+  StoreFixture elsewhere(stream_format());
+  Store store = fixture.open();
+  Store other = elsewhere.open();
+  const std::unique_ptr<ObjectWriter> writer = writer_of(other, "a");
+  REQUIRE(write_noise(*writer, 3'000'000, 1).ok());
+  Transaction t;
+  t.touch(kBucket, "b");
+  t.publish(*writer);
+  const Result<Lsn> committed = store.commit(std::move(t));
+  REQUIRE(code_of(committed) == ErrorCode::kInvalidArgument);
+  REQUIRE(committed.status().error().message.find("another store") != std::string::npos);
+  for (Store* one : {&store, &other}) {
+    REQUIRE(code_of(one->get(kBucket, "a")) == ErrorCode::kNotFound);
+    REQUIRE(code_of(one->get(kBucket, "b")) == ErrorCode::kNotFound);
+    REQUIRE(deep_findings(*one) == "");
+  }
+}
+
+TEST_CASE("stream: a transaction may go after the store whose writer it would have published") {
+  StoreFixture fixture(stream_format());
+  std::optional<Store> store = fixture.open();
+  std::unique_ptr<ObjectWriter> writer = writer_of(*store, "a");
+  REQUIRE(write_noise(*writer, 3'000'000, 1).ok());
+  std::optional<Transaction> t(std::in_place);
+  t->publish(*writer);
+  writer.reset();
+  store.reset();
+  SECTION("and gives back nothing") { t.reset(); }
+  SECTION("and is refused by the next one") {
+    store = fixture.open();
+    REQUIRE(code_of(store->commit(*std::exchange(t, {}))) == ErrorCode::kInvalidArgument);
+    store.reset();
+  }
+  store = fixture.open();
+  REQUIRE(code_of(store->get(kBucket, "a")) == ErrorCode::kNotFound);
+  REQUIRE(deep_findings(*store) == "");
 }
 
 TEST_CASE("stream: a published object is an object like any other") {
