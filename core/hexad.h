@@ -12,6 +12,7 @@
 // bytes. Names are opaque bytes.
 #pragma once
 
+#include "core/api/damage.h"            // IWYU pragma: export
 #include "core/api/device_questions.h"  // IWYU pragma: export
 #include "core/api/object_room.h"       // IWYU pragma: export
 #include "core/api/options.h"           // IWYU pragma: export

@@ -265,6 +265,18 @@ Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
 Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
   return call(*engine_, [&] { return engine_->clear_device_errors(devices); });
 }
+Result<std::vector<Damage>> Store::damage() {
+  return call(*engine_, [&] { return engine_->damage(); });
+}
+
+Result<std::vector<Damage>> Store::acknowledge_damage(std::span<const ObjectName> objects) {
+  return call(*engine_, [&] { return engine_->acknowledge_damage(objects); });
+}
+
+Result<std::vector<Damage>> Store::acknowledge_all_damage() {
+  return call(*engine_, [&] { return engine_->acknowledge_damage(std::nullopt); });
+}
+
 Result<ScrubReport> Store::scrub(const ScrubOptions& options) {
   return call(*engine_, [&] { return engine_->scrub(options); });
 }

@@ -16,6 +16,7 @@
 #include "base/checksum.h"
 #include "core/api/commit_callback.h"
 #include "core/api/commit_options.h"
+#include "core/api/damage.h"
 #include "core/api/object_room.h"
 #include "core/api/options.h"
 #include "core/api/pinned_bytes.h"
@@ -377,6 +378,28 @@ class Store {
   // Errors: kInvalidArgument (ScrubOptions::from), kClosed, kReadOnly (the store has turned
   // read-only meanwhile).
   Result<ScrubReport> scrub(const ScrubOptions& options = {});
+  // Returns which ranges of objects could not be read when a read or a scrub met them, and still
+  // cannot, by collection, name and offset: all objects that show the bytes, clones too. What has
+  // been removed, or written again, or can be read again is none of them.
+  //
+  // The list outlives the store where that is open for writing: it is written down soon after. What
+  // was acknowledged stays in it, and is marked. At most 1000 stored pieces are listed; of what is
+  // met beyond that `status` has the number.
+  //
+  // Cost: nothing while nothing is damaged; else one pass over all objects, and all that is listed
+  // is read again.
+  //
+  // Errors: kClosed; kCorruption and kIo (reading the metadata).
+  Result<std::vector<Damage>> damage();
+  // Tells the store that the loss of these objects' damaged ranges is known, and returns the ranges
+  // that this is news of: health does not count them any more. Objects that show the same bytes,
+  // clones, are among them.
+  //
+  // Errors: those of damage() and commit(); kNotFound (no damage is known of one of the objects;
+  // nothing was acknowledged).
+  Result<std::vector<Damage>> acknowledge_damage(std::span<const ObjectName> objects);
+  // The same for all that damage() returns.
+  Result<std::vector<Damage>> acknowledge_all_damage();
   // Gives devices that have come back what was written while they were away, and returns when they
   // lack nothing, or as far as it comes: then `bytes_missing` is not 0, and `findings` say why. The
   // store does the same by itself, more slowly (RuntimeOptions::catch_up).

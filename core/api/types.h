@@ -196,11 +196,14 @@ struct RangeChecksum {
   Lsn version = 0;           // the version of the object that was read
 };
 
-// How many data devices a store has, compared with what its profile wants.
+// How many data devices a store has, compared with what its profile wants, and whether something is
+// lost all the same.
 enum class Health : std::uint8_t {
   kOk,           // all
   kDegraded,     // fewer, and enough to read everything: at most m are away
   kUnavailable,  // too few: more than m are away
+  // Enough, and yet bytes of objects could not be read (StoreStatus::damaged_blobs).
+  kDamaged,
 };
 
 // Errors of a device over several openings.
@@ -317,12 +320,15 @@ struct StoreStatus {
   Uuid uuid;                           // of the store, drawn when it was made
   Health health = Health::kOk;         // whether enough data devices are there
   std::uint32_t faults_tolerated = 0;  // how many more data devices may be lost without losing data
-  Epoch epoch = 0;                     // of this opening, or of the last change of its devices
-  Lsn last_lsn = 0;                    // the last durable transaction
-  Lsn checkpoint_lsn = 0;              // the last transaction that the index has
-  std::uint64_t log_used = 0;          // bytes of one copy of the log that are in use
-  std::uint64_t log_size = 0;          // bytes of one copy of the log
-  std::string io_queue;                // how I/O is done: "io_uring", "threads", ...
+  // Stored pieces of objects of which bytes could not be read, and that nobody has acknowledged.
+  // Store::damage() says whose they are, and looks whether they still are lost.
+  std::uint64_t damaged_blobs = 0;
+  Epoch epoch = 0;             // of this opening, or of the last change of its devices
+  Lsn last_lsn = 0;            // the last durable transaction
+  Lsn checkpoint_lsn = 0;      // the last transaction that the index has
+  std::uint64_t log_used = 0;  // bytes of one copy of the log that are in use
+  std::uint64_t log_size = 0;  // bytes of one copy of the log
+  std::string io_queue;        // how I/O is done: "io_uring", "threads", ...
   // True for Store::in_memory(): devices and index are memory of this process, and nothing outlives
   // the store.
   bool memory_only = false;

@@ -280,13 +280,86 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   if (job.degraded) {
     HEXAD_TRY(read_degraded(blob, job.offset, job.target));
   } else {
-    for (const Fetch& fetch : job.fetches) {
-      copy_bytes(job.target.subspan(fetch.wanted.stream_offset - job.offset),
-                 fetch.verified().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
-    }
+    copy_fetched(job);
   }
   if (job.packed.empty()) return {};
-  return compressor_.decompress(blob.frames, job.range.offset, job.packed, job.range.out);
+  Status unpacked =
+      compressor_.decompress(blob.frames, job.range.offset, job.packed, job.range.out);
+  if (unpacked.ok() || blob.placement == Placement::kLog) return unpacked;
+  if (unpacked.error().code != ErrorCode::kCorruption) return unpacked;
+  return lost(blob, unpacked.error(), false);
+}
+
+Error BlobReader::lost(const Blob& blob, Error error, bool silent) const {
+  if (!silent && on_lost_) on_lost_(blob, error);
+  return error;
+}
+
+void BlobReader::copy_fetched(const Job& job) {
+  for (const Fetch& fetch : job.fetches) {
+    copy_bytes(job.target.subspan(fetch.wanted.stream_offset - job.offset),
+               fetch.verified().subspan(fetch.wanted.offset - fetch.begin, fetch.wanted.length));
+  }
+}
+
+bool BlobReader::is_sound(const Job& job, const io::IoBatch& batch) const {
+  if (job.degraded) return false;
+  for (std::size_t i = 0; i < job.fetches.size(); ++i) {
+    const io::IoRequest& request = batch.requests[job.first_request + i];
+    if (!request.is_answered() || !request.status.ok()) return false;
+    if (!verifies(job.fetches[i], job.fetches[i].verified(), *job.blob, shape_.record))
+      return false;
+  }
+  if (job.packed.empty()) return true;
+  copy_fetched(job);
+  const MutByteView out = job.range.out;
+  return compressor_.decompress(job.blob->frames, job.range.offset, job.packed, out).ok();
+}
+
+Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
+  std::vector<ByteRange> found;
+  AlignedBuffer bytes(blob.raw);
+  const Status whole = read(blob, 0, bytes.bytes());
+  if (whole.ok()) return found;
+  const ErrorCode code = whole.error().code;
+  if (code != ErrorCode::kUnavailable && code != ErrorCode::kCorruption) return whole.error();
+  HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
+  if (!leave_out_silent(places).empty()) return whole.error();
+  // As long as what one checksum covers, so that no more is lost than must be.
+  const bool plain = !blob.is_compressed();
+  const std::uint64_t cell = plain && blob.cell_bytes > 0 ? blob.cell_bytes : blob.raw;
+  const std::uint64_t step = plain ? shape_.record.checksum_block : blob.frames.frame_bytes;
+  std::pmr::monotonic_buffer_resource memory;
+  std::pmr::vector<Job> jobs(&memory);
+  jobs.reserve(divide_up(blob.raw, step) + shape_.k());
+  auto batch = std::make_unique<io::IoBatch>();
+  for (std::uint64_t at = 0; at < blob.raw;) {
+    const std::uint64_t length = std::min({step, blob.raw - at, cell - at % cell});
+    const Range range{&blob, at, bytes.bytes().subspan(at, length)};
+    HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *batch));
+    at += length;
+  }
+  const bool complete = run(*batch);
+  for (const Job& job : jobs) {
+    if (!complete) break;
+    if (is_sound(job, *batch)) continue;
+    const std::uint64_t length = job.range.out.size();
+    if (!found.empty() && found.back().offset + found.back().length == job.range.offset) {
+      found.back().length += length;
+    } else {
+      found.push_back({job.range.offset, length});
+    }
+  }
+  if (!complete) {
+    // A device may still write there.
+    std::vector<AlignedBuffer> buffers;
+    for (Job& job : jobs) {
+      for (Fetch& fetch : job.fetches) buffers.push_back(std::move(fetch.buffer));
+    }
+    queue_.abandon(std::move(batch), std::move(buffers));
+    return whole.error();
+  }
+  return found;
 }
 
 // Whole cells, because parity can be judged only by the sum of a whole cell. Costs up to k+m cells
@@ -296,7 +369,8 @@ Status BlobReader::read_degraded(const Blob& blob, std::uint64_t offset, MutByte
   if (blob.placement == Placement::kPacked) return read_degraded_packed(blob, offset, out);
   HEXAD_TRY_ASSIGN(Cells cells, read_cells(blob.where, blob.cell_bytes, blob.cell_sums,
                                            ec::ShardSet::first(shape_.cells()), Wait::kBounded));
-  HEXAD_TRY(rebuild(blob.where, blob.cell_sums, cells));
+  const Status rebuilt = rebuild(blob.where, blob.cell_sums, cells);
+  if (!rebuilt.ok()) return lost(blob, rebuilt.error(), !cells.silent.empty());
   HEXAD_TRY_ASSIGN(const std::vector<ec::CellPiece> pieces,
                    ec::map_range(shape_.k(), blob.cell_bytes, offset, out.size()));
   for (const ec::CellPiece& piece : pieces) {
@@ -395,11 +469,13 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
                 std::to_string(shape_.k()) + " good ones are needed"
           : "no " + std::to_string(shape_.k()) + " of the " + std::to_string(good.size()) +
                 " others that can be read give it back: some are damaged, too";
-  return Error{ErrorCode::kUnavailable,
-               describe(blob.where) + ": cell " + std::to_string(blob.cell) +
-                   (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
-                   others + (why.empty() ? "" : " (" + why + ")"),
-               advice(silent || count_away(places) > 0)};
+  return lost(blob,
+              Error{ErrorCode::kUnavailable,
+                    describe(blob.where) + ": cell " + std::to_string(blob.cell) +
+                        (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
+                        others + (why.empty() ? "" : " (" + why + ")"),
+                    advice(silent || count_away(places) > 0)},
+              silent);
 }
 
 std::optional<CheckedPack> BlobReader::heal_pack(const Blob& blob) const {

@@ -3,13 +3,16 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "compression/compressor.h"
+#include "core/api/types.h"
 #include "core/blob/in_flight_cells.h"
 #include "core/blob/pack_check.h"
 #include "core/record/record.h"
@@ -29,11 +32,15 @@ using io::kSilence;
 
 class BlobReader {
  public:
-  // All outlive the reader. `in_flight` null: nothing is.
+  // Is told of a blob of which something cannot be read, though every device has answered, and why,
+  // on the thread that reads. Its place is known. Takes no lock but a leaf, and does not wait.
+  using OnLost = std::function<void(const Blob&, const Error&)>;
+
+  // All outlive the reader. `in_flight` null: nothing is. `on_lost` empty: nobody wants to know.
   BlobReader(const StoreShape& shape, const ec::Codec& codec,
              const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
              Counters& counters, const LogBlobs& log_blobs,
-             const InFlightCells* in_flight = nullptr)
+             const InFlightCells* in_flight = nullptr, OnLost on_lost = {})
       : shape_(shape),
         codec_(codec),
         compressor_(compressor),
@@ -42,7 +49,8 @@ class BlobReader {
         counters_(counters),
         log_blobs_(log_blobs),
         packs_(shape, codec, map, queue, counters),
-        in_flight_(in_flight) {}
+        in_flight_(in_flight),
+        on_lost_(std::move(on_lost)) {}
 
   // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
   // one checksum block is one device read. Any thread.
@@ -61,6 +69,13 @@ class BlobReader {
     MutByteView out;
   };
   Status read(std::span<const Range> ranges) const;
+
+  // The parts of the blob that cannot be had, in its user bytes: ascending, apart, as long as what
+  // one checksum or one frame covers. Empty: all of it can be read.
+  // Errors: kUnavailable (a device does not answer, so that nobody knows), and those that say
+  // nothing about cells. Cost: one read of the blob; where that fails, one of each part, none of
+  // them rebuilt.
+  Result<std::vector<ByteRange>> find_lost(const Blob& blob) const;
 
   // All k+m cells, each verified against its sum; those in `bad` are not. For deep fsck and
   // recovery.
@@ -96,8 +111,13 @@ class BlobReader {
   // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
   Status plan(Job& job, io::IoBatch& batch) const;
   bool copy_in_flight(Job& job, std::span<const ec::CellPiece> pieces) const;
+  // After those reads: whether they are enough, without anything that is rebuilt.
+  bool is_sound(const Job& job, const io::IoBatch& batch) const;
+  static void copy_fetched(const Job& job);
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
+  // Returns the error. `silent`: some device has not answered, so that it says nothing for good.
+  Error lost(const Blob& blob, Error error, bool silent) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   Status read_degraded_packed(const Blob& blob, std::uint64_t offset, MutByteView out) const;
   // Of a packed blob's stripe, with the blob as witness: all cells, when they can be known, and
@@ -113,6 +133,7 @@ class BlobReader {
   const LogBlobs& log_blobs_;
   PackChecker packs_;
   const InFlightCells* in_flight_;
+  const OnLost on_lost_;
 };
 
 }  // namespace hexad::core

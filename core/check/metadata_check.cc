@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/record/damage_record.h"
+
 namespace hexad::core {
 
 bool MetadataCheck::CutCheck::note_object(const ObjectRecord& object) {
@@ -53,6 +55,8 @@ Status MetadataCheck::look_at(std::string_view key, std::string_view value) {
     case 'x':
       return look_at_page();
     case 'm':
+      look_at_pool_value();
+      break;
     case 'y':  // goes with the next checkpoint
     case 'z':
       break;
@@ -80,6 +84,14 @@ void MetadataCheck::look_at_removed_names() {
   const Result<NameRange> names = decode_doomed(at_.key, at_.value);
   if (!names.ok()) return find(names.error());
   check_.claim_names(*names, {0, "that was removed", true});
+}
+
+// Of those, what is noted of damage has a shape of its own for each key.
+void MetadataCheck::look_at_pool_value() {
+  if (!at_.key.starts_with(damage_prefix())) return;
+  const Result<DamagedBlob> blob = parse_damage_key(at_.key);
+  const Result<DamageRecord> record = decode_damage(at_.value);
+  if (!blob.ok() || !record.ok()) find(blob.ok() ? record.error() : blob.error());
 }
 
 void MetadataCheck::look_at_cut_marks() {

@@ -46,6 +46,7 @@ class MetadataCheck {
   // One kind of key each; `at_` is the key that is looked at.
   void look_at_collection();
   void look_at_removed_names();
+  void look_at_pool_value();
   void look_at_cut_marks();
   void look_at_forward();
   void look_at_owners();

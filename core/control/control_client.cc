@@ -141,6 +141,24 @@ Result<std::vector<CollectionInfo>> ControlClient::collections() const {
   return decode_collections(text);
 }
 
+Result<std::vector<Damage>> ControlClient::damage() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("damage")));
+  return decode_damage_list(text);
+}
+
+Result<std::vector<Damage>> ControlClient::acknowledge_damage(
+    const std::vector<ObjectName>& objects) const {
+  ControlRequest request = question("damage acknowledge");
+  request.objects = objects;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_damage_list(text);
+}
+
+Result<std::vector<Damage>> ControlClient::acknowledge_all_damage() const {
+  HEXAD_TRY_ASSIGN(const std::string text, ask(question("damage acknowledge all")));
+  return decode_damage_list(text);
+}
+
 Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::string& from) const {
   ControlRequest request = question("scrub start");
   request.rate = rate;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "core/api/damage.h"
 #include "core/api/pool.h"
 #include "core/api/types.h"
 #include "core/control/control_messages.h"
@@ -35,6 +36,10 @@ class ControlClient {
   Result<ObjectLook> look(const std::string& collection, const std::string& name,
                           bool ranges) const;
   Result<std::vector<CollectionInfo>> collections() const;
+  // At most kMaxControlDamage ranges.
+  Result<std::vector<Damage>> damage() const;
+  Result<std::vector<Damage>> acknowledge_damage(const std::vector<ObjectName>& objects) const;
+  Result<std::vector<Damage>> acknowledge_all_damage() const;
   // Of the scrub that the process does when it is asked to: as those of AskedScrub.
   Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
   Result<ControlScrub> pause_scrub() const;

@@ -61,6 +61,20 @@ bool take_flag(const Json& object, const char* key, bool& into) {
   return true;
 }
 
+bool take_objects(const Json& object, const char* key, std::vector<ObjectName>& into) {
+  const auto found = object.find(key);
+  if (found == object.end()) return true;
+  if (!found->is_array()) return false;
+  for (const Json& one : *found) {
+    ObjectName& name = into.emplace_back();
+    if (!one.is_object() || !take_bytes(one, "collection", name.collection) ||
+        !take_bytes(one, "name", name.name)) {
+      return false;
+    }
+  }
+  return true;
+}
+
 // Errors: kUnsupported.
 Result<std::uint64_t> version_of(const Json& object, const char* what, ErrorCode code) {
   const auto found = object.find("hexad");
@@ -98,6 +112,12 @@ std::string encode_request(const ControlRequest& request) {
   if (request.rate > 0) object["rate"] = request.rate;
   if (request.object_size > 0) object["object_size"] = request.object_size;
   set_bytes(object, "from", request.from);
+  for (const ObjectName& name : request.objects) {
+    Json one = Json::object();
+    set_bytes(one, "collection", name.collection);
+    set_bytes(one, "name", name.name);
+    object["objects"].push_back(std::move(one));
+  }
   return text_of(object);
 }
 
@@ -119,7 +139,7 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_flag(object, "reverse", request.reverse) &&
       take_flag(object, "ranges", request.ranges) && take_number(object, "rate", request.rate) &&
       take_number(object, "object_size", request.object_size) &&
-      take_bytes(object, "from", request.from);
+      take_bytes(object, "from", request.from) && take_objects(object, "objects", request.objects);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
   return request;
 }

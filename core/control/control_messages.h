@@ -9,6 +9,7 @@
 
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/api/damage.h"
 #include "core/api/object_room.h"
 #include "core/api/types.h"
 #include "io/lines/process_info.h"
@@ -33,6 +34,7 @@ struct ControlRequest {
   std::uint64_t rate = 0;         // bytes per second
   std::uint64_t object_size = 0;  // bytes
   std::string from;
+  std::vector<ObjectName> objects;
 };
 std::string encode_request(const ControlRequest& request);
 // Errors: kInvalidArgument (no such line), kUnsupported (of another version).
@@ -74,6 +76,7 @@ struct ControlScrub {
   std::string failure;  // why the last one ended; empty: it is through, paused, or was stopped
 };
 inline constexpr std::size_t kMaxControlFindings = 1000;
+inline constexpr std::size_t kMaxControlDamage = 1000;
 
 std::string encode_status(const StoreStatus& status);
 Result<StoreStatus> decode_status(std::string_view text);
@@ -89,6 +92,9 @@ std::string encode_look(const ObjectLook& look);
 Result<ObjectLook> decode_look(std::string_view text);
 std::string encode_collections(const std::vector<CollectionInfo>& collections);
 Result<std::vector<CollectionInfo>> decode_collections(std::string_view text);
+// At most kMaxControlDamage of them are sent.
+std::string encode_damage_list(const std::vector<Damage>& damage);
+Result<std::vector<Damage>> decode_damage_list(std::string_view text);
 std::string encode_scrub(const ControlScrub& scrub);
 Result<ControlScrub> decode_scrub(std::string_view text);
 

@@ -56,6 +56,7 @@ void fields(F& f, JobStatus& s) {
 template <typename F>
 void fields(F& f, StoreStatus& s) {
   f("uuid", s.uuid), f("health", s.health), f("faults_tolerated", s.faults_tolerated);
+  f("damaged_blobs", s.damaged_blobs);
   f("epoch", s.epoch), f("last_lsn", s.last_lsn), f("checkpoint_lsn", s.checkpoint_lsn);
   f("log_used", s.log_used), f("log_size", s.log_size), f("io_queue", s.io_queue);
   f("memory_only", s.memory_only), f("read_only", s.read_only);
@@ -156,6 +157,21 @@ void fields(F& f, CollectionInfo& s) {
 template <typename F>
 void fields(F& f, Finding& s) {
   f("subject", s.subject), f("problem", s.problem), f("repaired", s.repaired);
+}
+
+// A value of an omap is told from the object's data by a flag, since its key may be empty.
+struct SentDamage {
+  Damage damage;
+  bool in_omap = false;
+  std::string omap_key;
+};
+template <typename F>
+void fields(F& f, SentDamage& s) {
+  f("collection", Name{s.damage.collection}), f("name", Name{s.damage.name});
+  f("in_omap", s.in_omap), f("omap_key", Name{s.omap_key});
+  f("offset", s.damage.offset), f("length", s.damage.length);
+  f("first_seen", s.damage.first_seen), f("problem", s.damage.problem);
+  f("acknowledged", s.damage.acknowledged);
 }
 
 template <typename F>
@@ -261,7 +277,7 @@ class Reader {
   }
   static bool one(const Json& from, Health& into) {
     unsigned number = 0;
-    if (!one(from, number) || number > static_cast<unsigned>(Health::kUnavailable)) return false;
+    if (!one(from, number) || number > static_cast<unsigned>(Health::kDamaged)) return false;
     into = static_cast<Health>(number);
     return true;
   }
@@ -428,6 +444,24 @@ std::string encode_collections(const std::vector<CollectionInfo>& collections) {
 }
 Result<std::vector<CollectionInfo>> decode_collections(std::string_view text) {
   return decode_list<CollectionInfo>(text, "collections");
+}
+
+std::string encode_damage_list(const std::vector<Damage>& damage) {
+  List<SentDamage> list{"damage"};
+  for (const Damage& one : damage) {
+    if (list.elements.size() == kMaxControlDamage) break;
+    list.elements.push_back({one, one.omap_key.has_value(), one.omap_key.value_or("")});
+  }
+  return text_of(Writer::object(list));
+}
+Result<std::vector<Damage>> decode_damage_list(std::string_view text) {
+  HEXAD_TRY_ASSIGN(std::vector<SentDamage> received, decode_list<SentDamage>(text, "damage"));
+  std::vector<Damage> damage;
+  for (SentDamage& one : received) {
+    if (one.in_omap) one.damage.omap_key = std::move(one.omap_key);
+    damage.push_back(std::move(one.damage));
+  }
+  return damage;
 }
 
 std::string encode_scrub(const ControlScrub& scrub) { return text_of(Writer::object(scrub)); }

@@ -150,9 +150,21 @@ Result<std::string> ControlServer::find_out(const Question& question) {
     HEXAD_TRY_ASSIGN(const std::vector<CollectionInfo> collections, work_.collections());
     return encode_collections(collections);
   }
+  const auto go_on = [&] { return !ended() && question.answer->wanted(); };
+  if (request.ask == "damage") {
+    HEXAD_TRY_ASSIGN(const std::vector<Damage> damage, work_.damage(go_on));
+    return encode_damage_list(damage);
+  }
+  if (request.ask == "damage acknowledge" || request.ask == "damage acknowledge all") {
+    std::optional<std::span<const ObjectName>> objects;
+    if (request.ask == "damage acknowledge") objects = request.objects;
+    HEXAD_TRY_ASSIGN(const std::vector<Damage> known, work_.acknowledge_damage(objects, go_on));
+    return encode_damage_list(known);
+  }
   return Error{
       ErrorCode::kUnsupported, "the control socket does not know this question",
-      "It knows: hello, status, space, room, counters, list, look, collections, scrub start, "
+      "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
+      "acknowledge, damage acknowledge all, scrub start, "
       "scrub pause, scrub resume, scrub stop, scrub status."};
 }
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -37,6 +38,12 @@ struct ControlWork {
                                    bool ranges)>
       look;
   std::function<Result<std::vector<CollectionInfo>>()> collections;
+  // `go_on`: as above.
+  std::function<Result<std::vector<Damage>>(const std::function<bool()>& go_on)> damage;
+  // Nothing: of all of them.
+  std::function<Result<std::vector<Damage>>(std::optional<std::span<const ObjectName>> objects,
+                                            const std::function<bool()>& go_on)>
+      acknowledge_damage;
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
 };
 

@@ -8,6 +8,7 @@ Engine::Engine(StoreParts parts)
     : parts_(std::move(parts)),
       cache_(*parts_.cache),
       in_flight_cells_(executor()),
+      damage_(executor()),
       pins_(executor()),
       zone_mutex_(executor()),
       sequencer_(executor()),
@@ -19,9 +20,10 @@ Engine::Engine(StoreParts parts)
   compressor_ = std::make_unique<compression::Compressor>(parts_.system->clock(),
                                                           *parts_.compression_counters);
   preparer_ = std::make_unique<BlobPreparer>(*parts_.shape, *parts_.codec, *compressor_);
-  reader_ = std::make_unique<BlobReader>(*parts_.shape, *parts_.codec, *compressor_, *parts_.space,
-                                         parts_.system->queue(), *parts_.counters,
-                                         *parts_.log_blobs, &in_flight_cells_);
+  reader_ = std::make_unique<BlobReader>(
+      *parts_.shape, *parts_.codec, *compressor_, *parts_.space, parts_.system->queue(),
+      *parts_.counters, *parts_.log_blobs, &in_flight_cells_,
+      [this](const Blob& blob, const Error& why) { note_damage(blob, why); });
   placer_ = std::make_unique<StripePlacer>(
       *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
       [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });
@@ -71,6 +73,7 @@ Engine::~Engine() {
 Status Engine::start() {
   checkpointer_->set_reserve();
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
+  load_damage().ignore();              // a hint, without which the store is as good
   if (lane_ == nullptr) return {};
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
@@ -157,9 +160,11 @@ void Engine::make_jobs() {
   silence_job_ = std::make_unique<SilenceJob>(
       executor().clock(), static_cast<io::Nanos>(parts_.options.device_patience) * 1'000'000'000,
       [this] { return leave_hanging_devices(); });
+  damage_job_ = std::make_unique<DamageJob>(executor().clock(), [this] { return write_damage(); });
   jobs_ = std::make_unique<JobScheduler>(executor());
   jobs_->add_crew("hexad-checkpoint", {close_job_.get(), zone_job_.get(), checkpoint_job_.get()});
-  jobs_->add_crew("hexad-later", {deletion_job_.get(), index_job_.get(), catch_up_job_.get()});
+  jobs_->add_crew("hexad-later",
+                  {deletion_job_.get(), index_job_.get(), catch_up_job_.get(), damage_job_.get()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
   jobs_->add_crew("hexad-merge", {&mergers_->any()});
   jobs_->add_crew("hexad-young", {&mergers_->young()});

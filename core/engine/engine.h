@@ -18,6 +18,7 @@
 #include "base/error.h"
 #include "compression/compressor.h"
 #include "core/api/commit_options.h"
+#include "core/api/damage.h"
 #include "core/api/object_room.h"
 #include "core/api/options.h"
 #include "core/api/pinned_bytes.h"
@@ -27,6 +28,7 @@
 #include "core/cache/page_memory.h"
 #include "core/cache/read_cache.h"
 #include "core/cache/read_pins.h"
+#include "core/check/damage_list.h"
 #include "core/check/fsck_check.h"
 #include "core/clean/cleaner.h"
 #include "core/commit/in_flight_budget.h"
@@ -43,6 +45,7 @@
 #include "core/jobs/checkpointer.h"
 #include "core/jobs/clean_job.h"
 #include "core/jobs/close_job.h"
+#include "core/jobs/damage_job.h"
 #include "core/jobs/deletion_job.h"
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
@@ -118,6 +121,11 @@ class Engine : public InternalCommits {
   Result<ScrubReport> scrub(const ScrubOptions& options);            // engine_scrub.cc
   Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
   Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
+  // engine_damage.cc; `go_on` as above
+  Result<std::vector<Damage>> damage(const std::function<bool()>& go_on = {});
+  // Nothing: of all of them.
+  Result<std::vector<Damage>> acknowledge_damage(std::optional<std::span<const ObjectName>> objects,
+                                                 const std::function<bool()>& go_on = {});
   std::vector<EffectiveOption> effective_options() const;
   Status serve_control();  // engine_control.cc
 
@@ -322,6 +330,17 @@ class Engine : public InternalCommits {
   // As scrub(), of stripes alone of which cells are missing on devices that are there.
   Result<ScrubReport> fill_cells(const ScrubOptions& options);
 
+  // engine_damage.cc
+  class DamageSearch;
+  Status load_damage();
+  void note_damage(const Blob& blob, const Error& why);
+  // False: there was nothing to write.
+  Result<bool> write_damage();
+  // Until what is known of damage is written, or it takes long.
+  void await_damage_written();
+  void wake_damage_job();
+  void show_damage(StoreStatus& status);
+
   // engine_return.cc
   Status take_in_returned();
   std::uint64_t missing_bytes();
@@ -393,6 +412,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<BlobReader> reader_;
   std::unique_ptr<StripePlacer> placer_;
   InFlightCells in_flight_cells_;
+  DamageList damage_;
   std::unique_ptr<Lane> lane_;              // null when read-only
   std::unique_ptr<Membership> membership_;  // as the lane
   std::unique_ptr<RunMergers> mergers_;     // as the lane
@@ -408,6 +428,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;
+  std::unique_ptr<DamageJob> damage_job_;
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   std::unique_ptr<StoreReader> reads_;

@@ -91,6 +91,11 @@ Status Engine::start_control() {
     return look_at(collection, name, ranges);
   };
   work.collections = [this] { return reads_->collections(); };
+  work.damage = [this](const std::function<bool()>& go_on) { return damage(go_on); };
+  work.acknowledge_damage = [this](std::optional<std::span<const ObjectName>> objects,
+                                   const std::function<bool()>& go_on) {
+    return acknowledge_damage(objects, go_on);
+  };
   work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));

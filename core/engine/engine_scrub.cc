@@ -80,7 +80,10 @@ class Engine::ScrubPass {
       HEXAD_TRY(look());
       HEXAD_TRY(rest());
     }
-    if (scope_ == Scope::kAll && at_.part == Part::kOver) HEXAD_TRY(look_at_headers());
+    if (scope_ == Scope::kAll && at_.part == Part::kOver) {
+      HEXAD_TRY(look_at_headers());
+      engine_.damage().status().ignore();  // what is right again leaves the list
+    }
     report_.next = encode_position(at_);
     for (const auto& [device, cells] : silent_) {
       const Finding finding = engine_.silence_finding(device, cells);
@@ -207,6 +210,7 @@ class Engine::ScrubPass {
     }
     Result<CheckedPack> checked = packs_.check(stripe, {});
     if (!checked.ok()) {
+      engine_.damage_.suspect(stripe.where);
       find(describe_pack(stripe), checked.error().message);
       return {};
     }
@@ -223,6 +227,7 @@ class Engine::ScrubPass {
     // Once more, so that what they say counts when it is decided which cells are the bad ones.
     checked = packs_.check(stripe, witnesses);
     if (!checked.ok()) {
+      engine_.damage_.suspect(stripe.where);
       find(describe_pack(stripe), checked.error().message);
       return {};
     }
@@ -232,6 +237,7 @@ class Engine::ScrubPass {
     }
     const bool repaired =
         checked->verdict.whole && engine_.space().may_heal() && packs_.repair(*checked);
+    if (!checked->verdict.whole) engine_.damage_.suspect(stripe.where);
     find(describe_pack(stripe), checked->problems, repaired);
     if (repaired) fill_pack(stripe, *checked);
     return {};
@@ -326,6 +332,7 @@ class Engine::ScrubPass {
       if (!done) return {};
       HEXAD_TRY(cursor.next());
     }
+    engine_.damage_.clear_suspects();
     at_ = {};
     at_.part = Part::kRuns;
     return {};
@@ -366,18 +373,32 @@ class Engine::ScrubPass {
 
   Status look_at_extents(MetaView& view, const std::string& key, const ExtentList& extents) {
     for (const Blob& blob : blobs_of(engine_.parts_.log_blobs->resolve(extents))) {
-      if (blob.placement != Placement::kPrivate) continue;
+      const bool is_private = blob.placement == Placement::kPrivate;
+      const bool suspect =
+          blob.placement == Placement::kPacked && engine_.damage_.is_suspect(blob.where);
+      if (!is_private && !suspect) continue;
       if (blob.share != 0 && !shared_.insert(blob.share).second) continue;
+      if (suspect) {
+        note_lost(blob);
+        continue;
+      }
       if (!concerns(blob.where)) continue;
       const auto is_there = [](const auto&) { return true; };
       if (engine_.in_flight_cells_.read(blob.where, is_there)) continue;  // U2
       HEXAD_TRY_ASSIGN(CheckedStripe checked, look_at_stripe(blob));
       if (checked.problems.empty()) continue;
+      if (!checked.repaired) note_lost(blob);
       const std::string name = name_of(view, key);
       for (std::string& problem : checked.problems)
         find(name, std::move(problem), checked.repaired);
     }
     return {};
+  }
+
+  // Reads it as a user would, whose reads are what notes damage.
+  void note_lost(const Blob& blob) {
+    Bytes bytes(blob.raw);
+    engine_.reader_->read(blob, 0, bytes).ignore();
   }
 
   Result<CheckedStripe> look_at_stripe(const Blob& blob) {

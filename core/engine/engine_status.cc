@@ -170,6 +170,7 @@ StoreStatus Engine::status() {
   }
   status.faults_tolerated = tolerated_with(lost, parts_.shape->m());
   status.health = health_with(lost, parts_.shape->m());
+  show_damage(status);
   return status;
 }
 

@@ -119,6 +119,7 @@ Finding Engine::silence_finding(DeviceId device, std::uint64_t cells) const {
 
 // The work is a job's, so that the thread that closes can leave it.
 Status Engine::close() {
+  if (lane_ != nullptr) await_damage_written();
   // In this order: a socket that is being made meanwhile is there by now, or refused.
   const bool first = closing_.close();
   if (const auto server = control(); server != nullptr) server->stop();

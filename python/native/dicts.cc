@@ -20,6 +20,8 @@ const char* to_word(Health health) {
       return "degraded";
     case Health::kUnavailable:
       return "unavailable";
+    case Health::kDamaged:
+      return "damaged";
   }
   return "unavailable";
 }
@@ -155,6 +157,7 @@ nb::dict to_dict(const StoreStatus& status) {
   result["uuid"] = to_text(to_string(status.uuid));
   result["health"] = to_word(status.health);
   result["faults_tolerated"] = status.faults_tolerated;
+  result["damaged_blobs"] = status.damaged_blobs;
   result["epoch"] = status.epoch;
   result["last_lsn"] = status.last_lsn;
   result["checkpoint_lsn"] = status.checkpoint_lsn;
@@ -191,6 +194,24 @@ nb::dict to_dict(const DeviceAnswer& answer) {
   for (const DeviceId id : answer.together) together.append(id);
   result["together"] = together;
   return result;
+}
+
+nb::list to_list(const std::vector<Damage>& damage) {
+  nb::list list;
+  for (const Damage& one : damage) {
+    nb::dict result;
+    result["collection"] = to_text(one.collection);
+    result["name"] = to_text(one.name);
+    result["omap_key"] = nb::none();
+    if (one.omap_key.has_value()) result["omap_key"] = to_text(*one.omap_key);
+    result["offset"] = one.offset;
+    result["length"] = one.length;
+    result["first_seen"] = one.first_seen;
+    result["problem"] = to_text(one.problem);
+    result["acknowledged"] = one.acknowledged;
+    list.append(result);
+  }
+  return list;
 }
 
 nb::dict to_dict(const ObjectRoom& room) {

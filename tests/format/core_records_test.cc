@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "core/blob/pack_stripe.h"
+#include "core/record/damage_record.h"
 #include "core/record/device_record.h"
 #include "core/record/keys.h"
 #include "core/record/log_record.h"
@@ -214,6 +215,17 @@ TEST_CASE("format: the example of an object with layers") {
   const std::string golden = "01 80 07 00 00 00 2a 36 fe 9c 97 17 02 07 09 06 01 00";
   require_golden(encode_object(record, kShape), golden);
   REQUIRE(decode_object(from_hex(golden), kShape).value() == record);
+}
+
+TEST_CASE("format: the example of damage") {
+  const DamagedBlob blob{3, 9, 1, 8, 258};
+  require_golden(damage_key(blob),
+                 "6d 64 61 6d 61 67 65 00 00 00 03 00 00 00 09 00 00 00 01 00 00 00 08 00 00 00 00 "
+                 "00 00 01 02");
+  REQUIRE(parse_damage_key(damage_key(blob)).value() == blob);
+  const DamageRecord record{1'700'000'000'000'000'000, true, "lost"};
+  require_golden(encode_damage(record), "10 01 00 00 2a 36 fe 9c 97 17 04 6c 6f 73 74");
+  REQUIRE(decode_damage(encode_damage(record)).value() == record);
 }
 
 TEST_CASE("format: the examples of cut pages") {

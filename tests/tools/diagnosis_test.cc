@@ -51,6 +51,16 @@ TEST_CASE("diagnosis: there is nothing to say of a pool that is well") {
   REQUIRE(diagnose(facts).empty());
 }
 
+TEST_CASE("diagnosis: what is lost comes first") {
+  PoolFacts facts = with_state(3, "missing");
+  facts.status.damaged_blobs = 2;
+  const std::vector<Advice> advice = diagnose(facts);
+  REQUIRE(advice.size() == 2);
+  CHECK(advice[0].urgency == Urgency::kNow);
+  CHECK_THAT(advice[0].problem, Catch::Contains("bytes of 2 stored pieces of objects are lost"));
+  CHECK(advice[0].command == "hexad damage ls '/my pool'");
+}
+
 TEST_CASE("diagnosis: a data device that is not there is to be replaced, by its number") {
   for (const char* state : {"missing", "unreadable", "stale", "failed", "damaged"}) {
     CAPTURE(state);

@@ -32,6 +32,7 @@ class StoreView final : public PoolView {
     return look;
   }
   Result<std::vector<CollectionInfo>> collections() override { return store_.collections(); }
+  Result<std::vector<Damage>> damage() override { return store_.damage(); }
 
  private:
   Store& store_;
@@ -55,6 +56,7 @@ class HolderView final : public PoolView {
     return client_.look(collection, name, ranges);
   }
   Result<std::vector<CollectionInfo>> collections() override { return client_.collections(); }
+  Result<std::vector<Damage>> damage() override { return client_.damage(); }
 
  private:
   const core::ControlClient& client_;

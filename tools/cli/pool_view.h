@@ -25,6 +25,7 @@ class PoolView {
   virtual Result<core::ObjectLook> look(const std::string& collection, const std::string& name,
                                         bool ranges) = 0;
   virtual Result<std::vector<CollectionInfo>> collections() = 0;
+  virtual Result<std::vector<Damage>> damage() = 0;
 };
 
 // `store` and `client` outlive the view.

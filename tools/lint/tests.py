@@ -17,6 +17,7 @@ FOLDERS = ["base", "io", "alloc", "ec", "compression", "kv", "core", "tools"]
 WITHOUT = {
     "core/api/commit_callback.h": "a type",
     "core/api/commit_options.h": "an aggregate",
+    "core/api/damage.h": "aggregates; damage_list_test.cc of faults",
     "core/api/object_room.h": "an aggregate; room_for_test.cc",
     "core/engine/attempt.h": "as engine.h",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",

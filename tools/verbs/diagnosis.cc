@@ -26,6 +26,7 @@ class Diagnosis {
 
   std::vector<Advice> run() {
     look_at_opening();
+    look_at_damage();
     for (const DeviceStatus& device : facts_.status.devices) look_at_device(device);
     for (const std::string& warning : facts_.status.warnings) {
       add(Urgency::kSoon, warning, "See to the device, its cable and its controller.");
@@ -49,6 +50,17 @@ class Diagnosis {
       add(Urgency::kNow, "the store has turned read-only: " + facts_.status.read_only_reason,
           "Close it and open it again.");
     }
+  }
+
+  void look_at_damage() {
+    const std::uint64_t blobs = facts_.status.damaged_blobs;
+    if (blobs == 0) return;
+    add(Urgency::kNow,
+        fmt::format("bytes of {} stored piece{} of objects are lost: more cells are damaged than "
+                    "parity gives back",
+                    blobs, blobs == 1 ? "" : "s"),
+        "Store the objects again from a copy, or remove them. Which they are:",
+        fmt::format("hexad damage ls {}", facts_.pool));
   }
 
   void look_at_device(const DeviceStatus& device) {

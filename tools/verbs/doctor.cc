@@ -29,7 +29,7 @@ Result<PoolFacts> find_facts(Session& session) {
     return facts;
   }
   facts.held = pool->client != nullptr;
-  HEXAD_TRY_ASSIGN(facts.status, pool->view->status());
+  HEXAD_TRY_ASSIGN(facts.status, judged_status(*pool->view));
   Result<SpaceUsage> space = pool->view->space();
   if (space.ok()) {
     facts.space = std::move(space).value();

@@ -29,12 +29,22 @@ void tell_ids(std::vector<DeviceStatus>& devices) {
   }
 }
 
+Result<StoreStatus> judged_status(PoolView& view) {
+  Result<StoreStatus> status = view.status();
+  if (!status.ok() || status->damaged_blobs == 0) return status;
+  // What cannot be looked at is told as it was found.
+  if (!view.damage().ok()) return status;
+  return view.status();
+}
+
 const char* health_name(Health health) {
   switch (health) {
     case Health::kOk:
       return "ok";
     case Health::kDegraded:
       return "degraded";
+    case Health::kDamaged:
+      return "damaged";
     case Health::kUnavailable:
       break;
   }

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "core/api/types.h"
+#include "tools/cli/pool_view.h"
 #include "tools/cli/verb.h"
 
 namespace hexad::tools {
@@ -22,6 +23,10 @@ void tell_ids(std::vector<DeviceStatus>& devices);
 // The number of a device, as a user types it. Errors: kInvalidArgument.
 Result<DeviceId> parse_device(const std::string& word, const Session& session);
 
-const char* health_name(Health health);  // "ok", "degraded", "unavailable"
+const char* health_name(Health health);  // "ok", "degraded", "damaged", "unavailable"
+
+// The status of a pool; where it knows of damage, as it is when that has been looked at again,
+// which takes a pass over all objects. Errors: those of PoolView::status().
+Result<StoreStatus> judged_status(PoolView& view);
 
 }  // namespace hexad::tools

@@ -41,6 +41,7 @@ Json job_json(const JobStatus& job) {
 Json status_json(const StoreStatus& status) {
   Json object{{"health", health_name(status.health)},
               {"faults_tolerated", status.faults_tolerated},
+              {"damaged_blobs", status.damaged_blobs},
               {"uuid", to_string(status.uuid)},
               {"epoch", status.epoch},
               {"last_lsn", status.last_lsn},
@@ -109,6 +110,10 @@ std::string status_text(const StoreStatus& status) {
   text +=
       fmt::format("health  {}; survives the loss of {} more device{}\n", health_name(status.health),
                   status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
+  if (status.damaged_blobs > 0) {
+    text += fmt::format("damage  bytes of {} stored piece{} are lost: hexad damage ls\n",
+                        status.damaged_blobs, status.damaged_blobs == 1 ? "" : "s");
+  }
   if (status.log_size == 0) {  // from the roots alone
     text += fmt::format("store   {}, epoch {}, checkpoint at LSN {}\n", to_string(status.uuid),
                         status.epoch, status.checkpoint_lsn);
@@ -137,13 +142,14 @@ class StatusVerb final : public Verb {
     HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
     Result<OpenView> pool = session.open_view();
     if (!pool.ok()) return inspect_instead(session.out(), description, pool.error());
-    HEXAD_TRY_ASSIGN(const StoreStatus status, pool->view->status());
+    HEXAD_TRY_ASSIGN(const StoreStatus status, judged_status(*pool->view));
     if (session.out().json()) {
       session.out().object(status_json(status));
     } else {
       session.out().write(status_text(status));
     }
     HEXAD_TRY(pool->close());
+    if (status.health == Health::kDamaged) return kExitDamaged;
     return status.health == Health::kUnavailable ? kExitUnavailable : kExitOk;
   }
 

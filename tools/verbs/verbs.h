@@ -41,6 +41,8 @@ std::unique_ptr<Verb> make_scrub_resume();
 std::unique_ptr<Verb> make_scrub_stop();
 std::unique_ptr<Verb> make_scrub_status();
 std::unique_ptr<Verb> make_wait();
+std::unique_ptr<Verb> make_damage_ls();
+std::unique_ptr<Verb> make_damage_ack();
 std::unique_ptr<Verb> make_device_ls();
 std::unique_ptr<Verb> make_device_can();
 std::unique_ptr<Verb> make_device_catch_up();

@@ -62,6 +62,11 @@ Status judge(const State& state, const std::string& pool) {
         fmt::format("{} findings of the last scrub could not be put right", state.scrub->errors),
         fmt::format("hexad scrub status {} names them.", pool)};
   }
+  if (status.damaged_blobs > 0) {
+    return Error{ErrorCode::kCorruption,
+                 fmt::format("bytes of {} stored pieces of objects are lost", status.damaged_blobs),
+                 fmt::format("hexad damage ls {} says which.", pool)};
+  }
   return {};
 }
 

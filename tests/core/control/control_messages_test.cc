@@ -12,7 +12,8 @@ const std::string kNoText("\xff\x00\n", 3);
 StoreStatus some_status() {
   StoreStatus status;
   status.uuid.bytes[3] = 7;
-  status.health = Health::kDegraded;
+  status.health = Health::kDamaged;
+  status.damaged_blobs = 4;
   status.faults_tolerated = 1;
   status.epoch = 5;
   status.last_lsn = kMaxLsn;
@@ -46,6 +47,7 @@ TEST_CASE("control_messages: a question comes back as it was, whatever bytes its
   request.limit = 7;
   request.reverse = true;
   request.rate = ~0ULL;
+  request.objects = {{"default", kNoText}, {"caf\xc3\xa9", "b"}};
   const ControlRequest back = decode_request(encode_request(request)).value();
   CHECK(back.ask == request.ask);
   CHECK(back.collection == request.collection);
@@ -57,6 +59,9 @@ TEST_CASE("control_messages: a question comes back as it was, whatever bytes its
   CHECK(back.reverse);
   CHECK_FALSE(back.ranges);
   CHECK(back.rate == ~0ULL);
+  REQUIRE(back.objects.size() == 2);
+  CHECK(back.objects[0].name == kNoText);
+  CHECK(back.objects[1].collection == "caf\xc3\xa9");
   CHECK(encode_request(request).find('\n') == std::string::npos);
 }
 
@@ -167,6 +172,15 @@ TEST_CASE("control_messages: space, counters, names, objects, collections and sc
   CHECK(collected.quota == collection.quota);
   CHECK(compression::to_string(collected.compression) ==
         compression::to_string(collection.compression));
+
+  const std::vector<Damage> damage = {
+      {"default", kNoText, std::nullopt, 5, 6, 7, "rotten", true},
+      {"b", "c", "", 0, 1, 2, "", false},
+      {"b", "d", kNoText, 0, 1, 2, "", false},
+  };
+  CHECK(decode_damage_list(encode_damage_list(damage)).value() == damage);
+  const std::vector<Damage> many(kMaxControlDamage + 1, damage[0]);
+  CHECK(decode_damage_list(encode_damage_list(many))->size() == kMaxControlDamage);
 
   ControlScrub scrub;
   scrub.began = 1;

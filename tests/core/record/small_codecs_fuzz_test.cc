@@ -1,5 +1,6 @@
 // Any bytes as what has a small encoding of its own: lists of checksums, saved counters, the
-// options of a pool, the position of a scrub, what is remembered of a device. What decodes comes back.
+// options of a pool, the position of a scrub, damage, what is remembered of a device. What decodes
+// comes back.
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/codec.h"
 #include "core/check/scrub_position.h"
 #include "core/opening/pool_options.h"
+#include "core/record/damage_record.h"
 #include "core/record/device_record.h"
 #include "core/record/sum_codec.h"
 #include "core/stats/counters.h"
@@ -57,8 +59,13 @@ std::vector<std::string> hexad::testing::fuzz_seeds() {
   device.errors = {1, 0, 0, 300, 0};
   device.last = DeviceFilled{{FillKind::kReplace, 1, 2, 3, 4}, 5, 6, 7};
   device.under_way = DeviceFill{};
-  return {encode_pool_options(pool), counters.encode_totals(), encode_position(position),
-          "packs:3:40", encode_device(device),
+  return {encode_damage({10, true, "lost"}),
+          damage_key({1, 2, 3, 4, 5}),
+          encode_pool_options(pool),
+          counters.encode_totals(),
+          encode_position(position),
+          "packs:3:40",
+          encode_device(device),
           "\x02"
           "12345678abcdefgh"};
 }
@@ -77,6 +84,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   if (const Result<DeviceRecord> device = decode_device(input); device.ok()) {
     HEXAD_ASSERT(encode_device(*device) == input);
+  }
+  if (const Result<DamageRecord> record = decode_damage(input); record.ok()) {
+    HEXAD_ASSERT(encode_damage(*record) == input);
+  }
+  if (const Result<DamagedBlob> blob = parse_damage_key(input); blob.ok()) {
+    HEXAD_ASSERT(damage_key(*blob) == input);
   }
   return 0;
 }

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""hexad damage: what is lost is listed until it is over, or acknowledged."""
+
+import os
+import subprocess
+
+from cli_testing import HEXAD, PoolTest, main
+
+SIZE = 1 << 20
+
+
+class Damage(PoolTest):
+    def setUp(self):
+        super().setUp()
+        self.value = os.urandom(SIZE)
+        self.ok("put", self.pool, "rotten", "-", stdin=self.value)
+        self.ok("put", self.pool, "sound", "-", stdin=os.urandom(SIZE))
+
+    def tearDown(self):
+        self.ok("rm", self.pool, "rotten", "sound", "copy", "-f")
+        self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["damage"], [])
+        super().tearDown()
+
+    def rot(self):
+        # A piece of every data cell; a stripe has six, and parity gives two back.
+        for device in self.devices:
+            with open(device, "r+b") as file:
+                data = file.read()
+                for piece in range(0, SIZE, 4096):
+                    at = data.find(self.value[piece : piece + 4096])
+                    if at >= 0:
+                        file.seek(at)
+                        file.write(bytes(4096))
+                        break
+
+    def lost(self, *words):
+        return self.expect(3, "damage", "ls", self.pool, "--json", *words).json["damage"]
+
+    def test_a_scrub_finds_it_and_every_verb_says_so_until_it_is_over(self):
+        self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
+        self.assertIn("nothing is known to be lost", self.ok("damage", "ls", self.pool).text)
+        self.rot()
+        self.expect(4, "get", self.pool, "rotten", self.path("out"))
+        self.expect(3, "scrub", self.pool)
+        status = self.expect(3, "status", self.pool, "--json").json
+        self.assertEqual((status["health"], status["damaged_blobs"]), ("damaged", 1))
+        self.assertIn("hexad damage ls", self.expect(3, "doctor", self.pool).text)
+        self.expect(3, "wait", self.pool, "--for", "clean")
+        self.ok("cp", self.pool, "rotten", "copy")
+        rows = self.lost()
+        self.assertEqual({row["name"] for row in rows}, {"copy", "rotten"})
+        self.assertEqual(len(rows), 8)
+        self.assertLess(sum(row["length"] for row in rows), SIZE)
+        text = self.expect(3, "damage", "ls", self.pool).text
+        self.assertIn("default/rotten: ", text)
+        self.ok("rm", self.pool, "copy")
+        self.assertEqual({row["name"] for row in self.lost()}, {"rotten"})
+        self.ok("put", self.pool, "rotten", "-", stdin=self.value)
+        self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
+
+    def test_it_is_acknowledged(self):
+        self.rot()
+        self.expect(3, "scrub", self.pool)
+        self.expect(2, "damage", "ack", self.pool)
+        self.expect(2, "damage", "ack", self.pool, "rotten", "--all")
+        self.expect(1, "damage", "ack", self.pool, "rotten", "sound")
+        self.assertEqual(len(self.lost()), 4)
+        known = self.ok("damage", "ack", self.pool, "rotten", "--json").json["damage"]
+        self.assertEqual(len(known), 4)
+        self.assertTrue(known[0]["acknowledged"])
+        shown = self.ok("damage", "ls", self.pool, "--json").json
+        self.assertEqual((shown["damage"], shown["acknowledged"]), ([], 4))
+        self.assertEqual(len(self.ok("damage", "ls", self.pool, "--json", "--all").json["damage"]), 4)
+        self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
+        self.expect(3, "scrub", self.pool)
+        self.assertEqual(self.ok("status", self.pool, "--json").json["health"], "ok")
+
+    def test_the_process_that_has_the_pool_is_asked(self):
+        self.rot()
+        read_end, write_end = os.pipe()
+        command = [HEXAD, "put", self.pool, "slow", "-"]
+        with subprocess.Popen(command, stdin=read_end, stdout=subprocess.DEVNULL) as process:
+            os.close(read_end)
+            os.write(write_end, b"x" * SIZE)  # more than a pipe holds: it is reading by then
+            self.expect(3, "scrub", self.pool)
+            self.assertEqual(len(self.lost()), 4)
+            self.assertEqual(self.expect(3, "status", self.pool, "--json").json["health"], "damaged")
+            known = self.ok("damage", "ack", self.pool, "--all", "--json").json
+            self.assertEqual(len(known["damage"]), 4)
+            self.assertEqual(known["answered_by"]["pid"], process.pid)
+            self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["acknowledged"], 4)
+            os.close(write_end)
+            self.assertEqual(process.wait(60), 0)
+        self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["acknowledged"], 4)
+        self.ok("rm", self.pool, "slow")
+
+
+if __name__ == "__main__":
+    main()
