@@ -2,15 +2,18 @@
 """import and export from outside: trees go in and come back, and nothing leaves its directory."""
 
 import os
+import shutil
 import socket
 import stat
 import sys
+import tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from cli_testing import PoolTest, main  # pylint: disable=wrong-import-position
 
 ROOT = os.geteuid() == 0
+LONGEST = (1 << 44) - 1  # bytes of an object
 
 
 def describe(top):
@@ -133,6 +136,28 @@ class Trees(PoolTest):
             os.chmod(self.write("tree/secret", b"x"), 0)
             answer = self.fails(7, "import", self.pool, top, "--json")
             self.assertEqual(answer.json["failed"], 1)
+
+    def test_a_file_that_is_too_long_for_an_object_is_refused_and_the_rest_goes_on(self):
+        shared = "/dev/shm"  # the disk may hold no file of that size
+        if not os.path.isdir(shared):
+            self.skipTest(f"no {shared}")
+        top = tempfile.mkdtemp(prefix="hexad-cli-", dir=shared)
+        self.addCleanup(shutil.rmtree, top)
+        for name in ("a", "z"):
+            with open(os.path.join(top, name), "wb") as file:
+                file.write(b"kept")
+        with open(os.path.join(top, "holes"), "wb") as file:
+            file.truncate(LONGEST + 1)
+        with open(os.path.join(top, "more"), "wb") as file:
+            file.write(os.urandom(5 << 20))
+            file.truncate(20 << 40)
+        options = ["--prefix", "long/", "--json"]
+        planned = self.fails(7, "import", self.pool, top, *options, "--dry-run").json
+        done = self.fails(7, "import", self.pool, top, *options)
+        for report in (planned, done.json):
+            self.assertEqual((report["files"], report["refused"]), (2, 2))
+        self.assertIn(f"more: the file has {20 << 40} bytes", done.error)
+        self.assertEqual(self.ok("ls", self.pool, "long/").text, "long/a\nlong/z\n")
 
     def test_import_of_something_else_than_a_directory(self):
         self.fails(1, "import", self.pool, self.path("missing"))

@@ -155,6 +155,7 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
                     "Import it from a directory further down, or with a shorter --prefix."});
     return Descend::kSkip;
   }
+  if (is_too_long(entry, entry.info)) return Descend::kSkip;
   if (S_ISREG(mode) || S_ISLNK(mode)) {
     HEXAD_TRY(add_leaf(entry, name));
   } else if (S_ISDIR(mode)) {
@@ -165,6 +166,17 @@ Result<Descend> Importer::visit(const TreeEntry& entry) {
   if (!is_elsewhere(entry, file_system_)) return Descend::kEnter;
   report_.skip(session_.out(), entry.path, "another file system is mounted there");
   return Descend::kSkip;
+}
+
+bool Importer::is_too_long(const TreeEntry& entry, const struct stat& info) {
+  const auto size = static_cast<std::uint64_t>(info.st_size);
+  if (!S_ISREG(info.st_mode) || size <= kMaxObjectSize) return false;
+  report_.refuse(session_.out(), entry.path,
+                 {ErrorCode::kTooBig,
+                  "the file has " + std::to_string(size) + " bytes; an object has at most " +
+                      std::to_string(kMaxObjectSize),
+                  "Cut it into several files."});
+  return true;
 }
 
 void Importer::unreadable(const std::string& path, const Error& error) {
@@ -353,6 +365,7 @@ Status Importer::store_file(const TreeEntry& entry, const std::string& name,
       report_.skip(session_.out(), entry.path, special_file(source->info().st_mode));
       return {};
     }
+    if (is_too_long(entry, source->info())) return {};
     HEXAD_TRY_ASSIGN(const Taken taken, take(*source, entry, name, link, present));
     if (taken != Taken::kChanged) return {};
   }

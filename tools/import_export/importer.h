@@ -60,6 +60,8 @@ class Importer final : private TreeVisitor {
   Result<Descend> visit(const TreeEntry& entry) override;
   void unreadable(const std::string& path, const Error& error) override;
 
+  // Whether no object holds so much, as of a file with holes, which is reported.
+  bool is_too_long(const TreeEntry& entry, const struct stat& info);
   Status add_directory(const TreeEntry& entry, const std::string& name);
   // A file or a symbolic link: a further name, unchanged, or to be stored.
   Status add_leaf(const TreeEntry& entry, const std::string& name);
