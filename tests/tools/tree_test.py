@@ -159,6 +159,26 @@ class Trees(PoolTest):
         self.assertIn(f"more: the file has {20 << 40} bytes", done.error)
         self.assertEqual(self.ok("ls", self.pool, "long/").text, "long/a\nlong/z\n")
 
+    def test_an_object_that_is_too_long_for_the_file_system_is_named_with_the_reason(self):
+        shared = "/dev/shm"
+        try:
+            os.truncate(self.write("probe", b""), LONGEST)
+            self.skipTest("this disk holds files of any size")
+        except OSError:
+            pass
+        if not os.path.isdir(shared):
+            self.skipTest(f"no {shared}")
+        top = tempfile.mkdtemp(prefix="hexad-cli-", dir=shared)
+        self.addCleanup(shutil.rmtree, top)
+        with open(os.path.join(top, "holes"), "wb") as file:
+            file.truncate(LONGEST)
+        self.ok("import", self.pool, top, "--prefix", "holes/")
+        got = self.fails(7, "get", self.pool, "holes/holes", self.path("file"))
+        given_out = self.fails(7, "export", self.pool, self.path("out"), "--prefix", "holes/", "--json")
+        self.assertEqual(given_out.json["failed"], 1)
+        for answer in (got, given_out):
+            self.assertIn("File too large", answer.error)
+
     def test_import_of_something_else_than_a_directory(self):
         self.fails(1, "import", self.pool, self.path("missing"))
         self.fails(7, "import", self.pool, self.write("file", b"x"))

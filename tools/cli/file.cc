@@ -132,6 +132,13 @@ Status write_all(int fd, ByteView bytes, std::string_view subject) {
   return {};
 }
 
+Status leave_hole(int fd, std::uint64_t offset, int whence, std::string_view subject) {
+  if (lseek(fd, static_cast<off_t>(offset), whence) >= 0) return {};
+  // So it says that a file would become too long.
+  const int error_number = errno == EINVAL ? EFBIG : errno;
+  return system_error(error_number, subject, "cannot leave a hole");
+}
+
 Result<OutputFile> OutputFile::create(const std::string& path) {
   OutputFile file;
   file.path_ = path;
@@ -185,10 +192,7 @@ Status OutputFile::write(ByteView bytes) {
 }
 
 Status OutputFile::skip(std::uint64_t length) {
-  if (!temporary_.empty()) {
-    if (lseek(fd_, static_cast<off_t>(length), SEEK_CUR) >= 0) return {};
-    return system_error(errno, path_, "cannot leave a hole");
-  }
+  if (!temporary_.empty()) return leave_hole(fd_, length, SEEK_CUR, path_);
   const Bytes zeros(static_cast<std::size_t>(std::min(length, kZerosAtOnce)));
   for (; length > 0; length -= std::min(length, kZerosAtOnce)) {
     HEXAD_TRY(write(ByteView(zeros).first(std::min(length, kZerosAtOnce))));

@@ -49,6 +49,10 @@ Result<std::string> read_whole_file(const std::string& path, std::uint64_t limit
 // Errors: kNoSpace, kClosed (the reader of a pipe has gone), kIo.
 Status write_all(int fd, ByteView bytes, std::string_view subject);
 
+// Moves to an offset, as lseek(), and leaves a hole there. Errors: kIo (the file system holds no
+// file that long).
+Status leave_hole(int fd, std::uint64_t offset, int whence, std::string_view subject);
+
 // A file that appears whole or not at all: written beside its place under another name
 // (part_file.h), synced, then renamed over it. "-" is standard output; what is not a regular file
 // (a pipe, /dev/null) is written in place. An existing file keeps its mode; a symbolic link is

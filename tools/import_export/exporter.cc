@@ -408,12 +408,9 @@ Status Exporter::copy_data(const Object& object, int fd) {
   std::uint64_t end = 0;  // of what was written
   const auto write = [&](const ObjectPiece& piece, ByteView data) -> Status {
     progress_.advance(piece.length);
-    if (!piece.hole) {
-      end = piece.end();
-      return write_all(fd, data, leaf);
-    }
-    if (lseek(fd, static_cast<off_t>(piece.end()), SEEK_SET) >= 0) return {};
-    return system_error(errno, leaf, "cannot leave a hole");
+    if (piece.hole) return leave_hole(fd, piece.end(), SEEK_SET, leaf);
+    end = piece.end();
+    return write_all(fd, data, leaf);
   };
   const std::uint64_t size = object.stat().size;
   if (const std::optional<ObjectBody>& body = object.opened.body; body.has_value()) {
