@@ -170,6 +170,22 @@ class Update(PoolTest):
         self.assertEqual(self.read(self.path("out/a")), b"different")
         self.assertNotEqual(os.stat(self.path("out/a")).st_ino, inode)
 
+    def test_a_dry_run_names_the_links_that_an_export_writes(self):
+        os.symlink("a", self.path("tree/same"))
+        os.symlink("b", self.path("tree/other"))
+        self.put_file("file", b"as it was")
+        self.take_in()
+        self.give_out()
+        os.unlink(self.path("out/other"))
+        os.symlink("c", self.path("out/other"))
+        os.link(self.path("out/file"), self.path("more"))  # which would change with it
+        planned = self.ok("export", self.pool, self.path("out"), "--update", "--dry-run",
+                          env=self.environment).text
+        self.assertEqual([line for line in planned.splitlines() if line.startswith("write ")],
+                         ["write file", "write other"])
+        done = self.give_out("--update")
+        self.assertEqual((done["files"], done["symlinks"], done["unchanged"]), (1, 1, 1))
+
     def test_names_of_every_shape_are_in_the_record(self):
         names = ["a", "a b", " a", "a ", "new\nline", "back\\slash", "\\n", "n", "dot.", "\t", "ü"]
         for name in names:

@@ -253,18 +253,23 @@ Result<bool> Exporter::is_current(int fd, const struct stat& info, const Object&
   return same;
 }
 
-Status Exporter::plan_leaf(const Object& object) {
+// Whether a run that is not dry would leave it as it is.
+Result<bool> Exporter::would_keep(const Object& object) {
+  if (options_.same != Same::kKeep) return false;
   HEXAD_TRY_ASSIGN(const std::optional<struct stat> info, before_->find(object.name()));
-  if (options_.same == Same::kKeep && info.has_value() && has_same(*info, object)) {
-    const Fd file(openat(before_->parent(), object.path.leaf.c_str(),
-                         O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
-    Result<bool> current = false;
-    if (file.valid()) current = is_current(file.get(), *info, object);
-    HEXAD_TRY(current.status());
-    if (*current) {
-      ++report_.unchanged;
-      return {};
-    }
+  if (!info.has_value() || (info->st_nlink > 1 && object.posix().link.empty())) return false;
+  if (object.posix().type == FileType::kSymlink) return is_same_link(before_->parent(), object);
+  if (!has_same(*info, object)) return false;
+  const Fd file(openat(before_->parent(), object.path.leaf.c_str(),
+                       O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  return file.valid() ? is_current(file.get(), *info, object) : Result<bool>(false);
+}
+
+Status Exporter::plan_leaf(const Object& object) {
+  HEXAD_TRY_ASSIGN(const bool kept, would_keep(object));
+  if (kept) {
+    ++report_.unchanged;
+    return {};
   }
   say("write", object.name());
   if (object.posix().type == FileType::kSymlink) {
@@ -337,14 +342,18 @@ Result<bool> Exporter::keep_same(int directory, const Object& object) {
   return true;
 }
 
-Result<bool> Exporter::keep_same_link(int directory, const Object& object) {
-  const std::string& leaf = object.path.leaf;
+Result<bool> Exporter::is_same_link(int directory, const Object& object) {
   HEXAD_TRY_ASSIGN(const std::string target, read_target(object));
   std::string found(PATH_MAX, '\0');
-  const ssize_t size = readlinkat(directory, leaf.c_str(), found.data(), found.size());
-  if (size < 0 || found.compare(0, static_cast<std::size_t>(size), target) != 0) return false;
+  const ssize_t size = readlinkat(directory, object.path.leaf.c_str(), found.data(), found.size());
+  return size >= 0 && found.compare(0, static_cast<std::size_t>(size), target) == 0;
+}
+
+Result<bool> Exporter::keep_same_link(int directory, const Object& object) {
+  const std::string& leaf = object.path.leaf;
+  HEXAD_TRY_ASSIGN(const bool same, is_same_link(directory, object));
   struct stat info = {};
-  if (fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
+  if (!same || fstatat(directory, leaf.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return false;
   if (written_.has_other(directory, leaf)) return other_spelling_error();
   if (info.st_nlink > 1 && object.posix().link.empty()) return false;
   HEXAD_TRY_ASSIGN(const MetadataLoss loss,

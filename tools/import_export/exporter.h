@@ -81,6 +81,7 @@ class Exporter {
   Status export_directory(const Object& object);
   Status export_leaf(const Object& object);
   Status plan_leaf(const Object& object);  // of a dry run
+  Result<bool> would_keep(const Object& object);
   // Writes, links or keeps it.
   Result<Made> make_leaf(int directory, const Object& object);
   Status write_file_or_link(int directory, const Object& object);
@@ -96,6 +97,8 @@ class Exporter {
   // The same of the open file's bytes. Compares them, unless they are known to be the same.
   Result<bool> is_current(int fd, const struct stat& info, const Object& object);
   Result<bool> keep_same_link(int directory, const Object& object);
+  // Whether a link with the object's target is there.
+  Result<bool> is_same_link(int directory, const Object& object);
   Result<std::string> read_target(const Object& object);
   // Makes it a link of the file of object `first`. Nothing: it has to be written.
   Result<std::optional<Made>> link_to(int directory, const Object& object,
