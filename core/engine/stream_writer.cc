@@ -346,10 +346,9 @@ std::shared_ptr<StagedObject> StreamWriter::take_staged() {
   std::shared_ptr<StagedObject> staged = std::move(staged_);
   StagedObject* raw = staged.get();
   return std::shared_ptr<StagedObject>(raw, [staged](StagedObject* object) {
-    if (object->published) return;
+    if (object->published || object->home->process.in_child()) return;
     const io::Lock lock(object->home->mutex);
-    const Engine* engine = object->home->engine;
-    if (engine != nullptr && !engine->in_child()) give_back(*object->home->engine, *object);
+    if (object->home->engine != nullptr) give_back(*object->home->engine, *object);
   });
 }
 

@@ -15,6 +15,7 @@
 #include "core/record/log_record.h"
 #include "core/record/record.h"
 #include "io/executor.h"
+#include "io/fork_mark.h"
 
 namespace hexad::core {
 
@@ -23,6 +24,7 @@ class Engine;
 // The store that opened a writer. What the writer has staged may outlive it.
 struct StagedHome {
   StagedHome(io::Executor& executor, Engine& store) : mutex(executor), engine(&store) {}
+  const io::ForkMark process;  // in a child nothing of this is used, the lock included
   io::Mutex mutex;
   Engine* engine;  // null: it has gone, and what is in flight there is free
 };
