@@ -22,11 +22,11 @@ class Damage(PoolTest):
         super().tearDown()
 
     def rot(self):
-        # A piece of every data cell; a stripe has six, and parity gives two back.
+        # The beginning of every data cell; a stripe has six, and parity gives two back.
         for device in self.devices:
             with open(device, "r+b") as file:
                 data = file.read()
-                for piece in range(0, SIZE, 4096):
+                for piece in range(0, SIZE, SIZE // 4):
                     at = data.find(self.value[piece : piece + 4096])
                     if at >= 0:
                         file.seek(at)
@@ -81,15 +81,19 @@ class Damage(PoolTest):
         command = [HEXAD, "put", self.pool, "slow", "-"]
         with subprocess.Popen(command, stdin=read_end, stdout=subprocess.DEVNULL) as process:
             os.close(read_end)
-            os.write(write_end, b"x" * SIZE)  # more than a pipe holds: it is reading by then
-            self.expect(3, "scrub", self.pool)
-            self.assertEqual(len(self.lost()), 4)
-            self.assertEqual(self.expect(3, "status", self.pool, "--json").json["health"], "damaged")
-            known = self.ok("damage", "ack", self.pool, "--all", "--json").json
-            self.assertEqual(len(known["damage"]), 4)
-            self.assertEqual(known["answered_by"]["pid"], process.pid)
-            self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["acknowledged"], 4)
-            os.close(write_end)
+            try:
+                os.write(write_end, b"x" * SIZE)  # more than a pipe holds: it is reading by then
+                self.expect(3, "scrub", self.pool)
+                self.assertEqual(len(self.lost()), 4)
+                status = self.expect(3, "status", self.pool, "--json").json
+                self.assertEqual(status["health"], "damaged")
+                known = self.ok("damage", "ack", self.pool, "--all", "--json").json
+                self.assertEqual(len(known["damage"]), 4)
+                self.assertEqual(known["answered_by"]["pid"], process.pid)
+                shown = self.ok("damage", "ls", self.pool, "--json").json
+                self.assertEqual(shown["acknowledged"], 4)
+            finally:
+                os.close(write_end)
             self.assertEqual(process.wait(60), 0)
         self.assertEqual(self.ok("damage", "ls", self.pool, "--json").json["acknowledged"], 4)
         self.ok("rm", self.pool, "slow")

@@ -112,7 +112,8 @@ TEST_CASE("control_messages: a status comes back as it was") {
   const StoreStatus back = decode_status(encode_status(status)).value();
   CHECK(encode_status(back) == encode_status(status));
   CHECK(back.uuid == status.uuid);
-  CHECK(back.health == Health::kDegraded);
+  CHECK(back.health == Health::kDamaged);
+  CHECK(back.damaged_blobs == 4);
   CHECK(back.last_lsn == kMaxLsn);
   CHECK(back.notes == status.notes);
   REQUIRE(back.devices.size() == 2);
