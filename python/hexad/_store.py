@@ -157,8 +157,28 @@ class Store(Writing):
         report: dict[str, Any] = self._native.catch_up(rate_of(rate), progress)
         return report
 
+    def damage(self) -> list[dict[str, Any]]:
+        """The ranges of objects that cannot be read, as reads and scrubs have found, also in earlier
+        openings: dicts of collection, name, omap_key (None: of the data), offset, length, first_seen
+        (ns since 1970), problem, acknowledged. While there are any: one pass over all objects.
+        """
+        found: list[dict[str, Any]] = self._native.damage()
+        return found
+
+    def acknowledge_damage(
+        self, names: Iterable[Name] | None = None, *, collection: Name = DEFAULT_COLLECTION
+    ) -> list[dict[str, Any]]:
+        """Says that the damage of these objects, or all that there is, is known: status()["health"]
+        does not count it any more. What this was news of, as damage(), clones too. NotFoundError:
+        no damage is known of one of them, and nothing was acknowledged.
+        """
+        listed = None if names is None else list_of(names, "names")
+        known: list[dict[str, Any]] = self._native.acknowledge_damage(collection, listed)
+        return known
+
     def status(self) -> dict[str, Any]:
-        """health ("ok", "degraded", "unavailable"), faults_tolerated, devices[] (id, path, state,
+        """health ("ok", "degraded", "damaged", "unavailable"), faults_tolerated, damaged_blobs
+        (stored pieces that damage() is about and nobody has acknowledged), devices[] (id, path, state,
         ..., and what went wrong with each since this opening: read_errors, write_errors,
         flush_errors, checksum_errors, timeouts; errors_total: the same with those of earlier
         openings, and `since`, nanoseconds since 1970; last_completion: how it was last given what it

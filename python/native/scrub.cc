@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
+#include <string>
+#include <vector>
 
+#include "python/native/arguments.h"
 #include "python/native/dicts.h"
 #include "python/native/errors.h"
 
@@ -62,6 +65,25 @@ nb::dict fsck(StoreHandle& handle, bool deep, bool repair) {
           "Start over when it is open again; what was put right stays so."});
   }
   return to_dict(report);
+}
+
+nb::list damage(StoreHandle& handle) {
+  const StoreHandle::Hold hold(handle);
+  return to_list(take(handle.run([](Store& store) { return store.damage(); })));
+}
+
+nb::list acknowledge_damage(StoreHandle& handle, const nb::object& collection,
+                            const nb::object& names) {
+  const StoreHandle::Hold hold(handle);
+  if (names.is_none()) {
+    return to_list(take(handle.run([](Store& store) { return store.acknowledge_all_damage(); })));
+  }
+  std::vector<ObjectName> objects;
+  const Text bucket(collection, "collection");
+  for (const nb::handle name : names) {
+    objects.push_back({std::string(bucket.view()), std::string(Text(name, "name").view())});
+  }
+  return to_list(take(handle.run([&](Store& store) { return store.acknowledge_damage(objects); })));
 }
 
 nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {

@@ -1,5 +1,5 @@
-// Store.scrub(), Store.fsck() and Store.catch_up(): the engine's, with Python's progress and
-// signals in between.
+// Store.scrub(), Store.fsck(), Store.catch_up() and Store.damage(): the engine's, with Python's
+// progress and signals in between.
 #pragma once
 
 #include <nanobind/nanobind.h>
@@ -22,5 +22,11 @@ nanobind::dict fsck(StoreHandle& handle, bool deep, bool repair);
 
 // Store.catch_up(): the same as scrub() with bytes given back so far and missing when it began.
 nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
+
+// Store.damage() and Store.acknowledge_damage(); `names` None: of everything. With the GIL, which
+// they give away meanwhile.
+nanobind::list damage(StoreHandle& handle);
+nanobind::list acknowledge_damage(StoreHandle& handle, const nanobind::object& collection,
+                                  const nanobind::object& names);
 
 }  // namespace hexad::python

@@ -515,6 +515,13 @@ void bind_care(nb::class_<StoreObject>& bound) {
            [](StoreObject& self, const std::vector<DeviceId>& ids) {
              check(self.handle->run([&](Store& store) { return store.clear_device_errors(ids); }));
            })
+      .def("damage", [](StoreObject& self) { return damage(*self.handle); })
+      .def(
+          "acknowledge_damage",
+          [](StoreObject& self, const nb::object& collection, const nb::object& names) {
+            return acknowledge_damage(*self.handle, collection, names);
+          },
+          nb::arg("collection"), nb::arg("names").none())
       .def("serve_control",
            [](StoreObject& self) {
              return self.handle->run([](Store& store) { return store.serve_control().ok(); });
