@@ -208,7 +208,10 @@ enum class Health : std::uint8_t {
 
 // Errors of a device over several openings.
 struct DeviceErrors {
-  std::int64_t since = 0;         // when counting began, in nanoseconds since 1970-01-01 UTC
+  // Since when they are counted, in nanoseconds since 1970-01-01 UTC: not before the opening that
+  // was the first to remember something of the device, nor before others were forgotten. 0: there
+  // are none.
+  std::int64_t since = 0;
   std::uint64_t read_errors = 0;  // as in DeviceStatus, all of them
   std::uint64_t write_errors = 0;
   std::uint64_t flush_errors = 0;

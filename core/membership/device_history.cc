@@ -117,11 +117,11 @@ std::map<std::string, std::string> DeviceHistory::changes(const std::set<DeviceI
   const io::Lock lock(mutex_);
   pending_ = written_;
   for (const Now& now : all) {
-    DeviceRecord record = record_of(now, whole, lsn, epoch, time);
+    const DeviceRecord record = record_of(now, whole, lsn, epoch, time);
     const auto before = written_.find(now.member->id);
     if (before == written_.end() ? !is_worth_it(record) : before->second == record) continue;
     changed.emplace(device_key(now.member->id), encode_device(record));
-    pending_[now.member->id] = std::move(record);
+    pending_[now.member->id] = record;
   }
   return changed;
 }
@@ -163,8 +163,9 @@ void DeviceHistory::describe(StoreStatus& status) {
     for (DeviceStatus& device : status.devices) {
       if (device.role.empty() || device.id != now.member->id) continue;
       DeviceErrors& total = device.errors_total;
-      total = {record.since,     record.errors[0], record.errors[1],
-               record.errors[2], record.errors[3], record.errors[4]};
+      const bool any = record.errors != DeviceErrorCounts{};
+      total = {any ? record.since : 0, record.errors[0], record.errors[1],
+               record.errors[2],       record.errors[3], record.errors[4]};
       if (record.last.has_value()) device.last_completion = as_status(*record.last);
     }
   }

@@ -104,7 +104,7 @@ TEST_CASE("device history: a new device in the place of a lost one, and of one t
   }
 }
 
-// Fails `count` reads of a device, which the others make good.
+// Reads of device 2 fail, and the others make them good.
 void fail_reads(FaultySystem& faulty, StoreFixture& fixture, Store& store, const Content& content) {
   faulty.fault(fixture.device(2)).reads = true;
   require_content(store, content);
@@ -136,26 +136,25 @@ TEST_CASE("device history: errors are added up over openings, until they are cle
     counted += now.read_errors;
     REQUIRE(store.close().ok());
   }
-  Lsn last = 0;
   {
     Store store = fixture.open(Access::kReadWrite, without_cache());
     REQUIRE(device(store, 2).errors_total.read_errors == counted);
     fail_reads(faulty, fixture, store, content);
-    const std::int64_t since = device(store, 2).errors_total.since;
+    REQUIRE(device(store, 2).errors_total.since > 0);
     REQUIRE(code_of(store.clear_device_errors({9})) == ErrorCode::kNotFound);
     REQUIRE(store.clear_device_errors({3}).ok());
     REQUIRE(device(store, 2).errors_total.read_errors > counted);
     REQUIRE(store.clear_device_errors().ok());
     REQUIRE(device(store, 2).read_errors > 0);
     REQUIRE(!device(store, 2).errors_total.any());
-    REQUIRE(device(store, 2).errors_total.since >= since);
+    REQUIRE(device(store, 2).errors_total.since == 0);
   }  // as in a crash: it is durable
   {
     Store store = fixture.open(Access::kReadWrite, without_cache());
     REQUIRE(!device(store, 2).errors_total.any());
     REQUIRE(store.close().ok());
-    last = fixture.open(Access::kReadOnly).status().last_lsn;
   }
+  const Lsn last = fixture.open(Access::kReadOnly).status().last_lsn;
   // Nothing has gone wrong, so nothing is committed for it.
   REQUIRE(fixture.open(Access::kReadWrite, without_cache()).close().ok());
   REQUIRE(fixture.open(Access::kReadOnly).status().last_lsn == last);
