@@ -124,6 +124,7 @@ class OfflinePlan {
     std::set<DeviceId> taken = question_.asked();
     taken.insert(mates.begin(), mates.end());
     left_ = question_.left_without(taken);
+    left_.fast_taken = question_.left_without(question_.asked()).fast_taken;
     answer_.readable = !left_.lost_too_many && left_.lost <= left_.parity;
     answer_.faults_tolerated = answer_.readable ? left_.parity - left_.lost : 0;
     answer_.writable =
@@ -139,6 +140,13 @@ class OfflinePlan {
     if (left_.lost_too_many) {
       refuse("the store is unavailable as it is: too few data devices have all that was written",
              "hexad doctor " + pool_ + " says what to do about that.");
+    } else if (use_ == StoreUse::kWriter && left_.fast_taken) {
+      answer_.allowed = false;
+      refuse(
+          "a process has the pool open, and the index on the fast device in its memory: it may "
+          "be ended by that (SIGBUS)",
+          "Close the pool first. Without the fast device it opens all the same: metadata and log "
+          "are on the data devices, too.");
     } else if (!answer_.readable) {
       refuse_loss(names);
     } else if (!status_.read_only_reason.empty()) {
@@ -153,13 +161,6 @@ class OfflinePlan {
                  ": fewer cannot know whether the others have been written without them",
              "Everything can be read meanwhile. A process that has the pool open for writing when "
              "they go notes that, and goes on.");
-    } else if (use_ == StoreUse::kWriter && left_.fast_taken) {
-      answer_.allowed = false;
-      refuse(
-          "a process has the pool open, and the index on the fast device in its memory: it may "
-          "be ended by that (SIGBUS)",
-          "Close the pool first. Without the fast device it opens all the same: metadata and log "
-          "are on the data devices, too.");
     } else {
       allow(names);
     }

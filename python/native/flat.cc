@@ -54,8 +54,7 @@ nb::object to_flat(nb::handle data) { return to_view(data, Buffer::Access::kRead
 void bind_flat(nb::module_& module) {
   nb::class_<Flat>(module, "Flat", nb::type_slots(kFlatSlots));
   module.def("flat", &to_flat);
-  module.def("flat_to_fill",
-             [](nb::handle into) { return to_view(into, Buffer::Access::kWrite); });
+  module.def("flat_to_fill", [](nb::handle into) { return to_view(into, Buffer::Access::kWrite); });
 }
 
 }  // namespace hexad::python

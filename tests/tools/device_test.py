@@ -92,17 +92,20 @@ class Can(DeviceTest):
             status = self.ok("status", pool, "--json").json
             domains = [d["flush_domain"] for d in status["devices"] if d["role"] == "data"]
             mates = [i for i in range(6) if i != 3 and domains[i] == domains[3] >= 0]
+            fast = domains[3] >= 0 and status["devices"][6]["flush_domain"] == domains[3]
             allowed = len(mates) < 2
             answer = self.can(0 if allowed else 1, pool, "offline", "3")
             self.assertEqual(answer["answered_by"]["pid"], pid)
-            self.assertEqual([one for one in answer["together"] if one < 6], mates)
+            self.assertEqual(answer["together"], mates + [6] * fast)
             self.assertIn("has to close it", self.can(1, pool, "remove", "3")["hint"])
             # Nobody answers: the last root says how it is.
             control = os.path.join(pool, "fast", "control")
             os.rename(control, control + ".not")
             try:
-                answer = self.expect(0, "device", "can", pool, "offline", "3")
-                self.assertIn("last root", answer.error)
+                text = self.ok("device", "can", pool, "offline", "3").text
+                self.assertIn("the last root that it wrote", text)
+                self.assertIn("one cache, and may fail together, is not known", text)
+                self.assertIn("put", self.can(0, pool, "offline", "3")["in_use"])
             finally:
                 os.rename(control + ".not", control)
 
@@ -184,7 +187,7 @@ class Remembered(DeviceTest):
         self.ok("device", "clear-errors", pool, "1")
         after = self.row(pool, 1)["errors_total"]
         self.assertEqual(after["checksum_errors"], 0)
-        self.assertGreater(after["since"], row["errors_total"]["since"])
+        self.assertEqual(after["since"], 0)
         self.ok("doctor", pool)
         self.fails(1, "device", "clear-errors", pool, "7")
         self.fails(2, "device", "clear-errors", pool, "seven")

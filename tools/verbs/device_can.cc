@@ -16,6 +16,7 @@ namespace {
 struct Seen {
   StoreStatus status;
   StoreUse use = StoreUse::kNobody;
+  std::string in_use;  // who has it and does not answer; empty: the status is that of now
 };
 
 // Of a pool that opens, or whose process answers, or else as far as its last root tells. What
@@ -36,7 +37,7 @@ Result<Seen> look(Session& session) {
   seen.status = std::move(inspected).value();
   seen.use = StoreUse::kWriter;
   tell_ids(seen.status.devices);
-  session.out().note(pool.error().message + "; this is what the last root that it wrote says");
+  seen.in_use = pool.error().message;
   return seen;
 }
 
@@ -59,7 +60,7 @@ class DeviceCan final : public Verb {
     HEXAD_TRY_ASSIGN(const DeviceAnswer answer,
                      what_ == "remove" ? can_remove(seen.status, ids, seen.use, word)
                                        : can_offline(seen.status, ids, seen.use, word));
-    show(session.out(), ids, answer);
+    show(session.out(), ids, seen.in_use, answer);
     return answer.allowed ? kExitOk : kExitDifference;
   }
 
@@ -73,21 +74,23 @@ class DeviceCan final : public Verb {
     return ids;
   }
 
-  void show(Output& out, const std::vector<DeviceId>& ids, const DeviceAnswer& answer) const {
+  void show(Output& out, const std::vector<DeviceId>& ids, const std::string& in_use,
+            const DeviceAnswer& answer) const {
     if (out.json()) {
-      out.object(Json{{"question", what_},
-                      {"devices", ids},
-                      {"allowed", answer.allowed},
-                      {"reason", answer.reason},
-                      {"hint", answer.hint},
-                      {"readable", answer.readable},
-                      {"writable", answer.writable},
-                      {"faults_tolerated", answer.faults_tolerated},
-                      {"together", answer.together}});
+      Json object{{"question", what_},           {"devices", ids},
+                  {"allowed", answer.allowed},   {"reason", answer.reason},
+                  {"hint", answer.hint},         {"readable", answer.readable},
+                  {"writable", answer.writable}, {"faults_tolerated", answer.faults_tolerated},
+                  {"together", answer.together}};
+      if (!in_use.empty()) object["in_use"] = in_use;
+      out.object(object);
       return;
     }
     out.write(fmt::format("{}: {}\n", answer.allowed ? "yes" : "no", answer.reason));
     if (!answer.hint.empty()) out.write(fmt::format("     {}\n", answer.hint));
+    if (!in_use.empty()) {
+      out.write(fmt::format("note {}; this is what the last root that it wrote says\n", in_use));
+    }
   }
 
   std::string what_;
