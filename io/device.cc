@@ -135,8 +135,12 @@ void IoQueue::announce(IoRequest& request) {
 
 void IoQueue::answer(IoRequest& request) {
   if (request.answered) return;
+  if (!request.left && !request.status.ok()) count_failure(request);
   DeviceTraffic& traffic = request.device->traffic_;
-  traffic.answered_at.store(request.device->queue().now(), std::memory_order_relaxed);
+  // What is refused since the device is given up is no answer of its.
+  if (request.left || !request.device->is_given_up()) {
+    traffic.answered_at.store(request.device->queue().now(), std::memory_order_relaxed);
+  }
   traffic.under_way.fetch_sub(1, std::memory_order_acq_rel);
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
 }
@@ -222,6 +226,7 @@ IoQueue::Left IoQueue::leave(IoRequest& request) {
   }
   // What is under way to the device counts in the request that is left.
   request.status = given_up_error(*request.device);
+  count_failure(request);
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
   return now;
 }
@@ -333,7 +338,6 @@ void IoQueue::count_failure(const IoRequest& request) {
 void IoQueue::settle(IoRequest& request) {
   answer(request);
   if (request.left) return;
-  if (!request.status.ok()) count_failure(request);
   request.device->settled(request);
 }
 

@@ -144,6 +144,13 @@ StoreStatus Engine::status() {
                                   ": reads go round it, commits and checkpoints wait for it");
       }
     }
+    if (member.device != nullptr && member.device->is_given_up() &&
+        parts_.members->usable(member.id)) {
+      const std::string text = "has not answered for so long that it is given up";
+      device.detail += (device.detail.empty() ? "" : "; ") + text;
+      status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path + ") " +
+                                text + ": it is left behind with what is in flight");
+    }
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
       status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");

@@ -4,17 +4,23 @@ namespace hexad::core {
 
 std::vector<SilentDevice> silent_devices(const Members& members) {
   std::vector<SilentDevice> silent;
-  for (const DeviceId id : members.usable_ids()) {
-    const Member& member = *members.find(id);
-    const io::Nanos silence = member.device->silent_for();
-    if (silence == 0) continue;
+  const std::set<DeviceId> poisoned = members.poisoned();
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (member.device == nullptr) continue;
     const FlushDomain domain = members.flush_domain(member.device.get());
+    const bool usable = members.usable(member.id);
+    if (!usable && member.device->is_given_up()) continue;
     SilentDevice one;
-    one.id = id;
-    one.silence = silence;
-    one.adds_loss = member.role == alloc::DeviceRole::kData && !members.is_behind(id);
+    one.id = member.id;
+    one.silence = member.device->silent_for();
+    one.adds_loss =
+        usable && member.role == alloc::DeviceRole::kData && !members.is_behind(member.id);
     one.shares_a_flush = domain != kNoFlushDomain && members.is_shared(domain);
-    silent.push_back(one);
+    // A cell that was to be healed may be all that has failed: then it is waited for too often.
+    one.leaves = member.device->is_given_up() || poisoned.contains(member.id) ||
+                 member.device->traffic().failed_writes.load(std::memory_order_relaxed) > 0;
+    if (one.silence > 0 || (usable && one.leaves)) silent.push_back(one);
   }
   return silent;
 }
@@ -23,9 +29,9 @@ std::set<DeviceId> plan_leaving(const std::vector<SilentDevice>& silent, io::Nan
                                 std::uint32_t lost, std::uint32_t parities) {
   std::set<DeviceId> leaving;
   for (const SilentDevice& one : silent) {
-    if (one.silence < limit || one.shares_a_flush) continue;  // HG1
-    leaving.insert(one.id);
-    if (one.adds_loss) ++lost;
+    const bool hangs = one.silence >= limit && !one.shares_a_flush;  // HG1
+    if (hangs) leaving.insert(one.id);
+    if (one.adds_loss && (hangs || one.leaves)) ++lost;  // HG2
   }
   if (lost > parities) return {};  // HG2
   return leaving;

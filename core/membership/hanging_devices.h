@@ -3,7 +3,8 @@
 //   HG1 only a device with a flush domain of its own: those that share one stand or fall together
 //       (R11), and are waited for
 //   HG2 never so many that more than m data devices are lost: then all of those that hang at the
-//       same time are waited for, since what has struck them is one event, and may pass
+//       same time are waited for, since what has struck them is one event, and may pass. Lost are
+//       those, too, that are about to leave: that are given up, or have failed
 #pragma once
 
 #include <cstdint>
@@ -16,14 +17,16 @@
 
 namespace hexad::core {
 
-// A usable device that has requests under way and answers none.
+// A device that has requests under way and answers none, or that is in use and about to leave.
 struct SilentDevice {
   DeviceId id = 0;
   io::Nanos silence = 0;
-  bool adds_loss = false;       // a data device that has everything
+  bool adds_loss = false;       // a usable data device that has everything
   bool shares_a_flush = false;  // with other devices
+  bool leaves = false;          // it is given up, or has failed a write
 };
 
+// Those among them that are not in use any more, or not yet, may hold up whoever has written there.
 std::vector<SilentDevice> silent_devices(const Members& members);
 
 // Those that have been silent for `limit` or longer and may be left behind. `lost`: the data

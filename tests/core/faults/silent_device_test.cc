@@ -424,6 +424,122 @@ TEST_CASE("silent device: more than the profile survives are waited for, and non
   REQUIRE(took >= 300 * kSecond);
 }
 
+// What all disks of one place do, put by put, while others say no more.
+struct Commits {
+  SimSystem& system;
+  Store& store;
+  std::string problem;
+  std::vector<std::unique_ptr<io::Thread>> threads;
+
+  void begin(const std::string& name, std::uint64_t seed) {
+    threads.push_back(system.executor().start("writer", [this, name, seed] {
+      Transaction t;
+      t.put(kDefaultCollection, name, noise(200'000, seed));
+      const Result<Lsn> done = store.commit(std::move(t));
+      if (!done.ok()) problem += name + ": " + done.error().to_string();
+    }));
+  }
+  void join() {
+    for (const auto& thread : threads) thread->join();
+  }
+};
+
+// The first two answer when they have been given up, and before they have left.
+TEST_CASE("silent device: who is given up counts as lost before it has left") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  bool third = false;
+  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      const bool hangs = op.disk == "dev1" || op.disk == "dev2" || (third && op.disk == "dev3");
+      if (hangs && op.op != IoOp::kRead) return FaultKind::kHang;
+      return std::nullopt;
+    });
+    Commits commits{*system, store, "", {}};
+    commits.begin("first", 5);
+    system->executor().sleep_for(20 * kSecond);
+    third = true;
+    commits.begin("second", 6);
+    system->executor().sleep_for(55 * kSecond);
+    const std::string warned = warning_of(store);
+    system->disk("dev1").release_hung();
+    system->disk("dev2").release_hung();
+    system->executor().sleep_for(120 * kSecond);
+    release(*system, {"dev1", "dev2", "dev3"});
+    commits.join();
+    std::string problem = commits.problem;
+    if (warned.find("device 2 (dev2) has not answered for so long that it is given up") ==
+        std::string::npos) {
+      problem += "nothing is said of it: " + warned;
+    }
+    for (const auto& [disk, state] : std::map<std::string, std::string>{
+             {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
+      if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+    }
+    return problem + read_all(store);
+  });
+  REQUIRE(said == "");
+}
+
+TEST_CASE("silent device: who has failed beside it counts as lost before it has left") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      if (op.op != IoOp::kWrite) return std::nullopt;
+      if (op.disk == "dev1" || op.disk == "dev2") return FaultKind::kWriteErrorBefore;
+      if (op.disk == "dev3") return FaultKind::kHang;
+      return std::nullopt;
+    });
+    Commits commits{*system, store, "", {}};
+    commits.begin("first", 5);
+    system->executor().sleep_for(120 * kSecond);
+    release(*system, {"dev3"});
+    commits.join();
+    std::string problem = commits.problem;
+    for (const auto& [disk, state] : std::map<std::string, std::string>{
+             {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
+      if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+    }
+    return problem + read_all(store);
+  });
+  REQUIRE(said == "");
+}
+
+// It leaves for a write that failed, while a checkpoint waits for its answer to another one.
+TEST_CASE("silent device: one that hangs and has left is given up, too") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  RuntimeOptions options;
+  options.memtable_size = 64_KiB;
+  int hanging = 0;
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+          if (op.disk != "dev1" || op.op != IoOp::kWrite) return std::nullopt;
+          if (op.cause != io::IoCause::kRun)
+            return hanging > 0 ? std::optional(FaultKind::kWriteErrorBefore) : std::nullopt;
+          ++hanging;
+          return FaultKind::kHang;
+        });
+        for (int i = 0; i < 300 && (hanging == 0 || state_of(store, "dev1") == "ok"); ++i) {
+          Transaction t;
+          t.put(kDefaultCollection, "new " + std::to_string(i), noise(3000, 100 + i));
+          const Result<Lsn> done = store.commit(std::move(t));
+          if (!done.ok()) return done.error().to_string();
+        }
+        if (state_of(store, "dev1") != "failed") return "dev1 is " + state_of(store, "dev1");
+        system->executor().sleep_for(90 * kSecond);
+        const Status closed = store.close();
+        release(*system, {"dev1"});
+        return closed.ok() ? "" : closed.error().to_string();
+      },
+      options);
+  REQUIRE(said == "");
+  REQUIRE(hanging > 0);
+}
+
 TEST_CASE("silent device: scrubs and checks go round it, and say what they have not seen") {
   SimOrigin origin(large_disks(), fill);
   for (const bool scrub : {true, false}) {

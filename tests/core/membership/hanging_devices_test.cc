@@ -35,6 +35,19 @@ TEST_CASE("hanging devices: never more than the profile survives, and then none 
   }
 }
 
+TEST_CASE("hanging devices: who is about to leave is lost already") {
+  for (const io::Nanos silence : {io::Nanos{0}, kLimit}) {
+    SilentDevice leaves = data(3, silence);
+    leaves.leaves = true;
+    CAPTURE(silence);
+    CHECK(plan_leaving({leaves, data(1, kLimit)}, kLimit, 0, 1).empty());
+    CHECK(plan_leaving({leaves, data(1, kLimit)}, kLimit, 0, 2).contains(1));
+    // One that is behind was lost before.
+    leaves.adds_loss = false;
+    CHECK(plan_leaving({leaves, data(1, kLimit)}, kLimit, 1, 2).contains(1));
+  }
+}
+
 TEST_CASE("hanging devices: who shares a cache with others is waited for") {
   const SilentDevice shared{3, 10 * kLimit, true, true};
   CHECK(plan_leaving({shared}, kLimit, 0, 2).empty());

@@ -128,6 +128,32 @@ TEST_CASE("sim_device: a blocking read ends, names the device, and blames it for
   REQUIRE(into.bytes()[0] == std::byte{0x11});
 }
 
+// Whoever looks which devices have failed sees it although another one holds up the batch.
+TEST_CASE("sim_device: a request that has failed is counted before its batch is complete") {
+  One one;
+  one.system.add_disk("other", 1_MiB);
+  const std::unique_ptr<Device> other =
+      one.system.open_device("other", OpenMode::kReadWrite).value();
+  std::uint64_t failed = 0;
+  one.system.run([&] {
+    one.inject(FaultKind::kWriteErrorBefore, 1);
+    one.system.disk("other").inject({.kind = FaultKind::kHang});
+    const AlignedBuffer data = One::filled(4096, 0x22);
+    IoBatch batch;
+    batch.requests.push_back(IoRequest::write(*one.device, 0, data));
+    batch.requests.push_back(IoRequest::write(*other, 0, data));
+    one.device->queue().submit(batch);
+    one.system.executor().sleep_for(kReadPatience);
+    REQUIRE_FALSE(batch.complete());
+    failed = one.device->traffic().failed_writes;
+    one.system.disk("other").release_hung();
+    one.device->queue().wait(batch);
+  });
+  REQUIRE(failed == 1);
+  REQUIRE(one.device->traffic().failed_writes == 1);
+  REQUIRE(other->traffic().failed_writes == 0);
+}
+
 TEST_CASE("sim_device: a seed gives one history, and requests overtake one another") {
   const auto run = [](std::uint64_t seed, std::string& order) {
     SimSystem system(SimOptions{.seed = seed});
