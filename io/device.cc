@@ -392,7 +392,7 @@ Status Device::read(std::uint64_t offset, MutByteView into) {
     note_refusal(error);
     return error;
   };
-  if (silent_for() >= kReadPatience) return silent();
+  if (silent_for() >= kReadPatience && !is_given_up()) return silent();
   // Its own memory, for an answer may come when nobody waits for it any more.
   AlignedBuffer buffer(into.size());
   auto batch = std::make_unique<IoBatch>();

@@ -6,6 +6,7 @@
 
 #include "alloc/root_choice.h"
 #include "core/space/log_set.h"
+#include "io/bounded_reads.h"
 #include "io/no_unwinding.h"
 #include "io/os_error.h"
 #include "io/refused.h"
@@ -28,6 +29,15 @@ Error gave_up_waiting(const Error& why, io::Nanos waited) {
           " s; no device is lost by that, but commits that were in flight may or may not "
           "have happened",
       why.hint + (why.hint.empty() ? "" : " ") + "Then close the store and open it again."};
+}
+
+// Or until those that give none are given up.
+void wait_for_answers(io::Executor& executor, const std::vector<kv::LogArea>& areas) {
+  constexpr io::Nanos kNap = 100'000'000;
+  const auto is_silent = [](const kv::LogArea& area) {
+    return !area.device->is_given_up() && io::is_silent(*area.device);
+  };
+  while (std::any_of(areas.begin(), areas.end(), is_silent)) executor.sleep_for(kNap);
 }
 
 }  // namespace
@@ -124,9 +134,21 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
   const auto copy = [&] {
     return bring_log_up(areas, ids, parts_.lane.log(), parts_.shape.uuid, failed);
   };
-  Status copied = until_taken(copy, [] { return false; });
-  if (copied.ok() || !is_refusal(copied.error())) return copied;
-  return gave_up_waiting(copied.error(), io::Patience().limit);
+  const auto unread = [&] {
+    std::uint64_t count = 0;
+    for (const kv::LogArea& area : areas) count += area.device->traffic().refused;
+    return count;
+  };
+  for (;;) {
+    const std::uint64_t before = unread();
+    Status copied = until_taken(copy, [] { return false; });
+    if (copied.ok()) return copied;
+    if (is_refusal(copied.error())) return gave_up_waiting(copied.error(), io::Patience().limit);
+    // A device that has not answered a read: it does, or is given up, and then fails.
+    const bool silent = copied.error().code == ErrorCode::kUnavailable && unread() != before;
+    if (!silent) return copied;
+    wait_for_answers(parts_.executor, areas);
+  }
 }
 
 Lsn Membership::last_counted() const { return parts_.lane.durable(); }

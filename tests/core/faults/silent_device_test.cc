@@ -506,6 +506,39 @@ TEST_CASE("silent device: who has failed beside it counts as lost before it has 
   REQUIRE(said == "");
 }
 
+// The second falls silent when commits wait for the first: whoever changes the membership is the
+// first to ask it something, the log's blocks.
+TEST_CASE("silent device: one that hangs while another one leaves is left, too") {
+  SimOrigin origin(large_disks(), fill);
+  for (const bool answers : {false, true}) {
+    CAPTURE(answers);
+    const auto system = origin.start(1);
+    const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+      bool asked = false;
+      system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+        if (op.disk == "dev2" && op.op == IoOp::kRead) asked = true;
+        if (op.disk == "dev1" || (op.disk == "dev2" && asked)) return FaultKind::kHang;
+        return std::nullopt;
+      });
+      Commits commits{*system, store, "", {}};
+      commits.begin("first", 5);
+      system->executor().sleep_for(110 * kSecond);
+      if (answers) release(*system, {"dev2"});
+      commits.join();
+      if (!asked) return "nobody has read";
+      std::string problem = commits.problem;
+      for (const auto& [disk, state] : std::map<std::string, std::string>{
+               {"dev1", "failed"}, {"dev2", answers ? "ok" : "failed"}}) {
+        if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+      }
+      problem += read_all(store);
+      release(*system, {"dev1", "dev2"});
+      return problem;
+    });
+    REQUIRE(said == "");
+  }
+}
+
 // It leaves for a write that failed, while a checkpoint waits for its answer to another one.
 TEST_CASE("silent device: one that hangs and has left is given up, too") {
   SimOrigin origin(large_disks(), fill);

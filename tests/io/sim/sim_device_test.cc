@@ -128,6 +128,32 @@ TEST_CASE("sim_device: a blocking read ends, names the device, and blames it for
   REQUIRE(into.bytes()[0] == std::byte{0x11});
 }
 
+TEST_CASE("sim_device: a device that is given up has failed, and says so at once") {
+  One one;
+  AlignedBuffer into = One::filled(4096, 0x33);
+  std::string said;
+  std::uint64_t failed = 0;
+  one.system.run([&] {
+    one.inject(FaultKind::kHang, Fault::kForever);
+    const auto writer = one.system.executor().start("writer", [&] {
+      const AlignedBuffer data = One::filled(4096, 0x22);
+      REQUIRE(one.device->write(0, data).error().code == ErrorCode::kIo);
+    });
+    one.system.executor().sleep_for(kReadPatience);
+    one.device->queue().give_up(*one.device);
+    failed = one.device->traffic().failed_writes;
+    const Status status = one.device->read(0, into.bytes());
+    if (!status.ok()) said = status.error().to_string();
+    writer->join();
+    one.disk().clear_faults();
+    one.disk().release_hung();
+    one.device->queue().wait_for_abandoned();
+  });
+  REQUIRE(said == "disk: the device has not answered for so long that it is given up (io)");
+  REQUIRE(failed == 1);
+  REQUIRE(one.device->traffic().refused == 0);
+}
+
 // Whoever looks which devices have failed sees it although another one holds up the batch.
 TEST_CASE("sim_device: a request that has failed is counted before its batch is complete") {
   One one;
