@@ -24,6 +24,16 @@ Error bad_request(const IoRequest& request, const std::string& what) {
                ""};
 }
 
+// Whether the device is one of what is abandoned. While a batch is left, its devices may be looked
+// at once more after their last answer.
+template <typename Abandoned>
+bool is_one_of(const std::vector<Abandoned>& abandoned, const Device& device) {
+  return std::any_of(abandoned.begin(), abandoned.end(), [&](const Abandoned& one) {
+    return std::any_of(one.batch->requests.begin(), one.batch->requests.end(),
+                       [&](const IoRequest& request) { return request.device == &device; });
+  });
+}
+
 Status run_one(IoRequest request) {
   IoQueue& queue = request.device->queue();
   IoBatch batch;
@@ -233,10 +243,9 @@ IoQueue::Left IoQueue::leave(IoRequest& request) {
 
 void IoQueue::close(std::unique_ptr<Device> device) {
   if (device == nullptr) return;
-  // While a batch is left, its devices may be looked at once more after their last answer.
   if (!has_abandoned()) return;
   const std::lock_guard<std::mutex> lock(abandoned_mutex_);
-  closing_.push_back(std::move(device));
+  if (is_one_of(abandoned_, *device)) closing_.push_back(std::move(device));
 }
 
 bool IoQueue::has_abandoned() {
@@ -249,7 +258,10 @@ bool IoQueue::has_abandoned() {
       [](const Abandoned& one) { return one.waiters > 0 || !one.batch->complete(); });
   gone.assign(std::make_move_iterator(left), std::make_move_iterator(abandoned_.end()));
   abandoned_.erase(left, abandoned_.end());
-  if (abandoned_.empty()) closed.swap(closing_);
+  for (std::unique_ptr<Device>& device : closing_) {
+    if (!is_one_of(abandoned_, *device)) closed.push_back(std::move(device));
+  }
+  std::erase(closing_, nullptr);
   return !abandoned_.empty();
 }
 

@@ -180,6 +180,26 @@ TEST_CASE("sim_device: a request that has failed is counted before its batch is 
   REQUIRE(other->traffic().failed_writes == 0);
 }
 
+TEST_CASE("sim_device: one that owes an answer keeps no other one open") {
+  One one;
+  one.system.add_disk("other", 1_MiB);
+  std::unique_ptr<Device> other = one.system.open_device("other", OpenMode::kReadWrite).value();
+  AlignedBuffer into = One::filled(4096, 0x33);
+  IoQueue& queue = one.device->queue();
+  one.system.run([&] {
+    one.inject(FaultKind::kHang, 1);
+    static_cast<void>(one.device->read(0, into.bytes()));
+    queue.close(std::move(other));
+    queue.close(std::move(one.device));
+  });
+  REQUIRE(queue.has_abandoned());
+  REQUIRE(one.system.open_device("other", OpenMode::kReadWrite).ok());
+  REQUIRE(one.system.open_device("disk", OpenMode::kReadWrite).error().code == ErrorCode::kBusy);
+  one.disk().release_hung();
+  one.system.run([&] { REQUIRE(queue.wait_for_abandoned()); });
+  REQUIRE(one.system.open_device("disk", OpenMode::kReadWrite).ok());
+}
+
 TEST_CASE("sim_device: a seed gives one history, and requests overtake one another") {
   const auto run = [](std::uint64_t seed, std::string& order) {
     SimSystem system(SimOptions{.seed = seed});
