@@ -1,6 +1,7 @@
 #include "core/jobs/silence_job.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace hexad::core {
 
@@ -10,8 +11,12 @@ std::optional<io::Nanos> SilenceJob::due() {
 }
 
 Result<bool> SilenceJob::step() {
-  if (every_ == 0 || clock_.now() < next_) return false;
-  next_ = clock_.now() + every_;
+  const io::Nanos now = clock_.now();
+  if (every_ == 0 || now < next_) return false;
+  const io::Nanos late = now - std::exchange(next_, now + every_);
+  // The process was stopped, or did not get to run: the answers may be there, and nobody has seen
+  // them yet.
+  if (late > every_) return false;
   return look_();
 }
 

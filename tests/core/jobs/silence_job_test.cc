@@ -32,6 +32,25 @@ TEST_CASE("silence job: looks so often in each limit, and says what it has found
   });
 }
 
+// As one that was stopped, or whose machine was.
+TEST_CASE("silence job: a process that has not run for long takes no device for silent") {
+  io::SimExecutor sim{1};
+  int looks = 0;
+  SilenceJob job(sim.clock(), kLimit, [&] {
+    ++looks;
+    return true;
+  });
+  sim.run([&] {
+    sim.sleep_for(10 * kLimit);
+    CHECK_FALSE(job.step().value());
+    CHECK(looks == 0);
+    CHECK(job.due() == kLimit / SilenceJob::kLooks);
+    sim.sleep_for(*job.due());
+    CHECK(job.step().value());
+    CHECK(looks == 1);
+  });
+}
+
 TEST_CASE("silence job: without a limit it is never due") {
   io::SimExecutor sim{1};
   SilenceJob job(sim.clock(), 0, [] { return true; });
