@@ -236,7 +236,9 @@ Status Space::zero_slabs(const ZoneCreation& creation, std::set<DeviceId>& faile
   for (const auto& [device, offset] : slabs) {
     flushes.requests.push_back(io::IoRequest::flush(*device));
   }
-  queue.run(flushes);
+  // Not by run(), which would execute a single one on this thread.
+  queue.submit(flushes);
+  queue.wait(flushes);
   return {};
 }
 
