@@ -149,7 +149,8 @@ TEST_CASE("sim_device: a device that is given up has failed, and says so at once
     one.disk().release_hung();
     one.device->queue().wait_for_abandoned();
   });
-  REQUIRE(said == "disk: the device has not answered for so long that it is given up (io)");
+  REQUIRE(said ==
+          "disk: the device has not answered for so long that it is given up (input/output error)");
   REQUIRE(failed == 1);
   REQUIRE(one.device->traffic().refused == 0);
 }
