@@ -132,12 +132,14 @@ Status Engine::close() {
   const auto silent = [this]() -> std::optional<Error> {
     const Member* const member = silent_member(io::kReadPatience);
     if (member == nullptr) return std::nullopt;
-    return Error{ErrorCode::kUnavailable,
-                 "the store is not closed yet: device " + std::to_string(member->id) + " (" +
-                     member->path + ") " + io::describe_silence(*member->device) +
-                     "; until it answers, or the process ends, the devices stay locked. What was "
-                     "acknowledged is there at the next opening",
-                 "Close the store again when the device answers, or end the process."};
+    return Error{
+        ErrorCode::kUnavailable,
+        "the store is not closed yet: device " + std::to_string(member->id) + " (" + member->path +
+            ") " + io::describe_silence(*member->device) +
+            "; until it answers or is given up (device_patience), or the process ends, the "
+            "devices stay locked. What was "
+            "acknowledged is there at the next opening",
+        "Close the store again when the device answers, or end the process."};
   };
   return closing_.wait(first, start, silent);
 }
