@@ -66,12 +66,13 @@ def test_large_integers_within_the_range(store):
     with pytest.raises(hexad.Error):
         with store.transaction() as t:
             t.truncate("a", 2**60)
-    with pytest.raises(hexad.TooBigError):
-        store.get_ranges("a", [(0, 2**63), (0, 2**63)])
+    assert store.get_ranges("a", [(0, 2**63), (0, 2**63)]) == [b"x", b"x"]  # what is there counts
     with store.transaction() as t:
         t.truncate("a", 2**44 - 1)
     with pytest.raises(hexad.TooBigError):
         store.get("a")
+    with pytest.raises(hexad.TooBigError):
+        store.get_ranges("a", [(0, 2**63), (0, 2**63)])
     assert store.get_range("a", 2**44 - 2, 10) == b"\0"
 
 
