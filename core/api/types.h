@@ -212,11 +212,11 @@ struct DeviceErrors {
   // was the first to remember something of the device, nor before others were forgotten. 0: there
   // are none.
   std::int64_t since = 0;
-  std::uint64_t read_errors = 0;  // as in DeviceStatus, all of them
-  std::uint64_t write_errors = 0;
-  std::uint64_t flush_errors = 0;
-  std::uint64_t checksum_errors = 0;
-  std::uint64_t timeouts = 0;
+  std::uint64_t read_errors = 0;      // as in DeviceStatus, all five of them
+  std::uint64_t write_errors = 0;     // likewise
+  std::uint64_t flush_errors = 0;     // likewise
+  std::uint64_t checksum_errors = 0;  // likewise
+  std::uint64_t timeouts = 0;         // likewise
 
   // Returns true if there are any of any kind.
   bool any() const {
