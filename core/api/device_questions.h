@@ -15,11 +15,10 @@ namespace hexad {
 
 // Whether devices may be taken away, and what is left of the store meanwhile.
 struct DeviceAnswer {
-  bool allowed = false;
-  std::string reason;  // a clause or two: why, or why not
-  std::string hint;    // what to do instead, or what to see to; may be empty
-  // As long as they are away:
-  bool readable = false;
+  bool allowed = false;                // they may
+  std::string reason;                  // a clause or two: why, or why not
+  std::string hint;                    // what to do instead, or what to see to; may be empty
+  bool readable = false;               // everything can be read while they are away
   bool writable = false;               // also at an opening for writing without an explicit word
   std::uint32_t faults_tolerated = 0;  // how many more data devices may be lost without losing data
   // Others that count as taken away with them: one flush domain is one failure domain.
