@@ -1,17 +1,23 @@
 #!/bin/sh
-# A test part made of Bazel tests: bazel_part.sh CONFIG TAG_FILTERS [OPTION...]
-# Runs every test that the tags select and writes down how many test cases passed.
+# A test part made of Bazel tests: bazel_part.sh CONFIG TAG_FILTERS [OPTION...] [-- TARGET...]
+# Runs every test of TARGETs, all without any, that the tags select and writes down how many test cases
+# passed.
 set -eu
 config=$1
 tag_filters=$2
 shift 2
+
+case " $* " in
+  *" -- "*) ;;
+  *) set -- "$@" -- //... ;;
+esac
 
 events=$(mktemp)
 trap 'rm -f "$events"' EXIT
 
 status=0
 bazel test --config="$config" --test_tag_filters="$tag_filters" --build_tests_only --keep_going \
-  --build_event_json_file="$events" $HEXAD_BAZEL_UI "$@" //... || status=$?
+  --build_event_json_file="$events" $HEXAD_BAZEL_UI "$@" || status=$?
 
 # 3 is "built, some tests failed", 4 is "no test has these tags"; the rest is
 # a build that failed, which the events show as tests that never ran.

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "core/record/object_extents.h"
+#include "tests/base/thinned.h"
 #include "tests/core/clean/page_writes.h"
 
 namespace hexad::core {
@@ -160,7 +161,7 @@ void check_plan(const CompactPlan& plan, const ExtentList& extents, const Compac
 TEST_CASE("compact plan: random pages, byte by byte") {
   io::Rng rng(17);
   std::size_t pieces = 0;
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 300 / static_cast<int>(testing::kThinned); ++round) {
     ExtentList extents;
     std::uint32_t unit = 1;
     write_at_random(extents, unit, 1 + rng.below(60), rng);
@@ -171,7 +172,7 @@ TEST_CASE("compact plan: random pages, byte by byte") {
     check_plan(plan, extents, rules);
     pieces += plan.pieces.size();
   }
-  CHECK(pieces > 1000);
+  CHECK(pieces * testing::kThinned > 1000);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include "base/checksum.h"
 #include "io/os_error.h"
+#include "tests/base/thinned.h"
 #include "tests/core/sim_origin.h"
 #include "tests/core/store_fixture.h"
 #include "tests/io/file_bytes.h"
@@ -66,7 +67,8 @@ std::string state_of(const StoreStatus& status, const std::string& path) {
 TEST_CASE("opening: a device that is refused to this process is never left behind") {
   SimOrigin origin({}, fill);
   // The one on the fast tier, too.
-  const std::string disk = origin.disks()[static_cast<std::size_t>(GENERATE(range(0, 7)))];
+  const std::string disk =
+      origin.disks()[static_cast<std::size_t>(GENERATE(range(0, 7, kThinned == 1 ? 1 : 3)))];
   const int number = GENERATE(EMFILE, ENFILE, ENOMEM, ENOLCK, EAGAIN, EACCES, EPERM, EROFS, ENOSPC,
                               EDQUOT, EFBIG, EISDIR, ENOSYS);
   CAPTURE(disk, number);

@@ -232,7 +232,7 @@ TEST_CASE("memory_store: a large one takes little until something is stored, and
   }
   // As often as one likes: with each of them kept, this would be nearly 2 TiB.
   before = process_memory().address_space;
-  for (int i = 0; i < 20; ++i) {
+  for (int i = 0; i < 20 / static_cast<int>(kThinned); ++i) {
     Store store = make(profile_of(4, 2, 64_GiB));
     REQUIRE(put(store, "object", noise(100'000, 1)).ok());
     if (i % 2 == 0) REQUIRE(store.close().ok());

@@ -4,6 +4,7 @@
 #include <catch2/catch.hpp>
 #include <thread>
 
+#include "tests/base/thinned.h"
 #include "tests/core/faulty_system.h"
 #include "tests/core/sim_pool.h"
 #include "tests/core/store_fixture.h"
@@ -156,7 +157,7 @@ void require_prefix(World& world, int commits, int promised) {
 }
 
 TEST_CASE("buffered: a crash takes a suffix, and nothing before the last durable commit") {
-  const std::uint64_t first = GENERATE(range(1, 21));
+  const std::uint64_t first = GENERATE(range(1, 1 + 20 / static_cast<int>(kThinned)));
   World world(first);
   io::Rng rng(first);
   int done = 0;

@@ -93,7 +93,8 @@ TEST_CASE("cleaning: a store that is half full is overwritten at random, lap aft
   REQUIRE(deep_findings(again) == "");
 }
 
-TEST_CASE("cleaning: what most small objects took that are removed at random comes back") {
+TEST_CASE("cleaning: what most small objects took that are removed at random comes back",
+          "[one-thread]") {
   StoreFixture fixture(format_of(32_MiB));
   Store store = fixture.open();
   const auto count = static_cast<int>(store.space()->capacity * 7 / 10 / kObject);
@@ -117,7 +118,8 @@ TEST_CASE("cleaning: what most small objects took that are removed at random com
   REQUIRE(deep_findings(store) == "");
 }
 
-TEST_CASE("cleaning: blobs that clones share, and those of pages and omaps, are where they were") {
+TEST_CASE("cleaning: blobs that clones share, and those of pages and omaps, are where they were",
+          "[one-thread]") {
   StoreFixture fixture(format_of(16_MiB));
   Store store = fixture.open();
   const std::uint64_t capacity = store.space()->capacity;
@@ -149,7 +151,8 @@ TEST_CASE("cleaning: blobs that clones share, and those of pages and omaps, are 
 }
 
 // CL6: a stripe that all devices have must not become one that a device lacks.
-TEST_CASE("cleaning: while a device is away only a commit that finds no space has any done") {
+TEST_CASE("cleaning: while a device is away only a commit that finds no space has any done",
+          "[one-thread]") {
   StoreFixture fixture(format_of(16_MiB));
   std::optional<Store> store = fixture.open();
   const auto count = static_cast<int>(store->space()->capacity / 2 / kObject);

@@ -13,6 +13,7 @@
 #include "core/record/keys.h"
 #include "core/record/record.h"
 #include "io/rng.h"
+#include "tests/base/thinned.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -108,7 +109,7 @@ TEST_CASE(
     "cut_pages: whatever is done to an object of many pages, each hold of the lock is short") {
   StoreFixture fixture(roomy_format());
   Opened opened(fixture);
-  constexpr std::uint64_t kPages = 20'000;
+  constexpr std::uint64_t kPages = 20'000 / kThinned;
   const auto made = [&] { opened.make("a", kPages); };
   made();
   SECTION("truncate") {
@@ -466,8 +467,9 @@ void check_some(core::Engine& engine, const std::string& name, const Sparse& obj
   }
 }
 
-TEST_CASE("cut_pages: random holes and writes match the model, through reopenings") {
-  const std::uint64_t seed = GENERATE(range(1, 5));
+TEST_CASE("cut_pages: random holes and writes match the model, through reopenings",
+          "[one-thread]") {
+  const std::uint64_t seed = GENERATE(range(1, kThinned == 1 ? 5 : 3));
   CAPTURE(seed);
   io::Rng rng(seed);
   StoreFixture fixture(roomy_format());
