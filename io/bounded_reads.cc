@@ -11,7 +11,12 @@ namespace hexad::io {
 bool is_silent(Device& device) { return device.silent_for() >= kSilence; }
 
 std::string describe_silence(Device& device) {
-  return "has not answered for " + std::to_string(device.silent_for() / 1'000'000'000) + " s";
+  const auto seconds = [](Nanos time) { return std::to_string(time / 1'000'000'000) + " s"; };
+  const Nanos owing = device.owing_for();
+  if (owing >= kSilence && !is_silent(device)) {
+    return "has owed an answer for " + seconds(owing) + ", and gives others";
+  }
+  return "has not answered for " + seconds(device.silent_for());
 }
 
 std::vector<Status> read_round(IoQueue& queue, std::vector<IoRequest> reads, AlignedBuffer& buffer,

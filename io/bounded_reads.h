@@ -15,7 +15,7 @@ namespace hexad::io {
 inline constexpr Nanos kSilence = 5'000'000'000;
 
 bool is_silent(Device& device);
-// "has not answered for 12 s".
+// "has not answered for 12 s", "has owed an answer for 12 s, and gives others".
 std::string describe_silence(Device& device);
 
 // Sends the reads, which go into parts of `buffer`, and waits until all have been answered, or for

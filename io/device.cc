@@ -134,24 +134,26 @@ void IoQueue::announce(IoRequest& request) {
   HEXAD_ASSERT(request.device != nullptr && &request.device->queue() == this);
   request.device->submitting(request);
   request.answered = false;
-  DeviceTraffic& traffic = request.device->traffic_;
-  // Before it counts: a device that had nothing to do is not silent since then.
-  if (traffic.under_way.load(std::memory_order_acquire) == 0) {
-    traffic.answered_at.store(now(), std::memory_order_relaxed);
-  }
-  traffic.under_way.fetch_add(1, std::memory_order_acq_rel);
+  request.round = RequestRounds::kNone;
+  request.device->traffic_.under_way.fetch_add(1, std::memory_order_acq_rel);
   count(request);
+}
+
+void IoQueue::send(IoRequest& request) {
+  if (request.round != RequestRounds::kNone) return;
+  Device& device = *request.device;
+  request.round = device.rounds_.sent([&] { return device.queue().now(); });
 }
 
 void IoQueue::answer(IoRequest& request) {
   if (request.answered) return;
   if (!request.left && !request.status.ok()) count_failure(request);
-  DeviceTraffic& traffic = request.device->traffic_;
-  // What is refused since the device is given up is no answer of its.
-  if (request.left || !request.device->is_given_up()) {
-    traffic.answered_at.store(request.device->queue().now(), std::memory_order_relaxed);
+  Device& device = *request.device;
+  // What the queue has refused is no answer of the device.
+  if (request.round != RequestRounds::kNone) {
+    device.rounds_.answered(request.round, device.queue().now());
   }
-  traffic.under_way.fetch_sub(1, std::memory_order_acq_rel);
+  device.traffic_.under_way.fetch_sub(1, std::memory_order_acq_rel);
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
 }
 
@@ -163,7 +165,10 @@ void IoQueue::run(IoBatch& batch) noexcept {
     IoRequest& request = batch.requests.front();
     announce(request);
     request.status = check(request);
-    if (request.status.ok()) request.status = execute(request);
+    if (request.status.ok()) {
+      send(request);
+      request.status = execute(request);
+    }
     settle(request);
     return;
   }
@@ -276,7 +281,7 @@ bool IoQueue::wait_for_abandoned(Nanos limit) {
       ++abandoned_.front().waiters;
       batch = abandoned_.front().batch.get();
       for (const IoRequest& request : batch->requests) {
-        if (!request.is_answered()) left = std::min(left, limit - request.device->silent_for());
+        if (!request.is_answered()) left = std::min(left, limit - request.device->owing_for());
       }
     }
     const bool complete = left > 0 && wait_for(*batch, left);
@@ -381,10 +386,9 @@ std::optional<Error> Device::last_refusal() const {
   return refusal_;
 }
 
-Nanos Device::silent_for() {
-  if (traffic_.under_way.load(std::memory_order_acquire) == 0) return 0;
-  return std::max<Nanos>(0, queue().now() - traffic_.answered_at.load(std::memory_order_relaxed));
-}
+Nanos Device::silent_for() { return rounds_.is_empty() ? 0 : rounds_.silent_for(queue().now()); }
+
+Nanos Device::owing_for() { return rounds_.is_empty() ? 0 : rounds_.owing_for(queue().now()); }
 
 void Device::note_refusal(const Error& error) {
   const std::lock_guard<std::mutex> lock(refusal_mutex_);
@@ -395,16 +399,16 @@ void Device::note_refusal(const Error& error) {
 Status Device::read(std::uint64_t offset, MutByteView into) {
   const bool misaligned = reinterpret_cast<std::uintptr_t>(into.data()) % kBufferAlignment != 0;
   if (into.empty() || misaligned) return run_one(IoRequest::read(*this, offset, into));
-  const auto silent = [&] {
+  const auto silent = [&](Nanos waited) {
     Error error{ErrorCode::kUnavailable,
                 name() + ": read of " + format_size(into.size()) + " at byte " +
                     std::to_string(offset) + ": the device has not answered for " +
-                    std::to_string(silent_for() / 1'000'000'000) + " s",
+                    std::to_string(std::max(silent_for(), waited) / 1'000'000'000) + " s",
                 "Try again when it answers."};
     note_refusal(error);
     return error;
   };
-  if (silent_for() >= kReadPatience && !is_given_up()) return silent();
+  if (silent_for() >= kReadPatience && !is_given_up()) return silent(0);
   // Its own memory, for an answer may come when nobody waits for it any more.
   AlignedBuffer buffer(into.size());
   auto batch = std::make_unique<IoBatch>();
@@ -413,7 +417,7 @@ Status Device::read(std::uint64_t offset, MutByteView into) {
     std::vector<AlignedBuffer> buffers;
     buffers.push_back(std::move(buffer));
     queue().abandon(std::move(batch), std::move(buffers));
-    return silent();
+    return silent(kReadPatience);
   }
   Status status = std::move(batch->requests.front().status);
   if (status.ok()) copy_bytes(into, buffer.bytes());

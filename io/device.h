@@ -40,6 +40,7 @@
 #include "base/error.h"
 #include "io/clock.h"
 #include "io/no_unwinding.h"
+#include "io/request_rounds.h"
 
 namespace hexad::io {
 
@@ -100,7 +101,9 @@ struct IoRequest {
   std::uint64_t length = 0;             // bytes; 0 for a flush
   Status status;                        // set before the batch completes
   std::uint64_t ticket = 0;             // of the device, while under way
-  bool answered = false;                // see is_answered()
+  // Of the device, from when it was given the request: IoQueue::send().
+  std::uint8_t round = RequestRounds::kNone;
+  bool answered = false;  // see is_answered()
   // Its memory, where it has any, is an AlignedBuffer whose bytes nobody changes or reads when the
   // request has failed: it completes when its device is given up. Not a read, unless somebody says
   // so.
@@ -183,8 +186,8 @@ class IoQueue {
   // Lets go what has been answered. Whether anything is left: then neither the devices of its
   // requests may be closed, but by close(), nor the queue be destroyed.
   bool has_abandoned();
-  // Until nothing is left, or for `limit`, what its devices have been silent before included. True
-  // in the first case.
+  // Until nothing is left, or for `limit`, what its devices have owed before included. True in the
+  // first case.
   bool wait_for_abandoned(Nanos limit = kReadPatience);
   // The time by which waits are measured; 0 where nothing ever waits.
   virtual Nanos now() const { return 0; }
@@ -202,6 +205,10 @@ class IoQueue {
   // handing it on; null: nothing does. Takes the request whole, and returns its status.
   using Execute = Status (*)(const IoRequest&);
   virtual Execute executes_alone() const { return nullptr; }
+  // For implementations: the device has the request from now on, and owes the answer. Not before:
+  // what waits in the queue itself does so for whatever is before it there, which may be another
+  // device's. Once more does nothing. Where it is not called the device is never silent.
+  static void send(IoRequest& request);
   // For implementations: the request has its status. Before finish(); where that is not called for
   // each, all of a batch are answered when it is complete.
   static void answer(IoRequest& request);
@@ -267,9 +274,8 @@ struct DeviceTraffic {
   // Requests but flushes that failed, and not by the device's fault (io/os_error.h). Whoever has
   // read something meanwhile may have taken a device's bytes for lost that are there.
   std::atomic<std::uint64_t> refused{0};
-  std::atomic<std::uint64_t> under_way{0};  // requests that have no answer yet
-  // By the queue's time: when the device last answered, or had nothing under way.
-  std::atomic<Nanos> answered_at{0};
+  // Requests that have no answer yet, those included that the queue has not given to the device.
+  std::atomic<std::uint64_t> under_way{0};
 };
 
 class Device {
@@ -301,8 +307,11 @@ class Device {
   virtual Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length);
   // What the last request failed with that DeviceTraffic::refused counts. Any thread.
   std::optional<Error> last_refusal() const;
-  // For how long requests have been under way without any answer; 0: none are. Any thread.
+  // For how long the device has had requests without any answer; 0: it has none. Any thread.
   Nanos silent_for();
+  // For how long it has owed the answer to one, whatever else it answers, and not counting what
+  // that one had to wait behind (io/request_rounds.h): not less than silent_for(). Any thread.
+  Nanos owing_for();
   // IoQueue::give_up() has been called for it. Any thread.
   bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
   // For whoever verifies what was read: it was not what it should be, although the read succeeded.
@@ -329,6 +338,7 @@ class Device {
   void note_refusal(const Error& error);
 
   DeviceTraffic traffic_;
+  RequestRounds rounds_;
   std::atomic<bool> given_up_{false};
   mutable std::mutex refusal_mutex_;
   std::optional<Error> refusal_;  // guarded by it

@@ -194,9 +194,10 @@ struct RuntimeOptions {
   SplitRisk split_risk = SplitRisk::kRefuse;  // what to do where the others may have been written
   BusErrors bus_errors = BusErrors::kLeave;   // what to do about a bus error in the index
   CatchUp catch_up = CatchUp::kInBackground;  // when devices get what they missed
-  // Seconds that a device may have requests and answer none: then it is left behind like one that
-  // has failed, and commits go on without it; 1 to 3600, or 0: they wait for it. Never more devices
-  // than the profile survives, nor one that shares its cache with others: those are waited for.
+  // Seconds that a device may owe the answer to a request, whatever else it answers, and not
+  // counting what it works through first: then it is left behind like one that has failed, and
+  // commits go on without it; 1 to 3600, or 0: they wait for it. Never more devices than the
+  // profile survives, nor one that shares its cache with others: those are waited for.
   std::uint64_t device_patience = 60;
 
   // Returns OK, or kInvalidArgument with every problem on a line of its own in the message.

@@ -88,7 +88,7 @@ class Engine : public InternalCommits {
   // Starts all threads there will be and takes back what crashed writers left. Once, after
   // creation. Errors: those of commits; the system refuses a thread.
   Status start();
-  // Ends with kUnavailable when a device has not answered for io::kReadPatience, and goes on
+  // Ends with kUnavailable when a device has owed an answer for io::kReadPatience, and goes on
   // beside: who calls it again waits again.
   Status close();
   // Whether the destructor will come to an end. Waits while a device is silent, for as long as
@@ -351,13 +351,15 @@ class Engine : public InternalCommits {
   void note_not_taken_in(DeviceId id, const Error& why);
 
   // engine_waits.cc
-  // The usable device that has been silent for so long, or longest; null: none has.
-  const Member* silent_member(io::Nanos limit) const;
-  // Gives up devices that have been silent for too long (core/membership/hanging_devices.h), and
+  // The usable device that has been silent for so long, or longest; null: none has. One that owes
+  // an answer and gives others counts for as long as it owes that, and the caller has `waited`.
+  const Member* silent_member(io::Nanos limit, io::Nanos waited = 0) const;
+  // Gives up devices that have owed an answer for too long (core/membership/hanging_devices.h), and
   // has the repair thread leave them behind. Whether there were any.
   bool leave_hanging_devices();
-  // kUnavailable when one is silent: `what` begins the message.
-  Status check_silence(const std::string& what) const;
+  // kUnavailable when one is silent, for whoever has waited since `began`: `what` begins the
+  // message.
+  Status check_silence(const std::string& what, io::Nanos began) const;
   // Locks the mutex, unless its holder seems to wait for a device that is silent.
   template <typename M>
   Status lock_unless_silent(M& mutex, const std::string& what);

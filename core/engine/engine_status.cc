@@ -12,6 +12,7 @@
 #include "core/record/keys.h"
 #include "core/record/object_extents.h"
 #include "core/space/log_set.h"
+#include "io/bounded_reads.h"
 
 namespace hexad::core {
 
@@ -134,14 +135,14 @@ StoreStatus Engine::status() {
       device.timeouts = traffic.timeouts.load(std::memory_order_relaxed);
     }
     if (member.device != nullptr && !member.device->is_given_up()) {
-      const io::Nanos silence = member.device->silent_for();
-      if (silence >= kSilence) {
-        const std::string text =
-            "has not answered for " + std::to_string(silence / 1'000'000'000) + " s";
+      if (member.device->owing_for() >= kSilence) {
+        const std::string text = io::describe_silence(*member.device);
         device.detail += (device.detail.empty() ? "" : "; ") + text;
         status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path +
                                   ") " + text +
-                                  ": reads go round it, commits and checkpoints wait for it");
+                                  (io::is_silent(*member.device)
+                                       ? ": reads go round it, commits and checkpoints wait for it"
+                                       : ": commits and checkpoints may wait for that"));
       }
     }
     if (member.device != nullptr && member.device->is_given_up() &&

@@ -20,12 +20,13 @@ constexpr io::Nanos kLook = 1'000'000;
 
 }  // namespace
 
-const Member* Engine::silent_member(io::Nanos limit) const {
+const Member* Engine::silent_member(io::Nanos limit, io::Nanos waited) const {
   const Member* longest = nullptr;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const Member& member = parts_.members->at(i);
     if (member.device == nullptr || member.device->is_given_up()) continue;
-    const io::Nanos silence = member.device->silent_for();
+    const io::Nanos silence =
+        std::max(member.device->silent_for(), std::min(waited, member.device->owing_for()));
     if (silence < limit) continue;
     limit = silence;
     longest = &member;
@@ -37,22 +38,24 @@ const Member* Engine::silent_member(io::Nanos limit) const {
 bool Engine::leave_hanging_devices() {
   const Members& members = *parts_.members;
   const std::set<DeviceId> leaving = plan_leaving(
-      silent_devices(members), static_cast<io::Nanos>(parts_.options.device_patience) * kSecond,
+      hanging_devices(members), static_cast<io::Nanos>(parts_.options.device_patience) * kSecond,
       members.lost_data_devices(), parts_.shape->m());
   parts_.space->suspect(leaving);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
     if (member.device == nullptr) continue;
     // Again for what was on its way when it was given up.
-    const bool again = member.device->is_given_up() && member.device->silent_for() > 0;
+    const bool again = member.device->is_given_up() &&
+                       member.device->traffic().under_way.load(std::memory_order_relaxed) > 0;
     if (again || leaving.contains(member.id)) member.device->queue().give_up(*member.device);
   }
   if (!leaving.empty()) lose_suspects_soon();
   return !leaving.empty();
 }
 
-Status Engine::check_silence(const std::string& what) const {
-  const Member* const member = silent_member(kSilence);
+Status Engine::check_silence(const std::string& what, io::Nanos began) const {
+  const Member* const member =
+      silent_member(kSilence, parts_.system->executor().clock().now() - began);
   if (member == nullptr) return {};
   return Error{ErrorCode::kUnavailable,
                what + ", and device " + std::to_string(member->id) + " (" + member->path + ") " +
@@ -64,12 +67,13 @@ Status Engine::check_silence(const std::string& what) const {
 // that some device is slow: otherwise they would let everybody else go first.
 template <typename M>
 Status Engine::lock_unless_silent(M& mutex, const std::string& what) {
+  const io::Nanos began = executor().clock().now();
   while (!mutex.try_lock()) {
-    if (silent_member(kSlow) == nullptr) {
+    if (silent_member(kSlow, kSlow) == nullptr) {
       mutex.lock();
       return {};
     }
-    HEXAD_TRY(check_silence(what));
+    HEXAD_TRY(check_silence(what, began));
     executor().sleep_for(kNap);
   }
   return {};
@@ -98,7 +102,8 @@ bool Engine::outlast_reads(const Attempt& attempt) {
 
 Status Engine::wait_unless_silent(Lsn lsn, const std::string& what) {
   if (lane_ == nullptr) return {};
-  while (!lane_->wait_durable_for(lsn, kSecond)) HEXAD_TRY(check_silence(what));
+  const io::Nanos began = executor().clock().now();
+  while (!lane_->wait_durable_for(lsn, kSecond)) HEXAD_TRY(check_silence(what, began));
   return {};
 }
 
@@ -129,8 +134,8 @@ Status Engine::close() {
     close_job_->want();
     jobs_->wake(*close_job_);
   };
-  const auto silent = [this]() -> std::optional<Error> {
-    const Member* const member = silent_member(io::kReadPatience);
+  const auto silent = [this, began = executor().clock().now()]() -> std::optional<Error> {
+    const Member* const member = silent_member(io::kReadPatience, executor().clock().now() - began);
     if (member == nullptr) return std::nullopt;
     return Error{
         ErrorCode::kUnavailable,

@@ -1,4 +1,4 @@
-// Looks now and then whether a device has stopped answering.
+// Looks now and then whether a device has stopped answering, or keeps one request to itself.
 #pragma once
 
 #include <functional>
@@ -15,8 +15,8 @@ class SilenceJob : public Job {
   // Within each limit it looks so often: a device is left behind an eighth later at most.
   static constexpr io::Nanos kLooks = 8;
 
-  // `limit`: how long a device may be silent; 0: for ever. `look` leaves those behind that have
-  // been for longer, says whether there were any, and waits for no device.
+  // `limit`: how long a device may owe an answer; 0: for ever. `look` leaves those behind that have
+  // for longer, says whether there were any, and waits for no device.
   SilenceJob(io::Clock& clock, io::Nanos limit, std::function<bool()> look)
       : clock_(clock),
         every_(limit / kLooks),

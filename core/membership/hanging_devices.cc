@@ -2,8 +2,8 @@
 
 namespace hexad::core {
 
-std::vector<SilentDevice> silent_devices(const Members& members) {
-  std::vector<SilentDevice> silent;
+std::vector<HangingDevice> hanging_devices(const Members& members) {
+  std::vector<HangingDevice> hanging;
   const std::set<DeviceId> poisoned = members.poisoned();
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
@@ -11,25 +11,25 @@ std::vector<SilentDevice> silent_devices(const Members& members) {
     const FlushDomain domain = members.flush_domain(member.device.get());
     const bool usable = members.usable(member.id);
     if (!usable && member.device->is_given_up()) continue;
-    SilentDevice one;
+    HangingDevice one;
     one.id = member.id;
-    one.silence = member.device->silent_for();
+    one.owing = member.device->owing_for();
     one.adds_loss =
         usable && member.role == alloc::DeviceRole::kData && !members.is_behind(member.id);
     one.shares_a_flush = domain != kNoFlushDomain && members.is_shared(domain);
     // A cell that was to be healed may be all that has failed: then it is waited for too often.
     one.leaves = member.device->is_given_up() || poisoned.contains(member.id) ||
                  member.device->traffic().failed_writes.load(std::memory_order_relaxed) > 0;
-    if (one.silence > 0 || (usable && one.leaves)) silent.push_back(one);
+    if (one.owing > 0 || (usable && one.leaves)) hanging.push_back(one);
   }
-  return silent;
+  return hanging;
 }
 
-std::set<DeviceId> plan_leaving(const std::vector<SilentDevice>& silent, io::Nanos limit,
+std::set<DeviceId> plan_leaving(const std::vector<HangingDevice>& hanging, io::Nanos limit,
                                 std::uint32_t lost, std::uint32_t parities) {
   std::set<DeviceId> leaving;
-  for (const SilentDevice& one : silent) {
-    const bool hangs = one.silence >= limit && !one.shares_a_flush;  // HG1
+  for (const HangingDevice& one : hanging) {
+    const bool hangs = one.owing >= limit && !one.shares_a_flush;  // HG1
     if (hangs) leaving.insert(one.id);
     if (one.adds_loss && (hangs || one.leaves)) ++lost;  // HG2
   }

@@ -1,4 +1,5 @@
-// Which devices a store goes on without since they do not answer: a plan, without time or I/O.
+// Which devices a store goes on without since they do not answer, or keep one request to
+// themselves: a plan, without time or I/O.
 //
 //   HG1 only a device with a flush domain of its own: those that share one stand or fall together
 //       (R11), and are waited for
@@ -17,21 +18,21 @@
 
 namespace hexad::core {
 
-// A device that has requests under way and answers none, or that is in use and about to leave.
-struct SilentDevice {
+// A device that owes an answer, whatever else it answers, or that is in use and about to leave.
+struct HangingDevice {
   DeviceId id = 0;
-  io::Nanos silence = 0;
+  io::Nanos owing = 0;          // io::Device::owing_for()
   bool adds_loss = false;       // a usable data device that has everything
   bool shares_a_flush = false;  // with other devices
   bool leaves = false;          // it is given up, or has failed a write
 };
 
 // Those among them that are not in use any more, or not yet, may hold up whoever has written there.
-std::vector<SilentDevice> silent_devices(const Members& members);
+std::vector<HangingDevice> hanging_devices(const Members& members);
 
-// Those that have been silent for `limit` or longer and may be left behind. `lost`: the data
+// Those that have owed an answer for `limit` or longer and may be left behind. `lost`: the data
 // devices that do not count as it is, of which `parities` may be lost.
-std::set<DeviceId> plan_leaving(const std::vector<SilentDevice>& silent, io::Nanos limit,
+std::set<DeviceId> plan_leaving(const std::vector<HangingDevice>& hanging, io::Nanos limit,
                                 std::uint32_t lost, std::uint32_t parities);
 
 }  // namespace hexad::core

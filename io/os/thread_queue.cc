@@ -121,6 +121,7 @@ class ThreadQueue final : public FileQueue {
     }
     LoneAio* const lone = first.device->direct() ? lone_reads_.take() : nullptr;
     if (lone == nullptr) return FileQueue::run_requests_for(batch, limit);
+    send(first);
     const LoneAio::Answer answer =
         lone->read(fd_of(first), {first.data, first.length}, first.offset, limit);
     if (answer.outcome == LoneAio::Outcome::kLate) {
@@ -254,6 +255,8 @@ class ThreadQueue final : public FileQueue {
   void run(Item item, std::unique_lock<std::mutex>& lock) {
     std::deque<Item*>& running = lane_of(*item.request).running;
     running.push_back(&item);
+    Status status = check(*item.request);
+    if (status.ok()) send(*item.request);
     const IoRequest request = *item.request;
     lock.unlock();
     bool done = false;
@@ -261,10 +264,10 @@ class ThreadQueue final : public FileQueue {
       done = is_whole(request, {LoneAio::Outcome::kAnswered, item.late->take()});
       lone_reads_.give_back(item.late);
     }
-    Status status;
-    if (!done) {
-      status = check(request);
-      if (status.ok()) status = execute_request(request);
+    if (done) {
+      status = Status();
+    } else if (status.ok()) {
+      status = execute_request(request);
     }
     lock.lock();
     std::erase(running, &item);

@@ -303,6 +303,7 @@ bool UringQueue::fill() {
     if (fresh) {
       flights_[index] = backlog_.front();
       backlog_.pop_front();
+      send(*flights_[index].request);
     }
     prepare(sqe, index);
   }
@@ -422,6 +423,7 @@ bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
   if (ring == nullptr) return FileQueue::run_requests_for(batch, limit);
   const int fd = static_cast<const FileDevice*>(request.device)->fd();
   Flight flight{&batch, &request};
+  send(request);
   const Nanos end = now() + limit;
   for (Nanos left = limit;; left = std::max<Nanos>(0, end - now())) {
     const std::uint64_t length = std::min(request.length - flight.moved, kLargestTransfer);

@@ -91,8 +91,14 @@ bool SimDisk::back(std::uint64_t offset, std::uint64_t length) {
   return true;
 }
 
-void SimDisk::release_hung() {
-  for (const auto& complete : std::exchange(hung_, {})) complete();
+void SimDisk::release_hung(std::size_t most) {
+  std::vector<std::function<void()>> released = std::exchange(hung_, {});
+  if (released.size() > most) {
+    const auto first_kept = released.begin() + static_cast<std::ptrdiff_t>(most);
+    hung_.assign(first_kept, released.end());
+    released.erase(first_kept, released.end());
+  }
+  for (const auto& complete : released) complete();
 }
 
 Bytes SimDisk::peek(std::uint64_t offset, std::uint64_t length) const {
@@ -199,7 +205,7 @@ struct SimQueue::Going {
 
 struct SimQueue::Op {
   std::shared_ptr<Going> going;
-  IoRequest* request;  // changes when its device is given up
+  IoRequest* request;  // changes when its device is given up; null: answered
   SimDevice& device;
   SimDisk& disk;
   const std::uint64_t number;
@@ -233,6 +239,7 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
     request.status = dead(device.disk_, "the disk is gone");
   if (!request.status.ok()) return finish_one(going);
 
+  send(request);
   auto op = std::make_shared<Op>(
       Op{going, &request, device, device.disk_, next_op_++, {}, 0, 0, nullptr, 0, {}, {}});
   op->fault = pick_fault(*op);
@@ -249,12 +256,12 @@ void SimQueue::launch(const std::shared_ptr<Going>& going, IoRequest& request) {
   if (writes) begin_write(*op);
   if (request.op == IoOp::kFlush) begin_flush(*op);
   if (op->has(FaultKind::kHang)) {
+    note_under_way(op);
     op->disk.hung_.push_back([this, op] { land(*op); });
-    std::erase_if(hanging_, [](const std::weak_ptr<Op>& one) { return one.expired(); });
-    hanging_.push_back(op);
   } else if (latency_.immediate) {
     land(*op);
   } else {
+    note_under_way(op);
     executor_.schedule(executor_.clock().now() + duration_of(*op), [this, op] { land(*op); });
   }
 }
@@ -275,11 +282,19 @@ std::optional<Fault> SimQueue::pick_fault(const Op& op) {
   return op.disk.faults_.next(request);
 }
 
+void SimQueue::note_under_way(const std::shared_ptr<Op>& op) {
+  if (under_way_.size() >= most_under_way_) {
+    std::erase_if(under_way_, [](const std::weak_ptr<Op>& one) { return one.expired(); });
+    most_under_way_ = 2 * under_way_.size() + 64;
+  }
+  under_way_.push_back(op);
+}
+
 void SimQueue::give_up_requests(Device& device) {
   std::vector<std::shared_ptr<Going>> finished;
-  for (const std::weak_ptr<Op>& one : hanging_) {
+  for (const std::weak_ptr<Op>& one : under_way_) {
     const std::shared_ptr<Op> op = one.lock();
-    if (op == nullptr || &op->device != &device) continue;
+    if (op == nullptr || op->request == nullptr || &op->device != &device) continue;
     if (!op->request->may_be_left || op->request->left) continue;
     finished.push_back(op->going);
     const Left left = leave(*op->request);
@@ -339,6 +354,7 @@ void SimQueue::land(Op& op) {
   op.request->status = effect(op);
   answer(*op.request);
   executor_.trace("complete", {op.number, op.request->status.ok() ? 1u : 0u});
+  op.request = nullptr;
   finish_one(op.going);
 }
 

@@ -82,8 +82,8 @@ class SimDisk {
   void take_room(std::uint64_t bytes) { room_ -= bytes; }
   // From now on opening in this mode fails with errno `number`; 0: no longer.
   void refuse_opening(OpenMode mode, int number);
-  // Completes the requests that FaultKind::kHang holds.
-  void release_hung();
+  // Completes the requests that FaultKind::kHang holds, the oldest ones first.
+  void release_hung(std::size_t most = ~std::size_t{0});
 
   // The content as it is now, changed behind everybody's back: durable and not recorded.
   Bytes peek(std::uint64_t offset, std::uint64_t length) const;
@@ -183,6 +183,7 @@ class SimQueue final : public IoQueue {
   struct Op;     // one request under way
 
   void launch(const std::shared_ptr<Going>& going, IoRequest& request);
+  void note_under_way(const std::shared_ptr<Op>& op);
   std::optional<Fault> pick_fault(const Op& op);
   void begin_write(Op& op);
   void begin_flush(Op& op);
@@ -198,8 +199,9 @@ class SimQueue final : public IoQueue {
   const SimLatency latency_;
   CrashRecorder* recorder_;
   SimHook hook_;
-  std::vector<SimDisk*> disks_;  // all of the system, for flush domains
-  std::vector<std::weak_ptr<Op>> hanging_;
+  std::vector<SimDisk*> disks_;               // all of the system, for flush domains
+  std::vector<std::weak_ptr<Op>> under_way_;  // and some that are over
+  std::size_t most_under_way_ = 0;            // when those are forgotten next
   std::uint64_t next_op_ = 0;
   OpId next_cache_op_ = 0;
 };

@@ -361,6 +361,7 @@ void waiting_may_end_early(World& world) {
   for (int i = 0; i < 2; ++i) {
     REQUIRE(world.device(i).traffic().under_way == 0);
     REQUIRE(world.device(i).silent_for() == 0);
+    REQUIRE(world.device(i).owing_for() == 0);
   }
 }
 

@@ -1,5 +1,6 @@
 // A device that takes requests of commits and does not answer: they wait for it, and go on without
 // it in the end (decision 056). In simulated time.
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 #include <memory>
@@ -48,18 +49,29 @@ TEST_CASE("hanging device: commits wait for it, say so, and lose no device") {
                               Catch::Contains("device 2 (dev2) has not answered for 20 s"));
 }
 
-// Every request of a kind to one disk from the n-th on.
+// The requests to one disk that change it from the n-th on, so many of them; or all kinds.
 struct Hanging {
   SimSystem& system;
   std::string disk;
   std::uint64_t from = 0;
+  std::uint64_t most = Fault::kForever;
+  bool reads = false;
   std::uint64_t seen = 0;
   std::uint64_t struck = 0;
+  std::uint64_t answered = 0;  // sent when one was struck, and answered
 
   void begin() {
     system.set_hook([this](const SimOp& op) -> std::optional<FaultKind> {
-      if (op.disk != disk || op.op == IoOp::kRead) return std::nullopt;
+      if (op.disk != disk) return std::nullopt;
+      if (op.op == IoOp::kRead && !reads) {
+        answered += struck > 0 ? 1 : 0;
+        return std::nullopt;
+      }
       if (seen++ < from) return std::nullopt;
+      if (struck >= most) {
+        ++answered;
+        return std::nullopt;
+      }
       ++struck;
       return FaultKind::kHang;
     });
@@ -151,10 +163,10 @@ TEST_CASE("hanging device: whatever it hangs in, the store goes on, and nothing 
   options.memtable_size = 64_KiB;
   options.device_patience = 8;
   // Returns the number of requests that the disk has had, or what was wrong.
-  const auto run = [&](std::uint64_t from, const std::string& disk, bool soon,
+  const auto run = [&](std::uint64_t from, std::uint64_t most, const std::string& disk, bool soon,
                        std::uint64_t& seen) -> std::string {
     const auto system = origin.start(from);
-    Hanging hanging{*system, disk, from};
+    Hanging hanging{*system, disk, from, most, most == 1};
     std::map<std::string, std::string> expected;
     std::string problem;
     system->run([&] {
@@ -170,8 +182,10 @@ TEST_CASE("hanging device: whatever it hangs in, the store goes on, and nothing 
           const std::string value = noise(i % 5 == 0 ? 700'000 : 2000 + 997 * (i % 7), 100 + i);
           Transaction t;
           t.put(kDefaultCollection, name, value);
+          const Nanos began = system->clock().now();
           const Result<Lsn> done = store->commit(std::move(t));
           if (!done.ok()) problem = "put: " + done.error().to_string();
+          if (system->clock().now() - began > 30 * kSecond) problem = "a commit has waited";
           expected[name] = value;
         }
         if (soon) hanging.answer();
@@ -223,13 +237,16 @@ TEST_CASE("hanging device: whatever it hangs in, the store goes on, and nothing 
     return problem;
   };
   for (const std::string& disk : {std::string("dev1"), origin.disks().back()}) {
-    std::uint64_t all = 0;
-    REQUIRE(run(1'000'000, disk, false, all) == "");
-    REQUIRE(all > 50);
-    for (std::uint64_t from = 0; from < all; from += 1 + all * kThinned / 40) {
-      CAPTURE(disk, from, all);
-      std::uint64_t seen = 0;
-      REQUIRE(run(from, disk, from % 2 == 0, seen) == "");
+    // All from one on, and one alone, while the others are answered.
+    for (const std::uint64_t most : {Fault::kForever, std::uint64_t{1}}) {
+      std::uint64_t all = 0;
+      REQUIRE(run(1'000'000, most, disk, false, all) == "");
+      REQUIRE(all > 50);
+      for (std::uint64_t from = 0; from < all; from += 1 + all * kThinned / 40) {
+        CAPTURE(disk, most, from, all);
+        std::uint64_t seen = 0;
+        REQUIRE(run(from, most, disk, from % 2 == 0, seen) == "");
+      }
     }
   }
 }
@@ -283,6 +300,7 @@ struct Commits {
   }
   void join() {
     for (const auto& thread : threads) thread->join();
+    threads.clear();
   }
 };
 
@@ -379,6 +397,148 @@ TEST_CASE("hanging device: one that hangs while another one leaves is left, too"
     });
     REQUIRE(said == "");
   }
+}
+
+// The issue of one write that hangs for ever while reads, and scrubs, are answered as ever.
+TEST_CASE("hanging device: one that keeps a single request is left behind, whatever it answers") {
+  SimOrigin origin(large_disks(), fill);
+  for (const IoOp kind : {IoOp::kWrite, IoOp::kFlush}) {
+    CAPTURE(static_cast<int>(kind));
+    const auto system = origin.start(1);
+    std::uint64_t struck = 0;
+    std::uint64_t answered = 0;  // of what dev2 is asked meanwhile
+    Nanos took = 0;
+    Nanos scrubbed = 0;
+    std::string warned;
+    const std::string said = with_store(
+        *system, origin.pool(),
+        [&](Store& store) -> std::string {
+          bool may = true;
+          system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+            if (op.disk != "dev2" || !may) return std::nullopt;
+            if (struck == 0 && op.op == kind) {
+              ++struck;
+              return FaultKind::kHang;
+            }
+            answered += struck;
+            return std::nullopt;
+          });
+          std::string problem;
+          const auto reader = system->executor().start("reader", [&] {
+            for (int i = 0; i < 50; ++i) {
+              system->executor().sleep_for(kSecond);
+              problem += read_all(store);
+            }
+            warned = warning_of(store);
+          });
+          const auto scrubber = system->executor().start("scrubber", [&] {
+            system->executor().sleep_for(10 * kSecond);
+            const Nanos began = system->clock().now();
+            const auto scrub = store.scrub();
+            if (!scrub.ok() && scrub.error().code != ErrorCode::kUnavailable) {
+              problem += "scrub: " + scrub.error().to_string();
+            }
+            scrubbed = system->clock().now() - began;
+          });
+          const Nanos began = system->clock().now();
+          Commits commits{*system, store, "", {}};
+          commits.begin("first", 5);
+          commits.join();
+          took = system->clock().now() - began;
+          commits.begin("second", 6);
+          commits.join();
+          reader->join();
+          scrubber->join();
+          may = false;
+          if (state_of(store, "dev2") != "failed") problem += "dev2 is " + state_of(store, "dev2");
+          const Status closed = store.close();
+          if (!closed.ok()) problem += closed.error().to_string();
+          release(*system, {"dev2"});
+          return problem + commits.problem;
+        },
+        without_cache());
+    REQUIRE(said == "");
+    REQUIRE(struck == 1);
+    REQUIRE(answered > 50);
+    REQUIRE(took >= 60 * kSecond);
+    REQUIRE(took < 80 * kSecond);
+    REQUIRE(scrubbed < 30 * kSecond);
+    REQUIRE_THAT(warned, Catch::Contains("device 2 (dev2) has owed an answer for ") &&
+                             Catch::Contains(", and gives others"));
+  }
+}
+
+// One request every two seconds, the oldest first: by the age of its requests it would be gone.
+TEST_CASE("hanging device: one that works through a long backlog is not given up") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  RuntimeOptions options;
+  options.device_patience = 8;
+  std::uint64_t waiting = 0;
+  std::uint64_t longest = 0;
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+          if (op.disk != "dev2" || op.op == IoOp::kRead) return std::nullopt;
+          longest = std::max(longest, ++waiting);
+          return FaultKind::kHang;
+        });
+        bool over = false;
+        const auto drive = system->executor().start("drive", [&] {
+          while (!over || waiting > 0) {
+            system->executor().sleep_for(2 * kSecond);
+            if (waiting == 0) continue;
+            --waiting;
+            system->disk("dev2").release_hung(1);
+          }
+        });
+        Commits commits{*system, store, "", {}};
+        for (int i = 0; i < 24; ++i) commits.begin("new " + std::to_string(i), 100 + i);
+        commits.join();
+        system->set_hook(nullptr);
+        over = true;
+        drive->join();
+        std::string problem = commits.problem;
+        if (state_of(store, "dev2") != "ok") problem += "dev2 is " + state_of(store, "dev2");
+        return problem + read_all(store);
+      },
+      options);
+  REQUIRE(said == "");
+  REQUIRE(longest > 8);  // the last of them waits twice as long as may be
+}
+
+TEST_CASE(
+    "hanging device: more that keep one request each than the profile survives are waited for") {
+  SimOrigin origin(large_disks(), fill);
+  const auto system = origin.start(1);
+  Nanos took = 0;
+  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
+    const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
+    std::map<std::string, int> struck;
+    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+      const bool one = std::find(disks.begin(), disks.end(), op.disk) != disks.end();
+      if (!one || op.op != IoOp::kWrite || struck[op.disk]++ > 0) return std::nullopt;
+      return FaultKind::kHang;
+    });
+    const Nanos began = system->clock().now();
+    Commits commits{*system, store, "", {}};
+    commits.begin("first", 5);
+    for (int i = 0; i < 300; ++i) {
+      system->executor().sleep_for(kSecond);
+      const std::string problem = read_all(store);
+      if (!problem.empty()) return problem;
+    }
+    release(*system, disks);
+    commits.join();
+    took = system->clock().now() - began;
+    for (const DeviceStatus& device : store.status().devices) {
+      if (device.state != "ok") return device.path + ": " + device.state;
+    }
+    return commits.problem + read_all(store);
+  });
+  REQUIRE(said == "");
+  REQUIRE(took >= 300 * kSecond);
 }
 
 // It leaves for a write that failed, while a checkpoint waits for its answer to another one.

@@ -7,9 +7,9 @@ namespace {
 
 constexpr io::Nanos kLimit = 100;
 
-SilentDevice data(DeviceId id, io::Nanos silence) { return {id, silence, true, false}; }
+HangingDevice data(DeviceId id, io::Nanos owing) { return {id, owing, true, false}; }
 
-TEST_CASE("hanging devices: those that have been silent for as long as may be") {
+TEST_CASE("hanging devices: those that have owed an answer for as long as may be") {
   CHECK(plan_leaving({}, kLimit, 0, 2).empty());
   CHECK(plan_leaving({data(1, 99)}, kLimit, 0, 2).empty());
   CHECK(plan_leaving({data(1, 100), data(2, 99)}, kLimit, 0, 2) == std::set<DeviceId>{1});
@@ -21,7 +21,7 @@ TEST_CASE("hanging devices: never more than the profile survives, and then none 
   for (std::uint32_t parities = 0; parities <= 3; ++parities) {
     for (std::uint32_t lost = 0; lost <= parities; ++lost) {
       for (std::uint32_t hanging = 0; hanging <= 4; ++hanging) {
-        std::vector<SilentDevice> silent;
+        std::vector<HangingDevice> silent;
         for (std::uint32_t i = 0; i < hanging; ++i) silent.push_back(data(i, kLimit + i));
         const std::size_t expected = lost + hanging <= parities ? hanging : 0;
         CAPTURE(parities, lost, hanging);
@@ -36,10 +36,10 @@ TEST_CASE("hanging devices: never more than the profile survives, and then none 
 }
 
 TEST_CASE("hanging devices: who is about to leave is lost already") {
-  for (const io::Nanos silence : {io::Nanos{0}, kLimit}) {
-    SilentDevice leaves = data(3, silence);
+  for (const io::Nanos owing : {io::Nanos{0}, kLimit}) {
+    HangingDevice leaves = data(3, owing);
     leaves.leaves = true;
-    CAPTURE(silence);
+    CAPTURE(owing);
     CHECK(plan_leaving({leaves, data(1, kLimit)}, kLimit, 0, 1).empty());
     CHECK(plan_leaving({leaves, data(1, kLimit)}, kLimit, 0, 2).contains(1));
     // One that is behind was lost before.
@@ -49,7 +49,7 @@ TEST_CASE("hanging devices: who is about to leave is lost already") {
 }
 
 TEST_CASE("hanging devices: who shares a cache with others is waited for") {
-  const SilentDevice shared{3, 10 * kLimit, true, true};
+  const HangingDevice shared{3, 10 * kLimit, true, true};
   CHECK(plan_leaving({shared}, kLimit, 0, 2).empty());
   CHECK(plan_leaving({shared, data(1, kLimit)}, kLimit, 0, 2) == std::set<DeviceId>{1});
 }

@@ -28,14 +28,21 @@ namespace {
 std::mutex silence_mutex;
 std::condition_variable silence_changed;
 int silent_fd = -1;  // guarded by silence_mutex
+off_t silent_at;     // guarded by it; negative: everywhere
 int blocked = 0;     // guarded by it
 
-// As long as it lives reads and writes of the device wait in their system call.
+bool is_silent(int fd, off_t offset) {
+  return silent_fd == fd && (silent_at < 0 || silent_at == offset);
+}
+
+// As long as it lives reads and writes of the device, or those at one offset, wait in their system
+// call.
 class Silence {
  public:
-  explicit Silence(const FileDevice& device) {
+  explicit Silence(const FileDevice& device, off_t offset = -1) {
     const std::lock_guard<std::mutex> lock(silence_mutex);
     silent_fd = device.fd();
+    silent_at = offset;
   }
   ~Silence() { end(); }
   void end() {
@@ -55,14 +62,14 @@ class Silence {
 extern "C" ssize_t preadv2(int fd, const iovec* parts, int count, off_t offset, int flags) {
   if ((flags & RWF_NOWAIT) != 0) {
     const std::lock_guard<std::mutex> lock(silence_mutex);
-    if (silent_fd == fd) {
+    if (is_silent(fd, offset)) {
       errno = EAGAIN;
       return -1;
     }
   } else {
     std::unique_lock<std::mutex> lock(silence_mutex);
     ++blocked;
-    silence_changed.wait(lock, [&] { return silent_fd != fd; });
+    silence_changed.wait(lock, [&] { return !is_silent(fd, offset); });
     --blocked;
   }
   return syscall(SYS_preadv2, fd, parts, static_cast<unsigned long>(count),
@@ -73,7 +80,7 @@ extern "C" ssize_t pwritev2(int fd, const iovec* parts, int count, off_t offset,
   {
     std::unique_lock<std::mutex> lock(silence_mutex);
     ++blocked;
-    silence_changed.wait(lock, [&] { return silent_fd != fd; });
+    silence_changed.wait(lock, [&] { return !is_silent(fd, offset); });
     --blocked;
   }
   return syscall(SYS_pwritev2, fd, parts, static_cast<unsigned long>(count),
@@ -225,7 +232,8 @@ TEST_CASE("thread_queue: a lone read can be left, and writes into nothing that i
     batch->requests.push_back(IoRequest::read(*device, 0, buffers.back().bytes()));
     REQUIRE_FALSE(files.queue->run_for(*batch, 1'000'000));
     REQUIRE_FALSE(batch->requests.front().is_answered());
-    REQUIRE(device->silent_for() >= 1'000'000);
+    // From when a thread has taken it.
+    while (device->silent_for() < 1'000'000) std::this_thread::yield();
     files.queue->abandon(std::move(batch), std::move(buffers));
   }
   files.queue->wait_for_abandoned();
@@ -293,4 +301,51 @@ TEST_CASE(
     if (as_text(found) == expected) ++written;
   }
   REQUIRE(written == 2);
+}
+
+TEST_CASE("thread_queue: a device owes the answer to one write, whatever else it answers") {
+  Files files(2);
+  const auto device = files.make("a");
+  const AlignedBuffer data = pattern(1, 4096);
+  AlignedBuffer found(4096);
+  Silence silence(*device, 8192);
+  IoBatch held;
+  held.requests.push_back(IoRequest::write(*device, 8192, data));
+  files.queue->submit(held);
+  while (silence.blocked() < 1) std::this_thread::yield();
+  const Nanos began = files.queue->now();
+  for (int i = 0; i < 20; ++i) {
+    const Nanos before = files.queue->now();
+    REQUIRE(device->write(4096, data).ok());
+    REQUIRE(device->read(4096, found.bytes()).ok());
+    REQUIRE(device->flush().ok());
+    REQUIRE(device->silent_for() <= files.queue->now() - before);
+  }
+  const Nanos passed = files.queue->now() - began;
+  REQUIRE(device->owing_for() >= passed);
+  REQUIRE_FALSE(held.complete());
+  files.queue->give_up(*device);
+  files.queue->wait(held);
+  REQUIRE(held.first_error().error().code == ErrorCode::kIo);
+  REQUIRE(device->traffic().under_way == 1);
+  silence.end();
+  files.queue->wait_for_abandoned();
+  REQUIRE(device->traffic().under_way == 0);
+  REQUIRE(device->owing_for() == 0);
+}
+
+TEST_CASE("thread_queue: what no thread has taken yet is not owed") {
+  Files files(1);
+  const auto device = files.make("a");
+  const AlignedBuffer data = pattern(1, 4096);
+  IoBatch batch;
+  // Whoever waits takes the last one, and nobody does.
+  AlignedBuffer found(4096);
+  batch.requests.push_back(IoRequest::read(*device, 0, found.bytes()));
+  files.queue->submit(batch);
+  REQUIRE(device->traffic().under_way == 1);
+  REQUIRE(device->owing_for() == 0);
+  REQUIRE(device->silent_for() == 0);
+  files.queue->wait(batch);
+  REQUIRE(batch.first_error().ok());
 }

@@ -335,3 +335,91 @@ TEST_CASE("uring_queue: what is under way to a device that is given up ends, its
   REQUIRE(silent->traffic().under_way == 0);
   REQUIRE(LentMemory::process().kept() == 0);
 }
+
+// Its write goes to a pipe that is full; the device's other requests go to its file.
+TEST_CASE("uring_queue: a device owes the answer to one write, whatever else it answers") {
+  constexpr std::size_t kRoom = 64 << 10;
+  const TemporaryDirectory directory;
+  const auto queue = ring(4, 0);
+  const auto device = FileDevice::create(directory.path("a"), 1_MiB, *queue).value();
+  if (device->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const auto other = FileDevice::create(directory.path("b"), 1_MiB, *queue).value();
+  int ends[2];
+  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+  REQUIRE(fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kRoom)) == static_cast<int>(kRoom));
+  const Bytes full(kRoom, std::byte{0});
+  REQUIRE(write(ends[1], full.data(), kRoom) == static_cast<ssize_t>(kRoom));
+  const Fd file(fcntl(device->fd(), F_DUPFD_CLOEXEC, 0));
+  const AlignedBuffer data = pattern(1, 4096);
+  AlignedBuffer found(4096);
+
+  REQUIRE(dup2(ends[1], device->fd()) == device->fd());
+  IoBatch held;
+  held.requests.push_back(IoRequest::write(*device, 0, data));
+  queue->submit(held);
+  REQUIRE(dup2(file.get(), device->fd()) == device->fd());
+  close(ends[1]);
+  const Nanos began = queue->now();
+  for (int i = 0; i < 20; ++i) {
+    const Nanos before = queue->now();
+    REQUIRE(why(device->write(4096, data)) == "");
+    REQUIRE(why(device->read(4096, found.bytes())) == "");
+    REQUIRE(why(device->flush()) == "");
+    REQUIRE(device->silent_for() <= queue->now() - before);
+  }
+  const Nanos passed = queue->now() - began;
+  REQUIRE(device->owing_for() >= passed);
+  REQUIRE_FALSE(held.complete());
+
+  queue->give_up(*device);
+  queue->wait(held);
+  REQUIRE(held.first_error().error().code == ErrorCode::kIo);
+  REQUIRE(device->traffic().under_way == 1);
+  REQUIRE(why(other->write(0, data)) == "");
+  const Fd out(ends[0]);
+  Bytes said(kRoom + 4096);
+  for (std::size_t at = 0; at < said.size();) {
+    const ssize_t rc = read(out.get(), said.data() + at, said.size() - at);
+    REQUIRE(rc > 0);
+    at += static_cast<std::size_t>(rc);
+  }
+  queue->wait_for_abandoned();
+  REQUIRE(device->traffic().under_way == 0);
+  REQUIRE(device->owing_for() == 0);
+}
+
+TEST_CASE("uring_queue: who waits in the queue behind another device's requests owes nothing") {
+  constexpr std::size_t kReads = 4;  // all that the ring takes
+  const TemporaryDirectory directory;
+  const auto queue = ring(kReads, 0);
+  const auto silent = FileDevice::create(directory.path("a"), 64_KiB, *queue).value();
+  if (silent->in_memory()) {
+    WARN("SKIPPED: files are in memory here");
+    return;
+  }
+  const auto other = FileDevice::create(directory.path("b"), 64_KiB, *queue).value();
+  const AlignedBuffer data = pattern(1, 4096);
+  std::deque<AlignedBuffer> buffers;
+  IoBatch reads;
+  IoBatch behind;
+  {
+    Muted muted(*silent);
+    for (std::size_t i = 0; i < kReads; ++i) {
+      buffers.emplace_back(4096);
+      reads.requests.push_back(IoRequest::read(*silent, 0, buffers.back().bytes()));
+    }
+    REQUIRE_FALSE(queue->run_for(reads, 1'000'000));
+    behind.requests.push_back(IoRequest::write(*other, 0, data));
+    REQUIRE_FALSE(queue->run_for(behind, 1'000'000));
+    REQUIRE(other->traffic().under_way == 1);
+    REQUIRE(other->owing_for() == 0);
+    REQUIRE(other->silent_for() == 0);
+    REQUIRE(silent->owing_for() >= 2'000'000);
+  }
+  while (!reads.complete() || !behind.complete()) std::this_thread::yield();
+  REQUIRE(why(behind.first_error()) == "");
+  REQUIRE(other->owing_for() == 0);
+}

@@ -155,6 +155,89 @@ TEST_CASE("sim_device: a device that is given up has failed, and says so at once
   REQUIRE(one.device->traffic().refused == 0);
 }
 
+TEST_CASE("sim_device: who answers others owes the answer to one all the same") {
+  One one;
+  AlignedBuffer into = One::filled(4096, 0x33);
+  Nanos owing = 0;
+  Nanos silent = -1;
+  Nanos after = -1;
+  Status written;
+  one.system.run([&] {
+    one.inject(FaultKind::kHang);
+    const auto writer =
+        one.system.executor().start("writer", [&] { written = one.write(8192, 4096, 0x22); });
+    for (int i = 0; i < 40; ++i) {
+      one.system.executor().sleep_for(1'000'000'000);
+      REQUIRE(one.device->read(0, into.bytes()).ok());
+    }
+    owing = one.device->owing_for();
+    silent = one.device->silent_for();
+    one.disk().release_hung();
+    writer->join();
+    after = one.device->owing_for();
+  });
+  REQUIRE(owing >= 39'000'000'000);
+  REQUIRE(silent == 0);
+  REQUIRE(after == 0);
+  REQUIRE(written.ok());
+}
+
+TEST_CASE("sim_device: who works through a long backlog owes nothing, however old that is") {
+  constexpr std::uint64_t kWrites = 100;
+  One one;
+  Nanos most = 0;
+  Nanos took = 0;
+  Status status;
+  one.system.run([&] {
+    one.inject(FaultKind::kHang, Fault::kForever);
+    const Nanos began = one.system.clock().now();
+    const AlignedBuffer data = One::filled(4096, 0x22);
+    IoBatch batch;
+    for (std::uint64_t i = 0; i < kWrites; ++i) {
+      batch.requests.push_back(IoRequest::write(*one.device, 4096 * i, data));
+    }
+    one.device->queue().submit(batch);
+    for (std::uint64_t i = 0; i < kWrites; ++i) {
+      one.system.executor().sleep_for(2'000'000'000);
+      most = std::max(most, one.device->owing_for());
+      one.disk().release_hung(1);
+    }
+    one.device->queue().wait(batch);
+    status = batch.first_error();
+    took = one.system.clock().now() - began;
+  });
+  REQUIRE(status.ok());
+  REQUIRE(took >= 200'000'000'000);
+  REQUIRE(most <= 2'000'000'000);
+}
+
+TEST_CASE("sim_device: all that is under way to a device that is given up ends, and lands later") {
+  One one;
+  std::uint64_t failed = 0;
+  std::uint64_t under_way = 0;
+  one.system.run([&] {
+    one.inject(FaultKind::kHang);
+    const AlignedBuffer data = One::filled(4096, 0x22);
+    IoBatch batch;
+    for (std::uint64_t i = 0; i < 3; ++i) {
+      batch.requests.push_back(IoRequest::write(*one.device, 4096 * i, data));
+    }
+    one.device->queue().submit(batch);
+    for (int twice = 0; twice < 2; ++twice) one.device->queue().give_up(*one.device);
+    one.device->queue().wait(batch);
+    for (const IoRequest& request : batch.requests) failed += request.status.ok() ? 0 : 1;
+    one.system.executor().sleep_for(1'000'000'000);
+    under_way = one.device->traffic().under_way;
+    one.disk().release_hung();
+    one.device->queue().wait_for_abandoned();
+  });
+  REQUIRE(failed == 3);
+  REQUIRE(under_way == 1);
+  REQUIRE(one.device->traffic().under_way == 0);
+  REQUIRE(one.device->traffic().failed_writes == 3);
+  REQUIRE(one.count_at(0, 3 * 4096, 0x22) == 3 * 4096);
+}
+
 // Whoever looks which devices have failed sees it although another one holds up the batch.
 TEST_CASE("sim_device: a request that has failed is counted before its batch is complete") {
   One one;
