@@ -136,8 +136,8 @@ void encode_blob(Encoder& out, const Blob& blob, const RecordShape& shape) {
 }
 
 // May leave the decoder failed; blob_problem() is for the caller to ask.
-Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape) {
-  Blob blob;
+// `blob`: as it is made.
+Status decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shape, Blob& blob) {
   if ((head & kIsYoung) != 0) {
     if ((head & kIsPacked) != 0) in.fail();
     blob.placement = Placement::kLog;
@@ -162,7 +162,7 @@ Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shap
     if (!blob.is_compressed() || blob.frames.stored_bytes > blob.raw) in.fail();
     blob.stored = static_cast<std::uint32_t>(in.ok() ? blob.frames.stored_bytes : 0);
   }
-  if (!in.ok()) return blob;
+  if (!in.ok()) return {};
   blob.cell_sums = decode_sums(in, cell_sum_count(blob, shape), shape.checksum);
   blob.block_sums = decode_sums(in, block_sum_count(blob, shape), shape.checksum);
   if ((head & kIsShared) != 0) {
@@ -170,7 +170,7 @@ Result<Blob> decode_blob(Decoder& in, std::uint8_t head, const RecordShape& shap
     blob.share |= in.varint_up_to(kMax32);
     if (blob.share == 0) in.fail();  // none has no bit
   }
-  return blob;
+  return {};
 }
 
 Error broken(std::size_t index, std::uint64_t offset, std::string_view problem) {
@@ -315,7 +315,7 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
   const std::uint64_t count = in.varint_up_to(kMaxPageExtents);     // E6
   extents.reserve(std::min<std::uint64_t>(count, in.remaining()));  // an extent takes a byte
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
-    Extent extent;
+    Extent& extent = extents.emplace_back();
     const std::uint8_t head = in.u8();
     const auto source = static_cast<Source>(head & kSourceMask);
     const bool is_part = (head & kPart) != 0;
@@ -342,11 +342,12 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
         break;
       case Source::kForwarded:
       case Source::kNewBlob: {
-        HEXAD_TRY_ASSIGN(extent.blob, decode_blob(in, head, shape));
+        HEXAD_TRY(decode_blob(in, head, shape, extent.blob));
         if (source == Source::kForwarded) {
           const bool young = extent.blob.placement == Placement::kLog;
           extent.blob.forward = young ? Forward::kDue : Forward::kWritten;
         }
+        if (count == 1) break;  // which needs no number, and is most of what small objects have
         // The same blob again would have been written as an earlier one.
         if (!numbers.of(extent.blob.id()).is_new) in.fail();
         blobs.push_back(i);
@@ -378,7 +379,6 @@ Result<ExtentList> decode_extents(Decoder& in, std::uint64_t page_start, const R
       return broken(i, extent.offset, problem);
     }
     if (inline_bytes > kPageInlineLimit) return broken(i, extent.offset, kTooMuchInline);
-    extents.push_back(std::move(extent));
   }
   HEXAD_TRY(in.check("extents"));
   return extents;
