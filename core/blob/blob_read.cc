@@ -58,9 +58,11 @@ struct Fetch {
   std::uint64_t end = 0;    // likewise, or the end of the cell or of the stored bytes
   std::uint64_t from = 0;   // in the cell: where the buffer begins, a multiple of the block
   std::uint64_t skip = 0;   // in the buffer: where `begin` is
-  AlignedBuffer buffer;
+  std::uint64_t size = 0;   // of the buffer
+  MutByteView buffer;       // of the room, or `own`
+  AlignedBuffer own;
 
-  ByteView verified() const { return buffer.bytes().subspan(skip, end - begin); }
+  ByteView verified() const { return buffer.subspan(skip, end - begin); }
 };
 
 // Of a range of a private blob's stored bytes, as ec::map_range() would have it in one piece. False
@@ -87,7 +89,7 @@ void widen(Fetch& fetch, const Blob& blob, const StoreShape& shape) {
   const std::uint64_t shift = packed ? blob.cell_offset : 0;
   fetch.from = round_down(fetch.begin + shift, shape.block);
   fetch.skip = fetch.begin + shift - fetch.from;
-  fetch.buffer = AlignedBuffer(round_up(fetch.end + shift, shape.block) - fetch.from);
+  fetch.size = round_up(fetch.end + shift, shape.block) - fetch.from;
 }
 
 bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const RecordShape& shape) {
@@ -133,28 +135,36 @@ Status BlobReader::read(std::span<const Range> ranges) const {
   std::pmr::monotonic_buffer_resource memory(room.data(), room.size());
   std::pmr::vector<Job> jobs(&memory);
   jobs.reserve(ranges.size());
-  auto batch = std::make_unique<io::IoBatch>();
-  for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *batch));
-  const bool complete = run(*batch);
+  std::unique_ptr<ReadRoom> spare = rooms_.take();
+  for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *spare));
+  const bool complete = run(spare->batch());
   Status status;
   for (Job& job : jobs) {
-    if (status.ok()) status = finish(job, *batch);
+    if (status.ok()) status = finish(job, spare->batch());
   }
-  if (!complete) {
-    // A device may still write there.
-    std::vector<AlignedBuffer> buffers;
-    for (Job& job : jobs) {
-      for (Fetch& fetch : job.fetches) buffers.push_back(std::move(fetch.buffer));
-    }
-    queue_.abandon(std::move(batch), std::move(buffers));
+  if (complete) {
+    rooms_.put(std::move(spare));
+  } else {
+    abandon(jobs, *spare);
   }
   return status;
+}
+
+void BlobReader::abandon(std::span<Job> jobs, ReadRoom& room) const {
+  std::vector<AlignedBuffer> buffers;
+  buffers.push_back(room.give_buffer());
+  for (Job& job : jobs) {
+    for (Fetch& fetch : job.fetches) {
+      if (!fetch.own.empty()) buffers.push_back(std::move(fetch.own));
+    }
+  }
+  queue_.abandon(room.give_batch(), std::move(buffers));
 }
 
 // False when some device is silent, and the batch not complete.
 bool BlobReader::run(io::IoBatch& batch) const { return queue_.run_for(batch, kSilence); }
 
-Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
+Status BlobReader::plan(Job& job, ReadRoom& room) const {
   job.blob = job.range.blob;
   const MutByteView out = job.range.out;
   if (out.empty()) return {};
@@ -229,16 +239,21 @@ Status BlobReader::plan(Job& job, io::IoBatch& batch) const {
     job.degraded = job.degraded || !place.readable || is_silent(*place.device);
   }
   if (job.degraded) return {};
-  job.first_request = batch.requests.size();
+  std::vector<io::IoRequest>& requests = room.batch().requests;
+  job.first_request = requests.size();
   job.fetches.resize(pieces.size());
   for (std::size_t i = 0; i < pieces.size(); ++i) {
     const CellPlace& place = place_of(pieces[i]);
     Fetch& fetch = job.fetches[i];
     fetch.wanted = pieces[i];
     widen(fetch, blob, shape_);
-    batch.requests.push_back(
-        io::IoRequest::read(*place.device, place.offset + fetch.from, fetch.buffer.bytes()));
-    counters_.add(CounterId::kDeviceBytesRead, fetch.buffer.size());
+    fetch.buffer = room.take(fetch.size);
+    if (fetch.buffer.empty()) {
+      fetch.own = AlignedBuffer(fetch.size);
+      fetch.buffer = fetch.own.bytes();
+    }
+    requests.push_back(io::IoRequest::read(*place.device, place.offset + fetch.from, fetch.buffer));
+    counters_.add(CounterId::kDeviceBytesRead, fetch.size);
   }
   return {};
 }
@@ -332,17 +347,17 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
   std::pmr::monotonic_buffer_resource memory;
   std::pmr::vector<Job> jobs(&memory);
   jobs.reserve(divide_up(blob.raw, step) + shape_.k());
-  auto batch = std::make_unique<io::IoBatch>();
+  std::unique_ptr<ReadRoom> spare = rooms_.take();
   for (std::uint64_t at = 0; at < blob.raw;) {
     const std::uint64_t length = std::min({step, blob.raw - at, cell - at % cell});
     const Range range{&blob, at, bytes.bytes().subspan(at, length)};
-    HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *batch));
+    HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *spare));
     at += length;
   }
-  const bool complete = run(*batch);
+  const bool complete = run(spare->batch());
   for (const Job& job : jobs) {
     if (!complete) break;
-    if (is_sound(job, *batch)) continue;
+    if (is_sound(job, spare->batch())) continue;
     const std::uint64_t length = job.range.out.size();
     if (!found.empty() && found.back().offset + found.back().length == job.range.offset) {
       found.back().length += length;
@@ -351,14 +366,10 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
     }
   }
   if (!complete) {
-    // A device may still write there.
-    std::vector<AlignedBuffer> buffers;
-    for (Job& job : jobs) {
-      for (Fetch& fetch : job.fetches) buffers.push_back(std::move(fetch.buffer));
-    }
-    queue_.abandon(std::move(batch), std::move(buffers));
+    abandon(jobs, *spare);
     return whole.error();
   }
+  rooms_.put(std::move(spare));
   return found;
 }
 
@@ -390,7 +401,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
   Fetch fetch;
   fetch.wanted = {blob.cell, offset, out.size(), offset};
   widen(fetch, blob, shape_);
-  const auto length = static_cast<std::uint32_t>(fetch.buffer.size());
+  const auto length = static_cast<std::uint32_t>(fetch.size);
   HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
   bool silent = !leave_out_silent(places).empty();
   const auto stride = static_cast<std::uint32_t>(round_up(length, AlignedBuffer::kAlignment));

@@ -15,6 +15,7 @@
 #include "core/api/types.h"
 #include "core/blob/in_flight_cells.h"
 #include "core/blob/pack_check.h"
+#include "core/blob/read_room.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
@@ -108,8 +109,11 @@ class BlobReader {
  private:
   struct Job;
   bool run(io::IoBatch& batch) const;
-  // Adds the device reads of a job to the batch; marks it degraded where one cannot be asked.
-  Status plan(Job& job, io::IoBatch& batch) const;
+  // Adds the device reads of a job to the batch of the room; marks it degraded where one cannot be
+  // asked. What the room has no memory for, the job has.
+  Status plan(Job& job, ReadRoom& room) const;
+  // Of reads that have not been answered: a device may still write there.
+  void abandon(std::span<Job> jobs, ReadRoom& room) const;
   bool copy_in_flight(Job& job, std::span<const ec::CellPiece> pieces) const;
   // After those reads: whether they are enough, without anything that is rebuilt.
   bool is_sound(const Job& job, const io::IoBatch& batch) const;
@@ -134,6 +138,7 @@ class BlobReader {
   PackChecker packs_;
   const InFlightCells* in_flight_;
   const OnLost on_lost_;
+  mutable ReadRooms rooms_;
 };
 
 }  // namespace hexad::core
