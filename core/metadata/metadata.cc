@@ -35,21 +35,29 @@ void Metadata::erase_after(Lsn lsn) {
   ++erase_generation_;
 }
 
-const std::optional<std::string>* Metadata::settled(std::string_view key) const {
+const Metadata::Settled* Metadata::settled(std::string_view key) const {
   if (!is_remembered(key)) return nullptr;
   const auto known = settled_.find(key);
   return known == settled_.end() ? nullptr : &known->second;
 }
 
 void Metadata::note_settled(std::string_view key, std::uint64_t drops,
-                            const std::optional<std::string>& value) {
+                            std::optional<std::string_view> value) {
   if (!is_remembered(key)) return;
+  Settled noted;
+  if (value.has_value()) {
+    noted.value = *value;
+    Result<CollectionRecord> decoded = decode_collection(*value);
+    if (decoded.ok()) {
+      noted.record = std::make_shared<const CollectionRecord>(std::move(decoded).value());
+    }
+  }
   const io::Lock lock(mutex_);
   if (drops_ != drops) return;
   // It may be what the frozen one has brought into the index, which views from before do not see.
   if (frozen_ != nullptr && frozen_->get(key).has_value()) return;
   if (settled_.size() >= kMostSettled) settled_.clear();
-  settled_.insert_or_assign(std::string(key), value);
+  settled_.insert_or_assign(std::string(key), std::move(noted));
 }
 
 std::optional<std::optional<std::string>> Metadata::without_index(std::string_view key) const {
@@ -61,7 +69,7 @@ std::optional<std::optional<std::string>> Metadata::without_index(std::string_vi
     if (found->value.has_value()) value = *found->value;
     return value;
   }
-  if (const std::optional<std::string>* known = settled(key)) return *known;
+  if (const Settled* known = settled(key)) return known->value;
   return {};
 }
 
@@ -225,30 +233,65 @@ void Metadata::unfreeze() {
   }
 }
 
+std::optional<std::optional<std::string_view>> MetaView::in_memtables(std::string_view key,
+                                                                      bool* newest) {
+  const std::optional<kv::Memtable::Found> latest = active_->get(key);
+  // Without a freeze() since the view was made, only the active table has versions above it.
+  const bool visible = !latest.has_value() || latest->lsn <= lsn_;
+  if (newest != nullptr) *newest = active_ == metadata_.active_ && visible;
+  if (latest.has_value()) {
+    const auto found = visible ? latest : active_->get(key, lsn_);
+    if (found.has_value()) return found->value;
+  }
+  if (frozen_ == nullptr) return {};
+  const auto found = frozen_->get(key, lsn_);
+  if (!found.has_value()) return {};
+  return found->value;
+}
+
 Result<std::optional<std::string>> MetaView::get(std::string_view key, bool* newest) {
+  std::optional<std::string> value;
   {
     const io::Lock lock(metadata_.mutex_);
-    if (newest != nullptr) {
-      // Without a freeze() since the view was made, only the active table has versions above it.
-      const auto latest = active_->get(key);
-      *newest = active_ == metadata_.active_ && (!latest.has_value() || latest->lsn <= lsn_);
-    }
-    for (const kv::Memtable* table : {active_.get(), frozen_.get()}) {
-      if (table == nullptr) continue;
-      if (const auto found = table->get(key, lsn_)) {
-        if (!found->value.has_value()) return std::optional<std::string>();
-        return std::optional<std::string>(*found->value);
-      }
+    if (const auto young = in_memtables(key, newest)) {
+      if (young->has_value()) value = **young;
+      return value;
     }
     if (metadata_.drops_ == drops_) {
-      if (const std::optional<std::string>* known = metadata_.settled(key)) return *known;
+      if (const Metadata::Settled* known = metadata_.settled(key)) return known->value;
     }
   }
   HEXAD_TRY_ASSIGN(const std::optional<std::string_view> found, index_->get(key));
-  std::optional<std::string> value;
   if (found.has_value()) value = *found;
-  metadata_.note_settled(key, drops_, value);
+  metadata_.note_settled(key, drops_, found);
   return value;
+}
+
+Result<std::optional<std::string_view>> MetaView::look_up(std::string_view key, bool* newest) {
+  {
+    const io::Lock lock(metadata_.mutex_);
+    // The tables keep the bytes of a version that is visible, and the view the tables.
+    if (const auto young = in_memtables(key, newest)) return *young;
+  }
+  return index_->get(key);
+}
+
+Result<std::shared_ptr<const CollectionRecord>> MetaView::collection(std::string_view name,
+                                                                     bool* newest) {
+  const LookupKey key = LookupKey::collection(name);
+  {
+    const io::Lock lock(metadata_.mutex_);
+    if (!in_memtables(key, newest).has_value() && metadata_.drops_ == drops_) {
+      const Metadata::Settled* const known = metadata_.settled(key);
+      if (known != nullptr && known->value.has_value() == (known->record != nullptr)) {
+        return known->record;
+      }
+    }
+  }
+  HEXAD_TRY_ASSIGN(const auto value, get(key, newest));
+  if (!value.has_value()) return std::shared_ptr<const CollectionRecord>();
+  HEXAD_TRY_ASSIGN(CollectionRecord record, decode_collection(*value));
+  return std::make_shared<const CollectionRecord>(std::move(record));
 }
 
 Result<MetaView::Cursor> MetaView::cursor(KeyRange range, Reading reading) {

@@ -20,6 +20,7 @@
 #include "base/error.h"
 #include "base/ids.h"
 #include "core/cache/read_cache.h"
+#include "core/record/record.h"
 #include "io/executor.h"
 #include "kv/index.h"
 #include "kv/memory/memtable.h"
@@ -49,6 +50,14 @@ class MetaView {
   // The value, or nothing. `newest`, when given, says whether the state of now has no version of
   // the key above lsn(), pending ones included: N2 (b) of core/cache/read_cache.h.
   Result<std::optional<std::string>> get(std::string_view key, bool* newest = nullptr);
+
+  // The same without a copy: the bytes stay for as long as the view does. Keys of collections are
+  // asked of the index, whatever is remembered of them: collection() is for those.
+  Result<std::optional<std::string_view>> look_up(std::string_view key, bool* newest = nullptr);
+  // The record of the collection, decoded once for as long as it is remembered; null: there is no
+  // collection of that name. Errors: those of get() and of decode_collection().
+  Result<std::shared_ptr<const CollectionRecord>> collection(std::string_view name,
+                                                             bool* newest = nullptr);
 
   // Walks the keys of a range that exist, both ways. After an error it is not valid.
   //
@@ -154,6 +163,9 @@ class MetaView {
   friend class Metadata;
   MetaView(Metadata& metadata, Lsn lsn) : metadata_(metadata), lsn_(lsn) {}
 
+  // Under the lock of the metadata: what the memtables say, as Metadata::without_index() does.
+  std::optional<std::optional<std::string_view>> in_memtables(std::string_view key, bool* newest);
+
   Metadata& metadata_;
   Lsn lsn_;
   std::uint64_t drops_ = 0;  // of the metadata, when the view was made
@@ -229,11 +241,16 @@ class Metadata {
   // Under the lock. What there is to say of the newest value without the index: the outer one is
   // nothing when that has to be asked.
   std::optional<std::optional<std::string>> without_index(std::string_view key) const;
+  struct Settled {
+    std::optional<std::string> value;
+    // Of a value that can be decoded.
+    std::shared_ptr<const CollectionRecord> record;
+  };
   // Under the lock. Null: not known, or not a key that is remembered.
-  const std::optional<std::string>* settled(std::string_view key) const;
+  const Settled* settled(std::string_view key) const;
   // What the index had for the key when so many memtables had been dropped.
   void note_settled(std::string_view key, std::uint64_t drops,
-                    const std::optional<std::string>& value);
+                    std::optional<std::string_view> value);
 
   io::Mutex mutex_;  // the memtables; never held across I/O of a device
   kv::Index& index_;
@@ -250,7 +267,7 @@ class Metadata {
   //       a drop is noted after it, and nobody whose view is from before it is told what is noted
   //       now. Of keys of the frozen one nothing is noted: the index may have them already, and a
   //       view from before the freeze() must not
-  std::map<std::string, std::optional<std::string>, std::less<>> settled_;
+  std::map<std::string, Settled, std::less<>> settled_;
   std::uint64_t drops_ = 0;  // of frozen memtables
   // Counts what ends iterators of memtables; changes under the lock.
   std::atomic<std::uint64_t> erase_generation_{0};

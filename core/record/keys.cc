@@ -105,6 +105,32 @@ std::string object_key(CollectionId space, std::string_view name) {
 
 std::string object_prefix(CollectionId space) { return object_key(space, {}); }
 
+LookupKey LookupKey::object(CollectionId space, std::string_view name) {
+  LookupKey key;
+  if (kObjectPrefixSize + name.size() > kInside) {
+    key.outside_ = object_key(space, name);
+    return key;
+  }
+  char* const at = key.inside_.data();
+  at[0] = kObjectTag;
+  for (int i = 0; i < 4; ++i) at[1 + i] = static_cast<char>(space >> (24 - 8 * i));  // be32
+  name.copy(at + kObjectPrefixSize, name.size());
+  key.size_ = kObjectPrefixSize + name.size();
+  return key;
+}
+
+LookupKey LookupKey::collection(std::string_view name) {
+  LookupKey key;
+  if (1 + name.size() > kInside) {
+    key.outside_ = collection_key(name);
+    return key;
+  }
+  key.inside_[0] = kCollectionTag;
+  name.copy(key.inside_.data() + 1, name.size());
+  key.size_ = 1 + name.size();
+  return key;
+}
+
 std::string omap_key(OmapId omap, std::string_view key) {
   std::string full = tagged(kOmapTag, 8 + key.size());
   append_be64(full, omap);

@@ -19,6 +19,8 @@
 // doc/format.md#keys
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -92,6 +94,24 @@ std::string zone_key(std::uint32_t zone);
 
 // Whether the value of the key is an object, an entry of an omap, or a page.
 bool has_extents(std::string_view key);
+
+// A key for one look-up: most have no memory besides its own.
+class LookupKey {
+ public:
+  static LookupKey object(CollectionId space, std::string_view name);
+  static LookupKey collection(std::string_view name);
+  operator std::string_view() const {  // NOLINT: what it is for
+    return outside_.empty() ? std::string_view(inside_.data(), size_) : outside_;
+  }
+
+ private:
+  static constexpr std::size_t kInside = 104;  // bytes
+  LookupKey() = default;
+
+  std::size_t size_ = 0;
+  std::array<char, kInside> inside_;  // the first size_, where outside_ is empty
+  std::string outside_;
+};
 
 struct ObjectKey {
   CollectionId space = 0;

@@ -525,6 +525,105 @@ TEST_CASE("metadata: views ask the index for a collection once, too, and are tol
   REQUIRE(*third->get(key) == "2");
 }
 
+CollectionRecord collection_of(CollectionId id) {
+  CollectionRecord record;
+  record.id = id;
+  return record;
+}
+
+TEST_CASE("metadata: the record of a collection is what the view says, remembered or not") {
+  Fixture f;
+  const std::string key = collection_key("c");
+  const auto view = [&](Lsn at) { return std::move(f.metadata->view(at)).value(); };
+  const auto id_in = [](MetaView& of) {
+    bool newest = false;
+    const auto record = of.collection("c", &newest).value();
+    const std::string id = record == nullptr ? "none" : std::to_string(record->id);
+    return id + (newest ? "" : ", not the newest");
+  };
+  const auto zeroth = view(0);
+  REQUIRE(id_in(*zeroth) == "none");
+  REQUIRE(id_in(*zeroth) == "none");  // that there is none is remembered, too
+  f.metadata->apply(1, key, encode_collection(collection_of(1)));
+  REQUIRE(id_in(*zeroth) == "none, not the newest");
+  const auto first = view(1);
+  REQUIRE(id_in(*first) == "1");  // of the memtable
+  f.checkpoint(1);
+  const auto second = view(1);
+  const int before = f.index->gets;
+  REQUIRE(id_in(*second) == "1");
+  const std::shared_ptr<const CollectionRecord> read = second->collection("c").value();
+  REQUIRE(read->id == 1);
+  REQUIRE(second->collection("c").value() == read);  // the same one, not decoded again
+  REQUIRE(view(1)->collection("c").value() == read);
+  REQUIRE(f.index->gets == before + 1);
+  // A newer version hides what is remembered from those who see it, and from nobody else.
+  f.metadata->apply(2, key, encode_collection(collection_of(2)));
+  REQUIRE(id_in(*second) == "1, not the newest");
+  REQUIRE(id_in(*view(2)) == "2");
+  // Views from before a checkpoint are told nothing that is remembered since.
+  f.checkpoint(2);
+  REQUIRE(id_in(*view(2)) == "2");
+  REQUIRE(id_in(*second) == "1, not the newest");
+  REQUIRE(id_in(*view(2)) == "2");
+  f.metadata->apply(3, key, std::nullopt);
+  REQUIRE(id_in(*view(3)) == "none");
+  f.checkpoint(3);
+  REQUIRE(id_in(*view(3)) == "none");
+  REQUIRE(id_in(*view(3)) == "none");
+}
+
+TEST_CASE("metadata: a record of a collection that cannot be decoded is an error each time") {
+  Fixture f;
+  f.metadata->apply(1, collection_key("c"), "?");
+  f.checkpoint(1);
+  const auto view = std::move(f.metadata->view(1)).value();
+  for (int i = 0; i < 3; ++i) {
+    const auto record = view->collection("c");
+    REQUIRE_FALSE(record.ok());
+    REQUIRE(record.error().code == ErrorCode::kCorruption);
+  }
+  REQUIRE(*view->get(collection_key("c")) == "?");
+}
+
+TEST_CASE("metadata: looking up without a copy says what a copy does, for as long as the view") {
+  Fixture f;
+  f.metadata->apply(1, "index", "1");
+  f.metadata->apply(1, "gone", "1");
+  f.checkpoint(1);
+  f.metadata->apply(2, "frozen", "2");
+  f.metadata->apply(3, "gone", std::nullopt);
+  const auto frozen = f.metadata->freeze(3);
+  f.metadata->apply(4, "active", "4");
+  f.metadata->apply(5, "pending", "5");
+  f.metadata->apply(6, "active", "6");
+  const auto view = std::move(f.metadata->view(4)).value();
+  std::map<std::string, std::optional<std::string_view>> seen;
+  for (const char* key : {"index", "gone", "frozen", "active", "pending", "none"}) {
+    CAPTURE(key);
+    bool newest = false;
+    bool newest_copied = false;
+    const auto found = view->look_up(key, &newest).value();
+    const auto copied = view->get(key, &newest_copied).value();
+    REQUIRE(found.has_value() == copied.has_value());
+    if (found.has_value()) REQUIRE(*found == *copied);
+    REQUIRE(newest == newest_copied);
+    seen[key] = found;
+  }
+  REQUIRE(seen["active"] == "4");
+  // Groups that are cut, new versions and checkpoints: the bytes stay.
+  f.metadata->erase_after(4);
+  f.to_index(*frozen, 3);
+  f.metadata->drop_frozen();
+  f.metadata->apply(5, "active", "five");
+  f.checkpoint(5);
+  REQUIRE(seen["index"] == "1");
+  REQUIRE(seen["frozen"] == "2");
+  REQUIRE(seen["active"] == "4");
+  REQUIRE_FALSE(seen["gone"].has_value());
+  REQUIRE_FALSE(seen["pending"].has_value());
+}
+
 TEST_CASE("metadata: what was read ahead is told until a checkpoint brings something newer") {
   Fixture f;
   const std::vector<std::string> keys{"a", "b", "none"};

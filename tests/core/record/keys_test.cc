@@ -69,6 +69,20 @@ TEST_CASE("keys: every key comes back as its parts") {
   REQUIRE(meta_key("counters") == "mcounters");
 }
 
+TEST_CASE("keys: one for a look-up has the same bytes, long or short") {
+  for (const std::size_t length : {0, 1, 14, 15, 98, 99, 100, 103, 104, 105, 1024}) {
+    CAPTURE(length);
+    const std::string name(length, 'n');
+    for (const CollectionId space : {0u, 1u, 0x01020304u, 0xfffefdfcu}) {
+      const LookupKey object = LookupKey::object(space, name);
+      const LookupKey copy = object;
+      REQUIRE(std::string_view(object) == object_key(space, name));
+      REQUIRE(std::string_view(copy) == object_key(space, name));
+    }
+    REQUIRE(std::string_view(LookupKey::collection(name)) == collection_key(name));
+  }
+}
+
 TEST_CASE("keys: objects sort by collection, then by name; pages by body, then by number") {
   const std::vector<std::string> in_order = {collection_key("default"),
                                              doomed_key(1, ""),
