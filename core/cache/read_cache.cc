@@ -61,8 +61,10 @@ std::uint64_t memory_of(const CachedRecord& record) {
   for (const auto& [name, value] : record.object.attributes) {
     bytes += kNode + 2 * sizeof(std::string) + heap_of(name) + heap_of(value);
   }
-  return bytes + heap_of_extents(record.object.extents) + heap_of_extents(record.page) +
-         heap_of(record.stat.placement) + heap_of(record.stat.content_type);
+  if (record.stat.has_value()) {
+    bytes += heap_of(record.stat->placement) + heap_of(record.stat->content_type);
+  }
+  return bytes + heap_of_extents(record.object.extents) + heap_of_extents(record.page);
 }
 
 }  // namespace

@@ -63,8 +63,10 @@ struct CachedRecord : CacheValue {
   ObjectRecord object;       // of an object
   std::uint64_t serial = 0;  // N6; set by ReadCache::new_serial()
   Lsn as_of = 0;             // N3
-  ObjectStat stat;           // of an object without pages
-  ExtentList page;           // of a page
+  // Of an object without pages, when the cache was to keep the record: whoever else wants to know
+  // has it made.
+  std::optional<ObjectStat> stat;
+  ExtentList page;  // of a page
 
   // The extents of page 0 of an object without pages, or of a page.
   const ExtentList& extents() const { return page.empty() ? object.extents : page; }

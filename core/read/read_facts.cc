@@ -61,12 +61,12 @@ Result<ObjectStat> StoreReader::stat(std::string_view collection, std::string_vi
         cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kBoth);
     if (found.record != nullptr && !found.record->exists) return no_object(collection, name);
     // Of an object with pages the numbers come from all of them.
-    if (found.record != nullptr && found.record->object.body == 0) return found.record->stat;
+    if (found.record != nullptr && found.record->stat.has_value()) return *found.record->stat;
   }
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
                    find_cached(*state.view, collection, name));
-  if (record->object.body == 0) return record->stat;
+  if (record->stat.has_value()) return *record->stat;
   return stat_of(*state.view, record->object);
 }
 
@@ -74,10 +74,8 @@ std::optional<ObjectStat> StoreReader::cached_stat(std::string_view collection,
                                                    std::string_view name) {
   const ReadCache::Found found =
       cache_.find_object(collection, name, kMaxLsn, ReadCache::Count::kHits);
-  if (found.record == nullptr || !found.record->exists || found.record->object.body != 0) {
-    return std::nullopt;
-  }
-  return found.record->stat;
+  if (found.record == nullptr || !found.record->exists) return std::nullopt;
+  return found.record->stat;  // nothing where there are pages
 }
 
 std::optional<std::uint64_t> StoreReader::cached_size(std::string_view collection,

@@ -21,6 +21,16 @@ Error too_big(std::string_view collection, std::string_view name, std::uint64_t 
                "Read ranges of it, or open_reader()."};
 }
 
+Error no_collection(std::string_view collection) {
+  return Error{ErrorCode::kNotFound, "collection " + printable(collection) + " does not exist",
+               "Create it first (hexad bucket create)."};
+}
+
+// For who keeps what it points to.
+std::shared_ptr<CachedRecord> borrowed(CachedRecord* record) {
+  return {std::shared_ptr<CachedRecord>(), record};
+}
+
 }  // namespace
 
 Error no_object(std::string_view collection, std::string_view name) {
@@ -49,18 +59,16 @@ Result<ReadState> StoreReader::read_state() {
 }
 
 Result<CollectionRecord> StoreReader::find_collection(MetaView& view, std::string_view collection) {
-  HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection)));
-  if (!value.has_value()) {
-    return Error{ErrorCode::kNotFound, "collection " + printable(collection) + " does not exist",
-                 "Create it first (hexad bucket create)."};
-  }
-  return decode_collection(*value);
+  HEXAD_TRY_ASSIGN(const auto record, view.collection(collection));
+  if (record == nullptr) return no_collection(collection);
+  return *record;
 }
 
 Result<ObjectRecord> StoreReader::find_object(MetaView& view, std::string_view collection,
                                               std::string_view name) {
-  HEXAD_TRY_ASSIGN(const CollectionRecord record, find_collection(view, collection));
-  HEXAD_TRY_ASSIGN(const auto value, view.get(record.key_of(name)));
+  HEXAD_TRY_ASSIGN(const auto record, view.collection(collection));
+  if (record == nullptr) return no_collection(collection);
+  HEXAD_TRY_ASSIGN(const auto value, view.look_up(LookupKey::object(record->space_of(name), name)));
   if (!value.has_value()) return no_object(collection, name);
   Result<ObjectRecord> object = decode_object(*value, shape_.record);
   if (!object.ok()) {
@@ -72,7 +80,7 @@ Result<ObjectRecord> StoreReader::find_object(MetaView& view, std::string_view c
 Status StoreReader::read_range(MetaView& view, const ObjectRecord& record, std::uint64_t offset,
                                MutByteView out) {
   return read_pages(record, offset, out, [&](std::uint32_t page) -> Result<ExtentList> {
-    HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(record.body, page)));
+    HEXAD_TRY_ASSIGN(const auto value, view.look_up(page_key(record.body, page)));
     if (!value.has_value()) return ExtentList();
     return decode_page(*value, page, shape_.record);
   });
@@ -104,20 +112,23 @@ Status StoreReader::read_pages(const ObjectRecord& record, std::uint64_t offset,
 
 Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& view,
                                                                      std::string_view collection,
-                                                                     std::string_view name) {
+                                                                     std::string_view name,
+                                                                     CachedRecord* room) {
   ReadCache::Found found =
       cache_.find_object(collection, name, view.lsn(), ReadCache::Count::kNothing);
   if (found.record == nullptr) {
     bool newest = false;
     if (!found.space.has_value()) {
-      HEXAD_TRY_ASSIGN(const auto value, view.get(collection_key(collection), &newest));
-      if (!value.has_value()) return find_collection(view, collection).error();
-      HEXAD_TRY_ASSIGN(const CollectionRecord decoded, decode_collection(*value));
-      found.space = decoded.space_of(name);
-      if (newest) cache_.insert_collection(found.ticket, collection, decoded, view.lsn());
+      HEXAD_TRY_ASSIGN(const auto in, view.collection(collection, &newest));
+      if (in == nullptr) return no_collection(collection);
+      found.space = in->space_of(name);
+      if (newest) cache_.insert_collection(found.ticket, collection, *in, view.lsn());
     }
-    HEXAD_TRY_ASSIGN(const auto value, view.get(object_key(*found.space, name), &newest));
-    auto record = std::make_shared<CachedRecord>();
+    HEXAD_TRY_ASSIGN(const auto value,
+                     view.look_up(LookupKey::object(*found.space, name), &newest));
+    const bool kept = newest && cache_.enabled();
+    std::shared_ptr<CachedRecord> record =
+        room != nullptr && !cache_.enabled() ? borrowed(room) : std::make_shared<CachedRecord>();
     record->serial = cache_.new_serial();
     record->as_of = view.lsn();
     record->exists = value.has_value();
@@ -129,11 +140,11 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_cached(MetaView& v
       }
       record->object = std::move(decoded).value();
       record->object.extents = log_blobs_.resolve(std::move(record->object.extents));
-      if (record->object.body == 0) {
+      if (kept && record->object.body == 0) {
         HEXAD_TRY_ASSIGN(record->stat, stat_of(view, record->object));
       }
     }
-    if (newest) {
+    if (kept) {
       cache_.insert_object(found.ticket, *found.space, name, record);
     } else {
       record->drop();
@@ -149,7 +160,7 @@ Result<std::shared_ptr<const CachedRecord>> StoreReader::find_page(MetaView& vie
   ReadCache::Found found = cache_.find_page(body, page, view.lsn(), ReadCache::Count::kNothing);
   if (found.record != nullptr) return std::move(found.record);
   bool newest = false;
-  HEXAD_TRY_ASSIGN(const auto value, view.get(page_key(body, page), &newest));
+  HEXAD_TRY_ASSIGN(const auto value, view.look_up(page_key(body, page), &newest));
   auto record = std::make_shared<CachedRecord>();
   record->serial = cache_.new_serial();
   record->as_of = view.lsn();
@@ -321,8 +332,9 @@ Result<Bytes> StoreReader::get(std::string_view collection, std::string_view nam
   }
   const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  CachedRecord room;
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
-                   find_cached(*state.view, collection, name));
+                   find_cached(*state.view, collection, name, &room));
   if (record->object.size > kMaxGetSize) return too_big(collection, name, record->object.size);
   Result<Bytes> made = make_bytes(record->object.size, "its content");
   const Status status =
@@ -367,8 +379,9 @@ Result<std::uint64_t> StoreReader::read(std::string_view collection, std::string
   }
   const io::Nanos began = executor_.clock().now();
   HEXAD_TRY_ASSIGN(ReadState state, read_state());
+  CachedRecord room;
   HEXAD_TRY_ASSIGN(const std::shared_ptr<const CachedRecord> record,
-                   find_cached(*state.view, collection, name));
+                   find_cached(*state.view, collection, name, &room));
   const std::uint64_t length = length_of(*record);
   if (length == 0) return length;
   const Status status = read_through_cache(*state.view, *record, offset, into.first(length));

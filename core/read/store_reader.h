@@ -66,10 +66,12 @@ class StoreReader {
   Result<CollectionRecord> find_collection(MetaView& view, std::string_view collection);
   Result<ObjectRecord> find_object(MetaView& view, std::string_view collection,
                                    std::string_view name);
-  // An object's record as the view has it, from the read cache or into it. Errors: kNotFound.
+  // An object's record as the view has it, from the read cache or into it. Without a read cache it
+  // lies in `room`, when that is given and outlives it. Errors: kNotFound.
   Result<std::shared_ptr<const CachedRecord>> find_cached(MetaView& view,
                                                           std::string_view collection,
-                                                          std::string_view name);
+                                                          std::string_view name,
+                                                          CachedRecord* room = nullptr);
   // An entry of the object's omap; nothing: there is none (read_omap.cc).
   Result<std::optional<ObjectRecord>> find_entry(MetaView& view, const ObjectRecord& object,
                                                  std::string_view key);
