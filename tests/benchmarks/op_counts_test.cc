@@ -21,7 +21,7 @@ double most_calls(Operation operation) {
     case Operation::kOverwriteIn16:
       return 134;
     case Operation::kGet:
-      return 15;
+      return 4.4;
     case Operation::kRemoveIn64:
       return 20;
   }
