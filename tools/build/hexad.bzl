@@ -59,10 +59,10 @@ _TEST_LINKOPTS = select({
 })
 
 # Half the time of compiling a file went into the same few headers: precompiled.bzl.
-def _precompiled(name):
+def _precompiled(name, package = "tools/build"):
     return struct(
-        copts = ["-Winvalid-pch", "-include", "tools/build/precompiled_%s.h" % name],
-        deps = ["//tools/build:precompiled_" + name],
+        copts = ["-Winvalid-pch", "-include", "%s/precompiled_%s.h" % (package, name)],
+        deps = ["//%s:precompiled_%s" % (package, name)],
     )
 
 _PRECOMPILED_TEST = _precompiled("test")
@@ -70,10 +70,14 @@ _PRECOMPILED_TEST = _precompiled("test")
 def _precompiled_for(deps):
     return _precompiled("program" if "//third_party:json" in deps else "library")
 
-def hexad_library(name, deps = [], copts = [], **kwargs):
-    """A cc_library with our warnings."""
+def hexad_library(name, deps = [], copts = [], precompiled = None, **kwargs):
+    """A cc_library with our warnings.
+
+    Where most files of a package include the same large header of it, a precompiled_header called
+    precompiled_NAME in that package saves them that: precompiled = NAME.
+    """
     kwargs.setdefault("visibility", ["//visibility:public"])
-    precompiled = _precompiled_for(deps)
+    precompiled = _precompiled(precompiled, native.package_name()) if precompiled else _precompiled_for(deps)
     native.cc_library(
         name = name,
         copts = _LIBRARY_WARNINGS + precompiled.copts + copts,

@@ -26,6 +26,9 @@ def _precompiled_header_impl(ctx):
         "".join(["#include %s\n" % include for include in ctx.attr.includes]),
     )
 
+    included = cc_common.merge_cc_infos(
+        cc_infos = [dep[CcInfo] for dep in ctx.attr.deps],
+    ).compilation_context
     toolchain = find_cpp_toolchain(ctx)
     features = cc_common.configure_features(
         ctx = ctx,
@@ -42,11 +45,15 @@ def _precompiled_header_impl(ctx):
         # In the order of cc_library: the command line's options, then the rule's.
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts +
                              ["-x", "c++-header"],
+        include_directories = included.includes,
+        quote_include_directories = included.quote_includes,
+        system_include_directories = included.system_includes,
+        preprocessor_defines = included.defines,
         use_pic = True,  # as all that is compiled here: .bazelrc
     )
     ctx.actions.run(
         outputs = [precompiled],
-        inputs = depset([header], transitive = [toolchain.all_files]),
+        inputs = depset([header], transitive = [toolchain.all_files, included.headers]),
         executable = cc_common.get_tool_for_action(
             feature_configuration = features,
             action_name = CPP_COMPILE_ACTION_NAME,
@@ -69,7 +76,7 @@ def _precompiled_header_impl(ctx):
     return [
         DefaultInfo(files = depset([header, precompiled])),
         CcInfo(compilation_context = cc_common.create_compilation_context(
-            headers = depset([header, precompiled]),
+            headers = depset([header, precompiled], transitive = [included.headers]),
         )),
     ]
 
@@ -78,7 +85,11 @@ precompiled_header = rule(
     attrs = {
         "includes": attr.string_list(
             mandatory = True,
-            doc = "As they stand after #include, brackets included.",
+            doc = "As they stand after #include, brackets or quotes included.",
+        ),
+        "deps": attr.label_list(
+            providers = [CcInfo],
+            doc = "What has those of `includes` that are not the compiler's or the system's.",
         ),
         "copts": attr.string_list(doc = "The options of the rules that use it."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
