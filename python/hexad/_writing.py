@@ -134,6 +134,22 @@ class Writing(Reading, Commits):
         """Transaction.append() alone."""
         return self._alone(collection, lambda t: t.append(name, data))
 
+    def truncate(
+        self, name: Name, size: int, *, collection: Name = DEFAULT_COLLECTION
+    ) -> int:
+        """Transaction.truncate() alone."""
+        return self._alone(collection, lambda t: t.truncate(name, size))
+
+    def zero(
+        self, name: Name, offset: int, length: int, *, collection: Name = DEFAULT_COLLECTION
+    ) -> int:
+        """Transaction.zero() alone."""
+        return self._alone(collection, lambda t: t.zero(name, offset, length))
+
+    def touch(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> int:
+        """Transaction.touch() alone."""
+        return self._alone(collection, lambda t: t.touch(name))
+
     def remove(self, name: Name, *, collection: Name = DEFAULT_COLLECTION) -> int:
         """A missing object is tolerated."""
         return self._alone(collection, lambda t: t.remove(name))

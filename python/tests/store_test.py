@@ -403,6 +403,28 @@ def test_hints(store):
         store.put("a", b"x", hint="compressible,incompressible")
 
 
+def test_sizes_are_changed_without_a_transaction(store):
+    version = store.touch("a")
+    assert store.get("a") == b"" and store.stat("a").version == version
+    store.write("a", 0, b"0123456789")
+    store.touch("a")
+    assert store.truncate("a", 8) == store.stat("a").version
+    store.zero("a", 2, 3)
+    assert store.get("a") == b"01\0\0\x00567"
+    store.zero("a", 7, 3)
+    assert store.get("a") == b"01\0\0\x0056\0\0\0"
+    store.truncate("a", 12)
+    assert store.stat("a").size == 12
+    store.truncate("missing", 5)
+    store.create_collection("c")
+    store.touch("b", collection="c")
+    assert store.exists("b", collection="c") and not store.exists("b")
+    with pytest.raises(hexad.InvalidArgumentError, match="size -1 is out of range"):
+        store.truncate("a", -1)
+    with pytest.raises(hexad.InvalidArgumentError, match="length -1 is out of range"):
+        store.zero("a", 0, -1)
+
+
 def test_reports_are_plain_dictionaries(store):
     store.put("a", b"x" * 10_000)
     status = store.status()
