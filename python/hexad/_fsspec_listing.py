@@ -18,10 +18,9 @@ from typing import TYPE_CHECKING, Any, Iterator
 import hexad
 from hexad._fsspec_file import is_directory, not_found
 from hexad._fsspec_trees import Trees
+from hexad._types import MAX_NAME
 
 Info = dict[str, Any]
-
-MAX_NAME = 1024  # bytes
 
 
 class Listing(Trees):

@@ -38,6 +38,7 @@ Hint = Union[None, str, Iterable[str]]
 # Called with how much is done and how much there is, or None where nobody knows.
 Progress = Callable[[int, Optional[int]], None]
 
+MAX_NAME = 1024  # bytes
 DEFAULT_COLLECTION = "default"
 
 HINTS = (

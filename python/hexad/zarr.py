@@ -21,7 +21,7 @@ from zarr.core.buffer.core import default_buffer_prototype
 
 import hexad
 from hexad import _imported
-from hexad._types import boolean, collection_of
+from hexad._types import MAX_NAME, boolean, collection_of
 
 if TYPE_CHECKING:
     from zarr.abc.store import ByteRequest
@@ -290,7 +290,13 @@ class HexadStore(Store):
         except hexad.NotFoundError:
             return None
 
+    def _may_be_there(self, key: str) -> bool:
+        """Nothing has a longer name, or one that begins with more."""
+        return len(os.fsencode(self.prefix + key)) <= MAX_NAME
+
     async def exists(self, key: str) -> bool:
+        if not self._may_be_there(key):
+            return False
         if self._knows(key) is not None:
             return True
         return await asyncio.to_thread(
@@ -323,7 +329,7 @@ class HexadStore(Store):
 
     async def _pages(self, prefix: str, delimiter: str = "") -> AsyncIterator[hexad.Page]:
         after = ""
-        while True:
+        while self._may_be_there(prefix):
             page = await asyncio.to_thread(self._page, prefix, delimiter, after)
             yield page
             if not page.next:
@@ -419,6 +425,8 @@ class HexadStore(Store):
     async def delete_dir(self, prefix: str) -> None:
         self._check_writable()
         prefix = prefix.rstrip("/") + "/" if prefix.rstrip("/") else ""
+        if not self._may_be_there(prefix):
+            return
         await asyncio.to_thread(
             lambda: self._store().remove_prefix(self.prefix + prefix, **self._where)
         )

@@ -218,6 +218,22 @@ def test_listings_are_whole_whatever_their_length(store):
     assert sync(view.getsize_prefix("c")) == 5000
 
 
+def test_nothing_is_there_by_names_that_nothing_can_have(store):
+    longest = "d/" + "x" * 1022
+    store.put("in/" + longest[3:], b"1")
+    store.put(longest, b"12")
+    for view in (HexadStore(store), HexadStore(store, prefix="in")):
+        room = 1024 - len(view.prefix)
+        assert sync(view.exists(longest[:room])) == (view.prefix == "")
+        for name in (longest[: room - 1] + "é", "é" * 1000, longest + "x"):
+            assert not sync(view.exists(name))
+            assert collected(view.list_prefix(name)) == []
+            assert collected(view.list_dir(name)) == []
+            assert sync(view.getsize_prefix(name)) == 0
+            sync(view.delete_dir(name))
+    assert collected(HexadStore(store).list_prefix(longest)) == [longest]
+
+
 def test_ranges_end_where_the_key_ends(store):
     data = os.urandom(100)
     store.put("k", data)
