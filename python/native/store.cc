@@ -80,6 +80,17 @@ nb::tuple from_pool(const PoolDescription& pool) {
   return nb::make_tuple(to_list(pool.devices), to_list(pool.fast_directories));
 }
 
+DeviceId to_device_id(nb::handle number) {
+  constexpr DeviceId kMost = std::numeric_limits<DeviceId>::max();
+  return static_cast<DeviceId>(to_number(number, "the number of a device", kMost));
+}
+
+std::vector<DeviceId> to_device_ids(const nb::list& numbers) {
+  std::vector<DeviceId> ids;
+  for (const nb::handle number : numbers) ids.push_back(to_device_id(number));
+  return ids;
+}
+
 std::vector<std::string> to_strings(const nb::sequence& paths, const char* what) {
   std::vector<std::string> result;
   for (const nb::handle path : paths) result.emplace_back(Text(path, what).view());
@@ -134,8 +145,7 @@ void bind_pools(nb::module_& module) {
     const PoolDescription pool = to_pool(devices, fast);
     const RuntimeOptions options = to_runtime_options(given);
     Replacement replacement;
-    replacement.device = static_cast<DeviceId>(
-        to_number(device, "the number of a device", std::numeric_limits<DeviceId>::max()));
+    replacement.device = to_device_id(device);
     replacement.path = Text(path, "path").view();
     Interruption interruption;
     replacement.progress = [&](std::uint64_t, std::uint64_t) { return interruption.go_on(); };
@@ -502,17 +512,20 @@ void bind_care(nb::class_<StoreObject>& bound) {
                       bool repair) { return fsck(*self.handle, deep, repair); })
       .def(
           "scrub",
-          [](StoreObject& self, std::uint64_t rate, const std::string& from,
-             const nb::object& progress) { return scrub(*self.handle, rate, from, progress); },
+          [](StoreObject& self, nb::handle rate, const std::string& from,
+             const nb::object& progress) {
+            return scrub(*self.handle, to_number(rate, "rate"), from, progress);
+          },
           nb::arg("rate"), nb::arg("start"), nb::arg("progress").none())
       .def(
           "catch_up",
-          [](StoreObject& self, std::uint64_t rate, const nb::object& progress) {
-            return catch_up(*self.handle, rate, progress);
+          [](StoreObject& self, nb::handle rate, const nb::object& progress) {
+            return catch_up(*self.handle, to_number(rate, "rate"), progress);
           },
           nb::arg("rate"), nb::arg("progress").none())
       .def("clear_device_errors",
-           [](StoreObject& self, const std::vector<DeviceId>& ids) {
+           [](StoreObject& self, const nb::list& devices) {
+             const std::vector<DeviceId> ids = to_device_ids(devices);
              check(self.handle->run([&](Store& store) { return store.clear_device_errors(ids); }));
            })
       .def("damage", [](StoreObject& self) { return damage(*self.handle); })
@@ -531,7 +544,8 @@ void bind_care(nb::class_<StoreObject>& bound) {
              return to_dict(self.handle->run([](Store& store) { return store.status(); }));
            })
       .def("can_offline",
-           [](StoreObject& self, const std::vector<DeviceId>& ids) {
+           [](StoreObject& self, const nb::list& devices) {
+             const std::vector<DeviceId> ids = to_device_ids(devices);
              const StoreStatus status =
                  self.handle->run([](Store& store) { return store.status(); });
              const StoreUse use = status.read_only ? StoreUse::kNobody : StoreUse::kWriter;
@@ -542,9 +556,10 @@ void bind_care(nb::class_<StoreObject>& bound) {
              return to_dict(take(self.handle->run([](Store& store) { return store.space(); })));
            })
       .def("room_for",
-           [](StoreObject& self, std::uint64_t object_size) {
-             return to_dict(take(self.handle->run(
-                 [object_size](Store& store) { return store.room_for(object_size); })));
+           [](StoreObject& self, nb::handle object_size) {
+             const std::uint64_t size = to_number(object_size, "object_size");
+             return to_dict(
+                 take(self.handle->run([size](Store& store) { return store.room_for(size); })));
            })
       .def("counters",
            [](StoreObject& self) {

@@ -102,9 +102,23 @@ def test_a_rate_that_is_none(store, call):
     for rate in ("fast", 1.5, True):
         with pytest.raises(TypeError, match="^rate: bytes per second are wanted, not "):
             getattr(store, call)(rate=rate)
-    for rate in (0, -1):
+    for rate in (0, -1, 2**70):
         with pytest.raises(hexad.InvalidArgumentError, match="rate"):
             getattr(store, call)(rate=rate)
+
+
+def test_numbers_that_nothing_has(store):
+    for size in (-1, 2**70):
+        with pytest.raises(hexad.InvalidArgumentError, match="^object_size .* is out of range"):
+            store.room_for(size)
+    for call in (store.can_offline, store.clear_device_errors):
+        for number in (-1, 2**70):
+            with pytest.raises(hexad.InvalidArgumentError, match="^the number of a device "):
+                call([number])
+        with pytest.raises(TypeError, match="an integer is wanted, not str"):
+            call(["0"])
+    with pytest.raises(TypeError, match="^object_size: an integer is wanted, not str"):
+        store.room_for("4096")
 
 
 def test_the_prefix_of_a_mapping(store):
