@@ -32,6 +32,38 @@ std::unique_ptr<FileQueue> ring(unsigned in_flight, unsigned files) {
 
 std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
 
+// A pipe that takes nothing more before somebody reads: the kernel keeps what is written to it.
+class FullPipe {
+ public:
+  static constexpr std::size_t kRoom = 64 << 10;
+
+  FullPipe() {
+    int ends[2];
+    REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
+    out_ = Fd(ends[0]);
+    in_ = Fd(ends[1]);
+    REQUIRE(fcntl(in_.get(), F_SETPIPE_SZ, static_cast<int>(kRoom)) == static_cast<int>(kRoom));
+    const Bytes full(kRoom, std::byte{0});
+    REQUIRE(write(in_.get(), full.data(), kRoom) == static_cast<ssize_t>(kRoom));
+  }
+
+  // What is written to that descriptor from now on goes into the pipe.
+  void take_over(int fd) { REQUIRE(dup2(in_.get(), fd) == fd); }
+  // What is written to it, so many bytes, once there is room.
+  Bytes drain(std::size_t bytes) {
+    Bytes said(kRoom + bytes);
+    for (std::size_t at = 0; at < said.size();) {
+      const ssize_t rc = read(out_.get(), said.data() + at, said.size() - at);
+      REQUIRE(rc > 0);
+      at += static_cast<std::size_t>(rc);
+    }
+    return {said.begin() + kRoom, said.end()};
+  }
+
+ private:
+  Fd in_, out_;
+};
+
 }  // namespace
 
 TEST_CASE("uring_queue: one request in flight and no table of files keep the whole contract") {
@@ -271,7 +303,6 @@ TEST_CASE("uring_queue: more late reads than there are rings of their own") {
 // One thread waits for a write that nobody takes, and has the role of the reaper; another batch has
 // a callback. The pipe shows what the kernel wrote in the end.
 TEST_CASE("uring_queue: what is under way to a device that is given up ends, its memory does not") {
-  constexpr std::size_t kRoom = 64 << 10;
   const TemporaryDirectory directory;
   const auto queue = ring(8, 0);
   auto silent = FileDevice::create(directory.path("a"), 1_MiB, *queue).value();
@@ -280,14 +311,8 @@ TEST_CASE("uring_queue: what is under way to a device that is given up ends, its
     return;
   }
   const auto other = FileDevice::create(directory.path("b"), 64_KiB, *queue).value();
-  int ends[2];
-  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-  REQUIRE(fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kRoom)) == static_cast<int>(kRoom));
-  REQUIRE(dup2(ends[1], silent->fd()) == silent->fd());
-  close(ends[1]);
-  const Fd out(ends[0]);
-  const Bytes full(kRoom, std::byte{0});
-  REQUIRE(write(silent->fd(), full.data(), kRoom) == static_cast<ssize_t>(kRoom));
+  FullPipe pipe;
+  pipe.take_over(silent->fd());
 
   auto late = std::make_unique<AlignedBuffer>(pattern(1, 4096));
   const std::string expected(as_text(*late));
@@ -322,14 +347,9 @@ TEST_CASE("uring_queue: what is under way to a device that is given up ends, its
   REQUIRE(LentMemory::process().kept() == 1);
   REQUIRE(queue->has_abandoned());
 
-  Bytes said(kRoom + 4096);
-  for (std::size_t at = 0; at < said.size();) {
-    const ssize_t rc = read(out.get(), said.data() + at, said.size() - at);
-    REQUIRE(rc > 0);
-    at += static_cast<std::size_t>(rc);
-  }
-  const bool first = as_text(ByteView(said).subspan(kRoom)) == expected;
-  const bool second = as_text(ByteView(said).subspan(kRoom)) == as_text(data);
+  const Bytes said = pipe.drain(4096);
+  const bool first = as_text(said) == expected;
+  const bool second = as_text(said) == as_text(data);
   REQUIRE((first || second));
   queue->wait_for_abandoned();
   REQUIRE(silent->traffic().under_way == 0);
@@ -338,7 +358,6 @@ TEST_CASE("uring_queue: what is under way to a device that is given up ends, its
 
 // Its write goes to a pipe that is full; the device's other requests go to its file.
 TEST_CASE("uring_queue: a device owes the answer to one write, whatever else it answers") {
-  constexpr std::size_t kRoom = 64 << 10;
   const TemporaryDirectory directory;
   const auto queue = ring(4, 0);
   const auto device = FileDevice::create(directory.path("a"), 1_MiB, *queue).value();
@@ -347,21 +366,16 @@ TEST_CASE("uring_queue: a device owes the answer to one write, whatever else it 
     return;
   }
   const auto other = FileDevice::create(directory.path("b"), 1_MiB, *queue).value();
-  int ends[2];
-  REQUIRE(pipe2(ends, O_CLOEXEC) == 0);
-  REQUIRE(fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(kRoom)) == static_cast<int>(kRoom));
-  const Bytes full(kRoom, std::byte{0});
-  REQUIRE(write(ends[1], full.data(), kRoom) == static_cast<ssize_t>(kRoom));
+  FullPipe pipe;
   const Fd file(fcntl(device->fd(), F_DUPFD_CLOEXEC, 0));
   const AlignedBuffer data = pattern(1, 4096);
   AlignedBuffer found(4096);
 
-  REQUIRE(dup2(ends[1], device->fd()) == device->fd());
+  pipe.take_over(device->fd());
   IoBatch held;
   held.requests.push_back(IoRequest::write(*device, 0, data));
   queue->submit(held);
   REQUIRE(dup2(file.get(), device->fd()) == device->fd());
-  close(ends[1]);
   const Nanos began = queue->now();
   for (int i = 0; i < 20; ++i) {
     const Nanos before = queue->now();
@@ -379,13 +393,7 @@ TEST_CASE("uring_queue: a device owes the answer to one write, whatever else it 
   REQUIRE(held.first_error().error().code == ErrorCode::kIo);
   REQUIRE(device->traffic().under_way == 1);
   REQUIRE(why(other->write(0, data)) == "");
-  const Fd out(ends[0]);
-  Bytes said(kRoom + 4096);
-  for (std::size_t at = 0; at < said.size();) {
-    const ssize_t rc = read(out.get(), said.data() + at, said.size() - at);
-    REQUIRE(rc > 0);
-    at += static_cast<std::size_t>(rc);
-  }
+  REQUIRE(as_text(pipe.drain(4096)) == as_text(data));
   queue->wait_for_abandoned();
   REQUIRE(device->traffic().under_way == 0);
   REQUIRE(device->owing_for() == 0);
