@@ -151,7 +151,9 @@ void IoQueue::answer(IoRequest& request) {
   Device& device = *request.device;
   // What the queue has refused is no answer of the device.
   if (request.round != RequestRounds::kNone) {
-    device.rounds_.answered(request.round, device.queue().now());
+    const Nanos now = device.queue().now();
+    device.rounds_.answered(request.round, now);
+    if (request.sent != 0 && request.status.ok()) device.read_times_.note(now - request.sent);
   }
   device.traffic_.under_way.fetch_sub(1, std::memory_order_acq_rel);
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
@@ -176,7 +178,7 @@ void IoQueue::run(IoBatch& batch) noexcept {
   wait(batch);
 }
 
-bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
+bool IoQueue::run_briefly(IoBatch& batch, Nanos limit) noexcept {
   HEXAD_ASSERT(!batch.done);
   const bool alone = executes_alone() != nullptr && batch.requests.size() == 1;
   if (batch.requests.empty() || (alone && batch.requests.front().device->in_memory())) {
@@ -184,12 +186,24 @@ bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
     return true;
   }
   announce(batch);
-  if (run_requests_for(batch, limit)) return true;
+  return run_requests_for(batch, limit);
+}
+
+bool IoQueue::run_for(IoBatch& batch, Nanos limit) noexcept {
+  if (run_briefly(batch, limit)) return true;
+  count_timeouts(batch);
+  return false;
+}
+
+bool IoQueue::wait_briefly(IoBatch& batch, Nanos limit) noexcept {
+  return batch.complete() || wait_for(batch, limit);
+}
+
+void IoQueue::count_timeouts(const IoBatch& batch) {
   for (const IoRequest& request : batch.requests) {
     if (request.is_answered()) continue;
     request.device->traffic_.timeouts.fetch_add(1, std::memory_order_relaxed);
   }
-  return false;
 }
 
 bool IoQueue::run_requests_for(IoBatch& batch, Nanos limit) {

@@ -40,6 +40,7 @@
 #include "base/error.h"
 #include "io/clock.h"
 #include "io/no_unwinding.h"
+#include "io/read_times.h"
 #include "io/request_rounds.h"
 
 namespace hexad::io {
@@ -104,6 +105,9 @@ struct IoRequest {
   // Of the device, from when it was given the request: IoQueue::send().
   std::uint8_t round = RequestRounds::kNone;
   bool answered = false;  // see is_answered()
+  // When it went out, where its device is to learn from it how long reads take
+  // (Device::read_times()); 0: it is not.
+  Nanos sent = 0;
   // Its memory, where it has any, is an AlignedBuffer whose bytes nobody changes or reads when the
   // request has failed: it completes when its device is given up. Not a read, unless somebody says
   // so.
@@ -170,6 +174,13 @@ class IoQueue {
   // it is: whoever cannot wait gives them to abandon(). The thread never waits in the kernel for
   // the device itself, where nobody could call it back, unless the device is memory.
   bool run_for(IoBatch& batch, Nanos limit) noexcept;
+  // The same for whoever then has another way, and may go on waiting, too: what has no answer yet
+  // does not count as timed out.
+  bool run_briefly(IoBatch& batch, Nanos limit) noexcept;
+  // Waits on for a batch that is under way, which has no callback. True when it is complete.
+  bool wait_briefly(IoBatch& batch, Nanos limit) noexcept;
+  // Nobody waits for it any longer: what has no answer counts as timed out.
+  static void count_timeouts(const IoBatch& batch);
   // Keeps all of them until the batch is complete, and that has been noticed. `token`: for those
   // who want to know when it is.
   void abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer> buffers,
@@ -314,6 +325,8 @@ class Device {
   Nanos owing_for();
   // IoQueue::give_up() has been called for it. Any thread.
   bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
+  // Of the reads that were to tell (IoRequest::sent). Any thread.
+  const ReadTimes& read_times() const { return read_times_; }
   // For whoever verifies what was read: it was not what it should be, although the read succeeded.
   // Counted in DeviceTraffic::mismatches. Any thread.
   void note_mismatch() { traffic_.mismatches.fetch_add(1, std::memory_order_relaxed); }
@@ -339,6 +352,7 @@ class Device {
 
   DeviceTraffic traffic_;
   RequestRounds rounds_;
+  ReadTimes read_times_;
   std::atomic<bool> given_up_{false};
   mutable std::mutex refusal_mutex_;
   std::optional<Error> refusal_;  // guarded by it

@@ -87,6 +87,27 @@ Result<Preset> parse_preset(std::string_view text) {
                "Presets are nvme, hdd and tiny."};
 }
 
+Result<HedgedReads> parse_hedged_reads(std::string_view text) {
+  for (const HedgedReads mode : {HedgedReads::kOff, HedgedReads::kBudgeted, HedgedReads::kAlways}) {
+    if (text == to_string(mode)) return mode;
+  }
+  return Error{ErrorCode::kInvalidArgument,
+               "hedged reads cannot be \"" + printable(text, 32) + "\"",
+               "One of: off, budgeted, always"};
+}
+
+std::string_view to_string(HedgedReads mode) {
+  switch (mode) {
+    case HedgedReads::kOff:
+      return "off";
+    case HedgedReads::kBudgeted:
+      return "budgeted";
+    case HedgedReads::kAlways:
+      return "always";
+  }
+  return "unknown";
+}
+
 Result<LogDurability> parse_log_durability(std::string_view text) {
   for (const LogDurability durability :
        {LogDurability::kFull, LogDurability::kFast, LogDurability::kDataFirst}) {
@@ -235,6 +256,9 @@ Status RuntimeOptions::validate() const {
   }
   if (bus_errors != BusErrors::kLeave && bus_errors != BusErrors::kExplain) {
     problems.add("bus_errors is neither leave nor explain");
+  }
+  if (hedged_reads > HedgedReads::kAlways) {
+    problems.add("hedged_reads is none of off, budgeted, always");
   }
   if (device_patience > 3600) {
     problems.add("device_patience is " + std::to_string(device_patience) +

@@ -127,6 +127,25 @@ enum class CatchUp : std::uint8_t {
   kWhenAsked,     // by Store::catch_up() alone
 };
 
+// What a read does about a device that answers late. (One that does not answer within 5 s is gone
+// round in any case.)
+enum class HedgedReads : std::uint8_t {
+  kOff,  // it waits
+  // When an answer takes longer than all but one of 200 reads of the device did, the same bytes are
+  // rebuilt from k other cells, and what comes first counts. At most one such extra read of a
+  // device for 50 others.
+  kBudgeted,
+  // All other cells are read each time, and the first k that answer count: the shortest times, for
+  // k + m times the reads where objects are small.
+  kAlways,
+};
+// Returns "off", "budgeted" or "always".
+std::string_view to_string(HedgedReads mode);
+// Returns what is called "off", "budgeted" or "always".
+//
+// Errors: kInvalidArgument.
+Result<HedgedReads> parse_hedged_reads(std::string_view text);
+
 // What happens to a bus error (SIGBUS) in the index on a fast directory.
 //
 // The index is a file that is mapped into memory. Where another program cuts it, or its medium
@@ -194,6 +213,7 @@ struct RuntimeOptions {
   SplitRisk split_risk = SplitRisk::kRefuse;  // what to do where the others may have been written
   BusErrors bus_errors = BusErrors::kLeave;   // what to do about a bus error in the index
   CatchUp catch_up = CatchUp::kInBackground;  // when devices get what they missed
+  HedgedReads hedged_reads = HedgedReads::kOff;  // what to do about a device that answers late
   // Seconds that a device may owe the answer to a request, whatever else it answers, and not
   // counting what it works through first: then it is left behind like one that has failed, and
   // commits go on without it; 1 to 3600, or 0: they wait for it. Never more devices than the

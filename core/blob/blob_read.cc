@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "core/blob/blob_job.h"
 #include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
 
@@ -19,22 +20,8 @@ std::string describe(const alloc::Extent& where) {
   return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
 }
 
-using io::is_silent;
-
 std::string not_answered(io::Device& device) {
   return device.name() + " " + io::describe_silence(device);
-}
-
-// Silent devices count as not there. The cells on them.
-ec::ShardSet leave_out_silent(std::vector<CellPlace>& places) {
-  ec::ShardSet silent;
-  for (std::uint32_t role = 0; role < places.size(); ++role) {
-    CellPlace& place = places[role];
-    if (!place.readable || !is_silent(*place.device)) continue;
-    place.readable = false;
-    silent.add(role);
-  }
-  return silent;
 }
 
 std::size_t count_away(const std::vector<CellPlace>& places) {
@@ -49,21 +36,6 @@ std::string advice(bool devices_may_help) {
              : "More cells are damaged than parity gives back: store the object again from a copy. "
                "hexad fsck --deep names all that is damaged.";
 }
-
-// A part of one data cell that is read and verified as a whole. Offsets of a private blob count
-// from the start of the cell, those of a packed one from the start of its stored bytes.
-struct Fetch {
-  ec::CellPiece wanted;
-  std::uint64_t begin = 0;  // a multiple of the checksum block
-  std::uint64_t end = 0;    // likewise, or the end of the cell or of the stored bytes
-  std::uint64_t from = 0;   // in the cell: where the buffer begins, a multiple of the block
-  std::uint64_t skip = 0;   // in the buffer: where `begin` is
-  std::uint64_t size = 0;   // of the buffer
-  MutByteView buffer;       // of the room, or `own`
-  AlignedBuffer own;
-
-  ByteView verified() const { return buffer.subspan(skip, end - begin); }
-};
 
 // Of a range of a private blob's stored bytes, as ec::map_range() would have it in one piece. False
 // also where the range is not all there.
@@ -92,37 +64,7 @@ void widen(Fetch& fetch, const Blob& blob, const StoreShape& shape) {
   fetch.size = round_up(fetch.end + shift, shape.block) - fetch.from;
 }
 
-bool verifies(const Fetch& fetch, ByteView bytes, const Blob& blob, const RecordShape& shape) {
-  const std::uint32_t role = blob.placement == Placement::kPacked ? 0 : fetch.wanted.role;
-  if (blob.block_sums.empty()) return checksum(shape.checksum, bytes) == blob.cell_sums[role];
-  const std::uint64_t per_cell = divide_up(blob.cell_bytes, shape.checksum_block);
-  std::uint64_t index = role * per_cell + fetch.begin / shape.checksum_block;
-  for (std::size_t at = 0; at < bytes.size(); at += shape.checksum_block, ++index) {
-    const std::size_t length = std::min<std::size_t>(shape.checksum_block, bytes.size() - at);
-    if (checksum(shape.checksum, bytes.subspan(at, length)) != blob.block_sums[index]) return false;
-  }
-  return true;
-}
-
 }  // namespace
-
-// One range on its way through read(). What it allocates for its fetches comes from `memory`, which
-// outlives it.
-struct BlobReader::Job {
-  Job(const Range& wanted, std::pmr::memory_resource* memory) : range(wanted), fetches(memory) {}
-
-  Range range;
-  Blob placed;                     // a young blob's, when its place is known
-  const Blob* blob = nullptr;      // range.blob, or `placed`
-  SharedBytes stored;              // a young blob's bytes that are still in memory
-  compression::FrameRange frames;  // compressed blobs only
-  AlignedBuffer packed;            // of those: the stored bytes of the frames
-  std::uint64_t offset = 0;        // in the stored bytes, where `target` begins
-  MutByteView target;              // the stored bytes wanted: `packed`, or the caller's
-  std::pmr::vector<Fetch> fetches;
-  std::size_t first_request = 0;  // of the fetches, in order, in the batch
-  bool degraded = false;
-};
 
 Status BlobReader::read(const Blob& blob, std::uint64_t offset, MutByteView out) const {
   const Range range{&blob, offset, out};
@@ -137,7 +79,8 @@ Status BlobReader::read(std::span<const Range> ranges) const {
   jobs.reserve(ranges.size());
   std::unique_ptr<ReadRoom> spare = rooms_.take();
   for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *spare));
-  const bool complete = run(spare->batch());
+  const bool hedged = hedges_ != nullptr && hedges_->is_on() && !spare->batch().requests.empty();
+  const bool complete = hedged ? run_hedged(jobs, spare->batch()) : run(spare->batch());
   Status status;
   for (Job& job : jobs) {
     if (status.ok()) status = finish(job, spare->batch());
@@ -236,7 +179,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
   };
   for (const ec::CellPiece& piece : pieces) {
     const CellPlace& place = place_of(piece);
-    job.degraded = job.degraded || !place.readable || is_silent(*place.device);
+    job.degraded = job.degraded || !place.readable || io::is_silent(*place.device);
   }
   if (job.degraded) return {};
   std::vector<io::IoRequest>& requests = room.batch().requests;
@@ -246,6 +189,7 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
     const CellPlace& place = place_of(pieces[i]);
     Fetch& fetch = job.fetches[i];
     fetch.wanted = pieces[i];
+    fetch.device = place.id;
     widen(fetch, blob, shape_);
     fetch.buffer = room.take(fetch.size);
     if (fetch.buffer.empty()) {
@@ -281,6 +225,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   }
   for (std::size_t i = 0; i < job.fetches.size() && !job.degraded; ++i) {
     const io::IoRequest& request = batch.requests[job.first_request + i];
+    if (!job.fetches[i].rebuilt.empty()) continue;
     if (!request.is_answered()) {
       job.degraded = true;
     } else if (!request.status.ok()) {

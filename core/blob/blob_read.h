@@ -15,6 +15,7 @@
 #include "core/api/types.h"
 #include "core/blob/in_flight_cells.h"
 #include "core/blob/pack_check.h"
+#include "core/blob/read_hedges.h"
 #include "core/blob/read_room.h"
 #include "core/record/record.h"
 #include "core/record/shape.h"
@@ -38,10 +39,12 @@ class BlobReader {
   using OnLost = std::function<void(const Blob&, const Error&)>;
 
   // All outlive the reader. `in_flight` null: nothing is. `on_lost` empty: nobody wants to know.
+  // `hedges` null: a read waits for its own devices alone, for kSilence.
   BlobReader(const StoreShape& shape, const ec::Codec& codec,
              const compression::Compressor& compressor, StripeMap& map, io::IoQueue& queue,
              Counters& counters, const LogBlobs& log_blobs,
-             const InFlightCells* in_flight = nullptr, OnLost on_lost = {})
+             const InFlightCells* in_flight = nullptr, OnLost on_lost = {},
+             ReadHedges* hedges = nullptr)
       : shape_(shape),
         codec_(codec),
         compressor_(compressor),
@@ -51,7 +54,8 @@ class BlobReader {
         log_blobs_(log_blobs),
         packs_(shape, codec, map, queue, counters),
         in_flight_(in_flight),
-        on_lost_(std::move(on_lost)) {}
+        on_lost_(std::move(on_lost)),
+        hedges_(hedges) {}
 
   // Fills `out` with the user bytes of `blob` from `offset` on. A healthy read of a range inside
   // one checksum block is one device read. Any thread.
@@ -109,6 +113,23 @@ class BlobReader {
  private:
   struct Job;
   bool run(io::IoBatch& batch) const;
+  // --- blob_hedge.cc ---
+  struct Hedge;
+  // As run(); what is late is rebuilt from other cells where those answer sooner. Then it may be
+  // false although all fetches have their bytes.
+  bool run_hedged(std::span<Job> jobs, io::IoBatch& batch) const;
+  // Until the others are asked.
+  io::Nanos patience(std::span<const Job> jobs, const io::IoBatch& batch) const;
+  // False: there are no k other cells for some fetch that is late, or no more may be read.
+  bool plan_hedge(std::span<Job> jobs, const io::IoBatch& batch, Hedge& hedge) const;
+  bool plan_others(Job& job, std::size_t index, const io::IoBatch& batch, Hedge& hedge) const;
+  enum class Hedged : std::uint8_t {
+    kDone,    // whatever is late has been rebuilt
+    kNotYet,  // it may be, when others have answered
+    kNever,   // what they have is not what it should be
+  };
+  Hedged use_hedge(const io::IoBatch& batch, Hedge& hedge) const;
+  void abandon(Hedge& hedge) const;
   // Adds the device reads of a job to the batch of the room; marks it degraded where one cannot be
   // asked. What the room has no memory for, the job has.
   Status plan(Job& job, ReadRoom& room) const;
@@ -138,6 +159,7 @@ class BlobReader {
   PackChecker packs_;
   const InFlightCells* in_flight_;
   const OnLost on_lost_;
+  ReadHedges* hedges_;
   mutable ReadRooms rooms_;
 };
 

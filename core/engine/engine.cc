@@ -23,7 +23,7 @@ Engine::Engine(StoreParts parts)
   reader_ = std::make_unique<BlobReader>(
       *parts_.shape, *parts_.codec, *compressor_, *parts_.space, parts_.system->queue(),
       *parts_.counters, *parts_.log_blobs, &in_flight_cells_,
-      [this](const Blob& blob, const Error& why) { note_damage(blob, why); });
+      [this](const Blob& blob, const Error& why) { note_damage(blob, why); }, parts_.hedges.get());
   placer_ = std::make_unique<StripePlacer>(
       *parts_.shape, *parts_.codec, *preparer_, *parts_.space,
       [this](const YoungBlob& blob, std::uint32_t units) { cleaner_->note_lone(blob, units); });

@@ -395,6 +395,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("catch_up", static_cast<std::uint64_t>(given.catch_up),
           static_cast<std::uint64_t>(defaults.catch_up),
           given.catch_up == CatchUp::kInBackground ? "background" : "asked");
+  runtime("hedged_reads", static_cast<std::uint64_t>(given.hedged_reads),
+          static_cast<std::uint64_t>(defaults.hedged_reads),
+          std::string(to_string(given.hedged_reads)));
   runtime("device_patience", given.device_patience, defaults.device_patience,
           std::to_string(given.device_patience) + " s");
   options.push_back({"io_queue", parts_.system->queue().name(), "computed"});

@@ -320,9 +320,10 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
                                         *parts.log_blobs);
   parts.run_compressor =
       std::make_unique<compression::Compressor>(system->clock(), *parts.compression_counters);
-  parts.run_reader =
-      std::make_unique<BlobReader>(*parts.shape, *parts.codec, *parts.run_compressor, *parts.space,
-                                   system->queue(), *parts.counters, *parts.log_blobs);
+  parts.hedges = std::make_unique<ReadHedges>(options.hedged_reads);
+  parts.run_reader = std::make_unique<BlobReader>(
+      *parts.shape, *parts.codec, *parts.run_compressor, *parts.space, system->queue(),
+      *parts.counters, *parts.log_blobs, nullptr, BlobReader::OnLost(), parts.hedges.get());
   parts.cache =
       std::make_unique<ReadCache>(executor, options.cache_size, parts.shape->record.checksum_block);
   parts.runs =

@@ -50,6 +50,7 @@ struct StoreParts {
   std::string index_directory;                              // of the fast index
   std::optional<io::BusErrorWatch> bus_errors;              // of its file
   std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
+  std::unique_ptr<ReadHedges> hedges;                       // of all reads of cells
   std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
   std::unique_ptr<ReadCache> cache;                         // outlives who reads runs or metadata
   std::unique_ptr<RunCatalogue> runs;

@@ -67,6 +67,9 @@ enum class CounterId : std::uint16_t {
   kCompactNoGain,      // lists that were left alone: they take no less elsewhere
   kCompactUnreadable,  // ... they could not be read
   kLogPatches,         // values that the log got as changes of what it had
+  kHedgedReads,        // reads that asked other devices, too, for one was late
+  kHedgeDeviceReads,   // ... reads of devices for that
+  kHedgesUsed,         // ... and pieces of cells that were sooner there so
   kRecoveredTransactions,
   kRecoveryTailKept,         // commits above the watermark that recovery proved and kept
   kRecoveryTailCut,          // ... that it could not prove and cut, some of their writes on devices

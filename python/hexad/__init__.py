@@ -206,6 +206,8 @@ def open(
     nothing tells what became of the others), bus_errors ("leave"; "explain": when a failing medium
     below the fast tier ends the process by SIGBUS, a line on standard error says so), catch_up
     ("background"; "asked": devices that come back get what they missed only by catch_up()),
+    hedged_reads ("off"; "budgeted": where a device takes longer than for 995 of 1,000 reads, others
+    are asked, too, for at most one read in 50; "always": with every read),
     device_patience (seconds after which commits go on without a device that does not answer, 1 to
     3600; 0: they wait for it), preset.
     doc/python.md

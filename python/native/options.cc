@@ -180,6 +180,7 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"split_risk", word(options.split_risk, "split_risk", &parse_split_risk)},
       {"bus_errors", word(options.bus_errors, "bus_errors", &parse_bus_errors)},
       {"catch_up", word(options.catch_up, "catch_up", &parse_catch_up)},
+      {"hedged_reads", word(options.hedged_reads, "hedged_reads", &parse_hedged_reads)},
       {"device_patience",
        [&](nb::handle value) { options.device_patience = to_number(value, "device_patience"); }},
   };

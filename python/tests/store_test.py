@@ -646,8 +646,18 @@ def test_nothing_is_made_by_opening(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.parametrize("mode", ["off", "budgeted", "always"])
+def test_reads_may_be_hedged(pool, mode):
+    with hexad.open(pool, hedged_reads=mode, cache_size=0) as store:
+        store["a"] = b"x" * 5000
+        assert store["a"] == b"x" * 5000
+        assert store.effective_options()["hedged_reads"][0] == mode
+
+
 def test_an_unknown_option_names_those_that_there_are(pool):
     with pytest.raises(ValueError, match="cache_size"):
         hexad.open(pool, cash_size=1)
     with pytest.raises(ValueError, match="log_durability"):
         hexad.in_memory(durability="full")
+    with pytest.raises(ValueError, match="off, budgeted, always"):
+        hexad.open(pool, hedged_reads="sometimes")

@@ -308,6 +308,7 @@ class Usage(PoolTest):
                 (["cat", self.pool, "x", "--offset", "far"], "4KiB"),
                 (["bench", "run", self.pool, "--rw", "sideways"], "put, get, write"),
                 (["bench", "run", self.pool, "--log-durability", "maybe"], "full, fast, data-first"),
+                (["bench", "run", self.pool, "--hedged-reads", "maybe"], "off, budgeted, always"),
                 ([], "--help"), (["--frobnicate"], "--help")):
             answer = self.fails(2, *words)
             self.assertIn(expected, answer.error, words)

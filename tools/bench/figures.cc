@@ -143,6 +143,7 @@ Json figures_json(const Job& job, const LoadOptions& options, const Opened& open
                      {"seed", options.seed},
                      {"durability", job.durability},
                      {"log_durability", opened.log_durability},
+                     {"hedged_reads", opened.hedged_reads},
                      {"cache_size", opened.cache_size},
                      {"seconds", measured.seconds}});
   object.update(tally_json(all, options, measured));

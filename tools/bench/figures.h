@@ -33,6 +33,7 @@ struct Measured {
 // What holds for all jobs of an opening.
 struct Opened {
   std::string log_durability;
+  std::string hedged_reads = "off";
   std::uint64_t cache_size = 0;  // bytes
 };
 

@@ -132,6 +132,8 @@ class BenchRun final : public Verb {
                      "File of jobs, run one after the other; options hold where it says nothing");
     arguments.option("--log-durability", opened_.log_durability,
                      "When a durable change is answered: full, fast or data-first [full]");
+    arguments.option("--hedged-reads", opened_.hedged_reads,
+                     "Other devices are asked for what is late: off, budgeted or always [off]");
     opened_.cache_size = RuntimeOptions().cache_size;
     arguments.size("--cache-size", opened_.cache_size, "Memory for what was read [256MiB]");
   }
@@ -147,6 +149,7 @@ class BenchRun final : public Verb {
     }
     RuntimeOptions options;
     HEXAD_TRY_ASSIGN(options.log_durability, parse_log_durability(opened_.log_durability));
+    HEXAD_TRY_ASSIGN(options.hedged_reads, parse_hedged_reads(opened_.hedged_reads));
     options.cache_size = opened_.cache_size;
     return session.with_store(
         Access::kReadWrite,
