@@ -135,7 +135,7 @@ void IoQueue::announce(IoRequest& request) {
   request.device->submitting(request);
   request.answered = false;
   request.round = RequestRounds::kNone;
-  request.device->traffic_.under_way.fetch_add(1, std::memory_order_acq_rel);
+  request.device->traffic_.under_way.fetch_add(1);
   count(request);
 }
 
@@ -155,7 +155,7 @@ void IoQueue::answer(IoRequest& request) {
     device.rounds_.answered(request.round, now);
     if (request.sent != 0 && request.status.ok()) device.read_times_.note(now - request.sent);
   }
-  device.traffic_.under_way.fetch_sub(1, std::memory_order_acq_rel);
+  device.traffic_.under_way.fetch_sub(1);
   std::atomic_ref<bool>(request.answered).store(true, std::memory_order_release);
 }
 
@@ -225,11 +225,24 @@ void IoQueue::abandon(std::unique_ptr<IoBatch> batch, std::vector<AlignedBuffer>
 
 void IoQueue::give_up(Device& device) {
   if (device.in_memory()) return;
-  device.given_up_.store(true, std::memory_order_relaxed);
+  device.given_up_.store(true);
   give_up_requests(device);
 }
 
+bool IoQueue::retire(Device& device) {
+  device.retired_.store(true);
+  device.given_up_.store(true);
+  has_abandoned();
+  if (device.traffic_.under_way.load() > 0) return false;
+  const std::lock_guard<std::mutex> lock(device.release_mutex_);
+  if (!std::exchange(device.released_, true)) device.release();
+  return true;
+}
+
 Error IoQueue::given_up_error(const Device& device) {
+  if (device.is_retired()) {
+    return Error{ErrorCode::kIo, device.name() + ": the device has left the pool", ""};
+  }
   return Error{ErrorCode::kIo,
                device.name() + ": the device has not answered for so long that it is given up", ""};
 }
@@ -350,6 +363,8 @@ void IoQueue::count_failure(const IoRequest& request) {
     counter.fetch_add(1, std::memory_order_relaxed);
   };
   Device& device = *request.device;
+  // It says nothing of the device, nor of what its cache has.
+  if (device.is_retired() && request.round == RequestRounds::kNone) return;
   const Error& error = request.status.error();
   const bool durable_write = request.op == IoOp::kWrite && request.mode == WriteMode::kDurable &&
                              device.geometry().volatile_cache;
@@ -391,6 +406,11 @@ Status IoQueue::check(const IoRequest& request) {
     return Error{ErrorCode::kReadOnly, request.device->name() + " is open for reading only", ""};
   }
   return {};
+}
+
+Status Device::Call::may_begin() const {
+  if (!device_.is_retired()) return {};
+  return Error{ErrorCode::kIo, device_.name() + ": the device has left the pool", ""};
 }
 
 Result<Device::Room> Device::reserve_room(std::uint64_t, std::uint64_t) { return Room::kSure; }

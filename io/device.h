@@ -191,6 +191,11 @@ class IoQueue {
   // it open until it has. May be called again, for what was on its way there meanwhile. Any thread
   // that may wait for the locks that `done` takes. Nothing happens to devices in memory.
   void give_up(Device& device);
+  // Nobody uses this handle any longer, though some still name it: whatever is asked of it from now
+  // on fails with kIo, of which nobody is told, and when nothing is under way to the device its
+  // file is closed, and the lock free. Whether that is so; where not, ask again: what is owed may
+  // still come. Never undone. Any thread.
+  bool retire(Device& device);
   // Closes the device, or keeps it open, and locked, until its requests have been answered. They
   // are all of abandoned batches, or left. Null: nothing.
   void close(std::unique_ptr<Device> device);
@@ -285,7 +290,8 @@ struct DeviceTraffic {
   // Requests but flushes that failed, and not by the device's fault (io/os_error.h). Whoever has
   // read something meanwhile may have taken a device's bytes for lost that are there.
   std::atomic<std::uint64_t> refused{0};
-  // Requests that have no answer yet, those included that the queue has not given to the device.
+  // Requests that have no answer yet, those included that the queue has not given to the device,
+  // and calls beside the queue (Device::Call).
   std::atomic<std::uint64_t> under_way{0};
 };
 
@@ -324,7 +330,9 @@ class Device {
   // that one had to wait behind (io/request_rounds.h): not less than silent_for(). Any thread.
   Nanos owing_for();
   // IoQueue::give_up() has been called for it. Any thread.
-  bool is_given_up() const { return given_up_.load(std::memory_order_relaxed); }
+  bool is_given_up() const { return given_up_.load(); }
+  // IoQueue::retire() has been called for it; then it is given up, too. Any thread.
+  bool is_retired() const { return retired_.load(); }
   // Of the reads that were to tell (IoRequest::sent). Any thread.
   const ReadTimes& read_times() const { return read_times_; }
   // For whoever verifies what was read: it was not what it should be, although the read succeeded.
@@ -340,8 +348,25 @@ class Device {
   Status flush();
   Status discard(std::uint64_t offset, std::uint64_t length);
 
+ protected:
+  // A system call beside the queue: while there is one the file stays open.
+  class Call {
+   public:
+    explicit Call(Device& device) : device_(device) { device_.traffic_.under_way.fetch_add(1); }
+    ~Call() { device_.traffic_.under_way.fetch_sub(1); }
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+    // Errors: kIo (the device is retired).
+    Status may_begin() const;
+
+   private:
+    Device& device_;
+  };
+
  private:
   friend class IoQueue;
+  // Closes what is open, and gives the lock back: nothing is under way, and nothing comes. Once.
+  virtual void release() {}
   // Before a request goes out: may change its mode from kShared to kDurable and keep a ticket in
   // it.
   virtual void submitting(IoRequest&) {}
@@ -353,7 +378,12 @@ class Device {
   DeviceTraffic traffic_;
   RequestRounds rounds_;
   ReadTimes read_times_;
+  // Each request counts as under way before it is asked, and who closes the file looks at what is
+  // under way when it is set: one of the two sees the other.
   std::atomic<bool> given_up_{false};
+  std::atomic<bool> retired_{false};
+  std::mutex release_mutex_;
+  bool released_ = false;  // guarded by it
   mutable std::mutex refusal_mutex_;
   std::optional<Error> refusal_;  // guarded by it
 };

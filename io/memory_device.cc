@@ -31,7 +31,7 @@ class MemoryDevice final : public Device {
     geometry_.physical_block = blocks.physical;
     geometry_.volatile_cache = false;
   }
-  ~MemoryDevice() override { media_->unlock(mode_); }
+  ~MemoryDevice() override { unlock(); }
 
   const Geometry& geometry() const override { return geometry_; }
   const std::string& name() const override { return name_; }
@@ -67,10 +67,16 @@ class MemoryDevice final : public Device {
   }
 
  private:
+  void release() override { unlock(); }
+  void unlock() {
+    if (std::exchange(locked_, false)) media_->unlock(mode_);
+  }
+
   const std::string name_;
   const std::shared_ptr<MemoryMedia> media_;
   const OpenMode mode_;
   IoQueue& queue_;
+  bool locked_ = true;
   Geometry geometry_;
 };
 

@@ -157,13 +157,18 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
   return device;
 }
 
-FileDevice::~FileDevice() {
+FileDevice::~FileDevice() { release(); }
+
+void FileDevice::release() {
   // A child has the same ring and the same lock: both are its parent's.
   if (process_.in_child()) return;
   if (queue_index_ >= 0) queue_.detach(queue_index_);
+  queue_index_ = -1;
   // A ring may keep the file open a little longer than we do, and so may children that were forked
   // meanwhile; the lock goes now.
   if (fd_.valid()) flock(fd_.get(), LOCK_UN);
+  fd_ = Fd();
+  claim_ = Fd();
 }
 
 // The kernel takes a ring down some time after its process has been reaped, and holds the files
@@ -273,6 +278,8 @@ Status FileDevice::grow(std::uint64_t new_size) {
                      std::to_string(new_size) + " bytes",
                  "Sizes only grow, in whole blocks of " + format_size(geometry_.logical_block)};
   }
+  const Call call(*this);
+  HEXAD_TRY(call.may_begin());
   HEXAD_TRY(preallocate(fd(), name_, geometry_.size, new_size));
   if (unwritten_ != nullptr) unwritten_->add({geometry_.size, new_size - geometry_.size});
   geometry_.size = new_size;
@@ -281,6 +288,8 @@ Status FileDevice::grow(std::uint64_t new_size) {
 
 Result<Device::Room> FileDevice::reserve_room(std::uint64_t offset, std::uint64_t length) {
   if (block_device_ || read_only()) return Room::kSure;
+  const Call call(*this);
+  HEXAD_TRY(call.may_begin());
   HEXAD_TRY_ASSIGN(const Reserved reserved, reserve_range(fd(), name_, offset, offset + length));
   return reserved == Reserved::kAll ? Room::kSure : Room::kNotPromised;
 }

@@ -99,6 +99,7 @@ class FileDevice final : public Device {
   Status join_flush_domain(dev_t file_system, dev_t block_device);
   void submitting(IoRequest& request) override;
   void settled(const IoRequest& request) override;
+  void release() override;
 
   const std::string name_;
   const OpenMode mode_;

@@ -153,7 +153,10 @@ SimDevice::SimDevice(SimDisk& disk, OpenMode mode, SimQueue& queue)
   }
 }
 
-SimDevice::~SimDevice() {
+SimDevice::~SimDevice() { unlock(); }
+
+void SimDevice::unlock() {
+  if (!std::exchange(locked_, false)) return;
   if (power_cycle_ != disk_.power_cycle_) return;  // the lock went with the power
   if (mode_ == OpenMode::kReadWrite) {
     disk_.writer_ = false;

@@ -147,6 +147,8 @@ class SimDevice final : public Device {
 
  private:
   friend class SimQueue;
+  void release() override { unlock(); }
+  void unlock();
   // The disk is there and the power has not failed since the device was opened.
   bool alive() const { return disk_.present_ && power_cycle_ == disk_.power_cycle_; }
 
@@ -154,6 +156,7 @@ class SimDevice final : public Device {
   const OpenMode mode_;
   SimQueue& queue_;
   const std::uint64_t power_cycle_;
+  bool locked_ = true;
   Geometry geometry_;
 };
 

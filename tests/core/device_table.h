@@ -79,7 +79,9 @@ class TableDevice final : public io::Device {
 inline void TableQueue::submit_requests(io::IoBatch& batch) {
   const std::size_t count = batch.requests.size();
   for (io::IoRequest& request : batch.requests) {
-    request.status = static_cast<TableDevice&>(*request.device).serve(request);
+    request.status = request.device->is_retired()
+                         ? check(request)
+                         : static_cast<TableDevice&>(*request.device).serve(request);
   }
   for (std::size_t i = 0; i < count; ++i) finish(batch);
 }

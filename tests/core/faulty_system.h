@@ -73,6 +73,8 @@ class FaultySystem final : public io::System {
     DeviceFault& fault;
 
    private:
+    void release() override { inner->queue().retire(*inner); }
+
     io::IoQueue& queue_;
   };
 
@@ -109,6 +111,7 @@ class FaultySystem final : public io::System {
       return false;
     }
     static Status run(const io::IoRequest& request) {
+      if (request.device->is_retired()) return check(request);
       Wrapper& device = static_cast<Wrapper&>(*request.device);
       const bool fails = (request.op == io::IoOp::kWrite && device.fault.writes) ||
                          (request.op == io::IoOp::kWrite && device.fault.heals &&

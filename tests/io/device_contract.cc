@@ -365,6 +365,39 @@ void waiting_may_end_early(World& world) {
   }
 }
 
+void a_retired_handle_takes_nothing_and_gives_its_lock_back(World& world) {
+  Device& device = world.device(0);
+  IoQueue& queue = device.queue();
+  const AlignedBuffer data = pattern(31, 4_KiB);
+  REQUIRE(why(device.write(0, data, WriteMode::kDurable)).empty());
+  // Who asks while something is under way asks again.
+  IoBatch batch;
+  for (std::uint64_t i = 0; i < 16; ++i) {
+    batch.requests.push_back(IoRequest::write(device, i * 4_KiB, data, WriteMode::kDurable));
+  }
+  queue.submit(batch);
+  const bool at_once = queue.retire(device);
+  queue.wait(batch);
+  CHECK((at_once || queue.retire(device)));
+  CHECK(queue.retire(device));
+  CHECK(device.is_retired());
+  const std::uint64_t failed = device.traffic().failed_writes + device.traffic().failed_flushes +
+                               device.traffic().failed_reads;
+  AlignedBuffer read(4_KiB);
+  const auto fails = [](const Status& status) {
+    return !status.ok() && status.error().code == ErrorCode::kIo;
+  };
+  CHECK(fails(device.read(0, read.bytes())));
+  CHECK(fails(device.write(0, data, WriteMode::kDurable)));
+  CHECK(fails(device.flush()));
+  CHECK(device.traffic().under_way == 0);
+  CHECK(device.traffic().failed_writes + device.traffic().failed_flushes +
+            device.traffic().failed_reads ==
+        failed);
+  world.reopen(0);
+  CHECK(why(world.device(0).read(0, read.bytes())).empty());
+}
+
 void a_batch_outlives_the_thread_that_submitted_it(World& world) {
   constexpr int kBatches = 12;
   std::deque<IoBatch> batches(kBatches);
@@ -492,6 +525,8 @@ void run_device_contract(const WorldMaker& make) {
       {"batches are waited for in any order and by any thread",
        batches_are_waited_for_in_any_order_and_by_any_thread},
       {"D7: discarding leaves the neighbours", discarding_leaves_the_neighbours},
+      {"a retired handle takes nothing, and gives its lock back",
+       a_retired_handle_takes_nothing_and_gives_its_lock_back},
       {"empty batches complete at once", empty_batches_complete_at_once},
       {"callbacks may submit again and free their batch", callbacks_may_submit_again},
       {"growing adds zeros and keeps the rest", growing_adds_zeros_and_keeps_the_rest},
