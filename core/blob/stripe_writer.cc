@@ -152,6 +152,8 @@ LandedStripes StripeBatch::judge(Status refused) {
       const io::IoRequest& request = batch_.requests[next++];
       if (request.status.ok()) {
         cell.fate = CellFate::kDurable;
+      } else if (request.device->is_retired()) {
+        cell.fate = CellFate::kUnsent;  // SW4
       } else if (io::is_refused(request)) {
         cell.fate = CellFate::kRefused;
       } else {

@@ -9,6 +9,8 @@
 //       (Space::suspect()), so the caller may release the stripe at once (V3)
 //   SW3 a landed stripe is good when at least k of its cells are durable. The other cells are not
 //       there: whoever publishes it has the devices in `failed` leave the membership first (R13)
+//   SW4 what failed on a handle that is retired (io::IoQueue::retire()) is not there and will never
+//       be, and says nothing of the device, which may be in use again by another handle
 //
 // Commit groups send cells and log blocks together and judge both at once (core/commit/lane.h);
 // they take the requests from here and do the rest themselves.
@@ -43,7 +45,7 @@ enum class StripeUse : std::uint8_t { kUser, kRun, kMerge, kManifest, kClean };
 enum class CellFate : std::uint8_t {
   kSent,     // no outcome yet
   kDurable,  // on its device, and stays there
-  kUnsent,   // the device is not usable, or the caller passed it over
+  kUnsent,   // the device is not usable, or its handle retired, or the caller passed it over
   kFailed,   // its device's fault: what is there is unknown, and the write may still come
   kRefused,  // not its device's fault (io/refused.h): not written
 };

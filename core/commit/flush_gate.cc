@@ -9,6 +9,7 @@ namespace hexad::core {
 std::vector<FlushNeed> FlushGate::arrive(FlushWaiter& waiter, const std::vector<FlushNeed>& needs) {
   std::vector<FlushNeed> now;
   for (const FlushNeed& need : needs) {
+    if (need.domain >= domains_.size()) domains_.resize(need.domain + 1);
     Domain& domain = domains_[need.domain];
     if (domain.poisoned) {  // G3
       waiter.flush_failed = true;

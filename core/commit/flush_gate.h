@@ -37,6 +37,7 @@ struct FlushWaiter {
 
 class FlushGate {
  public:
+  // Domains with higher numbers may come.
   explicit FlushGate(std::size_t domains) : domains_(domains) {}
 
   // The waiter's writes have completed; `needs` names a domain once. Returns the flushes that the

@@ -116,23 +116,26 @@ StoreStatus Engine::status() {
         std::find(log_devices.begin(), log_devices.end(), member.id) != log_devices.end();
     if (member.device != nullptr) {
       add_flush_domain(*parts_.members, *member.device, device);
-      const io::DeviceTraffic& traffic = member.device->traffic();
-      device.bytes_read = traffic.bytes_read.load(std::memory_order_relaxed);
-      device.bytes_written = traffic.bytes_written.load(std::memory_order_relaxed);
+    }
+    // Of all handles that it has had.
+    for (const io::Device* const handle : parts_.members->handles(member.id)) {
+      const io::DeviceTraffic& traffic = handle->traffic();
+      device.bytes_read += traffic.bytes_read.load(std::memory_order_relaxed);
+      device.bytes_written += traffic.bytes_written.load(std::memory_order_relaxed);
       for (std::size_t cause = 0; cause < io::kIoCauses; ++cause) {
         const std::string name = io::to_string(static_cast<io::IoCause>(cause));
-        device.written_for[name] = traffic.written_for[cause].load(std::memory_order_relaxed);
-        device.writes_for[name] = traffic.writes_for[cause].load(std::memory_order_relaxed);
+        device.written_for[name] += traffic.written_for[cause].load(std::memory_order_relaxed);
+        device.writes_for[name] += traffic.writes_for[cause].load(std::memory_order_relaxed);
       }
-      device.reads = traffic.reads.load(std::memory_order_relaxed);
-      device.writes = traffic.writes.load(std::memory_order_relaxed);
-      device.flushes = traffic.flushes.load(std::memory_order_relaxed) +
-                       traffic.durable_writes.load(std::memory_order_relaxed);
-      device.read_errors = traffic.failed_reads.load(std::memory_order_relaxed);
-      device.write_errors = traffic.failed_writes.load(std::memory_order_relaxed);
-      device.flush_errors = traffic.failed_flushes.load(std::memory_order_relaxed);
-      device.checksum_errors = traffic.mismatches.load(std::memory_order_relaxed);
-      device.timeouts = traffic.timeouts.load(std::memory_order_relaxed);
+      device.reads += traffic.reads.load(std::memory_order_relaxed);
+      device.writes += traffic.writes.load(std::memory_order_relaxed);
+      device.flushes += traffic.flushes.load(std::memory_order_relaxed) +
+                        traffic.durable_writes.load(std::memory_order_relaxed);
+      device.read_errors += traffic.failed_reads.load(std::memory_order_relaxed);
+      device.write_errors += traffic.failed_writes.load(std::memory_order_relaxed);
+      device.flush_errors += traffic.failed_flushes.load(std::memory_order_relaxed);
+      device.checksum_errors += traffic.mismatches.load(std::memory_order_relaxed);
+      device.timeouts += traffic.timeouts.load(std::memory_order_relaxed);
     }
     if (member.device != nullptr && !member.device->is_given_up()) {
       if (member.device->owing_for() >= kSilence) {
@@ -415,10 +418,10 @@ void Engine::fold_counters() {
   Counters& counters = *parts_.counters;
   std::uint64_t flushes = 0;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
-    const Member& member = parts_.members->at(i);
-    if (member.device == nullptr) continue;
-    flushes += member.device->traffic().flushes.load(std::memory_order_relaxed) +
-               member.device->traffic().durable_writes.load(std::memory_order_relaxed);
+    for (const io::Device* const handle : parts_.members->handles(parts_.members->at(i).id)) {
+      flushes += handle->traffic().flushes.load(std::memory_order_relaxed) +
+                 handle->traffic().durable_writes.load(std::memory_order_relaxed);
+    }
   }
   const ReadCache::Tally cached = cache_.take_tally();
   constexpr auto kFilters = static_cast<std::size_t>(kv::RunPieceKind::kFilter);

@@ -6,14 +6,19 @@ namespace hexad::core {
 
 namespace {
 
-DeviceErrorCounts errors_of(const Member& member) {
-  if (member.device == nullptr) return {};
-  const io::DeviceTraffic& traffic = member.device->traffic();
-  const auto load = [](const std::atomic<std::uint64_t>& count) {
-    return count.load(std::memory_order_relaxed);
-  };
-  return {load(traffic.failed_reads), load(traffic.failed_writes), load(traffic.failed_flushes),
-          load(traffic.mismatches), load(traffic.timeouts)};
+// Of all handles that it has had.
+DeviceErrorCounts errors_of(const Members& members, DeviceId id) {
+  DeviceErrorCounts errors = {};
+  for (const io::Device* const device : members.handles(id)) {
+    const io::DeviceTraffic& traffic = device->traffic();
+    const std::atomic<std::uint64_t>* const counts[] = {
+        &traffic.failed_reads, &traffic.failed_writes, &traffic.failed_flushes, &traffic.mismatches,
+        &traffic.timeouts};
+    for (std::size_t kind = 0; kind < kDeviceErrorKinds; ++kind) {
+      errors[kind] += counts[kind]->load(std::memory_order_relaxed);
+    }
+  }
+  return errors;
 }
 
 DeviceCompletion as_status(const DeviceFilled& last) {
@@ -60,7 +65,7 @@ std::vector<DeviceHistory::Now> DeviceHistory::look() const {
     const Member& member = members_.at(i);
     Now now;
     now.member = &member;
-    now.errors = errors_of(member);
+    now.errors = errors_of(members_, member.id);
     now.behind = members_.is_behind(member.id);
     now.usable = members_.usable(member.id);
     now.filled = space_.filled(member.id);
@@ -69,8 +74,7 @@ std::vector<DeviceHistory::Now> DeviceHistory::look() const {
   return all;
 }
 
-// A device is taken in once in an opening at most, so all that was filled since then is of one
-// fill.
+// All that was filled since the opening, or since the last return, is of one fill.
 DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& whole, Lsn lsn,
                                       Epoch epoch, std::int64_t time) const {
   const Member& member = *now.member;
@@ -81,16 +85,18 @@ DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& 
         now.errors[kind] - (forgotten == forgotten_.end() ? 0 : forgotten->second[kind]);
   }
   if (now.behind) {
+    const auto returned = returns_.find(member.id);
+    const Return since = returned == returns_.end() ? Return{opened_, {}} : returned->second;
     if (!record.under_way.has_value()) {
       DeviceFill& fill = record.under_way.emplace();
-      fill.began = opened_;
+      fill.began = since.time;
       if (member.replaced) {
         fill.kind = copied_.has_value() ? FillKind::kReplace : FillKind::kRebuild;
         fill.copied = copied_.value_or(0);
       }
     }
-    record.under_way->cells += now.filled.cells;
-    record.under_way->bytes += now.filled.bytes;
+    record.under_way->cells += now.filled.cells - since.before.cells;
+    record.under_way->bytes += now.filled.bytes - since.before.bytes;
   } else if (const auto written = written_.find(member.id);
              written != written_.end() && written->second.uuid == member.uuid) {
     // As the checkpoint left it that made it whole, or that of an opening which did not know of it.
@@ -140,6 +146,18 @@ bool DeviceHistory::has_changed() {
     if (before == written_.end() ? is_worth_it(record) : before->second != record) return true;
   }
   return false;
+}
+
+void DeviceHistory::note_return(DeviceId device) {
+  const Space::Filled filled = space_.filled(device);
+  const std::int64_t time = clock_.wall_time();
+  const io::Lock lock(mutex_);
+  returns_[device] = {time, filled};
+  DeviceRecord& base = base_.at(device);
+  const auto written = written_.find(device);
+  const bool known = written != written_.end() && written->second.uuid == base.uuid;
+  base.last = known ? written->second.last : std::nullopt;
+  base.under_way = known ? written->second.under_way : std::nullopt;
 }
 
 void DeviceHistory::clear_errors(const std::set<DeviceId>& devices) {

@@ -40,6 +40,9 @@ class DeviceHistory {
   void written();
   // changes() would give something, though nothing else has changed. Any thread.
   bool has_changed();
+  // A device is about to be taken in by the store that is open: what it is given from now on is a
+  // fill of its own, unless it was amid one when it left.
+  void note_return(DeviceId device);
   // Errors are counted from now on. `devices` empty: of all. Any thread.
   void clear_errors(const std::set<DeviceId>& devices);
   // Fills in what it knows. Any thread.
@@ -68,8 +71,14 @@ class DeviceHistory {
   // Guarded by it. As of the opening, but for what clear_errors() has changed.
   std::map<DeviceId, DeviceRecord> base_;
   std::map<DeviceId, DeviceErrorCounts> forgotten_;  // of this opening
-  std::map<DeviceId, DeviceRecord> written_;         // as the last checkpoint left it
-  std::map<DeviceId, DeviceRecord> pending_;         // by a checkpoint that is not through
+  // Of devices that have come back since the opening: when, and what they had been given before.
+  struct Return {
+    std::int64_t time = 0;
+    Space::Filled before;
+  };
+  std::map<DeviceId, Return> returns_;
+  std::map<DeviceId, DeviceRecord> written_;  // as the last checkpoint left it
+  std::map<DeviceId, DeviceRecord> pending_;  // by a checkpoint that is not through
 };
 
 }  // namespace hexad::core

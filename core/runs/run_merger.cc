@@ -64,6 +64,11 @@ void RunMerger::finish() {
   changed_.wait(lock, [this] { return !under_way(); });
 }
 
+void RunMerger::forget_failed() {
+  const io::Lock lock(mutex_);
+  failed_.clear();
+}
+
 bool RunMerger::install(RunDraft& draft) {
   io::Lock lock(mutex_);
   draft.failed.merge(failed_);

@@ -61,6 +61,8 @@ class RunMerger : public Job {
   // Ends what is under way, and drops what is finished. Whether space came back. Cost: waits for
   // the writes that are on their way.
   bool give_up();
+  // Devices that did not take what was written have left since.
+  void forget_failed();
   // Gives up; nothing is started any more.
   void stop() override;
 

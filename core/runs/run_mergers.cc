@@ -51,6 +51,12 @@ bool RunMergers::give_up() {
   return any_.give_up() || young;
 }
 
+void RunMergers::forget() {
+  give_up();
+  young_.forget_failed();
+  any_.forget_failed();
+}
+
 void RunMergers::stop() {
   young_.stop();
   any_.stop();

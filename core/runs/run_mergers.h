@@ -57,6 +57,8 @@ class RunMergers {
   bool install_until(RunDraft& draft, std::size_t most_runs);
   // Ends both, and drops what is finished. Whether space came back.
   bool give_up();
+  // The same, and no draft is told of devices that did not take what was written: they have left.
+  void forget();
   void stop();
 
  private:

@@ -1,9 +1,14 @@
 // The devices of an open store: what each label says, whether it is attached, whether it may be
-// used. The table is fixed while the store is open; usability changes from yes to no, and from no
-// to yes once, for a device that has come back.
+// used. Which members there are is fixed while the store is open; usability changes from yes to no,
+// and back for a device that comes back.
+//
+// Whoever has a member, or a device of one, keeps it as long as the store is open: a device that is
+// opened again is a new version of its member, with a handle of its own, and the older ones stay,
+// their handles retired (io::IoQueue::retire()). So nobody takes a lock to look.
 #pragma once
 
 #include <atomic>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -23,6 +28,7 @@
 
 namespace hexad::core {
 
+// Does not change once it is a version of Members.
 struct Member {
   DeviceId id = 0;
   Uuid uuid;
@@ -31,18 +37,19 @@ struct Member {
   std::optional<alloc::Label> label;   // that the opening took it with, or gave it
   std::string path;                    // as opened, or as last known
   std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
+  bool replaced = false;               // returning, and a new device that has nothing yet
+  // As it is handed over, changes are Members' own.
   // It had left, and is attached again: not usable until Members::take_in().
   bool returning = false;
-  bool behind = false;    // live, and lacks cells; of the opening, changes are Members' own
-  bool replaced = false;  // returning, and a new device that has nothing yet
-  std::uint32_t bad_header_slots = 0;  // of the opening, as in DeviceStatus
+  bool behind = false;                 // live, and lacks cells
+  std::uint32_t bad_header_slots = 0;  // as in DeviceStatus
   std::string state = "ok";            // as in DeviceStatus
   std::string detail;
 
   kv::LogArea log_area() const { return {device.get(), layout.log_offset, layout.log_size}; }
 };
 
-// Counts the flush domains of the attached devices from 0.
+// Counts the flush domains of the devices that have been attached, from 0.
 using FlushDomain = std::uint32_t;
 inline constexpr FlushDomain kNoFlushDomain = ~FlushDomain{0};  // completed writes are durable
 
@@ -65,8 +72,10 @@ class Members {
   // io::kReadPatience at most; devices that owe one then stay open, and locked, until they give it.
   ~Members();
 
-  std::size_t size() const { return members_.size(); }
-  const Member& at(std::size_t index) const { return members_[index]; }
+  std::size_t size() const { return size_; }
+  const Member& at(std::size_t index) const {
+    return *slots_[index].now.load(std::memory_order_acquire);
+  }
   // nullptr for an id that is not in the table. Any thread.
   const Member* find(DeviceId id) const;
   // A live member, attached, whose bytes may be used. Any thread; one atomic load.
@@ -82,7 +91,14 @@ class Members {
   // As in DeviceStatus. Any thread.
   void note_bad_header_slots(DeviceId id, std::uint32_t slots);
   std::uint32_t bad_header_slots(std::size_t index) const;
-  // Those that are attached and not usable, since they had left before this opening.
+  // Nothing is asked any more of the handle of a device that is not usable, and its lock is given
+  // back. Errors: kUnavailable (some request of it has not been answered; it may be tried again).
+  Status let_go(DeviceId id);
+  // The device has been opened again: returning. Precondition: let_go(), or it was never attached.
+  void attach(Member member);
+  // One that is returning, or was, is not; shown as `state`.
+  void keep_out(DeviceId id, const std::string& state, const std::string& why);
+  // Those that are attached and not usable, since they had left.
   std::set<DeviceId> returning() const;
   // A returning device is usable from now on, and behind. Precondition: nothing is in flight (BK2).
   void take_in(DeviceId id);
@@ -100,13 +116,18 @@ class Members {
   std::string detail(std::size_t index) const;
   // The device behind a request, for messages and failure handling.
   const Member* owner(const io::Device* device) const;
+  // All handles that the member has had, the present one last.
+  std::vector<const io::Device*> handles(DeviceId id) const;
 
-  // --- flush domains: fixed while the store is open ---
+  // --- flush domains: that of a handle is fixed while the store is open, and more may come with
+  // devices that come back ---
 
-  std::size_t flush_domains() const { return domain_size_.size(); }
+  std::size_t flush_domains() const { return handles_now().domains.size(); }
   FlushDomain flush_domain(const io::Device* device) const;
   // Whether a flush of one of its devices covers writes to others.
-  bool is_shared(FlushDomain domain) const { return domain_size_[domain] > 1; }
+  bool is_shared(FlushDomain domain) const {
+    return handles_now().domains[domain].members.size() > 1;
+  }
   // A flush of a device of the domain has failed, whoever asked for it. What its devices had not
   // made durable is unknown, and no later flush covers it (R11). Any thread.
   bool flush_failed(FlushDomain domain) const;
@@ -114,14 +135,49 @@ class Members {
   std::set<DeviceId> poisoned() const;
 
  private:
-  mutable io::Mutex mutex_;  // state and detail
-  std::vector<Member> members_;
-  std::unique_ptr<std::atomic<bool>[]> usable_;  // by index
-  std::unique_ptr<std::atomic<bool>[]> behind_;  // by index
-  std::vector<int> index_of_;                    // by id; -1: none
-  std::unordered_map<const io::Device*, std::size_t> index_of_device_;
-  std::vector<FlushDomain> domain_of_;      // by index
-  std::vector<std::uint32_t> domain_size_;  // devices, by domain
+  // Of one member, by index.
+  struct Slot {
+    std::atomic<const Member*> now{nullptr};
+    std::atomic<bool> usable{false};
+    std::atomic<bool> behind{false};
+    // Guarded by mutex_.
+    bool returning = false;
+    std::uint32_t bad_header_slots = 0;
+    std::string state;
+    std::string detail;
+  };
+  // Of all devices that have been attached: never changed, another one takes its place.
+  struct Handles {
+    struct Handle {
+      const Member* member = nullptr;
+      FlushDomain domain = kNoFlushDomain;
+    };
+    struct Domain {
+      std::vector<const io::Device*> devices;
+      std::set<DeviceId> members;
+    };
+    std::unordered_map<const io::Device*, Handle> of;
+    std::map<DeviceId, std::vector<const io::Device*>> of_member;
+    std::vector<Domain> domains;
+    std::map<std::uint64_t, FlushDomain> shared;  // by io::Geometry::flush_domain
+
+    bool failed(FlushDomain domain) const;
+    void add(const Member& member, FlushSharing sharing);
+  };
+
+  const Handles& handles_now() const { return *handles_.load(std::memory_order_acquire); }
+  Slot& slot_of(DeviceId id);
+  static FlushDomain domain_of(const Handles& handles, const io::Device* device);
+
+  const FlushSharing sharing_;
+  mutable io::Mutex mutex_;
+  const std::size_t size_;
+  std::unique_ptr<Slot[]> slots_;  // by index
+  std::vector<int> index_of_;      // by id; -1: none
+  std::atomic<const Handles*> handles_{nullptr};
+  // Guarded by mutex_: what is looked at, and what was before.
+  std::vector<std::unique_ptr<Member>> versions_;
+  std::vector<std::unique_ptr<const Handles>> all_handles_;
 };
 
 }  // namespace hexad::core

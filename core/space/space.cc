@@ -173,6 +173,11 @@ void Space::suspect(const std::set<DeviceId>& failed) {
   suspects_.insert(failed.begin(), failed.end());
 }
 
+void Space::forget_suspects(const std::set<DeviceId>& gone) {
+  const io::Lock lock(mutex_);
+  for (const DeviceId id : gone) suspects_.erase(id);
+}
+
 std::set<DeviceId> Space::suspects() {
   const io::Lock lock(mutex_);
   std::set<DeviceId> in_use;

@@ -149,6 +149,9 @@ class Space : public StripeMap {
   // abandoned or released is used again, since such a write could come over what is written there
   // next (V3). Idempotent.
   void suspect(const std::set<DeviceId>& failed);
+  // What they did not take will not come any more: they have left, nothing is under way to them,
+  // and they are about to be used again.
+  void forget_suspects(const std::set<DeviceId>& gone);
   // Those that are still in use. A change of membership takes them out, whatever it is for.
   std::set<DeviceId> suspects();
   // The membership has changed: what was kept back is free, unless others are suspect by now.

@@ -23,6 +23,15 @@ TEST_CASE("flush_gate: who comes while a flush is under way waits for the next o
   for (const FlushWaiter& waiter : waiters) REQUIRE_FALSE(waiter.flush_failed);
 }
 
+TEST_CASE("flush_gate: domains may come later, with devices that come back") {
+  FlushGate gate(1);
+  FlushWaiter waiter;
+  const std::vector<FlushNeed> now = gate.arrive(waiter, {{3, nullptr}});
+  REQUIRE(now.size() == 1);
+  REQUIRE(waiter.flushes_left == 1);
+  REQUIRE(gate.ended(3, true).settled == std::vector<FlushWaiter*>{&waiter});
+}
+
 TEST_CASE("flush_gate: a waiter is settled by the last of its domains") {
   FlushGate gate(3);
   FlushWaiter waiter;

@@ -234,5 +234,96 @@ TEST_CASE("members: a failed flush poisons every device of its domain that is in
   }
 }
 
+// A device that is opened again, as another handle.
+Member reopened(Fixture& f, DeviceId id, TableDevice*& handle) {
+  auto device = std::make_unique<TableDevice>("again", 8192, f.table.queue);
+  handle = device.get();
+  Member member;
+  member.id = id;
+  member.uuid.bytes[0] = static_cast<std::uint8_t>(id + 1);
+  member.layout = small_layout();
+  member.path = "again";
+  member.device = std::move(device);
+  return member;
+}
+
+TEST_CASE("members: a device that is opened again is a new version, the old one stays and fails") {
+  Fixture f;
+  f.table.devices[2]->shape.volatile_cache = true;
+  Members& members = f.make();
+  const Member* const before = members.find(2);
+  members.lose(2, "gone");
+  REQUIRE(members.let_go(2).ok());
+  REQUIRE(members.let_go(2).ok());
+  AlignedBuffer block = AlignedBuffer::zeroed(512);
+  const Status late = before->device->write(0, block.bytes());
+  REQUIRE_FALSE(late.ok());
+  REQUIRE(late.error().code == ErrorCode::kIo);
+  TableDevice* handle = nullptr;
+  Member member = reopened(f, 2, handle);
+  handle->shape.volatile_cache = true;
+  members.attach(std::move(member));
+  REQUIRE_FALSE(members.usable(2));
+  REQUIRE(members.returning() == std::set<DeviceId>{2});
+  REQUIRE(members.state(2) == "away");
+  members.keep_out(2, "failed", "not yet");
+  REQUIRE(members.returning().empty());
+  REQUIRE(members.detail(2) == "not yet");
+  REQUIRE(members.let_go(2).ok());
+  TableDevice* last = nullptr;
+  members.attach(reopened(f, 2, last));
+  members.take_in(2);
+  REQUIRE(members.usable(2));
+  REQUIRE(members.is_behind(2));
+  REQUIRE(members.lost_data_devices() == 1);
+  REQUIRE(members.device(2) == last);
+  REQUIRE(members.find(2)->path == "again");
+  // Whoever has the former ones still may name them.
+  REQUIRE(before->path == "dev2");
+  REQUIRE(members.owner(f.table.devices[2]) == before);
+  REQUIRE(members.owner(last) == members.find(2));
+  REQUIRE(members.handles(2) == std::vector<const io::Device*>{f.table.devices[2], handle, last});
+  REQUIRE(members.handles(1) == std::vector<const io::Device*>{f.table.devices[1]});
+  members.note_whole(2);
+  REQUIRE(members.state(2) == "ok");
+  REQUIRE(members.lost_data_devices() == 0);
+}
+
+TEST_CASE("members: what comes back joins its flush domain, unless that has failed") {
+  for (const bool failed : {false, true}) {
+    CAPTURE(failed);
+    Fixture f;
+    for (std::size_t i = 0; i < 3; ++i) f.table.devices[i]->shape.flush_domain = 7;
+    Members& members = f.make();
+    const FlushDomain before = members.flush_domain(f.table.devices[1]);
+    const std::size_t count = members.flush_domains();
+    if (failed) {
+      f.table.devices[1]->fail(io::IoOp::kFlush);
+      REQUIRE_FALSE(f.table.devices[1]->flush().ok());
+    }
+    std::vector<TableDevice*> again;
+    for (const DeviceId id : {DeviceId{0}, DeviceId{1}}) {
+      members.lose(id, "gone");
+      REQUIRE(members.let_go(id).ok());
+      TableDevice* handle = nullptr;
+      Member member = reopened(f, id, handle);
+      handle->shape.flush_domain = 7;
+      members.attach(std::move(member));
+      members.take_in(id);
+      again.push_back(handle);
+    }
+    const FlushDomain now = members.flush_domain(again[0]);
+    REQUIRE(members.flush_domain(again[1]) == now);
+    REQUIRE((now == before) == !failed);
+    REQUIRE(members.flush_domains() == count + (failed ? 1 : 0));
+    REQUIRE(members.is_shared(now));
+    REQUIRE_FALSE(members.flush_failed(now));
+    // What fails on a handle that is retired says nothing of the cache.
+    REQUIRE_FALSE(f.table.devices[0]->flush().ok());
+    REQUIRE(members.flush_failed(before) == failed);
+    REQUIRE(members.poisoned() == (failed ? std::set<DeviceId>{2} : std::set<DeviceId>{}));
+  }
+}
+
 }  // namespace
 }  // namespace hexad::core
