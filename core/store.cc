@@ -262,6 +262,9 @@ Result<FsckReport> Store::fsck(const FsckOptions& options) {
 Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
   return call(*engine_, [&] { return engine_->catch_up(options); });
 }
+Status Store::bring_back_device(DeviceId device, const std::string& path) {
+  return call(*engine_, [&] { return engine_->bring_back(device, path); });
+}
 Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
   return call(*engine_, [&] { return engine_->clear_device_errors(devices); });
 }

@@ -406,6 +406,17 @@ class Store {
   //
   // Errors: kReadOnly, kClosed, kUnavailable (too few cells, or a device does not answer).
   Result<CatchUpReport> catch_up(const CatchUpOptions& options = {});
+  // Takes a device in again that has left the store while it is open, or was not there when it was
+  // opened: what an opening for writing does by itself, without closing the store. `path`: where it
+  // is now; empty: where it was. Commits go on meanwhile, but for a moment. When it returns the
+  // device is used, and gets what was written without it, as catch_up() says.
+  //
+  // Errors: kNotFound (no such device; nothing at the path), kAlreadyExists (it is in use),
+  // kUnavailable (it still owes answers from before it left; it has lost writes; it failed
+  // meanwhile), kInvalidArgument (another device, or a copy that was written apart; the path is not
+  // known), kBusy (another process has it), kReadOnly, kClosed, those of checkpoint(). The store is
+  // as it was, without the device, and it may be tried again.
+  Status bring_back_device(DeviceId device, const std::string& path = {});
   // Forgets the errors of devices that were counted so far (DeviceStatus::errors_total); of all
   // devices where none are named. Durable when it returns.
   //

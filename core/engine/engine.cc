@@ -10,6 +10,7 @@ Engine::Engine(StoreParts parts)
       in_flight_cells_(executor()),
       damage_(executor()),
       pins_(executor()),
+      return_mutex_(executor()),
       zone_mutex_(executor()),
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
@@ -80,10 +81,7 @@ Status Engine::start() {
   HEXAD_TRY(take_in_returned());
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
-  if (parts_.options.catch_up == CatchUp::kInBackground && !parts_.members->behind().empty()) {
-    catch_up_job_->start();
-    jobs_->wake(*catch_up_job_);
-  }
+  start_catch_up();
   on_progress();  // the first zone may be wanted
   return {};
 }

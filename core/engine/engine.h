@@ -55,6 +55,7 @@
 #include "core/membership/device_history.h"
 #include "core/membership/membership.h"
 #include "core/metadata/metadata.h"
+#include "core/opening/returned_device.h"
 #include "core/opening/store_parts.h"
 #include "core/plan/body_ids.h"
 #include "core/plan/copies_under_way.h"
@@ -120,6 +121,7 @@ class Engine : public InternalCommits {
   Result<FsckReport> fsck(const FsckOptions& options);
   Result<ScrubReport> scrub(const ScrubOptions& options);            // engine_scrub.cc
   Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
+  Status bring_back(DeviceId device, const std::string& path);       // engine_rejoin.cc
   Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
   // engine_damage.cc; `go_on` as above
   Result<std::vector<Damage>> damage(const std::function<bool()>& go_on = {});
@@ -347,8 +349,17 @@ class Engine : public InternalCommits {
   // A root says that those are whole which lack nothing any more.
   Status settle_whole();
   void keep_device_records();
+  // Of a device that is attached: room below it, and headers of its slabs. In a store that serves
+  // under zone_mutex_, up to Checkpointer::begin_return().
+  Status prepare_return(DeviceId id);
+  Status finish_return();
+  void start_catch_up();
   std::string describe_device(DeviceId id) const;
   void note_not_taken_in(DeviceId id, const Error& why);
+
+  // engine_rejoin.cc
+  Result<ReturnedTo> returned_to(DeviceId id);
+  Status rejoin(DeviceId id);
 
   // engine_waits.cc
   // The usable device that has been silent for so long, or longest; null: none has. One that owes
@@ -439,7 +450,8 @@ class Engine : public InternalCommits {
   std::atomic<bool> users_committed_{false};  // since somebody has asked
   std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
 
-  io::Mutex zone_mutex_;  // while a zone is made
+  io::Mutex return_mutex_;  // while a device comes back
+  io::Mutex zone_mutex_;    // while a zone is made
   Sequencer sequencer_;
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;

@@ -8,25 +8,31 @@
 
 namespace hexad::core {
 
+Status Engine::prepare_return(DeviceId id) {
+  HEXAD_TRY(reserve_room_below(*parts_.members, *parts_.space, id, shape().unit));
+  return parts_.space->complete_headers(id);
+}
+
+// Marks are in zone images, and these in a run, which has to hold an LSN.
+Status Engine::finish_return() {
+  return checkpointer_->finish_return(
+      [this] { return commit_internal([](LogRecord&) { return Status(); }).status(); });
+}
+
 // What fails here is the affair of the device: the store is as it was, and says why it is. What
 // stops the lane is not.
 Status Engine::take_in_returned() {
   std::set<DeviceId> back;
   for (const DeviceId id : parts_.members->returning()) {
-    Status ready = reserve_room_below(*parts_.members, *parts_.space, id, shape().unit);
-    if (ready.ok()) ready = parts_.space->complete_headers(id);
-    if (ready.ok()) {
+    if (const Status ready = prepare_return(id); ready.ok()) {
       back.insert(id);
     } else {
       note_not_taken_in(id, ready.error());
     }
   }
   if (back.empty()) return {};
-  // Marks are in zone images, and these in a run, which has to hold an LSN.
-  const auto advance = [this] {
-    return commit_internal([](LogRecord&) { return Status(); }).status();
-  };
-  const Status taken = checkpointer_->take_in(back, advance);
+  HEXAD_TRY(checkpointer_->begin_return(back));
+  const Status taken = finish_return();
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
   for (const DeviceId id : back) {
     if (parts_.members->usable(id)) {
@@ -39,6 +45,13 @@ Status Engine::take_in_returned() {
     }
   }
   return {};
+}
+
+void Engine::start_catch_up() {
+  const bool wanted = parts_.options.catch_up == CatchUp::kInBackground;
+  if (!wanted || parts_.members->behind().empty()) return;
+  catch_up_job_->start();
+  jobs_->wake(*catch_up_job_);
 }
 
 std::uint64_t Engine::missing_bytes() {

@@ -7,6 +7,8 @@ namespace hexad::core {
 
 void CatchUpJob::start() {
   total_.store(work_.missing(), std::memory_order_release);
+  anew_.store(true, std::memory_order_release);
+  next_.store(0, std::memory_order_release);
   started_.store(true, std::memory_order_release);
 }
 
@@ -19,6 +21,7 @@ std::optional<io::Nanos> CatchUpJob::due() {
 
 Result<bool> CatchUpJob::step() {
   const io::Nanos began = clock_.now();
+  if (anew_.exchange(false, std::memory_order_acq_rel)) pause_ = kFirstPause;
   Result<bool> done = work();
   const io::Nanos now = clock_.now();
   if (!done.ok()) {  // the next pass begins anew

@@ -32,7 +32,8 @@ class CatchUpJob : public Job {
   static constexpr io::Nanos kFirstPause = 100'000'000;
   static constexpr io::Nanos kLongestPause = 600'000'000'000;
 
-  // The scheduler is to be woken. Once.
+  // The scheduler is to be woken. Again when another device has come back: then it does not wait
+  // for what it could not do for others.
   void start();
 
   std::string_view name() const override { return "catch-up"; }
@@ -51,6 +52,7 @@ class CatchUpJob : public Job {
   io::Clock& clock_;
   const Work work_;
   std::atomic<bool> started_{false};
+  std::atomic<bool> anew_{false};  // started, and no step has begun since
   std::atomic<bool> stopping_{false};
   std::atomic<io::Nanos> next_{0};       // not before
   std::atomic<std::uint64_t> total_{0};  // bytes, when it began

@@ -98,41 +98,39 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
   return frozen;
 }
 
+// BK2: nobody draws an LSN meanwhile, and all that has one is published, so without them; no run
+// and no merge is being written.
+Status Checkpointer::begin_return(const std::set<DeviceId>& back) {
+  const io::Lock lock(mutex_);
+  parts_.mergers->forget();
+  const SequencerLock sequenced(parts_.sequencer);
+  HEXAD_TRY(parts_.lane->drain());
+  HEXAD_TRY(parts_.membership->take_in(back));
+  back_ = back;
+  return {};
+}
+
 // Behind `advance` any checkpoint does it, also one that somebody else asks for.
-Status Checkpointer::take_in(const std::set<DeviceId>& back,
-                             const std::function<Status()>& advance) {
-  {
-    const io::Lock lock(mutex_);
-    back_ = back;
-  }
+Status Checkpointer::finish_return(const std::function<Status()>& advance) {
   Status status = advance();
   if (status.ok()) status = run(Close::kGoesOn);
   const io::Lock lock(mutex_);
   if (back_.empty()) return status;
   HEXAD_ASSERT(!status.ok());
-  // No root has them. What was written to them meanwhile is there, and is not asked for.
-  for (const DeviceId id : std::exchange(back_, {})) {
-    if (parts_.members.usable(id)) {
-      parts_.members.lose(id, "it was not taken in again: " + status.error().message);
-    }
-  }
+  end_return(status.error().message);
   return status;
 }
 
-// BK2: before anything is frozen, and with nothing in flight that was written without them and
-// would be published with them. Idempotent.
-Status Checkpointer::begin_return() {
-  std::set<DeviceId> back;
-  for (const DeviceId id : parts_.members.returning()) {
-    if (back_.contains(id)) back.insert(id);
+// What was written to them meanwhile is there, and is not asked for.
+void Checkpointer::end_return(const std::string& why) {
+  for (const DeviceId id : std::exchange(back_, {})) {
+    if (parts_.members.usable(id)) parts_.members.lose(id, "it was not taken in again: " + why);
   }
-  if (back.empty()) return {};
-  parts_.mergers->give_up();
-  return parts_.membership->take_in(back);
 }
 
 Status Checkpointer::run_locked(Close close) {
-  HEXAD_TRY(begin_return());
+  // The root of a clean close says that nothing comes behind it, and a return has a fence there.
+  if (close == Close::kClean) end_return("the store was closed meanwhile");
   HEXAD_TRY(parts_.runs.release());
   RunDraft draft = parts_.runs.begin();
   if (parts_.lane->next_lsn() - 1 > last_ && !parts_.memory_only) {

@@ -94,10 +94,15 @@ class Checkpointer {
   // any more, one is made in between. Errors: kNoSpace; those of devices; the store has turned
   // read-only. Under no lock to the right of zones.
   Status run(Close close, const std::function<bool()>& needless = {});
-  // A checkpoint that takes devices in again which had left (doc/invariants.md#coming-back). Those
-  // that fail meanwhile are not. `advance` commits something, so that there is an LSN above the
-  // last checkpoint's. Errors: as run(), and then none of them is used.
-  Status take_in(const std::set<DeviceId>& back, const std::function<Status()>& advance);
+  // Devices that had left, and are attached again (Members::returning()), are used from now on,
+  // with nothing in flight that was sent without them (BK2). The next checkpoint is that of BK3,
+  // whoever asks for it; finish_return() does. Under zones, so that no zone is made meanwhile that
+  // lacks its headers on them. Waits for what is in flight. Errors: the store has turned read-only.
+  Status begin_return(const std::set<DeviceId>& back);
+  // The checkpoint that takes them in again (doc/invariants.md#coming-back). Those that fail
+  // meanwhile are not. `advance` commits something, so that there is an LSN above the last
+  // checkpoint's. Errors: as run(), and then none of them is used.
+  Status finish_return(const std::function<Status()>& advance);
   // So that the next checkpoint, and a merge of all runs, always find space.
   void set_reserve();
   // What that went by last; all zeros where nothing is kept. Any thread.
@@ -111,7 +116,8 @@ class Checkpointer {
   struct Frozen;
 
   Status run_locked(Close close);
-  Status begin_return();
+  // Of those to be taken in: no root has them.
+  void end_return(const std::string& why);
   void merge_into(RunDraft& draft, Close close);
   void merge_beside();
   bool room_beside(const RunMerge& plan);

@@ -261,6 +261,11 @@ Status Membership::write_checkpoint(const std::function<void(alloc::Root&)>& fil
   }
 }
 
+alloc::Root Membership::root() {
+  const io::Lock lock(mutex_);
+  return roots_.current();
+}
+
 Status Membership::take_in(const std::set<DeviceId>& back) {
   const io::NoUnwinding none("a change of the membership");
   Lane& lane = parts_.lane;
@@ -269,6 +274,7 @@ Status Membership::take_in(const std::set<DeviceId>& back) {
     const io::Lock lock(mutex_);
     lane.wait_quiet();
     if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
+    parts_.space.forget_suspects(back);
     for (const DeviceId id : back) parts_.members.take_in(id);
   }
   lane.resume();

@@ -68,8 +68,11 @@ class Membership : private MembershipSteps {
   Status write_checkpoint(const std::function<void(alloc::Root&)>& fill,
                           const std::function<void()>& committed);
 
-  // Devices that had left are usable from now on, with nothing in flight (BK2). The next root of a
-  // checkpoint has to be that of write_return(). Errors: the store has turned read-only.
+  // As it is now. Waits for devices that owe a root.
+  alloc::Root root();
+  // Devices that had left are usable from now on, with nothing in flight (BK2): the lane is
+  // drained, and stays so. The next root of a checkpoint has to be that of write_return(). Errors:
+  // the store has turned read-only.
   Status take_in(const std::set<DeviceId>& back);
   // The root of a checkpoint that lists those of them that are usable still as live again (BK3): of
   // a new epoch, with a fence. Otherwise as write_checkpoint(). Waits for devices.

@@ -159,26 +159,6 @@ Status check_label(const alloc::Label& label, const PoolOptions& options) {
   return {};
 }
 
-// Of two devices of one store.
-Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
-  const auto shape = [](const alloc::Label& label) {
-    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
-                      label.checksum_granularity, label.layout.block_of_log(), label.layout.unit);
-  };
-  const auto data_shape = [](const alloc::Label& label) {
-    return std::tuple(label.layout.physical_block, label.layout.slab_units);
-  };
-  const bool data =
-      first.role == alloc::DeviceRole::kData && other.role == alloc::DeviceRole::kData;
-  if (shape(first) == shape(other) && (!data || data_shape(first) == data_shape(other))) {
-    return {};
-  }
-  return Error{
-      ErrorCode::kCorruption,
-      "its label describes the store otherwise than that of device " + std::to_string(first.device),
-      ""};
-}
-
 // Labels that contradict themselves are problems of their devices.
 void check_labels(std::vector<SurveyedDevice>& devices) {
   for (SurveyedDevice& device : devices) {
@@ -214,6 +194,27 @@ std::string damage_of(const SurveyedDevice& device) {
   return text;
 }
 
+}  // namespace
+
+Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
+  const auto shape = [](const alloc::Label& label) {
+    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
+                      label.checksum_granularity, label.layout.block_of_log(), label.layout.unit);
+  };
+  const auto data_shape = [](const alloc::Label& label) {
+    return std::tuple(label.layout.physical_block, label.layout.slab_units);
+  };
+  const bool data =
+      first.role == alloc::DeviceRole::kData && other.role == alloc::DeviceRole::kData;
+  if (shape(first) == shape(other) && (!data || data_shape(first) == data_shape(other))) {
+    return {};
+  }
+  return Error{
+      ErrorCode::kCorruption,
+      "its label describes the store otherwise than that of device " + std::to_string(first.device),
+      ""};
+}
+
 std::string state_of(alloc::Standing standing) {
   switch (standing) {
     case alloc::Standing::kHealthy:
@@ -233,7 +234,12 @@ std::string state_of(alloc::Standing standing) {
   return "unknown";
 }
 
-}  // namespace
+SurveyedDevice survey_device(const std::string& path, io::OpenMode mode, io::System& system) {
+  std::vector<SurveyedDevice> one;
+  one.push_back(survey_one(path, mode, system));
+  check_labels(one);
+  return std::move(one.front());
+}
 
 SurveyedDevice::~SurveyedDevice() {
   if (device == nullptr) return;
@@ -401,7 +407,7 @@ Result<Assignment> assign_members(Survey& survey) {
     } else if (standing.standing == alloc::Standing::kAway) {
       member->device = std::move(device.device);
       member->returning = true;
-      member->detail += "; an opening for writing takes it in again";
+      member->detail += "; an opening for writing takes it in again, or hexad device online";
     }
   }
   for (const SurveyedDevice& device : survey.devices) {

@@ -55,6 +55,13 @@ struct Survey {
   std::vector<std::string> fast_directories;
 };
 
+// One path alone: its label and roots, or its problem.
+SurveyedDevice survey_device(const std::string& path, io::OpenMode mode, io::System& system);
+// Of labels of two devices of one store. Errors: kCorruption.
+Status check_same_shape(const alloc::Label& first, const alloc::Label& other);
+// What is shown as DeviceStatus::state of a device that is judged so.
+std::string state_of(alloc::Standing standing);
+
 // Opens every path; those that fail are in the result with their problem, and so are those that do
 // not answer within io::kReadPatience (kUnavailable), and those whose label contradicts itself or
 // the labels of its store. The store is the one that most labels name. For writing, a device whose

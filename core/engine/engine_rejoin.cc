@@ -1,0 +1,82 @@
+// A device that has left comes back while the store is open and serves: BK10 of
+// doc/invariants.md#coming-back.
+#include <string>
+#include <utility>
+
+#include "core/engine/engine.h"
+#include "core/opening/returned_device.h"
+
+namespace hexad::core {
+
+// Errors: it has not left.
+Result<ReturnedTo> Engine::returned_to(DeviceId id) {
+  const Members& members = *parts_.members;
+  const Member* const member = members.find(id);
+  if (member == nullptr) {
+    return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
+                 "hexad device ls names those that it has."};
+  }
+  if (members.usable(id)) {
+    return Error{ErrorCode::kAlreadyExists, describe_device(id) + " is in use",
+                 members.is_behind(id)
+                     ? "What it missed it gets by itself, or at once by hexad device "
+                       "catch-up."
+                     : ""};
+  }
+  ReturnedTo to;
+  to.store = shape().uuid;
+  to.parities = shape().m();
+  to.root = membership_->root();
+  to.member = member;
+  for (const DeviceId other : members.usable_ids()) {
+    const std::optional<alloc::Label>& label = members.find(other)->label;
+    if (!label.has_value()) continue;
+    to.label = *label;
+    if (label->role == alloc::DeviceRole::kData) return to;
+  }
+  return Error{ErrorCode::kUnavailable, "no data device is in use", "Attach the missing devices."};
+}
+
+// Whatever fails, the device has left, as before: its former handle has no more use, and what it
+// was given meanwhile nobody asks for.
+Status Engine::bring_back(DeviceId id, const std::string& path) {
+  HEXAD_TRY(writable());
+  const io::Lock one(return_mutex_);
+  HEXAD_TRY_ASSIGN(const ReturnedTo to, returned_to(id));
+  Members& members = *parts_.members;
+  const std::string& where = path.empty() ? to.member->path : path;
+  if (where.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "where device " + std::to_string(id) + " was is not known",
+                 "Name its path: hexad device online POOL " + std::to_string(id) + " --path PATH"};
+  }
+  // What it owes from before could come over what it gets now (BK10).
+  HEXAD_TRY(members.let_go(id));
+  HEXAD_TRY_ASSIGN(Member member, open_returned(where, to, *parts_.system));
+  members.attach(std::move(member));
+  if (const Status joined = rejoin(id); !joined.ok()) {
+    if (!members.usable(id)) {
+      members.keep_out(id, "away", "it was not taken in again: " + joined.error().message);
+      members.let_go(id).ignore();
+    }
+    return joined;
+  }
+  start_catch_up();
+  return {};
+}
+
+Status Engine::rejoin(DeviceId id) {
+  {
+    const io::Lock no_zones(zone_mutex_);
+    HEXAD_TRY(prepare_return(id));
+    history_->note_return(id);
+    HEXAD_TRY(checkpointer_->begin_return({id}));
+  }
+  HEXAD_TRY(finish_return());
+  if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
+  if (parts_.members->usable(id)) return {};
+  return Error{ErrorCode::kUnavailable, describe_device(id) + " has failed while it was taken in",
+               "hexad device ls says more."};
+}
+
+}  // namespace hexad::core
