@@ -219,8 +219,10 @@ class OfflinePlan {
           "such a note no opening for writing goes on with what is left.";
     } else if (left_.live_taken) {
       answer_.hint =
-          "When it is attached again, the next opening for writing takes it in; hexad wait " +
-          pool_ + " --for rebuild says when it lacks nothing any more.";
+          "When it is attached again, the next opening for writing takes it in, or hexad device "
+          "online " +
+          pool_ + " ID; hexad wait " + pool_ +
+          " --for rebuild says when it lacks nothing any more.";
     } else if (left_.fast_taken) {
       answer_.hint =
           "Metadata and log are on the data devices, too; reading metadata is slower "

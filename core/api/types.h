@@ -250,9 +250,10 @@ struct DeviceStatus {
   // - "missing": it is not there
   // - "behind": it has come back, is used, and still lacks `missing_bytes` of what was written
   //   while it was away
-  // - "away": it is there, and has left the store; an opening for writing takes it in again
+  // - "away": it is there, and has left the store; an opening for writing takes it in again, or
+  //   Store::bring_back_device()
   // - "stale": it is there, and has lost what had been written to it
-  // - "failed": it has failed since this opening
+  // - "failed": it has failed since this opening; taken in again likewise
   // - "damaged": its label is damaged, and still says which device it is
   // - "unreadable": it cannot be opened, or has no readable label
   // - "foreign": it belongs to another store, or is no member of this one

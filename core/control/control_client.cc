@@ -159,6 +159,13 @@ Result<std::vector<Damage>> ControlClient::acknowledge_all_damage() const {
   return decode_damage_list(text);
 }
 
+Status ControlClient::bring_back_device(DeviceId device, const std::string& path) const {
+  ControlRequest request = question("device online");
+  request.device = device;
+  request.path = path;
+  return ask(request).status();
+}
+
 Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::string& from) const {
   ControlRequest request = question("scrub start");
   request.rate = rate;

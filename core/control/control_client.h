@@ -40,6 +40,7 @@ class ControlClient {
   Result<std::vector<Damage>> damage() const;
   Result<std::vector<Damage>> acknowledge_damage(const std::vector<ObjectName>& objects) const;
   Result<std::vector<Damage>> acknowledge_all_damage() const;
+  Status bring_back_device(DeviceId device, const std::string& path) const;
   // Of the scrub that the process does when it is asked to: as those of AskedScrub.
   Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
   Result<ControlScrub> pause_scrub() const;

@@ -112,6 +112,8 @@ std::string encode_request(const ControlRequest& request) {
   if (request.rate > 0) object["rate"] = request.rate;
   if (request.object_size > 0) object["object_size"] = request.object_size;
   set_bytes(object, "from", request.from);
+  if (request.device > 0) object["device"] = request.device;
+  set_bytes(object, "path", request.path);
   for (const ObjectName& name : request.objects) {
     Json one = Json::object();
     set_bytes(one, "collection", name.collection);
@@ -139,7 +141,9 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_flag(object, "reverse", request.reverse) &&
       take_flag(object, "ranges", request.ranges) && take_number(object, "rate", request.rate) &&
       take_number(object, "object_size", request.object_size) &&
-      take_bytes(object, "from", request.from) && take_objects(object, "objects", request.objects);
+      take_bytes(object, "from", request.from) &&
+      take_objects(object, "objects", request.objects) &&
+      take_number(object, "device", request.device) && take_bytes(object, "path", request.path);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
   return request;
 }

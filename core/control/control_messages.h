@@ -35,6 +35,8 @@ struct ControlRequest {
   std::uint64_t object_size = 0;  // bytes
   std::string from;
   std::vector<ObjectName> objects;
+  std::uint64_t device = 0;
+  std::string path;
 };
 std::string encode_request(const ControlRequest& request);
 // Errors: kInvalidArgument (no such line), kUnsupported (of another version).

@@ -161,10 +161,21 @@ Result<std::string> ControlServer::find_out(const Question& question) {
     HEXAD_TRY_ASSIGN(const std::vector<Damage> known, work_.acknowledge_damage(objects, go_on));
     return encode_damage_list(known);
   }
+  if (request.ask == "device online") {
+    // Of device ids there are fewer than of numbers.
+    const auto device = static_cast<DeviceId>(request.device);
+    if (device != request.device) {
+      return Error{ErrorCode::kNotFound,
+                   "the store has no device " + std::to_string(request.device),
+                   "hexad device ls names those that it has."};
+    }
+    HEXAD_TRY(work_.bring_back(device, request.path));
+    return std::string("{}");
+  }
   return Error{
       ErrorCode::kUnsupported, "the control socket does not know this question",
       "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
-      "acknowledge, damage acknowledge all, scrub start, "
+      "acknowledge, damage acknowledge all, device online, scrub start, "
       "scrub pause, scrub resume, scrub stop, scrub status."};
 }
 

@@ -45,6 +45,7 @@ struct ControlWork {
                                             const std::function<bool()>& go_on)>
       acknowledge_damage;
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
+  std::function<Status(DeviceId device, const std::string& path)> bring_back;
 };
 
 class ControlServer {

@@ -96,6 +96,9 @@ Status Engine::start_control() {
                                    const std::function<bool()>& go_on) {
     return acknowledge_damage(objects, go_on);
   };
+  work.bring_back = [this](DeviceId device, const std::string& path) {
+    return bring_back(device, path);
+  };
   work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));

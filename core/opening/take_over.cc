@@ -36,7 +36,8 @@ std::string describe_left(const Members& members, DeviceId id) {
             (detail.empty() ? "" : " (" + detail + ")");
   }
   return text +
-         "; what is written from now on is not on it, until an opening for writing finds it again";
+         "; what is written from now on is not on it, until an opening for writing finds it again, "
+         "or hexad device online takes it in";
 }
 
 // The devices that have left between the two roots.

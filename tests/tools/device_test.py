@@ -195,5 +195,67 @@ class Remembered(DeviceTest):
             self.fails(5, "device", "clear-errors", pool)
 
 
+class Online(DeviceTest):
+    def state(self, pool, number):
+        return self.ok("device", "ls", pool, "--json").json["devices"][number]["state"]
+
+    def test_by_the_process_that_has_the_pool(self):
+        pool, devices = self.small_pool("back", "4+2", 6)
+        self.ok("put", pool, "a", "-", stdin=b"1" * 100000)
+        away = devices[2] + ".away"
+        shutil.copy(devices[2], self.path("older"))
+        os.rename(devices[2], away)
+        self.ok("put", pool, "b", "-", stdin=b"2" * 100000)
+        with self.holder(pool) as pid:
+            self.assertEqual(self.state(pool, 2), "missing")
+            # Not there yet; another one; an older image of it; one that is in use.
+            self.fails(1, "device", "online", pool, "2", "--path", devices[2])
+            answer = self.fails(5, "device", "online", pool, "2", "--path", devices[3])
+            self.assertIn(devices[3], answer.error)
+            answer = self.fails(1, "device", "online", pool, "3")
+            self.assertIn("device 3", answer.error)
+            self.fails(1, "device", "online", pool, "17")
+            self.fails(2, "device", "online", pool, "two")
+            # Where it is now, by a path of the one who asks.
+            answer = self.ok("device", "online", pool, "2", "--path", away, "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.assertEqual((answer["id"], answer["path"]), (2, away))
+            self.assertIn(answer["state"], ("behind", "ok"))
+            self.ok("wait", pool, "--for", "rebuild", "--timeout", "60")
+            self.assertEqual(self.state(pool, 2), "ok")
+        # The description names the place.
+        self.ok("fsck", pool, "--deep")
+        for one in devices[0], devices[5]:
+            os.rename(one, one + ".gone")
+        for name, byte in (("a", b"1"), ("b", b"2")):
+            self.assertEqual(self.ok("get", pool, name, "-").raw, byte * 100000)
+
+    def test_an_older_image_is_refused(self):
+        pool, devices = self.small_pool("old", "4+2", 6)
+        self.ok("put", pool, "a", "-", stdin=b"1" * 100000)
+        older = self.path("older")
+        shutil.copy(devices[2], older)
+        self.ok("put", pool, "b", "-", stdin=b"2" * 100000)
+        os.rename(devices[2], devices[2] + ".away")
+        self.ok("put", pool, "c", "-", stdin=b"3")
+        with self.holder(pool):
+            answer = self.fails(4, "device", "online", pool, "2", "--path", older)
+            self.assertIn("stale", answer.error)
+            self.assertEqual(self.state(pool, 2), "missing")
+
+    def test_by_an_opening_where_nobody_has_it(self):
+        pool, devices = self.small_pool("alone", "2+1", 3)
+        self.ok("put", pool, "a", "-", stdin=b"1")
+        os.rename(devices[1], devices[1] + ".away")
+        self.ok("put", pool, "b", "-", stdin=b"2")
+        self.fails(1, "device", "online", pool, "1", "--path", devices[1])
+        os.rename(devices[1] + ".away", devices[1])
+        answer = self.ok("device", "online", pool, "1", "--json").json
+        self.assertIn(answer["state"], ("behind", "ok"))
+        self.assertNotIn("answered_by", answer)
+        self.ok("device", "catch-up", pool)
+        self.assertEqual(self.state(pool, 1), "ok")
+
+
 if __name__ == "__main__":
     main()

@@ -90,11 +90,16 @@ TEST_CASE("diagnosis: what another process has is waited for, and not opened") {
   PoolFacts facts = with_state(2, "behind");
   facts.held = true;
   REQUIRE(only(facts).command == "hexad wait '/my pool' --for rebuild");
-  // That one does not take a device in.
+  // That one takes a device in when it is asked to.
   facts = with_state(2, "away");
   facts.held = true;
-  REQUIRE_THAT(only(facts).remedy, Catch::Contains("has closed it"));
-  REQUIRE(only(facts).command == "hexad device catch-up '/my pool'");
+  REQUIRE(only(facts).command == "hexad device online '/my pool' 2");
+  for (const char* state : {"failed", "missing"}) {
+    facts = with_state(2, state);
+    facts.held = true;
+    REQUIRE_THAT(only(facts).remedy, Catch::Contains("hexad device online '/my pool' 2. If"));
+    REQUIRE(only(facts).command == "hexad device replace '/my pool' 2 NEW");
+  }
 }
 
 TEST_CASE("diagnosis: a fast device has no verb that replaces it") {

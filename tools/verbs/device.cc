@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -130,6 +131,83 @@ class DeviceCatchUp final : public Verb {
   std::uint64_t rate_ = 0;
 };
 
+// The process that has the pool takes the device in; where nobody has it, an opening does, which
+// takes in all that are attached.
+class DeviceOnline final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positional("ID", id_, "Number of the device that is back, as device ls shows it");
+    arguments.option("--path", path_, "Where it is now [where it was]");
+  }
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(id_, session));
+    // The process that is asked may be in another folder.
+    if (!path_.empty()) path_ = std::filesystem::absolute(path_).lexically_normal();
+    const Result<core::ControlClient> holder = session.find_holder();
+    if (holder.ok()) {
+      HEXAD_TRY_ASSIGN(const StoreStatus before, holder->status());
+      HEXAD_TRY(holder->bring_back_device(id, path_));
+      HEXAD_TRY(describe(session, before, id));
+      HEXAD_TRY_ASSIGN(const StoreStatus status, holder->status());
+      return tell(session, status, id);
+    }
+    if (interrupted()) return interrupted_error();
+    return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
+      const StoreStatus before = store.status();
+      const Status back = store.bring_back_device(id, path_);
+      // The opening has taken it in, then.
+      if (!back.ok() && back.error().code != ErrorCode::kAlreadyExists) return back.error();
+      if (back.ok()) HEXAD_TRY(describe(session, before, id));
+      return tell(session, store.status(), id);
+    });
+  }
+
+ private:
+  static Result<int> tell(Session& session, const StoreStatus& status, DeviceId id) {
+    for (const DeviceStatus& device : status.devices) {
+      if (device.id != id || device.role.empty()) continue;
+      if (session.out().json()) {
+        session.out().object(Json{{"id", device.id},
+                                  {"path", device.path},
+                                  {"state", device.state},
+                                  {"missing_bytes", device.missing_bytes}});
+      } else {
+        session.out().note(fmt::format(
+            "device {} ({}) is used again{}", id, device.path,
+            device.missing_bytes > 0
+                ? "; it lacks " + format_size(device.missing_bytes) + ", which it gets now"
+                : ""));
+      }
+      return kExitOk;
+    }
+    return Error{ErrorCode::kNotFound, "the pool has no device " + std::to_string(id), ""};
+  }
+
+  // The next opening looks there, too.
+  Status describe(Session& session, const StoreStatus& before, DeviceId id) const {
+    if (path_.empty() || session.pool().directory.empty()) return {};
+    std::string old;
+    for (const DeviceStatus& device : before.devices) {
+      if (device.id != id || device.role.empty()) continue;
+      if (device.role != "data") return {};
+      old = device.path;
+    }
+    HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
+    if (std::find(pool.devices.begin(), pool.devices.end(), path_) != pool.devices.end()) return {};
+    const auto at = std::find(pool.devices.begin(), pool.devices.end(), old);
+    if (at != pool.devices.end()) {
+      *at = path_;
+    } else {
+      pool.devices.push_back(path_);
+    }
+    return write_pool(session.pool().directory, pool);
+  }
+
+  std::string id_;
+  std::string path_;
+};
+
 class DeviceClearErrors final : public Verb {
  public:
   void declare(Arguments& arguments) override {
@@ -218,6 +296,7 @@ class DeviceReplace final : public Verb {
 std::unique_ptr<Verb> make_device_ls() { return std::make_unique<DeviceLs>(); }
 std::unique_ptr<Verb> make_device_catch_up() { return std::make_unique<DeviceCatchUp>(); }
 std::unique_ptr<Verb> make_device_clear_errors() { return std::make_unique<DeviceClearErrors>(); }
+std::unique_ptr<Verb> make_device_online() { return std::make_unique<DeviceOnline>(); }
 std::unique_ptr<Verb> make_device_replace() { return std::make_unique<DeviceReplace>(); }
 
 }  // namespace hexad::tools

@@ -100,10 +100,8 @@ class Diagnosis {
           "The process that has the pool gives it what it lacks. To wait for that:",
           fmt::format("hexad wait {} --for rebuild", facts_.pool));
     } else if (facts_.held && device.state == "away") {
-      add(urgency, std::move(problem),
-          "The next opening for writing takes it in. When the process that has the pool has "
-          "closed it:",
-          fmt::format("hexad device catch-up {}", facts_.pool));
+      add(urgency, std::move(problem), "To have the process that has the pool take it in:",
+          fmt::format("hexad device online {} {}", facts_.pool, device.id));
     } else if (device.state == "behind" || device.state == "away") {
       add(urgency, std::move(problem),
           "It gets what it lacks while a process has the pool open for writing. To wait for that:",
@@ -114,7 +112,12 @@ class Diagnosis {
           "cannot take its place yet.");
     } else {
       add(urgency, std::move(problem),
-          device.state == "missing"
+          facts_.held && (device.state == "missing" || device.state == "failed")
+              ? fmt::format("Attach it again, and have the process that has the pool take it in: "
+                            "hexad device online {} {}. If it is lost, put a new device, here NEW, "
+                            "in its place when the pool is closed:",
+                            facts_.pool, device.id)
+          : device.state == "missing"
               ? "Attach it again: the next verb that writes takes it in. If it is lost, put a new "
                 "device, here NEW, in its place:"
               : "Put a new device, here NEW, in its place:",

@@ -46,6 +46,7 @@ std::unique_ptr<Verb> make_damage_ack();
 std::unique_ptr<Verb> make_device_ls();
 std::unique_ptr<Verb> make_device_can();
 std::unique_ptr<Verb> make_device_catch_up();
+std::unique_ptr<Verb> make_device_online();
 std::unique_ptr<Verb> make_device_clear_errors();
 std::unique_ptr<Verb> make_device_replace();
 std::unique_ptr<Verb> make_perf_dump();
