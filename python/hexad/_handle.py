@@ -27,7 +27,10 @@ class _OnlyReads:
     later.
     """
 
-    _WRITES = {"commit", "submit", "open_writer", "checkpoint", "catch_up", "clear_device_errors"}
+    _WRITES = {
+        "commit", "submit", "open_writer", "checkpoint", "catch_up", "bring_back_device",
+        "clear_device_errors",
+    }
 
     def __init__(self, native: Any) -> None:
         self._native = native

@@ -197,6 +197,15 @@ class Store(Writing):
         answer: dict[str, Any] = self._native.can_offline(list(ids))
         return answer
 
+    def bring_back_device(self, id: int, path: str | os.PathLike[str] = "") -> None:
+        """Takes a device in again that has left the store while it is open, or was not there when it
+        was opened. path: where it is now; else where it was. What was written without it, it gets in
+        the background, or by catch_up(). NotFoundError, AlreadyExistsError (it is in use),
+        UnavailableError (it still owes answers from before; it has lost writes), InvalidArgumentError
+        (another device), BusyError, ReadOnlyError: the store is as it was, and it may be tried again.
+        """
+        self._native.bring_back_device(id, os.fspath(path))
+
     def clear_device_errors(self, ids: Iterable[int] = ()) -> None:
         """Forgets the errors of devices that were counted so far, errors_total of status(); of all
         devices where none are named. Durable when it returns. NotFoundError, ReadOnlyError"""

@@ -523,6 +523,12 @@ void bind_care(nb::class_<StoreObject>& bound) {
             return catch_up(*self.handle, to_number(rate, "rate"), progress);
           },
           nb::arg("rate"), nb::arg("progress").none())
+      .def("bring_back_device",
+           [](StoreObject& self, nb::handle device, const std::string& path) {
+             const DeviceId id = to_device_id(device);
+             check(
+                 self.handle->run([&](Store& store) { return store.bring_back_device(id, path); }));
+           })
       .def("clear_device_errors",
            [](StoreObject& self, const nb::list& devices) {
              const std::vector<DeviceId> ids = to_device_ids(devices);

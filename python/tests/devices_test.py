@@ -93,6 +93,31 @@ def test_a_device_that_comes_back_is_taken_in_and_gets_what_it_missed(pool):
         assert store.get("a") == b"value" and len(store.get("b")) == 500_000
 
 
+def test_a_device_comes_back_while_the_store_is_open(pool):
+    devices = filled(pool)
+    os.rename(devices[3], devices[3] + ".late")
+    with pytest.warns(hexad.DeviceWarning), hexad.open(pool, catch_up="asked") as store:
+        store.put("b", os.urandom(500_000))
+        with pytest.raises(hexad.NotFoundError):
+            store.bring_back_device(3, devices[3])
+        with pytest.raises(hexad.NotFoundError):
+            store.bring_back_device(17)
+        with pytest.raises(hexad.AlreadyExistsError):
+            store.bring_back_device(2)
+        store.bring_back_device(3, devices[3] + ".late")
+        status = store.status()
+        assert status["devices"][3]["state"] == "behind" and status["faults_tolerated"] == 1
+        assert store.catch_up()["bytes_missing"] == 0
+        assert store.status()["health"] == "ok"
+    os.rename(devices[3] + ".late", devices[3])
+    for lost in devices[:2]:
+        os.remove(lost)
+    with hexad.open(pool, read_only=True) as store:
+        assert store.get("a") == b"value" and len(store.get("b")) == 500_000
+        with pytest.raises(hexad.ReadOnlyError):
+            store.bring_back_device(3)
+
+
 def test_whoever_makes_errors_of_warnings_has_no_open_store(pool):
     devices = filled(pool)
     os.rename(devices[3], devices[3] + ".late")
