@@ -1,10 +1,10 @@
 #include "core/opening/returned_device.h"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
 #include "alloc/root_choice.h"
+#include "base/assert.h"
 #include "base/units.h"
 #include "core/opening/device_survey.h"
 

@@ -73,7 +73,8 @@ TEST_CASE("returned device: what is another one, or was away before, is refused 
   world.refused("nowhere", ErrorCode::kNotFound);
   SECTION("of another store") {
     world.to.store.bytes[0] ^= 1;
-    REQUIRE_THAT(world.refused(path, ErrorCode::kInvalidArgument), Catch::Contains("another store"));
+    REQUIRE_THAT(world.refused(path, ErrorCode::kInvalidArgument),
+                 Catch::Contains("another store"));
   }
   SECTION("another device in its place") {
     world.member.uuid.bytes[0] ^= 1;
