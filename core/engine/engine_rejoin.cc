@@ -54,7 +54,7 @@ Status Engine::bring_back(DeviceId id, const std::string& path) {
   HEXAD_TRY(members.let_go(id));
   HEXAD_TRY_ASSIGN(Member member, open_returned(where, to, *parts_.system));
   members.attach(std::move(member));
-  if (const Status joined = rejoin(id); !joined.ok()) {
+  if (Status joined = rejoin(id); !joined.ok()) {
     if (!members.usable(id)) {
       members.keep_out(id, "away", "it was not taken in again: " + joined.error().message);
       members.let_go(id).ignore();

@@ -24,7 +24,7 @@ using io::SimSystem;
 constexpr DeviceId kLeaver = 2;
 constexpr const char* kDisk = "dev2";
 
-enum class How : std::uint8_t { kErrors, kHangs, kPulled };
+enum class How : std::uint8_t { kErrors, kFlushes, kHangs, kPulled };
 
 // What was acknowledged, and what may have happened beside: a name may hold any of its values.
 class Model {
@@ -78,6 +78,9 @@ struct World {
     switch (how) {
       case How::kErrors:
         system.disk(kDisk).inject({.kind = FaultKind::kWriteErrorBefore, .times = Fault::kForever});
+        break;
+      case How::kFlushes:
+        system.disk(kDisk).inject({.kind = FaultKind::kFlushError, .times = Fault::kForever});
         break;
       case How::kHangs:
         system.set_hook([](const SimOp& op) -> std::optional<FaultKind> {
@@ -167,7 +170,7 @@ RuntimeOptions options() {
 
 TEST_CASE("rejoin: a device comes back while commits go on, gets what it missed, leaves again") {
   SimOrigin origin(large_disks(), fill);
-  for (const How how : {How::kErrors, How::kHangs, How::kPulled}) {
+  for (const How how : {How::kErrors, How::kFlushes, How::kHangs, How::kPulled}) {
     CAPTURE(static_cast<int>(how));
     const auto system = origin.start(7);
     World world{*system, origin.pool()};
