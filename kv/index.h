@@ -141,6 +141,8 @@ class IndexHome {
                                               io::OpenMode mode) = 0;
   // Missing: ok. Errors: kIo.
   virtual Status remove(const std::string& directory) = 0;
+  // Bytes that a new index could have there now, as far as that can be told. Nothing: it cannot.
+  virtual std::optional<std::uint64_t> room(const std::string&) { return std::nullopt; }
 };
 
 }  // namespace hexad::kv

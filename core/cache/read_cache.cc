@@ -99,6 +99,12 @@ void ReadCache::set_capacity(std::uint64_t capacity) {
   largest_read_.store(std::max(kSmallRead, capacity / 8), std::memory_order_relaxed);
 }
 
+void ReadCache::keep_less_of_runs(std::uint64_t bytes) {
+  HEXAD_ASSERT(!enabled());
+  least_for_runs_ = bytes;
+  set_capacity(0);
+}
+
 ReadCache::~ReadCache() = default;
 
 // An object's shard follows from its name alone, so that the name of the collection can be looked

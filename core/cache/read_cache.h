@@ -41,6 +41,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -52,6 +53,7 @@
 #include "core/record/keys.h"
 #include "core/record/record.h"
 #include "io/executor.h"
+#include "kv/run/resident_pieces.h"
 #include "kv/run/run_cache.h"
 
 namespace hexad::core {
@@ -109,6 +111,9 @@ class ReadCache : public kv::RunCache {
   ReadCache(io::Executor& executor, std::uint64_t capacity, std::uint64_t block = 16384,
             std::uint64_t least_for_runs = kLeastForRuns);
   ~ReadCache() override;
+  // Of one that was made with 0: pieces of runs have less memory than usual. For tests; before
+  // other threads.
+  void keep_less_of_runs(std::uint64_t bytes);
   // From now on. One that was made with 0 keeps no more than before. One thread at a time.
   void set_capacity(std::uint64_t capacity);
 
@@ -188,6 +193,14 @@ class ReadCache : public kv::RunCache {
   std::shared_ptr<const kv::RunPiece> find(const kv::RunPieceKey& key, Asking asking) override;
   std::shared_ptr<const kv::RunPiece> keep(const kv::RunPieceKey& key, kv::RunPiece piece,
                                            kv::RunAdmit admit) override;
+  // Copies of them on a fast device, from now on. Before other threads; it outlives the sources.
+  void set_resident(kv::ResidentPieces* resident) { resident_ = resident; }
+  void read_stored(std::span<kv::RunStoredRead> reads) override;
+  void drop_stored(const kv::RunPieceKey& key) override;
+  void offer_stored(const kv::RunPieceKey& key, ByteView stored) override;
+  bool has_stored(const kv::RunPieceKey& key) override;
+  void inherit_stored(const kv::RunPieceKey& key, ByteView stored) override;
+  void end_run(std::uint64_t serial) override;
 
   // --- counting ---
 
@@ -253,6 +266,7 @@ class ReadCache : public kv::RunCache {
   std::vector<std::unique_ptr<Shard>> run_shards_;  // a power of two
   std::atomic<bool> runs_apart_{false};             // pieces of runs lie in run_shards_
   std::atomic<std::uint64_t> next_serial_{1};
+  kv::ResidentPieces* resident_ = nullptr;  // null: there are none
 };
 
 }  // namespace hexad::core

@@ -57,4 +57,28 @@ std::shared_ptr<const kv::RunPiece> ReadCache::keep(const kv::RunPieceKey& key, 
   return {kept, &kept->piece};
 }
 
+void ReadCache::read_stored(std::span<kv::RunStoredRead> reads) {
+  if (resident_ != nullptr) resident_->read(reads);
+}
+
+void ReadCache::drop_stored(const kv::RunPieceKey& key) {
+  if (resident_ != nullptr) resident_->drop(key);
+}
+
+void ReadCache::offer_stored(const kv::RunPieceKey& key, ByteView stored) {
+  if (resident_ != nullptr) resident_->offer(key, stored);
+}
+
+bool ReadCache::has_stored(const kv::RunPieceKey& key) {
+  return resident_ != nullptr && resident_->holds(key);
+}
+
+void ReadCache::inherit_stored(const kv::RunPieceKey& key, ByteView stored) {
+  if (resident_ != nullptr) resident_->inherit(key, stored);
+}
+
+void ReadCache::end_run(std::uint64_t serial) {
+  if (resident_ != nullptr) resident_->end_run(serial);
+}
+
 }  // namespace hexad::core

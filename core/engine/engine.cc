@@ -76,6 +76,7 @@ Status Engine::start() {
   HEXAD_TRY(executor().start_pool());  // one that is read only answers submit(), too
   load_damage().ignore();              // a hint, without which the store is as good
   if (lane_ == nullptr) return {};
+  parts_.resident->take_room();  // what a crash has left takes room of the index
   // All threads that there will ever be, so that none is refused later, in the middle of something.
   HEXAD_TRY(jobs_->start());
   HEXAD_TRY(take_in_returned());
@@ -139,7 +140,7 @@ void Engine::make_jobs() {
   index_job_ = std::make_unique<IndexJob>(IndexJob::Parts{
       *parts_.index, parts_.indexes, parts_.index_directory, parts_.shape->uuid,
       [this] { return parts_.runs->set(); }, *parts_.counters, checkpointer_->mutex(),
-      std::move(parts_.unverified_index), parts_.runs_writer});
+      std::move(parts_.unverified_index), parts_.runs_writer, parts_.resident.get()});
   close_job_ = std::make_unique<CloseJob>([this] { finish_closing(); });
   deletion_job_ = std::make_unique<DeletionJob>(
       DeletionJob::Parts{*this, *parts_.log_blobs, parts_.shape->record, executor(),

@@ -48,6 +48,23 @@ void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& s
   }
 }
 
+// What is on the fast tier in place of an index that does not fit; empty: nothing.
+std::string describe_resident(kv::ResidentPieces& resident) {
+  const kv::ResidentPieces::Usage usage = resident.usage();
+  if (!usage.open) {
+    if (usage.problem.empty()) return "";
+    return "no blocks of the runs are kept on the fast tier, look-ups read the data devices: " +
+           usage.problem;
+  }
+  const kv::ResidentPieces::Tally tally = resident.tally();
+  const std::uint64_t asked = tally.hits + tally.misses;
+  return "the index does not fit the fast tier, which holds blocks of the runs in its place: " +
+         format_size(usage.bytes) + " of " + format_size(usage.room) + "; " +
+         std::to_string(tally.hits) + " of " + std::to_string(asked) +
+         " blocks that were not in memory were found there" +
+         (asked == 0 ? "" : " (" + std::to_string(tally.hits * 100 / asked) + " %)");
+}
+
 // Objects like those that are there take as much space as these do without what is reclaimable.
 // Clones share space, so one of their bytes may take less than one; what is written anew does not.
 std::optional<std::uint64_t> room_for_mix(const SpaceUsage& space) {
@@ -78,6 +95,9 @@ StoreStatus Engine::status() {
   if (const std::string problem = checkpointer_->index_problem(); !problem.empty()) {
     status.notes.push_back(
         "writing the index on the fast tier failed, it is made again from the runs: " + problem);
+  }
+  if (std::string note = describe_resident(*parts_.resident); !note.empty()) {
+    status.notes.push_back(std::move(note));
   }
   const std::optional<Membership::Refused> refused =
       membership_ == nullptr ? std::nullopt : membership_->refused();
@@ -427,6 +447,7 @@ void Engine::fold_counters() {
   constexpr auto kFilters = static_cast<std::size_t>(kv::RunPieceKind::kFilter);
   constexpr auto kIndexes = static_cast<std::size_t>(kv::RunPieceKind::kIndex);
   constexpr auto kBlocks = static_cast<std::size_t>(kv::RunPieceKind::kData);
+  const kv::ResidentPieces::Tally resident = parts_.resident->tally();
   const std::pair<CounterId, std::uint64_t> since_last_time[] = {
       {CounterId::kReads, cached.reads},
       {CounterId::kBytesRead, cached.bytes_read},
@@ -446,6 +467,10 @@ void Engine::fold_counters() {
   };
   const std::pair<CounterId, std::uint64_t> since_opening[] = {
       {CounterId::kFlushes, flushes},
+      {CounterId::kResidentHits, resident.hits},
+      {CounterId::kResidentMisses, resident.misses},
+      {CounterId::kResidentBytes, resident.bytes_written},
+      {CounterId::kResidentErrors, resident.errors},
       {CounterId::kCompressSuccess, values.compress_success_count},
       {CounterId::kCompressRejected, values.compress_rejected_count},
       {CounterId::kCompressSkipped, values.compress_skipped_count},

@@ -1,5 +1,6 @@
 #include "core/jobs/index_job.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/runs/fast_index.h"
@@ -9,6 +10,17 @@ namespace hexad::core {
 namespace {
 
 constexpr std::uint64_t kBytesAtOnce = 16 << 20;
+// So much more room, beside an eighth, is a reason to try again; or a quarter less to copy.
+constexpr std::uint64_t kMoreRoom = 1 << 20;  // bytes
+
+constexpr std::uint64_t kBlocksPerRuns = 2;         // they grow, and their blocks lie apart
+constexpr std::uint64_t kLeastForBlocks = 4 << 20;  // bytes
+
+std::uint64_t bytes_of(const kv::RunSet& runs) {
+  std::uint64_t bytes = 0;
+  for (const auto& run : runs.runs()) bytes += run->info().bytes;
+  return bytes;
+}
 
 }  // namespace
 
@@ -35,8 +47,12 @@ Result<bool> IndexJob::step() {
   if (rebuild_ == nullptr && (parts_.index.has_fast() || !parts_.index.detached_is_gone())) {
     return false;
   }
+  if (rebuild_ == nullptr && too_large_.has_value()) {
+    if (is_too_large_yet()) return too_large_->error;
+    too_large_.reset();
+  }
   const Result<bool> more = rebuild_some();
-  if (!more.ok()) rebuild_.reset();
+  if (!more.ok()) end_rebuild(more.error());
   if (rebuild_ == nullptr) copied_.store(0, std::memory_order_relaxed);
   HEXAD_TRY(more.status());
   if (*more) wanted_.store(true, std::memory_order_release);
@@ -53,8 +69,33 @@ Status IndexJob::attach_verified() {
   return {};
 }
 
+bool IndexJob::is_too_large_yet() const {
+  const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
+  if (!left.has_value()) return false;
+  const std::uint64_t held = parts_.resident == nullptr ? 0 : parts_.resident->usage().room;
+  return *left + held <= too_large_->room + too_large_->room / 8 + kMoreRoom &&
+         bytes_of(*parts_.runs()) > too_large_->runs / 4 * 3;
+}
+
+// Nothing of it is of use. Where it did not fit its room goes to the runs' blocks: all but a bit,
+// and no more than they can ever need soon.
+void IndexJob::end_rebuild(const Error& error) {
+  rebuild_.reset();
+  if (error.code != ErrorCode::kNoSpace) return;
+  parts_.indexes->remove(parts_.directory).ignore();
+  const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
+  if (!left.has_value()) return;
+  const std::uint64_t runs = bytes_of(*parts_.runs());
+  too_large_ = TooLarge{error, *left, runs};
+  if (parts_.resident == nullptr) return;
+  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * runs);
+  // Without it look-ups read the devices; why, it says itself.
+  parts_.resident->give_room(std::min(*left - *left / 16, most)).ignore();
+}
+
 Result<bool> IndexJob::rebuild_some() {
   if (rebuild_ == nullptr) {
+    if (parts_.resident != nullptr) parts_.resident->take_room();
     HEXAD_TRY(parts_.indexes->remove(parts_.directory));
     HEXAD_TRY_ASSIGN(std::unique_ptr<kv::Index> fresh,
                      parts_.indexes->open(parts_.directory, parts_.uuid, io::OpenMode::kReadWrite));

@@ -1,6 +1,10 @@
 // Makes a new index on the fast tier when the one before could not be used, or did not take a
 // checkpoint: a bit at a time, while reads come from the runs. Before that it verifies the one that
 // was found at the opening, when that has been left for later.
+//
+// One that does not fit is not begun again before there is more room, or less metadata, or the
+// store is opened again. Its room goes to blocks of the runs meanwhile
+// (kv/run/resident_pieces.h), which give it back first.
 #pragma once
 
 #include <atomic>
@@ -14,6 +18,7 @@
 #include "core/runs/index_rebuild.h"
 #include "core/stats/counters.h"
 #include "io/executor.h"
+#include "kv/run/resident_pieces.h"
 #include "kv/run/run_set.h"
 #include "kv/tiered/tiered_index.h"
 
@@ -34,6 +39,8 @@ class IndexJob : public Job {
     // it; or null.
     std::unique_ptr<kv::Index> unverified = nullptr;
     std::optional<std::string> writer = {};
+    // Gets the room of an index that does not fit; or null.
+    kv::ResidentPieces* resident = nullptr;
   };
   explicit IndexJob(Parts parts) : parts_(std::move(parts)) {}
 
@@ -52,9 +59,19 @@ class IndexJob : public Job {
   Status attach_verified();
   // A bit more of it. True: there is more to copy.
   Result<bool> rebuild_some();
+  void end_rebuild(const Error& error);
+  bool is_too_large_yet() const;
+
+  // The last one did not fit.
+  struct TooLarge {
+    Error error;
+    std::uint64_t room = 0;  // bytes that an index could have
+    std::uint64_t runs = 0;  // bytes of what it is made of
+  };
 
   Parts parts_;                            // `unverified` by the job's thread alone
   std::unique_ptr<IndexRebuild> rebuild_;  // by the job's thread alone
+  std::optional<TooLarge> too_large_;      // likewise
   std::atomic<bool> wanted_{false};
   std::atomic<std::uint64_t> copied_{0};  // bytes, of the rebuild under way
 };

@@ -5,6 +5,7 @@
 
 #include "core/check/header_check.h"
 #include "core/opening/device_survey.h"
+#include "core/opening/pool_options.h"
 #include "core/opening/pool_plan.h"
 #include "core/opening/recovery.h"
 #include "core/opening/replacement.h"
@@ -17,6 +18,10 @@
 namespace hexad::core {
 
 namespace {
+
+// Memory for the table of blocks on the fast device, beside the read cache: a part of that, bytes.
+constexpr std::uint64_t kResidentTablePart = 16;
+constexpr std::uint64_t kLeastResidentTable = 1 << 20;
 
 constexpr const char* kBusErrorMeaning =
     "somebody has cut the file, or its medium has failed. It is the index of a pool and only a "
@@ -326,6 +331,11 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
       *parts.counters, *parts.log_blobs, nullptr, BlobReader::OnLost(), parts.hedges.get());
   parts.cache =
       std::make_unique<ReadCache>(executor, options.cache_size, parts.shape->record.checksum_block);
+  // Whoever only reads may not write there.
+  parts.resident = std::make_unique<kv::ResidentPieces>(
+      *system, writing ? resident_path(survey.fast_directories) : "",
+      std::max(kLeastResidentTable, options.cache_size / kResidentTablePart));
+  parts.cache->set_resident(parts.resident.get());
   parts.runs =
       std::make_unique<RunCatalogue>(executor, *parts.shape, *parts.codec, *parts.run_reader,
                                      *parts.members, *parts.space, *parts.counters, *parts.cache);

@@ -64,4 +64,8 @@ std::string index_directory(const std::vector<std::string>& fast_directories) {
 
 std::string fast_index_path(const std::string& directory) { return directory + "/index"; }
 
+std::string resident_path(const std::vector<std::string>& fast_directories) {
+  return fast_directories.empty() ? "" : fast_directories.front() + "/blocks";
+}
+
 }  // namespace hexad::core

@@ -36,6 +36,9 @@ Result<PoolOptions> decode_pool_options(std::string_view bytes);
 // Where things lie in a fast directory.
 std::string fast_log_path(const std::string& directory);
 std::string fast_index_path(const std::string& directory);
+// Of what is kept of blocks of runs (kv/run/resident_pieces.h): in the first of these; empty: there
+// is none.
+std::string resident_path(const std::vector<std::string>& fast_directories);
 // Of a store with these fast directories; without any the index is in memory, under a name.
 std::string index_directory(const std::vector<std::string>& fast_directories);
 

@@ -28,6 +28,7 @@
 #include "io/system.h"
 #include "kv/index.h"
 #include "kv/log/log_writer.h"
+#include "kv/run/resident_pieces.h"
 #include "kv/tiered/tiered_index.h"
 
 namespace hexad::core {
@@ -52,6 +53,7 @@ struct StoreParts {
   std::unique_ptr<compression::Compressor> run_compressor;  // of run_reader
   std::unique_ptr<ReadHedges> hedges;                       // of all reads of cells
   std::unique_ptr<BlobReader> run_reader;                   // of what the runs lie in
+  std::unique_ptr<kv::ResidentPieces> resident;             // outlives the cache
   std::unique_ptr<ReadCache> cache;                         // outlives who reads runs or metadata
   std::unique_ptr<RunCatalogue> runs;
   std::unique_ptr<kv::TieredIndex> index;

@@ -95,9 +95,11 @@ RunCatalogue::RunCatalogue(io::Executor& executor, const StoreShape& shape, cons
   manifest_.next_run = 1;
 }
 
-Result<std::shared_ptr<kv::RunReader>> RunCatalogue::open(const ManifestRun& run) const {
-  Result<std::shared_ptr<kv::RunReader>> reader = kv::RunReader::open(
-      std::make_shared<CodedRunFile>(reader_, run.file), shape_.uuid, info_of(run), cache_);
+Result<std::shared_ptr<kv::RunReader>> RunCatalogue::open(
+    const ManifestRun& run, std::optional<std::uint64_t> serial) const {
+  Result<std::shared_ptr<kv::RunReader>> reader =
+      kv::RunReader::open(std::make_shared<CodedRunFile>(reader_, run.file), shape_.uuid,
+                          info_of(run), cache_, serial.has_value() ? *serial : cache_.new_run());
   if (!reader.ok()) return reader.error().with_context(name_of(run));
   return reader;
 }
@@ -224,12 +226,22 @@ Result<MergedRun> RunCatalogue::merge(const RunMerge& plan, const BlobPreparer& 
                         StripeUse::kMerge,
                         plan.largest ? kv::RunFilterBits::kOfLargest : kv::RunFilterBits::kUsual,
                         failed};
-  HEXAD_TRY_ASSIGN(merged.run, write(writing, [&](kv::RunWriter& into) {
-                     // Tombstones are for older runs.
-                     return kv::merge_runs(plan.readers, plan.oldest, into, between);
-                   }));
-  Result<std::shared_ptr<kv::RunReader>> reader = open(merged.run);
+  const std::uint64_t serial = cache_.new_run();
+  const auto inherit = [&](kv::RunPieceKind kind, std::uint64_t offset, ByteView stored) {
+    cache_.inherit_stored({kind, serial, offset}, stored);
+  };
+  Result<ManifestRun> run = write(writing, [&](kv::RunWriter& into) {
+    // Tombstones are for older runs.
+    return kv::merge_runs(plan.readers, plan.oldest, into, between, inherit);
+  });
+  if (!run.ok()) {
+    cache_.end_run(serial);
+    return run.error();
+  }
+  merged.run = std::move(run).value();
+  Result<std::shared_ptr<kv::RunReader>> reader = open(merged.run, serial);
   if (!reader.ok()) {
+    cache_.end_run(serial);
     drop(merged);
     return reader.error();
   }

@@ -152,7 +152,9 @@ class RunCatalogue {
 
  private:
   static RunMerge merge_of(const RunDraft& draft, const kv::RunMergePlan& plan);
-  Result<std::shared_ptr<kv::RunReader>> open(const ManifestRun& run) const;
+  // `serial`: of the cache, when pieces of the run have one already.
+  Result<std::shared_ptr<kv::RunReader>> open(
+      const ManifestRun& run, std::optional<std::uint64_t> serial = std::nullopt) const;
   struct Writing {
     const BlobPreparer& preparer;
     Lsn first = 0;

@@ -94,6 +94,10 @@ enum class CounterId : std::uint16_t {
   kRunIndexMisses,
   kRunBlockHits,  // of blocks of data
   kRunBlockMisses,
+  kResidentHits,  // of pieces of runs that were not in memory, on the fast device
+  kResidentMisses,
+  kResidentBytes,   // written there
+  kResidentErrors,  // reads and writes that failed there, pieces that did not verify
   kColdAttempts,    // of transactions: what they needed of runs was not in memory
   kCacheReads,      // reads that the cache answered alone; in kReads too
   kCacheBytesRead,  // user bytes of those; in kBytesRead too

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -260,6 +261,14 @@ Status remove_lmdb_dir(const std::string& dir) {
     return {};
   }
   return system_error(errno, "cannot delete " + dir);
+}
+
+std::optional<std::uint64_t> lmdb_room(const std::string& dir) {
+  struct statvfs found {};
+  if (::statvfs(dir.c_str(), &found) != 0 && ::statvfs(parent_of(dir).c_str(), &found) != 0) {
+    return std::nullopt;
+  }
+  return std::uint64_t{found.f_bavail} * found.f_frsize;
 }
 
 Status remove_file(const std::string& path) {

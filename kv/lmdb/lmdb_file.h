@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
@@ -82,6 +83,9 @@ Result<bool> create_lmdb_file(const std::string& dir);
 Status create_lmdb_lock(const std::string& dir, std::uint32_t readers);
 // Only when empty; what else lies in it stays. Errors: kReadOnly, kIo.
 Status remove_lmdb_dir(const std::string& dir);
+// Bytes that files in `dir`, which may be missing, could have on its file system yet. Nothing: its
+// parent is not there either.
+std::optional<std::uint64_t> lmdb_room(const std::string& dir);
 // A missing file is fine. Errors: kReadOnly, kIo.
 Status remove_file(const std::string& path);
 

@@ -420,6 +420,10 @@ class LmdbIndexHome final : public IndexHome {
     return open_lmdb_index(options, executor_);
   }
   Status remove(const std::string& directory) override { return remove_lmdb_index(directory); }
+  std::optional<std::uint64_t> room(const std::string& directory) override {
+    const std::optional<std::uint64_t> left = lmdb_room(directory);
+    return left.has_value() ? std::optional(std::min(*left, like_.max_size)) : std::nullopt;
+  }
 
  private:
   io::Executor& executor_;

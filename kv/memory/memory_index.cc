@@ -207,6 +207,7 @@ class MemoryIndexHome final : public IndexHome {
     contents_.erase(directory);
     return {};
   }
+  std::optional<std::uint64_t> room(const std::string&) override { return options_.max_size; }
 
  private:
   io::Executor& executor_;

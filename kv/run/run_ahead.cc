@@ -104,23 +104,14 @@ void RunAhead::seek_to(Edge edge) {
 
 bool RunAhead::read_wanted() {
   if (wanted_.empty()) return false;
-  std::vector<Bytes> stored;
-  std::vector<RunRead> reads;
-  stored.reserve(wanted_.size());
-  reads.reserve(wanted_.size());
-  for (const auto& [place, wanted] : wanted_) {
-    stored.emplace_back(wanted.address.stored);  // RB3
-    reads.push_back({&place.source->file(), place.offset, stored.back()});
+  std::vector<RunSource::Wanted> wanted;
+  wanted.reserve(wanted_.size());
+  for (const auto& [place, one] : wanted_) wanted.push_back({place.source, one.kind, one.address});
+  const bool all = RunSource::read_together(wanted, RunAdmit::kAll).ok();
+  for (RunSource::Wanted& one : wanted) {
+    if (one.piece != nullptr) held_[{one.source, one.address.offset}] = std::move(one.piece);
   }
-  if (!reads.front().file->read_together(reads).ok()) return false;
-  std::size_t i = 0;
-  for (const auto& [place, wanted] : wanted_) {
-    const Result<std::shared_ptr<const RunPiece>> piece =
-        place.source->keep(wanted.kind, wanted.address, stored[i++]);
-    if (!piece.ok()) return false;
-    held_[place] = *piece;
-  }
-  return true;
+  return all;
 }
 
 }  // namespace hexad::kv

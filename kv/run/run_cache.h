@@ -8,8 +8,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <variant>
 
+#include "base/bytes.h"
 #include "kv/run/run_block.h"
 #include "kv/run/run_filter.h"
 
@@ -35,6 +37,13 @@ enum class RunAdmit : std::uint8_t {
   kReadBefore,  // one of many in a row: while there is room, or when it was read not long ago
 };
 
+// A piece whose bytes, as they are in the file of the run, may be on a faster device, too.
+struct RunStoredRead {
+  RunPieceKey key;
+  MutByteView out;     // as long as the piece
+  bool found = false;  // nobody has looked whether it is the piece: its checksum says that
+};
+
 // Any thread. Outlives the sources.
 class RunCache {
  public:
@@ -47,6 +56,20 @@ class RunCache {
   // Counts as a miss: `piece` was read since it was not found. Returns it, kept or not.
   virtual std::shared_ptr<const RunPiece> keep(const RunPieceKey& key, RunPiece piece,
                                                RunAdmit admit) = 0;
+
+  // --- copies on a faster device than the run's (kv/run/resident_pieces.h); none by default ---
+  // Does not wait for long; where there is an error nothing is found.
+  virtual void read_stored(std::span<RunStoredRead>) {}
+  // What was found does not verify.
+  virtual void drop_stored(const RunPieceKey&) {}
+  // Was not found, and has been read from the run's file and verified.
+  virtual void offer_stored(const RunPieceKey&, ByteView) {}
+  // Whether there is a copy.
+  virtual bool has_stored(const RunPieceKey&) { return false; }
+  // Has been written, of pieces of other runs of which there were copies.
+  virtual void inherit_stored(const RunPieceKey&, ByteView) {}
+  // The source with this serial has ended: nobody will ask for its pieces.
+  virtual void end_run(std::uint64_t) {}
 };
 
 inline std::uint64_t memory_of(const RunPiece& piece) {

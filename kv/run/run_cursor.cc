@@ -128,6 +128,11 @@ Result<RunChild> RunCursor::current_child() const {
                         run_child_kind(levels() - path_.size()));
 }
 
+bool RunCursor::has_copy() const {
+  const Result<RunChild> child = current_child();
+  return child.ok() && source_->has_copy(RunPieceKind::kData, child->block);
+}
+
 Status RunCursor::open_data(RunAdmit admit) {
   HEXAD_TRY_ASSIGN(const RunChild child, current_child());
   if (caching_ == RunCaching::kPast) {

@@ -42,6 +42,9 @@ class RunCursor {
   std::string_view key() const { return key_; }
   std::optional<std::string_view> value() const { return block_->value(at_); }
   bool valid() const { return valid_; }
+  // Whether a faster device has a copy of the block of data that it stands on. Precondition:
+  // valid().
+  bool has_copy() const;
 
  private:
   struct Level {

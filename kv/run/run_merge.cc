@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "kv/run/run_merge_cursor.h"
 
@@ -31,10 +32,11 @@ std::optional<RunMergePlan> plan_run_merge(std::span<const std::uint64_t> sizes_
   return best;
 }
 
-Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
-                  RunWriter& into, const std::function<Status()>& between) {
+namespace {
+
+Status merge_all(RunMergeCursor& cursor, bool drop_tombstones, RunWriter& into,
+                 const std::function<Status()>& between) {
   constexpr std::uint64_t kBetween = 256;  // entries
-  RunMergeCursor cursor(newest_first, RunCaching::kPast);
   HEXAD_TRY(cursor.seek_to_first());
   for (std::uint64_t entry = 0; cursor.valid(); ++entry) {
     if (between && entry % kBetween == 0) HEXAD_TRY(between());
@@ -43,6 +45,35 @@ Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool
     HEXAD_TRY(cursor.next());
   }
   return {};
+}
+
+// What a merge hands on of the copies of its inputs.
+struct Heritage {
+  const InheritPiece inherit;
+  const RunMergeCursor* from = nullptr;  // null: it has ended
+  bool last = false;                     // of blocks of data
+  bool any = false;
+};
+
+}  // namespace
+
+Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool drop_tombstones,
+                  RunWriter& into, const std::function<Status()>& between,
+                  const InheritPiece& inherit) {
+  RunMergeCursor cursor(newest_first, RunCaching::kPast);
+  if (!inherit) return merge_all(cursor, drop_tombstones, into, between);
+  const auto heritage = std::make_shared<Heritage>(Heritage{inherit, &cursor});
+  into.set_watcher([heritage](RunPieceKind kind, const RunBlockAddress& address, ByteView stored) {
+    Heritage& of = *heritage;
+    if (kind == RunPieceKind::kData) {
+      if (of.from != nullptr && of.from->valid()) of.last = of.from->has_copy();
+      of.any = of.any || of.last;
+    }
+    if (kind == RunPieceKind::kData ? of.last : of.any) of.inherit(kind, address.offset, stored);
+  });
+  const Status merged = merge_all(cursor, drop_tombstones, into, between);
+  heritage->from = nullptr;
+  return merged;
 }
 
 }  // namespace hexad::kv

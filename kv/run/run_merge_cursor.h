@@ -31,6 +31,7 @@ class RunMergeCursor {
   std::string_view key() const { return current_->key(); }
   std::optional<std::string_view> value() const { return current_->value(); }
   bool valid() const { return current_ != nullptr; }
+  bool has_copy() const { return current_->has_copy(); }  // RunCursor::has_copy()
 
  private:
   enum class Way : std::uint8_t { kForward, kBackward };

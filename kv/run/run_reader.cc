@@ -21,7 +21,7 @@ Error not_this_run(const RunInfo& info, std::string what) {
 
 Result<std::shared_ptr<RunReader>> RunReader::open(std::shared_ptr<const RunFile> file,
                                                    const Uuid& store, const RunInfo& info,
-                                                   RunCache& cache) {
+                                                   RunCache& cache, std::uint64_t serial) {
   if (info.bytes < kRunFooterSize || file->size() != info.bytes) {
     return not_this_run(info, "a file of " + std::to_string(file->size()) + " B instead of " +
                                   std::to_string(info.bytes));
@@ -38,7 +38,7 @@ Result<std::shared_ptr<RunReader>> RunReader::open(std::shared_ptr<const RunFile
   }
   if (footer->info != info) return not_this_run(info, "the footer is of another run");
   return std::shared_ptr<RunReader>(
-      new RunReader(std::make_shared<const RunSource>(std::move(file), *footer, cache)));
+      new RunReader(std::make_shared<const RunSource>(std::move(file), *footer, cache, serial)));
 }
 
 Result<RunReader::Found> RunReader::get(std::string_view key, Reads reads) const {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 #include "base/ids.h"
@@ -38,7 +39,13 @@ class RunReader {
   // run of this store that `info` is about), kUnsupported (a later version), those of the file.
   static Result<std::shared_ptr<RunReader>> open(std::shared_ptr<const RunFile> file,
                                                  const Uuid& store, const RunInfo& info,
-                                                 RunCache& cache);
+                                                 RunCache& cache) {
+    return open(std::move(file), store, info, cache, cache.new_run());
+  }
+  // The same, under a serial of new_run(), which is the reader's from here on when that is ok.
+  static Result<std::shared_ptr<RunReader>> open(std::shared_ptr<const RunFile> file,
+                                                 const Uuid& store, const RunInfo& info,
+                                                 RunCache& cache, std::uint64_t serial);
 
   // Cost when nothing is kept: a block of each level, one filter and one block of data. Errors:
   // kInvalidArgument (a key that cannot exist), kCorruption, those of the file.

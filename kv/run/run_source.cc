@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/units.h"
 
@@ -61,17 +62,54 @@ Result<std::shared_ptr<const RunPiece>> RunSource::piece(RunPieceKind kind,
   const bool may_read =
       reads == Reads::kAll || (reads == Reads::kDataOnly && kind == RunPieceKind::kData);
   if (kept != nullptr || !may_read) return kept;
-  Bytes stored(address.stored);  // RB3
-  HEXAD_TRY(file_->read(address.offset, stored));
-  HEXAD_TRY_ASSIGN(RunPiece read, parse(kind, address, stored));
-  return cache_.keep({kind, serial_, address.offset}, std::move(read), admit);
+  Wanted wanted{this, kind, address};
+  HEXAD_TRY(read_all({&wanted, 1}, admit, [](std::span<const RunRead> files) {
+    return files.front().file->read(files.front().offset, files.front().out);
+  }));
+  return std::move(wanted.piece);
 }
 
-Result<std::shared_ptr<const RunPiece>> RunSource::keep(RunPieceKind kind,
-                                                        const RunBlockAddress& address,
-                                                        ByteView stored) const {
-  HEXAD_TRY_ASSIGN(RunPiece read, parse(kind, address, stored));
-  return cache_.keep({kind, serial_, address.offset}, std::move(read), RunAdmit::kAll);
+Status RunSource::read_together(std::span<Wanted> wanted, RunAdmit admit) {
+  return read_all(wanted, admit, [](std::span<const RunRead> files) {
+    return files.front().file->read_together(files);
+  });
+}
+
+Status RunSource::read_all(std::span<Wanted> wanted, RunAdmit admit, ReadFiles read_files) {
+  if (wanted.empty()) return {};
+  RunCache& cache = wanted.front().source->cache_;
+  std::vector<Bytes> stored;
+  std::vector<RunStoredRead> copies;
+  stored.reserve(wanted.size());
+  copies.reserve(wanted.size());
+  for (const Wanted& one : wanted) {
+    stored.emplace_back(one.address.stored);  // RB3
+    copies.push_back({one.key(), stored.back()});
+  }
+  cache.read_stored(copies);
+  std::vector<RunRead> reads;
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Wanted& one = wanted[i];
+    if (copies[i].found) {
+      Result<RunPiece> piece = one.source->parse(one.kind, one.address, stored[i]);  // FB2
+      if (piece.ok()) {
+        one.piece = cache.keep(one.key(), std::move(piece).value(), admit);
+        continue;
+      }
+      cache.drop_stored(one.key());
+    }
+    reads.push_back({&one.source->file(), one.address.offset, stored[i]});
+  }
+  if (reads.empty()) return {};
+  HEXAD_TRY(read_files(reads));
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    Wanted& one = wanted[i];
+    if (one.piece != nullptr) continue;
+    HEXAD_TRY_ASSIGN(RunPiece piece, one.source->parse(one.kind, one.address, stored[i]));
+    if (admit == RunAdmit::kAll) cache.offer_stored(one.key(), stored[i]);
+    one.piece = cache.keep(one.key(), std::move(piece), admit);
+  }
+  return {};
 }
 
 std::shared_ptr<const RunBlock> RunSource::keep_data(const RunBlockAddress& address, RunBlock block,

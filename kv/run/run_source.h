@@ -1,8 +1,10 @@
-// The blocks and filters of one run: found in the cache, or read, checked, and kept there.
+// The blocks and filters of one run: found in the cache, or read, checked, and kept there. What is
+// read comes from a faster device where the cache has a copy there, else from the file of the run.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,8 +25,13 @@ inline constexpr std::uint64_t kRunReadAhead = 128 << 10;  // bytes
 // the file.
 class RunSource {
  public:
-  RunSource(std::shared_ptr<const RunFile> file, const RunFooter& footer, RunCache& cache)
-      : file_(std::move(file)), footer_(footer), cache_(cache), serial_(cache.new_run()) {}
+  // `serial`: of the cache's new_run(), which nobody else has had (RB4).
+  RunSource(std::shared_ptr<const RunFile> file, const RunFooter& footer, RunCache& cache,
+            std::uint64_t serial)
+      : file_(std::move(file)), footer_(footer), cache_(cache), serial_(serial) {}
+  ~RunSource() { cache_.end_run(serial_); }  // FB1 of kv/run/resident_pieces.h
+  RunSource(const RunSource&) = delete;
+  RunSource& operator=(const RunSource&) = delete;
 
   const RunFooter& footer() const { return footer_; }
   const RunInfo& info() const { return footer_.info; }
@@ -52,16 +59,30 @@ class RunSource {
   Result<std::shared_ptr<const RunBlock>> data_block(const RunBlockAddress& address,
                                                      Reads reads = Reads::kAll,
                                                      RunAdmit admit = RunAdmit::kAll) const;
+  // Whether a faster device has a copy of it.
+  bool has_copy(RunPieceKind kind, const RunBlockAddress& address) const {
+    return cache_.has_stored({kind, serial_, address.offset});
+  }
   // Null: not kept.
   std::shared_ptr<const RunPiece> find(RunPieceKind kind, const RunBlockAddress& address,
                                        RunCache::Asking asking) const {
     return cache_.find({kind, serial_, address.offset}, asking);
   }
-  // `stored`: the piece's bytes in the file, which were read since it was not kept.
-  Result<std::shared_ptr<const RunPiece>> keep(RunPieceKind kind, const RunBlockAddress& address,
-                                               ByteView stored) const;
   std::shared_ptr<const RunBlock> keep_data(const RunBlockAddress& address, RunBlock block,
                                             RunAdmit admit) const;
+
+  // Several pieces, of any sources of one cache, which are not kept.
+  struct Wanted {
+    const RunSource* source = nullptr;
+    RunPieceKind kind = RunPieceKind::kData;
+    RunBlockAddress address;
+    std::shared_ptr<const RunPiece> piece = nullptr;  // the outcome
+
+    RunPieceKey key() const { return {kind, source->serial_, address.offset}; }
+  };
+  // Reads, checks and keeps all of them, together where that is possible. Errors: of any; the
+  // pieces that are there are there.
+  static Status read_together(std::span<Wanted> wanted, RunAdmit admit);
 
   // What the entry `at` of the block `index` names.
   Result<RunChild> child(const RunBlockAddress& index_address, const RunBlock& index,
@@ -69,6 +90,8 @@ class RunSource {
   Error corrupt(std::uint64_t offset, const std::string& what) const;
 
  private:
+  using ReadFiles = Status (*)(std::span<const RunRead>);  // at least one
+  static Status read_all(std::span<Wanted> wanted, RunAdmit admit, ReadFiles read_files);
   Result<std::shared_ptr<const RunPiece>> piece(RunPieceKind kind, const RunBlockAddress& address,
                                                 Reads reads, RunAdmit admit) const;
   Result<RunPiece> parse(RunPieceKind kind, const RunBlockAddress& address, ByteView stored) const;

@@ -77,24 +77,28 @@ Status RunWriter::add_checked(std::string_view key, std::optional<std::string_vi
   return {};
 }
 
-Result<RunBlockAddress> RunWriter::write(std::string raw, RunPacking packing) {
+Result<RunBlockAddress> RunWriter::write(RunPieceKind kind, std::string raw, RunPacking packing) {
   HEXAD_TRY_ASSIGN(const StoredRunBlock block,
                    store_run_block(std::move(raw), footer_.info.bytes, packing));
-  return append(block);
+  return append(kind, block);
 }
 
-Result<RunBlockAddress> RunWriter::append(const StoredRunBlock& block) {
+Result<RunBlockAddress> RunWriter::append(RunPieceKind kind, const StoredRunBlock& block) {
   HEXAD_TRY(sink_.append(as_bytes(block.bytes)));
   footer_.info.bytes += block.bytes.size();
+  if (watcher_) watcher_(kind, block.address, as_bytes(block.bytes));
   return block.address;
 }
 
 // Neighbours are alike, so what form is shorter is tried now and then only.
 Result<RunBlockAddress> RunWriter::write_data() {
-  if (data_.count() == 1) return write(data_.encode(RunBlockForm::kRows), RunPacking::kCompress);
+  constexpr RunPieceKind kData = RunPieceKind::kData;
+  if (data_.count() == 1) {
+    return write(kData, data_.encode(RunBlockForm::kRows), RunPacking::kCompress);
+  }
   if (untried_ > 0) {
     --untried_;
-    return write(data_.encode(form_), RunPacking::kCompress);
+    return write(kData, data_.encode(form_), RunPacking::kCompress);
   }
   untried_ = kFormTrial - 1;
   const std::uint64_t at = footer_.info.bytes;
@@ -105,7 +109,7 @@ Result<RunBlockAddress> RunWriter::write_data() {
       store_run_block(data_.encode(RunBlockForm::kColumns), at, RunPacking::kCompress));
   const bool by_columns = columns.bytes.size() < rows.bytes.size();
   form_ = by_columns ? RunBlockForm::kColumns : RunBlockForm::kRows;
-  return append(by_columns ? columns : rows);
+  return append(kData, by_columns ? columns : rows);
 }
 
 Status RunWriter::end_data_block(std::string_view separator) {
@@ -129,10 +133,12 @@ Status RunWriter::add_child(std::size_t level, std::string_view separator, const
 Result<RunChild> RunWriter::end_index_block(std::size_t level) {
   RunChild child;
   if (level == 0) {
-    HEXAD_TRY_ASSIGN(child.filter, write(filter_.finish(), RunPacking::kPlain));
+    HEXAD_TRY_ASSIGN(child.filter,
+                     write(RunPieceKind::kFilter, filter_.finish(), RunPacking::kPlain));
   }
   HEXAD_TRY_ASSIGN(child.block,
-                   write(index_[level].encode(RunBlockForm::kRows), RunPacking::kCompress));
+                   write(RunPieceKind::kIndex, index_[level].encode(RunBlockForm::kRows),
+                         RunPacking::kCompress));
   index_[level].clear();
   return child;
 }

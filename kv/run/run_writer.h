@@ -6,14 +6,18 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "base/bytes.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "kv/run/run_block.h"
+#include "kv/run/run_cache.h"
 #include "kv/run/run_file.h"
 #include "kv/run/run_filter.h"
 #include "kv/run/run_format.h"
@@ -27,6 +31,10 @@ class RunWriter {
   RunWriter(RunSink& sink, const Uuid& store, Lsn first_lsn, Lsn last_lsn,
             RunFilterBits filter_bits = RunFilterBits::kOfLargest);
 
+  // Is told of every block and filter when the sink has it.
+  using Watcher = std::function<void(RunPieceKind, const RunBlockAddress&, ByteView stored)>;
+  void set_watcher(Watcher watcher) { watcher_ = std::move(watcher); }
+
   // Nothing: a tombstone, which says that older runs' values of the key do not count. Errors:
   // kInvalidArgument (keys do not ascend, key or value too short or too long, LSNs the wrong way
   // round, finished), and those of the sink. After one the run is lost: later calls return it too.
@@ -38,14 +46,15 @@ class RunWriter {
   Status check(std::string_view key, std::optional<std::string_view> value) const;
   Status add_checked(std::string_view key, std::optional<std::string_view> value);
   Result<RunInfo> finish_all();
-  Result<RunBlockAddress> write(std::string raw, RunPacking packing);
-  Result<RunBlockAddress> append(const StoredRunBlock& block);
+  Result<RunBlockAddress> write(RunPieceKind kind, std::string raw, RunPacking packing);
+  Result<RunBlockAddress> append(RunPieceKind kind, const StoredRunBlock& block);
   Result<RunBlockAddress> write_data();
   Status end_data_block(std::string_view separator);
   Status add_child(std::size_t level, std::string_view separator, const RunChild& child);
   Result<RunChild> end_index_block(std::size_t level);
 
   RunSink& sink_;
+  Watcher watcher_;
   RunFooter footer_;
   std::optional<Error> failed_;
   std::string last_key_;

@@ -64,7 +64,7 @@ class MemoryRunFile final : public RunFile, public RunSink {
 };
 
 // Keeps the newest pieces, as many as it may.
-class MapRunCache final : public RunCache {
+class MapRunCache : public RunCache {
  public:
   explicit MapRunCache(std::size_t limit) : limit_(limit) {}
 

@@ -1,0 +1,409 @@
+#include "kv/run/resident_pieces.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/aligned_buffer.h"
+#include "base/units.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::kv {
+
+namespace {
+
+constexpr std::uint64_t kPage = AlignedBuffer::kAlignment;
+constexpr std::uint64_t kLeastSegment = 64 << 10;   // bytes
+constexpr std::uint64_t kLargestSegment = 1 << 20;  // bytes
+constexpr std::uint64_t kSegments = 16;             // of a small file
+constexpr std::uint64_t kUsualPiece = 4 << 10;      // bytes, rather less than more
+constexpr std::uint64_t kEntriesPerPiece = 2;       // what was asked for once is noted, too
+// A table that cannot forget any more of what is not there gives up a part of what is.
+constexpr std::uint64_t kPartGivenUp = 4;
+
+}  // namespace
+
+// One file, from give_room() on.
+struct ResidentPieces::File {
+  File(io::IoQueue& to, std::unique_ptr<io::Device> on, std::uint64_t bytes, std::uint64_t entries,
+       std::uint64_t most_memory)
+      : queue(to),
+        device(std::move(on)),
+        segment(std::clamp(round_down(bytes / kSegments, kPage), kLeastSegment, kLargestSegment)),
+        size(round_down(bytes, segment)),
+        table(entries, most_memory),
+        open(segment),
+        flight(segment) {}
+  ~File() { queue.close(std::move(device)); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  std::uint64_t open_at() const { return number * segment; }
+
+  io::IoQueue& queue;
+  std::unique_ptr<io::Device> device;
+  const std::uint64_t segment;  // bytes
+  const std::uint64_t size;     // bytes, whole segments
+
+  // Guarded by the mutex of the owner.
+  ResidentTable table;       // of pieces; no bytes: one that was asked for once
+  AlignedBuffer open;        // of segment `number`
+  std::uint64_t filled = 0;  // bytes of it
+  AlignedBuffer flight;      // of the segment before, when `flying`
+  bool flying = false;       // nobody changes `flight` then
+  std::uint64_t number = 0;
+  std::uint64_t oldest = 0;  // position: what is before it is gone
+  int errors = 0;            // with few hits between them
+  std::uint64_t hits = 0;    // of the tally, at the last error
+  std::unique_ptr<io::IoBatch> batch;
+};
+
+ResidentPieces::ResidentPieces(io::System& system, std::string path, std::uint64_t most_memory)
+    : system_(system),
+      path_(std::move(path)),
+      most_memory_(most_memory),
+      mutex_(system.executor()),
+      changed_(system.executor()) {}
+
+ResidentPieces::~ResidentPieces() {
+  std::vector<std::shared_ptr<File>> files;
+  io::Lock lock(mutex_);
+  if (file_ != nullptr) retired_.push_back(std::exchange(file_, nullptr));
+  const auto all_written = [this] { return on_the_way_ == 0; };
+  while (!all_written() && changed_.wait_for(lock, io::kSilence)) {
+  }
+  if (!all_written()) {
+    const std::vector<std::shared_ptr<File>> silent = retired_;
+    lock.unlock();
+    for (const std::shared_ptr<File>& file : silent) file->queue.give_up(*file->device);
+    lock.lock();
+    changed_.wait(lock, all_written);
+  }
+  std::swap(files, retired_);
+  lock.unlock();
+  const bool any = !files.empty();
+  files.clear();
+  // The room is the index's at the next opening.
+  if (any) system_.remove_created(path_).ignore();
+}
+
+Status ResidentPieces::give_room(std::uint64_t bytes) {
+  take_room();
+  bytes = round_down(bytes, kPage);
+  if (path_.empty() || bytes < kLeastRoom) {
+    return Error{ErrorCode::kNoSpace,
+                 "no room for blocks of runs on the fast tier: " + format_size(bytes), ""};
+  }
+  Result<std::unique_ptr<io::Device>> made = system_.create_device(path_, bytes);
+  if (!made.ok()) {
+    system_.remove_created(path_).ignore();
+    const io::Lock lock(mutex_);
+    problem_ = made.error().message;
+    return made.error();
+  }
+  // Where it was there already, it may have another size.
+  const std::uint64_t size = std::min(bytes, (*made)->geometry().size);
+  const std::uint64_t entries = size / kUsualPiece * kEntriesPerPiece;
+  auto file =
+      std::make_shared<File>(system_.queue(), *std::move(made), size, entries, most_memory_);
+  const io::Lock lock(mutex_);
+  problem_.clear();
+  file_ = std::move(file);
+  return {};
+}
+
+void ResidentPieces::take_room() {
+  std::vector<std::shared_ptr<File>> gone;
+  {
+    const io::Lock lock(mutex_);
+    stop("");
+    std::erase_if(retired_, [&gone](const std::shared_ptr<File>& file) {
+      if (!file->flying) gone.push_back(file);
+      return !file->flying;
+    });
+  }
+  gone.clear();
+  if (!path_.empty()) system_.remove_created(path_).ignore();
+}
+
+// What is on its way, or being read, keeps the file until then.
+void ResidentPieces::stop(std::string problem) {
+  problem_ = std::move(problem);
+  numbers_.clear();
+  if (file_ != nullptr) retired_.push_back(std::exchange(file_, nullptr));
+}
+
+void ResidentPieces::note_error(const std::string& what) {
+  ++tally_.errors;
+  File& file = *file_;
+  if (tally_.hits > file.hits + kFewHits) file.errors = 0;
+  file.hits = tally_.hits;
+  if (++file.errors >= kMostErrors) {  // FB4
+    stop(path_ + ": " + std::to_string(kMostErrors) + " errors, at last: " + what);
+  }
+}
+
+// No bits: it has no number, or none that fits.
+ResidentKey ResidentPieces::key_of(const RunPieceKey& key, bool make_number) {
+  if (key.offset > ResidentKey::kMostOffset) return {};
+  const auto known = numbers_.find(key.run);
+  if (known != numbers_.end()) return ResidentKey::of(known->second, key.offset);
+  if (!make_number || last_number_ == ResidentKey::kMostRuns) return {};
+  numbers_.emplace(key.run, ++last_number_);
+  return ResidentKey::of(last_number_, key.offset);
+}
+
+bool ResidentPieces::is_there(ResidentPlace place) const {
+  return place.bytes() > 0 && place.position() >= file_->oldest;
+}
+
+bool ResidentPieces::in_memory(ResidentPlace place) const {
+  const std::uint64_t from = file_->open_at() - (file_->flying ? file_->segment : 0);
+  return place.position() >= from;
+}
+
+ByteView ResidentPieces::bytes_in_memory(ResidentPlace place) const {
+  const AlignedBuffer& buffer = place.position() >= file_->open_at() ? file_->open : file_->flight;
+  return ByteView(buffer).subspan(place.position() % file_->segment, place.bytes());
+}
+
+// Null: it is not there.
+const ResidentPlace* ResidentPieces::find(const RunPieceKey& key) {
+  if (file_ == nullptr) return nullptr;
+  const ResidentKey known = key_of(key, false);
+  if (known.bits == 0) return nullptr;
+  const ResidentPlace* const place = file_->table.find(known);
+  return place != nullptr && is_there(*place) ? place : nullptr;
+}
+
+bool ResidentPieces::holds(const RunPieceKey& key) {
+  const io::Lock lock(mutex_);
+  return find(key) != nullptr;
+}
+
+void ResidentPieces::read(std::span<RunStoredRead> reads) {
+  struct Wanted {
+    RunStoredRead* read = nullptr;
+    ResidentPlace place;
+    std::uint64_t skipped = 0;  // bytes of the request before the piece
+    std::uint64_t at = 0;       // of the request in the buffer
+  };
+  std::vector<Wanted> wanted;
+  std::vector<io::IoRequest> requests;
+  AlignedBuffer buffer;
+  std::shared_ptr<File> file;
+  {
+    const io::Lock lock(mutex_);
+    if (file_ == nullptr) return;
+    file = file_;
+    for (RunStoredRead& one : reads) {
+      const ResidentPlace* const place = find(one.key);
+      if (place == nullptr || place->bytes() != one.out.size()) {
+        ++tally_.misses;
+      } else if (in_memory(*place)) {
+        copy_bytes(one.out, bytes_in_memory(*place));
+        one.found = true;
+        ++tally_.hits;
+      } else {
+        wanted.push_back({&one, *place});
+      }
+    }
+  }
+  if (wanted.empty()) return;
+  const std::uint64_t block = file->device->geometry().logical_block;
+  std::uint64_t all = 0;
+  for (Wanted& one : wanted) {
+    const std::uint64_t from = one.place.position() % file->size;
+    const std::uint64_t begin = round_down(from, block);
+    const std::uint64_t end = round_up(from + one.place.bytes(), block);
+    one.skipped = from - begin;
+    one.at = all;
+    io::IoRequest request;
+    request.device = file->device.get();
+    request.op = io::IoOp::kRead;
+    request.offset = begin;
+    request.length = end - begin;
+    requests.push_back(std::move(request));
+    all += round_up(end - begin, kPage);
+  }
+  buffer = AlignedBuffer(all);
+  for (std::size_t i = 0; i < wanted.size(); ++i) requests[i].data = buffer.data() + wanted[i].at;
+  const std::vector<Status> outcomes =
+      io::read_round(file->queue, std::move(requests), buffer, kPatience);
+  const io::Lock lock(mutex_);
+  for (std::size_t i = 0; i < wanted.size(); ++i) {
+    const Wanted& one = wanted[i];
+    // Room may have been taken meanwhile, or its place written over.
+    const ResidentPlace* const place = file_ == file ? find(one.read->key) : nullptr;
+    const bool still = place != nullptr && *place == one.place;
+    if (still && !outcomes[i].ok()) {
+      file_->table.erase(key_of(one.read->key, false));
+      note_error(outcomes[i].error().message);
+    }
+    if (!still || !outcomes[i].ok()) {
+      ++tally_.misses;
+      continue;
+    }
+    copy_bytes(one.read->out, ByteView(buffer).subspan(one.at + one.skipped, one.read->out.size()));
+    one.read->found = true;
+    ++tally_.hits;
+  }
+}
+
+void ResidentPieces::drop(const RunPieceKey& key) {
+  const io::Lock lock(mutex_);
+  if (tally_.hits > 0) --tally_.hits;
+  ++tally_.misses;
+  if (file_ == nullptr) return;
+  if (const ResidentKey known = key_of(key, false); known.bits != 0) file_->table.erase(known);
+  note_error("a block that does not match the checksum that its run has for it");
+}
+
+void ResidentPieces::offer(const RunPieceKey& key, ByteView stored) { put(key, stored, true); }
+
+void ResidentPieces::inherit(const RunPieceKey& key, ByteView stored) { put(key, stored, false); }
+
+void ResidentPieces::put(const RunPieceKey& key, ByteView stored, bool offered) {
+  if (stored.empty() || stored.size() > kLargestPiece) return;
+  std::shared_ptr<File> to_write;
+  {
+    const io::Lock lock(mutex_);
+    if (file_ == nullptr || stored.size() > file_->segment) return;
+    const ResidentKey known = key_of(key, true);
+    if (known.bits == 0) return;
+    const ResidentPlace* const place = file_->table.find(known);
+    if (place != nullptr && is_there(*place)) return;
+    if (place == nullptr && !make_entry_free()) return;
+    // Once round: all room has been had.
+    const bool had = (file_->number + 1) * file_->segment > file_->size;
+    if (offered && had && place == nullptr) {
+      file_->table.put(known, ResidentPlace::of(0, 0));
+      return;
+    }
+    if (add(known, stored)) to_write = file_;
+  }
+  if (to_write != nullptr) write_segment(to_write);
+}
+
+// Of what is not there any more the table knows that it was asked for, until it needs the entries.
+// False: there is none, whatever is forgotten.
+bool ResidentPieces::make_entry_free() {
+  File& file = *file_;
+  if (!file.table.full()) return true;
+  const auto forget = [&] {
+    file.table.erase_if([this](ResidentKey, ResidentPlace place) { return !is_there(place); });
+    return file.table.count() <= file.table.capacity() / 2;
+  };
+  while (!forget()) {
+    if (file.oldest >= file.open_at()) return !file.table.full();
+    const std::uint64_t part = round_up(file.size / kPartGivenUp, file.segment);
+    file.oldest = std::min(file.oldest + part, file.open_at());
+  }
+  return true;
+}
+
+bool ResidentPieces::add(ResidentKey key, ByteView stored) {
+  File& file = *file_;
+  const bool full = file.filled + stored.size() > file.segment;
+  if (full && !seal()) {
+    ++tally_.refused;
+    return false;
+  }
+  copy_bytes(file.open.bytes().subspan(file.filled, stored.size()), stored);
+  file.table.put(key, ResidentPlace::of(file.open_at() + file.filled, stored.size()));
+  file.filled = round_up(file.filled + stored.size(), ResidentPlace::kAlignment);
+  return full;
+}
+
+// False: the segment before is on its way yet, or positions have run out.
+bool ResidentPieces::seal() {
+  File& file = *file_;
+  if (file.flying || (file.number + 3) * file.segment > ResidentPlace::kMostPosition) return false;
+  fill_zero(file.open.bytes().subspan(std::min(file.filled, file.segment)));
+  std::swap(file.open, file.flight);
+  file.flying = true;
+  ++on_the_way_;
+  file.filled = 0;
+  ++file.number;
+  // It is written over the oldest one, which nobody may read from now on.
+  const std::uint64_t end = file.number * file.segment;
+  if (end > file.size) file.oldest = std::max(file.oldest, end - file.size);
+  return true;
+}
+
+// FB3. `done` runs when it is written, on whatever thread notices that.
+void ResidentPieces::write_segment(const std::shared_ptr<File>& file) {
+  const std::uint64_t offset = (file->number - 1) * file->segment % file->size;
+  file->batch = std::make_unique<io::IoBatch>();
+  file->batch->requests.push_back(
+      io::IoRequest::write(*file->device, offset, file->flight, io::WriteMode::kCached));
+  file->batch->requests.back().may_be_left = true;
+  // The owner keeps the file while something is on its way.
+  file->batch->done = [this, file = file.get()](io::IoBatch& batch) {
+    written(*file, batch.first_error());
+  };
+  file->queue.submit(*file->batch);
+}
+
+void ResidentPieces::written(File& file, const Status& status) {
+  const io::Lock lock(mutex_);
+  file.flying = false;
+  --on_the_way_;
+  if (status.ok()) {
+    tally_.bytes_written += file.segment;
+  } else if (file_.get() == &file) {
+    // Nobody knows what is there now.
+    const std::uint64_t end = file.open_at();
+    file.table.erase_if([&](ResidentKey, ResidentPlace place) {
+      return place.bytes() > 0 && place.position() >= end - file.segment && place.position() < end;
+    });
+    note_error(status.error().message);
+  }
+  changed_.notify_all();
+}
+
+void ResidentPieces::end_run(std::uint64_t serial) {
+  const io::Lock lock(mutex_);
+  const auto known = numbers_.find(serial);
+  if (known == numbers_.end()) return;
+  const std::uint64_t number = known->second;
+  numbers_.erase(known);
+  if (file_ == nullptr) return;
+  file_->table.erase_if([number](ResidentKey key, ResidentPlace) { return key.run() == number; });
+}
+
+ResidentPieces::Usage ResidentPieces::usage() {
+  Usage usage;
+  const io::Lock lock(mutex_);
+  usage.problem = problem_;
+  if (file_ == nullptr) return usage;
+  usage.open = true;
+  usage.room = file_->size;
+  usage.memory = file_->table.memory() + file_->open.size() + file_->flight.size();
+  file_->table.for_each([&](ResidentKey, ResidentPlace place) {
+    if (!is_there(place)) return;
+    usage.bytes += place.bytes();
+    ++usage.pieces;
+  });
+  return usage;
+}
+
+ResidentPieces::Tally ResidentPieces::tally() {
+  const io::Lock lock(mutex_);
+  return tally_;
+}
+
+void ResidentPieces::check_invariants() {
+  const io::Lock lock(mutex_);
+  if (file_ == nullptr) return;
+  file_->table.check_invariants();
+  file_->table.for_each([&](ResidentKey key, ResidentPlace place) {
+    if (!is_there(place)) return;
+    HEXAD_ASSERT(place.position() + place.bytes() <= file_->open_at() + file_->filled);
+    HEXAD_ASSERT(place.position() + file_->size >= file_->open_at());
+    // FB1
+    HEXAD_ASSERT(std::any_of(numbers_.begin(), numbers_.end(),
+                             [&](const auto& known) { return known.second == key.run(); }));
+  });
+}
+
+}  // namespace hexad::kv

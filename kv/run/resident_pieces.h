@@ -1,0 +1,137 @@
+// Pieces of runs on a fast device, as they are in the files of the runs: a file that is written
+// like a ring, segment by segment. A look-up whose piece is not in memory costs a read there
+// instead of one of the devices that the runs lie on.
+//
+//   position   0         S         2S        3S        4S        counts on, whatever is given up
+//              +---------+---------+---------+---------+
+//   file       | segment | segment | segment | segment |    segment n lies at n * S modulo size
+//              +---------+---------+---------+---------+
+//                        ^ the oldest that is still there      ^ in memory until it is full
+//
+// Which pieces are there is known in memory alone, so it begins empty, and what the file holds from
+// before means nothing. All of it is a copy: whatever becomes of the file, reads go to the devices.
+//
+//   FB1 a piece is found through the serial of the source that read it (RB4 of
+//       kv/run/run_cache.h), and nothing is found of a source that has ended: numbers and LSNs of
+//       runs come again, serials do not
+//   FB2 what was read here is believed when it verifies by the checksum that its run has for it
+//   FB3 no lock is held, and nothing waited for, while something is written; what comes while the
+//       segment before is on its way finds no room. A read is waited for kPatience at most
+//   FB4 kMostErrors errors, of whatever kind, with few pieces between them that were found, end it
+//       until room is given again
+//
+// Any thread. Its mutex is a leaf.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/error.h"
+#include "io/executor.h"
+#include "io/system.h"
+#include "kv/run/resident_table.h"
+#include "kv/run/run_cache.h"
+
+namespace hexad::kv {
+
+class ResidentPieces {
+ public:
+  static constexpr io::Nanos kPatience = 500'000'000;
+  static constexpr int kMostErrors = 8;
+  static constexpr std::uint64_t kFewHits = 64;              // between two errors
+  static constexpr std::uint64_t kLeastRoom = 256 << 10;     // bytes
+  static constexpr std::uint64_t kLargestPiece = 256 << 10;  // bytes
+
+  // `path`: of the file; empty: there is no place for one. `most_memory`: of the table, bytes. The
+  // system outlives it.
+  ResidentPieces(io::System& system, std::string path, std::uint64_t most_memory);
+  // Waits for what is on its way, or gives the device up when it does not answer.
+  ~ResidentPieces();
+  ResidentPieces(const ResidentPieces&) = delete;
+  ResidentPieces& operator=(const ResidentPieces&) = delete;
+
+  // --- room; one thread at a time ---
+  // Begins with a file of at most so many bytes, in place of what there is. Errors: kNoSpace (less
+  // than kLeastRoom, or the file system is full), those of the file; then there is none.
+  Status give_room(std::uint64_t bytes);
+  // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
+  // or written keeps the space of the file until it ends.
+  void take_room();
+
+  // --- pieces ---
+  void read(std::span<RunStoredRead> reads);
+  // Was read and does not verify.
+  void drop(const RunPieceKey& key);
+  // Has been read from the devices. Kept while there is room that nothing has had yet; later when
+  // it was asked for before, so that what is asked for once takes nothing from what is asked for
+  // again and again.
+  void offer(const RunPieceKey& key, ByteView stored);
+  // Kept, whether it was asked for or not: a run was made of others of which such a piece was here.
+  void inherit(const RunPieceKey& key, ByteView stored);
+  bool holds(const RunPieceKey& key);
+  void end_run(std::uint64_t serial);
+
+  // --- looking ---
+  struct Usage {
+    bool open = false;
+    std::uint64_t room = 0;    // bytes of the file
+    std::uint64_t bytes = 0;   // of pieces that can be read
+    std::uint64_t pieces = 0;  // so many
+    std::uint64_t memory = 0;  // bytes of table and buffers
+    std::string problem;       // why it is not open any more
+  };
+  // Cost: a pass over the table.
+  Usage usage();
+  struct Tally {
+    std::uint64_t hits = 0;
+    std::uint64_t misses = 0;  // none while there is no room
+    std::uint64_t bytes_written = 0;
+    std::uint64_t errors = 0;   // reads and writes that failed, pieces that did not verify
+    std::uint64_t refused = 0;  // pieces that came while the segment before was on its way
+  };
+  // Since it was made.
+  Tally tally();
+  void check_invariants();  // for tests
+
+ private:
+  struct File;
+
+  // All under the lock.
+  const ResidentPlace* find(const RunPieceKey& key);
+  ResidentKey key_of(const RunPieceKey& key, bool make_number);
+  bool is_there(ResidentPlace place) const;
+  bool in_memory(ResidentPlace place) const;
+  ByteView bytes_in_memory(ResidentPlace place) const;
+  bool make_entry_free();
+  // Whether a segment is to be written now: write_segment(), without the lock.
+  bool add(ResidentKey key, ByteView stored);
+  bool seal();
+  void note_error(const std::string& what);
+  void stop(std::string problem);
+
+  void put(const RunPieceKey& key, ByteView stored, bool offered);
+  void write_segment(const std::shared_ptr<File>& file);
+  void written(File& file, const Status& status);
+
+  io::System& system_;
+  const std::string path_;
+  const std::uint64_t most_memory_;
+
+  io::Mutex mutex_;
+  io::CondVar changed_;
+  // Guarded by it.
+  std::shared_ptr<File> file_;                      // null: no room
+  std::vector<std::shared_ptr<File>> retired_;      // that may have something on its way yet
+  std::map<std::uint64_t, std::uint64_t> numbers_;  // of runs in the table, by serial
+  std::uint64_t last_number_ = 0;
+  std::uint64_t on_the_way_ = 0;  // segments, of any file
+  Tally tally_;
+  std::string problem_;
+};
+
+}  // namespace hexad::kv

@@ -1,0 +1,58 @@
+#include "kv/run/resident_table.h"
+
+#include <catch2/catch.hpp>
+#include <map>
+
+#include "io/rng.h"
+
+namespace hexad::kv {
+namespace {
+
+TEST_CASE("resident table: has what a map has, full or not") {
+  io::Rng rng(7);
+  ResidentTable table(1000, 1 << 20);
+  std::map<std::uint64_t, std::uint64_t> model;
+  const auto key = [&] { return ResidentKey::of(1 + rng.below(3), rng.below(1000)); };
+  bool was_full = false;
+  for (int i = 0; i < 200'000; ++i) {
+    const ResidentKey one = key();
+    if (rng.chance(2, 5)) {
+      table.erase(one);
+      model.erase(one.bits);
+    } else if (model.count(one.bits) == 1 || !table.full()) {
+      const ResidentPlace place = ResidentPlace::of(rng.below(1 << 20) * 64, rng.below(1 << 20));
+      table.put(one, place);
+      model[one.bits] = place.bits;
+    }
+    was_full = was_full || table.full();
+    if (i % 20'000 == 0) {
+      const std::uint64_t run = 1 + rng.below(3);
+      table.erase_if([&](ResidentKey of, ResidentPlace) { return of.run() == run; });
+      std::erase_if(model, [&](const auto& of) { return ResidentKey{of.first}.run() == run; });
+    }
+    const ResidentKey asked = key();
+    const ResidentPlace* const found = table.find(asked);
+    REQUIRE((found != nullptr) == (model.count(asked.bits) == 1));
+    if (found != nullptr) REQUIRE(found->bits == model[asked.bits]);
+    if (i % 1000 == 0) table.check_invariants();
+  }
+  REQUIRE(was_full);
+  std::map<std::uint64_t, std::uint64_t> seen;
+  table.for_each([&](ResidentKey of, ResidentPlace place) { seen[of.bits] = place.bits; });
+  REQUIRE((seen == model));
+}
+
+TEST_CASE("resident table: keys and places are what they were made of, and memory is bounded") {
+  const ResidentPlace place =
+      ResidentPlace::of(ResidentPlace::kMostPosition, ResidentPlace::kMostBytes);
+  REQUIRE(place.position() == ResidentPlace::kMostPosition);
+  REQUIRE(place.bytes() == ResidentPlace::kMostBytes);
+  REQUIRE(ResidentKey::of(ResidentKey::kMostRuns, ResidentKey::kMostOffset).run() ==
+          ResidentKey::kMostRuns);
+  REQUIRE(ResidentTable(1 << 20, 64 << 10).memory() == 64 << 10);
+  REQUIRE(ResidentTable(100, 1 << 20).capacity() >= 100);
+  REQUIRE(ResidentTable(100, 0).capacity() > 0);
+}
+
+}  // namespace
+}  // namespace hexad::kv
