@@ -22,6 +22,19 @@ std::uint64_t bytes_of(const kv::RunSet& runs) {
   return bytes;
 }
 
+// About so many bytes of the runs an index would be made of: what is removed is in one of them, and
+// what says so in another, until they are merged.
+std::uint64_t bytes_to_copy(const kv::RunSet& runs) {
+  double entries = 0;
+  double removed = 0;
+  for (const auto& run : runs.runs()) {
+    entries += static_cast<double>(run->info().entries);
+    removed += 2 * static_cast<double>(run->info().tombstones);
+  }
+  if (removed >= entries) return 0;
+  return static_cast<std::uint64_t>(static_cast<double>(bytes_of(runs)) * (1 - removed / entries));
+}
+
 }  // namespace
 
 bool IndexJob::want() {
@@ -74,7 +87,7 @@ bool IndexJob::is_too_large_yet() const {
   if (!left.has_value()) return false;
   const std::uint64_t held = parts_.resident == nullptr ? 0 : parts_.resident->usage().room;
   return *left + held <= too_large_->room + too_large_->room / 8 + kMoreRoom &&
-         bytes_of(*parts_.runs()) > too_large_->runs / 4 * 3;
+         bytes_to_copy(*parts_.runs()) > too_large_->runs / 4 * 3;
 }
 
 // Nothing of it is of use. Where it did not fit its room goes to the runs' blocks: all but a bit,
@@ -85,10 +98,10 @@ void IndexJob::end_rebuild(const Error& error) {
   parts_.indexes->remove(parts_.directory).ignore();
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return;
-  const std::uint64_t runs = bytes_of(*parts_.runs());
-  too_large_ = TooLarge{error, *left, runs};
+  const std::shared_ptr<const kv::RunSet> runs = parts_.runs();
+  too_large_ = TooLarge{error, *left, bytes_to_copy(*runs)};
   if (parts_.resident == nullptr) return;
-  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * runs);
+  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*runs));
   // Without it look-ups read the devices; why, it says itself.
   parts_.resident->give_room(std::min(*left - *left / 16, most)).ignore();
 }

@@ -66,7 +66,7 @@ class IndexJob : public Job {
   struct TooLarge {
     Error error;
     std::uint64_t room = 0;  // bytes that an index could have
-    std::uint64_t runs = 0;  // bytes of what it is made of
+    std::uint64_t runs = 0;  // bytes of what it would have been made of
   };
 
   Parts parts_;                            // `unverified` by the job's thread alone

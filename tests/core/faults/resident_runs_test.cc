@@ -2,9 +2,10 @@
 // look-ups ask the fast device and not those of the data; and whatever becomes of those blocks, the
 // store has what it had.
 #include <algorithm>
-#include <atomic>
 #include <catch2/catch.hpp>
+#include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -141,31 +142,33 @@ TEST_CASE("resident runs: merges and checkpoints take the blocks of old runs awa
 
 TEST_CASE("resident runs: whatever becomes of the file, the store has what it had") {
   World world;
-  Store store = world.open();
-  world.wait_for_room(store);
-  world.look_up(store);
-  SECTION("all of it rots") {
-    const auto media = world.blocks();
-    Bytes all(media->size());
-    media->read(0, all);
-    for (std::byte& byte : all) byte ^= std::byte{0x10};
-    media->write(0, all);
+  {
+    Store store = world.open();
+    world.wait_for_room(store);
     world.look_up(store);
-    REQUIRE(counter(store, "run_resident_errors") == kv::ResidentPieces::kMostErrors);
-    REQUIRE(says(store, "no blocks of the runs are kept on the fast tier"));
-  }
-  SECTION("it reads as zeros here and there") {
-    world.blocks()->discard(0, 64_KiB);
+    SECTION("all of it rots") {
+      const auto media = world.blocks();
+      Bytes all(media->size());
+      media->read(0, all);
+      for (std::byte& byte : all) byte ^= std::byte{0x10};
+      media->write(0, all);
+      world.look_up(store);
+      REQUIRE(counter(store, "run_resident_errors") == kv::ResidentPieces::kMostErrors);
+      REQUIRE(says(store, "no blocks of the runs are kept on the fast tier"));
+    }
+    SECTION("it reads as zeros here and there") {
+      world.blocks()->discard(0, 64_KiB);
+      world.look_up(store);
+      REQUIRE(counter(store, "run_resident_errors") > 0);
+    }
+    SECTION("it is deleted") {
+      world.fixture.memory.remove_device(core::resident_path(world.fixture.pool.fast_directories));
+      world.look_up(store);
+    }
     world.look_up(store);
-    REQUIRE(counter(store, "run_resident_errors") > 0);
+    REQUIRE(deep_findings(store) == "");
+    REQUIRE(message_of(store.close()) == "");
   }
-  SECTION("it is deleted") {
-    world.fixture.memory.remove_device(core::resident_path(world.fixture.pool.fast_directories));
-    world.look_up(store);
-  }
-  world.look_up(store);
-  REQUIRE(deep_findings(store) == "");
-  REQUIRE(message_of(store.close()) == "");
   // What is found there afterwards means nothing.
   Store again = world.open();
   world.wait_for_room(again);
@@ -211,6 +214,22 @@ TEST_CASE("resident runs: a room that others have open costs look-ups, and nothi
   REQUIRE(deep_findings(store) == "");
 }
 
+// Of indexes that are smaller than the room that there is.
+class SmallHome final : public kv::IndexHome {
+ public:
+  SmallHome(io::Executor& executor, std::uint64_t most)
+      : inner_(kv::make_memory_index_home(executor, {most})) {}
+  Result<std::unique_ptr<kv::Index>> open(const std::string& directory, const Uuid& store,
+                                          io::OpenMode mode) override {
+    return inner_->open(directory, store, mode);
+  }
+  Status remove(const std::string& directory) override { return inner_->remove(directory); }
+  std::optional<std::uint64_t> room(const std::string&) override { return 1_MiB; }
+
+ private:
+  const std::unique_ptr<kv::IndexHome> inner_;
+};
+
 // The random runner, with little memory for runs, an index that mostly does not fit, and somebody
 // who damages the blocks.
 class LimitedTarget final : public ReopenedTarget {
@@ -237,7 +256,7 @@ class LimitedTarget final : public ReopenedTarget {
 
  private:
   Result<Store> open_store(const RuntimeOptions& runtime) override {
-    indexes_ = kv::make_memory_index_home(system_.executor(), {64_KiB << rng_.below(4)});
+    indexes_ = std::make_unique<SmallHome>(system_.executor(), 2_KiB << rng_.below(7));
     return open_limited(pool_, runtime, system_, *indexes_, {64_KiB, 0});
   }
   // The devices are what they were; of the blocks anything may have become.
