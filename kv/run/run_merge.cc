@@ -71,7 +71,7 @@ Status merge_runs(std::span<const std::shared_ptr<RunReader>> newest_first, bool
     }
     if (kind == RunPieceKind::kData ? of.last : of.any) of.inherit(kind, address.offset, stored);
   });
-  const Status merged = merge_all(cursor, drop_tombstones, into, between);
+  Status merged = merge_all(cursor, drop_tombstones, into, between);
   heritage->from = nullptr;
   return merged;
 }

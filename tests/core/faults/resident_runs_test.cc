@@ -12,9 +12,11 @@
 
 #include "base/units.h"
 #include "core/engine/engine.h"
+#include "core/opening/format.h"
 #include "core/opening/opening.h"
 #include "core/opening/pool_options.h"
 #include "io/rng.h"
+#include "io/sim/sim_system.h"
 #include "kv/memory/memory_index.h"
 #include "tests/core/faults/plain_content.h"
 #include "tests/core/store_fixture.h"
@@ -229,6 +231,59 @@ class SmallHome final : public kv::IndexHome {
  private:
   const std::unique_ptr<kv::IndexHome> inner_;
 };
+
+TEST_CASE("resident runs: a fast device that fails, lies or does not answer costs hits alone") {
+  const io::FaultKind kind = GENERATE(
+      io::FaultKind::kReadError, io::FaultKind::kReadFlip, io::FaultKind::kReadFlipStored,
+      io::FaultKind::kReadZeros, io::FaultKind::kReadMisdirected, io::FaultKind::kWriteErrorPartly,
+      io::FaultKind::kWriteTorn, io::FaultKind::kWriteLost, io::FaultKind::kWriteMisdirected,
+      io::FaultKind::kWriteNoSpace, io::FaultKind::kDeviceError, io::FaultKind::kRefused,
+      io::FaultKind::kSlow, io::FaultKind::kHang);
+  CAPTURE(io::to_string(kind));
+  constexpr int kFew = 400;
+  const auto name = [](int i) { return "object-" + std::to_string(i * 7919 % kFew); };
+  io::SimSystem system(io::SimOptions{.seed = 5});
+  system.run([&] {
+    SmallHome indexes(system.executor(), 16_KiB);
+    FormatOptions format = format_of_size(8_MiB);
+    for (int i = 0; i < 6; ++i) format.devices.push_back("dev" + std::to_string(i));
+    format.fast_directories = {"fast"};
+    const PoolDescription pool = core::format_devices(format, system, &indexes).value();
+    RuntimeOptions options;
+    options.cache_size = 0;
+    {
+      Store store = open_limited(pool, options, system, indexes, {64_KiB, 0}).value();
+      Transaction first;
+      first.create_collection(kBucket);
+      REQUIRE(message_of(store.commit(std::move(first)).status()) == "");
+      for (int i = 0; i < kFew; ++i) {
+        Transaction t;
+        t.put(kBucket, name(i), noise(60, static_cast<std::uint64_t>(i)));
+        t.set_attrs(kBucket, name(i), {{"noise", noise(800, static_cast<std::uint64_t>(i))}});
+        REQUIRE(message_of(store.commit(std::move(t)).status()) == "");
+      }
+      REQUIRE(message_of(store.checkpoint()) == "");
+      while (!says(store, kKept)) system.executor().sleep_for(1'000'000);
+      const auto look_up = [&] {
+        for (int i = 0; i < kFew; ++i) {
+          REQUIRE(get(store, name(i)) == noise(60, static_cast<std::uint64_t>(i)));
+        }
+      };
+      io::SimDisk& disk = system.disk(core::resident_path(pool.fast_directories));
+      disk.inject({.kind = kind,
+                   .times = io::Fault::kForever,
+                   .amount = kind == io::FaultKind::kSlow ? 100000u : 0u});
+      for (int round = 0; round < 3; ++round) look_up();
+      REQUIRE(disk.struck(kind) > 0);
+      disk.clear_faults();
+      disk.release_hung();
+      look_up();
+      REQUIRE(deep_findings(store) == "");
+      REQUIRE(message_of(store.close()) == "");
+    }
+    system.queue().wait_for_abandoned();
+  });
+}
 
 // The random runner, with little memory for runs, an index that mostly does not fit, and somebody
 // who damages the blocks.
