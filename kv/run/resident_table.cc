@@ -63,8 +63,8 @@ void ResidentTable::erase(ResidentKey key) {
   slots_[hole] = {};
 }
 
-// What moves up into a slot is looked at there; what moves up from the beginning to the end has been
-// looked at.
+// What moves up into a slot is looked at there; what moves up from the beginning to the end has
+// been looked at.
 void ResidentTable::erase_if(const std::function<bool(ResidentKey, ResidentPlace)>& gone) {
   for (std::size_t at = 0; at < slots_.size(); ++at) {
     while (slots_[at].key.bits != 0 && gone(slots_[at].key, slots_[at].place)) {
