@@ -19,6 +19,7 @@ WITHOUT = {
     "core/api/commit_options.h": "an aggregate",
     "core/api/damage.h": "aggregates; damage_list_test.cc of faults",
     "core/api/object_room.h": "an aggregate; room_for_test.cc",
+    "core/blob/blob_job.h": "a part of blob_read.h",
     "core/engine/attempt.h": "as engine.h",
     "core/engine/engine.h": "all that Store does; every test of a store is one of it",
     "core/commit/internal_commits.h": "an interface; the engine, and tests/core/jobs/metadata_in_memory.h",
