@@ -184,7 +184,7 @@ class BenchRun final : public Verb {
   }
 
   Job job_;
-  Opened opened_{"full", 0};
+  Opened opened_{.log_durability = "full"};
   std::string job_file_;
 };
 
