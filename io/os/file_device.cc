@@ -153,7 +153,8 @@ Result<std::unique_ptr<FileDevice>> FileDevice::adopt(const std::string& path, F
     HEXAD_TRY(device->join_flush_domain(status.st_dev, status.st_rdev));
   }
   device->in_memory_ = !device->block_device_ && is_in_memory(device->fd());
-  HEXAD_TRY_ASSIGN(device->queue_index_, queue.attach(device->fd()));
+  HEXAD_TRY_ASSIGN(const int index, queue.attach(device->fd()));
+  device->queue_index_ = index;
   return device;
 }
 
@@ -162,8 +163,8 @@ FileDevice::~FileDevice() { release(); }
 void FileDevice::release() {
   // A child has the same ring and the same lock: both are its parent's.
   if (process_.in_child()) return;
-  if (queue_index_ >= 0) queue_.detach(queue_index_);
-  queue_index_ = -1;
+  const int index = queue_index_.exchange(-1);
+  if (index >= 0) queue_.detach(index);
   // A ring may keep the file open a little longer than we do, and so may children that were forked
   // meanwhile; the lock goes now.
   if (fd_.valid()) flock(fd_.get(), LOCK_UN);

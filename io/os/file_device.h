@@ -13,6 +13,7 @@
 
 #include <sys/types.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 
@@ -83,9 +84,9 @@ class FileDevice final : public Device {
   // What lies below a block device is nobody's to see: it counts as sure.
   Result<Room> reserve_room(std::uint64_t offset, std::uint64_t length) override;
 
-  // For the queues.
+  // For the queues. Of one that has been released: none, and -1.
   int fd() const { return fd_.get(); }
-  int queue_index() const { return queue_index_; }
+  int queue_index() const { return queue_index_.load(std::memory_order_relaxed); }
   // What still needs a first write; null where the device does not keep account of that.
   const UnwrittenRanges* unwritten() const { return unwritten_.get(); }
 
@@ -111,7 +112,7 @@ class FileDevice final : public Device {
   bool direct_ = false;
   bool block_device_ = false;
   bool in_memory_ = false;
-  int queue_index_ = -1;
+  std::atomic<int> queue_index_{-1};
   std::unique_ptr<UnwrittenRanges> unwritten_;  // of files in a shared domain
 };
 

@@ -102,7 +102,10 @@ class ThreadQueue final : public FileQueue {
   bool wait_for(IoBatch& batch, Nanos limit) noexcept override {
     std::unique_lock<std::mutex> lock(mutex_);
     if (batch.complete()) return true;
-    for (const IoRequest& request : batch.requests) rouse(lane_of(request));
+    // Not by the devices of the batch: one that has answered may have been released since.
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+      if (lane != nullptr && has_pending(*lane, batch)) rouse(*lane);
+    }
     Waiter self(&batch);
     waiters_.push_back(&self);
     self.wake.wait_for(lock, std::chrono::nanoseconds(limit), [&] { return batch.complete(); });
@@ -141,9 +144,12 @@ class ThreadQueue final : public FileQueue {
   void give_up_requests(Device& device) override {
     std::vector<IoBatch*> finished;
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto index = static_cast<std::size_t>(static_cast<FileDevice&>(device).queue_index());
-    Lane& lane = *lanes_[index];
+    const int index = static_cast<FileDevice&>(device).queue_index();
+    if (index < 0 || lanes_[static_cast<std::size_t>(index)] == nullptr) return;  // released
+    Lane& lane = *lanes_[static_cast<std::size_t>(index)];
+    // Another device may have the lane by now.
     for (Item* item : lane.running) {
+      if (item->request->device != &device) continue;
       if (!item->request->may_be_left || item->request->left) continue;
       finished.push_back(item->batch);
       const Left left = leave(*item->request);
@@ -151,7 +157,7 @@ class ThreadQueue final : public FileQueue {
       item->request = left.request;
     }
     std::erase_if(lane.pending, [&](const Item& item) {
-      if (!item.request->may_be_left) return false;
+      if (item.request->device != &device || !item.request->may_be_left) return false;
       item.request->status = given_up_error(device);
       answer(*item.request);
       finished.push_back(item.batch);
@@ -235,19 +241,28 @@ class ThreadQueue final : public FileQueue {
     }
   }
 
+  static bool has_pending(const Lane& lane, const IoBatch& batch) {
+    return std::any_of(lane.pending.begin(), lane.pending.end(),
+                       [&](const Item& item) { return item.batch == &batch; });
+  }
+
   // The last one that no thread has taken yet.
-  std::optional<Item> take_one_of(IoBatch& batch) {
-    for (auto request = batch.requests.rbegin(); request != batch.requests.rend(); ++request) {
-      if (request->may_be_left) continue;
-      std::deque<Item>& pending = lane_of(*request).pending;
-      const auto mine = std::find_if(pending.begin(), pending.end(),
-                                     [&](const Item& one) { return one.request == &*request; });
-      if (mine == pending.end()) continue;
-      const Item item = *mine;
-      pending.erase(mine);
-      return item;
+  std::optional<Item> take_one_of(const IoBatch& batch) {
+    std::deque<Item>* there = nullptr;
+    std::deque<Item>::iterator last;
+    for (const std::unique_ptr<Lane>& lane : lanes_) {
+      if (lane == nullptr) continue;
+      for (auto at = lane->pending.begin(); at != lane->pending.end(); ++at) {
+        if (at->batch != &batch || at->request->may_be_left) continue;
+        if (there != nullptr && at->request < last->request) continue;
+        there = &lane->pending;
+        last = at;
+      }
     }
-    return std::nullopt;
+    if (there == nullptr) return std::nullopt;
+    const Item item = *last;
+    there->erase(last);
+    return item;
   }
 
   // Executes it with the lock released. Meanwhile give_up_requests() may put another request in its

@@ -390,6 +390,23 @@ void a_retired_handle_takes_nothing_and_gives_its_lock_back(World& world) {
   CHECK(fails(device.read(0, read.bytes())));
   CHECK(fails(device.write(0, data, WriteMode::kDurable)));
   CHECK(fails(device.flush()));
+  // Among others that are not retired, whether or not somebody leaves early.
+  AlignedBuffer other(4_KiB);
+  for (const bool patient : {false, true, true}) {
+    auto mixed = std::make_unique<IoBatch>();
+    for (int i = 0; i < 4; ++i) {
+      mixed->requests.push_back(IoRequest::read(world.device(1), 0, other.bytes()));
+      mixed->requests.push_back(IoRequest::read(device, 0, read.bytes()));
+    }
+    if (!queue.run_briefly(*mixed, patient ? kReadPatience : 0)) {
+      while (!queue.wait_briefly(*mixed, kReadPatience)) {
+      }
+    }
+    for (std::size_t i = 0; i < mixed->requests.size(); ++i) {
+      CHECK((i % 2 == 0 ? mixed->requests[i].status.ok() : fails(mixed->requests[i].status)));
+    }
+    queue.give_up(device);
+  }
   CHECK(device.traffic().under_way == 0);
   CHECK(device.traffic().failed_writes + device.traffic().failed_flushes +
             device.traffic().failed_reads ==
