@@ -35,8 +35,7 @@ struct Fetch {
   std::uint64_t size = 0;   // of the buffer
   MutByteView buffer;       // of the room, `own` or `rebuilt`
   AlignedBuffer own;
-  AlignedBuffer others;   // where the device is late: the same bytes of other cells, by role
-  AlignedBuffer rebuilt;  // from these, and verified; empty: it is not
+  AlignedBuffer rebuilt;  // where the device is late: from other cells, and verified; else empty
 
   ByteView verified() const { return buffer.subspan(skip, end - begin); }
 };

@@ -115,21 +115,23 @@ class BlobReader {
   bool run(io::IoBatch& batch) const;
   // --- blob_hedge.cc ---
   struct Hedge;
+  struct Others;
   // As run(); what is late is rebuilt from other cells where those answer sooner. Then it may be
   // false although all fetches have their bytes.
   bool run_hedged(std::span<Job> jobs, io::IoBatch& batch) const;
   // Until the others are asked.
   io::Nanos patience(std::span<const Job> jobs, const io::IoBatch& batch) const;
-  // False: there are no k other cells for some fetch that is late, or no more may be read.
+  // False: there are no k other cells for some job that is late, or no more may be read.
   bool plan_hedge(std::span<Job> jobs, const io::IoBatch& batch, Hedge& hedge) const;
-  bool plan_others(Job& job, std::size_t index, const io::IoBatch& batch, Hedge& hedge) const;
+  bool plan_others(Job& job, const io::IoBatch& batch, Hedge& hedge) const;
   enum class Hedged : std::uint8_t {
     kDone,    // whatever is late has been rebuilt
     kNotYet,  // it may be, when others have answered
     kNever,   // what they have is not what it should be
   };
   Hedged use_hedge(const io::IoBatch& batch, Hedge& hedge) const;
-  void abandon(Hedge& hedge) const;
+  Hedged rebuild_late(const io::IoBatch& batch, const Hedge& hedge, Others& others,
+                      std::size_t index) const;
   // Adds the device reads of a job to the batch of the room; marks it degraded where one cannot be
   // asked. What the room has no memory for, the job has.
   Status plan(Job& job, ReadRoom& room) const;

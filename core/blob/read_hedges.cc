@@ -8,7 +8,10 @@ namespace hexad::core {
 io::Nanos ReadHedges::patience(DeviceId id, const io::ReadTimes& times) {
   if (mode_ == HedgedReads::kAlways) return 0;
   const io::Nanos usual = times.usual();
-  if (usual == 0) return kNever;
+  if (usual == 0) {
+    const io::Nanos others = typical_.load(std::memory_order_relaxed);
+    return others == 0 ? kNever : 2 * others;
+  }
   usual_[id % kDevices].store(usual, std::memory_order_relaxed);
   constexpr std::uint32_t kBetween = 64;
   if (asked_.fetch_add(1, std::memory_order_relaxed) % kBetween == 0) find_typical();

@@ -17,6 +17,7 @@
 #include "base/ids.h"
 #include "core/api/options.h"
 #include "io/clock.h"
+#include "io/device.h"
 #include "io/read_times.h"
 
 namespace hexad::core {
@@ -24,6 +25,7 @@ namespace hexad::core {
 class ReadHedges {
  public:
   static constexpr io::Nanos kNever = std::numeric_limits<io::Nanos>::max();
+  static constexpr std::uint64_t kMostUnderWay = 32;
   // One extra read for so many others.
   static constexpr std::int64_t kReadsPerExtra = 50;
 
@@ -32,8 +34,14 @@ class ReadHedges {
   bool is_on() const { return mode_ != HedgedReads::kOff; }
   // All other cells are read, and not only as many as are needed.
   bool wants_all() const { return mode_ == HedgedReads::kAlways; }
+  // A device that owes so many answers is not gone round, nor asked for others' sake: those that
+  // are late keep their places in the queue that all devices share.
+  static bool is_crowded(const io::Device& device) {
+    return device.traffic().under_way.load(std::memory_order_relaxed) >= kMostUnderWay;
+  }
   // For how long an answer of this device is waited for before others are asked; kNever: too little
-  // is known yet. Cost: a few atomic loads; every 64th time, a sort of the devices' figures.
+  // is known yet of it and of all others. Cost: a few atomic loads; every 64th time, a sort of the
+  // devices' figures.
   io::Nanos patience(DeviceId id, const io::ReadTimes& times);
   // So many reads went out that are no extra ones.
   void note_reads(std::uint32_t reads);

@@ -210,6 +210,50 @@ TEST_CASE("hedged reads: a device that does not answer at all is gone round at o
   CHECK(said == "");
 }
 
+TEST_CASE("hedged reads: a device that hangs keeps few places of the queue") {
+  SimOrigin origin(large_disks(), fill);
+  for (const HedgedReads mode : {HedgedReads::kBudgeted, HedgedReads::kAlways}) {
+    int hanging = 0;
+    const std::string said =
+        with_hedges(origin, mode, [&](SimSystem& system, Store& store) -> std::string {
+          // It answers the others, so it is never silent.
+          int number = 0;
+          system.set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+            if (op.op != IoOp::kRead || op.disk != "dev1" || ++number % 20 == 0) {
+              return std::nullopt;
+            }
+            ++hanging;
+            return FaultKind::kHang;
+          });
+          std::string problem;
+          const Nanos end = system.clock().now() + 4 * kSecond;
+          while (problem.empty() && system.clock().now() < end) problem = read_all(store);
+          release(system, {"dev1"});
+          system.executor().sleep_for(kSecond);
+          return problem;
+        });
+    CHECK(said == "");
+    CHECK(hanging >= 4);
+    CHECK(hanging <= 48);
+  }
+}
+
+TEST_CASE("hedged reads: always is m extra reads of devices for a whole stripe") {
+  SimOrigin origin(large_disks(), fill);
+  const std::string said =
+      with_hedges(origin, HedgedReads::kAlways, [&](SimSystem&, Store& store) -> std::string {
+        Bytes whole(300'000);
+        const std::uint64_t before = counted(store, "hedge_device_reads");
+        for (int i = 0; i < 10; ++i) {
+          const Result<std::uint64_t> read = store.read(kDefaultCollection, "5", 0, whole);
+          if (!read.ok()) return read.error().to_string();
+        }
+        const std::uint64_t extra = counted(store, "hedge_device_reads") - before;
+        return extra == 20 ? "" : std::to_string(extra) + " extra reads of devices";
+      });
+  CHECK(said == "");
+}
+
 TEST_CASE("hedged reads: one that is always slow costs one extra read in fifty") {
   SimOrigin origin(large_disks(), fill);
   const std::string said = with_hedges(
