@@ -31,7 +31,7 @@ TEST_CASE("figures: the JSON of a mixed run tells its reads from its writes") {
   job.workload = "randrw";
   job.read_percent = 75;
   const LoadOptions options = *job.load("bench");
-  const auto json = figures_json(job, options, {"full", 100}, two_seconds());
+  const auto json = figures_json(job, options, {"full", "budgeted", 100}, two_seconds());
   CHECK(json["job"] == "mix");
   CHECK(json["rw"] == "randrw");
   CHECK(json["size"] == 1 << 20);
@@ -46,12 +46,13 @@ TEST_CASE("figures: the JSON of a mixed run tells its reads from its writes") {
   CHECK(json["write"]["latency_us"]["p50"].get<double>() == Approx(50).epsilon(0.02));
   CHECK(json["latency_us"]["p50"].get<double>() == Approx(1).epsilon(0.02));
   CHECK(json["latency_us"]["p99"].get<double>() == Approx(50).epsilon(0.02));
+  CHECK(json["hedged_reads"] == "budgeted");
   CHECK(json["cache_size"] == 100);
 }
 
 TEST_CASE("figures: the JSON has each device's bytes by cause, its I/Os, and what was counted") {
   Job job;
-  const auto json = figures_json(job, *job.load("bench"), {"full", 0}, two_seconds());
+  const auto json = figures_json(job, *job.load("bench"), {"full", "off", 0}, two_seconds());
   CHECK_FALSE(json.contains("job"));
   CHECK_FALSE(json.contains("read"));
   REQUIRE(json["devices"].size() == 1);
@@ -68,10 +69,10 @@ TEST_CASE("figures: what moves no bytes says none, and a listing says its names"
   Measured measured = two_seconds();
   measured.load.entries = 4000;
   const LoadOptions options = *job.load("bench");
-  const auto json = figures_json(job, options, {"full", 0}, measured);
+  const auto json = figures_json(job, options, {"full", "off", 0}, measured);
   CHECK(json["bytes_per_s"] == 0.0);
   CHECK(json["entries_per_s"] == 2000.0);
-  CHECK(figures_text(job, options, {"full", 0}, measured).find("2000 names per second") !=
+  CHECK(figures_text(job, options, {"full", "off", 0}, measured).find("2000 names per second") !=
         std::string::npos);
 }
 
@@ -80,8 +81,8 @@ TEST_CASE("figures: a run that got nothing done has figures all the same") {
   Measured measured;
   measured.seconds = 1;
   const LoadOptions options = *job.load("bench");
-  CHECK(figures_json(job, options, {"full", 0}, measured)["cpu_us_per_op"] == 0.0);
-  CHECK(figures_text(job, options, {"full", 0}, measured).find("0 per second") !=
+  CHECK(figures_json(job, options, {"full", "off", 0}, measured)["cpu_us_per_op"] == 0.0);
+  CHECK(figures_text(job, options, {"full", "off", 0}, measured).find("0 per second") !=
         std::string::npos);
 }
 
