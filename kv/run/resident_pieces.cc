@@ -1,6 +1,8 @@
 #include "kv/run/resident_pieces.h"
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <utility>
 
 #include "base/aligned_buffer.h"
@@ -55,6 +57,21 @@ struct ResidentPieces::File {
   int errors = 0;            // with few hits between them
   std::uint64_t hits = 0;    // of the tally, at the last error
   std::unique_ptr<io::IoBatch> batch;
+
+  std::atomic<std::uint64_t> reading = 0;  // what calls have under way, or are about to send
+};
+
+// So many of `reading`, until it ends.
+class ResidentPieces::Reading {
+ public:
+  Reading(File& file, std::uint64_t count) : file_(file), count_(count) {}
+  ~Reading() { file_.reading.fetch_sub(count_); }
+  Reading(const Reading&) = delete;
+  Reading& operator=(const Reading&) = delete;
+
+ private:
+  File& file_;
+  const std::uint64_t count_;
 };
 
 ResidentPieces::ResidentPieces(io::System& system, std::string path, std::uint64_t most_memory)
@@ -180,6 +197,17 @@ bool ResidentPieces::holds(const RunPieceKey& key) {
   return find(key) != nullptr;
 }
 
+// How many a call may send. A device that does not answer keeps what it was given in the queue,
+// which has so much room for all devices together.
+std::uint64_t ResidentPieces::reads_left() {
+  io::Device& device = *file_->device;
+  if (device.owing_for() >= kPatience) return 0;
+  // What nobody waits for any more is under way, too.
+  const std::uint64_t busy =
+      std::max(file_->reading.load(), device.traffic().under_way.load(std::memory_order_relaxed));
+  return busy >= kMostUnderWay ? 0 : std::min(kMostReadsAtOnce, kMostUnderWay - busy);
+}
+
 void ResidentPieces::read(std::span<RunStoredRead> reads) {
   struct Wanted {
     RunStoredRead* read = nullptr;
@@ -187,14 +215,15 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     std::uint64_t skipped = 0;  // bytes of the request before the piece
     std::uint64_t at = 0;       // of the request in the buffer
   };
-  std::vector<Wanted> wanted;
-  std::vector<io::IoRequest> requests;
-  AlignedBuffer buffer;
+  // Nothing is allocated under the lock.
+  std::array<Wanted, kMostReadsAtOnce> room;
+  std::size_t count = 0;
   std::shared_ptr<File> file;
   {
     const io::Lock lock(mutex_);
     if (file_ == nullptr) return;
     file = file_;
+    const std::uint64_t may_send = reads_left();
     for (RunStoredRead& one : reads) {
       const ResidentPlace* const place = find(one.key);
       if (place == nullptr || place->bytes() != one.out.size()) {
@@ -203,12 +232,19 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
         copy_bytes(one.out, bytes_in_memory(*place));
         one.found = true;
         ++tally_.hits;
+      } else if (count < may_send) {
+        room[count++] = {&one, *place};
       } else {
-        wanted.push_back({&one, *place});
+        ++tally_.misses;
       }
     }
+    file->reading.fetch_add(count);
   }
-  if (wanted.empty()) return;
+  if (count == 0) return;
+  const Reading reading(*file, count);
+  const std::span<Wanted> wanted(room.data(), count);
+  std::vector<io::IoRequest> requests;
+  requests.reserve(count);
   const std::uint64_t block = file->device->geometry().logical_block;
   std::uint64_t all = 0;
   for (Wanted& one : wanted) {
@@ -225,7 +261,7 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     requests.push_back(std::move(request));
     all += round_up(end - begin, kPage);
   }
-  buffer = AlignedBuffer(all);
+  AlignedBuffer buffer(all);
   for (std::size_t i = 0; i < wanted.size(); ++i) requests[i].data = buffer.data() + wanted[i].at;
   const std::vector<Status> outcomes =
       io::read_round(file->queue, std::move(requests), buffer, kPatience);

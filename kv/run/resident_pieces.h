@@ -16,7 +16,8 @@
 //       runs come again, serials do not
 //   FB2 what was read here is believed when it verifies by the checksum that its run has for it
 //   FB3 no lock is held, and nothing waited for, while something is written; what comes while the
-//       segment before is on its way finds no room. A read is waited for kPatience at most
+//       segment before is on its way finds no room. A read is waited for kPatience at most, and a
+//       device that has owed an answer for so long, or has kMostUnderWay to do, is not asked
 //   FB4 kMostErrors errors, of whatever kind, with few pieces between them that were found, end it
 //       until room is given again
 //
@@ -42,6 +43,8 @@ namespace hexad::kv {
 class ResidentPieces {
  public:
   static constexpr io::Nanos kPatience = 500'000'000;
+  static constexpr std::uint64_t kMostReadsAtOnce = 32;  // of one call
+  static constexpr std::uint64_t kMostUnderWay = 64;     // of all calls
   static constexpr int kMostErrors = 8;
   static constexpr std::uint64_t kFewHits = 64;              // between two errors
   static constexpr std::uint64_t kLeastRoom = 256 << 10;     // bytes
@@ -100,6 +103,7 @@ class ResidentPieces {
 
  private:
   struct File;
+  class Reading;
 
   // All under the lock.
   const ResidentPlace* find(const RunPieceKey& key);
@@ -107,6 +111,7 @@ class ResidentPieces {
   bool is_there(ResidentPlace place) const;
   bool in_memory(ResidentPlace place) const;
   ByteView bytes_in_memory(ResidentPlace place) const;
+  std::uint64_t reads_left();
   bool make_entry_free();
   // Whether a segment is to be written now: write_segment(), without the lock.
   bool add(ResidentKey key, ByteView stored);
