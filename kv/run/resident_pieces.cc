@@ -34,7 +34,9 @@ struct ResidentPieces::File {
         size(round_down(bytes, segment)),
         table(entries, most_memory),
         open(segment),
-        flight(segment) {}
+        flight(segment) {
+    batch.requests.reserve(1);
+  }
   ~File() { queue.close(std::move(device)); }
   File(const File&) = delete;
   File& operator=(const File&) = delete;
@@ -56,7 +58,8 @@ struct ResidentPieces::File {
   std::uint64_t oldest = 0;  // position: what is before it is gone
   int errors = 0;            // with few hits between them
   std::uint64_t hits = 0;    // of the tally, at the last error
-  std::unique_ptr<io::IoBatch> batch;
+  // Writes `flight`. There beforehand, as its request is: what is sealed has to go out.
+  io::IoBatch batch;
 
   std::atomic<std::uint64_t> reading = 0;  // what calls have under way, or are about to send
 };
@@ -159,13 +162,15 @@ void ResidentPieces::note_error(const std::string& what) {
   }
 }
 
-// No bits: it has no number, or none that fits.
-ResidentKey ResidentPieces::key_of(const RunPieceKey& key, bool make_number) {
+// No bits: it has no number, or none that fits. `fresh`: an entry for the run, if it is to have
+// one; what is allocated under the lock ends the process when it is refused.
+ResidentKey ResidentPieces::key_of(const RunPieceKey& key, Numbers* fresh) {
   if (key.offset > ResidentKey::kMostOffset) return {};
   const auto known = numbers_.find(key.run);
   if (known != numbers_.end()) return ResidentKey::of(known->second, key.offset);
-  if (!make_number || last_number_ == ResidentKey::kMostRuns) return {};
-  numbers_.emplace(key.run, ++last_number_);
+  if (fresh == nullptr || last_number_ == ResidentKey::kMostRuns) return {};
+  fresh->begin()->second = ++last_number_;
+  numbers_.merge(*fresh);
   return ResidentKey::of(last_number_, key.offset);
 }
 
@@ -186,7 +191,7 @@ ByteView ResidentPieces::bytes_in_memory(ResidentPlace place) const {
 // Null: it is not there.
 const ResidentPlace* ResidentPieces::find(const RunPieceKey& key) {
   if (file_ == nullptr) return nullptr;
-  const ResidentKey known = key_of(key, false);
+  const ResidentKey known = key_of(key, nullptr);
   if (known.bits == 0) return nullptr;
   const ResidentPlace* const place = file_->table.find(known);
   return place != nullptr && is_there(*place) ? place : nullptr;
@@ -272,7 +277,7 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     const ResidentPlace* const place = file_ == file ? find(one.read->key) : nullptr;
     const bool still = place != nullptr && *place == one.place;
     if (still && !outcomes[i].ok()) {
-      file_->table.erase(key_of(one.read->key, false));
+      file_->table.erase(key_of(one.read->key, nullptr));
       note_error(outcomes[i].error().message);
     }
     if (!still || !outcomes[i].ok()) {
@@ -290,7 +295,7 @@ void ResidentPieces::drop(const RunPieceKey& key) {
   if (tally_.hits > 0) --tally_.hits;
   ++tally_.misses;
   if (file_ == nullptr) return;
-  if (const ResidentKey known = key_of(key, false); known.bits != 0) file_->table.erase(known);
+  if (const ResidentKey known = key_of(key, nullptr); known.bits != 0) file_->table.erase(known);
   note_error("a block that does not match the checksum that its run has for it");
 }
 
@@ -301,10 +306,12 @@ void ResidentPieces::inherit(const RunPieceKey& key, ByteView stored) { put(key,
 void ResidentPieces::put(const RunPieceKey& key, ByteView stored, bool offered) {
   if (stored.empty() || stored.size() > kLargestPiece) return;
   std::shared_ptr<File> to_write;
+  Numbers fresh;
+  fresh.emplace(key.run, 0);
   {
     const io::Lock lock(mutex_);
     if (file_ == nullptr || stored.size() > file_->segment) return;
-    const ResidentKey known = key_of(key, true);
+    const ResidentKey known = key_of(key, &fresh);
     if (known.bits == 0) return;
     const ResidentPlace* const place = file_->table.find(known);
     if (place != nullptr && is_there(*place)) return;
@@ -369,15 +376,15 @@ bool ResidentPieces::seal() {
 // FB3. `done` runs when it is written, on whatever thread notices that.
 void ResidentPieces::write_segment(const std::shared_ptr<File>& file) {
   const std::uint64_t offset = (file->number - 1) * file->segment % file->size;
-  file->batch = std::make_unique<io::IoBatch>();
-  file->batch->requests.push_back(
+  file->batch.requests.clear();
+  file->batch.requests.push_back(
       io::IoRequest::write(*file->device, offset, file->flight, io::WriteMode::kCached));
-  file->batch->requests.back().may_be_left = true;
+  file->batch.requests.back().may_be_left = true;
   // The owner keeps the file while something is on its way.
-  file->batch->done = [this, file = file.get()](io::IoBatch& batch) {
+  file->batch.done = [this, file = file.get()](io::IoBatch& batch) {
     written(*file, batch.first_error());
   };
-  file->queue.submit(*file->batch);
+  file->queue.submit(file->batch);
 }
 
 void ResidentPieces::written(File& file, const Status& status) {

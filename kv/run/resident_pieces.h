@@ -104,10 +104,11 @@ class ResidentPieces {
  private:
   struct File;
   class Reading;
+  using Numbers = std::map<std::uint64_t, std::uint64_t>;  // by serial
 
   // All under the lock.
   const ResidentPlace* find(const RunPieceKey& key);
-  ResidentKey key_of(const RunPieceKey& key, bool make_number);
+  ResidentKey key_of(const RunPieceKey& key, Numbers* fresh);
   bool is_there(ResidentPlace place) const;
   bool in_memory(ResidentPlace place) const;
   ByteView bytes_in_memory(ResidentPlace place) const;
@@ -130,9 +131,9 @@ class ResidentPieces {
   io::Mutex mutex_;
   io::CondVar changed_;
   // Guarded by it.
-  std::shared_ptr<File> file_;                      // null: no room
-  std::vector<std::shared_ptr<File>> retired_;      // that may have something on its way yet
-  std::map<std::uint64_t, std::uint64_t> numbers_;  // of runs in the table, by serial
+  std::shared_ptr<File> file_;                  // null: no room
+  std::vector<std::shared_ptr<File>> retired_;  // that may have something on its way yet
+  Numbers numbers_;                             // of runs in the table
   std::uint64_t last_number_ = 0;
   std::uint64_t on_the_way_ = 0;  // segments, of any file
   Tally tally_;
