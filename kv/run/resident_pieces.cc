@@ -109,6 +109,9 @@ ResidentPieces::~ResidentPieces() {
 Status ResidentPieces::give_room(std::uint64_t bytes) {
   take_room();
   bytes = round_down(bytes, kPage);
+  // More would be of no use: nobody could say what is there.
+  const std::uint64_t known = ResidentTable::most_entries(most_memory_) * kUsualPiece;
+  bytes = std::min(bytes, std::max(kLeastRoom, round_down(known, kPage)));
   if (path_.empty() || bytes < kLeastRoom) {
     return Error{ErrorCode::kNoSpace,
                  "no room for blocks of runs on the fast tier: " + format_size(bytes), ""};
@@ -334,11 +337,13 @@ bool ResidentPieces::make_entry_free() {
   if (!file.table.full()) return true;
   const auto forget = [&] {
     file.table.erase_if([this](ResidentKey, ResidentPlace place) { return !is_there(place); });
-    return file.table.count() <= file.table.capacity() / 2;
+    return file.table.count() <= file.table.capacity() / 4 * 3;
   };
   while (!forget()) {
     if (file.oldest >= file.open_at()) return !file.table.full();
-    const std::uint64_t part = round_up(file.size / kPartGivenUp, file.segment);
+    // Of what is there: the file may have room for more than the table ever knows of.
+    const std::uint64_t there = file.open_at() - file.oldest;
+    const std::uint64_t part = round_up(there / kPartGivenUp, file.segment);
     file.oldest = std::min(file.oldest + part, file.open_at());
   }
   return true;

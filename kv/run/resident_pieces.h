@@ -59,7 +59,8 @@ class ResidentPieces {
   ResidentPieces& operator=(const ResidentPieces&) = delete;
 
   // --- room; one thread at a time ---
-  // Begins with a file of at most so many bytes, in place of what there is. Errors: kNoSpace (less
+  // Begins with a file of at most so many bytes, in place of what there is; less where the table
+  // would not know what is in the rest. Errors: kNoSpace (less
   // than kLeastRoom, or the file system is full), those of the file; then there is none.
   Status give_room(std::uint64_t bytes);
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read

@@ -14,10 +14,13 @@ constexpr std::uint64_t kLeastSlots = 64;
 
 }  // namespace
 
+std::uint64_t ResidentTable::most_slots(std::uint64_t memory) {
+  return std::bit_floor(std::max(kLeastSlots, memory / sizeof(Slot)));
+}
+
 ResidentTable::ResidentTable(std::uint64_t entries, std::uint64_t most_memory) {
   const std::uint64_t wanted = std::bit_ceil(entries / 3 * 4 + kLeastSlots);
-  const std::uint64_t allowed = std::bit_floor(std::max(kLeastSlots, most_memory / sizeof(Slot)));
-  slots_.resize(std::min(wanted, allowed));
+  slots_.resize(std::min(wanted, most_slots(most_memory)));
 }
 
 std::size_t ResidentTable::home(ResidentKey key) const {

@@ -49,6 +49,8 @@ class ResidentTable {
  public:
   // Room for at least `entries`, as far as so many bytes of memory allow.
   ResidentTable(std::uint64_t entries, std::uint64_t most_memory);
+  // So many a table of so much memory has room for at most.
+  static std::uint64_t most_entries(std::uint64_t memory) { return most_slots(memory) / 4 * 3; }
 
   // Null: not there. Valid until the next change.
   const ResidentPlace* find(ResidentKey key) const;
@@ -70,6 +72,7 @@ class ResidentTable {
     ResidentKey key;  // no bits: free
     ResidentPlace place;
   };
+  static std::uint64_t most_slots(std::uint64_t memory);
   std::size_t home(ResidentKey key) const;
   std::size_t slot_of(ResidentKey key) const;
 

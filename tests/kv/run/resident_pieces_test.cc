@@ -144,6 +144,8 @@ TEST_CASE("resident pieces: a small table forgets, and goes on") {
   World w;
   ResidentPieces small(w.system, "fast/small", 4 << 10);
   REQUIRE(small.give_room(8_MiB).ok());
+  // No more than it could know of.
+  REQUIRE(small.usage().room < 1_MiB);
   for (std::uint64_t i = 0; i < 5000; ++i) {
     offer(small, 1, i * kPiece);
     if (i % 100 == 0) small.check_invariants();
@@ -153,6 +155,22 @@ TEST_CASE("resident pieces: a small table forgets, and goes on") {
     const std::optional<Bytes> found = read(small, 1, i * kPiece);
     if (found.has_value()) REQUIRE((*found == content(1, i * kPiece, kPiece)));
   }
+}
+
+TEST_CASE("resident pieces: of pieces that fill the table, a part is given up, not all") {
+  World w;
+  ResidentPieces small(w.system, "fast/small", 64 << 10);
+  REQUIRE(small.give_room(64_MiB).ok());
+  constexpr std::size_t kSmall = 500;
+  std::uint64_t most = 0;
+  for (std::uint64_t i = 0; i < 20'000; ++i) {
+    small.offer(key(1, i * kSmall), content(1, i * kSmall, kSmall));
+    if (i % 50 != 0) continue;
+    const std::uint64_t pieces = small.usage().pieces;
+    REQUIRE(pieces >= most / 2);
+    most = std::max(most, pieces);
+  }
+  REQUIRE(most > 2000);
 }
 
 // FB1

@@ -54,5 +54,12 @@ TEST_CASE("resident table: keys and places are what they were made of, and memor
   REQUIRE(ResidentTable(100, 0).capacity() > 0);
 }
 
+TEST_CASE("resident table: it has as many entries as its memory was said to be good for") {
+  for (const std::uint64_t memory : {0u, 1000u, 4096u, 100'000u, 1u << 20}) {
+    const ResidentTable table(1 << 30, memory);
+    REQUIRE(table.capacity() == ResidentTable::most_entries(memory));
+  }
+}
+
 }  // namespace
 }  // namespace hexad::kv
