@@ -295,9 +295,8 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
 
 void ResidentPieces::drop(const RunPieceKey& key) {
   const io::Lock lock(mutex_);
-  if (tally_.hits > 0) --tally_.hits;
-  ++tally_.misses;
   if (file_ == nullptr) return;
+  ++file_->hits;  // is none that parts two errors
   if (const ResidentKey known = key_of(key, nullptr); known.bits != 0) file_->table.erase(known);
   note_error("a block that does not match the checksum that its run has for it");
 }

@@ -92,7 +92,7 @@ class ResidentPieces {
   // Cost: a pass over the table.
   Usage usage();
   struct Tally {
-    std::uint64_t hits = 0;
+    std::uint64_t hits = 0;    // pieces that were found, those that did not verify then included
     std::uint64_t misses = 0;  // none while there is no room
     std::uint64_t bytes_written = 0;
     std::uint64_t errors = 0;   // reads and writes that failed, pieces that did not verify
