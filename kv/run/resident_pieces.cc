@@ -32,6 +32,7 @@ struct ResidentPieces::File {
         device(std::move(on)),
         segment(std::clamp(round_down(bytes / kSegments, kPage), kLeastSegment, kLargestSegment)),
         size(round_down(bytes, segment)),
+        last_number(ResidentPlace::kMostPosition / segment - 3),
         table(entries, most_memory),
         open(segment),
         flight(segment) {
@@ -47,6 +48,8 @@ struct ResidentPieces::File {
   std::unique_ptr<io::Device> device;
   const std::uint64_t segment;  // bytes
   const std::uint64_t size;     // bytes, whole segments
+  // Of a segment. Then positions run out.
+  const std::uint64_t last_number;
 
   // Guarded by the mutex of the owner.
   ResidentTable table;       // of pieces; no bytes: one that was asked for once
@@ -151,7 +154,9 @@ void ResidentPieces::take_room() {
 // What is on its way, or being read, keeps the file until then.
 void ResidentPieces::stop(std::string problem) {
   problem_ = std::move(problem);
+  // Numbers stand in the table alone, which goes: who puts something later gets one of the next.
   numbers_.clear();
+  last_number_ = 0;
   if (file_ != nullptr) retired_.push_back(std::exchange(file_, nullptr));
 }
 
@@ -313,6 +318,10 @@ void ResidentPieces::put(const RunPieceKey& key, ByteView stored, bool offered) 
   {
     const io::Lock lock(mutex_);
     if (file_ == nullptr || stored.size() > file_->segment) return;
+    if (last_number_ == ResidentKey::kMostRuns || file_->number == file_->last_number) {
+      stop(path_ + ": began anew, since numbers have run out");
+      return;
+    }
     const ResidentKey known = key_of(key, &fresh);
     if (known.bits == 0) return;
     const ResidentPlace* const place = file_->table.find(known);
@@ -361,10 +370,10 @@ bool ResidentPieces::add(ResidentKey key, ByteView stored) {
   return full;
 }
 
-// False: the segment before is on its way yet, or positions have run out.
+// False: the segment before is on its way yet.
 bool ResidentPieces::seal() {
   File& file = *file_;
-  if (file.flying || (file.number + 3) * file.segment > ResidentPlace::kMostPosition) return false;
+  if (file.flying) return false;
   fill_zero(file.open.bytes().subspan(std::min(file.filled, file.segment)));
   std::swap(file.open, file.flight);
   file.flying = true;
