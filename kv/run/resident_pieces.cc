@@ -109,6 +109,18 @@ ResidentPieces::~ResidentPieces() {
   if (any) system_.remove_created(path_).ignore();
 }
 
+// Each segment is written over another. A file system that gives it a new place meanwhile takes
+// that from what the index and others have.
+Result<std::unique_ptr<io::Device>> ResidentPieces::make_file(std::uint64_t bytes) {
+  HEXAD_TRY_ASSIGN(std::unique_ptr<io::Device> device, system_.create_device(path_, bytes));
+  Result<io::Device::Room> room = device->reserve_room(0, device->geometry().size);
+  if (room.ok() && *room == io::Device::Room::kSure) return device;
+  system_.queue().close(std::move(device));
+  HEXAD_TRY(room.status());
+  return Error{ErrorCode::kUnsupported,
+               path_ + ": its file system does not promise room (copy on write)", ""};
+}
+
 Status ResidentPieces::give_room(std::uint64_t bytes) {
   take_room();
   bytes = round_down(bytes, kPage);
@@ -119,7 +131,7 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
     return Error{ErrorCode::kNoSpace,
                  "no room for blocks of runs on the fast tier: " + format_size(bytes), ""};
   }
-  Result<std::unique_ptr<io::Device>> made = system_.create_device(path_, bytes);
+  Result<std::unique_ptr<io::Device>> made = make_file(bytes);
   if (!made.ok()) {
     system_.remove_created(path_).ignore();
     const io::Lock lock(mutex_);

@@ -61,7 +61,8 @@ class ResidentPieces {
   // --- room; one thread at a time ---
   // Begins with a file of at most so many bytes, in place of what there is; less where the table
   // would not know what is in the rest. Errors: kNoSpace (less
-  // than kLeastRoom, or the file system is full), those of the file; then there is none.
+  // than kLeastRoom, or the file system is full), kUnsupported (it promises no room), those of the
+  // file; then there is none.
   Status give_room(std::uint64_t bytes);
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
   // or written keeps the space of the file until it ends.
@@ -121,6 +122,7 @@ class ResidentPieces {
   void note_error(const std::string& what);
   void stop(std::string problem);
 
+  Result<std::unique_ptr<io::Device>> make_file(std::uint64_t bytes);
   void put(const RunPieceKey& key, ByteView stored, bool offered);
   void write_segment(const std::shared_ptr<File>& file);
   void written(File& file, const Status& status);

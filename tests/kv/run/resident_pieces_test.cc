@@ -222,6 +222,61 @@ TEST_CASE("resident pieces: a file that somebody else has open is a cache that i
   REQUIRE(read(w.pieces, 1, 0) == std::nullopt);
 }
 
+// As a file on a copy-on-write file system.
+class UnsureDevice final : public io::Device {
+ public:
+  UnsureDevice(std::unique_ptr<io::Device> inner, int& open)
+      : inner_(std::move(inner)), open_(open) {
+    ++open_;
+  }
+  ~UnsureDevice() override { --open_; }
+  const io::Geometry& geometry() const override { return inner_->geometry(); }
+  const std::string& name() const override { return inner_->name(); }
+  io::IoQueue& queue() override { return inner_->queue(); }
+  Status grow(std::uint64_t size) override { return inner_->grow(size); }
+  bool direct() const override { return inner_->direct(); }
+  Result<Room> reserve_room(std::uint64_t, std::uint64_t) override { return Room::kNotPromised; }
+
+ private:
+  const std::unique_ptr<io::Device> inner_;
+  int& open_;
+};
+
+class UnsureSystem final : public io::System {
+ public:
+  io::Executor& executor() override { return memory_.executor(); }
+  io::Clock& clock() override { return memory_.clock(); }
+  io::IoQueue& queue() override { return memory_.queue(); }
+  std::uint64_t draw_seed() override { return 1; }
+  Result<std::unique_ptr<io::Device>> open_device(const std::string& path,
+                                                  io::OpenMode mode) override {
+    return memory_.open_device(path, mode);
+  }
+  Result<std::unique_ptr<io::Device>> create_device(const std::string& path,
+                                                    std::uint64_t size) override {
+    HEXAD_TRY_ASSIGN(std::unique_ptr<io::Device> inner, memory_.create_device(path, size));
+    return std::unique_ptr<io::Device>(std::make_unique<UnsureDevice>(std::move(inner), open));
+  }
+  Status remove_created(const std::string&) override {
+    ++removed;
+    return {};
+  }
+  int open = 0;
+  int removed = 0;
+
+ private:
+  io::MemorySystem memory_;
+};
+
+TEST_CASE("resident pieces: there is no room where it is not promised") {
+  UnsureSystem system;
+  ResidentPieces pieces(system, kPath, kTable);
+  REQUIRE(pieces.give_room(1_MiB).error().code == ErrorCode::kUnsupported);
+  REQUIRE(system.open == 0);
+  REQUIRE(system.removed == 2);  // what was there before, and this one
+  REQUIRE(pieces.usage().problem.find("promise") != std::string::npos);
+}
+
 // --- through a run: whatever the device has, what is read of the run is right ---
 
 class Cache final : public MapRunCache {
