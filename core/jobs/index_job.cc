@@ -64,6 +64,11 @@ Result<bool> IndexJob::step() {
     if (is_too_large_yet()) return too_large_->error;
     too_large_.reset();
   }
+  if (rebuild_ == nullptr && parts_.resident != nullptr) {
+    parts_.resident->take_room();
+    // Else it would lack the room that those keep who still read or write there.
+    if (!parts_.resident->is_gone()) return false;
+  }
   const Result<bool> more = rebuild_some();
   if (!more.ok()) end_rebuild(more.error());
   if (rebuild_ == nullptr) copied_.store(0, std::memory_order_relaxed);
@@ -108,7 +113,6 @@ void IndexJob::end_rebuild(const Error& error) {
 
 Result<bool> IndexJob::rebuild_some() {
   if (rebuild_ == nullptr) {
-    if (parts_.resident != nullptr) parts_.resident->take_room();
     HEXAD_TRY(parts_.indexes->remove(parts_.directory));
     HEXAD_TRY_ASSIGN(std::unique_ptr<kv::Index> fresh,
                      parts_.indexes->open(parts_.directory, parts_.uuid, io::OpenMode::kReadWrite));

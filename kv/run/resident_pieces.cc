@@ -150,17 +150,27 @@ Status ResidentPieces::give_room(std::uint64_t bytes) {
 }
 
 void ResidentPieces::take_room() {
-  std::vector<std::shared_ptr<File>> gone;
   {
     const io::Lock lock(mutex_);
     stop("");
-    std::erase_if(retired_, [&gone](const std::shared_ptr<File>& file) {
-      if (!file->flying) gone.push_back(file);
-      return !file->flying;
-    });
   }
-  gone.clear();
+  is_gone();
   if (!path_.empty()) system_.remove_created(path_).ignore();
+}
+
+bool ResidentPieces::is_gone() {
+  system_.queue().has_abandoned();          // lets go what has been answered
+  std::vector<std::shared_ptr<File>> gone;  // closed without the lock
+  const io::Lock lock(mutex_);
+  const auto idle =
+      std::partition(retired_.begin(), retired_.end(), [](const std::shared_ptr<File>& file) {
+        // Nobody comes to a file that is retired, so whoever goes does not come back.
+        return file->flying || file.use_count() > 1 ||
+               file->device->traffic().under_way.load(std::memory_order_acquire) > 0;
+      });
+  gone.assign(std::make_move_iterator(idle), std::make_move_iterator(retired_.end()));
+  retired_.erase(idle, retired_.end());
+  return file_ == nullptr && retired_.empty();
 }
 
 // What is on its way, or being read, keeps the file until then.

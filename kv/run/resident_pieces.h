@@ -65,8 +65,10 @@ class ResidentPieces {
   // file; then there is none.
   Status give_room(std::uint64_t bytes);
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
-  // or written keeps the space of the file until it ends.
+  // or written keeps the space of the file until it ends, and is_gone() has noticed that.
   void take_room();
+  // Whether the space of all files has come back.
+  bool is_gone();
 
   // --- pieces ---
   void read(std::span<RunStoredRead> reads);

@@ -489,9 +489,14 @@ TEST_CASE("resident pieces: nobody waits for a write that does not end") {
     REQUIRE(found > 20);
     REQUIRE(found < 30);
     REQUIRE(pieces.tally().refused > 100);
+    REQUIRE_FALSE(pieces.is_gone());
     pieces.take_room();
     REQUIRE(w.system.clock().now() == before);
+    // The write keeps the space of the file.
+    REQUIRE_FALSE(pieces.is_gone());
     w.system.disk(kPath).release_hung();
+    w.system.executor().sleep_for(10'000'000);
+    REQUIRE(pieces.is_gone());
   });
 }
 
@@ -547,8 +552,13 @@ TEST_CASE("resident pieces: a device that hangs does not get all of the queue") 
       for (const auto& thread : threads) thread->join();
       REQUIRE(w.system.disk(kPath).struck(io::FaultKind::kHang) <= ResidentPieces::kMostUnderWay);
       w.system.disk(kPath).clear_faults();
+      pieces.take_room();
+      // So do reads that nobody waits for any more.
+      REQUIRE_FALSE(pieces.is_gone());
+      w.system.disk(kPath).release_hung();
+      w.system.executor().sleep_for(10'000'000);
+      REQUIRE(pieces.is_gone());
     }
-    w.system.disk(kPath).release_hung();
     REQUIRE(w.system.queue().wait_for_abandoned());
   });
 }
