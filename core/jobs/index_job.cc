@@ -15,6 +15,7 @@ constexpr std::uint64_t kMoreRoom = 1 << 20;  // bytes
 
 constexpr std::uint64_t kBlocksPerRuns = 2;         // they grow, and their blocks lie apart
 constexpr std::uint64_t kLeastForBlocks = 4 << 20;  // bytes
+constexpr int kMostBlocksWait = 64;                 // checkpoints
 
 std::uint64_t bytes_of(const kv::RunSet& runs) {
   std::uint64_t bytes = 0;
@@ -61,7 +62,10 @@ Result<bool> IndexJob::step() {
     return false;
   }
   if (rebuild_ == nullptr && too_large_.has_value()) {
-    if (is_too_large_yet()) return too_large_->error;
+    if (is_too_large_yet()) {
+      tend_blocks();
+      return too_large_->error;
+    }
     too_large_.reset();
   }
   if (rebuild_ == nullptr && parts_.resident != nullptr) {
@@ -103,12 +107,35 @@ void IndexJob::end_rebuild(const Error& error) {
   parts_.indexes->remove(parts_.directory).ignore();
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return;
-  const std::shared_ptr<const kv::RunSet> runs = parts_.runs();
-  too_large_ = TooLarge{error, *left, bytes_to_copy(*runs)};
+  too_large_ = TooLarge{error, *left, bytes_to_copy(*parts_.runs())};
   if (parts_.resident == nullptr) return;
-  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*runs));
+  next_blocks_wait_ = 0;
+  give_blocks();
+}
+
+void IndexJob::give_blocks() {
+  const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
+  if (!left.has_value()) return;
+  const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*parts_.runs()));
   // Without it look-ups read the devices; why, it says itself.
-  parts_.resident->give_room(std::min(*left - *left / 16, most)).ignore();
+  if (!parts_.resident->give_room(std::min(*left - *left / 16, most)).ok()) put_blocks_off();
+}
+
+void IndexJob::tend_blocks() {
+  kv::ResidentPieces* const blocks = parts_.resident;
+  if (blocks == nullptr) return;
+  if (blocks->give_back_ended()) return put_blocks_off();
+  if (blocks->usage().open || !blocks->is_gone()) return;
+  if (blocks_wait_ > 0) {
+    --blocks_wait_;
+  } else {
+    give_blocks();
+  }
+}
+
+void IndexJob::put_blocks_off() {
+  blocks_wait_ = next_blocks_wait_;
+  next_blocks_wait_ = std::clamp(2 * next_blocks_wait_, 1, kMostBlocksWait);
 }
 
 Result<bool> IndexJob::rebuild_some() {

@@ -4,7 +4,9 @@
 //
 // One that does not fit is not begun again before there is more room, or less metadata, or the
 // store is opened again. Its room goes to blocks of the runs meanwhile
-// (kv/run/resident_pieces.h), which give it back first.
+// (kv/run/resident_pieces.h), which give it back first. Where those have ended, since their device
+// failed, they give it back as well, and get it again at the next checkpoint; when that goes on, at
+// ever later ones.
 #pragma once
 
 #include <atomic>
@@ -61,6 +63,10 @@ class IndexJob : public Job {
   Result<bool> rebuild_some();
   void end_rebuild(const Error& error);
   bool is_too_large_yet() const;
+  void give_blocks();
+  // Blocks that have ended give their room back, and get it again at a later checkpoint.
+  void tend_blocks();
+  void put_blocks_off();
 
   // The last one did not fit.
   struct TooLarge {
@@ -72,6 +78,8 @@ class IndexJob : public Job {
   Parts parts_;                            // `unverified` by the job's thread alone
   std::unique_ptr<IndexRebuild> rebuild_;  // by the job's thread alone
   std::optional<TooLarge> too_large_;      // likewise
+  int blocks_wait_ = 0;                    // checkpoints until they get room; likewise
+  int next_blocks_wait_ = 0;               // likewise
   std::atomic<bool> wanted_{false};
   std::atomic<std::uint64_t> copied_{0};  // bytes, of the rebuild under way
 };

@@ -158,6 +158,16 @@ void ResidentPieces::take_room() {
   if (!path_.empty()) system_.remove_created(path_).ignore();
 }
 
+bool ResidentPieces::give_back_ended() {
+  {
+    const io::Lock lock(mutex_);
+    if (!std::exchange(ended_, false)) return false;
+  }
+  is_gone();
+  system_.remove_created(path_).ignore();
+  return true;
+}
+
 bool ResidentPieces::is_gone() {
   system_.queue().has_abandoned();          // lets go what has been answered
   std::vector<std::shared_ptr<File>> gone;  // closed without the lock
@@ -175,6 +185,7 @@ bool ResidentPieces::is_gone() {
 
 // What is on its way, or being read, keeps the file until then.
 void ResidentPieces::stop(std::string problem) {
+  ended_ = !problem.empty();
   problem_ = std::move(problem);
   // Numbers stand in the table alone, which goes: who puts something later gets one of the next.
   numbers_.clear();

@@ -67,6 +67,9 @@ class ResidentPieces {
   // Forgets all of it, and deletes the file, whoever left it. Waits for nobody: what is being read
   // or written keeps the space of the file until it ends, and is_gone() has noticed that.
   void take_room();
+  // Deletes the file when it has ended by itself (FB4); why it has stays to be told. Whether it
+  // had, since the last time.
+  bool give_back_ended();
   // Whether the space of all files has come back.
   bool is_gone();
 
@@ -143,6 +146,7 @@ class ResidentPieces {
   std::uint64_t on_the_way_ = 0;  // segments, of any file
   Tally tally_;
   std::string problem_;
+  bool ended_ = false;  // by itself, and its file is there yet
 };
 
 }  // namespace hexad::kv

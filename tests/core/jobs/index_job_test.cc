@@ -2,7 +2,9 @@
 
 #include <catch2/catch.hpp>
 
+#include "io/memory_system.h"
 #include "kv/memory/memory_index.h"
+#include "kv/run/resident_pieces.h"
 #include "tests/kv/index_contract.h"
 #include "tests/kv/run_model.h"
 
@@ -84,6 +86,74 @@ TEST_CASE(
   CHECK(w.counters.since_open(CounterId::kIndexesRebuilt) == 1);  // and no other was made
   World::finish(job);
   CHECK(w.counters.since_open(CounterId::kIndexesRebuilt) == 1);
+}
+
+// Indexes do not fit, however much room there is said to be.
+class NarrowHome final : public kv::IndexHome {
+ public:
+  explicit NarrowHome(io::Executor& executor)
+      : inner_(kv::make_memory_index_home(executor, {1 << 10})) {}
+  Result<std::unique_ptr<kv::Index>> open(const std::string& directory, const Uuid& store,
+                                          io::OpenMode mode) override {
+    ++opened;
+    return inner_->open(directory, store, mode);
+  }
+  Status remove(const std::string& directory) override { return inner_->remove(directory); }
+  std::optional<std::uint64_t> room(const std::string&) override { return left; }
+
+  int opened = 0;
+  std::uint64_t left = 16 << 20;
+
+ private:
+  const std::unique_ptr<kv::IndexHome> inner_;
+};
+
+struct BlocksWorld : World {
+  void checkpoint() {
+    job.want();
+    while (job.due().has_value()) job.step().status().ignore();
+  }
+  void fail() {
+    for (int i = 0; i < kv::ResidentPieces::kMostErrors; ++i) {
+      blocks.drop({kv::RunPieceKind::kData, 1, 0});
+    }
+    REQUIRE_FALSE(blocks.usage().open);
+  }
+
+  io::MemorySystem system;
+  kv::ResidentPieces blocks{system, "fast/blocks", 1 << 20};
+  NarrowHome narrow{executor};
+  IndexJob job{{index,
+                &narrow,
+                "index",
+                kv::testing::run_store(),
+                [this] { return index.runs(); },
+                counters,
+                checkpoints,
+                nullptr,
+                {},
+                &blocks}};
+};
+
+TEST_CASE("index job: blocks that have ended give their room back, and get it again") {
+  BlocksWorld w;
+  w.checkpoint();
+  REQUIRE(w.blocks.usage().open);
+  // Each time it takes longer.
+  for (const int more : {0, 1, 2, 4, 8}) {
+    w.fail();
+    w.checkpoint();
+    REQUIRE(w.blocks.is_gone());
+    REQUIRE(w.blocks.usage().problem != "");
+    for (int i = 0; i < more; ++i) {
+      w.checkpoint();
+      REQUIRE_FALSE(w.blocks.usage().open);
+    }
+    w.checkpoint();
+    REQUIRE(w.blocks.usage().open);
+    REQUIRE(w.blocks.usage().problem == "");
+  }
+  REQUIRE(w.narrow.opened == 1);
 }
 
 }  // namespace
