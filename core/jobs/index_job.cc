@@ -95,7 +95,8 @@ bool IndexJob::is_too_large_yet() const {
   const std::optional<std::uint64_t> left = parts_.indexes->room(parts_.directory);
   if (!left.has_value()) return false;
   const std::uint64_t held = parts_.resident == nullptr ? 0 : parts_.resident->usage().room;
-  return *left + held <= too_large_->room + too_large_->room / 8 + kMoreRoom &&
+  const std::uint64_t could_have = *left + held - std::min(held, blocks_beside_);
+  return could_have <= too_large_->room + too_large_->room / 8 + kMoreRoom &&
          bytes_to_copy(*parts_.runs()) > too_large_->runs / 4 * 3;
 }
 
@@ -118,7 +119,14 @@ void IndexJob::give_blocks() {
   if (!left.has_value()) return;
   const std::uint64_t most = std::max(kLeastForBlocks, kBlocksPerRuns * bytes_of(*parts_.runs()));
   // Without it look-ups read the devices; why, it says itself.
-  if (!parts_.resident->give_room(std::min(*left - *left / 16, most)).ok()) put_blocks_off();
+  if (!parts_.resident->give_room(std::min(*left - *left / 16, most)).ok()) {
+    put_blocks_off();
+    return;
+  }
+  // An index has a largest size, too, so what it could have is not less by all that blocks took.
+  const std::uint64_t now = parts_.indexes->room(parts_.directory).value_or(0);
+  const std::uint64_t both = now + parts_.resident->usage().room;
+  blocks_beside_ = both - std::min(both, *left);
 }
 
 void IndexJob::tend_blocks() {

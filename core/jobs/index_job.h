@@ -78,6 +78,7 @@ class IndexJob : public Job {
   Parts parts_;                            // `unverified` by the job's thread alone
   std::unique_ptr<IndexRebuild> rebuild_;  // by the job's thread alone
   std::optional<TooLarge> too_large_;      // likewise
+  std::uint64_t blocks_beside_ = 0;        // bytes of blocks that took none of the room; likewise
   int blocks_wait_ = 0;                    // checkpoints until they get room; likewise
   int next_blocks_wait_ = 0;               // likewise
   std::atomic<bool> wanted_{false};

@@ -102,7 +102,7 @@ class NarrowHome final : public kv::IndexHome {
   std::optional<std::uint64_t> room(const std::string&) override { return left; }
 
   int opened = 0;
-  std::uint64_t left = 16 << 20;
+  std::uint64_t left = 8 << 20;
 
  private:
   const std::unique_ptr<kv::IndexHome> inner_;
@@ -134,6 +134,20 @@ struct BlocksWorld : World {
                 {},
                 &blocks}};
 };
+
+TEST_CASE("index job: the room of blocks is no news, where an index would not have it") {
+  // As where an index may have 8 MiB, and there is much more: blocks take nothing of that.
+  BlocksWorld w;
+  for (int i = 0; i < 5; ++i) w.checkpoint();
+  REQUIRE(w.narrow.opened == 1);
+  REQUIRE(w.blocks.usage().room > 3 << 20);
+  // Half as much again is.
+  w.narrow.left += w.narrow.left / 2;
+  w.checkpoint();
+  REQUIRE(w.narrow.opened == 2);
+  for (int i = 0; i < 5; ++i) w.checkpoint();
+  REQUIRE(w.narrow.opened == 2);
+}
 
 TEST_CASE("index job: blocks that have ended give their room back, and get it again") {
   BlocksWorld w;
