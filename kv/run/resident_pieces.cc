@@ -272,13 +272,12 @@ void ResidentPieces::read(std::span<RunStoredRead> reads) {
     const std::uint64_t may_send = reads_left();
     for (RunStoredRead& one : reads) {
       const ResidentPlace* const place = find(one.key);
-      if (place == nullptr || place->bytes() != one.out.size()) {
-        ++tally_.misses;
-      } else if (in_memory(*place)) {
+      const bool there = place != nullptr && place->bytes() == one.out.size();
+      if (there && in_memory(*place)) {
         copy_bytes(one.out, bytes_in_memory(*place));
         one.found = true;
         ++tally_.hits;
-      } else if (count < may_send) {
+      } else if (there && count < may_send) {
         room[count++] = {&one, *place};
       } else {
         ++tally_.misses;
