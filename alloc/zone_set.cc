@@ -440,6 +440,11 @@ std::vector<UnitRun> ZoneSet::live_runs(ZoneId id) const {
   return zone == nullptr ? std::vector<UnitRun>{} : zone->state.live_runs();
 }
 
+std::vector<UnitRun> ZoneSet::in_flight_runs(ZoneId id) const {
+  const Zone* zone = find(id);
+  return zone == nullptr ? std::vector<UnitRun>{} : zone->state.in_flight_runs();
+}
+
 Status ZoneSet::check_invariants() const {
   SpaceCounters sum;
   std::size_t with_deferred = 0;

@@ -182,6 +182,8 @@ class ZoneSet {
   bool may_die(const Extent& extent) const;
   // Every live run of a zone, in order: for fsck and for emptying a device. O(units / 64 + runs).
   std::vector<UnitRun> live_runs(ZoneId zone) const;
+  // Every extent of a zone that is in flight, in order.
+  std::vector<UnitRun> in_flight_runs(ZoneId zone) const;
 
   // Z1 to Z5. Errors: kCorruption naming the invariant. O(everything).
   Status check_invariants() const;

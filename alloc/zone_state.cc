@@ -488,6 +488,12 @@ std::vector<UnitRun> ZoneState::live_runs() const {
   return live.used_runs();
 }
 
+std::vector<UnitRun> ZoneState::in_flight_runs() const {
+  std::vector<UnitRun> runs;
+  for (const auto& [unit, units] : in_flight_) runs.push_back({unit, units});
+  return runs;
+}
+
 Status ZoneState::check_invariants() const {
   const std::string subject = "zone " + std::to_string(id_) + ": ";
   HEXAD_TRY(taken_.check_invariants());

@@ -116,6 +116,7 @@ class ZoneState {
 
   Result<ZoneImage> image(Lsn lsn, std::span<const Extent> replaced) const;
   std::vector<UnitRun> live_runs() const;
+  std::vector<UnitRun> in_flight_runs() const;
   Status check_invariants() const;
 
  private:

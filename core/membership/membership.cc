@@ -276,6 +276,7 @@ Status Membership::take_in(const std::set<DeviceId>& back) {
     if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
     parts_.space.forget_suspects(back);
     for (const DeviceId id : back) parts_.members.take_in(id);
+    parts_.space.expect_unwritten();
   }
   lane.resume();
   return {};

@@ -119,6 +119,7 @@ void Space::publish_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
   const io::Lock lock(mutex_);
   for (const alloc::Extent& extent : extents) {
     zones_.publish_alloc(extent, lsn);
+    settle(extent);
     note_missing(extent);
   }
 }
@@ -164,7 +165,7 @@ void Space::abandon(const alloc::Extent& extent) {
   if (keeps_back()) {
     kept_back_.push_back(extent);
   } else {
-    zones_.abandon(extent);
+    abandon_settled(extent);
   }
 }
 
@@ -202,7 +203,7 @@ void Space::free_kept_back() {
 // Under the lock.
 void Space::give_kept_back() {
   if (keeps_back()) return;
-  for (const alloc::Extent& extent : std::exchange(kept_back_, {})) zones_.abandon(extent);
+  for (const alloc::Extent& extent : std::exchange(kept_back_, {})) abandon_settled(extent);
   for (const ZoneCreation& creation : std::exchange(zones_kept_back_, {})) {
     set_taken(creation.slots, false);
   }
@@ -218,6 +219,7 @@ void Space::publish(Lsn lsn, const LogRecord& record) {
       } else {
         zones_.publish_alloc(stripe.where, lsn);
       }
+      settle(stripe.where);
       note_missing(stripe.where, stripe.unwritten);
     }
     stats_.add(CounterId::kStripes, stripes->size());

@@ -195,9 +195,13 @@ class Space : public StripeMap {
   bool slabs_left();
 
   // --- devices that come back (doc/invariants.md#coming-back) ---
-  // Units that live extents, but for those in `replaced`, lack on the device. O(zones / what is
-  // noted as missing there).
+  // Units that live extents, but for those in `replaced`, lack on the device, and those that may
+  // turn out to lack when they are published: expect_unwritten(). O(zones / what is noted as
+  // missing there).
   std::uint64_t lacking_units(DeviceId device, std::span<const alloc::Extent> replaced = {});
+  // Devices have been taken in: what is in flight now may have been written without them, and they
+  // count as lacking it until it is published, and marked or there, or abandoned (BK6).
+  void expect_unwritten();
   // A new device has taken the place of one that is lost: it has nothing that lives. After replay.
   void lack_everything(DeviceId device);
   // These units of it, which live.
@@ -301,6 +305,9 @@ class Space : public StripeMap {
   // in runs and `run` of the reserve together.
   bool spoils_runs(std::uint32_t before, const PromisedUnits& others, std::uint32_t run) const;
   void note_missing(const alloc::Extent& extent, std::uint64_t unwritten = 0);
+  // In flight -> live, or free.
+  void settle(const alloc::Extent& extent);
+  void abandon_settled(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
 
   // Of the suspects, whether any is in use.
@@ -344,6 +351,8 @@ class Space : public StripeMap {
   std::uint64_t internal_units_ = 0;           // as Room::internal
   std::set<DeviceId> suspects_;                // V3, those that have left since included
   std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
+  // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_;
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
   struct LateHeal {
     DeviceId device;

@@ -21,6 +21,15 @@ std::uint64_t common_units(const alloc::UnitRun& a, const alloc::UnitRun& b) {
 std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Extent> replaced) {
   const io::Lock lock(mutex_);
   std::uint64_t lacking = 0;
+  if (members_.is_behind(device)) {
+    for (const auto& [at, units] : may_lack_) {
+      const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(at.first);
+      const bool there = std::any_of(slots.begin(), slots.end(), [device](const auto& slot) {
+        return slot.device == device;
+      });
+      if (there) lacking += units;
+    }
+  }
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
     const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
     for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
@@ -37,6 +46,24 @@ std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Exten
     }
   }
   return lacking;
+}
+
+// What is in flight from an earlier return on still is, so nothing is forgotten.
+void Space::expect_unwritten() {
+  const io::Lock lock(mutex_);
+  may_lack_.clear();
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) {
+      may_lack_.emplace(std::pair(zone, run.unit), run.units);
+    }
+  }
+}
+
+void Space::settle(const alloc::Extent& extent) { may_lack_.erase({extent.zone, extent.unit}); }
+
+void Space::abandon_settled(const alloc::Extent& extent) {
+  settle(extent);
+  zones_.abandon(extent);
 }
 
 void Space::lack_everything(DeviceId device) {

@@ -99,9 +99,11 @@ TEST_CASE("zone_state: an extent goes from free over in flight and live to defer
   const UnitRun run = zone.take(3);
   REQUIRE(run == UnitRun{1, 3});
   REQUIRE(zone.counters() == SpaceCounters{.total = 8, .free = 5, .in_flight = 3});
+  REQUIRE(zone.in_flight_runs() == std::vector<UnitRun>{run});
   REQUIRE_FALSE(zone.is_live(run));
   require_sound(zone);
   zone.publish_alloc(run, 10);
+  REQUIRE(zone.in_flight_runs().empty());
   REQUIRE(zone.counters() == SpaceCounters{.total = 8, .free = 5, .live = 3});
   REQUIRE(zone.is_live(run));
   REQUIRE(zone.is_live({2, 1}));

@@ -18,6 +18,39 @@ namespace {
 constexpr std::size_t kLeaver = 3;
 constexpr std::uint64_t kStream = 3'000'000;
 
+void make_leave(FaultySystem& faulty, StoreFixture& fixture, Store& store) {
+  faulty.fault(fixture.device(kLeaver)).writes = true;
+  for (int i = 0; i < 200 && state_of(store, fixture.device(kLeaver)) != "failed"; ++i) {
+    REQUIRE(put(store, "p", noise(5000, i)).ok());
+  }
+  REQUIRE(state_of(store, fixture.device(kLeaver)) == "failed");
+}
+
+// Any two devices are not needed.
+void require_streams(io::MemorySystem& memory, StoreFixture& fixture, const Content& content,
+                     const std::map<std::string, std::uint64_t>& streams) {
+  std::map<std::size_t, Bytes> kept;
+  for (const auto& away : sets_of(6, 2)) {
+    CAPTURE(away);
+    for (const std::size_t device : away) {
+      kept[device] = read_media(*memory.media(fixture.device(device)));
+      memory.remove_device(fixture.device(device));
+    }
+    {
+      Store store = fixture.open(Access::kReadOnly);
+      require_content(store, content);
+      for (const auto& [name, seed] : streams) {
+        CAPTURE(name);
+        REQUIRE(reads_noise(store, name, kStream, seed));
+      }
+    }
+    for (const std::size_t device : away) {
+      REQUIRE(memory.create_device(fixture.device(device), kept[device].size()).ok());
+      memory.media(fixture.device(device))->write(0, kept[device]);
+    }
+  }
+}
+
 TEST_CASE("rejoin: under threads that write, stream and read") {
   io::MemorySystem memory;
   FaultySystem faulty(memory);
@@ -58,11 +91,7 @@ TEST_CASE("rejoin: under threads that write, stream and read") {
         REQUIRE(message_of(write_noise(*open.back(), kStream, streams[name])) == "");
       };
       begin();
-      faulty.fault(fixture.device(kLeaver)).writes = true;
-      for (int i = 0; i < 200 && state_of(store, fixture.device(kLeaver)) != "failed"; ++i) {
-        REQUIRE(put(store, "p", noise(5000, i)).ok());
-      }
-      REQUIRE(state_of(store, fixture.device(kLeaver)) == "failed");
+      make_leave(faulty, fixture, store);
       begin();
       REQUIRE(store.checkpoint().ok());
       faulty.fault(fixture.device(kLeaver)).writes = false;
@@ -85,28 +114,47 @@ TEST_CASE("rejoin: under threads that write, stream and read") {
     REQUIRE(deep_findings(store) == "");
     REQUIRE(store.close().ok());
   }
-  std::map<std::size_t, Bytes> kept;
-  const auto take = [&](std::size_t device) {
-    kept[device] = read_media(*memory.media(fixture.device(device)));
-    memory.remove_device(fixture.device(device));
-  };
-  const auto put_back = [&](std::size_t device) {
-    REQUIRE(memory.create_device(fixture.device(device), kept[device].size()).ok());
-    memory.media(fixture.device(device))->write(0, kept[device]);
-  };
-  for (const auto& away : sets_of(6, 2)) {
-    CAPTURE(away);
-    for (const std::size_t device : away) take(device);
-    {
-      Store store = fixture.open(Access::kReadOnly);
-      require_content(store, content);
-      for (const auto& [name, seed] : streams) {
-        CAPTURE(name);
-        REQUIRE(reads_noise(store, name, kStream, seed));
-      }
-    }
-    for (const std::size_t device : away) put_back(device);
+  require_streams(memory, fixture, content, streams);
+}
+
+// What they wrote while it was away is published only then (BK6).
+TEST_CASE("rejoin: a device is behind until streams from before its return are over") {
+  io::MemorySystem memory;
+  FaultySystem faulty(memory);
+  StoreFixture fixture(stream_format(), &faulty);
+  Content content;
+  const std::map<std::string, std::uint64_t> streams{{"committed", 1}};
+  {
+    Store store = fixture.open(Access::kReadWrite, asked());
+    churn(store, content, 0);
+    make_leave(faulty, fixture, store);
+    std::unique_ptr<ObjectWriter> committed = writer_of(store, "committed");
+    REQUIRE(message_of(write_noise(*committed, kStream, 1)) == "");
+    std::unique_ptr<ObjectWriter> dropped = writer_of(store, "dropped");
+    REQUIRE(message_of(write_noise(*dropped, kStream, 2)) == "");
+    REQUIRE(store.checkpoint().ok());
+    faulty.fault(fixture.device(kLeaver)).writes = false;
+    REQUIRE(message_of(store.bring_back_device(kLeaver)) == "");
+    const auto require_behind = [&] {
+      const Result<CatchUpReport> report = store.catch_up();
+      REQUIRE(message_of(report.status()) == "");
+      REQUIRE(report->bytes_missing > 0);
+      REQUIRE(state_of(store, fixture.device(kLeaver)) == "behind");
+      REQUIRE(store.status().faults_tolerated == 1);
+    };
+    require_behind();
+    dropped.reset();
+    require_behind();
+    REQUIRE(message_of(committed->commit().status()) == "");
+    REQUIRE(put(store, "p", "behind the stream").ok());
+    REQUIRE(store.checkpoint().ok());
+    REQUIRE(state_of(store, fixture.device(kLeaver)) == "behind");
+    catch_up(store);
+    REQUIRE(state_of(store, fixture.device(kLeaver)) == "ok");
+    REQUIRE(deep_findings(store) == "");
+    REQUIRE(store.close().ok());
   }
+  require_streams(memory, fixture, content, streams);
 }
 
 }  // namespace
