@@ -47,11 +47,24 @@ std::set<DeviceId> Lane::failed_devices() {
   std::set<DeviceId> failed = members_.poisoned();
   for (const auto& group : in_flight_) {
     for (const Round* round : {&group->ahead, &group->main, &group->behind}) {
+      std::set<FlushDomain> unflushed;
       for (const io::IoRequest& request : round->batch.requests) {
+        if (request.status.ok()) unflushed.insert(members_.flush_domain(request.device));
         if (request.status.ok() || io::is_refused(request)) continue;
         const Member* member = members_.owner(request.device);
         HEXAD_ASSERT(member != nullptr);
         failed.insert(member->id);
+      }
+      unflushed.erase(kNoFlushDomain);
+      const bool told = std::any_of(unflushed.begin(), unflushed.end(), [this](FlushDomain domain) {
+        return members_.flush_failed(domain);
+      });
+      if (!round->flush_failed || told) continue;
+      // No device says that it has failed one, so all that may have are to blame: nothing is
+      // acknowledged without its flush (R11).
+      for (const DeviceId id : members_.usable_ids()) {
+        const io::Device* const device = members_.find(id)->device.get();
+        if (unflushed.contains(members_.flush_domain(device))) failed.insert(id);
       }
     }
   }
