@@ -10,7 +10,12 @@ namespace hexad::core {
 RootAttempt RootWriter::send(const alloc::Root& next) {
   const alloc::Root root = alloc::next_attempt(next, sent_);  // RW1
   const std::vector<DeviceId> ids = members_.usable_ids();
-  const std::vector<Status> written = alloc::write_root(members_.usable_devices(), root);
+  std::vector<alloc::LaidOutDevice> devices;  // the same ones, whoever leaves meanwhile
+  for (const DeviceId id : ids) {
+    const Member& member = *members_.find(id);
+    devices.push_back({member.device.get(), member.layout.device_size});
+  }
+  const std::vector<Status> written = alloc::write_root(devices, root);
   RootAttempt attempt;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (written[i].ok()) {
