@@ -121,11 +121,22 @@ Status Checkpointer::finish_return(const std::function<Status()>& advance) {
   return status;
 }
 
-// What was written to them meanwhile is there, and is not asked for.
+// What was written to them meanwhile is there, and is not asked for. As Membership::take_in(), the
+// other way: no group is in flight that waits for a flush through them, so that their handles can
+// be given up, and no root is being sent.
 void Checkpointer::end_return(const std::string& why) {
-  for (const DeviceId id : std::exchange(back_, {})) {
-    if (parts_.members.usable(id)) parts_.members.lose(id, "it was not taken in again: " + why);
+  const std::set<DeviceId> back = std::exchange(back_, {});
+  if (back.empty()) return;
+  const io::NoUnwinding none("a change of the membership");
+  parts_.lane->pause();
+  {
+    const io::Lock lock(parts_.membership->mutex());
+    parts_.lane->wait_quiet();
+    for (const DeviceId id : back) {
+      if (parts_.members.usable(id)) parts_.members.lose(id, "it was not taken in again: " + why);
+    }
   }
+  parts_.lane->resume();
 }
 
 Status Checkpointer::run_locked(Close close) {
