@@ -2,6 +2,7 @@
 // doc/invariants.md#coming-back.
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/engine/engine.h"
 #include "core/opening/returned_device.h"
@@ -65,10 +66,17 @@ Status Engine::bring_back(DeviceId id, const std::string& path) {
   return {};
 }
 
+// What takes time is done while zones are made, and again for those that were made meanwhile.
 Status Engine::rejoin(DeviceId id) {
+  constexpr int kMostTries = 4;
+  std::vector<alloc::ZoneId> ready;
+  for (int i = 0; i < kMostTries && (i == 0 || ready != space().zone_ids()); ++i) {
+    ready = space().zone_ids();
+    HEXAD_TRY(prepare_return(id));
+  }
   {
     const io::Lock no_zones(zone_mutex_);
-    HEXAD_TRY(prepare_return(id));
+    if (ready != space().zone_ids()) HEXAD_TRY(prepare_return(id));
     history_->note_return(id);
     HEXAD_TRY(checkpointer_->begin_return({id}));
   }
