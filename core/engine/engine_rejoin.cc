@@ -80,7 +80,13 @@ Status Engine::rejoin(DeviceId id) {
     history_->note_return(id);
     HEXAD_TRY(checkpointer_->begin_return({id}));
   }
-  HEXAD_TRY(finish_return());
+  const Status finished = finish_return();
+  if (closing_.is_closed() && !parts_.members->usable(id)) {
+    return Error{ErrorCode::kClosed,
+                 "the store was closed while " + describe_device(id) + " was taken in",
+                 "The next opening takes it in, where it is attached."};
+  }
+  HEXAD_TRY(finished);
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
   if (parts_.members->usable(id)) return {};
   return Error{ErrorCode::kUnavailable, describe_device(id) + " has failed while it was taken in",

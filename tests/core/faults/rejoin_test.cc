@@ -354,6 +354,75 @@ TEST_CASE("rejoin: a second failure behind each request of the return") {
   }
 }
 
+// The return ends then, and the groups of that moment have to be flushed all the same. All disks
+// have one cache, so that each flush is for all of them.
+TEST_CASE("rejoin: the store is closed behind each request of the return, then the power fails") {
+  SimPoolOptions disks = large_disks();
+  disks.one_cache = 6;
+  SimOrigin origin(disks, fill);
+  bool whole = false;
+  bool closed_first = false;
+  for (std::uint64_t at = 0; !whole; at += kThinned * (2 + at / 12)) {
+    CAPTURE(at);
+    REQUIRE(at < 20'000);
+    const auto system = origin.start(500 + at);
+    World world{*system, origin.pool()};
+    system->run([&] {
+      Result<Store> opened = Store::open(world.pool, options(), system.get());
+      if (!opened.ok()) {
+        world.problem = opened.error().to_string();
+        return;
+      }
+      Store& store = *opened;
+      world.churn(store, 5);
+      world.leave(store, How::kErrors);
+      world.mend(store, How::kErrors);
+      for (int i = 0; i < 3; ++i) {
+        if (!world.put(store, "of" + std::to_string(i))) world.problem += " a commit has failed";
+      }
+      if (!world.problem.empty()) return;
+      bool reached = false;
+      bool over = false;
+      std::uint64_t left = at;
+      std::vector<std::unique_ptr<io::Thread>> threads;
+      for (int i = 0; i < 3; ++i) {
+        threads.push_back(system->executor().start("committer", [&, i] {
+          while (!over && world.put(store, "of" + std::to_string(i))) {
+          }
+        }));
+      }
+      threads.push_back(system->executor().start("closer", [&] {
+        while (!reached && !over) system->executor().sleep_for(20'000);
+        if (!reached) return;
+        if (const Status done = store.close(); !done.ok()) {
+          world.problem += " close: " + done.error().to_string();
+        }
+      }));
+      system->set_hook([&](const SimOp&) -> std::optional<FaultKind> {
+        if (left-- == 0) reached = true;
+        return std::nullopt;
+      });
+      const Status back = store.bring_back_device(kLeaver);
+      whole = !reached;
+      over = true;
+      for (const auto& thread : threads) thread->join();
+      system->set_hook(nullptr);
+      if (!back.ok() && (whole || back.error().code != ErrorCode::kClosed)) {
+        world.problem += " back: " + back.error().to_string();
+      }
+      closed_first = closed_first || !back.ok();
+    });
+    system->power_cut();
+    REQUIRE(world.problem == "");
+    system->run([&] {
+      const int other = static_cast<int>(at % 5);
+      world.read_without({kDisk, "dev" + std::to_string(other < 2 ? other : other + 1)});
+    });
+    REQUIRE(world.problem == "");
+  }
+  REQUIRE(closed_first);
+}
+
 TEST_CASE(
     "rejoin: what is not the device that left, or has lost writes, is refused, and says why") {
   SimOrigin origin(large_disks(), fill);
