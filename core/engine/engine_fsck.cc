@@ -107,15 +107,20 @@ Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<v
   Members& members = *parts_.members;
   for (std::size_t next = 0; next < members.size();) {
     std::vector<const Member*> some;
-    for (; next < members.size() && some.size() < kAtOnce; ++next) {
-      if (members.usable(members.at(next).id)) some.push_back(&members.at(next));
-    }
+    const auto choose = [&] {
+      for (; next < members.size() && some.size() < kAtOnce; ++next) {
+        if (members.usable(members.at(next).id)) some.push_back(&members.at(next));
+      }
+    };
     std::vector<CheckedHeaders> checked;
     if (membership_ == nullptr) {
+      choose();
       checked = check_headers(some, false);
     } else {
       HEXAD_TRY(lock_unless_silent(membership_->mutex(), "a look at the roots waits for one"));
       const io::Lock roots(membership_->mutex(), std::adopt_lock);
+      // Here: one that comes back meanwhile has another handle.
+      choose();
       checked = check_headers(some, repair);
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
