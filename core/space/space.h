@@ -348,9 +348,9 @@ class Space : public StripeMap {
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, PackDates> pack_dates_;
   std::atomic<std::uint64_t> packed_deaths_{0};  // bytes
   std::atomic<std::uint64_t> refusals_{0};
-  std::uint64_t internal_units_ = 0;           // as Room::internal
-  std::set<DeviceId> suspects_;                // V3, those that have left since included
-  std::vector<alloc::Extent> kept_back_;       // abandoned, and still in flight
+  std::uint64_t internal_units_ = 0;      // as Room::internal
+  std::set<DeviceId> suspects_;           // V3, those that have left since included
+  std::vector<alloc::Extent> kept_back_;  // abandoned, and still in flight
   // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_;
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken

@@ -24,9 +24,8 @@ std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Exten
   if (members_.is_behind(device)) {
     for (const auto& [at, units] : may_lack_) {
       const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(at.first);
-      const bool there = std::any_of(slots.begin(), slots.end(), [device](const auto& slot) {
-        return slot.device == device;
-      });
+      const bool there = std::any_of(slots.begin(), slots.end(),
+                                     [device](const auto& slot) { return slot.device == device; });
       if (there) lacking += units;
     }
   }
