@@ -65,6 +65,9 @@ Result<ControlClient> ControlClient::find(const PoolDescription& pool,
 Result<ControlReply> ControlClient::exchange(const ControlRequest& request) const {
   io::AskLimits limits;
   limits.go_on = go_on_;
+  // Takes as long as the device does for room below it and headers; whoever asks may leave earlier.
+  constexpr io::Nanos kDeviceOnline = 24LL * 3600 * 1'000'000'000;
+  if (request.ask == "device online") limits.to_answer = kDeviceOnline;
   limits.believe = believe;
   HEXAD_TRY_ASSIGN(const io::AnsweredLine answered,
                    io::ask_line(directories_, encode_request(request), limits));

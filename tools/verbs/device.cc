@@ -148,7 +148,7 @@ class DeviceOnline final : public Verb {
     if (holder.ok()) {
       HEXAD_TRY_ASSIGN(const StoreStatus before, holder->status());
       HEXAD_TRY(holder->bring_back_device(id, path_));
-      HEXAD_TRY(describe(session, before, id));
+      note_path(session, before, id);
       HEXAD_TRY_ASSIGN(const StoreStatus status, holder->status());
       return tell(session, status, id);
     }
@@ -158,7 +158,7 @@ class DeviceOnline final : public Verb {
       const Status back = store.bring_back_device(id, path_);
       // The opening has taken it in, then.
       if (!back.ok() && back.error().code != ErrorCode::kAlreadyExists) return back.error();
-      if (back.ok()) HEXAD_TRY(describe(session, before, id));
+      if (back.ok()) note_path(session, before, id);
       return tell(session, store.status(), id);
     });
   }
@@ -182,6 +182,14 @@ class DeviceOnline final : public Verb {
       return kExitOk;
     }
     return Error{ErrorCode::kNotFound, "the pool has no device " + std::to_string(id), ""};
+  }
+
+  // The device is used, whether that can be written down or not.
+  void note_path(Session& session, const StoreStatus& before, DeviceId id) const {
+    if (const Status noted = describe(session, before, id); !noted.ok()) {
+      session.out().warn("the pool's description does not have the new path: " +
+                         noted.error().to_string());
+    }
   }
 
   // The next opening looks there, too.
