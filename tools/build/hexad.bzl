@@ -77,10 +77,12 @@ def hexad_library(name, deps = [], copts = [], precompiled = None, **kwargs):
     precompiled_NAME in that package saves them that: precompiled = NAME.
     """
     kwargs.setdefault("visibility", ["//visibility:public"])
+    # Of headers of ours: precompiled.bzl, `changes`.
+    own = ["-fpch-deps"] if precompiled else []
     precompiled = _precompiled(precompiled, native.package_name()) if precompiled else _precompiled_for(deps)
     native.cc_library(
         name = name,
-        copts = _LIBRARY_WARNINGS + precompiled.copts + copts,
+        copts = _LIBRARY_WARNINGS + precompiled.copts + own + copts,
         deps = deps + precompiled.deps,
         **kwargs
     )

@@ -44,7 +44,9 @@ def _precompiled_header_impl(ctx):
         output_file = precompiled.path,
         # In the order of cc_library: the command line's options, then the rule's.
         user_compile_flags = ctx.fragments.cpp.copts + ctx.fragments.cpp.cxxopts + ctx.attr.copts +
-                             ["-x", "c++-header"],
+                             ["-x", "c++-header"] +
+                             # It then knows what it was made of, for -fpch-deps.
+                             (["-MD", "-MF", "/dev/null"] if ctx.attr.changes else []),
         include_directories = included.includes,
         quote_include_directories = included.quote_includes,
         system_include_directories = included.system_includes,
@@ -90,6 +92,11 @@ precompiled_header = rule(
         "deps": attr.label_list(
             providers = [CcInfo],
             doc = "What has those of `includes` that are not the compiler's or the system's.",
+        ),
+        "changes": attr.bool(
+            doc = "It has headers of ours. Those who use it are compiled with -fpch-deps: GCC does " +
+                  "not name its headers as what they depend on without that, and Bazel forgets what " +
+                  "is not named.",
         ),
         "copts": attr.string_list(doc = "The options of the rules that use it."),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
