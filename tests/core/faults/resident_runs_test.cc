@@ -142,7 +142,8 @@ TEST_CASE("resident runs: merges and checkpoints take the blocks of old runs awa
   REQUIRE(deep_findings(store) == "");
 }
 
-TEST_CASE("resident runs: whatever becomes of the file, the store has what it had") {
+TEST_CASE("resident runs: whatever becomes of the file, the store has what it had",
+          "[one-thread]") {
   World world;
   {
     Store store = world.open();
@@ -178,7 +179,7 @@ TEST_CASE("resident runs: whatever becomes of the file, the store has what it ha
   REQUIRE(deep_findings(again) == "");
 }
 
-TEST_CASE("resident runs: an index that fits again gets its room back") {
+TEST_CASE("resident runs: an index that fits again gets its room back", "[one-thread]") {
   World world;
   Store store = world.open();
   world.wait_for_room(store);
@@ -203,7 +204,8 @@ TEST_CASE("resident runs: an index that fits again gets its room back") {
   REQUIRE(message_of(store.close()) == "");
 }
 
-TEST_CASE("resident runs: a room that others have open costs look-ups, and nothing else") {
+TEST_CASE("resident runs: a room that others have open costs look-ups, and nothing else",
+          "[one-thread]") {
   World world;
   const auto held = world.fixture.memory.create_device(
       core::resident_path(world.fixture.pool.fast_directories), 1_MiB);
@@ -347,7 +349,7 @@ class LimitedTarget final : public ReopenedTarget {
   PoolDescription pool_;
 };
 
-TEST_CASE("resident runs: the random runner finds no difference") {
+TEST_CASE("resident runs: the random runner finds no difference", "[one-thread]") {
   std::uint64_t hits = 0;
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     RuntimeOptions runtime = runtime_of_seed(seed);
