@@ -649,8 +649,8 @@ def test_nothing_is_made_by_opening(tmp_path):
 @pytest.mark.parametrize("mode", ["off", "budgeted", "always"])
 def test_reads_may_be_hedged(pool, mode):
     with hexad.open(pool, hedged_reads=mode, cache_size=0) as store:
-        store["a"] = b"x" * 5000
-        assert store["a"] == b"x" * 5000
+        store.put("a", b"x" * 5000)
+        assert store.get("a") == b"x" * 5000
         assert store.effective_options()["hedged_reads"][0] == mode
 
 
