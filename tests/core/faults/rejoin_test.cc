@@ -237,6 +237,19 @@ void arm(SimSystem& system, Cut& cut) {
   });
 }
 
+// A store that has been open for a while, and that the device has left: it could come back now.
+Result<Store> open_without(World& world, How how) {
+  Result<Store> store = Store::open(world.pool, options(), &world.system);
+  if (!store.ok()) {
+    world.problem = store.error().to_string();
+    return store;
+  }
+  world.churn(*store, 5);
+  world.leave(*store, how);
+  world.mend(*store, how);
+  return store;
+}
+
 TEST_CASE("rejoin: the power fails behind each request of the return and of the catch-up") {
   SimOrigin origin(large_disks(), fill);
   for (const How how : {How::kErrors, How::kHangs}) {
@@ -249,15 +262,9 @@ TEST_CASE("rejoin: the power fails behind each request of the return and of the 
       Cut cut{at, ""};
       std::string after;
       system->run([&] {
-        Result<Store> opened = Store::open(world.pool, options(), system.get());
-        if (!opened.ok()) {
-          world.problem = opened.error().to_string();
-          return;
-        }
+        Result<Store> opened = open_without(world, how);
+        if (!opened.ok()) return;
         Store& store = *opened;
-        world.churn(store, 5);
-        world.leave(store, how);
-        world.mend(store, how);
         if (!world.problem.empty()) return;
         bool over = false;
         const auto committer = system->executor().start("committer", [&] {
@@ -315,15 +322,9 @@ TEST_CASE("rejoin: a second failure behind each request of the return") {
       Cut cut{at, disk};
       system->run([&] {
         {
-          Result<Store> opened = Store::open(world.pool, options(), system.get());
-          if (!opened.ok()) {
-            world.problem = opened.error().to_string();
-            return;
-          }
+          Result<Store> opened = open_without(world, How::kErrors);
+          if (!opened.ok()) return;
           Store& store = *opened;
-          world.churn(store, 5);
-          world.leave(store, How::kErrors);
-          world.mend(store, How::kErrors);
           bool over = false;
           const auto committer = system->executor().start("committer", [&] {
             while (!over && world.problem.empty()) world.churn(store, 1);
@@ -368,15 +369,9 @@ TEST_CASE("rejoin: the store is closed behind each request of the return, then t
     const auto system = origin.start(500 + at);
     World world{*system, origin.pool()};
     system->run([&] {
-      Result<Store> opened = Store::open(world.pool, options(), system.get());
-      if (!opened.ok()) {
-        world.problem = opened.error().to_string();
-        return;
-      }
+      Result<Store> opened = open_without(world, How::kErrors);
+      if (!opened.ok()) return;
       Store& store = *opened;
-      world.churn(store, 5);
-      world.leave(store, How::kErrors);
-      world.mend(store, How::kErrors);
       for (int i = 0; i < 3; ++i) {
         if (!world.put(store, "of" + std::to_string(i))) world.problem += " a commit has failed";
       }
