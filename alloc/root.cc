@@ -29,14 +29,23 @@ constexpr std::uint64_t kBehind = 2;
 // Incompatible feature: rows name the root that they confirm; sums of the manifest's cells and the
 // last writers stand at the end. A program that does not know it would take the rows for damaged.
 constexpr std::uint64_t kWriters = 8;
-// The state of such a row, beside those of MemberState.
+// Incompatible feature: some row is draining. A program that does not know it would take the state
+// for damaged, and put more on the device.
+constexpr std::uint64_t kDrained = 16;
+// Incompatible feature: the slabs of devices that were added stand at the end. A program that does
+// not know it would take the root for damaged.
+constexpr std::uint64_t kAdded = 32;
+// The state of a row that is behind, beside those of MemberState.
 constexpr std::uint8_t kStateBehind = 3;
+// In the byte of the state, beside it.
+constexpr std::uint8_t kDrainingBit = 0x10;
 
 void encode_row(Encoder& encoder, const RootDevice& row, bool is_long) {
   encode_uuid(encoder, row.uuid);
   encoder.le32(row.id);
   encoder.u8(static_cast<std::uint8_t>(row.role));
-  encoder.u8(row.behind ? kStateBehind : static_cast<std::uint8_t>(row.state));
+  const std::uint8_t state = row.behind ? kStateBehind : static_cast<std::uint8_t>(row.state);
+  encoder.u8(row.draining ? state | kDrainingBit : state);
   encoder.zeros(2);
   encoder.le64(row.left_lsn);
   encoder.le64(row.left_epoch);
@@ -51,7 +60,8 @@ RootDevice decode_row(Decoder& decoder, bool is_long) {
   row.uuid = decode_uuid(decoder);
   row.id = decoder.le32();
   const std::uint8_t role = decoder.u8();
-  const std::uint8_t state = decoder.u8();
+  const std::uint8_t byte = decoder.u8();
+  const std::uint8_t state = byte & ~kDrainingBit;
   decoder.zeros(2);
   row.left_lsn = decoder.le64();
   row.left_epoch = decoder.le64();
@@ -63,6 +73,7 @@ RootDevice decode_row(Decoder& decoder, bool is_long) {
   if (role < 1 || role > 2 || state < 1 || state > kStateBehind) decoder.fail();
   row.role = static_cast<DeviceRole>(role);
   row.behind = state == kStateBehind;
+  row.draining = byte != state;
   row.state = row.behind ? MemberState::kLive : static_cast<MemberState>(state);
   return row;
 }
@@ -157,9 +168,45 @@ std::vector<Writer> decode_writers(Decoder& decoder) {
   return writers;
 }
 
+// Of rows that have them.
+void encode_slabs(Encoder& encoder, const std::vector<RootDevice>& rows) {
+  const auto count =
+      std::count_if(rows.begin(), rows.end(), [](const RootDevice& row) { return row.slabs != 0; });
+  encoder.le32(static_cast<std::uint32_t>(count));
+  for (const RootDevice& row : rows) {
+    if (row.slabs == 0) continue;
+    encoder.le32(row.id);
+    encoder.le32(row.slabs);
+  }
+}
+
+void decode_slabs(Decoder& decoder, Root& root) {
+  const std::uint32_t count = decoder.le32();
+  if (count == 0 || count > root.devices.size()) decoder.fail();
+  std::int64_t before = -1;
+  for (std::uint32_t i = 0; i < count && decoder.ok(); ++i) {
+    const DeviceId id = decoder.le32();
+    const std::uint32_t slabs = decoder.le32();
+    RootDevice* const row = root.find(id);
+    if (row == nullptr || slabs == 0 || id <= before) return decoder.fail();
+    row->slabs = slabs;
+    before = id;
+  }
+}
+
+bool any_added(const Root& root) {
+  return std::any_of(root.devices.begin(), root.devices.end(),
+                     [](const RootDevice& row) { return row.slabs != 0; });
+}
+
 bool any_behind(const Root& root) {
   return std::any_of(root.devices.begin(), root.devices.end(),
                      [](const RootDevice& row) { return row.behind; });
+}
+
+bool any_draining(const Root& root) {
+  return std::any_of(root.devices.begin(), root.devices.end(),
+                     [](const RootDevice& row) { return row.draining; });
 }
 
 Error invalid(const std::string& message) {
@@ -204,6 +251,13 @@ Status check_row(const RootDevice& row, Epoch epoch) {
     return invalid(name + ": state and the epoch it left at disagree");
   }
   if (left && row.behind) return invalid(name + ": has left, and is live and behind");
+  if ((row.draining || row.slabs != 0) && row.role != DeviceRole::kData) {
+    return invalid(name + ": draining or with slabs, and no data device");
+  }
+  if (row.slabs > kMaxSlabs) {
+    return invalid(name + ": " + std::to_string(row.slabs) + " slabs, at most " +
+                   std::to_string(kMaxSlabs) + " are possible");
+  }
   if (row.left_epoch > epoch || row.confirmed_epoch > epoch) {
     return invalid(name + ": an epoch above the root's " + std::to_string(epoch));
   }
@@ -398,6 +452,9 @@ std::string encode_root(const Root& root) {
   Features features = root.features;
   if (!root.forks.empty()) features.incompatible |= kForked;
   if (any_behind(root)) features.incompatible |= kBehind;
+  if (any_draining(root)) features.incompatible |= kDrained;
+  const bool with_slabs = any_added(root);
+  if (with_slabs) features.incompatible |= kAdded;
   const bool with_writers = !root.writers.empty();
   if (with_writers) features.incompatible |= kWriters;
   encode_features(encoder, features);
@@ -427,6 +484,7 @@ std::string encode_root(const Root& root) {
     encode_sums(encoder, root.manifest.cell_sums);
     encode_writers(encoder, root.writers);
   }
+  if (with_slabs) encode_slabs(encoder, root.devices);
   std::string out = seal(kMagic, body);
   HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
   return out;
@@ -438,12 +496,15 @@ Result<Root> decode_root(ByteView slot) {
   Root root;
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
-  HEXAD_TRY(
-      check_readable(root.features, kForked | kBehind | kForwardKeysFeature | kWriters, "root"));
+  constexpr std::uint64_t kKnown =
+      kForked | kBehind | kForwardKeysFeature | kWriters | kDrained | kAdded;
+  HEXAD_TRY(check_readable(root.features, kKnown, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
   const bool behind = (root.features.incompatible & kBehind) != 0;
   const bool with_writers = (root.features.incompatible & kWriters) != 0;
-  root.features.incompatible &= ~(kForked | kBehind | kWriters);
+  const bool draining = (root.features.incompatible & kDrained) != 0;
+  const bool with_slabs = (root.features.incompatible & kAdded) != 0;
+  root.features.incompatible &= ~(kForked | kBehind | kWriters | kDrained | kAdded);
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -479,7 +540,8 @@ Result<Root> decode_root(ByteView slot) {
     root.manifest.cell_sums = decode_sums(decoder);
     root.writers = decode_writers(decoder);
   }
-  if (behind != any_behind(root)) decoder.fail();
+  if (with_slabs) decode_slabs(decoder, root);
+  if (behind != any_behind(root) || draining != any_draining(root)) decoder.fail();
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {
     return Error{ErrorCode::kCorruption, sound.error().message, ""};

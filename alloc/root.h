@@ -44,6 +44,11 @@ struct RootDevice {
   // kLive: it has come back, and still lacks cells, which the zones' images note. It counts as lost
   // wherever it matters how many more may fail.
   bool behind = false;
+  // A data device that is to go: it is given no more slabs, and those it has move to others.
+  bool draining = false;
+  // How many it has, of a data device that was added to the store. 0: one of the devices that the
+  // store was made with, whose slabs stand in the pool options of every label.
+  std::uint32_t slabs = 0;
 
   bool operator==(const RootDevice&) const = default;
 };
@@ -122,9 +127,9 @@ struct Root {
   Lsn previous_epoch_end = 0;
   ManifestAddress manifest;
   bool clean_close = false;
-  ZoneId next_zone = 0;  // ids reserved: none at or above it is in use
-  DeviceId next_device = 0;
-  std::vector<Fork> forks;  // oldest first, at most kMaxForks; almost always none
+  ZoneId next_zone = 0;      // ids reserved: none at or above it is in use
+  DeviceId next_device = 0;  // no device has had this number, or a higher one
+  std::vector<Fork> forks;   // oldest first, at most kMaxForks; almost always none
   // Oldest first, at most kMaxWriters; the last one's is this root. None: of before 2026-11-26.
   std::vector<Writer> writers;
 

@@ -87,7 +87,12 @@ DeviceStanding judge(const DeviceRoots& device, const Uuid& store, const Root& r
     return say(Standing::kForeign, name + " belongs to store " + to_string(device.store));
   }
   const RootDevice* row = root.find(device.id);
-  if (row == nullptr) return say(Standing::kForeign, name + " is not in the device table");
+  if (row == nullptr) {
+    return say(Standing::kForeign,
+               name + (device.id < root.next_device ? " is no device of the store any more: it "
+                                                      "was removed"
+                                                    : " is not in the device table"));
+  }
   if (row->uuid != device.uuid) {
     return say(Standing::kForeign, name + " was replaced: the table has " + to_string(row->uuid) +
                                        ", this one is " + to_string(device.uuid));
@@ -468,6 +473,31 @@ void mark_whole(Root& root, DeviceId id) {
   RootDevice* row = root.find(id);
   HEXAD_ASSERT(row != nullptr);
   row->behind = false;
+}
+
+void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs) {
+  HEXAD_ASSERT(id == root.next_device && id <= kMaxDeviceId);
+  HEXAD_ASSERT(root.devices.size() < kMaxDevices);
+  HEXAD_ASSERT(root.devices.empty() || root.devices.back().id < id);
+  RootDevice row;
+  row.id = id;
+  row.uuid = uuid;
+  row.role = role;
+  row.slabs = slabs;
+  root.devices.push_back(row);
+  root.next_device = id + 1;
+}
+
+void drop_row(Root& root, DeviceId id) {
+  const RootDevice* const row = root.find(id);
+  HEXAD_ASSERT(row != nullptr && row->state == MemberState::kLeft);
+  root.devices.erase(root.devices.begin() + (row - root.devices.data()));
+}
+
+void set_draining(Root& root, DeviceId id, bool draining) {
+  RootDevice* const row = root.find(id);
+  HEXAD_ASSERT(row != nullptr && row->role == DeviceRole::kData);
+  row->draining = draining;
 }
 
 void record_written(Root& root, std::span<const DeviceId> written) {

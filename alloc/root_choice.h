@@ -43,6 +43,11 @@
 //       Two roots that name different writers for one epoch are of stores that were written apart:
 //       choose_root() refuses to choose, as with forks. So it does where a device was written to by
 //       somebody who had not seen the promise that its row confirms.
+//   P12 A root has at most one row more, or one less, than the one before it, and is of a new epoch
+//       then (P3). One more: the device is live and not behind, has a number that none has had, and
+//       shows the root before; once such a root was sent, every later one of that writer has the
+//       row, as left where its device has failed. One less: its device had left with the root
+//       before, or earlier.
 //
 // Why a device with two ends is as good as one with one
 //   * An end shows, whenever it is read, the last root that became durable there, or one that was
@@ -81,6 +86,28 @@
 //   * So nothing but a word (P9) makes two lineages. Roots of two that were written apart are told
 //     by their forks: each has what the other did not go on from. choose_root() refuses to choose.
 //     Where one of the two wrote nothing, the other one has gone on from its last root, and counts.
+//
+// Why the same holds when a device is added or removed (P12)
+//   * Added: R' has D's row. It is committed only on every device that it lists as live, and those
+//     are N - m of the old table and N + 1 - m of its own. The others are those that have left in
+//     R', at most m: (a) is not theirs, and (b) is not, as above. Whoever has D has R', or
+//     something later.
+//   * Before that R' may be anywhere, given up or cut. Found, it is adopted as any newest root is;
+//     then D is one of N + 1, whether it is there or not: as it has shown a root since before R'
+//     was sent, it is not taken for stale. Not found, D is foreign to all. Were the row taken back
+//     by the attempt after it, two sets of devices could each hold a quorum of its own table: with
+//     1 + 1 = {A, B} and D, those of R' that B and D carry, and A alone by a root without D that
+//     lists B as left. With the row D has left there, too, so A is one of three, too few, and gives
+//     up.
+//   * Removed: D has left with R, so it and the others that have left in R are at most m, and R''
+//   is
+//     without its row. Whoever leaves later had R'', which is newer than R; so to those who are
+//     with him D is foreign, and no row of their table. They are those that have left with or
+//     before R, without D, and those that left since: at most m. Who is without him has not got
+//     R'', so has left with or before R: at most m with D.
+//   * R'' is of an epoch above that of R, as it lists fewer devices as left, which comes before the
+//     sequence in the order of roots.
+//   * A number is never given twice, so what a removed device brings along is foreign for good.
 //
 // Why two roots of one store never name different writers for an epoch, and what does
 //   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of
@@ -249,6 +276,15 @@ void mark_left(Root& root, DeviceId id, Lsn last_lsn);
 void mark_back(Root& root, DeviceId id, const Uuid& uuid);
 // Notes that it lacks nothing any more.
 void mark_whole(Root& root, DeviceId id);
+// P12: a row more, of a device that is live and lacks nothing, for nothing is on it. Preconditions:
+// `id` is root.next_device, which grows, and not above kMaxDeviceId; there are fewer than
+// kMaxDevices. `slabs`: that it has; not 0 on a data device.
+void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs);
+// P12: a row less. Preconditions: it is there, and its device had left with the root before;
+// nothing that the root refers to lies on it.
+void drop_row(Root& root, DeviceId id);
+// Precondition: the table has it, as a data device.
+void set_draining(Root& root, DeviceId id, bool draining);
 // P5, in memory, for the root that comes next.
 void record_written(Root& root, std::span<const DeviceId> written);
 

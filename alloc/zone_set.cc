@@ -440,6 +440,16 @@ std::vector<UnitRun> ZoneSet::live_runs(ZoneId id) const {
   return zone == nullptr ? std::vector<UnitRun>{} : zone->state.live_runs();
 }
 
+std::uint32_t ZoneSet::used_units(ZoneId id) const {
+  const Zone* zone = find(id);
+  return zone == nullptr ? 0 : zone->state.used_units();
+}
+
+std::vector<UnitRun> ZoneSet::used_runs(ZoneId id) const {
+  const Zone* zone = find(id);
+  return zone == nullptr ? std::vector<UnitRun>{} : zone->state.used_runs();
+}
+
 std::vector<UnitRun> ZoneSet::in_flight_runs(ZoneId id) const {
   const Zone* zone = find(id);
   return zone == nullptr ? std::vector<UnitRun>{} : zone->state.in_flight_runs();

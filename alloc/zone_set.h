@@ -182,6 +182,9 @@ class ZoneSet {
   bool may_die(const Extent& extent) const;
   // Every live run of a zone, in order: for fsck and for emptying a device. O(units / 64 + runs).
   std::vector<UnitRun> live_runs(ZoneId zone) const;
+  // Every run of units that are not free, but for the header, in order. The same cost.
+  std::vector<UnitRun> used_runs(ZoneId zone) const;
+  std::uint32_t used_units(ZoneId zone) const;  // how many these are; O(log zones)
   // Every extent of a zone that is in flight, in order.
   std::vector<UnitRun> in_flight_runs(ZoneId zone) const;
 

@@ -488,6 +488,12 @@ std::vector<UnitRun> ZoneState::live_runs() const {
   return live.used_runs();
 }
 
+std::vector<UnitRun> ZoneState::used_runs() const {
+  UnitBitmap used = taken_;
+  used.force_clear({0, 1});
+  return used.used_runs();
+}
+
 std::vector<UnitRun> ZoneState::in_flight_runs() const {
   std::vector<UnitRun> runs;
   for (const auto& [unit, units] : in_flight_) runs.push_back({unit, units});

@@ -116,6 +116,8 @@ class ZoneState {
 
   Result<ZoneImage> image(Lsn lsn, std::span<const Extent> replaced) const;
   std::vector<UnitRun> live_runs() const;
+  std::vector<UnitRun> used_runs() const;
+  std::uint32_t used_units() const { return taken_.used_count() - 1; }
   std::vector<UnitRun> in_flight_runs() const;
   Status check_invariants() const;
 

@@ -42,6 +42,55 @@ TEST_CASE("root_choice: devices that are away are missing, or have left when the
   CHECK(standing_of(*choose_root(kStore, devices, 2), 1) == Standing::kLeft);
 }
 
+TEST_CASE("root_choice: a device more, and a device less, in the table and in what is committed") {
+  const Root two = first_root(2);
+  Root three = next_epoch_root(promise_root({two, 1, 2, {}}), kOpening);
+  add_row(three, 2, device_uuid(2), DeviceRole::kData, 40);
+  CHECK(three.devices[2].slabs == 40);
+  CHECK(check_root(three).ok());
+  CHECK(three.data_device_count() == 3);
+  CHECK(three.next_device == 3);
+  CHECK(three.devices[2].state == MemberState::kLive);
+  CHECK_FALSE(three.devices[2].behind);
+  const DeviceId all[] = {0, 1, 2};
+  CHECK(is_committed(two, three, all, 1));
+  CHECK_FALSE(is_committed(two, three, std::span(all, 2), 1));
+  // One that has left is no reason, two are too many of the three.
+  mark_left(three, 1, 5);
+  const DeviceId without[] = {0, 2};
+  CHECK(is_committed(two, three, without, 1));
+  mark_left(three, 2, 5);
+  CHECK_FALSE(is_committed(two, three, std::span(all, 1), 1));
+
+  Root less = next_epoch_root(three, kOpening);
+  drop_row(less, 1);
+  CHECK(check_root(less).ok());
+  CHECK(less.find(1) == nullptr);
+  CHECK(less.data_device_count() == 2);
+  CHECK(less.next_device == 3);
+  CHECK(is_newer(less, three));
+  // What is removed is foreign, and says why.
+  const auto choice = choose_root(kStore,
+                                  std::vector<DeviceRoots>{{0, device_uuid(0), kStore, {less}},
+                                                           {1, device_uuid(1), kStore, {two}},
+                                                           {3, device_uuid(3), kStore, {less}}},
+                                  1);
+  REQUIRE(choice.ok());
+  CHECK(standing_of(*choice, 1) == Standing::kForeign);
+  CHECK(choice->devices[1].reason == "device 1 is no device of the store any more: it was removed");
+  CHECK(standing_of(*choice, 3) == Standing::kForeign);
+  CHECK(choice->devices[2].reason == "device 3 is not in the device table");
+
+  Root drained = first_root(2);
+  set_draining(drained, 1, true);
+  mark_left(drained, 1, 9);
+  CHECK(drained.find(1)->draining);
+  mark_back(drained, 1, device_uuid(1));
+  CHECK(drained.find(1)->draining);
+  set_draining(drained, 1, false);
+  CHECK_FALSE(drained.find(1)->draining);
+}
+
 TEST_CASE("root_choice: a device that left is away when it returns, unless it has lost roots") {
   const Root old = first_root(6);
   Root now = next_epoch_root(promise_root({old, 1, 6, {}}), kOpening);

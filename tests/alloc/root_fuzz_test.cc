@@ -9,7 +9,8 @@ using namespace hexad::alloc;
 
 std::vector<std::string> hexad::testing::fuzz_seeds() {
   return {alloc::testing::body_of(golden_bytes("root")),
-          alloc::testing::body_of(golden_bytes("root_writers"))};
+          alloc::testing::body_of(golden_bytes("root_writers")),
+          alloc::testing::body_of(golden_bytes("root_changes"))};
 }
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

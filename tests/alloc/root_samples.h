@@ -22,6 +22,7 @@ inline Root first_root(std::uint32_t n) {
   root.sequence = kMade;
   root.promised_epoch = 1;
   root.writers = {{1, 1, kMaker}};
+  root.next_device = n;
   for (DeviceId id = 0; id < n; ++id) {
     RootDevice row;
     row.id = id;

@@ -77,6 +77,14 @@ std::vector<std::uint64_t> sequences(io::Device& device) {
   return found;
 }
 
+// With what devices that come and go have brought.
+Root example_with_changes() {
+  Root root = example_with_writers();
+  root.devices[0].draining = true;
+  root.devices[1].slabs = 300;
+  return root;
+}
+
 }  // namespace
 
 TEST_CASE("root: golden bytes hold both directions") {
@@ -95,8 +103,16 @@ TEST_CASE("root: golden bytes hold both directions, with writers") {
   CHECK(*decoded == example_with_writers());
 }
 
+TEST_CASE("root: golden bytes hold both directions, with devices that come and go") {
+  const std::string bytes = encode_root(example_with_changes());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("root_changes")));
+  const auto decoded = decode_root(as_bytes(alloc::testing::golden("root_changes")));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example_with_changes());
+}
+
 TEST_CASE("root: every truncation and every flipped bit is refused") {
-  for (const Root& root : {example(), example_with_writers()}) {
+  for (const Root& root : {example(), example_with_writers(), example_with_changes()}) {
     alloc::testing::for_each_damage(encode_root(root), [](const std::string& damaged) {
       REQUIRE(!decode_root(as_bytes(damaged)).ok());
     });
@@ -104,7 +120,7 @@ TEST_CASE("root: every truncation and every flipped bit is refused") {
 }
 
 TEST_CASE("root: a changed body behind a right checksum is refused or sound") {
-  for (const Root& root : {example(), example_with_writers()}) {
+  for (const Root& root : {example(), example_with_writers(), example_with_changes()}) {
     alloc::testing::for_each_damage(encode_root(root), [](const std::string& damaged) {
       if (damaged.size() < kSealSize) return;
       const auto decoded = decode_root(as_bytes(alloc::testing::resealed(damaged)));
@@ -121,6 +137,8 @@ TEST_CASE("root: the largest table fits its slot") {
     RootDevice row;
     row.id = id;
     row.uuid = uuid_of(static_cast<std::uint8_t>(id));
+    row.slabs = kMaxSlabs;
+    row.draining = true;
     root.devices.push_back(row);
     root.log_devices.push_back(id);
   }
@@ -271,6 +289,46 @@ TEST_CASE("root: forks are there when there are any, and older programs refuse t
   CHECK(refused(std::vector<Fork>(kMaxForks + 1, {1, 0, 1, 2})));
 }
 
+TEST_CASE("root: a device is draining, whatever its state, and older programs refuse the root") {
+  const std::string plain = encode_root(example_with_writers());
+  for (const DeviceId id : {DeviceId{0}, DeviceId{1}}) {
+    for (const bool behind : {false, true}) {
+      Root root = example_with_writers();
+      root.devices[id].role = DeviceRole::kData;
+      root.devices[id].behind = behind && root.devices[id].state == MemberState::kLive;
+      root.devices[id].draining = true;
+      const std::string bytes = encode_root(root);
+      REQUIRE(bytes.size() == plain.size());
+      REQUIRE(decode_root(as_bytes(bytes)).value() == root);
+      // Of the feature bits, behind magic, length and checksum.
+      CHECK((bytes[16 + 16] & 16) == 16);
+      root.devices[id].draining = false;
+      CHECK((encode_root(root)[16 + 16] & 16) == 0);
+      root.devices[id].role = DeviceRole::kLog;
+      root.devices[id].draining = true;
+      CHECK_FALSE(check_root(root).ok());
+    }
+  }
+  CHECK((plain[16 + 16] & 16) == 0);
+}
+
+TEST_CASE("root: the slabs of devices that were added stand at the end, where there are any") {
+  for (const Root& plain : {example(), example_with_writers()}) {
+    Root root = plain;
+    root.devices[1].slabs = 77;
+    const std::string bytes = encode_root(root);
+    REQUIRE(bytes.size() == encode_root(plain).size() + 4 + 8);
+    REQUIRE(decode_root(as_bytes(bytes)).value() == root);
+    CHECK((bytes[16 + 16] & 32) == 32);
+    CHECK((encode_root(plain)[16 + 16] & 32) == 0);
+    root.devices[1].slabs = kMaxSlabs + 1;
+    CHECK_FALSE(check_root(root).ok());
+    root.devices[1].slabs = 0;
+    root.devices[2].slabs = 1;  // on no data device
+    CHECK_FALSE(check_root(root).ok());
+  }
+}
+
 TEST_CASE("root: the largest one fits into its slot") {
   Root root = example();
   root.epoch = root.promised_epoch = 1000;
@@ -292,7 +350,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.features.incompatible = 16;
+  root.features.incompatible = 64;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(kSize);
   REQUIRE(write_root(whole(device), root).ok());
