@@ -265,6 +265,21 @@ Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
 Status Store::bring_back_device(DeviceId device, const std::string& path) {
   return call(*engine_, [&] { return engine_->bring_back(device, path); });
 }
+Result<DeviceId> Store::add_device(const std::string& path) {
+  return call(*engine_, [&] { return engine_->add_device(path); });
+}
+Status Store::drain_device(DeviceId device) {
+  return call(*engine_, [&] { return engine_->drain_device(device); });
+}
+Status Store::undrain_device(DeviceId device) {
+  return call(*engine_, [&] { return engine_->undrain_device(device); });
+}
+Status Store::remove_device(DeviceId device) {
+  return call(*engine_, [&] { return engine_->remove_device(device); });
+}
+Result<MoveReport> Store::move_slabs(const MoveOptions& options) {
+  return call(*engine_, [&] { return engine_->move_slabs(options); });
+}
 Status Store::clear_device_errors(const std::vector<DeviceId>& devices) {
   return call(*engine_, [&] { return engine_->clear_device_errors(devices); });
 }

@@ -417,6 +417,44 @@ class Store {
   // known), kBusy (another process has it), kReadOnly, kClosed, those of checkpoint(). The store is
   // as it was, without the device, and it may be tried again.
   Status bring_back_device(DeviceId device, const std::string& path = {});
+  // Takes a device into the store that it has not had, one more than before, and returns its
+  // number. `path`: of the device; a file that is not there is made, of the size of the largest
+  // data device. What is there already is not spread over it at once: the store moves slabs in the
+  // background, or move_slabs() does. Durable when it returns.
+  //
+  // Errors, and the store is as it was: kAlreadyExists (the path holds something else, or is a
+  // device of the store), kNoSpace (too small for a slab), kInvalidArgument (its blocks are larger
+  // than those the store is laid out for), kTooBig (too many devices), kBusy (another process has
+  // it), kUnavailable (m data devices are lost or behind; or this one does not answer, and has been
+  // given up after device_patience), kReadOnly, kClosed, kUnsupported (a store in memory), those of
+  // the device and of checkpoint().
+  Result<DeviceId> add_device(const std::string& path);
+  // From now on nothing more is put on the device, and what lies there is moved to others, in the
+  // background or by move_slabs(); it serves until that is done. Then remove_device() takes it
+  // away. Durable when it returns; again: nothing.
+  //
+  // Errors: kNotFound (no such device), kInvalidArgument (no data device), kUnavailable (it is not
+  // in use: replace it, or bring it back), kNoSpace (there would be fewer than k + m devices, or
+  // the others have no room: the message says how much there is), kReadOnly, kClosed, those of
+  // checkpoint().
+  Status drain_device(DeviceId device);
+  // Ends that: what still lies on the device stays, and it is used like the others. Durable when it
+  // returns; again: nothing. Errors: kNotFound, kReadOnly, kClosed, those of checkpoint().
+  Status undrain_device(DeviceId device);
+  // The device is no device of the store any more, and is wiped where it is attached: its number is
+  // never used again. For one on which nothing lies, drained or not, in whatever state it is.
+  // Durable when it returns.
+  //
+  // Errors: kNotFound, kInvalidArgument (a fast device), kUnavailable (something lies there still,
+  // the message says how much; too few other devices are in use), kNoSpace (there would be fewer
+  // than k + m devices), kReadOnly, kClosed, those of checkpoint().
+  Status remove_device(DeviceId device);
+  // Moves slabs from devices that are drained, and from full devices to empty ones until what is
+  // free can be used, and returns when nothing is left to be moved, or as far as it comes: then
+  // `problem` says why. Commits go on meanwhile. The store does the same by itself, more slowly.
+  //
+  // Errors: kReadOnly, kClosed, those of checkpoint().
+  Result<MoveReport> move_slabs(const MoveOptions& options = {});
   // Forgets the errors of devices that were counted so far (DeviceStatus::errors_total); of all
   // devices where none are named. Durable when it returns.
   //

@@ -85,7 +85,8 @@ enum class IoCause : std::uint8_t {
   kZero,   // zeros ahead of use
   kRun,    // runs that checkpoints write, their parity included
   kMerge,  // runs that others are merged into
-  kClean,  // what is moved so that the rest of its stripe comes back, with its parity
+  kClean,  // what is moved so that the rest of its stripe comes back, with its parity; slabs that
+           // move
   kHeal,   // cells and blocks of the log that were lost or wrong
 };
 inline constexpr std::size_t kIoCauses = 10;

@@ -12,10 +12,12 @@ bool is_data(const DeviceStatus& device) { return device.role == "data"; }
 bool is_member(const DeviceStatus& device) { return !device.role.empty(); }
 // The store uses it, and so does the root: it has to be there, or to be seen to fail.
 bool is_live(const DeviceStatus& device) {
-  return device.state == "ok" || device.state == "behind";
+  return device.state == "ok" || device.state == "draining" || device.state == "behind";
 }
 // Of its cells none may be counted on.
-bool is_lost(const DeviceStatus& device) { return device.state != "ok"; }
+bool is_lost(const DeviceStatus& device) {
+  return device.state != "ok" && device.state != "draining";
+}
 
 std::string plural(std::size_t count, const std::string& what) {
   return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
@@ -239,26 +241,91 @@ class OfflinePlan {
   DeviceAnswer answer_;
 };
 
-// What can be typed to replace a device.
-std::string replace_hint(const StoreStatus& status, const std::set<DeviceId>& ids, StoreUse use,
-                         const std::string& pool) {
-  std::string hint;
-  for (const DeviceStatus& device : status.devices) {
-    if (!is_member(device) || !ids.contains(device.id)) continue;
-    hint += hint.empty() ? "" : " ";
+void add(std::string& text, const std::string& sentence) {
+  text += (text.empty() ? "" : " ") + sentence;
+}
+
+// Whether one device may be taken away for good, and what has to be done before.
+class RemovalPlan {
+ public:
+  RemovalPlan(StoreUse use, std::string pool) : use_(use), pool_(std::move(pool)) {}
+
+  void look_at(const DeviceStatus& device) {
+    const std::string id = std::to_string(device.id);
+    const std::string command = pool_ + " " + id;
     if (!is_data(device)) {
-      hint += "No verb replaces a fast device yet: put its directory back.";
+      refuse("device " + id + " is a fast one, and no verb removes it",
+             "Leave its directory there.");
+    } else if (device.state == "draining") {
+      look_at_draining(device, command);
+    } else if (device.state == "ok") {
+      refuse("device " + id + has_slabs(device),
+             "hexad device drain " + command + " has that moved to the others.");
+    } else if (device.state != "behind" && device.slabs > 0 && device.slabs_used == 0) {
+      add(hints_,
+          "hexad device remove " + command + " does it, where k + m other data devices are left.");
     } else if (device.state == "behind" || device.state == "away") {
-      hint += "hexad device catch-up " + pool + " first, then hexad device replace " + pool + " " +
-              std::to_string(device.id) + " NEW.";
+      refuse("device " + id + " is " + device.state,
+             "hexad device catch-up " + pool_ + " first, then hexad device drain " + command + ".");
     } else {
-      hint += "hexad device replace " + pool + " " + std::to_string(device.id) +
-              " NEW puts a new device in its place.";
+      refuse(
+          "device " + id + " is " + device.state + ", and nothing moves what it had to the others",
+          "hexad device replace " + command + " NEW puts a new device in its place" +
+              (use_ == StoreUse::kWriter ? ", when the process that has the pool has closed it."
+                                         : "."));
     }
   }
-  if (use == StoreUse::kWriter) hint += " The process that has the pool has to close it before.";
-  return hint;
-}
+
+  DeviceAnswer answer(DeviceAnswer meanwhile, const StoreStatus& status,
+                      const std::set<DeviceId>& ids) {
+    DeviceAnswer answer = std::move(meanwhile);
+    answer.allowed = reasons_.empty();
+    if (answer.allowed) {
+      answer.reason = "nothing is left on " + name_devices(ids);
+      answer.readable = status.health != Health::kUnavailable;
+      answer.writable = answer.readable && status.read_only_reason.empty();
+      answer.faults_tolerated = status.faults_tolerated;
+      answer.together.clear();
+    } else {
+      answer.reason = reasons_;
+    }
+    answer.hint = hints_;
+    return answer;
+  }
+
+ private:
+  void refuse(const std::string& reason, const std::string& hint) {
+    reasons_ += (reasons_.empty() ? "" : "; ") + reason;
+    add(hints_, hint);
+  }
+
+  static std::string has_slabs(const DeviceStatus& device) {
+    if (device.slabs == 0) return " has not been drained";
+    return " has not been drained: " + std::to_string(device.slabs_used) + " of " +
+           plural(device.slabs, "slab") + " are used";
+  }
+
+  void look_at_draining(const DeviceStatus& device, const std::string& command) {
+    const std::string id = std::to_string(device.id);
+    if (device.slabs > 0 && device.slabs_used == 0) {
+      add(hints_, "hexad device remove " + command + " does it.");
+      return;
+    }
+    // The root does not count them.
+    const std::string left = device.slabs == 0 ? ""
+                                               : ": " + std::to_string(device.slabs_used) + " of " +
+                                                     plural(device.slabs, "slab") + " left";
+    refuse("device " + id + " is being drained" + left,
+           use_ == StoreUse::kWriter
+               ? "hexad wait " + pool_ + " --for drain says when that is over."
+               : "hexad device move " + pool_ + " moves what is left.");
+  }
+
+  const StoreUse use_;
+  const std::string pool_;
+  std::string reasons_;
+  std::string hints_;
+};
 
 }  // namespace
 
@@ -273,20 +340,11 @@ Result<DeviceAnswer> can_remove(const StoreStatus& status, std::span<const Devic
                                 StoreUse use, const std::string& pool) {
   HEXAD_TRY_ASSIGN(DeviceAnswer answer, can_offline(status, ids, use, pool));
   const Question question(status, ids, use);
-  const Left left = question.left_without(question.asked());
-  answer.allowed = false;
-  answer.reason = "a device can be replaced, and not removed: nothing moves what " +
-                  name_devices(question.asked()) +
-                  (question.asked().size() == 1 ? " has" : " have") + " to the others";
-  if (left.newly > 0) {
-    answer.reason += ". Every stripe there would lack " + plural(left.newly, "cell") +
-                     " for good, and so would what is written from then on";
+  RemovalPlan plan(use, pool);
+  for (const DeviceStatus& device : status.devices) {
+    if (is_member(device) && question.asked().contains(device.id)) plan.look_at(device);
   }
-  if (!answer.readable) {
-    answer.reason += ", more than can be made good";
-  }
-  answer.hint = replace_hint(status, question.asked(), use, pool);
-  return answer;
+  return plan.answer(std::move(answer), status, question.asked());
 }
 
 }  // namespace hexad

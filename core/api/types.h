@@ -250,6 +250,7 @@ struct DeviceStatus {
   // - "missing": it is not there
   // - "behind": it has come back, is used, and still lacks `missing_bytes` of what was written
   //   while it was away
+  // - "draining": it is used, and what lies on it is moved to other devices (Store::drain_device())
   // - "away": it is there, and has left the store; an opening for writing takes it in again, or
   //   Store::bring_back_device()
   // - "stale": it is there, and has lost what had been written to it
@@ -265,6 +266,8 @@ struct DeviceStatus {
   // date when they were looked at last, by the opening, fsck or a scrub, and are so still.
   std::uint32_t bad_header_slots = 0;
   std::uint64_t size = 0;            // bytes
+  std::uint32_t slabs = 0;           // parts of it that zones are made of; data devices
+  std::uint32_t slabs_used = 0;      // of those, the ones that belong to a zone
   std::uint32_t physical_block = 0;  // bytes that the device writes at once
   bool direct = false;               // true if it is used with O_DIRECT
   bool holds_log = false;            // true if it has a copy of the log
@@ -277,7 +280,7 @@ struct DeviceStatus {
   std::uint64_t bytes_read = 0;     // since this opening, as all numbers below
   std::uint64_t bytes_written = 0;  // for whatever purpose
   // The bytes written, by purpose: "user", "parity", "log", "super", "zero", "run", "merge",
-  // "heal", "other".
+  // "clean", "heal", "other".
   std::map<std::string, std::uint64_t> written_for;
   std::uint64_t reads = 0;                          // read requests
   std::uint64_t writes = 0;                         // write requests
@@ -513,6 +516,24 @@ struct CatchUpOptions {
   std::uint64_t rate = 0;
   // Is called with what has been done so far, behind every few MiB; returns false to stop.
   std::function<bool(const CatchUpReport&)> progress = {};
+};
+
+// What Store::move_slabs() has done so far.
+struct MoveReport {
+  std::uint64_t slabs_moved = 0;  // each of one zone, from one device to another
+  std::uint64_t slabs_left = 0;   // that are to be moved still
+  std::uint64_t bytes_moved = 0;  // bytes of cells that were copied
+  std::string problem;            // why there are any left; empty: none are, or it was stopped
+};
+
+// How Store::move_slabs() is to run.
+struct MoveOptions {
+  // The most bytes that are copied per second, on average; 0: as fast as the devices give them.
+  std::uint64_t rate = 0;
+  // Is called with what has been done so far, behind every few MiB; returns false to stop. What it
+  // calls of the store itself must not write: a commit that finds no space waits for this very
+  // move.
+  std::function<bool(const MoveReport&)> progress = {};
 };
 
 }  // namespace hexad

@@ -94,7 +94,8 @@ bool Cleaner::is_low() const {
 // CL6
 bool Cleaner::is_whole() const {
   for (std::size_t i = 0; i < parts_.members.size(); ++i) {
-    if (!parts_.members.usable(parts_.members.at(i).id)) return false;
+    if (parts_.members.is_removed(i)) continue;
+    if (!parts_.members.is_usable(i)) return false;
   }
   return parts_.members.behind().empty();
 }

@@ -65,9 +65,10 @@ Result<ControlClient> ControlClient::find(const PoolDescription& pool,
 Result<ControlReply> ControlClient::exchange(const ControlRequest& request) const {
   io::AskLimits limits;
   limits.go_on = go_on_;
-  // Takes as long as the device does for room below it and headers; whoever asks may leave earlier.
-  constexpr io::Nanos kDeviceOnline = 24LL * 3600 * 1'000'000'000;
-  if (request.ask == "device online") limits.to_answer = kDeviceOnline;
+  // Takes as long as the device does for room below it, headers and a checkpoint; whoever asks may
+  // leave earlier.
+  constexpr io::Nanos kDeviceChange = 24LL * 3600 * 1'000'000'000;
+  if (request.ask.starts_with("device ")) limits.to_answer = kDeviceChange;
   limits.believe = believe;
   HEXAD_TRY_ASSIGN(const io::AnsweredLine answered,
                    io::ask_line(directories_, encode_request(request), limits));
@@ -167,6 +168,29 @@ Status ControlClient::bring_back_device(DeviceId device, const std::string& path
   request.device = device;
   request.path = path;
   return ask(request).status();
+}
+
+Result<DeviceId> ControlClient::add_device(const std::string& path) const {
+  ControlRequest request = question("device add");
+  request.path = path;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_device_id(text);
+}
+
+Status ControlClient::ask_of(const char* ask, DeviceId device) const {
+  ControlRequest request = question(ask);
+  request.device = device;
+  return this->ask(request).status();
+}
+
+Status ControlClient::drain_device(DeviceId device) const { return ask_of("device drain", device); }
+
+Status ControlClient::undrain_device(DeviceId device) const {
+  return ask_of("device undrain", device);
+}
+
+Status ControlClient::remove_device(DeviceId device) const {
+  return ask_of("device remove", device);
 }
 
 Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::string& from) const {

@@ -41,6 +41,10 @@ class ControlClient {
   Result<std::vector<Damage>> acknowledge_damage(const std::vector<ObjectName>& objects) const;
   Result<std::vector<Damage>> acknowledge_all_damage() const;
   Status bring_back_device(DeviceId device, const std::string& path) const;
+  Result<DeviceId> add_device(const std::string& path) const;
+  Status drain_device(DeviceId device) const;
+  Status undrain_device(DeviceId device) const;
+  Status remove_device(DeviceId device) const;
   // Of the scrub that the process does when it is asked to: as those of AskedScrub.
   Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
   Result<ControlScrub> pause_scrub() const;
@@ -51,6 +55,7 @@ class ControlClient {
  private:
   // The result of one question.
   Result<std::string> ask(const ControlRequest& request) const;
+  Status ask_of(const char* ask, DeviceId device) const;
   Result<ControlReply> exchange(const ControlRequest& request) const;
 
   std::vector<std::string> directories_;

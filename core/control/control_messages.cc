@@ -112,7 +112,7 @@ std::string encode_request(const ControlRequest& request) {
   if (request.rate > 0) object["rate"] = request.rate;
   if (request.object_size > 0) object["object_size"] = request.object_size;
   set_bytes(object, "from", request.from);
-  if (request.device > 0) object["device"] = request.device;
+  if (request.device.has_value()) object["device"] = *request.device;
   set_bytes(object, "path", request.path);
   for (const ObjectName& name : request.objects) {
     Json one = Json::object();
@@ -131,6 +131,7 @@ Result<ControlRequest> decode_request(std::string_view line) {
   HEXAD_TRY_ASSIGN(const std::uint64_t version, version_of(object, kWhat, kCode));
   if (version != kControlVersion) return other_version(version);
   ControlRequest request;
+  std::uint64_t device = 0;
   const bool understood =
       take_bytes(object, "ask", request.ask) &&
       take_bytes(object, "collection", request.collection) &&
@@ -142,9 +143,10 @@ Result<ControlRequest> decode_request(std::string_view line) {
       take_flag(object, "ranges", request.ranges) && take_number(object, "rate", request.rate) &&
       take_number(object, "object_size", request.object_size) &&
       take_bytes(object, "from", request.from) &&
-      take_objects(object, "objects", request.objects) &&
-      take_number(object, "device", request.device) && take_bytes(object, "path", request.path);
+      take_objects(object, "objects", request.objects) && take_number(object, "device", device) &&
+      take_bytes(object, "path", request.path);
   if (!understood || request.ask.empty()) return not_a(kWhat, kCode);
+  if (object.contains("device")) request.device = device;
   return request;
 }
 

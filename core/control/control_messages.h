@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,7 +36,7 @@ struct ControlRequest {
   std::uint64_t object_size = 0;  // bytes
   std::string from;
   std::vector<ObjectName> objects;
-  std::uint64_t device = 0;
+  std::optional<std::uint64_t> device;
   std::string path;
 };
 std::string encode_request(const ControlRequest& request);
@@ -82,6 +83,9 @@ inline constexpr std::size_t kMaxControlDamage = 1000;
 
 std::string encode_status(const StoreStatus& status);
 Result<StoreStatus> decode_status(std::string_view text);
+// The number of a device.
+std::string encode_device_id(DeviceId device);
+Result<DeviceId> decode_device_id(std::string_view text);
 std::string encode_space(const SpaceUsage& space);
 Result<SpaceUsage> decode_space(std::string_view text);
 std::string encode_room(const ObjectRoom& room);

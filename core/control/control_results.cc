@@ -36,6 +36,7 @@ void fields(F& f, DeviceStatus& s) {
   f("id", s.id), f("path", s.path), f("role", s.role), f("state", s.state);
   f("detail", s.detail), f("missing_bytes", s.missing_bytes);
   f("bad_header_slots", s.bad_header_slots), f("size", s.size);
+  f("slabs", s.slabs), f("slabs_used", s.slabs_used);
   f("physical_block", s.physical_block), f("direct", s.direct), f("holds_log", s.holds_log);
   f("durability", s.durability), f("flush_domain", s.flush_domain);
   f("bytes_read", s.bytes_read), f("bytes_written", s.bytes_written);
@@ -44,6 +45,14 @@ void fields(F& f, DeviceStatus& s) {
   f("write_errors", s.write_errors), f("flush_errors", s.flush_errors);
   f("checksum_errors", s.checksum_errors), f("timeouts", s.timeouts);
   f("errors_total", s.errors_total), f("last_completion", s.last_completion);
+}
+
+struct Number {
+  DeviceId device = 0;
+};
+template <typename F>
+void fields(F& f, Number& s) {
+  f("device", s.device);
 }
 
 template <typename F>
@@ -384,6 +393,12 @@ Result<std::vector<T>> decode_list(std::string_view text, const char* key) {
 std::string encode_status(const StoreStatus& status) { return text_of(Writer::object(status)); }
 Result<StoreStatus> decode_status(std::string_view text) {
   return decode_object<StoreStatus>(text, "status");
+}
+
+std::string encode_device_id(DeviceId device) { return text_of(Writer::object(Number{device})); }
+Result<DeviceId> decode_device_id(std::string_view text) {
+  HEXAD_TRY_ASSIGN(const Number number, decode_object<Number>(text, "device"));
+  return number.device;
 }
 
 std::string encode_space(const SpaceUsage& space) { return text_of(Writer::object(space)); }

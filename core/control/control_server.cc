@@ -17,6 +17,14 @@ Result<std::string> encode(const Result<ControlScrub>& scrub) {
   return encode_scrub(*scrub);
 }
 
+Error unknown_question() {
+  return Error{
+      ErrorCode::kUnsupported, "the control socket does not know this question",
+      "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
+      "acknowledge, damage acknowledge all, device online, device add, device drain, device "
+      "undrain, device remove, scrub start, scrub pause, scrub resume, scrub stop, scrub status."};
+}
+
 }  // namespace
 
 ControlServer::ControlServer(io::Executor& executor, ControlHolder holder, ControlWork work)
@@ -161,22 +169,40 @@ Result<std::string> ControlServer::find_out(const Question& question) {
     HEXAD_TRY_ASSIGN(const std::vector<Damage> known, work_.acknowledge_damage(objects, go_on));
     return encode_damage_list(known);
   }
-  if (request.ask == "device online") {
-    // Of device ids there are fewer than of numbers.
-    const auto device = static_cast<DeviceId>(request.device);
-    if (device != request.device) {
-      return Error{ErrorCode::kNotFound,
-                   "the store has no device " + std::to_string(request.device),
-                   "hexad device ls names those that it has."};
+  if (request.ask.starts_with("device ")) return change_device(request);
+  return unknown_question();
+}
+
+Result<std::string> ControlServer::change_device(const ControlRequest& request) {
+  if (request.ask == "device add") {
+    if (request.path.empty()) {
+      return Error{ErrorCode::kInvalidArgument, "device add: no path is named", ""};
     }
-    HEXAD_TRY(work_.bring_back(device, request.path));
-    return std::string("{}");
+    HEXAD_TRY_ASSIGN(const DeviceId added, work_.add_device(request.path));
+    return encode_device_id(added);
   }
-  return Error{
-      ErrorCode::kUnsupported, "the control socket does not know this question",
-      "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
-      "acknowledge, damage acknowledge all, device online, scrub start, "
-      "scrub pause, scrub resume, scrub stop, scrub status."};
+  if (!request.device.has_value() && request.ask != "device online") {
+    return Error{ErrorCode::kInvalidArgument, request.ask + ": no device is named", ""};
+  }
+  // Of device ids there are fewer than of numbers.
+  const std::uint64_t number = request.device.value_or(0);
+  const auto device = static_cast<DeviceId>(number);
+  if (device != number) {
+    return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(number),
+                 "hexad device ls names those that it has."};
+  }
+  if (request.ask == "device online") {
+    HEXAD_TRY(work_.bring_back(device, request.path));
+  } else if (request.ask == "device drain") {
+    HEXAD_TRY(work_.drain_device(device));
+  } else if (request.ask == "device undrain") {
+    HEXAD_TRY(work_.undrain_device(device));
+  } else if (request.ask == "device remove") {
+    HEXAD_TRY(work_.remove_device(device));
+  } else {
+    return unknown_question();
+  }
+  return std::string("{}");
 }
 
 }  // namespace hexad::core

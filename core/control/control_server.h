@@ -46,6 +46,10 @@ struct ControlWork {
       acknowledge_damage;
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
   std::function<Status(DeviceId device, const std::string& path)> bring_back;
+  std::function<Result<DeviceId>(const std::string& path)> add_device;
+  std::function<Status(DeviceId device)> drain_device;
+  std::function<Status(DeviceId device)> undrain_device;
+  std::function<Status(DeviceId device)> remove_device;
 };
 
 class ControlServer {
@@ -79,6 +83,7 @@ class ControlServer {
   void hear(std::string_view line, std::shared_ptr<io::LineAnswer> answer);
   void answer_all();
   Result<std::string> find_out(const Question& question);
+  Result<std::string> change_device(const ControlRequest& request);
   std::string reply(const Result<std::string>& result) const;
   bool ended() const { return ended_.load(); }
 

@@ -12,6 +12,7 @@ Engine::Engine(StoreParts parts)
       pins_(executor()),
       return_mutex_(executor()),
       zone_mutex_(executor()),
+      new_mutex_(executor()),
       sequencer_(executor()),
       newest_(*parts_.metadata, *parts_.counters, kRememberedExtents),
       closing_(executor()),
@@ -56,6 +57,8 @@ Engine::Engine(StoreParts parts)
   make_checkpointer();
   if (lane_ == nullptr) return;
   make_cleaner();
+  slab_mover_ = std::make_unique<SlabMover>(SlabMover::Parts{
+      executor(), *parts_.shape, *parts_.members, *parts_.space, *parts_.counters, move_hooks()});
   make_jobs();
 }
 
@@ -83,6 +86,7 @@ Status Engine::start() {
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
   start_catch_up();
+  want_moves(SlabJob::kFirstWait);
   on_progress();  // the first zone may be wanted
   return {};
 }
@@ -108,6 +112,7 @@ void Engine::make_checkpointer() {
   hooks.pack_payloads = [this] { return pack_payloads(); };
   hooks.make_zone = [this] { return make_zone(ZoneFor::kCheckpoint); };
   hooks.await_zone = [this] { const io::Lock until_it_is_there(zone_mutex_); };
+  hooks.open_zones = [this] { return slab_mover_ != nullptr && slab_mover_->give_up(); };
   hooks.forget_pages = [this] { newest_.forget_pages(); };
   hooks.reclaim = [this] { reclaim(); };
   hooks.fold_counters = [this] { fold_counters(); };
@@ -149,10 +154,21 @@ void Engine::make_jobs() {
       executor().clock(),
       CatchUpJob::Work{[this] { return !parts_.members->behind().empty(); },
                        [this](const ScrubOptions& piece) { return fill_cells(piece); },
-                       [this] { return settle_whole(); }, [this] { return missing_bytes(); }});
+                       [this] {
+                         Status settled = settle_whole();
+                         want_moves();  // a device that lacks nothing any more takes slabs
+                         return settled;
+                       },
+                       [this] { return missing_bytes(); }});
   clean_job_ = std::make_unique<CleanJob>(
       executor().clock(), CleanJob::Work{[this] { return cleaner_->step(Cleaner::For::kLater); },
                                          [this] { return cleaner_->step(Cleaner::For::kAtRest); }});
+  slab_job_ = std::make_unique<SlabJob>(
+      executor().clock(), [this](const std::function<bool()>& go_on) -> Result<SlabJob::Round> {
+        HEXAD_TRY_ASSIGN(SlabMover::Round round, move_some([&](std::uint64_t) { return go_on(); }));
+        return SlabJob::Round{round.moved, round.left, space().has_retired(), round.given_up,
+                              std::move(round.problem)};
+      });
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
@@ -165,6 +181,7 @@ void Engine::make_jobs() {
   jobs_->add_crew("hexad-later",
                   {deletion_job_.get(), index_job_.get(), catch_up_job_.get(), damage_job_.get()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
+  jobs_->add_crew("hexad-slabs", {slab_job_.get()});
   jobs_->add_crew("hexad-merge", {&mergers_->any()});
   jobs_->add_crew("hexad-young", {&mergers_->young()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});

@@ -31,6 +31,7 @@
 #include "core/check/damage_list.h"
 #include "core/check/fsck_check.h"
 #include "core/clean/cleaner.h"
+#include "core/clean/slab_mover.h"
 #include "core/commit/in_flight_budget.h"
 #include "core/commit/internal_commits.h"
 #include "core/commit/lane.h"
@@ -51,6 +52,7 @@
 #include "core/jobs/repair_job.h"
 #include "core/jobs/seal_job.h"
 #include "core/jobs/silence_job.h"
+#include "core/jobs/slab_job.h"
 #include "core/jobs/zone_job.h"
 #include "core/membership/device_history.h"
 #include "core/membership/membership.h"
@@ -123,6 +125,11 @@ class Engine : public InternalCommits {
   Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
   Status bring_back(DeviceId device, const std::string& path);       // engine_rejoin.cc
   Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
+  Result<DeviceId> add_device(const std::string& path);              // engine_devices.cc, so to
+  Status drain_device(DeviceId device);
+  Status undrain_device(DeviceId device);
+  Status remove_device(DeviceId device);
+  Result<MoveReport> move_slabs(const MoveOptions& options);  // engine_moves.cc
   // engine_damage.cc; `go_on` as above
   Result<std::vector<Damage>> damage(const std::function<bool()>& go_on = {});
   // Nothing: of all of them.
@@ -360,6 +367,25 @@ class Engine : public InternalCommits {
   // engine_rejoin.cc
   Result<ReturnedTo> returned_to(DeviceId id);
   Status rejoin(DeviceId id);
+  Result<alloc::Label> data_label() const;
+  // Errors: kNotFound (it is no device of the store, or no more).
+  Status check_has(DeviceId id) const;
+
+  // engine_devices.cc
+  Status still_open() const;
+  Status may_add(const std::string& path, const alloc::Root& root) const;
+  Status may_drain(DeviceId id) const;
+  Status check_empty(DeviceId id);
+  Status write_draining(DeviceId id, bool draining);
+
+  // engine_moves.cc
+  SlabMover::Hooks move_hooks();
+  Status release_left();
+  // Waits while slabs that zones have left are to be free in a moment; whether there is room then.
+  bool outlast_moves(const Attempt& attempt);
+  Result<SlabMover::Round> move_some(const std::function<bool(std::uint64_t)>& go_on);
+  // Slabs may have to be moved, from `wait` on.
+  void want_moves(io::Nanos wait = 0);
 
   // engine_waits.cc
   // The usable device that has been silent for so long, or longest; null: none has. One that owes
@@ -438,6 +464,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<DeletionJob> deletion_job_;
   std::unique_ptr<CatchUpJob> catch_up_job_;
   std::unique_ptr<CleanJob> clean_job_;
+  std::unique_ptr<SlabJob> slab_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;
@@ -445,13 +472,16 @@ class Engine : public InternalCommits {
   std::unique_ptr<JobScheduler> jobs_;
   ReadPins pins_;
   std::unique_ptr<StoreReader> reads_;
-  std::unique_ptr<Cleaner> cleaner_;  // as the lane
+  std::unique_ptr<Cleaner> cleaner_;       // as the lane
+  std::unique_ptr<SlabMover> slab_mover_;  // as the lane
   std::unique_ptr<InFlightBudget> budget_;
   std::atomic<bool> users_committed_{false};  // since somebody has asked
   std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
 
-  io::Mutex return_mutex_;  // while a device comes back
-  io::Mutex zone_mutex_;    // while a zone is made
+  io::Mutex return_mutex_;            // while a device comes back, or is added, drained or removed
+  io::Mutex zone_mutex_;              // while a zone is made
+  io::Mutex new_mutex_;               // below, a leaf but for what io::IoQueue::give_up() takes
+  io::Device* new_device_ = nullptr;  // while add_device() waits for it, before it is a member's
   Sequencer sequencer_;
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;

@@ -429,6 +429,8 @@ Status Engine::make_room(const Attempt& attempt) {
   if (const Result<bool> deleted = deletion_job_->step(); deleted.ok() && *deleted) return {};
   // A merge that goes on beside is a luxury, and has taken some.
   if (mergers_->give_up()) return {};
+  // Slabs that move keep zones closed.
+  if (parts_.space->room_is_closed() && slab_mover_->give_up()) return {};
   const std::uint64_t reserved = parts_.space->reserved();
   // Somebody who was in the way has gone meanwhile, or there is a new zone.
   if (reserved < attempt.promised || parts_.space->counters().free > attempt.free_units) return {};
@@ -476,6 +478,7 @@ Status Engine::make_room(const Attempt& attempt) {
     return {};
   }
   if (!zone.ok()) return zone;
+  if (outlast_moves(attempt)) return {};
   if (held == 0 && looked_at && parts_.space->has_deferred()) {
     return attempt.space_error.with_context(
         "what was deleted or overwritten is being read just now");

@@ -99,6 +99,10 @@ Status Engine::start_control() {
   work.bring_back = [this](DeviceId device, const std::string& path) {
     return bring_back(device, path);
   };
+  work.add_device = [this](const std::string& path) { return add_device(path); };
+  work.drain_device = [this](DeviceId device) { return drain_device(device); };
+  work.undrain_device = [this](DeviceId device) { return undrain_device(device); };
+  work.remove_device = [this](DeviceId device) { return remove_device(device); };
   work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));

@@ -109,7 +109,7 @@ Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<v
     std::vector<const Member*> some;
     const auto choose = [&] {
       for (; next < members.size() && some.size() < kAtOnce; ++next) {
-        if (members.usable(members.at(next).id)) some.push_back(&members.at(next));
+        if (members.is_usable(next)) some.push_back(&members.at(next));
       }
     };
     std::vector<CheckedHeaders> checked;

@@ -13,10 +13,7 @@ namespace hexad::core {
 Result<ReturnedTo> Engine::returned_to(DeviceId id) {
   const Members& members = *parts_.members;
   const Member* const member = members.find(id);
-  if (member == nullptr) {
-    return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
-                 "hexad device ls names those that it has."};
-  }
+  HEXAD_TRY(check_has(id));
   if (members.usable(id)) {
     return Error{ErrorCode::kAlreadyExists, describe_device(id) + " is in use",
                  members.is_behind(id)
@@ -29,13 +26,24 @@ Result<ReturnedTo> Engine::returned_to(DeviceId id) {
   to.parities = shape().m();
   to.root = membership_->root();
   to.member = member;
-  for (const DeviceId other : members.usable_ids()) {
-    const std::optional<alloc::Label>& label = members.find(other)->label;
-    if (!label.has_value()) continue;
-    to.label = *label;
-    if (label->role == alloc::DeviceRole::kData) return to;
+  HEXAD_TRY_ASSIGN(to.label, data_label());
+  return to;
+}
+
+// What every data device has in common, from a label of one.
+Result<alloc::Label> Engine::data_label() const {
+  const Members& members = *parts_.members;
+  for (const DeviceId id : members.usable_ids()) {
+    const std::optional<alloc::Label>& label = members.find(id)->label;
+    if (label.has_value() && label->role == alloc::DeviceRole::kData) return *label;
   }
   return Error{ErrorCode::kUnavailable, "no data device is in use", "Attach the missing devices."};
+}
+
+Status Engine::check_has(DeviceId id) const {
+  if (parts_.members->has(id)) return {};
+  return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
+               "hexad device ls names those that it has."};
 }
 
 // Whatever fails, the device has left, as before: its former handle has no more use, and what it

@@ -24,6 +24,12 @@ Status Engine::finish_return() {
 Status Engine::take_in_returned() {
   std::set<DeviceId> back;
   for (const DeviceId id : parts_.members->returning()) {
+    // AD5: somebody wants it to go, and nothing is on it that anybody could miss.
+    const bool emptied = parts_.members->is_draining(id) && space().slots_on(id) == 0;
+    if (emptied && !parts_.members->find(id)->replaced) {
+      parts_.members->keep_out(id, "away", "it has been drained: hexad device remove");
+      continue;
+    }
     if (const Status ready = prepare_return(id); ready.ok()) {
       back.insert(id);
     } else {
@@ -101,11 +107,7 @@ void Engine::keep_device_records() {
 
 Status Engine::clear_device_errors(const std::vector<DeviceId>& devices) {
   HEXAD_TRY(writable());
-  for (const DeviceId id : devices) {
-    if (parts_.members->find(id) != nullptr) continue;
-    return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
-                 "hexad device ls names those that it has."};
-  }
+  for (const DeviceId id : devices) HEXAD_TRY(check_has(id));
   history_->clear_errors({devices.begin(), devices.end()});
   return history_->has_changed() ? settle_whole() : Status();
 }

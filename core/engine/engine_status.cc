@@ -107,6 +107,14 @@ StoreStatus Engine::status() {
         "commits have been waiting for " + std::to_string(waited / 1'000'000'000) +
         " s, since a write is refused and sent again: " + refused->why.to_string());
   }
+  {
+    const io::Lock lock(new_mutex_);
+    if (new_device_ != nullptr && new_device_->owing_for() >= kSilence) {
+      status.warnings.push_back(new_device_->name() + ", which is being added, " +
+                                io::describe_silence(*new_device_) +
+                                ": whoever adds, drains or removes devices waits for it");
+    }
+  }
   if (jobs_ != nullptr) status.jobs = jobs_->status();
   show_control(status);
   for (const JobStatus& job : status.jobs) {
@@ -118,6 +126,7 @@ StoreStatus Engine::status() {
       lane_ == nullptr ? parts_.root.log_devices
                        : choose_log_devices(*parts_.members, parts_.shape->m());
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
+    if (parts_.members->is_removed(i)) continue;
     const Member& member = parts_.members->at(i);
     DeviceStatus device;
     device.id = member.id;
@@ -130,6 +139,9 @@ StoreStatus Engine::status() {
     }
     device.bad_header_slots = parts_.members->bad_header_slots(i);
     device.size = member.layout.device_size;
+    const Space::Slabs slabs = parts_.space->slabs(member.id);
+    device.slabs = slabs.total;
+    device.slabs_used = slabs.used;
     device.physical_block = member.layout.physical_block;
     device.direct = member.device != nullptr && member.device->direct();
     device.holds_log =
@@ -197,7 +209,9 @@ StoreStatus Engine::status() {
   std::uint32_t lost = 0;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
-    if (data && parts_.members->state(i) != "ok") ++lost;
+    if (!data || parts_.members->is_removed(i)) continue;
+    const std::string state = parts_.members->state(i);
+    if (state != "ok" && state != "draining") ++lost;
   }
   status.faults_tolerated = tolerated_with(lost, parts_.shape->m());
   status.health = health_with(lost, parts_.shape->m());
@@ -304,12 +318,12 @@ Result<SpaceUsage> Engine::space_usage(const std::function<bool()>& go_on) {
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const Member& member = parts_.members->at(i);
     slab_units = std::max(slab_units, member.layout.slab_units);
-    if (member.role != alloc::DeviceRole::kData) continue;
+    if (member.role != alloc::DeviceRole::kData || parts_.members->is_removed(i)) continue;
     DeviceSpace device;
     device.id = member.id;
     device.path = member.path;
-    device.capacity =
-        std::uint64_t{member.layout.slab_count} * member.layout.slab_units * parts_.shape->unit;
+    device.capacity = std::uint64_t{parts_.space->slabs(member.id).total} *
+                      parts_.space->slab_units() * parts_.shape->unit;
     device.used = parts_.space->used_bytes(member.id);
     usage.used += device.used;
     usage.per_device.push_back(std::move(device));
@@ -437,8 +451,11 @@ void Engine::fold_counters() {
   const compression::CounterValues values = parts_.compression_counters->snapshot();
   Counters& counters = *parts_.counters;
   std::uint64_t flushes = 0;
-  for (std::size_t i = 0; i < parts_.members->size(); ++i) {
-    for (const io::Device* const handle : parts_.members->handles(parts_.members->at(i).id)) {
+  // One that was removed has been counted, and its number may be another one's.
+  std::set<DeviceId> ids;
+  for (std::size_t i = 0; i < parts_.members->size(); ++i) ids.insert(parts_.members->at(i).id);
+  for (const DeviceId id : ids) {
+    for (const io::Device* const handle : parts_.members->handles(id)) {
       flushes += handle->traffic().flushes.load(std::memory_order_relaxed) +
                  handle->traffic().durable_writes.load(std::memory_order_relaxed);
     }

@@ -24,6 +24,7 @@ const Member* Engine::silent_member(io::Nanos limit, io::Nanos waited) const {
   const Member* longest = nullptr;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) {
     const Member& member = parts_.members->at(i);
+    if (parts_.members->is_removed(i)) continue;
     if (member.device == nullptr || member.device->is_given_up()) continue;
     const io::Nanos silence =
         std::max(member.device->silent_for(), std::min(waited, member.device->owing_for()));
@@ -37,9 +38,9 @@ const Member* Engine::silent_member(io::Nanos limit, io::Nanos waited) const {
 // Suspects first: whoever changes the membership for what fails now leaves them all behind.
 bool Engine::leave_hanging_devices() {
   const Members& members = *parts_.members;
-  const std::set<DeviceId> leaving = plan_leaving(
-      hanging_devices(members), static_cast<io::Nanos>(parts_.options.device_patience) * kSecond,
-      members.lost_data_devices(), parts_.shape->m());
+  const io::Nanos patience = static_cast<io::Nanos>(parts_.options.device_patience) * kSecond;
+  const std::set<DeviceId> leaving = plan_leaving(hanging_devices(members), patience,
+                                                  members.lost_data_devices(), parts_.shape->m());
   parts_.space->suspect(leaving);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
@@ -47,7 +48,16 @@ bool Engine::leave_hanging_devices() {
     // Again for what was on its way when it was given up.
     const bool again = member.device->is_given_up() &&
                        member.device->traffic().under_way.load(std::memory_order_relaxed) > 0;
-    if (again || leaving.contains(member.id)) member.device->queue().give_up(*member.device);
+    // What it has on it is being wiped; its number may be another one's.
+    const bool leaves = members.is_removed(i) ? member.device->owing_for() >= patience
+                                              : leaving.contains(member.id);
+    if (again || leaves) member.device->queue().give_up(*member.device);
+  }
+  {
+    const io::Lock lock(new_mutex_);
+    if (new_device_ != nullptr && new_device_->owing_for() >= patience) {
+      new_device_->queue().give_up(*new_device_);
+    }
   }
   if (!leaving.empty()) lose_suspects_soon();
   return !leaving.empty();
@@ -98,6 +108,18 @@ bool Engine::outlast_reads(const Attempt& attempt) {
     }
     executor().sleep_for(kLook);
   }
+}
+
+bool Engine::outlast_moves(const Attempt& attempt) {
+  const io::Nanos began = executor().clock().now();
+  while (parts_.space->slabs_in_a_moment() && !closing_.is_closed()) {
+    if (executor().clock().now() - began > io::kSilence + kSecond) break;
+    executor().sleep_for(kNap);
+    if (!release_left().ok()) break;
+    if (parts_.space->slabs_left()) return true;
+    if (parts_.space->counters().free > attempt.free_units) return true;
+  }
+  return false;
 }
 
 Status Engine::wait_unless_silent(Lsn lsn, const std::string& what) {

@@ -55,6 +55,8 @@ Status Engine::make_zone(ZoneFor whom) {
 
 // Not under the sequencer's lock: all but the record is I/O, and commits that have room go on.
 Status Engine::make_zone_locked(ZoneFor whom, Lacking& lacking) {
+  // Before anything is written: what the last root names may be nobody's to touch.
+  if (whom != ZoneFor::kCheckpoint) HEXAD_TRY(writable());
   const bool waits = whom == ZoneFor::kWaiting;
   const auto zeroing = waits ? Space::Zeroing::kNone : Space::Zeroing::kAhead;
   Result<ZoneCreation> prepared = Error{};

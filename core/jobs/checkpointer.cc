@@ -49,7 +49,7 @@ Checkpointer::Checkpointer(Parts parts)
 
 // A run needs space. Where no zone has any more, one is made in between, for that takes locks that
 // come before the checkpoint's.
-Status Checkpointer::run(Close close, const std::function<bool()>& needless) {
+Status Checkpointer::run(Close close, const std::function<bool()>& needless, Doors doors) {
   constexpr int kMostZones = 16;
   const io::NoUnwinding none("a checkpoint");
   for (int i = 0;; ++i) {
@@ -65,6 +65,7 @@ Status Checkpointer::run(Close close, const std::function<bool()>& needless) {
     // A full file system or log, or no address space for the index: no zone helps.
     if (parts_.space.refusals() == refusals) return status;
     if (parts_.mergers->give_up()) continue;
+    if (doors == Doors::kOpen && parts_.hooks.open_zones()) continue;
     // Somebody is making one, and of the last slabs there may be no other.
     if (parts_.space.zone_under_way()) parts_.hooks.await_zone();
     if (parts_.space.counters().total > units) continue;

@@ -54,6 +54,7 @@ class Checkpointer {
     std::function<Status()> pack_payloads;  // step 0, under mutex(); nothing is inlined meanwhile
     std::function<Status()> make_zone;      // under no lock
     std::function<void()> await_zone;       // the one that another thread is making
+    std::function<bool()> open_zones;       // that slabs move from; false: there are none
     std::function<void()> forget_pages;     // C10, under the sequencer's lock
     std::function<void()> reclaim;          // what is free when the root is committed
     std::function<void()> fold_counters;    // before their totals are written
@@ -87,13 +88,15 @@ class Checkpointer {
     Hooks hooks;
   };
   enum class Close : std::uint8_t { kGoesOn, kClean };
+  // Whether zones are opened that are closed while their slabs move, where space is short.
+  enum class Doors : std::uint8_t { kOpen, kStayClosed };
 
   explicit Checkpointer(Parts parts);
 
   // `needless`: asked under mutex(), and then nothing is done. A run needs space: where no zone has
   // any more, one is made in between. Errors: kNoSpace; those of devices; the store has turned
   // read-only. Under no lock to the right of zones.
-  Status run(Close close, const std::function<bool()>& needless = {});
+  Status run(Close close, const std::function<bool()>& needless = {}, Doors doors = Doors::kOpen);
   // Devices that had left, and are attached again (Members::returning()), are used from now on,
   // with nothing in flight that was sent without them (BK2). The next checkpoint is that of BK3,
   // whoever asks for it; finish_return() does. Under zones, so that no zone is made meanwhile that

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/assert.h"
+
 namespace hexad::core {
 
 namespace {
@@ -63,6 +65,7 @@ std::vector<DeviceHistory::Now> DeviceHistory::look() const {
   std::vector<Now> all;
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_.at(i);
+    if (members_.is_removed(i)) continue;
     Now now;
     now.member = &member;
     now.errors = errors_of(members_, member.id);
@@ -78,7 +81,9 @@ std::vector<DeviceHistory::Now> DeviceHistory::look() const {
 DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& whole, Lsn lsn,
                                       Epoch epoch, std::int64_t time) const {
   const Member& member = *now.member;
-  DeviceRecord record = base_.at(member.id);
+  const auto known = base_.find(member.id);
+  HEXAD_ASSERT(known != base_.end());
+  DeviceRecord record = known->second;
   const auto forgotten = forgotten_.find(member.id);
   for (std::size_t kind = 0; kind < kDeviceErrorKinds; ++kind) {
     record.errors[kind] +=
@@ -146,6 +151,14 @@ bool DeviceHistory::has_changed() {
     if (before == written_.end() ? is_worth_it(record) : before->second != record) return true;
   }
   return false;
+}
+
+void DeviceHistory::note_added(DeviceId device, const Uuid& uuid) {
+  const std::int64_t time = clock_.wall_time();
+  const io::Lock lock(mutex_);
+  DeviceRecord& base = base_[device] = {};
+  base.uuid = uuid;
+  base.since = time;
 }
 
 void DeviceHistory::note_return(DeviceId device) {

@@ -40,6 +40,8 @@ class DeviceHistory {
   void written();
   // changes() would give something, though nothing else has changed. Any thread.
   bool has_changed();
+  // A device that the store has not had is about to be one of its members.
+  void note_added(DeviceId device, const Uuid& uuid);
   // A device is about to be taken in by the store that is open: what it is given from now on is a
   // fill of its own, unless it was amid one when it left.
   void note_return(DeviceId device);

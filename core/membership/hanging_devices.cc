@@ -7,9 +7,9 @@ std::vector<HangingDevice> hanging_devices(const Members& members) {
   const std::set<DeviceId> poisoned = members.poisoned();
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
-    if (member.device == nullptr) continue;
+    if (member.device == nullptr || members.is_removed(i)) continue;
     const FlushDomain domain = members.flush_domain(member.device.get());
-    const bool usable = members.usable(member.id);
+    const bool usable = members.is_usable(i);
     if (!usable && member.device->is_given_up()) continue;
     HangingDevice one;
     one.id = member.id;

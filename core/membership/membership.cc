@@ -75,21 +75,34 @@ Status Membership::lose_devices(const std::set<DeviceId>& failed) {
 // what counts. For the same reason nobody gets here who comes after somebody who gave up.
 Status Membership::leave_behind(std::set<DeviceId> failed) {
   const io::Lock lock(mutex_);
+  HEXAD_TRY_ASSIGN(std::set<DeviceId> settled, settle());
+  failed.merge(settled);
+  // All that was in flight is durable, and no device has failed.
+  if (failed.empty() && !parts_.ids.half_spent()) return {};
+  HEXAD_TRY(change(std::move(failed), {}));
+  parts_.space.free_kept_back();
+  return {};
+}
+
+Result<std::set<DeviceId>> Membership::settle() {
   Lane& lane = parts_.lane;
   lane.wait_quiet();
   if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
   if (const Status taken = send_refused_again(lane.refused_requests()); !taken.ok()) {
     return turn_read_only(taken.error());
   }
-  failed.merge(lane.failed_devices());
+  std::set<DeviceId> failed = lane.failed_devices();
   failed.merge(parts_.space.suspects());
-  // All that was in flight is durable, and no device has failed.
-  if (failed.empty() && !parts_.ids.half_spent()) return {};
+  return failed;
+}
+
+Status Membership::change(std::set<DeviceId> failed,
+                          const std::function<void(alloc::Root&)>& fill) {
+  describe_ = fill;
   const Status changed =
       change_membership(parts_.members, parts_.shape.m(), roots_, *this, std::move(failed));
-  if (!changed.ok()) return turn_read_only(changed.error());
-  parts_.space.free_kept_back();
-  return {};
+  describe_ = {};
+  return changed.ok() ? Status() : turn_read_only(changed.error());
 }
 
 Status Membership::stop_using(const std::set<DeviceId>& failed) {
@@ -155,7 +168,7 @@ Lsn Membership::last_counted() const { return parts_.lane.durable(); }
 
 Status Membership::describe(alloc::Root& next) const {
   next.previous_epoch_end = parts_.lane.log().last().lsn;
-  if (describe_return_) describe_return_(next);
+  if (describe_) describe_(next);
   return {};
 }
 
@@ -293,29 +306,110 @@ Status Membership::write_return(const std::set<DeviceId>& back,
   lane.pause();
   {
     const io::Lock lock(mutex_);
-    lane.wait_quiet();
-    if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
-    if (const Status taken = send_refused_again(lane.refused_requests()); !taken.ok()) {
-      return turn_read_only(taken.error());
-    }
-    std::set<DeviceId> failed = lane.failed_devices();
-    failed.merge(parts_.space.suspects());
-    describe_return_ = [&](alloc::Root& next) {
+    HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
+    HEXAD_TRY(change(std::move(failed), [&](alloc::Root& next) {
       for (const DeviceId id : back) {
         if (!parts_.members.usable(id)) continue;
         alloc::mark_back(next, id, parts_.members.find(id)->uuid);
       }
       fill(next);
-    };
-    const Status changed =
-        change_membership(parts_.members, parts_.shape.m(), roots_, *this, std::move(failed));
-    describe_return_ = {};
-    if (!changed.ok()) return turn_read_only(changed.error());
+    }));
     committed();
     parts_.space.free_kept_back();
   }
   lane.resume();
   return {};
+}
+
+// Once a root that has the row was sent, all later ones have it (P12): where the device has failed
+// by then, it has left, and is removed by the root after that.
+Status Membership::add_device(Member member, const std::function<void()>& added, bool& named) {
+  const io::NoUnwinding none("a change of the membership");
+  const DeviceId id = member.id;
+  const Uuid uuid = member.uuid;
+  const alloc::DeviceRole role = member.role;
+  const std::uint32_t slabs = member.layout.slab_count;
+  Lane& lane = parts_.lane;
+  Members& members = parts_.members;
+  lane.pause();
+  Status done;
+  {
+    const io::Lock lock(mutex_);
+    HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
+    if (members.lost_data_devices() >= parts_.shape.m()) {
+      done = Error{ErrorCode::kUnavailable,
+                   std::to_string(members.lost_data_devices()) +
+                       " data devices are lost or lack something, as many as the profile survives",
+                   "Bring one of them back, or replace it, and then add a device."};
+    } else {
+      // Of an attempt before, whose number this one has again.
+      parts_.space.forget_suspects({id});
+      failed.erase(id);
+      members.add(std::move(member));
+      named = false;
+      HEXAD_TRY(change(std::move(failed), [&](alloc::Root& next) {
+        if (next.find(id) != nullptr || (!named && !members.usable(id))) return;
+        named = true;
+        alloc::add_row(next, id, uuid, role, slabs);
+        if (!members.usable(id)) alloc::mark_left(next, id, last_counted());
+      }));
+      parts_.space.free_kept_back();
+      if (members.usable(id)) {
+        added();
+      } else {
+        done = Error{ErrorCode::kIo, "it has failed while it was added", "Choose another device."};
+        if (roots_.current().find(id) != nullptr) HEXAD_TRY(drop(id, {}));
+        members.remove(id);
+      }
+    }
+  }
+  lane.resume();
+  return done;
+}
+
+// AD3: the two roots, with nothing in between.
+Status Membership::remove_device(DeviceId id) {
+  const io::NoUnwinding none("a change of the membership");
+  Lane& lane = parts_.lane;
+  Members& members = parts_.members;
+  lane.pause();
+  Status done;
+  {
+    const io::Lock lock(mutex_);
+    HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
+    failed.erase(id);
+    std::uint32_t lost = members.lost_data_devices();
+    if (members.usable(id) && !members.is_behind(id)) ++lost;
+    for (const DeviceId other : failed) {
+      const bool counts = members.usable(other) && !members.is_behind(other);
+      if (counts && members.find(other)->role == alloc::DeviceRole::kData) ++lost;
+    }
+    if (members.usable(id) && lost > parts_.shape.m()) {
+      done = Error{ErrorCode::kUnavailable,
+                   std::to_string(lost - 1) + " other data devices are lost or lack something; " +
+                       std::to_string(parts_.shape.m()) +
+                       " may be, and the device that is removed is one of them for a moment",
+                   "Bring one of the others back first, or replace it."};
+    } else {
+      parts_.space.forget_suspects({id});
+      if (members.usable(id)) {
+        members.dismiss(id, "it is being removed");
+        HEXAD_TRY(change(std::exchange(failed, {}),
+                         [id](alloc::Root& next) { alloc::set_draining(next, id, true); }));
+      }
+      HEXAD_TRY(drop(id, std::move(failed)));
+      members.remove(id);
+      parts_.space.free_kept_back();
+    }
+  }
+  lane.resume();
+  return done;
+}
+
+Status Membership::drop(DeviceId id, std::set<DeviceId> failed) {
+  return change(std::move(failed), [id](alloc::Root& next) {
+    if (next.find(id) != nullptr) alloc::drop_row(next, id);
+  });
 }
 
 }  // namespace hexad::core

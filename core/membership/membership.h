@@ -79,6 +79,19 @@ class Membership : private MembershipSteps {
   Status write_return(const std::set<DeviceId>& back, const std::function<void(alloc::Root&)>& fill,
                       const std::function<void()>& committed);
 
+  // A device that is new is one of the store, and usable, when this returns, with an epoch and a
+  // row of its own (P12 of alloc/root_choice.h). `member`: made ready, of the number that the root
+  // gives next. `added` runs before another root can be sent. Under zones, so that no zone is made
+  // on it before. Waits for devices. Errors: the device has failed meanwhile, and is none of the
+  // store; kUnavailable (as many others are lost as the profile survives); the store has turned
+  // read-only. `named`: a root that has its row may be somewhere.
+  Status add_device(Member member, const std::function<void()>& added, bool& named);
+  // A device on which no zone has a slot, and none will, is none of the store when this returns: it
+  // leaves, if it has not, with one epoch, and has no row in the next. Nothing that is replayed
+  // names it. Waits for devices. Errors, and it is what it was: kUnavailable (too many others are
+  // lost). Later: the store has turned read-only.
+  Status remove_device(DeviceId id);
+
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
   Error turn_read_only(const Error& why);
   // Held, it keeps roots from being written. Waits for devices that owe one.
@@ -100,6 +113,13 @@ class Membership : private MembershipSteps {
   Status send_again(io::IoBatch& batch) override;
 
   Status leave_behind(std::set<DeviceId> failed);
+  // Nothing is in flight, and what could be lost with it is known. Errors: the store has turned
+  // read-only.
+  Result<std::set<DeviceId>> settle();
+  // Steps 2 to 5, with what `fill` says of each root.
+  Status change(std::set<DeviceId> failed, const std::function<void(alloc::Root&)>& fill);
+  // The root without the row of a device that has left.
+  Status drop(DeviceId id, std::set<DeviceId> failed);
   Status write_once(const alloc::Root& next, std::set<DeviceId>& failed);
   // R18: until all are taken, or nobody can wait any longer.
   Status send_refused_again(const std::vector<io::IoRequest*>& requests);
@@ -112,8 +132,8 @@ class Membership : private MembershipSteps {
   const Parts parts_;
   io::Mutex mutex_;   // while the membership changes or a root is written; held across I/O
   RootWriter roots_;  // guarded by mutex_
-  // Of write_return(), while it changes the membership; guarded by mutex_.
-  std::function<void(alloc::Root&)> describe_return_;
+  // What else the root says, while the membership changes; guarded by mutex_.
+  std::function<void(alloc::Root&)> describe_;
   mutable io::Mutex refused_mutex_;  // a leaf
   std::optional<Refused> refused_;   // guarded by it
 };

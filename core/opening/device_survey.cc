@@ -348,9 +348,15 @@ Result<Assignment> assign_members(Survey& survey) {
     member.uuid = row.uuid;
     member.role = row.role;
     member.state = "missing";
+    member.draining = row.draining;
+    // Its label may not be here; what matters for an absent device is which slabs it has.
+    if (row.slabs != 0) {
+      member.layout.slab_units = survey.label.layout.slab_units;
+      member.layout.slab_count = row.slabs;
+      member.layout.unit = survey.label.layout.unit;
+    }
     for (const PooledDevice& pooled : survey.options.devices) {
-      if (pooled.id != row.id) continue;
-      // Its label is not here; what matters for an absent device is which slabs it has.
+      if (pooled.id != row.id || row.slabs != 0) continue;
       member.layout.slab_units = pooled.slab_units;
       member.layout.slab_count = pooled.slab_count;
       member.layout.unit = survey.label.layout.unit;
@@ -407,7 +413,11 @@ Result<Assignment> assign_members(Survey& survey) {
     } else if (standing.standing == alloc::Standing::kAway) {
       member->device = std::move(device.device);
       member->returning = true;
-      member->detail += "; an opening for writing takes it in again, or hexad device online";
+      // AD5: where nothing is on it, it is to go.
+      member->detail += row->draining
+                            ? "; hexad device online takes it in again, where an opening for "
+                              "writing does not since nothing is left on it"
+                            : "; an opening for writing takes it in again, or hexad device online";
     }
   }
   for (const SurveyedDevice& device : survey.devices) {

@@ -475,6 +475,7 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     row.size = member.layout.device_size;
     row.physical_block = member.layout.physical_block;
     if (member.role == alloc::DeviceRole::kData && row.state != "ok") ++lost;
+    if (row.state == "ok" && member.draining) row.state = "draining";
     status.devices.push_back(std::move(row));
   }
   status.health = health_with(lost, survey.label.m);

@@ -6,11 +6,8 @@
 #include <string>
 #include <utility>
 
-#include "alloc/foreign_signature.h"
-#include "alloc/header_slot.h"
 #include "base/units.h"
-#include "io/rng.h"
-#include "kv/log/log_area.h"
+#include "core/opening/new_device.h"
 
 namespace hexad::core {
 
@@ -56,51 +53,19 @@ Result<alloc::Label> data_label(const Survey& survey) {
                "Attach the missing devices."};
 }
 
-// Nobody else's: nothing, or what an earlier attempt or the lost device itself has left.
-Status check_unused(const SurveyedDevice& found, const Survey& survey, const Member& lost) {
-  if (found.label.has_value()) {
-    const bool same = found.label->store == survey.store && found.label->device == lost.id;
-    if (same) return {};
-    return Error{ErrorCode::kAlreadyExists,
-                 found.path + " holds a hexad store " + to_string(found.label->store) +
-                     ", of which it is device " + std::to_string(found.label->device),
-                 "Choose another device, or wipe this one."};
-  }
-  HEXAD_TRY_ASSIGN(const std::optional<std::string> foreign,
-                   alloc::detect_foreign_signature(*found.device));
-  if (!foreign.has_value()) return {};
-  return Error{ErrorCode::kAlreadyExists, found.path + " holds a " + *foreign,
-               "Choose another device, or wipe this one."};
-}
-
 Result<alloc::DeviceLayout> lay_out(const alloc::Label& like, const Member& lost,
-                                    std::uint64_t size, const std::string& path) {
-  alloc::LayoutRequest request;
-  request.role = alloc::DeviceRole::kData;
-  request.device_size = size;
-  request.physical_block = like.layout.physical_block;
-  request.log_block = like.layout.log_block;
-  request.unit = like.layout.unit;
-  request.log_size = like.layout.log_size;
-  request.slab_units = like.layout.slab_units;
-  Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
-  if (!layout.ok()) return layout.error().with_context(path);
+                                    const io::Geometry& geometry, const std::string& path) {
+  Result<alloc::DeviceLayout> layout = lay_out_like(like, geometry, path);
+  if (!layout.ok()) return layout;
   if (layout->slab_count < lost.layout.slab_count) {
     return Error{ErrorCode::kNoSpace,
-                 path + " has " + format_size(size) + ", room for " +
+                 path + " has " + format_size(geometry.size) + ", room for " +
                      std::to_string(layout->slab_count) + " slabs; device " +
                      std::to_string(lost.id) + " had " + std::to_string(lost.layout.slab_count),
                  "Give a device as large as the lost one."};
   }
   layout->slab_count = lost.layout.slab_count;
   return layout;
-}
-
-// The label comes last: without it the device is nobody's.
-Status write_all(io::Device& device, const alloc::Label& label) {
-  HEXAD_TRY(alloc::clear_ends({&device, label.layout.device_size}));
-  HEXAD_TRY(kv::format_log_area({&device, label.layout.log_offset, label.layout.log_size}));
-  return alloc::write_label(device, label);
 }
 
 }  // namespace
@@ -127,21 +92,14 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
     if (at->problem->code != ErrorCode::kNotFound) return *at->problem;
     HEXAD_TRY_ASSIGN(at->device, system.create_device(at->path, needed));
   } else {
-    HEXAD_TRY(check_unused(*at, survey, *lost));
+    // What an earlier attempt or the lost device itself has left may be there.
+    HEXAD_TRY(check_unused(*at, survey.store,
+                           [&](const alloc::Label& found) { return found.device == lost->id; }));
   }
-  const io::Geometry& geometry = at->device->geometry();
-  if (geometry.physical_block > label.layout.physical_block) {
-    return refuse(at->path + " has physical blocks of " + format_size(geometry.physical_block) +
-                      ", the store is laid out for " + format_size(label.layout.physical_block),
-                  "Choose another device.");
-  }
-  HEXAD_TRY_ASSIGN(label.layout, lay_out(label, *lost, geometry.size, at->path));
-  io::Rng rng(system.draw_seed());
-  label.generation = 1;
-  label.device = lost->id;
-  label.device_uuid = rng.uuid();
-  label.created = system.clock().wall_time();
-  HEXAD_TRY(write_all(*at->device, label));
+  HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
+                   lay_out(label, *lost, at->device->geometry(), at->path));
+  label = new_label(label, lost->id, layout, system);
+  HEXAD_TRY(make_ready(*at->device, label, nullptr));
   std::erase_if(assignment.strangers,
                 [&](const DeviceStatus& row) { return row.path == replacement.path; });
   for (Member& member : assignment.members) {

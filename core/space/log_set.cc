@@ -35,7 +35,7 @@ std::vector<DeviceId> choose_log_devices(const Members& members, std::uint32_t m
   std::vector<LogCandidate> candidates;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
-    if (!members.usable(member.id)) continue;
+    if (!members.is_usable(i)) continue;
     candidates.push_back({member.id, member.role, member.layout.log_size});
   }
   return choose_log_devices(candidates, m);

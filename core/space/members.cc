@@ -14,6 +14,10 @@ bool Members::Handles::failed(FlushDomain domain) const {
   });
 }
 
+void Members::Handles::forget(DeviceId id) {
+  for (Domain& domain : domains) domain.members.erase(id);
+}
+
 // One that comes back joins the domain that it was in, unless that has failed (R11).
 void Members::Handles::add(const Member& member, FlushSharing sharing) {
   const io::Device* const device = member.device.get();
@@ -35,27 +39,65 @@ void Members::Handles::add(const Member& member, FlushSharing sharing) {
 }
 
 Members::Members(io::Executor& executor, std::vector<Member> members, FlushSharing sharing)
-    : sharing_(sharing),
-      mutex_(executor),
-      size_(members.size()),
-      slots_(std::make_unique<Slot[]>(members.size())) {
+    : sharing_(sharing), mutex_(executor), slots_(std::make_unique<Slot[]>(kMost)) {
+  const io::Lock lock(mutex_);
+  all_indexes_.push_back(std::make_unique<std::vector<int>>());
+  index_of_.store(all_indexes_.back().get(), std::memory_order_release);
   auto handles = std::make_unique<Handles>();
-  for (std::size_t i = 0; i < size_; ++i) {
-    const Member& member = *versions_.emplace_back(std::make_unique<Member>(std::move(members[i])));
-    Slot& slot = slots_[i];
-    slot.now.store(&member, std::memory_order_relaxed);
-    slot.usable.store(member.device != nullptr && !member.returning, std::memory_order_relaxed);
-    slot.behind.store(member.behind, std::memory_order_relaxed);
-    slot.returning = member.returning && member.device != nullptr;
-    slot.bad_header_slots = member.bad_header_slots;
-    slot.state = member.state;
-    slot.detail = member.detail;
-    if (member.id >= index_of_.size()) index_of_.resize(member.id + 1, -1);
-    index_of_[member.id] = static_cast<int>(i);
-    handles->add(member, sharing_);
-  }
+  handles_.store(handles.get(), std::memory_order_release);
+  for (Member& member : members) fill_slot(std::move(member), *handles);
+  all_handles_.push_back(std::move(handles));
+}
+
+// Who finds it in the index of numbers finds its slot as it is to be; who counts does, too.
+const Member& Members::fill_slot(Member member, Handles& handles) {
+  const std::size_t index = size_.load(std::memory_order_relaxed);
+  HEXAD_ASSERT(index < kMost);
+  const Member& version = *versions_.emplace_back(std::make_unique<Member>(std::move(member)));
+  handles.add(version, sharing_);
+  // First: who finds the device of a member may ask for its domain.
+  handles_.store(&handles, std::memory_order_release);
+  Slot& slot = slots_[index];
+  slot.returning = version.returning && version.device != nullptr;
+  slot.bad_header_slots = version.bad_header_slots;
+  slot.state = version.state;
+  slot.detail = version.detail;
+  slot.behind.store(version.behind, std::memory_order_relaxed);
+  slot.draining.store(version.draining, std::memory_order_relaxed);
+  slot.now.store(&version, std::memory_order_release);
+  slot.usable.store(version.device != nullptr && !version.returning, std::memory_order_release);
+  auto indexes = std::make_unique<std::vector<int>>(*index_of_.load(std::memory_order_relaxed));
+  if (version.id >= indexes->size()) indexes->resize(version.id + 1, -1);
+  (*indexes)[version.id] = static_cast<int>(index);
+  index_of_.store(indexes.get(), std::memory_order_release);
+  all_indexes_.push_back(std::move(indexes));
+  size_.store(index + 1, std::memory_order_release);
+  return version;
+}
+
+void Members::add(Member member) {
+  HEXAD_ASSERT(!has(member.id));
+  const io::Lock lock(mutex_);
+  auto handles = std::make_unique<Handles>(handles_now());
+  fill_slot(std::move(member), *handles);
+  all_handles_.push_back(std::move(handles));
+}
+
+void Members::remove(DeviceId id) {
+  Slot& slot = slot_of(id);
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(!usable(id));
+  auto handles = std::make_unique<Handles>(handles_now());
+  handles->forget(id);
   handles_.store(handles.get(), std::memory_order_release);
   all_handles_.push_back(std::move(handles));
+  slot.returning = false;
+  slot.removed.store(true, std::memory_order_release);
+}
+
+bool Members::has(DeviceId id) const {
+  const Slot* const slot = find_slot(id);
+  return slot != nullptr && !slot->removed.load(std::memory_order_acquire);
 }
 
 Members::~Members() {
@@ -69,18 +111,29 @@ Members::~Members() {
 }
 
 const Member* Members::find(DeviceId id) const {
-  if (id >= index_of_.size() || index_of_[id] < 0) return nullptr;
-  return &at(static_cast<std::size_t>(index_of_[id]));
+  const Slot* const slot = find_slot(id);
+  return slot == nullptr ? nullptr : slot->now.load(std::memory_order_acquire);
 }
 
 bool Members::usable(DeviceId id) const {
-  if (id >= index_of_.size() || index_of_[id] < 0) return false;
-  return slots_[static_cast<std::size_t>(index_of_[id])].usable.load(std::memory_order_acquire);
+  const Slot* const slot = find_slot(id);
+  return slot != nullptr && slot->usable.load(std::memory_order_acquire);
+}
+
+int Members::index_of(DeviceId id) const {
+  const std::vector<int>& indexes = *index_of_.load(std::memory_order_acquire);
+  return id < indexes.size() ? indexes[id] : -1;
+}
+
+const Members::Slot* Members::find_slot(DeviceId id) const {
+  const int index = index_of(id);
+  return index < 0 ? nullptr : &slots_[static_cast<std::size_t>(index)];
 }
 
 Members::Slot& Members::slot_of(DeviceId id) {
-  HEXAD_ASSERT(id < index_of_.size() && index_of_[id] >= 0);
-  return slots_[static_cast<std::size_t>(index_of_[id])];
+  const int index = index_of(id);
+  HEXAD_ASSERT(index >= 0);
+  return slots_[static_cast<std::size_t>(index)];
 }
 
 io::Device* Members::device(DeviceId id) const {
@@ -92,6 +145,14 @@ void Members::lose(DeviceId id, const std::string& why) {
   const io::Lock lock(mutex_);
   if (!slot.usable.exchange(false, std::memory_order_acq_rel)) return;
   slot.state = "failed";
+  slot.detail = why;
+}
+
+void Members::dismiss(DeviceId id, const std::string& why) {
+  Slot& slot = slot_of(id);
+  const io::Lock lock(mutex_);
+  if (!slot.usable.exchange(false, std::memory_order_acq_rel)) return;
+  slot.state = "away";
   slot.detail = why;
 }
 
@@ -160,7 +221,7 @@ void Members::keep_out(DeviceId id, const std::string& state, const std::string&
 std::set<DeviceId> Members::returning() const {
   const io::Lock lock(mutex_);
   std::set<DeviceId> ids;
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     if (slots_[i].returning) ids.insert(at(i).id);
   }
   return ids;
@@ -178,14 +239,14 @@ void Members::take_in(DeviceId id) {
 }
 
 bool Members::is_behind(DeviceId id) const {
-  if (!usable(id)) return false;
-  return slots_[static_cast<std::size_t>(index_of_[id])].behind.load(std::memory_order_acquire);
+  return usable(id) && find_slot(id)->behind.load(std::memory_order_acquire);
 }
 
 std::set<DeviceId> Members::behind() const {
   std::set<DeviceId> ids;
-  for (std::size_t i = 0; i < size_; ++i) {
-    if (is_behind(at(i).id)) ids.insert(at(i).id);
+  for (std::size_t i = 0; i < size(); ++i) {
+    const bool lacks = slots_[i].behind.load(std::memory_order_acquire);
+    if (is_usable(i) && lacks) ids.insert(at(i).id);
   }
   return ids;
 }
@@ -197,37 +258,48 @@ void Members::note_whole(DeviceId id) {
   if (slot.state == "behind") slot.state = "ok";
 }
 
+bool Members::is_draining(DeviceId id) const {
+  const Slot* const slot = find_slot(id);
+  return slot != nullptr && slot->draining.load(std::memory_order_acquire);
+}
+
+void Members::set_draining(DeviceId id, bool draining) {
+  slot_of(id).draining.store(draining, std::memory_order_release);
+}
+
 std::uint32_t Members::lost_data_devices() const {
   std::uint32_t lost = 0;
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     const Member& member = at(i);
-    if (member.role != alloc::DeviceRole::kData) continue;
-    if (!usable(member.id) || is_behind(member.id)) ++lost;
+    if (is_removed(i) || member.role != alloc::DeviceRole::kData) continue;
+    if (!is_usable(i) || slots_[i].behind.load(std::memory_order_acquire)) ++lost;
   }
   return lost;
 }
 
 std::vector<alloc::LaidOutDevice> Members::usable_devices() const {
   std::vector<alloc::LaidOutDevice> devices;
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     const Member& member = at(i);
-    if (usable(member.id)) devices.push_back({member.device.get(), member.layout.device_size});
+    if (is_usable(i)) devices.push_back({member.device.get(), member.layout.device_size});
   }
   return devices;
 }
 
 std::vector<DeviceId> Members::usable_ids() const {
   std::vector<DeviceId> ids;
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     const Member& member = at(i);
-    if (usable(member.id)) ids.push_back(member.id);
+    if (is_usable(i)) ids.push_back(member.id);
   }
   return ids;
 }
 
 std::string Members::state(std::size_t index) const {
   const io::Lock lock(mutex_);
-  return slots_[index].state;
+  const Slot& slot = slots_[index];
+  const bool drains = slot.state == "ok" && slot.draining.load(std::memory_order_relaxed);
+  return drains ? "draining" : slot.state;
 }
 
 std::string Members::detail(std::size_t index) const {
@@ -261,9 +333,9 @@ bool Members::flush_failed(FlushDomain domain) const { return handles_now().fail
 std::set<DeviceId> Members::poisoned() const {
   const Handles& handles = handles_now();
   std::set<DeviceId> ids;
-  for (std::size_t i = 0; i < size_; ++i) {
+  for (std::size_t i = 0; i < size(); ++i) {
     const Member& member = at(i);
-    if (!usable(member.id)) continue;
+    if (!is_usable(i)) continue;
     const FlushDomain domain = domain_of(handles, member.device.get());
     if (domain != kNoFlushDomain && handles.failed(domain)) ids.insert(member.id);
   }

@@ -1,6 +1,7 @@
 // The devices of an open store: what each label says, whether it is attached, whether it may be
-// used. Which members there are is fixed while the store is open; usability changes from yes to no,
-// and back for a device that comes back.
+// used. Usability changes from yes to no, and back for a device that comes back. One that is added
+// stands behind the others, in the order of their numbers too; one that is removed keeps its place
+// and counts no more. So an index is of one member for good, and is not its number.
 //
 // Whoever has a member, or a device of one, keeps it as long as the store is open: a device that is
 // opened again is a new version of its member, with a handle of its own, and the older ones stay,
@@ -18,6 +19,7 @@
 
 #include "alloc/header_slot.h"
 #include "alloc/label.h"
+#include "alloc/root.h"
 #include "base/error.h"
 #include "base/ids.h"
 #include "core/api/options.h"
@@ -42,6 +44,7 @@ struct Member {
   // It had left, and is attached again: not usable until Members::take_in().
   bool returning = false;
   bool behind = false;                 // live, and lacks cells
+  bool draining = false;               // it is given no more slabs
   std::uint32_t bad_header_slots = 0;  // as in DeviceStatus
   std::string state = "ok";            // as in DeviceStatus
   std::string detail;
@@ -64,6 +67,9 @@ inline std::uint32_t tolerated_with(std::uint32_t lost, std::uint32_t m) {
 
 class Members {
  public:
+  // Those removed while the store is open included.
+  static constexpr std::size_t kMost = 2 * alloc::kMaxDevices;
+
   // `members`: one per row of the root's table, sorted by id. A member is usable when its device is
   // attached and not returning.
   Members(io::Executor& executor, std::vector<Member> members,
@@ -72,17 +78,36 @@ class Members {
   // io::kReadPatience at most; devices that owe one then stay open, and locked, until they give it.
   ~Members();
 
-  std::size_t size() const { return size_; }
+  // Those removed included; it grows.
+  std::size_t size() const { return size_.load(std::memory_order_acquire); }
   const Member& at(std::size_t index) const {
     return *slots_[index].now.load(std::memory_order_acquire);
   }
-  // nullptr for an id that is not in the table. Any thread.
+  // nullptr for an id that no member has, or had while the store was open. Any thread.
   const Member* find(DeviceId id) const;
+  // One more, usable from now on, and the last of size(). Preconditions: its id is above those of
+  // all others, or that of one that was removed; there are fewer than kMost.
+  void add(Member member);
+  // It is no device of the store any more: nobody counts or shows it. Precondition: it is not
+  // usable. Any thread looks.
+  void remove(DeviceId id);
+  bool is_removed(std::size_t index) const {
+    return slots_[index].removed.load(std::memory_order_acquire);
+  }
+  // Of an id that was never a member's, too.
+  bool has(DeviceId id) const;
+  // The same of this one as usable() of its number, which another one may have when it was removed:
+  // then no. For those who look at all.
+  bool is_usable(std::size_t index) const {
+    return slots_[index].usable.load(std::memory_order_acquire);
+  }
   // A live member, attached, whose bytes may be used. Any thread; one atomic load.
   bool usable(DeviceId id) const;
   io::Device* device(DeviceId id) const;  // null when not usable
   // From now on the device is not used. Idempotent. Any thread.
   void lose(DeviceId id, const std::string& why);
+  // The same of one that goes since somebody wants it to, and has not failed.
+  void dismiss(DeviceId id, const std::string& why);
   // The device has failed and is used all the same, for reading: there are too few without it.
   // Shown as failed. Any thread.
   void blame(DeviceId id, const std::string& why);
@@ -107,6 +132,9 @@ class Members {
   std::set<DeviceId> behind() const;
   // It lacks nothing any more, and a root says so. Any thread.
   void note_whole(DeviceId id);
+  // It is given no more slabs, whether or not it is usable. Any thread.
+  bool is_draining(DeviceId id) const;
+  void set_draining(DeviceId id, bool draining);
   // Data members that are not usable, or behind (BK4).
   std::uint32_t lost_data_devices() const;
   std::vector<alloc::LaidOutDevice> usable_devices() const;
@@ -116,7 +144,7 @@ class Members {
   std::string detail(std::size_t index) const;
   // The device behind a request, for messages and failure handling.
   const Member* owner(const io::Device* device) const;
-  // All handles that the member has had, the present one last.
+  // All handles that members of that number have had, the present one last.
   std::vector<const io::Device*> handles(DeviceId id) const;
 
   // --- flush domains: that of a handle is fixed while the store is open, and more may come with
@@ -140,6 +168,8 @@ class Members {
     std::atomic<const Member*> now{nullptr};
     std::atomic<bool> usable{false};
     std::atomic<bool> behind{false};
+    std::atomic<bool> draining{false};
+    std::atomic<bool> removed{false};
     // Guarded by mutex_.
     bool returning = false;
     std::uint32_t bad_header_slots = 0;
@@ -162,22 +192,30 @@ class Members {
     std::map<std::uint64_t, FlushDomain> shared;  // by io::Geometry::flush_domain
 
     bool failed(FlushDomain domain) const;
+    // Nobody's flush is shared with it any more.
+    void forget(DeviceId id);
     void add(const Member& member, FlushSharing sharing);
   };
 
   const Handles& handles_now() const { return *handles_.load(std::memory_order_acquire); }
+  // -1: no member has it.
+  int index_of(DeviceId id) const;
   Slot& slot_of(DeviceId id);
+  const Slot* find_slot(DeviceId id) const;
+  // The next one, without a word to anybody.
+  const Member& fill_slot(Member member, Handles& handles);
   static FlushDomain domain_of(const Handles& handles, const io::Device* device);
 
   const FlushSharing sharing_;
   mutable io::Mutex mutex_;
-  const std::size_t size_;
-  std::unique_ptr<Slot[]> slots_;  // by index
-  std::vector<int> index_of_;      // by id; -1: none
+  std::atomic<std::size_t> size_{0};
+  std::unique_ptr<Slot[]> slots_;                           // by index; kMost of them
+  std::atomic<const std::vector<int>*> index_of_{nullptr};  // by id; -1: none
   std::atomic<const Handles*> handles_{nullptr};
   // Guarded by mutex_: what is looked at, and what was before.
   std::vector<std::unique_ptr<Member>> versions_;
   std::vector<std::unique_ptr<const Handles>> all_handles_;
+  std::vector<std::unique_ptr<const std::vector<int>>> all_indexes_;
 };
 
 }  // namespace hexad::core

@@ -18,10 +18,18 @@ Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, 
       log_blobs_(log_blobs),
       mutex_(executor),
       zones_(shape.cells()) {
-  for (std::size_t i = 0; i < members_.size(); ++i) {
-    slab_taken_.emplace_back(members_.at(i).layout.slab_count, false);
-    slab_units_ = std::max(slab_units_, members_.at(i).layout.slab_units);
+  learn_devices();
+}
+
+void Space::learn_devices() {
+  const io::Lock lock(mutex_);
+  slab_taken_.resize(members_.size());
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    const alloc::DeviceLayout& layout = members_.at(i).layout;
+    if (layout.slab_count > slab_taken_[i].size()) slab_taken_[i].resize(layout.slab_count, false);
+    if (layout.slab_units > slab_units_) slab_units_ = layout.slab_units;
   }
+  slabs_exhausted_ = false;
 }
 
 Status Space::mark_used(const alloc::Extent& extent) {
@@ -268,6 +276,7 @@ std::uint64_t Space::reclaim(Lsn limit, std::span<const alloc::ReadRange> reader
     if (const auto begun = heal.begun.lock()) limit = std::min(limit, *begun);  // V4
   }
   reclaimed_ = std::max(reclaimed_, limit);
+  if (!retired_.empty()) free_retired(std::min(oldest, limit));
   return zones_.reclaim(limit, readers_, std::min(oldest, limit));
 }
 
@@ -310,12 +319,14 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
     HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn, replaced));
     images.push_back(std::move(image));
   }
+  note_images(lsn);
   return images;
 }
 
 void Space::images_written() {
   const io::Lock lock(mutex_);
   unsaved_.clear();
+  retire_moved();
 }
 
 Space::Room Space::room() {

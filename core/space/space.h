@@ -37,14 +37,18 @@
 #include <utility>
 #include <vector>
 
+#include "alloc/run_set.h"
+#include "alloc/slab_moves.h"
 #include "alloc/zone_plan.h"
 #include "alloc/zone_set.h"
+#include "base/aligned_buffer.h"
 #include "base/error.h"
 #include "core/record/log_record.h"
 #include "core/record/shape.h"
 #include "core/space/log_blobs.h"
 #include "core/space/members.h"
 #include "core/space/promised_units.h"
+#include "core/space/slab_moving.h"
 #include "core/space/stripe_map.h"
 #include "core/stats/counters.h"
 #include "io/executor.h"
@@ -193,6 +197,16 @@ class Space : public StripeMap {
   void open_zone(alloc::ZoneId zone);
   // Whether prepare_zone() could succeed. Any thread.
   bool slabs_left();
+  // Slabs of a data device, and how many of them belong to a zone, or are kept for one.
+  struct Slabs {
+    std::uint32_t total = 0;
+    std::uint32_t used = 0;
+  };
+  Slabs slabs(DeviceId device) const;
+  // Slots of zones that are on it.
+  std::uint32_t slots_on(DeviceId device) const;
+  // Members have been added: from now on zones are made on them.
+  void learn_devices();
 
   // --- devices that come back (doc/invariants.md#coming-back) ---
   // Units that live extents, but for those in `replaced`, lack on the device, and those that may
@@ -221,6 +235,42 @@ class Space : public StripeMap {
     std::uint64_t bytes = 0;
   };
   Filled filled(DeviceId device) const;
+
+  // --- slabs that move to another device (doc/invariants.md#slabs-that-move) ---
+  // What is to be moved, and what of it may be begun side by side now, at most so many. O(slabs +
+  // moves x zones).
+  alloc::SlabPlan plan_moves(std::size_t most);
+  // Closes the zone: nothing more is allocated there until the move has ended. The new slab is
+  // taken. Errors: kUnavailable (not as planned any more, or a device lacks cells), kNoSpace (what
+  // is free without the zone is needed).
+  Status begin_move(const alloc::SlabMove& move);
+  // What is to be copied of a zone that moves; nothing: something there is in flight still.
+  std::optional<std::vector<alloc::UnitRun>> settled_runs(alloc::ZoneId zone);
+  // Room below the new slab. I/O. Errors: those of the device, kUnavailable (it has left).
+  Status reserve_moved(const alloc::SlabMove& move);
+  // Writes into the new slab, durably, at an offset in bytes; waits for the device no longer than
+  // io::kSilence. The same errors.
+  Status write_moved(const alloc::SlabMove& move, std::uint64_t offset, AlignedBuffer bytes);
+  Status write_moved_header(const alloc::SlabMove& move);
+  // From here on the zone has the new slab. Not while a checkpoint is made. Errors: kUnavailable
+  // (something there has not been copied, or is written to; a device has left): nothing is done.
+  Status finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied);
+  // Of a move that has not been finished: it has not been. The new slab is free, or kept back (V3).
+  void cancel_move(const alloc::SlabMove& move);
+  // The same of one that has been finished, unless a root says so. Not while a checkpoint is made,
+  // and only where no root has been sent since that nobody knows the fate of.
+  // Its new slab may be looked at and repaired by those who have a state of `newest` or before.
+  // True: it was undone.
+  bool undo_move(const alloc::SlabMove& move, Lsn newest);
+  // Zones are closed that would be room for users, were they open.
+  bool room_is_closed();
+  // So many slabs can be given away, and there is still one for each zone slot of a new zone.
+  bool may_spare_zone(std::uint64_t slabs);
+  // Slabs that zones have left and that may not be used again yet.
+  bool has_retired();
+  // Of these, some that time alone is lacking for, io::kSilence at most.
+  bool slabs_in_a_moment();
+  std::uint32_t moving_zones();
 
   // --- checkpoints ---
   // Images, as of `lsn`, of the zones that changed since the images that were last written, and of
@@ -320,7 +370,15 @@ class Space : public StripeMap {
   alloc::SpaceCounters counters_locked() const;
   // The free runs, the longest first, that leave `kept` units and V2.
   std::vector<std::uint32_t> runs_beside(std::uint64_t kept) const;
+  class CellWrite;
   Status write_back(const CellPlace& place, ByteView cell);
+  Status write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
+                   io::IoCause cause);
+  static Error late_answer(const io::Device& device);
+  Status check_move(const alloc::SlabMove& move, bool begun) const;
+  void note_images(Lsn lsn);
+  void retire_moved();
+  void free_retired(Lsn oldest);
   void give_kept_back();
 
   Status reserve_slabs(const ZoneCreation& creation);
@@ -336,10 +394,11 @@ class Space : public StripeMap {
   mutable io::Mutex mutex_;
   std::map<DeviceId, Filled> filled_;  // guarded by it
   alloc::ZoneSet zones_;
-  std::vector<std::vector<bool>> slab_taken_;  // by member index
-  PromisedUnits promised_;                     // to young blobs
-  std::uint32_t reserve_run_ = 0;              // of the reserve, in one piece
-  std::uint32_t move_units_ = 0;               // of the reserve, for moves
+  // By member index; of those that learn_devices() has met.
+  std::vector<std::vector<bool>> slab_taken_;
+  PromisedUnits promised_;         // to young blobs
+  std::uint32_t reserve_run_ = 0;  // of the reserve, in one piece
+  std::uint32_t move_units_ = 0;   // of the reserve, for moves
   struct PackDates {
     Lsn born = 0;
     Lsn written = 0;
@@ -354,6 +413,9 @@ class Space : public StripeMap {
   // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_;
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
+  std::map<alloc::ZoneId, SlabMoving> moving_;
+  std::vector<RetiredSlab> retired_;
+  CellsWritten cells_written_;
   struct LateHeal {
     DeviceId device;
     std::weak_ptr<const Lsn> begun;  // V4: up to where reclaim() had come; gone when it is answered

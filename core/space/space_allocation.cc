@@ -196,7 +196,9 @@ std::uint32_t Space::reserve_run() {
 bool Space::reserve_whole() {
   const io::Lock lock(mutex_);
   const alloc::SpaceCounters& counters = zones_.counters();
-  return counters.free + counters.deferred + move_units_ >=
+  std::uint64_t closed = 0;  // which are opened for whoever needs them (SL6)
+  for (const auto& [zone, moving] : moving_) closed += moving.closed;
+  return counters.free + closed + counters.deferred + move_units_ >=
          promised_.units + zones_.reserve_units();
 }
 

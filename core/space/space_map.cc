@@ -29,6 +29,9 @@ CellPlace Space::place_of_cell(const std::vector<alloc::ZoneSlot>& slots,
   const alloc::ZoneSlot& at = slots[slot];
   CellPlace place;
   place.id = at.device;
+  place.zone = where.zone;
+  place.slot = slot;
+  place.slab = at.slab;
   const Member* member = members_.find(at.device);
   if (member == nullptr) return place;
   place.device = member->device.get();
@@ -70,38 +73,71 @@ bool Space::heals_late(DeviceId device) {
                      [device](const LateHeal& heal) { return heal.device == device; });
 }
 
+Error Space::late_answer(const io::Device& device) {
+  return Error{ErrorCode::kUnavailable,
+               device.name() + " has not answered an attempt for more than " +
+                   std::to_string(io::kSilence / 1'000'000'000) + " s",
+               ""};
+}
+
+// While it is there the slab does not move (SL5). Nothing: it has moved since the cell was located.
+class Space::CellWrite {
+ public:
+  CellWrite(Space& space, const CellPlace& place) : space_(space), at_{place.id, place.slab} {
+    const io::Lock lock(space_.mutex_);
+    const std::vector<alloc::ZoneSlot>* const slots = space_.zones_.slots(place.zone);
+    begun_ = slots != nullptr && place.slot < slots->size() && (*slots)[place.slot] == at_;
+    if (begun_) space_.cells_written_.insert(at_);
+  }
+  CellWrite(const CellWrite&) = delete;
+  CellWrite& operator=(const CellWrite&) = delete;
+  ~CellWrite() {
+    if (!begun_) return;
+    const io::Lock lock(space_.mutex_);
+    space_.cells_written_.erase(space_.cells_written_.find(at_));
+  }
+
+  bool begun() const { return begun_; }
+
+ private:
+  Space& space_;
+  const alloc::ZoneSlot at_;
+  bool begun_ = false;
+};
+
 // The same bytes that were there before: whoever reads meanwhile sees them or is rebuilt like us.
-// In memory of their own, for whoever needed them may not wait for the device.
 Status Space::write_back(const CellPlace& place, ByteView cell) {
-  const auto late = [&] {
-    return Error{ErrorCode::kUnavailable,
-                 place.device->name() + " has not answered an attempt for more than " +
-                     std::to_string(io::kSilence / 1'000'000'000) + " s",
-                 ""};
-  };
-  if (heals_late(place.id)) return late();
-  AlignedBuffer bytes = AlignedBuffer::copy_of(cell);
+  if (heals_late(place.id)) return late_answer(*place.device);
+  return write_for(place.id, *place.device, place.offset, AlignedBuffer::copy_of(cell),
+                   io::IoCause::kHeal);
+}
+
+// In memory of its own, for whoever needed it may not wait for the device.
+Status Space::write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
+                        io::IoCause cause) {
   auto batch = std::make_unique<io::IoBatch>();
-  batch->requests.push_back(io::IoRequest::write(*place.device, place.offset, bytes,
-                                                 io::WriteMode::kDurable, io::IoCause::kHeal));
-  io::IoQueue& queue = place.device->queue();
+  batch->requests.push_back(
+      io::IoRequest::write(device, offset, bytes, io::WriteMode::kDurable, cause));
+  io::IoQueue& queue = device.queue();
   if (queue.run_for(*batch, io::kSilence)) return std::move(batch->requests.front().status);
   // The caller still pins what is there (V4).
   std::shared_ptr<Lsn> token;
   {
     const io::Lock lock(mutex_);
     token = std::make_shared<Lsn>(reclaimed_);
-    late_heals_.push_back({place.id, token});
+    late_heals_.push_back({id, token});
     late_queue_ = &queue;
   }
   std::vector<AlignedBuffer> buffers;
   buffers.push_back(std::move(bytes));
   queue.abandon(std::move(batch), std::move(buffers), std::move(token));
-  return late();
+  return late_answer(device);
 }
 
 void Space::heal(const CellPlace& place, ByteView cell) {
   if (!may_heal()) return;
+  const CellWrite write(*this, place);
+  if (!write.begun()) return;
   const Status written = write_back(place, cell);
   if (written.ok()) {
     stats_.add(CounterId::kCellsHealed);
@@ -111,6 +147,22 @@ void Space::heal(const CellPlace& place, ByteView cell) {
   // takes writes at all. Until then people see why the cell is still bad.
   stats_.add(CounterId::kHealFailures);
   members_.note(place.id, "a cell could not be written back: " + written.error().message);
+}
+
+Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell) {
+  const CellWrite write(*this, place);
+  if (!write.begun()) {
+    return Error{ErrorCode::kUnavailable,
+                 alloc::to_string(stripe) + ": its slab has moved to another device just now", ""};
+  }
+  HEXAD_TRY(write_back(place, cell));
+  stats_.add(CounterId::kCellsHealed);
+  const io::Lock lock(mutex_);
+  HEXAD_TRY(zones_.clear_missing(stripe, place.slot));
+  Filled& filled = filled_[place.id];
+  ++filled.cells;
+  filled.bytes += cell.size();
+  return {};
 }
 
 }  // namespace hexad::core

@@ -125,20 +125,6 @@ Status Space::complete_headers(DeviceId device) {
   return {};
 }
 
-Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, ByteView cell) {
-  HEXAD_TRY(write_back(place, cell));
-  stats_.add(CounterId::kCellsHealed);
-  const io::Lock lock(mutex_);
-  const std::vector<alloc::ZoneSlot>* slots = zones_.slots(stripe.zone);
-  for (std::uint32_t slot = 0; slots != nullptr && slot < slots->size(); ++slot) {
-    if ((*slots)[slot].device == place.id) HEXAD_TRY(zones_.clear_missing(stripe, slot));
-  }
-  Filled& filled = filled_[place.id];
-  ++filled.cells;
-  filled.bytes += cell.size();
-  return {};
-}
-
 Space::Filled Space::filled(DeviceId device) const {
   const io::Lock lock(mutex_);
   const auto found = filled_.find(device);

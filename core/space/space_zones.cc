@@ -24,8 +24,8 @@ Status Space::check_zone(alloc::ZoneId zone, const std::vector<alloc::ZoneSlot>&
                  "Run hexad fsck."};
   }
   for (const alloc::ZoneSlot& slot : slots) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (members_.at(i).id != slot.device) continue;
+    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+      if (members_.at(i).id != slot.device || members_.is_removed(i)) continue;
       if (slot.slab >= slab_taken_[i].size() || slab_taken_[i][slot.slab]) {
         return Error{ErrorCode::kCorruption,
                      "zone " + std::to_string(zone) + ": " + alloc::to_string(slot) +
@@ -115,14 +115,15 @@ Status Space::drop_zones(const LogRecord& record) {
   return {};
 }
 
-// Usable devices; only where they are too few also those that have left, whose cells then count as
-// missing: a degraded store goes on taking data.
+// Usable devices that are not to go; only where they are too few also those that have left, whose
+// cells then count as missing: a degraded store goes on taking data.
 std::vector<alloc::DeviceSpace> Space::free_slabs() const {
   std::vector<alloc::DeviceSpace> live;
   std::vector<alloc::DeviceSpace> left;
-  for (std::size_t i = 0; i < members_.size(); ++i) {
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
     alloc::DeviceSpace space;
     space.device = members_.at(i).id;
+    if (members_.is_removed(i) || members_.is_draining(space.device)) continue;
     for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
       if (!slab_taken_[i][slab]) space.free_slabs.push_back(slab);
     }
@@ -139,8 +140,9 @@ std::vector<alloc::DeviceSpace> Space::free_slabs() const {
 void Space::set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken) {
   if (!taken) slabs_exhausted_ = false;
   for (const alloc::ZoneSlot& slot : slots) {
-    for (std::size_t i = 0; i < members_.size(); ++i) {
-      if (members_.at(i).id == slot.device && slot.slab < slab_taken_[i].size()) {
+    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+      if (members_.at(i).id == slot.device && !members_.is_removed(i) &&
+          slot.slab < slab_taken_[i].size()) {
         slab_taken_[i][slot.slab] = taken;
       }
     }
@@ -299,6 +301,30 @@ bool Space::wants_zone() {
 bool Space::slabs_left() {
   const io::Lock lock(mutex_);
   return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();
+}
+
+Space::Slabs Space::slabs(DeviceId device) const {
+  const io::Lock lock(mutex_);
+  Slabs slabs;
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    if (members_.at(i).id != device || members_.is_removed(i)) continue;
+    const std::vector<bool>& taken = slab_taken_[i];
+    slabs.total = static_cast<std::uint32_t>(taken.size());
+    slabs.used = static_cast<std::uint32_t>(std::count(taken.begin(), taken.end(), true));
+  }
+  for (const RetiredSlab& slab : retired_) {
+    if (slabs.used > 0 && slab.place.device == device) --slabs.used;
+  }
+  return slabs;
+}
+
+std::uint32_t Space::slots_on(DeviceId device) const {
+  const io::Lock lock(mutex_);
+  std::uint32_t count = 0;
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    for (const alloc::ZoneSlot& slot : *zones_.slots(zone)) count += slot.device == device ? 1 : 0;
+  }
+  return count;
 }
 
 std::uint64_t Space::zones_to_come() { return room().zones_to_come; }

@@ -20,6 +20,10 @@ struct CellPlace {
   bool readable = false;
   // The device is a live member, and this cell was never written to it.
   bool missing = false;
+  // The slab that this is in, and the slot of its zone: while it is there the place is this one.
+  alloc::ZoneId zone = 0;
+  std::uint32_t slot = 0;
+  std::uint32_t slab = 0;
 
   bool operator==(const CellPlace&) const = default;
 };

@@ -53,6 +53,8 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "cleaned_blobs",
     "cleaned_bytes",
     "clean_too_late",
+    "slabs_moved",
+    "slab_bytes_moved",
     "clean_unexplained",
     "clean_unreadable",
     "clean_no_gain",

@@ -58,6 +58,8 @@ enum class CounterId : std::uint16_t {
   kCleanedBlobs,       // that it moved
   kCleanedBytes,       // ... and their bytes
   kCleanTooLate,       // blobs that had died, or changed, before they got their place
+  kSlabsMoved,         // from one device to another
+  kSlabBytesMoved,     // ... and the bytes that were copied for that
   kCleanUnexplained,   // stripes that were left alone: not all owners are known
   kCleanUnreadable,    // ... they could not be read
   kCleanNoGain,        // ... their blobs take no less elsewhere

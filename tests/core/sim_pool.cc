@@ -7,17 +7,13 @@
 
 namespace hexad::testing {
 
-namespace {
-
-constexpr std::size_t kDataDisks = 6;
-
-}  // namespace
-
 SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
   FormatOptions format;
   format.log_size = options.log_size;
+  format.slab_size = options.slab_size;
   format.fast_directories = {directory_.path("fast")};
-  for (std::size_t i = 0; i < kDataDisks; ++i) format.devices.push_back("dev" + std::to_string(i));
+  for (std::size_t i = 0; i < options.data_disks; ++i)
+    format.devices.push_back("dev" + std::to_string(i));
   disks_ = format.devices;
   disks_.push_back(format.fast_directories[0] + "/log");
   for (std::size_t i = 0; i < disks_.size(); ++i) {
@@ -27,7 +23,7 @@ SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
       disk.volatile_cache = true;
       disk.flush_domain = 0;
     }
-    const std::uint64_t size = i < kDataDisks ? options.device_size : options.fast_size;
+    const std::uint64_t size = i < options.data_disks ? options.device_size : options.fast_size;
     system_.add_disk(disks_[i], std::make_shared<io::CowImage>(size + alloc::kEndsSize), disk);
   }
   std::string problem;

@@ -1,4 +1,4 @@
-// A pool 4+2 in a simulation: six data disks, and one more on the fast tier with the log's first
+// A pool 4+2 in a simulation: six data disks or more, and one on the fast tier with the log's first
 // copy; three more are on the first data disks. Time, faults and crashes are the simulation's
 // (io/sim/sim_system.h); the index is a real file in a directory of its own.
 #pragma once
@@ -18,6 +18,8 @@
 namespace hexad::testing {
 
 struct SimPoolOptions {
+  std::size_t data_disks = 6;
+  std::uint64_t slab_size = 0;        // 0: as the pool chooses
   std::uint64_t device_size = 8_MiB;  // bytes of each data disk between its headers
   std::uint64_t fast_size = 2_MiB;    // of the disk on the fast tier, likewise
   std::uint64_t log_size = 1_MiB;     // bytes per copy
@@ -60,7 +62,7 @@ class SimPool {
     return testing::with_store(system_, pool_, use, options);
   }
 
-  // "dev0" to "dev5", then the one on the fast tier.
+  // "dev0" to "dev5", or more, then the one on the fast tier.
   const std::vector<std::string>& disks() const { return disks_; }
   const std::string& log() const { return disks_.back(); }
   io::SimDisk& disk(std::size_t index) { return system_.disk(disks_[index]); }

@@ -12,7 +12,6 @@ namespace {
 using io::Fault;
 using io::FaultKind;
 
-constexpr std::size_t kDataDisks = 6;
 // One look at the store in so many makes a victim go wrong.
 constexpr std::uint64_t kCalm = 60;
 
@@ -30,18 +29,22 @@ constexpr FaultKind kReported[] = {FaultKind::kWriteErrorBefore, FaultKind::kWri
 }  // namespace
 
 AilingPool::AilingPool(io::SimSystem& system, std::uint64_t seed)
-    : system_(system), seed_(seed), rng_(seed), runtime_(runtime_of_seed(seed)) {
+    : system_(system),
+      seed_(seed),
+      data_disks_(seed % 3 == 2 ? 8 : 6),
+      rng_(seed),
+      runtime_(runtime_of_seed(seed)) {
   if (seed % 5 == 0) runtime_.log_durability = LogDurability::kFast;
   if (seed % 5 == 1) runtime_.log_durability = LogDurability::kDataFirst;
-  const std::uint64_t first = rng_.below(kDataDisks);
-  const std::uint64_t second = (first + 1 + rng_.below(kDataDisks - 1)) % kDataDisks;
+  const std::uint64_t first = rng_.below(data_disks_);
+  const std::uint64_t second = (first + 1 + rng_.below(data_disks_ - 1)) % data_disks_;
   victims_[0] = "dev" + std::to_string(first);
   victims_[1] = "dev" + std::to_string(second);
 }
 
 Status AilingPool::format() {
   FormatOptions options = format_of_seed(seed_);
-  for (std::size_t i = 0; i < kDataDisks; ++i) {
+  for (std::size_t i = 0; i < data_disks_; ++i) {
     options.devices.push_back("dev" + std::to_string(i));
   }
   options.fast_directories = {directory_.path("fast")};
@@ -60,7 +63,10 @@ Status AilingPool::open(Access access) {
 
 Store& AilingPool::store() {
   HEXAD_ASSERT(store_.has_value());
-  if (!calm_ && runtime_.access == Access::kReadWrite && rng_.chance(1, kCalm)) go_wrong();
+  if (!calm_ && runtime_.access == Access::kReadWrite) {
+    if (rng_.chance(1, kCalm)) go_wrong();
+    if (data_disks_ > 6 && rng_.chance(1, kCalm)) drain_some();
+  }
   return *store_;
 }
 
@@ -99,6 +105,7 @@ void AilingPool::go_wrong() {
 // Amid a checkpoint, and whatever else goes on beside it.
 void AilingPool::cut_power() {
   const auto busy = system_.executor().start("busy", [&] {
+    if (data_disks_ > 6 && rng_.chance(1, 2)) move_some();
     if (rng_.chance(1, 2)) store_->checkpoint().ignore();
   });
   if (rng_.chance(3, 4)) {
@@ -162,7 +169,8 @@ std::string AilingPool::check() {
   for (const DeviceStatus& device : store_->status().devices) {
     if (device.path != victims_[0] && device.path != victims_[1]) continue;
     system_.disk(device.path).clear_faults();
-    // What has left stays away; what nobody has missed yet comes back, one that still catches up, too.
+    // What has left stays away; what nobody has missed yet comes back, one that still catches up,
+    // too.
     if (device.state == "ok" || device.state == "behind") system_.disk(device.path).appear();
   }
   const Result<FsckReport> healed = store_->fsck({.deep = true, .repair = true});
@@ -176,6 +184,24 @@ std::string AilingPool::check() {
 }
 
 void AilingPool::wait() { system_.executor().sleep_for(1'000'000); }
+
+// Whatever comes of it: disks that have left, or lack cells, are refused.
+void AilingPool::drain_some() {
+  const auto device = static_cast<DeviceId>(rng_.below(data_disks_));
+  if (rng_.chance(1, 3)) {
+    store_->undrain_device(device).ignore();
+  } else if (store_->drain_device(device).ok()) {
+    ++tally_.drains;
+  }
+  if (rng_.chance(2, 3)) move_some();
+}
+
+void AilingPool::move_some() {
+  MoveOptions until_some;
+  until_some.progress = [](const MoveReport& report) { return report.slabs_moved == 0; };
+  const Result<MoveReport> moved = store_->move_slabs(until_some);
+  if (moved.ok()) tally_.moves += moved->slabs_moved;
+}
 
 AilingTally AilingPool::tally() {
   AilingTally all = tally_;

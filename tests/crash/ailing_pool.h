@@ -1,6 +1,7 @@
-// A store in a simulation that has a hard life: two of its six data disks go wrong again and again,
+// A store in a simulation that has a hard life: two of its data disks go wrong again and again,
 // each in its own way, and where it is dropped the power may fail amid what it does in the
-// background. Up to m disks is within the promise, so whatever it answers must be right.
+// background. One pool in three has eight data disks instead of six, and drains one now and then,
+// and takes it back. Up to m disks is within the promise, so whatever it answers must be right.
 #pragma once
 
 #include <cstdint>
@@ -25,6 +26,8 @@ struct AilingTally {
   std::uint64_t lost = 0;        // disks that have left the membership
   std::uint64_t old_images = 0;  // disks put back as they were some lives ago
   std::uint64_t indexes = 0;     // that a crash took away
+  std::uint64_t drains = 0;      // of disks, begun
+  std::uint64_t moves = 0;       // of slabs, told
 };
 
 // In a fiber of the simulation of its own, from construction to the end.
@@ -48,12 +51,15 @@ class AilingPool final : public RunnerTarget {
   io::SimDisk& victim(std::uint64_t which) { return system_.disk(victims_[which]); }
   void go_wrong();
   void cut_power();
+  void drain_some();
+  void move_some();
   void change_victims();
   void look_at_log();
   Status open(Access access);
 
   io::SimSystem& system_;
   const std::uint64_t seed_;
+  const std::size_t data_disks_;
   io::Rng rng_;
   io::testing::TemporaryDirectory directory_{io::testing::TemporaryDirectory::On::kMemory};
   PoolDescription pool_;

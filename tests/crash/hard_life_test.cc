@@ -51,6 +51,8 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
     pool.lost += life.pool.lost;
     pool.old_images += life.pool.old_images;
     pool.indexes += life.pool.indexes;
+    pool.drains += life.pool.drains;
+    pool.moves += life.pool.moves;
     violations += life.runner.difference.empty() ? 0 : 1;
     CHECK(life.runner.difference == "");
     REQUIRE(violations < 5);
@@ -63,11 +65,15 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
               {"lost", pool.lost},
               {"old", pool.old_images},
               {"indexes", pool.indexes},
+              {"drains", pool.drains},
+              {"moves", pool.moves},
               {"violations", violations}});
   REQUIRE(violations == 0);
   REQUIRE(pool.crashes > count);
   REQUIRE(pool.faults > 100 * count);
   REQUIRE(pool.lost > 0);
+  REQUIRE(pool.drains > count / 10);
+  REQUIRE(pool.moves > 0);
 }
 
 TEST_CASE("hard life: random transactions while two disks go wrong and the power fails") {

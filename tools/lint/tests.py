@@ -35,6 +35,8 @@ WITHOUT = {
     "core/read/store_reader.h": "what Store reads with: tests/core/store, cached_read_test.cc first of all",
     "core/space/stripe_map.h": "an interface; core/space/space.h implements it",
     "core/clean/clean_parts.h": "nothing but members",
+    "core/clean/slab_mover.h": "slab_moves_test.cc (tests/core/faults), hard_life_test.cc",
+    "core/space/slab_moving.h": "space_moves_test.cc",
     "core/clean/cleaner.h": "cleaning_test.cc, cleaning_crash_test.cc, full_store_test.cc",
     "core/clean/compactor.h": "compaction_test.cc, cleaning_crash_test.cc",
     "core/check/header_check.h": "device_ends_test.cc",

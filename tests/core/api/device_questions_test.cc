@@ -163,26 +163,92 @@ TEST_CASE("device questions: a store that has turned read-only lets nothing go")
   REQUIRE_THAT(answer.reason, Catch::Contains("too many devices failed"));
 }
 
-TEST_CASE("device questions: no device is removed, and what does it instead is named") {
-  const auto ask = [](const StoreStatus& status, const std::vector<DeviceId>& ids,
-                      StoreUse use = StoreUse::kNobody) {
-    Result<DeviceAnswer> answer = can_remove(status, ids, use, "/pool");
-    REQUIRE(answer.ok());
-    REQUIRE(!answer->allowed);
-    return *std::move(answer);
-  };
-  DeviceAnswer answer = ask(status_of({4, 2}), {3});
-  REQUIRE_THAT(answer.reason, Catch::Contains("lack 1 cell for good"));
-  REQUIRE(answer.hint == "hexad device replace /pool 3 NEW puts a new device in its place.");
-  REQUIRE(answer.faults_tolerated == 1);
-  REQUIRE_THAT(ask(status_of({4, 2}), {3}, StoreUse::kWriter).hint,
-               Catch::Contains("has to close"));
-  REQUIRE_THAT(ask(status_of({4, 2}, 1, "behind"), {0}).hint,
-               Catch::Contains("hexad device catch-up /pool first"));
-  REQUIRE_THAT(ask(status_of({4, 2}), {6}).hint, Catch::Contains("No verb replaces"));
-  answer = ask(status_of({2, 1}), {0, 1});
-  REQUIRE_THAT(answer.reason, Catch::Contains("more than can be made good"));
-  REQUIRE(!answer.readable);
+TEST_CASE("device questions: a device that is drained counts, and goes like any other") {
+  StoreStatus drained = status_of({4, 2});
+  drained.devices[3].state = "draining";
+  for (const StoreUse use : {StoreUse::kNobody, StoreUse::kWriter}) {
+    for (std::uint32_t set = 1; set < 1u << 7; ++set) {
+      const DeviceAnswer answer = offline(drained, ids_of(set), use);
+      const DeviceAnswer without = offline(status_of({4, 2}), ids_of(set), use);
+      if (answer.allowed == without.allowed && answer.readable == without.readable &&
+          answer.writable == without.writable && answer.reason == without.reason &&
+          answer.faults_tolerated == without.faults_tolerated) {
+        continue;
+      }
+      CAPTURE(ids_of(set), answer.reason, without.reason);
+      FAIL();
+    }
+  }
+}
+
+DeviceAnswer removal(const StoreStatus& status, const std::vector<DeviceId>& ids,
+                     StoreUse use = StoreUse::kNobody) {
+  Result<DeviceAnswer> answer = can_remove(status, ids, use, "/pool");
+  REQUIRE(answer.ok());
+  return *std::move(answer);
+}
+
+TEST_CASE("device questions: what has been drained may be removed") {
+  StoreStatus status = status_of({4, 2});
+  for (const DeviceId id : {3, 4}) {
+    status.devices[id].state = "draining";
+    status.devices[id].slabs = 40;
+    status.devices[id].flush_domain = 7;
+  }
+  const DeviceAnswer one = removal(status, {3}, StoreUse::kWriter);
+  CHECK(one.allowed);
+  CHECK(one.readable);
+  CHECK(one.writable);
+  CHECK(one.faults_tolerated == 2);  // as before
+  CHECK(one.together.empty());
+  CHECK(one.reason == "nothing is left on device 3");
+  CHECK(one.hint == "hexad device remove /pool 3 does it.");
+  CHECK(removal(status, {3, 4}).reason == "nothing is left on devices 3, 4");
+  status.devices[4].slabs_used = 12;
+  const DeviceAnswer both = removal(status, {3, 4});
+  CHECK_FALSE(both.allowed);
+  CHECK(both.reason == "device 4 is being drained: 12 of 40 slabs left");
+  CHECK(both.hint ==
+        "hexad device remove /pool 3 does it. hexad device move /pool moves what is left.");
+  CHECK(removal(status, {4}, StoreUse::kWriter).hint ==
+        "hexad wait /pool --for drain says when that is over.");
+  // As of the last root, which does not count slabs.
+  status.devices[3].slabs = 0;
+  CHECK_FALSE(removal(status, {3}).allowed);
+}
+
+TEST_CASE("device questions: what has to be done before a device is removed is named") {
+  StoreStatus status = status_of({4, 2});
+  status.devices[3].slabs = 40;
+  status.devices[3].slabs_used = 7;
+  DeviceAnswer answer = removal(status, {3});
+  CHECK_FALSE(answer.allowed);
+  CHECK(answer.reason == "device 3 has not been drained: 7 of 40 slabs are used");
+  CHECK(answer.hint == "hexad device drain /pool 3 has that moved to the others.");
+  CHECK(answer.faults_tolerated == 1);  // were it just gone
+  answer = removal(status_of({4, 2}, 1, "missing"), {0});
+  CHECK(answer.hint == "hexad device replace /pool 0 NEW puts a new device in its place.");
+  for (const char* state : {"missing", "failed", "away"}) {
+    CAPTURE(state);
+    StoreStatus empty = status_of({4, 2}, 1, state);
+    empty.devices[0].slabs = 40;
+    answer = removal(empty, {0});
+    CHECK(answer.allowed);
+    CHECK(answer.reason == "nothing is left on device 0");
+    // How many that are is not known here.
+    CHECK(answer.hint ==
+          "hexad device remove /pool 0 does it, where k + m other data devices are left.");
+    empty.devices[0].slabs_used = 1;
+    CHECK_FALSE(removal(empty, {0}).allowed);
+  }
+  CHECK_THAT(removal(status_of({4, 2}, 1, "failed"), {0}, StoreUse::kWriter).hint,
+             Catch::Contains("has closed it"));
+  CHECK_THAT(removal(status_of({4, 2}, 1, "behind"), {0}).hint,
+             Catch::Contains("hexad device catch-up /pool first"));
+  CHECK_THAT(removal(status_of({4, 2}), {6}).reason, Catch::Contains("a fast one"));
+  answer = removal(status_of({2, 1}), {0, 1});
+  CHECK_FALSE(answer.allowed);
+  CHECK_FALSE(answer.readable);
 }
 
 TEST_CASE("device questions: devices that there are not") {

@@ -23,6 +23,8 @@ StoreStatus some_status() {
   device.path = "/dev/disk";
   device.state = "behind";
   device.missing_bytes = 1 << 20;
+  device.slabs = 40;
+  device.slabs_used = 12;
   device.flush_domain = -1;
   device.written_for = {{"user", 12}, {"log", 0}};
   device.errors_total = {-5, 1, 2, 3, 4, 5};
@@ -62,6 +64,11 @@ TEST_CASE("control_messages: a question comes back as it was, whatever bytes its
   REQUIRE(back.objects.size() == 2);
   CHECK(back.objects[0].name == kNoText);
   CHECK(back.objects[1].collection == "caf\xc3\xa9");
+  CHECK_FALSE(back.device.has_value());
+  for (const std::uint64_t device : {0, 3}) {
+    request.device = device;
+    CHECK(decode_request(encode_request(request))->device == device);
+  }
   CHECK(encode_request(request).find('\n') == std::string::npos);
 }
 
@@ -119,6 +126,8 @@ TEST_CASE("control_messages: a status comes back as it was") {
   REQUIRE(back.devices.size() == 2);
   CHECK(back.devices[0].written_for == status.devices[0].written_for);
   CHECK(back.devices[0].flush_domain == -1);
+  CHECK(back.devices[0].slabs == 40);
+  CHECK(back.devices[0].slabs_used == 12);
   REQUIRE(back.jobs.size() == 1);
   CHECK(back.jobs[0].running);
   CHECK(back.jobs[0].seconds == 1.5);
@@ -135,6 +144,9 @@ TEST_CASE("control_messages: space, counters, names, objects, collections and sc
   CHECK_FALSE(spaced.available_for_mix.has_value());
   space.available_for_mix = 3;
   CHECK(decode_space(encode_space(space))->available_for_mix == 3u);
+
+  CHECK(decode_device_id(encode_device_id(41)).value() == 41);
+  CHECK_FALSE(decode_device_id("[]").ok());
 
   const std::vector<Counter> counters = {{"reads", 5, 2}};
   CHECK(decode_counters(encode_counters(counters))->at(0).since_open == 2);

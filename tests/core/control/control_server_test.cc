@@ -347,6 +347,50 @@ TEST_CASE("control: questions of those who have gone do not heap up") {
   CHECK(counted == 0);
 }
 
+TEST_CASE("control: what is asked of a device reaches the store, and its answers come back") {
+  const Pool pool;
+  const std::unique_ptr<io::Executor> executor = io::make_thread_executor(1);
+  std::vector<std::string> done;
+  const auto note = [&](const char* what) {
+    return [&done, what](DeviceId device) -> Status {
+      done.push_back(what + std::to_string(device));
+      if (device == 3) return {};
+      return Error{ErrorCode::kNoSpace, "too full", "Remove something."};
+    };
+  };
+  ControlWork work;
+  work.add_device = [&](const std::string& path) -> Result<DeviceId> {
+    done.push_back("add " + path);
+    return DeviceId{7};
+  };
+  work.drain_device = note("drain ");
+  work.undrain_device = note("undrain ");
+  work.remove_device = note("remove ");
+  ControlHolder holder;
+  holder.store = inspect(pool.description)->uuid;
+  holder.process.pid = ::getpid();
+  ControlServer server(*executor, holder, std::move(work));
+  REQUIRE(server.start({pool.directory.path("fast") + "/control"}).ok());
+  const ControlClient client = pool.client();
+  CHECK(client.add_device("/dev/new").value() == 7);
+  CHECK(client.add_device("").error().code == ErrorCode::kInvalidArgument);
+  CHECK(client.drain_device(3).ok());
+  CHECK(client.drain_device(4).error().hint == "Remove something.");
+  // Device 0 is not meant by who names none.
+  for (const char* ask : {"device drain", "device undrain", "device remove"}) {
+    const std::string line = std::string(R"({"hexad":1,"ask":")") + ask + "\"}";
+    const auto answer = io::ask_line({pool.directory.path("fast") + "/control"}, line);
+    REQUIRE(answer.ok());
+    CHECK(decode_reply(answer->line)->result.error().code == ErrorCode::kInvalidArgument);
+  }
+  CHECK(client.undrain_device(3).ok());
+  CHECK(client.undrain_device(4).error().code == ErrorCode::kNoSpace);
+  CHECK(client.remove_device(3).ok());
+  CHECK(client.remove_device(4).error().message == "too full");
+  CHECK(done == std::vector<std::string>{"add /dev/new", "drain 3", "drain 4", "undrain 3",
+                                         "undrain 4", "remove 3", "remove 4"});
+}
+
 TEST_CASE("control: who waits for an answer while the store is closed is told so") {
   const Pool pool;
   Store store = pool.open();

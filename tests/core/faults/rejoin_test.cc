@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "tests/base/thinned.h"
+#include "tests/core/faults/attempted_objects.h"
 #include "tests/core/faults/silent_disks.h"
 
 namespace hexad::testing {
@@ -26,34 +27,10 @@ constexpr const char* kDisk = "dev2";
 
 enum class How : std::uint8_t { kErrors, kFlushes, kHangs, kPulled };
 
-// What was acknowledged, and what may have happened beside: a name may hold any of its values.
-class Model {
- public:
-  void attempt(const std::string& name, std::uint64_t seed) { may_[name].insert(seed); }
-  void acknowledge(const std::string& name, std::uint64_t seed) { may_[name] = {seed}; }
-  static std::string bytes(std::uint64_t seed) {
-    return noise(seed % 3 == 0 ? 260'000 : 700 + 900 * (seed % 5), seed);
-  }
-  std::string check(Store& store) const {
-    for (const auto& [name, seeds] : may_) {
-      const Result<Bytes> found = store.get(kDefaultCollection, name);
-      if (!found.ok()) return " " + name + ": " + found.error().to_string();
-      const bool known = std::any_of(seeds.begin(), seeds.end(), [&](std::uint64_t seed) {
-        return as_text(*found) == std::string_view(bytes(seed));
-      });
-      if (!known) return " " + name + ": other bytes";
-    }
-    return read_all(store);
-  }
-
- private:
-  std::map<std::string, std::set<std::uint64_t>> may_;
-};
-
 struct World {
   SimSystem& system;
   const PoolDescription& pool;
-  Model model = {};
+  AttemptedObjects model = {};
   std::uint64_t seed = 1000;
   std::string problem = {};
 
@@ -63,7 +40,7 @@ struct World {
     const std::uint64_t value = seed++;
     model.attempt(name, value);
     Transaction t;
-    t.put(kDefaultCollection, name, Model::bytes(value));
+    t.put(kDefaultCollection, name, AttemptedObjects::bytes(value));
     if (!store.commit(std::move(t)).ok()) return false;
     model.acknowledge(name, value);
     return true;

@@ -1,9 +1,11 @@
 #include "core/space/members.h"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <map>
 
 #include "base/aligned_buffer.h"
+#include "core/space/log_set.h"
 #include "io/rng.h"
 #include "tests/core/device_table.h"
 
@@ -323,6 +325,96 @@ TEST_CASE("members: what comes back joins its flush domain, unless that has fail
     REQUIRE(members.flush_failed(before) == failed);
     REQUIRE(members.poisoned() == (failed ? std::set<DeviceId>{2} : std::set<DeviceId>{}));
   }
+}
+
+TEST_CASE("members: one is added and found by all, one is removed and counts no more") {
+  DeviceTable more;
+  Fixture f(4);
+  more.add(alloc::DeviceRole::kData, small_layout());
+  Members& members = f.make();
+  REQUIRE(members.size() == 5);
+  CHECK_FALSE(members.has(9));
+  Member fresh = std::move(more.rows[0]);
+  fresh.id = 9;
+  const io::Device* const device = fresh.device.get();
+  members.add(std::move(fresh));
+  REQUIRE(members.size() == 6);
+  CHECK(members.has(9));
+  CHECK(members.usable(9));
+  CHECK(members.at(5).id == 9);
+  CHECK(members.find(9)->device.get() == device);
+  CHECK(members.owner(device) == members.find(9));
+  CHECK(members.find(8) == nullptr);
+  CHECK(members.usable_ids().back() == 9);
+  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.state(5) == "ok");
+
+  CHECK_FALSE(members.is_draining(9));
+  members.set_draining(9, true);
+  CHECK(members.is_draining(9));
+  CHECK(members.state(5) == "draining");
+  CHECK(members.lost_data_devices() == 0);
+
+  members.dismiss(9, "it goes");
+  CHECK_FALSE(members.usable(9));
+  CHECK(members.state(5) == "away");
+  CHECK(members.lost_data_devices() == 1);
+  members.remove(9);
+  CHECK(members.is_removed(5));
+  CHECK_FALSE(members.is_removed(4));
+  CHECK_FALSE(members.has(9));
+  CHECK(members.lost_data_devices() == 0);
+  // Who has it keeps it.
+  CHECK(members.size() == 6);
+  CHECK(members.find(9)->device.get() == device);
+}
+
+TEST_CASE("members: one with the number of one that was removed is there once") {
+  DeviceTable more;
+  Fixture f(4);
+  for (int i = 0; i < 2; ++i) more.add(alloc::DeviceRole::kData, small_layout());
+  Members& members = f.make();
+  Member first = std::move(more.rows[0]);
+  Member second = std::move(more.rows[1]);
+  first.id = 9;
+  second.id = 9;
+  more.devices[0]->fail(io::IoOp::kFlush);
+  members.add(std::move(first));
+  REQUIRE_FALSE(more.devices[0]->flush().ok());
+  CHECK(members.poisoned() == std::set<DeviceId>{9});
+  members.lose(9, "it has failed");
+  members.remove(9);
+  members.add(std::move(second));
+  REQUIRE(members.size() == 7);
+  CHECK(members.is_removed(5));
+  CHECK_FALSE(members.is_usable(5));
+  CHECK(members.is_usable(6));
+  CHECK(members.has(9));
+  CHECK(members.find(9)->device.get() == more.devices[1]);
+
+  CHECK(members.usable_ids() == std::vector<DeviceId>{0, 1, 2, 3, 4, 9});
+  CHECK(members.usable_devices().size() == 6);
+  CHECK(members.usable_devices().back().device == more.devices[1]);
+  CHECK(members.lost_data_devices() == 0);
+  CHECK(members.poisoned().empty());
+  CHECK(members.handles(9) == std::vector<const io::Device*>{more.devices[0], more.devices[1]});
+  const std::vector<DeviceId> logs = choose_log_devices(members, 5);
+  CHECK(std::count(logs.begin(), logs.end(), DeviceId{9}) == 1);
+  members.lose(9, "it has failed, too");
+  CHECK(members.lost_data_devices() == 1);
+  CHECK(members.behind().empty());
+}
+
+TEST_CASE("members: a flush is shared no more with one that was removed") {
+  Fixture f(4);
+  for (const std::size_t i : {1, 3}) f.table.devices[i]->shape.flush_domain = 7;
+  Members& members = f.make();
+  const FlushDomain shared = members.flush_domain(f.table.devices[1]);
+  CHECK(members.is_shared(shared));
+  members.dismiss(3, "it goes");
+  members.remove(3);
+  CHECK_FALSE(members.is_shared(shared));
+  CHECK(members.flush_domain(f.table.devices[1]) == shared);
 }
 
 }  // namespace

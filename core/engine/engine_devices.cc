@@ -1,0 +1,251 @@
+// The devices of a store that is open: one more, one that is to go, one less. AD1 to AD6 of
+// doc/invariants.md#devices-more-and-less.
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "alloc/header_slot.h"
+#include "alloc/root_choice.h"
+#include "base/units.h"
+#include "core/engine/engine.h"
+#include "core/opening/new_device.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Files end at one.
+constexpr std::uint64_t kFileBlock = 4096;
+
+std::string count_of(std::uint64_t count, const std::string& what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+// Data devices of the store but for that one; `pick`: those that count.
+template <typename Pick>
+std::vector<const Member*> others(const Members& members, DeviceId id, const Pick& pick) {
+  std::vector<const Member*> found;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    const bool data = member.role == alloc::DeviceRole::kData && !members.is_removed(i);
+    if (data && member.id != id && pick(member)) found.push_back(&member);
+  }
+  return found;
+}
+
+}  // namespace
+
+// close() may have come meanwhile, and its last checkpoint is the last root.
+Status Engine::still_open() const {
+  if (!closing_.is_closed()) return {};
+  return Error{ErrorCode::kClosed, "the store has been closed meanwhile", ""};
+}
+
+// Nothing has been touched yet.
+Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
+  const Members& members = *parts_.members;
+  if (parts_.memory_only) {
+    return Error{ErrorCode::kUnsupported, "a store in memory has all the devices it will have", ""};
+  }
+  if (path.empty()) {
+    return Error{ErrorCode::kInvalidArgument, "no path of a device is given", "Name its path."};
+  }
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (members.is_removed(i) || member.path != path || member.device == nullptr) continue;
+    return Error{ErrorCode::kAlreadyExists,
+                 path + " is device " + std::to_string(member.id) + " of the store",
+                 "Choose another device."};
+  }
+  const bool full = root.devices.size() >= alloc::kMaxDevices ||
+                    root.next_device > alloc::kMaxDeviceId || members.size() >= Members::kMost;
+  if (full) {
+    return Error{ErrorCode::kTooBig,
+                 "the store has " + count_of(root.devices.size(), "device") + ", and has had " +
+                     std::to_string(root.next_device) + "; " + std::to_string(alloc::kMaxDevices) +
+                     " are possible, and numbers up to " + std::to_string(alloc::kMaxDeviceId),
+                 "Remove devices that are not needed, and open the store again."};
+  }
+  if (const std::uint32_t lost = members.lost_data_devices(); lost >= parts_.shape->m()) {
+    return Error{ErrorCode::kUnavailable,
+                 count_of(lost, "data device") +
+                     " of the store lost or behind, as many as the profile survives",
+                 "Bring one of them back, or replace it, and then add a device."};
+  }
+  return {};
+}
+
+// AD1, AD2. Whatever fails, the store is as it was, and no handle of the device has any more use.
+Result<DeviceId> Engine::add_device(const std::string& path) {
+  HEXAD_TRY(writable());
+  const io::Lock one(return_mutex_);
+  Members& members = *parts_.members;
+  AddedTo to;
+  to.root = membership_->root();
+  HEXAD_TRY(may_add(path, to.root));
+  to.parities = shape().m();
+  HEXAD_TRY_ASSIGN(to.label, data_label());
+  for (const Member* member : others(members, ~DeviceId{0}, [](const Member&) { return true; })) {
+    to.file_size = std::max(to.file_size, member->layout.device_size);
+  }
+  to.file_size = round_up(to.file_size, kFileBlock);
+  // So that it is given up when it does not answer, as a member would be.
+  to.under_way = [this](io::Device* device) {
+    const io::Lock lock(new_mutex_);
+    new_device_ = device;
+  };
+  HEXAD_TRY_ASSIGN(AddedDevice made, make_added_device(path, to, *parts_.system));
+  const DeviceId id = made.member.id;
+  history_->note_added(id, made.member.uuid);
+  Status added = still_open();
+  bool named = false;
+  if (added.ok()) {
+    const io::Lock no_zones(zone_mutex_);
+    added = membership_->add_device(
+        std::move(made.member), [this] { space().learn_devices(); }, named);
+  }
+  if (!added.ok()) {
+    if (members.find(id) != nullptr && !members.usable(id)) members.let_go(id).ignore();
+    // No root names it: a file that was made is nobody's.
+    if (made.created && !named) parts_.system->remove_created(path).ignore();
+    return added.error().with_context(path);
+  }
+  want_moves();
+  return id;
+}
+
+// A plain root: nothing on any device changes by it.
+Status Engine::write_draining(DeviceId id, bool draining) {
+  HEXAD_TRY(still_open());
+  return membership_->write_checkpoint(
+      [&](alloc::Root& next) { alloc::set_draining(next, id, draining); },
+      [&] { parts_.members->set_draining(id, draining); });
+}
+
+// What is necessary: it says nothing of how slabs are spread.
+Status Engine::may_drain(DeviceId id) const {
+  const Members& members = *parts_.members;
+  if (!members.usable(id)) {
+    return Error{ErrorCode::kUnavailable, describe_device(id) + " is not in use",
+                 "Bring it back with hexad device online, or replace it: hexad device replace."};
+  }
+  const std::vector<const Member*> left = others(members, id, [&](const Member& member) {
+    return members.usable(member.id) && !members.is_draining(member.id);
+  });
+  if (left.size() < shape().cells()) {
+    return Error{ErrorCode::kNoSpace,
+                 "without " + describe_device(id) + " there are " +
+                     count_of(left.size(), "data device") + " that can be used, " +
+                     std::to_string(shape().cells()) + " are needed",
+                 "Add a device first: hexad device add."};
+  }
+  std::uint64_t free = 0;
+  for (const Member* member : left) {
+    const Space::Slabs slabs = parts_.space->slabs(member->id);
+    free += slabs.total - slabs.used;
+  }
+  const std::uint64_t needed = parts_.space->slots_on(id);
+  if (free >= needed) return {};
+  const std::uint64_t slab = std::uint64_t{parts_.space->slab_units()} * shape().unit;
+  return Error{ErrorCode::kNoSpace,
+               "zones use " + count_of(needed, "slab") + " (" + format_size(needed * slab) +
+                   ") of " + describe_device(id) + ", and the other devices have " +
+                   std::to_string(free) + " left (" + format_size(free * slab) + ")",
+               "Add a device first: hexad device add."};
+}
+
+// AD4
+Status Engine::drain_device(DeviceId id) {
+  HEXAD_TRY(writable());
+  const io::Lock one(return_mutex_);
+  HEXAD_TRY(check_has(id));
+  if (parts_.members->find(id)->role != alloc::DeviceRole::kData) {
+    return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is no data device", ""};
+  }
+  if (parts_.members->is_draining(id)) return {};
+  HEXAD_TRY(may_drain(id));
+  {
+    const io::Lock no_zones(zone_mutex_);  // AD4: none that is being made has a slab there
+    HEXAD_TRY(write_draining(id, true));
+  }
+  want_moves();
+  return {};
+}
+
+Status Engine::undrain_device(DeviceId id) {
+  HEXAD_TRY(writable());
+  const io::Lock one(return_mutex_);
+  HEXAD_TRY(check_has(id));
+  if (!parts_.members->is_draining(id)) return {};
+  HEXAD_TRY(write_draining(id, false));
+  space().learn_devices();
+  want_moves();
+  return {};
+}
+
+// No zone has a slab on the device, and none is being made there.
+Status Engine::check_empty(DeviceId id) {
+  const Space::Slabs slabs = space().slabs(id);
+  const std::uint64_t slots = space().slots_on(id);
+  if (slots > 0) {
+    const bool draining = parts_.members->is_draining(id);
+    return Error{ErrorCode::kUnavailable,
+                 describe_device(id) + " still holds " + format_size(space().used_bytes(id)) +
+                     " in " + count_of(slots, "slab"),
+                 draining ? "Wait until they have been moved: hexad device ls shows how many are "
+                            "left."
+                          : "Drain it first, hexad device drain, and wait until it is empty."};
+  }
+  if (slabs.used == 0) return {};
+  return Error{ErrorCode::kUnavailable,
+               count_of(slabs.used, "slab") + " of " + describe_device(id) +
+                   " are being moved, or kept for a moment",
+               "Try again in a moment."};
+}
+
+// AD3, AD6. In its order: nothing comes to it any more; nothing that is replayed names it; it
+// leaves, and has no row; what it has on it is nobody's.
+Status Engine::remove_device(DeviceId id) {
+  HEXAD_TRY(writable());
+  const io::Lock one(return_mutex_);
+  HEXAD_TRY(check_has(id));
+  Members& members = *parts_.members;
+  const Member& member = *members.find(id);
+  if (member.role != alloc::DeviceRole::kData) {
+    return Error{ErrorCode::kInvalidArgument, describe_device(id) + " is no data device", ""};
+  }
+  const std::size_t left = others(members, id, [](const Member&) { return true; }).size();
+  if (left < shape().cells()) {
+    return Error{ErrorCode::kNoSpace,
+                 "without " + describe_device(id) + " the store has " +
+                     count_of(left, "data device") + ", " + std::to_string(shape().cells()) +
+                     " are needed",
+                 "Add a device first: hexad device add."};
+  }
+  const bool was_draining = members.is_draining(id);
+  Status removed;
+  {
+    // First, so that nothing begins to move there behind the look.
+    const io::Lock no_zones(zone_mutex_);
+    members.set_draining(id, true);
+    removed = check_empty(id);
+  }
+  if (removed.ok()) removed = settle_whole();
+  if (removed.ok()) removed = still_open();
+  if (removed.ok()) removed = membership_->remove_device(id);
+  if (!removed.ok()) {
+    members.set_draining(id, was_draining);
+    space().learn_devices();
+    want_moves();
+    return removed;
+  }
+  // One that owes an answer may owe another for long, and its label is foreign by now.
+  if (member.device != nullptr && !member.device->is_given_up() &&
+      member.device->owing_for() == 0) {
+    alloc::clear_ends({member.device.get(), member.layout.device_size}).ignore();
+  }
+  members.let_go(id).ignore();
+  return {};
+}
+
+}  // namespace hexad::core

@@ -1,0 +1,33 @@
+// Slabs that are moving to another device, and slabs that have moved and may not be used again yet.
+#pragma once
+
+#include <map>
+#include <set>
+#include <vector>
+
+#include "alloc/slab_moves.h"
+#include "alloc/zone.h"
+#include "base/ids.h"
+#include "io/clock.h"
+
+namespace hexad::core {
+
+// One move, from Space::begin_move() to the root that says so. Its zone is closed meanwhile.
+struct SlabMoving {
+  alloc::SlabMove move;
+  std::uint64_t closed = 0;  // units that were free there when it was closed
+  bool switched = false;     // the zone has the new slab, in memory
+  Lsn in_image = 0;          // of the checkpoint whose images say so; 0: none yet
+};
+
+// A slab that a zone has left.
+struct RetiredSlab {
+  alloc::ZoneSlot place;
+  Lsn as_of = 0;        // readers of this state, or an older one, may look there
+  io::Nanos since = 0;  // when it was left
+};
+
+// Slabs in which cells are being written again where they lie, one for each cell.
+using CellsWritten = std::multiset<alloc::ZoneSlot>;
+
+}  // namespace hexad::core

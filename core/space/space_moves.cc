@@ -1,0 +1,280 @@
+// Slabs that move to another device: doc/invariants.md#slabs-that-move.
+#include <algorithm>
+#include <utility>
+
+#include "alloc/slab_header.h"
+#include "base/aligned_buffer.h"
+#include "base/assert.h"
+#include "base/units.h"
+#include "core/space/space.h"
+#include "io/bounded_reads.h"
+#include "io/os_error.h"
+
+namespace hexad::core {
+
+namespace {
+
+// Less than such a part of all units is little.
+constexpr std::uint64_t kLittlePart = 16;
+
+Error postponed(const alloc::SlabMove& move, const std::string& why) {
+  return Error{ErrorCode::kUnavailable,
+               "zone " + std::to_string(move.zone) + ", from " + alloc::to_string(move.from) +
+                   " to " + alloc::to_string(move.to) + ": " + why,
+               ""};
+}
+
+}  // namespace
+
+alloc::SlabPlan Space::plan_moves(std::size_t most) {
+  std::vector<alloc::SlabDevice> devices;
+  std::vector<alloc::SlabZone> zones;
+  {
+    const io::Lock lock(mutex_);
+    for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+      const Member& member = members_.at(i);
+      if (member.role != alloc::DeviceRole::kData || members_.is_removed(i)) continue;
+      alloc::SlabDevice device;
+      device.device = member.id;
+      device.emptied = members_.is_draining(member.id);
+      device.takes = members_.usable(member.id) && !members_.is_behind(member.id);
+      for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
+        if (!slab_taken_[i][slab]) device.free_slabs.push_back(slab);
+      }
+      for (const RetiredSlab& slab : retired_) {
+        if (slab.place.device == member.id) device.leaving.push_back(slab.place.slab);
+      }
+      for (const auto& [zone, moving] : moving_) {
+        if (!moving.switched || moving.move.from.device != member.id) continue;
+        device.leaving.push_back(moving.move.from.slab);
+      }
+      devices.push_back(std::move(device));
+    }
+    for (const alloc::ZoneId id : zones_.zone_ids()) {
+      if (under_way_.contains(id) || moving_.contains(id)) continue;
+      zones.push_back({id, *zones_.slots(id), zones_.used_units(id)});
+    }
+  }
+  return alloc::plan_slab_moves(std::move(devices), std::move(zones), shape_.cells(), most);
+}
+
+// Under the lock: why a move cannot be begun or ended now.
+Status Space::check_move(const alloc::SlabMove& move, bool begun) const {
+  const std::vector<alloc::ZoneSlot>* const slots = zones_.slots(move.zone);
+  if (slots == nullptr || move.slot >= slots->size() || (*slots)[move.slot] != move.from) {
+    return postponed(move, "the slab is not there any more");
+  }
+  for (const DeviceId id : {move.from.device, move.to.device}) {
+    if (!members_.usable(id) || members_.is_behind(id)) {
+      return postponed(move, "device " + std::to_string(id) + " is not in use, or lacks cells");
+    }
+  }
+  if (members_.is_draining(move.to.device)) {
+    return postponed(move, "device " + std::to_string(move.to.device) + " is drained itself");
+  }
+  if (!zones_.missing_runs(move.zone, move.slot).empty()) {
+    return postponed(move, "some of its cells are missing");
+  }
+  if (has_suspects() && suspects_.contains(move.to.device)) {
+    return postponed(move, "device " + std::to_string(move.to.device) + " did not take a write");
+  }
+  if (begun) return {};
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    if (members_.at(i).id != move.to.device || members_.is_removed(i)) continue;
+    const bool there = move.to.slab < slab_taken_[i].size() && !slab_taken_[i][move.to.slab];
+    return there ? Status() : postponed(move, "the new slab is taken");
+  }
+  return postponed(move, "there is no such device");
+}
+
+Status Space::begin_move(const alloc::SlabMove& move) {
+  const io::Lock lock(mutex_);
+  HEXAD_TRY(check_move(move, false));
+  if (moving_.contains(move.zone) || under_way_.contains(move.zone)) {
+    return postponed(move, "the zone is being made or moved");
+  }
+  const std::uint64_t free = zones_.counters().free;
+  const std::uint32_t longest = zones_.largest_free_run();
+  HEXAD_TRY(zones_.close_zone(move.zone));
+  const std::uint64_t left = zones_.counters().free;
+  // V1, V2; and users keep half of the room they have, unless that is little: then it takes the
+  // reserve as well, and whoever needs that has the zone opened (SL6).
+  const alloc::SpaceCounters& counters = zones_.counters();
+  const std::uint64_t kept = promised_.units + zones_.reserve_units();
+  const std::uint64_t before = free - std::min(free, kept);
+  const std::uint64_t after = left - std::min(left, kept);
+  // Half of the reserve has room for a checkpoint, which is what a round needs.
+  const bool little =
+      before < counters.total / kLittlePart && left >= promised_.units + zones_.reserve_units() / 2;
+  const bool enough = left == free || little || (left >= kept && after >= before - after);
+  if (!enough || spoils_runs(longest, promised_, reserve_run_)) {
+    HEXAD_TRY(zones_.open_zone(move.zone));
+    return Error{ErrorCode::kNoSpace,
+                 "zone " + std::to_string(move.zone) +
+                     " cannot be closed while it moves: without it " + bytes_of(left) +
+                     " are free, " + bytes_of(kept) +
+                     " of them for checkpoints and what is being written",
+                 alloc::kMakeRoom};
+  }
+  set_taken({move.to}, true);
+  moving_[move.zone] = {move, free - left};
+  return {};
+}
+
+std::optional<std::vector<alloc::UnitRun>> Space::settled_runs(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(moving_.contains(zone));
+  if (!zones_.in_flight_runs(zone).empty()) return std::nullopt;
+  return zones_.used_runs(zone);
+}
+
+Status Space::write_moved_header(const alloc::SlabMove& move) {
+  ZoneCreation creation = describe_zone(move.zone);
+  creation.slots[move.slot] = move.to;
+  alloc::SlabHeader header;
+  header.store = shape_.uuid;
+  header.zone = move.zone;
+  header.k = static_cast<std::uint8_t>(shape_.k());
+  header.m = static_cast<std::uint8_t>(shape_.m());
+  header.units = creation.units;
+  header.slots = creation.slots;
+  header.slot = static_cast<std::uint8_t>(move.slot);
+  const std::string bytes = alloc::encode_slab_header(header);
+  AlignedBuffer padded = AlignedBuffer::zeroed(round_up(bytes.size(), shape_.block));
+  copy_bytes(padded.bytes(), as_bytes(bytes));
+  stats_.add(CounterId::kDeviceBytesSuper, padded.size());
+  return write_moved(move, 0, std::move(padded));
+}
+
+Status Space::reserve_moved(const alloc::SlabMove& move) {
+  io::Device* const device = members_.device(move.to.device);
+  if (device == nullptr) return postponed(move, "the device has left");
+  const alloc::DeviceLayout& layout = members_.find(move.to.device)->layout;
+  return device->reserve_room(layout.slab_offset(move.to.slab), slab_units_ * shape_.unit).status();
+}
+
+Status Space::write_moved(const alloc::SlabMove& move, std::uint64_t offset, AlignedBuffer bytes) {
+  io::Device* const device = members_.device(move.to.device);
+  if (device == nullptr) return postponed(move, "the device has left");
+  if (heals_late(move.to.device)) return late_answer(*device);
+  const alloc::DeviceLayout& layout = members_.find(move.to.device)->layout;
+  Status written = write_for(move.to.device, *device, layout.slab_offset(move.to.slab) + offset,
+                             std::move(bytes), io::IoCause::kClean);
+  // What it did not take may still come (V3).
+  if (!written.ok() && io::is_medium(written.error())) suspect({move.to.device});
+  return written;
+}
+
+Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(moving_.contains(move.zone));
+  HEXAD_TRY(check_move(move, true));
+  if (!zones_.in_flight_runs(move.zone).empty()) return postponed(move, "it is written to");
+  if (cells_written_.contains(move.from)) {
+    return postponed(move, "a cell of it is being repaired");
+  }
+  for (const alloc::UnitRun& run : zones_.used_runs(move.zone)) {
+    const std::vector<alloc::UnitRun> there = copied.overlap(run);
+    if (there.size() != 1 || there.front() != run) return postponed(move, "it has changed");
+  }
+  HEXAD_TRY(zones_.replace_slot(move.zone, move.slot, move.to));
+  moving_[move.zone].switched = true;
+  return {};
+}
+
+// The old slab has all that the zone has; the new one may be read and repaired just now (SL4).
+bool Space::undo_move(const alloc::SlabMove& move, Lsn newest) {
+  const io::Lock lock(mutex_);
+  const auto found = moving_.find(move.zone);
+  if (found == moving_.end()) return false;  // a root has it
+  HEXAD_ASSERT(found->second.switched);
+  HEXAD_ASSERT(zones_.replace_slot(move.zone, move.slot, move.from).ok());
+  HEXAD_ASSERT(zones_.open_zone(move.zone).ok());
+  moving_.erase(found);
+  retired_.push_back({move.to, newest, executor_.clock().now()});
+  return true;
+}
+
+bool Space::room_is_closed() {
+  const io::Lock lock(mutex_);
+  std::uint64_t closed = 0;
+  for (const auto& [zone, moving] : moving_) closed += moving.closed;
+  return closed > 0 && zones_.counters().free + closed > promised_.units + zones_.reserve_units();
+}
+
+bool Space::may_spare_zone(std::uint64_t slabs) {
+  const io::Lock lock(mutex_);
+  std::uint64_t free = 0;
+  for (const alloc::DeviceSpace& device : free_slabs()) free += device.free_slabs.size();
+  return free >= slabs + shape_.cells();
+}
+
+void Space::cancel_move(const alloc::SlabMove& move) {
+  const io::Lock lock(mutex_);
+  const auto found = moving_.find(move.zone);
+  HEXAD_ASSERT(found != moving_.end() && !found->second.switched);
+  HEXAD_ASSERT(zones_.open_zone(move.zone).ok());
+  moving_.erase(found);
+  if (keeps_back()) {
+    zones_kept_back_.push_back({move.zone, 0, {move.to}});
+  } else {
+    set_taken({move.to}, false);
+  }
+}
+
+// Under the lock: images as of `lsn` have what is switched.
+void Space::note_images(Lsn lsn) {
+  for (auto& [zone, moving] : moving_) {
+    if (moving.switched) moving.in_image = lsn;
+  }
+}
+
+// Under the lock: a root has those images.
+void Space::retire_moved() {
+  for (auto at = moving_.begin(); at != moving_.end();) {
+    const SlabMoving& moving = at->second;
+    if (moving.in_image == 0) {
+      ++at;
+      continue;
+    }
+    HEXAD_ASSERT(zones_.open_zone(at->first).ok());
+    retired_.push_back({moving.move.from, moving.in_image, executor_.clock().now()});
+    at = moving_.erase(at);
+  }
+}
+
+// Under the lock: readers from before the move have ended, and what they had asked of devices.
+void Space::free_retired(Lsn oldest) {
+  const io::Nanos now = executor_.clock().now();
+  std::erase_if(retired_, [&](const RetiredSlab& slab) {
+    const bool late =
+        std::any_of(late_heals_.begin(), late_heals_.end(),
+                    [&](const LateHeal& heal) { return heal.device == slab.place.device; });
+    if (late || cells_written_.contains(slab.place) || oldest <= slab.as_of ||
+        now - slab.since < io::kSilence)
+      return false;
+    set_taken({slab.place}, false);
+    return true;
+  });
+}
+
+bool Space::has_retired() {
+  const io::Lock lock(mutex_);
+  return !retired_.empty();
+}
+
+bool Space::slabs_in_a_moment() {
+  const io::Lock lock(mutex_);
+  const io::Nanos now = executor_.clock().now();
+  return std::any_of(retired_.begin(), retired_.end(), [&](const RetiredSlab& slab) {
+    const DeviceId id = slab.place.device;
+    return now - slab.since <= io::kSilence && members_.usable(id) && !members_.is_draining(id);
+  });
+}
+
+std::uint32_t Space::moving_zones() {
+  const io::Lock lock(mutex_);
+  return static_cast<std::uint32_t>(moving_.size());
+}
+
+}  // namespace hexad::core

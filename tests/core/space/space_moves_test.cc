@@ -1,0 +1,214 @@
+// Slabs that move, as Space sees it: SL1 to SL5 of doc/invariants.md#slabs-that-move.
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <string>
+
+#include "io/bounded_reads.h"
+#include "io/sim/sim_system.h"
+#include "tests/core/sample_records.h"
+#include "tests/core/space_fixture.h"
+
+using namespace hexad;
+using namespace hexad::core;
+using namespace hexad::core::testing;
+using hexad::testing::TableDevice;
+
+namespace {
+
+// Seven devices in simulated time, one zone on six of them; `move` takes its first slot to the one
+// it has none on.
+struct MovingWorld {
+  explicit MovingWorld(std::uint32_t slabs = kSlabs) : f(7, slabs) {
+    f.members = std::make_unique<Members>(system.executor(), std::move(f.table.rows));
+    space =
+        std::make_unique<Space>(system.executor(), f.shape, *f.members, f.counters, f.log_blobs);
+    zone = space->prepare_zone(Zeroing::kNone).value();
+    REQUIRE(space->add_zone(zone).ok());
+    space->open_zone(zone.zone);
+    DeviceId other = 0;
+    for (const alloc::ZoneSlot& slot : zone.slots) other += slot.device;
+    move = {zone.zone, 0, zone.slots[0], {DeviceId{21} - other, 1}};
+  }
+  template <typename Use>
+  void run(const Use& use) {
+    system.run([&] { use(*space); });
+  }
+  alloc::Extent put(std::uint32_t units, Lsn lsn) {
+    LogRecord record;
+    record.allocated = {proof_of(space->allocate(units).value())};
+    space->publish(lsn, record);
+    return record.allocated[0].where;
+  }
+  alloc::RunSet whole() {
+    alloc::RunSet copied;
+    const std::vector<alloc::UnitRun> runs = space->settled_runs(zone.zone).value();
+    for (const alloc::UnitRun& run : runs) copied.insert(run);
+    return copied;
+  }
+  void commit(Lsn lsn) {
+    REQUIRE(space->dirty_images(lsn).ok());
+    space->images_written();
+  }
+
+  io::SimSystem system;
+  SpaceFixture f;
+  std::unique_ptr<Space> space;
+  ZoneCreation zone;
+  alloc::SlabMove move;
+};
+
+}  // namespace
+
+TEST_CASE("space_moves: a zone is closed from the beginning until a root says where it is") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    const std::uint64_t free = space.counters().free;
+    const alloc::Extent kept = w.put(3, 1);
+    // Without a second zone nothing would be free.
+    if (space.begin_move(w.move).error().code != ErrorCode::kNoSpace) problem = "closed the last";
+    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
+    space.add_zone(more).ignore();
+    space.open_zone(more.zone);
+    if (!space.begin_move(w.move).ok()) problem += " not begun";
+    if (space.begin_move(w.move).ok()) problem += " begun twice";
+    if (space.counters().free >= kSlabUnits) problem += " not closed";
+    for (int i = 0; i < 8; ++i) {
+      if (space.allocate(1).value().zone == w.zone.zone) problem += " taken from it";
+    }
+    if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
+      problem += " not finished: " + done.error().message;
+    }
+    if (space.slots(w.zone.zone)[0] != w.move.to) problem += " not there";
+    if (space.locate(kept).value()[0].id == w.move.from.device &&
+        space.locate(kept).value()[1].id == w.move.from.device) {
+      problem += " read there";
+    }
+    if (space.counters().free >= kSlabUnits - 8) problem += " open before the root";
+    const std::vector<alloc::ZoneImage> images = space.dirty_images(2).value();
+    bool named = false;
+    for (const alloc::ZoneImage& image : images) {
+      named |= image.zone == w.zone.zone && image.slots[0] == w.move.to;
+    }
+    if (!named) problem += " not in the images";
+    if (space.moving_zones() != 1) problem += " over with the images";
+    space.images_written();
+    if (space.moving_zones() != 0) problem += " not over";
+    if (space.counters().free < free - 3) problem += " still closed";
+    if (!space.check_invariants().ok()) problem += " invariants";
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: nothing moves that is written to, repaired, missing, or not copied") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
+    space.add_zone(more).ignore();
+    space.open_zone(more.zone);
+    alloc::Extent flying = space.allocate(2).value();
+    while (flying.zone != w.zone.zone) flying = space.allocate(2).value();
+    const alloc::Extent kept = w.put(1, 1);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (space.settled_runs(w.zone.zone).has_value()) problem += " in flight";
+    space.abandon(flying);
+    if (!space.settled_runs(w.zone.zone).has_value()) problem += " not settled";
+    alloc::RunSet copied = w.whole();
+    if (kept.zone == w.zone.zone) {
+      alloc::RunSet less = copied;
+      less.erase(kept.run());
+      if (space.finish_move(w.move, less).ok()) problem += " not copied";
+    }
+    space.cancel_move(w.move);
+    if (space.moving_zones() != 0) problem += " not cancelled";
+    // A cell of it is missing.
+    w.f.members->lose(w.move.to.device, "gone");
+    if (space.begin_move(w.move).ok()) problem += " to a device that has left";
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: a cell that was located before is not written where it was") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
+    space.add_zone(more).ignore();
+    space.open_zone(more.zone);
+    alloc::Extent kept = w.put(1, 1);
+    while (kept.zone != w.zone.zone) kept = w.put(1, 1);
+    space.allow_healing();
+    std::vector<CellPlace> before = space.locate(kept).value();
+    const auto at = std::find_if(before.begin(), before.end(), [&](const CellPlace& place) {
+      return place.id == w.move.from.device;
+    });
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
+      problem += " not finished: " + done.error().message;
+    }
+    AlignedBuffer cell = AlignedBuffer::zeroed(kUnit);
+    std::fill(cell.bytes().begin(), cell.bytes().end(), std::byte{7});
+    space.heal(*at, cell.bytes());
+    if (w.f.table.devices[at->id]->bytes[at->offset] == std::byte{7}) problem += " healed there";
+    if (space.fill_missing(kept, *at, cell.bytes()).ok()) problem += " filled there";
+    if (w.f.table.devices[at->id]->bytes[at->offset] == std::byte{7}) problem += " written there";
+    // Where it is now it is written.
+    for (const CellPlace& place : space.locate(kept).value()) {
+      if (place.id != w.move.to.device) continue;
+      space.heal(place, cell.bytes());
+      if (w.f.table.devices[place.id]->bytes[place.offset] != std::byte{7}) problem += " not here";
+    }
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: the old slab is free when nobody can be reading there any more") {
+  MovingWorld w(2);
+  std::string problem;
+  w.run([&](Space& space) {
+    const auto taken = [&] { return space.has_retired(); };
+    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
+    space.add_zone(more).ignore();
+    space.open_zone(more.zone);
+    w.put(1, 1);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
+      problem += " not finished: " + done.error().message;
+    }
+    space.reclaim(9);
+    if (taken()) problem += " retired before the root";
+    w.commit(2);
+    if (!taken()) problem += " not retired";
+    w.system.executor().sleep_for(2 * io::kSilence);
+    space.reclaim(2, {}, 2);  // somebody may still read the state of the checkpoint
+    if (!taken()) problem += " free under a reader";
+    space.reclaim(5, {}, 1);
+    if (!taken()) problem += " free under an old reader";
+    space.reclaim(5, {}, 5);
+    if (taken()) problem += " never free";
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: what was asked of the device before the root has its time") {
+  MovingWorld w(2);
+  std::string problem;
+  w.run([&](Space& space) {
+    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
+    space.add_zone(more).ignore();
+    space.open_zone(more.zone);
+    w.put(1, 1);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
+      problem += " not finished: " + done.error().message;
+    }
+    w.commit(2);
+    space.reclaim(5, {}, 5);
+    if (!space.has_retired()) problem += " free at once";
+    w.system.executor().sleep_for(io::kSilence);
+    space.reclaim(5, {}, 5);
+    if (space.has_retired()) problem += " never free";
+  });
+  REQUIRE(problem == "");
+}
