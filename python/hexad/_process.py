@@ -257,6 +257,14 @@ def open_shared(
         return _add(SharedStore(native, key, read_only, options))
 
 
+def has_devices(shared: SharedStore, devices: list[str]) -> None:
+    """The open store has these devices from now on, and is found by them, too."""
+    key = _identity(devices)
+    with _process.lock:
+        shared.files.update(_files(key))
+        _process.by_key[key] = shared
+
+
 def open_replacing(
     devices: list[str],
     fast: list[str],

@@ -6,16 +6,17 @@ import os
 from typing import TYPE_CHECKING, Any, Callable, Coroutine, Iterable
 
 from . import _texts
+from ._devices import Devices
 from ._mapping import StoreMapping
 from ._reading import RAISE
 from ._types import DEFAULT_COLLECTION, boolean, list_of, rate_of
-from ._writing import Writing, size_of
+from ._writing import size_of
 
 if TYPE_CHECKING:
     from ._types import Data, Hint, Name
 
 
-class Store(Writing):
+class Store(Devices):
     """An open store. hexad.open() and hexad.in_memory() make it.
 
     Any thread may use it, and everything that waits lets other threads run. Names are str or
@@ -141,22 +142,6 @@ class Store(Writing):
         report: dict[str, Any] = self._native.scrub(rate_of(rate), start, progress)
         return report
 
-    def catch_up(
-        self,
-        *,
-        rate: int | None = None,
-        progress: Callable[[int, int], object] | None = None,
-    ) -> dict[str, Any]:
-        """Gives devices that have come back what was written while they were away, while
-        everything else goes on. bytes_missing (0: they lack nothing any more), bytes_total (when it
-        began), findings[] of subject, problem, repaired: what could not be given back.
-
-        rate: bytes read per second at most. progress: counts bytes given back; when it returns
-        False, it stops there.
-        """
-        report: dict[str, Any] = self._native.catch_up(rate_of(rate), progress)
-        return report
-
     def damage(self) -> list[dict[str, Any]]:
         """The ranges of objects that cannot be read, as reads and scrubs have found, also in earlier
         openings: dicts of collection, name, omap_key (None: of the data), offset, length, first_seen
@@ -179,7 +164,7 @@ class Store(Writing):
     def status(self) -> dict[str, Any]:
         """health ("ok", "degraded", "damaged", "unavailable"), faults_tolerated, damaged_blobs
         (stored pieces that damage() is about and nobody has acknowledged), devices[] (id, path, state,
-        ..., and what went wrong with each since this opening: read_errors, write_errors,
+        slabs (parts of a data device that may hold something), slabs_used, ..., and what went wrong with each since this opening: read_errors, write_errors,
         flush_errors, checksum_errors, timeouts; errors_total: the same with those of earlier
         openings, and `since`, nanoseconds since 1970; last_completion: how it was last given what it
         lacked, kind ("catch-up", "rebuild", "replace"), epoch, lsn, cells, bytes, bytes_copied,
@@ -188,28 +173,6 @@ class Store(Writing):
         purpose, running, seconds, steps, done of total unit, problem of the last try), ..."""
         status: dict[str, Any] = self._native.status()
         return status
-
-    def can_offline(self, ids: Iterable[int]) -> dict[str, Any]:
-        """Whether devices may be taken away now, all of them at once, with the store readable and
-        writable meanwhile: allowed, reason, hint, readable, writable, faults_tolerated (how many more
-        may be lost meanwhile), together (devices that count as taken away with them). ids: those of
-        status()["devices"]. NotFoundError"""
-        answer: dict[str, Any] = self._native.can_offline(list(ids))
-        return answer
-
-    def bring_back_device(self, id: int, path: str | os.PathLike[str] = "") -> None:
-        """Takes a device in again that has left the store while it is open, or was not there when it
-        was opened. path: where it is now; else where it was. What was written without it, it gets in
-        the background, or by catch_up(). NotFoundError, AlreadyExistsError (it is in use),
-        UnavailableError (it still owes answers from before; it has lost writes), InvalidArgumentError
-        (another device), BusyError, ReadOnlyError: the store is as it was, and it may be tried again.
-        """
-        self._native.bring_back_device(id, os.fspath(path))
-
-    def clear_device_errors(self, ids: Iterable[int] = ()) -> None:
-        """Forgets the errors of devices that were counted so far, errors_total of status(); of all
-        devices where none are named. Durable when it returns. NotFoundError, ReadOnlyError"""
-        self._native.clear_device_errors(list(ids))
 
     def status_text(self) -> str:
         """status() and space() in a few lines, for people."""

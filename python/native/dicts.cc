@@ -68,6 +68,8 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["missing_bytes"] = device.missing_bytes;
   result["bad_header_slots"] = device.bad_header_slots;
   result["size"] = device.size;
+  result["slabs"] = device.slabs;
+  result["slabs_used"] = device.slabs_used;
   result["physical_block"] = device.physical_block;
   result["direct"] = device.direct;
   result["holds_log"] = device.holds_log;
@@ -318,6 +320,15 @@ nb::dict to_dict(const CatchUpReport& report) {
   result["bytes_missing"] = report.bytes_missing;
   result["bytes_total"] = report.bytes_total;
   result["findings"] = to_list(report.findings);
+  return result;
+}
+
+nb::dict to_dict(const MoveReport& report) {
+  nb::dict result;
+  result["slabs_moved"] = report.slabs_moved;
+  result["slabs_left"] = report.slabs_left;
+  result["bytes_moved"] = report.bytes_moved;
+  result["problem"] = to_text(report.problem);
   return result;
 }
 

@@ -21,6 +21,7 @@ nanobind::dict to_dict(const CollectionUsage& usage);
 nanobind::dict to_dict(const FsckReport& report);
 nanobind::dict to_dict(const ScrubReport& report);
 nanobind::dict to_dict(const CatchUpReport& report);
+nanobind::dict to_dict(const MoveReport& report);
 nanobind::list to_list(const std::vector<Damage>& damage);
 // {name: (total, since opening)}
 nanobind::dict to_dict(const std::vector<Counter>& counters);

@@ -105,4 +105,23 @@ nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& pro
   return to_dict(report);
 }
 
+nb::dict move_slabs(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {
+  const StoreHandle::Hold hold(handle);
+  Interruption interruption;
+  MoveOptions options;
+  options.rate = rate;
+  options.progress = [&](const MoveReport& report) {
+    if (handle.is_wanted_back()) return false;
+    return interruption.go_on([&] {
+      if (progress.is_none()) return true;
+      const std::uint64_t total = report.slabs_moved + report.slabs_left;
+      return !progress(report.slabs_moved, total).is(nb::handle(Py_False));
+    });
+  };
+  const MoveReport report =
+      take(handle.run([&](Store& store) { return store.move_slabs(options); }));
+  interruption.rethrow();
+  return to_dict(report);
+}
+
 }  // namespace hexad::python

@@ -1,4 +1,4 @@
-// Store.scrub(), Store.fsck(), Store.catch_up() and Store.damage(): the engine's, with Python's
+// Store.scrub(), fsck(), catch_up(), move_slabs() and damage(): the engine's, with Python's
 // progress and signals in between.
 #pragma once
 
@@ -22,6 +22,10 @@ nanobind::dict fsck(StoreHandle& handle, bool deep, bool repair);
 
 // Store.catch_up(): the same as scrub() with bytes given back so far and missing when it began.
 nanobind::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nanobind::object& progress);
+
+// Store.move_slabs(): the same with slabs moved so far and to be moved in all.
+nanobind::dict move_slabs(StoreHandle& handle, std::uint64_t rate,
+                          const nanobind::object& progress);
 
 // Store.damage() and Store.acknowledge_damage(); `names` None: of everything. With the GIL, which
 // they give away meanwhile.

@@ -529,6 +529,32 @@ void bind_care(nb::class_<StoreObject>& bound) {
              check(
                  self.handle->run([&](Store& store) { return store.bring_back_device(id, path); }));
            })
+      .def("add_device",
+           [](StoreObject& self, nb::handle path) {
+             const std::string where(Text(path, "path").view());
+             return take(self.handle->run([&](Store& store) { return store.add_device(where); }));
+           })
+      .def("drain_device",
+           [](StoreObject& self, nb::handle device) {
+             const DeviceId id = to_device_id(device);
+             check(self.handle->run([&](Store& store) { return store.drain_device(id); }));
+           })
+      .def("undrain_device",
+           [](StoreObject& self, nb::handle device) {
+             const DeviceId id = to_device_id(device);
+             check(self.handle->run([&](Store& store) { return store.undrain_device(id); }));
+           })
+      .def("remove_device",
+           [](StoreObject& self, nb::handle device) {
+             const DeviceId id = to_device_id(device);
+             check(self.handle->run([&](Store& store) { return store.remove_device(id); }));
+           })
+      .def(
+          "move_slabs",
+          [](StoreObject& self, nb::handle rate, const nb::object& progress) {
+            return move_slabs(*self.handle, to_number(rate, "rate"), progress);
+          },
+          nb::arg("rate"), nb::arg("progress").none())
       .def("clear_device_errors",
            [](StoreObject& self, const nb::list& devices) {
              const std::vector<DeviceId> ids = to_device_ids(devices);

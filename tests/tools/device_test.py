@@ -97,7 +97,7 @@ class Can(DeviceTest):
             answer = self.can(0 if allowed else 1, pool, "offline", "3")
             self.assertEqual(answer["answered_by"]["pid"], pid)
             self.assertEqual(answer["together"], mates + [6] * fast)
-            self.assertIn("has to close it", self.can(1, pool, "remove", "3")["hint"])
+            self.assertIn("has not been drained", self.can(1, pool, "remove", "3")["reason"])
             # Nobody answers: the last root says how it is.
             control = os.path.join(pool, "fast", "control")
             os.rename(control, control + ".not")
@@ -109,14 +109,18 @@ class Can(DeviceTest):
             finally:
                 os.rename(control + ".not", control)
 
-    def test_nothing_is_removed_and_every_hint_names_what_there_is(self):
+    def test_what_has_to_be_done_before_a_device_is_removed_is_named(self):
         pool, devices = self.small_pool("remove", "2+1", 3)
         answer = self.can(1, pool, "remove", "1")
-        self.assertIn("can be replaced, and not removed", answer["reason"])
+        self.assertIn("device 1 has not been drained", answer["reason"])
+        self.assertEqual(answer["hint"],
+                         f"hexad device drain {pool} 1 has that moved to the others.")
+        self.assertIn("no verb removes it", self.can(1, pool, "remove", "3")["reason"])
+        os.remove(devices[1])
+        answer = self.can(1, pool, "remove", "1")
         self.assertEqual(answer["hint"],
                          f"hexad device replace {pool} 1 NEW puts a new device in its place.")
         self.ok("device", "replace", pool, "1", devices[1] + ".new")
-        self.assertIn("No verb replaces a fast device", self.can(1, pool, "remove", "3")["hint"])
 
     def test_what_is_no_question(self):
         pool, devices = self.small_pool("none", "2+1", 3)

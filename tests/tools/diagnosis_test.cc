@@ -76,6 +76,20 @@ TEST_CASE("diagnosis: a data device that is not there is to be replaced, by its 
   REQUIRE(only(with_state(3, "missing", 0)).urgency == Urgency::kNow);
 }
 
+TEST_CASE("diagnosis: a data device that is not there and has nothing on it may be removed") {
+  for (const char* state : {"missing", "failed", "away"}) {
+    for (const bool held : {false, true}) {
+      CAPTURE(state, held);
+      PoolFacts facts = with_state(3, state);
+      facts.held = held;
+      facts.status.devices[3].slabs = 40;
+      REQUIRE(only(facts).command == "hexad device remove '/my pool' 3");
+      facts.status.devices[3].slabs_used = 1;
+      REQUIRE(only(facts).command != "hexad device remove '/my pool' 3");
+    }
+  }
+}
+
 TEST_CASE("diagnosis: a device that has come back gets what it lacks") {
   REQUIRE(only(with_state(2, "away")).command == "hexad device catch-up '/my pool'");
   PoolFacts facts = with_state(2, "behind");
@@ -100,6 +114,26 @@ TEST_CASE("diagnosis: what another process has is waited for, and not opened") {
     REQUIRE_THAT(only(facts).remedy, Catch::Contains("hexad device online '/my pool' 2. If"));
     REQUIRE(only(facts).command == "hexad device replace '/my pool' 2 NEW");
   }
+}
+
+TEST_CASE("diagnosis: a device that is drained is no trouble") {
+  PoolFacts facts = with_state(2, "draining", 2);
+  facts.status.devices[2].slabs = 40;
+  facts.status.devices[2].slabs_used = 12;
+  Advice advice = only(facts);
+  CHECK(advice.urgency == Urgency::kLater);
+  CHECK(advice.problem == "device 2 (/dev/sdc) is being drained: 12 of 40 slabs left");
+  CHECK(advice.command == "hexad device move '/my pool'");
+  facts.held = true;
+  CHECK(only(facts).command == "hexad wait '/my pool' --for drain");
+  facts.status.devices[2].slabs_used = 0;
+  advice = only(facts);
+  CHECK(advice.problem == "device 2 (/dev/sdc) is drained: nothing is left on it");
+  CHECK(advice.command == "hexad device remove '/my pool' 2");
+  // It serves until it is gone, so it may go bad.
+  facts.status.devices[2].read_errors = 3;
+  CHECK(diagnose(facts).size() == 2);
+  CHECK(diagnose(facts)[0].urgency == Urgency::kSoon);
 }
 
 TEST_CASE("diagnosis: a fast device has no verb that replaces it") {

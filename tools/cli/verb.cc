@@ -163,7 +163,7 @@ Missing missing_devices(const StoreStatus& status) {
   for (const DeviceStatus& device : status.devices) {
     if (device.role != "data" || device.state == "foreign" || device.state == "duplicate") continue;
     ++data;
-    if (device.state != "ok") ++missing.devices;
+    if (device.state != "ok" && device.state != "draining") ++missing.devices;
     if (device.state == "behind") ++behind;
   }
   if (missing.devices == 0) return missing;

@@ -5,6 +5,8 @@
 #include <optional>
 
 #include "base/units.h"
+#include "tools/verbs/drain_text.h"
+#include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -14,7 +16,12 @@ namespace {
 // The reserve is large when it is such a part of all there is.
 constexpr std::uint64_t kLargeReserve = 10;
 
-Json as_json(const SpaceUsage& space) {
+// What is said of devices beside how full they are. A status without them says nothing.
+DeviceStatus status_of(const StoreStatus& status, DeviceId id) {
+  return find_device(status, id).value_or(DeviceStatus{});
+}
+
+Json as_json(const SpaceUsage& space, const StoreStatus& status) {
   const std::optional<std::uint64_t>& room = space.available_for_mix;
   Json object{{"capacity", space.capacity},
               {"available", space.available},
@@ -43,10 +50,14 @@ Json as_json(const SpaceUsage& space) {
         Json{{"from", kind.from}, {"runs", kind.runs}, {"bytes", kind.bytes}});
   }
   for (const DeviceSpace& device : space.per_device) {
+    const DeviceStatus state = status_of(status, device.id);
     object["per_device"].push_back(Json{{"id", device.id},
                                         {"path", device.path},
                                         {"capacity", device.capacity},
-                                        {"used", device.used}});
+                                        {"used", device.used},
+                                        {"state", state.state},
+                                        {"slabs", state.slabs},
+                                        {"slabs_used", state.slabs_used}});
   }
   return object;
 }
@@ -55,7 +66,7 @@ std::string line(const char* label, std::uint64_t bytes, const char* meaning) {
   return fmt::format("{:<22}{:>12}  {}\n", label, format_size(bytes), meaning);
 }
 
-std::string as_text(const SpaceUsage& space) {
+std::string as_text(const SpaceUsage& space, const StoreStatus& status) {
   std::string text = fmt::format("{:<22}{:>12}\n", "objects", space.objects);
   text += line("capacity", space.capacity, "user bytes that fit");
   text += line("available", space.available, "of them still free");
@@ -95,8 +106,10 @@ std::string as_text(const SpaceUsage& space) {
     const double part = device.capacity == 0 ? 0
                                              : 100 * static_cast<double>(device.used) /
                                                    static_cast<double>(device.capacity);
-    text += fmt::format("  {:>3} {:>12} of {:>12} {:5.1f} %  {}\n", device.id,
-                        format_size(device.used), format_size(device.capacity), part, device.path);
+    const std::string drain = describe_drain(status_of(status, device.id));
+    text += fmt::format("  {:>3} {:>12} of {:>12} {:5.1f} %  {}{}\n", device.id,
+                        format_size(device.used), format_size(device.capacity), part, device.path,
+                        drain.empty() ? "" : "; " + drain);
   }
   return text;
 }
@@ -130,12 +143,13 @@ class Df final : public Verb {
         HEXAD_TRY_ASSIGN(room, pool.room_for(object_size_));
       }
       HEXAD_TRY_ASSIGN(const SpaceUsage space, pool.space());
+      HEXAD_TRY_ASSIGN(const StoreStatus status, pool.status());
       if (session.out().json()) {
-        Json object = as_json(space);
+        Json object = as_json(space, status);
         if (room.has_value()) object["room"] = as_json(*room);
         session.out().object(object);
       } else {
-        session.out().write(as_text(space));
+        session.out().write(as_text(space, status));
         if (room.has_value()) session.out().write(as_text(*room));
       }
       return kExitOk;

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "tools/verbs/device_errors.h"
+#include "tools/verbs/drain_text.h"
 
 namespace hexad::tools {
 
@@ -66,6 +67,9 @@ class Diagnosis {
   void look_at_device(const DeviceStatus& device) {
     if (device.role.empty()) {
       look_at_stranger(device);
+    } else if (device.state == "draining") {
+      look_at_draining(device);
+      look_at_used(device);
     } else if (device.state != "ok") {
       look_at_absent(device);
     } else {
@@ -78,6 +82,23 @@ class Diagnosis {
         fmt::format("{} is {}{}", device.path, device.state,
                     device.detail.empty() ? "" : ": " + device.detail),
         "The pool does not use it: name its devices without it.");
+  }
+
+  // Nothing is wrong with it, and nothing is lost by that.
+  void look_at_draining(const DeviceStatus& device) {
+    const std::string problem = fmt::format("{} {}", name_of(device), describe_drain(device));
+    if (!has_slabs_to_move(device)) {
+      add(Urgency::kLater, problem, "It may be taken away:",
+          fmt::format("hexad device remove {} {}", facts_.pool, device.id));
+    } else if (facts_.held) {
+      add(Urgency::kLater, problem,
+          "The process that has the pool moves them to others. To wait for that:",
+          fmt::format("hexad wait {} --for drain", facts_.pool));
+    } else {
+      add(Urgency::kLater, problem,
+          "They move to others while a process has the pool open for writing. To move them now:",
+          fmt::format("hexad device move {}", facts_.pool));
+    }
   }
 
   // How urgent it is that a device comes back.
@@ -95,6 +116,11 @@ class Diagnosis {
     const Urgency urgency = urgency_of_loss();
     if (!opens()) {
       add(urgency, std::move(problem), "Attach it again.");
+    } else if (device.role == "data" && device.state != "behind" && device.slabs > 0 &&
+               device.slabs_used == 0) {
+      add(urgency, std::move(problem),
+          "Nothing lies on it. Attach it again, or take it away, where enough others are left:",
+          fmt::format("hexad device remove {} {}", facts_.pool, device.id));
     } else if (facts_.held && device.state == "behind") {
       add(urgency, std::move(problem),
           "The process that has the pool gives it what it lacks. To wait for that:",

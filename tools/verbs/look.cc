@@ -29,6 +29,25 @@ void tell_ids(std::vector<DeviceStatus>& devices) {
   }
 }
 
+std::optional<DeviceStatus> find_device(const StoreStatus& status, DeviceId id) {
+  for (const DeviceStatus& device : status.devices) {
+    if (device.id == id && !device.role.empty()) return device;
+  }
+  return std::nullopt;
+}
+
+Result<StoreStatus> look_at_devices(Session& session) {
+  Result<OpenView> pool = session.open_view();
+  if (!pool.ok()) {
+    HEXAD_TRY_ASSIGN(const PoolDescription description, session.pool().describe());
+    Result<StoreStatus> inspected = inspect(description);
+    return inspected.ok() ? std::move(inspected) : Result<StoreStatus>(pool.error());
+  }
+  HEXAD_TRY_ASSIGN(const StoreStatus status, pool->view->status());
+  HEXAD_TRY(pool->close());
+  return status;
+}
+
 Result<StoreStatus> judged_status(PoolView& view) {
   Result<StoreStatus> status = view.status();
   if (!status.ok() || status->damaged_blobs == 0) return status;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <limits>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,13 @@ void tell_ids(std::vector<DeviceStatus>& devices);
 
 // The number of a device, as a user types it. Errors: kInvalidArgument.
 Result<DeviceId> parse_device(const std::string& word, const Session& session);
+
+// The device of the pool that has the number; nothing: there is none.
+std::optional<DeviceStatus> find_device(const StoreStatus& status, DeviceId id);
+
+// The status of a pool that opens, or whose process answers, or else as far as its labels and roots
+// tell. Errors: those of Session::open_view().
+Result<StoreStatus> look_at_devices(Session& session);
 
 const char* health_name(Health health);  // "ok", "degraded", "damaged", "unavailable"
 

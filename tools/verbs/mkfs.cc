@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "tools/cli/file.h"
+#include "tools/verbs/pool_paths.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -50,12 +51,6 @@ class NewDirectories {
   std::vector<fs::path> made_;
 };
 
-std::string absolute(const std::string& path) {
-  std::error_code ignored;  // fails only without a current directory; then the path stays
-  const fs::path full = fs::absolute(path, ignored);
-  return full.empty() ? path : full.lexically_normal().string();
-}
-
 class Mkfs final : public Verb {
  public:
   void declare(Arguments& arguments) override {
@@ -87,7 +82,7 @@ class Mkfs final : public Verb {
     HEXAD_TRY_ASSIGN(const FormatOptions options, format_options());
     HEXAD_TRY(refuse_existing());
     NewDirectories made;
-    HEXAD_TRY(made.make(absolute(pool_)));
+    HEXAD_TRY(made.make(absolute_path(pool_)));
     HEXAD_TRY(check_writable());
     std::vector<std::string> notes;
     PoolDescription description;
@@ -109,13 +104,13 @@ class Mkfs final : public Verb {
       HEXAD_TRY_ASSIGN(const Preset preset, parse_preset(preset_));
       options = FormatOptions(preset);
     }
-    for (const std::string& device : devices_) options.devices.push_back(absolute(device));
+    for (const std::string& device : devices_) options.devices.push_back(absolute_path(device));
     if (no_fast_ && !fast_.empty()) {
       return Error{ErrorCode::kInvalidArgument, "mkfs: --fast and --no-fast exclude each other",
                    "Give one of them, or neither."};
     }
     if (!no_fast_ && fast_.empty()) fast_.push_back((fs::path(pool_) / "fast").string());
-    for (const std::string& fast : fast_) options.fast_directories.push_back(absolute(fast));
+    for (const std::string& fast : fast_) options.fast_directories.push_back(absolute_path(fast));
     options.force = force_;
     if (given("--size")) options.device_size = size_;
     if (given("--min-alloc")) options.min_alloc = min_alloc_;
@@ -165,7 +160,7 @@ class Mkfs final : public Verb {
   Result<int> report(Session& session, const FormatOptions& options,
                      const PoolDescription& description) {
     if (session.out().json()) {
-      session.out().object(Json{{"pool", absolute(pool_)},
+      session.out().object(Json{{"pool", absolute_path(pool_)},
                                 {"profile", ec::to_string(options.profile)},
                                 {"codec", ec::codec_to_string(options.profile)},
                                 {"min_alloc", options.min_alloc},

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "tools/verbs/device_errors.h"
+#include "tools/verbs/drain_text.h"
 #include "tools/verbs/look.h"
 #include "tools/verbs/verbs.h"
 
@@ -23,6 +24,8 @@ Json device_json(const DeviceStatus& device) {
               {"missing_bytes", device.missing_bytes},
               {"bad_header_slots", device.bad_header_slots},
               {"size", device.size},
+              {"slabs", device.slabs},
+              {"slabs_used", device.slabs_used},
               {"physical_block", device.physical_block},
               {"direct", device.direct},
               {"holds_log", device.holds_log},
@@ -75,6 +78,9 @@ std::string device_text(const DeviceStatus& device) {
   if (device.missing_bytes > 0) {
     line += fmt::format("       lacks {} of what was written while it was away\n",
                         format_size(device.missing_bytes));
+  }
+  if (const std::string drain = describe_drain(device); !drain.empty()) {
+    line += fmt::format("       {}\n", drain);
   }
   if (device.bad_header_slots > 0) {
     line += fmt::format("       {} of its 6 copies of label and root are bad\n",

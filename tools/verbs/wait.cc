@@ -10,6 +10,7 @@
 
 #include "base/units.h"
 #include "tools/cli/interrupt.h"
+#include "tools/verbs/drain_text.h"
 #include "tools/verbs/verbs.h"
 
 namespace hexad::tools {
@@ -41,7 +42,9 @@ Status judge(const State& state, const std::string& pool) {
   }
   for (const DeviceStatus& device : status.devices) {
     const bool member = !device.role.empty();
-    if (!member || device.state == "ok" || device.state == "behind") continue;
+    const bool well =
+        device.state == "ok" || device.state == "behind" || device.state == "draining";
+    if (!member || well) continue;
     return Error{
         ErrorCode::kUnavailable,
         fmt::format("device {}{} is {}, which no waiting mends", device.id,
@@ -73,8 +76,9 @@ Status judge(const State& state, const std::string& pool) {
 class Wait final : public Verb {
  public:
   void declare(Arguments& arguments) override {
-    arguments.option("--for", for_,
-                     "rebuild, scrub, clean, or several with commas between [rebuild,scrub]");
+    arguments.option(
+        "--for", for_,
+        "rebuild, scrub, drain, clean, or several with commas between [rebuild,scrub]");
     arguments.number("--timeout", timeout_, "Seconds to wait at most [no limit]");
   }
 
@@ -90,9 +94,10 @@ class Wait final : public Verb {
       const std::string left = what_is_left(state);
       if (left.empty()) return done(session, waited);
       if (pool.store != nullptr) {
+        const char* const verb = is_behind(state.status) ? "catch-up" : "move";
         return Error{ErrorCode::kUnavailable,
                      left + ", and nobody has the pool open who would go on with it",
-                     fmt::format("hexad device catch-up {} does it.", word)};
+                     fmt::format("hexad device {} {} does it.", verb, word)};
       }
       if (timeout_ >= 0 && waited >= timeout_) {
         return Error{ErrorCode::kBusy, fmt::format("{}, after {:.1f} s of waiting", left, waited),
@@ -110,12 +115,19 @@ class Wait final : public Verb {
     for (std::string_view left = for_; !left.empty();) {
       const std::size_t comma = std::min(left.find(','), left.size());
       const std::string_view word = left.substr(0, comma);
-      if (word != "rebuild" && word != "scrub" && word != "clean") {
+      if (word == "rebuild") {
+        rebuild_ = true;
+      } else if (word == "scrub") {
+        scrub_ = true;
+      } else if (word == "drain") {
+        drain_ = true;
+      } else if (word == "clean") {
+        clean_ = true;
+      } else {
         return Error{ErrorCode::kInvalidArgument,
                      "--for: '" + printable(word) + "' is nothing that can be waited for",
-                     "It is rebuild, scrub, clean, or several with commas between."};
+                     "It is rebuild, scrub, drain, clean, or several with commas between."};
       }
-      (word == "rebuild" ? rebuild_ : (word == "scrub" ? scrub_ : clean_)) = true;
       left.remove_prefix(std::min(comma + 1, left.size()));
     }
     return {};
@@ -173,6 +185,12 @@ class Wait final : public Verb {
       for (const DeviceStatus& device : status.devices) missing += device.missing_bytes;
       add(left, "devices still lack " + format_size(missing));
     }
+    if (drain_) {
+      for (const DeviceStatus& device : status.devices) {
+        if (!has_slabs_to_move(device)) continue;
+        add(left, fmt::format("device {} {}", device.id, describe_drain(device)));
+      }
+    }
     if (clean_) add_unclean(left, status);
     if (!scrub_) return left;
     for (const JobStatus& job : status.jobs) {
@@ -207,6 +225,7 @@ class Wait final : public Verb {
   double timeout_ = -1;
   bool rebuild_ = false;
   bool scrub_ = false;
+  bool drain_ = false;
   bool clean_ = false;
   io::Nanos began_ = 0;
 };

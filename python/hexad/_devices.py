@@ -1,0 +1,164 @@
+"""The devices of an open store: what they lack, one more, one less."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Callable, Iterable
+
+from . import _native, _process
+from ._types import rate_of
+from ._writing import Writing
+
+
+class Devices(Writing):
+    def catch_up(
+        self,
+        *,
+        rate: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> dict[str, Any]:
+        """Gives devices that have come back what was written while they were away, while
+        everything else goes on. bytes_missing (0: they lack nothing any more), bytes_total (when it
+        began), findings[] of subject, problem, repaired: what could not be given back.
+
+        rate: bytes read per second at most. progress: counts bytes given back; when it returns
+        False, it stops there.
+        """
+        report: dict[str, Any] = self._native.catch_up(rate_of(rate), progress)
+        return report
+
+    def can_offline(self, ids: Iterable[int]) -> dict[str, Any]:
+        """Whether devices may be taken away now, all of them at once, with the store readable and
+        writable meanwhile: allowed, reason, hint, readable, writable, faults_tolerated (how many more
+        may be lost meanwhile), together (devices that count as taken away with them). ids: those of
+        status()["devices"]. NotFoundError"""
+        answer: dict[str, Any] = self._native.can_offline(list(ids))
+        return answer
+
+    def bring_back_device(self, id: int, path: str | os.PathLike[str] = "") -> None:
+        """Takes a device in again that has left the store while it is open, or was not there when it
+        was opened. path: where it is now; else where it was. What was written without it, it gets in
+        the background, or by catch_up(). NotFoundError, AlreadyExistsError (it is in use),
+        UnavailableError (it still owes answers from before; it has lost writes), InvalidArgumentError
+        (another device), BusyError, ReadOnlyError: the store is as it was, and it may be tried again.
+        """
+        self._native.bring_back_device(id, os.fspath(path))
+
+    def clear_device_errors(self, ids: Iterable[int] = ()) -> None:
+        """Forgets the errors of devices that were counted so far, errors_total of status(); of all
+        devices where none are named. Durable when it returns. NotFoundError, ReadOnlyError"""
+        self._native.clear_device_errors(list(ids))
+
+    def add_device(self, path: str | os.PathLike[str]) -> int:
+        """Takes a device into the store that it has not had, one more than before; its number. What is
+        not there becomes a file, of the size of the largest data device. The description of the pool
+        names it; whoever gives `devices` to open() names it there, the next time. What is on others
+        moves to it in the background, or by move_slabs(). Durable when it returns.
+
+        AlreadyExistsError (`path` holds something else, or is a device of the store), NoSpaceError
+        (too small), InvalidArgumentError (its blocks are too large), TooBigError (too many devices),
+        BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in memory.
+        """
+        add = self._native.add_device
+        where = os.path.abspath(os.fsdecode(path))
+        # While it is no device of the store, it does no harm there; missing, it would look lost.
+        named = self._describe(lambda devices: [*devices, where])
+        try:
+            id: int = add(where)
+        except Exception:
+            if named and not self._has_device_at(where):
+                self._describe(lambda devices: [one for one in devices if one != where])
+            raise
+        self._note_devices()
+        return id
+
+    def drain_device(self, id: int) -> None:
+        """From now on nothing more is put on the device, and what lies there moves to others, in the
+        background or by move_slabs(): status()["devices"] says how many slabs_used are left. It serves
+        until remove_device(). Durable when it returns; again: nothing.
+
+        NotFoundError, InvalidArgumentError (no data device), UnavailableError (it is not in use),
+        NoSpaceError (the others have no room, or would be too few), ReadOnlyError.
+        """
+        self._native.drain_device(id)
+
+    def undrain_device(self, id: int) -> None:
+        """Ends that: what still lies on the device stays, and it is used like the others. Durable when
+        it returns; again: nothing. NotFoundError, ReadOnlyError
+        """
+        self._native.undrain_device(id)
+
+    def remove_device(self, id: int) -> None:
+        """The device, which has been drained, is no device of the store any more, and is wiped where it
+        is there; its number is never used again. The description of the pool names it no more. Durable
+        when it returns.
+
+        NotFoundError, InvalidArgumentError (a fast device), UnavailableError (something is left on it,
+        or too few others are in use), NoSpaceError (too few would be left), ReadOnlyError.
+        """
+        remove = self._native.remove_device
+        path = self._only_path_of(id)
+        remove(id)
+        if path:
+            self._describe(lambda devices: [one for one in devices if one != path])
+        self._note_devices()
+
+    def move_slabs(
+        self,
+        *,
+        rate: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> dict[str, Any]:
+        """Moves slabs from devices that are drained, and from full devices to empty ones, while
+        everything else goes on, until nothing is left to be moved, or as far as it comes. slabs_moved,
+        slabs_left, bytes_moved (bytes that were copied), problem (why some are left; "": none are, or
+        it was stopped). The store does the same by itself, more slowly.
+
+        rate: bytes copied per second at most. progress: counts slabs; when it returns False, it stops
+        there. ReadOnlyError
+        """
+        report: dict[str, Any] = self._native.move_slabs(rate_of(rate), progress)
+        return report
+
+    def _describe(self, change: Callable[[list[str]], list[str]]) -> bool:
+        """The description of the pool has other devices from then on. False: it had those already, or
+        there is none.
+        """
+        if self.path is None:
+            return False
+        with _process.lock():
+            devices, fast = _native.read_pool(self.path)
+            after = list(dict.fromkeys(change(devices)))
+            if after == devices:
+                return False
+            _native.write_pool(self.path, after, fast)
+            return True
+
+    def _members(self) -> list[dict[str, Any]]:
+        devices: list[dict[str, Any]] = self._native.status()["devices"]
+        return [one for one in devices if one["role"]]
+
+    def _has_device_at(self, path: str) -> bool:
+        return any(one["path"] == path for one in self._members())
+
+    def _only_path_of(self, id: int) -> str:
+        """Where the device is; "": that is not known. What is not there is shown at one of the paths
+        where nothing is: its own if it is alone.
+        """
+        away = 0
+        path = ""
+        for one in self._native.status()["devices"]:
+            absent = one["state"] in ("missing", "unreadable")
+            away += absent
+            if one["id"] == id and one["role"] == "data":
+                path, own = one["path"], not absent
+        return path if path and (own or away == 1) else ""
+
+    def _note_devices(self) -> None:
+        """This process finds the store that it has open by the devices that it has now, too."""
+        if self.path is not None:
+            devices, _ = _native.read_pool(self.path)
+        else:
+            devices = [one["path"] for one in self._members() if one["role"] == "data"]
+        if self._shared.key is not None and all(devices):
+            _process.has_devices(self._shared, devices)

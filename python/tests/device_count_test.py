@@ -1,0 +1,107 @@
+"""One device more, and one less, while the store is open."""
+
+import os
+
+import hexad
+import pytest
+
+
+@pytest.fixture
+def wide(tmp_path):
+    """A pool 2+1 on four devices, with something on each."""
+    pool = tmp_path / "pool"
+    hexad.format(pool, devices=4, profile="2+1", size="64 MiB", preset="tiny")
+    with hexad.open(pool) as store:
+        for i in range(8):
+            store.put(f"o{i}", bytes([i]) * 300_000)
+    return pool
+
+
+def check(store):
+    for i in range(8):
+        assert store.get(f"o{i}") == bytes([i]) * 300_000
+    assert store.fsck(deep=True)["errors"] == 0
+
+
+def row(store, id):
+    return next(one for one in store.status()["devices"] if one["id"] == id and one["role"])
+
+
+def named(pool):
+    return hexad._native.read_pool(str(pool))[0]
+
+
+def test_a_device_is_added(wide, tmp_path):
+    before = named(wide)
+    new = str(tmp_path / "new")
+    with hexad.open(wide) as store:
+        id = store.add_device(tmp_path / "new")
+        assert named(wide) == before + [new]
+        assert row(store, id)["state"] == "ok" and row(store, id)["slabs"] > 0
+        steps = []
+        report = store.move_slabs(progress=lambda done, total: steps.append((done, total)))
+        assert report["slabs_left"] == 0 and report["problem"] == ""
+        assert all(done <= total for done, total in steps)
+        with hexad.open(wide) as again:  # by the devices that it has now
+            assert row(again, id)["path"] == new
+        with pytest.raises(hexad.AlreadyExistsError):
+            store.add_device(new)
+        assert named(wide) == before + [new]
+        check(store)
+    with hexad.open(wide) as store:
+        assert store.status()["health"] == "ok"
+        check(store)
+
+
+def test_what_is_not_added_is_not_named(wide, tmp_path):
+    before = named(wide)
+    hexad.format(tmp_path / "other", devices=3, profile="2+1", size="64 MiB", preset="tiny")
+    foreign = tmp_path / "other" / "drive0"
+    held = foreign.read_bytes()
+    with hexad.open(wide) as store, pytest.raises(hexad.AlreadyExistsError):
+        store.add_device(foreign)
+    assert named(wide) == before
+    assert foreign.read_bytes() == held
+    with hexad.open(wide, read_only=True) as store:
+        for call in (
+            lambda: store.add_device(tmp_path / "new"),
+            lambda: store.drain_device(1),
+            lambda: store.undrain_device(1),
+            lambda: store.remove_device(1),
+            store.move_slabs,
+        ):
+            with pytest.raises(hexad.ReadOnlyError):
+                call()
+    assert named(wide) == before and not (tmp_path / "new").exists()
+    with hexad.in_memory() as store, pytest.raises(hexad.Error):
+        store.add_device(tmp_path / "new")
+
+
+def test_a_device_is_drained_and_removed(wide):
+    before = named(wide)
+    with hexad.open(wide) as store:
+        with pytest.raises(hexad.UnavailableError):
+            store.remove_device(1)
+        with pytest.raises(hexad.NotFoundError):
+            store.drain_device(17)
+        used = row(store, 1)["slabs_used"]
+        assert used > 0
+        store.drain_device(1)
+        assert row(store, 1)["state"] == "draining"
+        assert store.status()["health"] == "ok" and store.status()["faults_tolerated"] == 1
+        store.undrain_device(1)
+        assert row(store, 1)["state"] == "ok"
+        store.drain_device(1)
+        report = store.move_slabs(rate=1 << 30)
+        assert report["slabs_left"] == 0 and row(store, 1)["slabs_used"] == 0
+        with pytest.raises(ValueError):
+            store.move_slabs(rate=0)
+        store.remove_device(1)
+        assert named(wide) == [one for one in before if one != before[1]]
+        assert all(one["id"] != 1 for one in store.status()["devices"] if one["role"])
+        with hexad.open(wide) as again:
+            check(again)
+    os.remove(before[1])
+    with hexad.open(wide) as store:
+        assert store.status()["health"] == "ok"
+        check(store)

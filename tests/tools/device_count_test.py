@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""hexad device add, drain, undrain, move, remove: pools that get one device more, and one less."""
+
+import contextlib
+import os
+import subprocess
+
+from cli_testing import HEXAD, PoolTest, main
+
+
+class CountTest(PoolTest):
+    def small_pool(self, profile="2+1", count=3):
+        pool = self.path("pool")
+        devices = [os.path.join(self.folder, f"d{i}") for i in range(count)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", profile)
+        return pool, devices
+
+    def fill(self, pool):
+        """Objects that every device has a part of."""
+        kept = {f"o{i}": os.urandom(300_000) for i in range(8)}
+        for name, data in kept.items():
+            self.ok("put", pool, name, "-", stdin=data)
+        return kept
+
+    def check(self, pool, kept):
+        for name, data in kept.items():
+            self.assertEqual(self.ok("get", pool, name, "-").raw, data)
+        self.ok("fsck", pool, "--deep")
+
+    def rows(self, pool):
+        """The devices of the pool, by their numbers."""
+        listed = self.ok("device", "ls", pool, "--json").json["devices"]
+        return {one["id"]: one for one in listed if one["role"] == "data"}
+
+    def named(self, pool):
+        with open(os.path.join(pool, "hexad.pool"), encoding="utf-8") as file:
+            lines = [line.rstrip("\n").split(" ", 1) for line in file]
+        return [os.path.normpath(os.path.join(pool, line[1])) for line in lines if line[0] == "device"]
+
+    @contextlib.contextmanager
+    def holder(self, pool):
+        """A put that has the pool; it ends with the block."""
+        with subprocess.Popen([HEXAD, "put", pool, "slow", "-"], stdin=subprocess.PIPE,
+                              stdout=subprocess.DEVNULL) as process:
+            # More than fits into a pipe: when this returns, the holder is reading.
+            process.stdin.write(b"x" * (1 << 20))
+            process.stdin.flush()
+            yield process.pid
+            process.stdin.close()
+            self.assertEqual(process.wait(60), 0)
+
+
+class Description(CountTest):
+    def test_a_path_that_is_no_device_of_the_pool_does_no_harm(self):
+        """As a crash between naming a device and adding it leaves one."""
+        pool, _ = self.small_pool()
+        kept = self.fill(pool)
+        stray = self.path("stray")
+        with open(os.path.join(pool, "hexad.pool"), "a", encoding="utf-8") as file:
+            file.write(f"device {stray}\n")
+        for there in False, True:
+            if there:
+                with open(stray, "wb") as file:
+                    file.truncate(64 << 20)
+            status = self.ok("status", pool, "--json").json
+            self.assertEqual((status["health"], status["faults_tolerated"]), ("ok", 1))
+            self.ok("doctor", pool)
+            kept["one more"] = b"1"
+            self.assertNotIn("redundancy", self.ok("put", pool, "one more", "-", stdin=b"1").error)
+            self.check(pool, kept)
+        self.assertEqual(sorted(self.rows(pool)), [0, 1, 2])
+
+    def test_what_is_not_added_is_not_named(self):
+        pool, devices = self.small_pool()
+        before = self.named(pool)
+        other = self.path("other0")
+        self.ok("mkfs", self.path("other"), "--device",
+                *[self.path(f"other{i}") for i in range(3)], "--size", "64MiB", "--profile", "2+1")
+        held = self.read(other)
+        self.expect_refusal(pool, other)
+        self.expect_refusal(pool, devices[1])
+        self.assertEqual(self.named(pool), before)
+        self.assertEqual(self.read(other), held)
+        small = self.write("small", b"")
+        os.truncate(small, 1 << 20)
+        self.fails(6, "device", "add", pool, small)
+        self.assertEqual(self.named(pool), before)
+        with self.holder(pool):
+            self.expect_refusal(pool, other)
+            self.assertEqual(self.named(pool), before)
+
+    def expect_refusal(self, pool, path):
+        self.fails(1, "device", "add", pool, path)
+
+
+class OneMore(CountTest):
+    def test_a_device_is_added_and_used(self):
+        pool, devices = self.small_pool()
+        kept = self.fill(pool)
+        new = self.path("new")
+        answer = self.ok("device", "add", pool, new, "--json").json
+        self.assertEqual((answer["id"], answer["path"], answer["state"]), (4, new, "ok"))
+        self.assertGreater(answer["slabs"], 0)
+        self.assertEqual(os.path.getsize(new), 64 << 20)
+        self.assertEqual(self.named(pool), devices + [new])
+        self.assertEqual(sorted(self.rows(pool)), [0, 1, 2, 4])
+        # The next openings find it; it is missed like any other.
+        self.check(pool, kept)
+        moved = self.ok("device", "move", pool, "--json").json
+        self.assertEqual((moved["slabs_left"], moved["problem"]), (0, None))
+        kept.update(self.fill(pool))
+        os.rename(new, new + ".away")
+        status = self.ok("status", pool, "--json").json
+        self.assertEqual((status["health"], status["faults_tolerated"]), ("degraded", 0))
+        for name, data in kept.items():
+            self.assertEqual(self.ok("get", pool, name, "-").raw, data)
+        os.rename(new + ".away", new)
+        self.check(pool, kept)
+        self.fails(1, "device", "add", pool, new)
+        self.assertEqual(self.named(pool), devices + [new])
+
+    def test_by_a_path_of_the_one_who_asks(self):
+        pool, devices = self.small_pool()
+        self.ok("device", "add", pool, "near", cwd=self.folder)
+        self.assertEqual(self.named(pool), devices + [self.path("near")])
+        self.ok("put", pool, "a", "-", stdin=b"1")
+
+
+class OneLess(CountTest):
+    def test_a_device_is_drained_and_removed(self):
+        pool, devices = self.small_pool(count=4)
+        kept = self.fill(pool)
+        before = self.rows(pool)[1]
+        told = self.ok("device", "drain", pool, "1", "-n", "--json").json
+        self.assertEqual((told["slabs_used"], told["faults_tolerated"]), (before["slabs_used"], 1))
+        self.assertIn("would move", self.ok("device", "drain", pool, "1", "-n").text)
+        self.assertEqual(self.rows(pool)[1]["state"], "ok")
+        self.fails(4, "device", "remove", pool, "1")
+        self.fails(2, "device", "drain", pool, "1", "--rate", "1MiB")
+
+        answer = self.ok("device", "drain", pool, "1", "--until-empty", "--json").json
+        self.assertEqual((answer["state"], answer["slabs_used"]), ("draining", 0))
+        self.assertEqual((answer["slabs_left"], answer["problem"]), (0, None))
+        self.assertLessEqual(answer["slabs_moved"], before["slabs_used"])
+
+        # Nothing is wrong.
+        put = self.ok("put", pool, "more", "-", stdin=b"1" * 100_000)
+        self.assertNotIn("redundancy", put.error)
+        kept["more"] = b"1" * 100_000
+        status = self.ok("status", pool)
+        self.assertIn("survives the loss of 1 more device", status.text)
+        for verb in "status", "df", "device ls":
+            self.assertIn("is drained: nothing is left on it", self.ok(*verb.split(), pool).text)
+        doctor = self.ok("doctor", pool)
+        self.assertIn(f"hexad device remove {pool} 1", doctor.text)
+        self.assertEqual(self.rows(pool)[1]["slabs_used"], 0)  # that put is on the others
+        self.ok("wait", pool, "--for", "drain")
+        self.assertTrue(self.ok("device", "can", pool, "remove", "1", "--json").json["allowed"])
+
+        answer = self.ok("device", "remove", pool, "1", "--json").json
+        self.assertEqual(answer, {"id": 1, "path": devices[1]})
+        self.assertEqual(self.named(pool), [devices[0], *devices[2:]])
+        self.assertEqual(sorted(self.rows(pool)), [0, 2, 3])
+        self.fails(1, "device", "remove", pool, "1")
+        os.remove(devices[1])
+        self.check(pool, kept)
+        self.assertEqual(self.ok("status", pool, "--json").json["health"], "ok")
+        # Its number is not used again.
+        self.assertNotIn(self.ok("device", "add", pool, devices[1], "--json").json["id"], (0, 1, 2, 3))
+        self.check(pool, kept)
+
+    def test_what_is_drained_later_and_what_stays(self):
+        pool, _ = self.small_pool(count=4)
+        kept = self.fill(pool)
+        for _ in range(2):  # again: nothing
+            answer = self.ok("device", "drain", pool, "2", "--json").json
+            self.assertEqual(answer["state"], "draining")
+        self.fails(2, "device", "drain", pool, "two")
+        for _ in range(2):
+            self.ok("device", "undrain", pool, "2")
+            self.assertEqual(self.rows(pool)[2]["state"], "ok")
+        self.ok("device", "drain", pool, "2")
+        self.ok("device", "move", pool, "--rate", "1GiB")
+        self.assertEqual(self.rows(pool)[2]["slabs_used"], 0)
+        self.check(pool, kept)
+
+    def test_what_cannot_go(self):
+        pool, devices = self.small_pool()
+        self.fails(6, "device", "drain", pool, "1")  # three are what 2+1 takes
+        self.fails(1, "device", "drain", pool, "9")
+        self.fails(2, "device", "drain", pool, "3")  # the fast one
+        self.fails(2, "device", "remove", pool, "3")
+        os.rename(devices[1], devices[1] + ".away")
+        self.fails(4, "device", "drain", pool, "1")
+        os.rename(devices[1] + ".away", devices[1])
+        self.ok("device", "catch-up", pool)
+        self.assertEqual(self.rows(pool)[1]["state"], "ok")
+
+
+class InUse(CountTest):
+    def test_the_process_that_has_the_pool_is_asked(self):
+        pool, devices = self.small_pool(count=4)
+        kept = self.fill(pool)
+        new = self.path("new")
+        with self.holder(pool) as pid:
+            answer = self.ok("device", "add", pool, new, "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            added = answer["id"]
+            self.assertEqual(self.named(pool), devices + [new])
+            answer = self.ok("device", "drain", pool, "0", "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.assertEqual(answer["state"], "draining")
+            self.fails(2, "device", "drain", pool, "0", "--until-empty", "--rate", "1MiB")
+            self.ok("wait", pool, "--for", "drain", "--timeout", "60")
+            answer = self.ok("device", "drain", pool, "0", "--until-empty", "--json").json
+            self.assertEqual(answer["slabs_used"], 0)
+            self.ok("device", "undrain", pool, "0")
+            self.assertEqual(self.rows(pool)[0]["state"], "ok")
+            self.fails(4, "device", "remove", pool, "1")
+            self.ok("device", "drain", pool, "0", "--until-empty")
+            self.ok("device", "remove", pool, "0")
+            self.assertEqual(self.named(pool), devices[1:] + [new])
+            self.assertEqual(sorted(self.rows(pool)), [1, 2, 3, added])
+            self.fails(5, "device", "move", pool)
+        os.remove(devices[0])
+        self.check(pool, kept)
+
+
+if __name__ == "__main__":
+    main()

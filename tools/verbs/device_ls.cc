@@ -1,0 +1,91 @@
+// hexad device ls, clear-errors: the devices of a pool, and what is remembered of them.
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "base/units.h"
+#include "tools/verbs/device_errors.h"
+#include "tools/verbs/drain_text.h"
+#include "tools/verbs/look.h"
+#include "tools/verbs/verbs.h"
+
+namespace hexad::tools {
+
+namespace {
+
+class DeviceLs final : public Verb {
+ public:
+  void declare(Arguments&) override {}
+
+  Result<int> run(Session& session) override {
+    HEXAD_TRY_ASSIGN(const StoreStatus status, look_at_devices(session));
+    Json devices = Json::array();
+    for (const DeviceStatus& device : status.devices) {
+      Json object{{"id", device.id},
+                  {"path", device.path},
+                  {"role", device.role},
+                  {"state", device.state},
+                  {"detail", device.detail},
+                  {"size", device.size},
+                  {"slabs", device.slabs},
+                  {"slabs_used", device.slabs_used},
+                  {"missing_bytes", device.missing_bytes}};
+      add_errors(object, device);
+      devices.push_back(std::move(object));
+      std::string line = fmt::format("{:>3}  {:<5} {:<10} {:>10}  {}", device.id, device.role,
+                                     device.state, format_size(device.size), device.path);
+      if (const std::string drain = describe_drain(device); !drain.empty()) {
+        line += "; " + drain;
+      } else if (device.slabs > 0) {
+        line += fmt::format("; {} of {} slabs used", device.slabs_used, device.slabs);
+      }
+      if (device.missing_bytes > 0) {
+        line += fmt::format("; lacks {}", format_size(device.missing_bytes));
+      }
+      if (!device.detail.empty()) line += "; " + device.detail;
+      if (const std::string errors = describe_errors(device); !errors.empty()) {
+        line += "; since this opening: " + errors;
+      }
+      if (const std::string errors = describe_all_errors(device); !errors.empty()) {
+        line += "; " + errors;
+      }
+      if (const std::string last = describe_completion(device.last_completion); !last.empty()) {
+        line += "; " + last;
+      }
+      if (!session.out().json()) session.out().write(line + "\n");
+    }
+    if (session.out().json()) session.out().object(Json{{"devices", devices}});
+    return kExitOk;
+  }
+};
+
+class DeviceClearErrors final : public Verb {
+ public:
+  void declare(Arguments& arguments) override {
+    arguments.positionals("ID", words_, "Numbers of devices, as device ls shows them [all]",
+                          Need::kOptional);
+  }
+
+  Result<int> run(Session& session) override {
+    std::vector<DeviceId> ids;
+    for (const std::string& word : words_) {
+      HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(word, session));
+      ids.push_back(id);
+    }
+    return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
+      HEXAD_TRY(store.clear_device_errors(ids));
+      if (session.out().json()) session.out().object(Json{{"devices", ids}});
+      return kExitOk;
+    });
+  }
+
+ private:
+  std::vector<std::string> words_;
+};
+
+}  // namespace
+
+std::unique_ptr<Verb> make_device_ls() { return std::make_unique<DeviceLs>(); }
+std::unique_ptr<Verb> make_device_clear_errors() { return std::make_unique<DeviceClearErrors>(); }
+
+}  // namespace hexad::tools
