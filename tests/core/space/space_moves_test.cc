@@ -22,12 +22,17 @@ struct MovingWorld {
     f.members = std::make_unique<Members>(system.executor(), std::move(f.table.rows));
     space =
         std::make_unique<Space>(system.executor(), f.shape, *f.members, f.counters, f.log_blobs);
-    zone = space->prepare_zone(Zeroing::kNone).value();
-    REQUIRE(space->add_zone(zone).ok());
-    space->open_zone(zone.zone);
+    zone = open_zone();
     DeviceId other = 0;
     for (const alloc::ZoneSlot& slot : zone.slots) other += slot.device;
     move = {zone.zone, 0, zone.slots[0], {DeviceId{21} - other, 1}};
+  }
+  // One more that can be allocated from.
+  ZoneCreation open_zone() {
+    ZoneCreation made = space->prepare_zone(Zeroing::kNone).value();
+    REQUIRE(space->add_zone(made).ok());
+    space->open_zone(made.zone);
+    return made;
   }
   template <typename Use>
   void run(const Use& use) {
@@ -67,9 +72,7 @@ TEST_CASE("space_moves: a zone is closed from the beginning until a root says wh
     const alloc::Extent kept = w.put(3, 1);
     // Without a second zone nothing would be free.
     if (space.begin_move(w.move).error().code != ErrorCode::kNoSpace) problem = "closed the last";
-    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
-    space.add_zone(more).ignore();
-    space.open_zone(more.zone);
+    w.open_zone();
     if (!space.begin_move(w.move).ok()) problem += " not begun";
     if (space.begin_move(w.move).ok()) problem += " begun twice";
     if (space.counters().free >= kSlabUnits) problem += " not closed";
@@ -104,9 +107,7 @@ TEST_CASE("space_moves: nothing moves that is written to, repaired, missing, or 
   MovingWorld w;
   std::string problem;
   w.run([&](Space& space) {
-    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
-    space.add_zone(more).ignore();
-    space.open_zone(more.zone);
+    w.open_zone();
     alloc::Extent flying = space.allocate(2).value();
     while (flying.zone != w.zone.zone) flying = space.allocate(2).value();
     const alloc::Extent kept = w.put(1, 1);
@@ -133,9 +134,7 @@ TEST_CASE("space_moves: a cell that was located before is not written where it w
   MovingWorld w;
   std::string problem;
   w.run([&](Space& space) {
-    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
-    space.add_zone(more).ignore();
-    space.open_zone(more.zone);
+    w.open_zone();
     alloc::Extent kept = w.put(1, 1);
     while (kept.zone != w.zone.zone) kept = w.put(1, 1);
     space.allow_healing();
@@ -168,9 +167,7 @@ TEST_CASE("space_moves: the old slab is free when nobody can be reading there an
   std::string problem;
   w.run([&](Space& space) {
     const auto taken = [&] { return space.has_retired(); };
-    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
-    space.add_zone(more).ignore();
-    space.open_zone(more.zone);
+    w.open_zone();
     w.put(1, 1);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
@@ -195,9 +192,7 @@ TEST_CASE("space_moves: what was asked of the device before the root has its tim
   MovingWorld w(2);
   std::string problem;
   w.run([&](Space& space) {
-    const ZoneCreation more = space.prepare_zone(Zeroing::kNone).value();
-    space.add_zone(more).ignore();
-    space.open_zone(more.zone);
+    w.open_zone();
     w.put(1, 1);
     if (!space.begin_move(w.move).ok()) problem = "not begun";
     if (const Status done = space.finish_move(w.move, w.whole()); !done.ok()) {
