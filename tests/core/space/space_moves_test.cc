@@ -153,7 +153,8 @@ TEST_CASE("space_moves: a cell that was located before is not written where it w
     if (space.fill_missing(kept, *at, cell.bytes()).ok()) problem += " filled there";
     if (w.f.table.devices[at->id]->bytes[at->offset] == std::byte{7}) problem += " written there";
     // Where it is now it is written.
-    for (const CellPlace& place : space.locate(kept).value()) {
+    const std::vector<CellPlace> now = space.locate(kept).value();
+    for (const CellPlace& place : now) {
       if (place.id != w.move.to.device) continue;
       space.heal(place, cell.bytes());
       if (w.f.table.devices[place.id]->bytes[place.offset] != std::byte{7}) problem += " not here";
