@@ -106,8 +106,9 @@ class [[nodiscard]] Result {
     HEXAD_ASSERT(ok());
     return std::get<0>(state_);
   }
-  // Returns the value, to be moved from. Precondition: ok().
-  T&& value() && {
+  // Returns the value, moved out of the result, so that a loop over what a call returns holds it.
+  // Precondition: ok().
+  T value() && {
     HEXAD_ASSERT(ok());
     return std::get<0>(std::move(state_));
   }
@@ -115,8 +116,8 @@ class [[nodiscard]] Result {
   T& operator*() & { return value(); }
   // Returns the value. Precondition: ok().
   const T& operator*() const& { return value(); }
-  // Returns the value, to be moved from. Precondition: ok().
-  T&& operator*() && { return std::move(*this).value(); }
+  // Returns the value, moved out of the result. Precondition: ok().
+  T operator*() && { return std::move(*this).value(); }
   // Returns a pointer to the value. Precondition: ok().
   T* operator->() { return &value(); }
   // Returns a pointer to the value. Precondition: ok().
