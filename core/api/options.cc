@@ -270,6 +270,9 @@ Status RuntimeOptions::validate() const {
   if (catch_up != CatchUp::kInBackground && catch_up != CatchUp::kWhenAsked) {
     problems.add("catch_up is neither background nor asked");
   }
+  if (returns != Returns::kByThemselves && returns != Returns::kWhenAsked) {
+    problems.add("returns is neither by-themselves nor when-asked");
+  }
   return problems.status();
 }
 

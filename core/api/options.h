@@ -127,6 +127,17 @@ enum class CatchUp : std::uint8_t {
   kWhenAsked,     // by Store::catch_up() alone
 };
 
+// When a device that has left the store while it is open is taken in again.
+enum class Returns : std::uint8_t {
+  // When it answers again, at the path where it was: it is looked at some seconds after it left,
+  // some minutes where it has come back lately, then less and less often, at last every ten
+  // minutes.
+  // One that has come back three times and left again within a day stays away until it is asked
+  // for.
+  kByThemselves,
+  kWhenAsked,  // by Store::bring_back_device() alone, or the next opening
+};
+
 // What a read does about a device that answers late. (One that does not answer within 5 s is gone
 // round in any case.)
 enum class HedgedReads : std::uint8_t {
@@ -213,6 +224,7 @@ struct RuntimeOptions {
   SplitRisk split_risk = SplitRisk::kRefuse;  // what to do where the others may have been written
   BusErrors bus_errors = BusErrors::kLeave;   // what to do about a bus error in the index
   CatchUp catch_up = CatchUp::kInBackground;  // when devices get what they missed
+  Returns returns = Returns::kByThemselves;   // when devices that have left are taken in again
   HedgedReads hedged_reads = HedgedReads::kOff;  // what to do about a device that answers late
   // Seconds that a device may owe the answer to a request, whatever else it answers, and not
   // counting what it works through first: then it is left behind like one that has failed, and

@@ -47,7 +47,7 @@ Engine::Engine(StoreParts parts)
     ids_.begin(lane_->epoch(), parts_.ids_drawn);
     membership_ = std::make_unique<Membership>(
         Membership::Parts{executor(), *parts_.shape, *parts_.members, *parts_.space, *lane_, ids_,
-                          *parts_.counters},
+                          *parts_.counters, [this] { wake_return_job(); }},
         parts_.root);
     mergers_ = std::make_unique<RunMergers>(executor(), *parts_.runs, *preparer_,
                                             [this](const Status& merged) { on_merged(merged); });
@@ -86,6 +86,7 @@ Status Engine::start() {
   if (!parts_.index->has_fast()) want_index();
   HEXAD_TRY(deletion_job_->schedule_found(*parts_.counters, parts_.notes));
   start_catch_up();
+  wake_return_job();  // some may have left while it was opened
   want_moves(SlabJob::kFirstWait);
   on_progress();  // the first zone may be wanted
   return {};
@@ -169,6 +170,7 @@ void Engine::make_jobs() {
         return SlabJob::Round{round.moved, round.left, space().has_retired(), round.given_up,
                               std::move(round.problem)};
       });
+  make_return_job();
   seal_job_ = std::make_unique<SealJob>(executor().clock(), [this] { lane_->want_all(); });
   repair_job_ = std::make_unique<RepairJob>(
       RepairJob::Work{[this] { membership_->repair(); }, [this] { lose_suspects(); }});
@@ -182,6 +184,7 @@ void Engine::make_jobs() {
                   {deletion_job_.get(), index_job_.get(), catch_up_job_.get(), damage_job_.get()});
   jobs_->add_crew("hexad-clean", {clean_job_.get()});
   jobs_->add_crew("hexad-slabs", {slab_job_.get()});
+  jobs_->add_crew("hexad-return", {return_job_.get()});
   jobs_->add_crew("hexad-merge", {&mergers_->any()});
   jobs_->add_crew("hexad-young", {&mergers_->young()});
   jobs_->add_crew("hexad-seal", {seal_job_.get()});

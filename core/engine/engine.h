@@ -50,6 +50,7 @@
 #include "core/jobs/deletion_job.h"
 #include "core/jobs/index_job.h"
 #include "core/jobs/repair_job.h"
+#include "core/jobs/return_job.h"
 #include "core/jobs/seal_job.h"
 #include "core/jobs/silence_job.h"
 #include "core/jobs/slab_job.h"
@@ -366,10 +367,25 @@ class Engine : public InternalCommits {
 
   // engine_rejoin.cc
   Result<ReturnedTo> returned_to(DeviceId id);
-  Status rejoin(DeviceId id);
+  // Under return_mutex_. `failed_again`: it was in use, and has failed.
+  Status bring_back_locked(DeviceId id, const std::string& path, bool& failed_again);
+  Status rejoin(DeviceId id, bool& failed_again);
   Result<alloc::Label> data_label() const;
   // Errors: kNotFound (it is no device of the store, or no more).
   Status check_has(DeviceId id) const;
+
+  // engine_return_job.cc
+  void make_return_job();
+  void wake_return_job();
+  // AD5: it is draining, and nothing is on it that anybody could miss.
+  bool is_emptied(DeviceId id) const;
+  std::vector<AwayDevice> away_devices() const;
+  ReturnJob::Attempt attempt_return(DeviceId id);
+  // By the return job alone, under no lock.
+  ReturnLook look_at_path(DeviceId id, const std::string& path);
+  // Of a member that is not used.
+  void show_return(const Member& member, DeviceStatus& device, StoreStatus& status);
+  bool outlast_look();
 
   // engine_devices.cc
   Status still_open() const;
@@ -465,6 +481,7 @@ class Engine : public InternalCommits {
   std::unique_ptr<CatchUpJob> catch_up_job_;
   std::unique_ptr<CleanJob> clean_job_;
   std::unique_ptr<SlabJob> slab_job_;
+  std::unique_ptr<ReturnJob> return_job_;
   std::unique_ptr<SealJob> seal_job_;
   std::unique_ptr<RepairJob> repair_job_;
   std::unique_ptr<SilenceJob> silence_job_;
@@ -477,6 +494,10 @@ class Engine : public InternalCommits {
   std::unique_ptr<InFlightBudget> budget_;
   std::atomic<bool> users_committed_{false};  // since somebody has asked
   std::atomic<bool> mended_told_{false};      // parts_.mended, to a fsck or scrub
+
+  std::atomic<bool> looking_{false};  // the return job is in a call that may not come back
+  std::map<DeviceId, SurveyedDevice>
+      looks_;  // that are not answered whole; of the return job alone
 
   io::Mutex return_mutex_;            // while a device comes back, or is added, drained or removed
   io::Mutex zone_mutex_;              // while a zone is made

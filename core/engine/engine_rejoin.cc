@@ -46,11 +46,24 @@ Status Engine::check_has(DeviceId id) const {
                "hexad device ls names those that it has."};
 }
 
-// Whatever fails, the device has left, as before: its former handle has no more use, and what it
-// was given meanwhile nobody asks for.
 Status Engine::bring_back(DeviceId id, const std::string& path) {
   HEXAD_TRY(writable());
+  const bool was_away = parts_.members->has(id) && !parts_.members->usable(id);
   const io::Lock one(return_mutex_);
+  return_job_->ask_for(id);
+  // It came by itself while this waited.
+  if (was_away && path.empty() && parts_.members->usable(id)) return {};
+  bool failed_again = false;
+  Status back = bring_back_locked(id, path, failed_again);
+  if (back.ok()) jobs_->note(*return_job_, back);
+  wake_return_job();
+  return back;
+}
+
+// Whatever fails, the device has left, as before: its former handle has no more use, and what it
+// was given meanwhile nobody asks for.
+Status Engine::bring_back_locked(DeviceId id, const std::string& path, bool& failed_again) {
+  HEXAD_TRY(writable());
   HEXAD_TRY_ASSIGN(const ReturnedTo to, returned_to(id));
   Members& members = *parts_.members;
   const std::string& where = path.empty() ? to.member->path : path;
@@ -63,19 +76,20 @@ Status Engine::bring_back(DeviceId id, const std::string& path) {
   HEXAD_TRY(members.let_go(id));
   HEXAD_TRY_ASSIGN(Member member, open_returned(where, to, *parts_.system));
   members.attach(std::move(member));
-  if (Status joined = rejoin(id); !joined.ok()) {
+  if (Status joined = rejoin(id, failed_again); !joined.ok()) {
     if (!members.usable(id)) {
       members.keep_out(id, "away", "it was not taken in again: " + joined.error().message);
       members.let_go(id).ignore();
     }
     return joined;
   }
+  parts_.counters->add(CounterId::kDevicesReturned);
   start_catch_up();
   return {};
 }
 
 // What takes time is done while zones are made, and again for those that were made meanwhile.
-Status Engine::rejoin(DeviceId id) {
+Status Engine::rejoin(DeviceId id, bool& failed_again) {
   constexpr int kMostTries = 4;
   std::vector<alloc::ZoneId> ready;
   for (int i = 0; i < kMostTries && (i == 0 || ready != space().zone_ids()); ++i) {
@@ -97,6 +111,7 @@ Status Engine::rejoin(DeviceId id) {
   HEXAD_TRY(finished);
   if (const std::optional<Error> stopped = lane_->stopped()) return *stopped;
   if (parts_.members->usable(id)) return {};
+  failed_again = true;
   return Error{ErrorCode::kUnavailable, describe_device(id) + " has failed while it was taken in",
                "hexad device ls says more."};
 }

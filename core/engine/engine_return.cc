@@ -24,9 +24,7 @@ Status Engine::finish_return() {
 Status Engine::take_in_returned() {
   std::set<DeviceId> back;
   for (const DeviceId id : parts_.members->returning()) {
-    // AD5: somebody wants it to go, and nothing is on it that anybody could miss.
-    const bool emptied = parts_.members->is_draining(id) && space().slots_on(id) == 0;
-    if (emptied && !parts_.members->find(id)->replaced) {
+    if (is_emptied(id) && !parts_.members->find(id)->replaced) {
       parts_.members->keep_out(id, "away", "it has been drained: hexad device remove");
       continue;
     }

@@ -187,6 +187,7 @@ StoreStatus Engine::status() {
       status.warnings.push_back("device " + std::to_string(member.id) + " (" + member.path + ") " +
                                 text + ": it is left behind with what is in flight");
     }
+    if (!parts_.members->is_usable(i)) show_return(member, device, status);
     if (device.holds_log) status.log_size = member.layout.log_size;
     if (member.device != nullptr && !member.device->direct() && status.io_queue != "memory") {
       status.notes.push_back(member.path + ": direct I/O is refused here, buffered I/O is used");
@@ -432,6 +433,9 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   runtime("catch_up", static_cast<std::uint64_t>(given.catch_up),
           static_cast<std::uint64_t>(defaults.catch_up),
           given.catch_up == CatchUp::kInBackground ? "background" : "asked");
+  runtime("returns", static_cast<std::uint64_t>(given.returns),
+          static_cast<std::uint64_t>(defaults.returns),
+          given.returns == Returns::kByThemselves ? "by-themselves" : "when-asked");
   runtime("hedged_reads", static_cast<std::uint64_t>(given.hedged_reads),
           static_cast<std::uint64_t>(defaults.hedged_reads),
           std::string(to_string(given.hedged_reads)));

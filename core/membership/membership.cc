@@ -139,6 +139,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
                          " at LSN " + std::to_string(parts_.lane.durable()));
     parts_.counters.add(CounterId::kDevicesLost);
   }
+  if (parts_.left) parts_.left();
   return {};
 }
 

@@ -43,6 +43,8 @@ class Membership : private MembershipSteps {
     Lane& lane;
     BodyIds& ids;
     Counters& counters;
+    // A device is not used any more. Under mutex(); waits for nothing.
+    std::function<void()> left = {};
   };
   // What is sent again because it was refused.
   struct Refused {

@@ -58,10 +58,14 @@ Status check_label(const SurveyedDevice& found, const ReturnedTo& to) {
   return {};
 }
 
+bool has_left(const ReturnedTo& to) {
+  const alloc::RootDevice* const row = to.root.find(to.member->id);
+  return row != nullptr && row->state == alloc::MemberState::kLeft;
+}
+
 // BK1, by the rules of an opening that finds the devices in use with the root of now.
 Status check_roots(const SurveyedDevice& found, const ReturnedTo& to) {
-  const alloc::RootDevice* const row = to.root.find(to.member->id);
-  if (row == nullptr || row->state != alloc::MemberState::kLeft) {
+  if (!has_left(to)) {
     return refuse(ErrorCode::kUnavailable, found, "it has not left the pool yet",
                   "Try again in a moment.");
   }
@@ -92,7 +96,36 @@ Status check_roots(const SurveyedDevice& found, const ReturnedTo& to) {
   return {};
 }
 
+// What may be otherwise in a moment, and does not say what stands at the path.
+bool is_unread(const SurveyedDevice& found) {
+  if (!found.problem.has_value()) return false;
+  if (found.device == nullptr || found.device->last_refusal().has_value()) return true;
+  switch (found.problem->code) {
+    case ErrorCode::kUnavailable:
+    case ErrorCode::kExhausted:
+    case ErrorCode::kIo:
+    case ErrorCode::kNotFound:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+ReturnLook judge_look(const SurveyedDevice& found, const ReturnedTo& to) {
+  using Found = ReturnLook::Found;
+  if (is_unread(found)) return {Found::kNotThere, found.problem->message};
+  if (found.problem.has_value()) return {Found::kRefused, found.problem->message};
+  if (!has_left(to)) return {Found::kNotThere, "it has not left the pool yet"};
+  if (const Status label = check_label(found, to); !label.ok()) {
+    return {Found::kRefused, label.error().message};
+  }
+  if (const Status roots = check_roots(found, to); !roots.ok()) {
+    return {Found::kRefused, roots.error().message};
+  }
+  return {Found::kFits};
+}
 
 Result<Member> open_returned(const std::string& path, const ReturnedTo& to, io::System& system) {
   SurveyedDevice found = survey_device(path, io::OpenMode::kReadWrite, system);

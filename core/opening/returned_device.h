@@ -2,12 +2,14 @@
 // has all that counted on it.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "alloc/label.h"
 #include "alloc/root.h"
 #include "base/error.h"
 #include "base/ids.h"
+#include "core/opening/device_survey.h"
 #include "core/space/members.h"
 #include "io/system.h"
 
@@ -28,5 +30,18 @@ struct ReturnedTo {
 // written apart), kCorruption (its label is damaged, or not that of this store), kUnavailable (it
 // has lost writes; it has not left yet), kUnsupported.
 Result<Member> open_returned(const std::string& path, const ReturnedTo& to, io::System& system);
+
+// What a look at the path has found, of a device that nobody has asked for.
+struct ReturnLook {
+  enum class Found : std::uint8_t {
+    kFits,      // open_returned() would take it, as far as that can be seen without its lock
+    kNotThere,  // it cannot be opened or read just now, or has not left yet
+    kRefused,   // another device, one that was written apart, or one that has lost something
+  };
+  Found found = Found::kNotThere;
+  std::string why = {};  // where it does not fit
+};
+// Of what survey_device() has read, without a lock (io::OpenMode::kLook). No I/O.
+ReturnLook judge_look(const SurveyedDevice& found, const ReturnedTo& to);
 
 }  // namespace hexad::core

@@ -46,6 +46,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "scrub_findings",
     "degraded_reads",
     "devices_lost",
+    "devices_returned",
     "alloc_stripes",
     "alloc_pieces_cut",
     "alloc_pieces_cut_into",

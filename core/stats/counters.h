@@ -51,6 +51,7 @@ enum class CounterId : std::uint16_t {
   kScrubFindings,  // ... repaired or not
   kDegradedReads,
   kDevicesLost,        // left the membership while open
+  kDevicesReturned,    // ... and came back while open
   kStripes,            // of user data that became durable
   kPiecesCut,          // pieces of user data that found no free run of their length
   kPiecesCutInto,      // ... and the stripes that they became

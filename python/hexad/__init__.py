@@ -205,7 +205,9 @@ def open(
     leave the pool), split_risk ("refuse"; "take": write with half of the devices although
     nothing tells what became of the others), bus_errors ("leave"; "explain": when a failing medium
     below the fast tier ends the process by SIGBUS, a line on standard error says so), catch_up
-    ("background"; "asked": devices that come back get what they missed only by catch_up()),
+    ("background"; "asked": devices that come back get what they missed only by catch_up()), returns
+    ("by-themselves"; "when-asked": devices that have left while the store is open are taken in again
+    only by bring_back_device()),
     hedged_reads ("off"; "budgeted": where a device takes longer than for 995 of 1,000 reads, others
     are asked, too, for at most one read in 50; "always": with every read),
     device_patience (seconds after which commits go on without a device that does not answer, 1 to

@@ -99,6 +99,13 @@ Result<CatchUp> parse_catch_up(std::string_view text) {
                "It is background or asked."};
 }
 
+Result<Returns> parse_returns(std::string_view text) {
+  if (text == "by-themselves") return Returns::kByThemselves;
+  if (text == "when-asked") return Returns::kWhenAsked;
+  return Error{ErrorCode::kInvalidArgument, "returns '" + printable(text) + "' is not known",
+               "It is by-themselves or when-asked."};
+}
+
 Result<BusErrors> parse_bus_errors(std::string_view text) {
   if (text == "leave") return BusErrors::kLeave;
   if (text == "explain") return BusErrors::kExplain;
@@ -180,6 +187,7 @@ RuntimeOptions to_runtime_options(const nb::dict& given) {
       {"split_risk", word(options.split_risk, "split_risk", &parse_split_risk)},
       {"bus_errors", word(options.bus_errors, "bus_errors", &parse_bus_errors)},
       {"catch_up", word(options.catch_up, "catch_up", &parse_catch_up)},
+      {"returns", word(options.returns, "returns", &parse_returns)},
       {"hedged_reads", word(options.hedged_reads, "hedged_reads", &parse_hedged_reads)},
       {"device_patience",
        [&](nb::handle value) { options.device_patience = to_number(value, "device_patience"); }},

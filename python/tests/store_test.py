@@ -654,6 +654,14 @@ def test_reads_may_be_hedged(pool, mode):
         assert store.effective_options()["hedged_reads"][0] == mode
 
 
+def test_devices_come_back_by_themselves_unless_that_is_not_wanted(pool):
+    with hexad.open(pool) as store:
+        assert store.effective_options()["returns"] == ("by-themselves", "default")
+        assert "return" in [job["name"] for job in store.status()["jobs"]]
+    with hexad.open(pool, returns="when-asked") as store:
+        assert store.effective_options()["returns"] == ("when-asked", "given")
+
+
 def test_an_unknown_option_names_those_that_there_are(pool):
     with pytest.raises(ValueError, match="cache_size"):
         hexad.open(pool, cash_size=1)
@@ -661,3 +669,5 @@ def test_an_unknown_option_names_those_that_there_are(pool):
         hexad.in_memory(durability="full")
     with pytest.raises(ValueError, match="off, budgeted, always"):
         hexad.open(pool, hedged_reads="sometimes")
+    with pytest.raises(ValueError, match="by-themselves or when-asked"):
+        hexad.open(pool, returns="never")

@@ -36,6 +36,7 @@ AilingPool::AilingPool(io::SimSystem& system, std::uint64_t seed)
       runtime_(runtime_of_seed(seed)) {
   if (seed % 5 == 0) runtime_.log_durability = LogDurability::kFast;
   if (seed % 5 == 1) runtime_.log_durability = LogDurability::kDataFirst;
+  if (seed % 4 != 0) runtime_.returns = Returns::kWhenAsked;
   const std::uint64_t first = rng_.below(data_disks_);
   const std::uint64_t second = (first + 1 + rng_.below(data_disks_ - 1)) % data_disks_;
   victims_[0] = "dev" + std::to_string(first);
@@ -66,6 +67,7 @@ Store& AilingPool::store() {
   if (!calm_ && runtime_.access == Access::kReadWrite) {
     if (rng_.chance(1, kCalm)) go_wrong();
     if (data_disks_ > 6 && rng_.chance(1, kCalm)) drain_some();
+    if (runtime_.returns == Returns::kByThemselves && rng_.chance(1, kCalm)) mend_some();
   }
   return *store_;
 }
@@ -136,6 +138,9 @@ Status AilingPool::reopen(Ending ending, Access access) {
   for (const DeviceStatus& device : store_->status().devices) {
     if (device.state == "failed") ++tally_.lost;
   }
+  for (const Counter& counter : store_->counters()) {
+    if (counter.name == "devices_returned") tally_.returns += counter.since_open;
+  }
   bool crashed = false;
   look_at_log();
   if (ending == Ending::kClosed) {
@@ -184,6 +189,16 @@ std::string AilingPool::check() {
 }
 
 void AilingPool::wait() { system_.executor().sleep_for(1'000'000); }
+
+// For as long as it takes until what has left for the first time is looked at, or the second.
+void AilingPool::mend_some() {
+  constexpr io::Nanos kFirst = 6'000'000'000;
+  constexpr io::Nanos kSecond = 40'000'000'000;
+  io::SimDisk& disk = victim(rng_.below(2));
+  disk.clear_faults();
+  disk.appear();
+  system_.executor().sleep_for(rng_.chance(1, 2) ? kFirst : kSecond);
+}
 
 // Whatever comes of it: disks that have left, or lack cells, are refused.
 void AilingPool::drain_some() {

@@ -1,7 +1,8 @@
 // A store in a simulation that has a hard life: two of its data disks go wrong again and again,
 // each in its own way, and where it is dropped the power may fail amid what it does in the
 // background. One pool in three has eight data disks instead of six, and drains one now and then,
-// and takes it back. Up to m disks is within the promise, so whatever it answers must be right.
+// and takes it back. In one of four a disk that has left is whole again now and then, and comes
+// back by itself. Up to m disks is within the promise, so whatever it answers must be right.
 #pragma once
 
 #include <cstdint>
@@ -28,6 +29,7 @@ struct AilingTally {
   std::uint64_t indexes = 0;     // that a crash took away
   std::uint64_t drains = 0;      // of disks, begun
   std::uint64_t moves = 0;       // of slabs, told
+  std::uint64_t returns = 0;     // of disks, by themselves
 };
 
 // In a fiber of the simulation of its own, from construction to the end.
@@ -53,6 +55,7 @@ class AilingPool final : public RunnerTarget {
   void cut_power();
   void drain_some();
   void move_some();
+  void mend_some();
   void change_victims();
   void look_at_log();
   Status open(Access access);

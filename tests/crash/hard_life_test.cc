@@ -53,6 +53,7 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
     pool.indexes += life.pool.indexes;
     pool.drains += life.pool.drains;
     pool.moves += life.pool.moves;
+    pool.returns += life.pool.returns;
     violations += life.runner.difference.empty() ? 0 : 1;
     CHECK(life.runner.difference == "");
     REQUIRE(violations < 5);
@@ -67,6 +68,7 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
               {"indexes", pool.indexes},
               {"drains", pool.drains},
               {"moves", pool.moves},
+              {"returns", pool.returns},
               {"violations", violations}});
   REQUIRE(violations == 0);
   REQUIRE(pool.crashes > count);
@@ -74,6 +76,7 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
   REQUIRE(pool.lost > 0);
   REQUIRE(pool.drains > count / 10);
   REQUIRE(pool.moves > 0);
+  REQUIRE(pool.returns > 0);
 }
 
 TEST_CASE("hard life: random transactions while two disks go wrong and the power fails") {

@@ -46,6 +46,7 @@ void arm(SimSystem& system, Cut& cut) {
 RuntimeOptions options() {
   RuntimeOptions options = without_cache();
   options.catch_up = CatchUp::kWhenAsked;
+  options.returns = Returns::kWhenAsked;
   options.memtable_size = 64_KiB;
   return options;
 }

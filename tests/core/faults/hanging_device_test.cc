@@ -18,31 +18,41 @@ using io::Nanos;
 using io::SimOp;
 using io::SimSystem;
 
+// What has left stays away until somebody asks for it.
+RuntimeOptions staying() {
+  RuntimeOptions options;
+  options.returns = Returns::kWhenAsked;
+  return options;
+}
+
 TEST_CASE("hanging device: commits wait for it, say so, and lose no device") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
   std::string meanwhile;
   Nanos took = 0;
-  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-    system->disk("dev2").inject({.kind = FaultKind::kHang, .times = Fault::kForever});
-    const auto helper = system->executor().start("helper", [&] {
-      system->executor().sleep_for(20 * kSecond);
-      meanwhile = warning_of(store);
-      system->disk("dev2").clear_faults();
-      system->disk("dev2").release_hung();
-    });
-    const Nanos began = system->clock().now();
-    Transaction t;
-    t.put(kDefaultCollection, "new", noise(200'000, 5));
-    const Result<Lsn> done = store.commit(std::move(t));
-    took = system->clock().now() - began;
-    helper->join();
-    if (!done.ok()) return done.error().to_string();
-    for (const DeviceStatus& device : store.status().devices) {
-      if (device.state != "ok") return device.path + ": " + device.state;
-    }
-    return warning_of(store);
-  });
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        system->disk("dev2").inject({.kind = FaultKind::kHang, .times = Fault::kForever});
+        const auto helper = system->executor().start("helper", [&] {
+          system->executor().sleep_for(20 * kSecond);
+          meanwhile = warning_of(store);
+          system->disk("dev2").clear_faults();
+          system->disk("dev2").release_hung();
+        });
+        const Nanos began = system->clock().now();
+        Transaction t;
+        t.put(kDefaultCollection, "new", noise(200'000, 5));
+        const Result<Lsn> done = store.commit(std::move(t));
+        took = system->clock().now() - began;
+        helper->join();
+        if (!done.ok()) return done.error().to_string();
+        for (const DeviceStatus& device : store.status().devices) {
+          if (device.state != "ok") return device.path + ": " + device.state;
+        }
+        return warning_of(store);
+      },
+      staying());
   REQUIRE(said == "");
   REQUIRE(took >= 20 * kSecond);
   REQUIRE_THAT(meanwhile, Catch::Contains("device 2 (dev2) has not answered for 19 s") ||
@@ -101,7 +111,7 @@ TEST_CASE("hanging device: commits go on without it, and it comes back when it h
   std::string problem;
   system->run([&] {
     {
-      Result<Store> store = Store::open(origin.pool(), {}, system.get());
+      Result<Store> store = Store::open(origin.pool(), staying(), system.get());
       if (!store.ok()) {
         problem = store.error().to_string();
         return;
@@ -131,11 +141,11 @@ TEST_CASE("hanging device: commits go on without it, and it comes back when it h
     }
     {
       // It is still locked: its last request may come.
-      const Result<Store> locked = Store::open(origin.pool(), {}, system.get());
+      const Result<Store> locked = Store::open(origin.pool(), staying(), system.get());
       if (locked.ok() || locked.error().code != ErrorCode::kBusy) problem += "not locked";
     }
     hanging.answer();
-    Result<Store> store = Store::open(origin.pool(), {}, system.get());
+    Result<Store> store = Store::open(origin.pool(), staying(), system.get());
     if (!store.ok()) {
       problem += store.error().to_string();
       return;
@@ -159,7 +169,7 @@ TEST_CASE("hanging device: commits go on without it, and it comes back when it h
 // first. Its late writes come before the store is closed, or after.
 TEST_CASE("hanging device: whatever it hangs in, the store goes on, and nothing is lost") {
   SimOrigin origin(large_disks(), fill);
-  RuntimeOptions options;
+  RuntimeOptions options = staying();
   options.memtable_size = 64_KiB;
   options.device_patience = 8;
   // Returns the number of requests that the disk has had, or what was wrong.
@@ -255,30 +265,33 @@ TEST_CASE("hanging device: more than the profile survives are waited for, and no
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
   Nanos took = 0;
-  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-    const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
-    for (const std::string& disk : disks) {
-      system->disk(disk).inject({.kind = FaultKind::kHang, .times = Fault::kForever});
-    }
-    const auto helper = system->executor().start("helper", [&] {
-      system->executor().sleep_for(300 * kSecond);
-      for (const std::string& disk : disks) {
-        system->disk(disk).clear_faults();
-        system->disk(disk).release_hung();
-      }
-    });
-    const Nanos began = system->clock().now();
-    Transaction t;
-    t.put(kDefaultCollection, "new", noise(200'000, 5));
-    const Result<Lsn> done = store.commit(std::move(t));
-    took = system->clock().now() - began;
-    helper->join();
-    if (!done.ok()) return done.error().to_string();
-    for (const DeviceStatus& device : store.status().devices) {
-      if (device.state != "ok") return device.path + ": " + device.state;
-    }
-    return read_all(store);
-  });
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
+        for (const std::string& disk : disks) {
+          system->disk(disk).inject({.kind = FaultKind::kHang, .times = Fault::kForever});
+        }
+        const auto helper = system->executor().start("helper", [&] {
+          system->executor().sleep_for(300 * kSecond);
+          for (const std::string& disk : disks) {
+            system->disk(disk).clear_faults();
+            system->disk(disk).release_hung();
+          }
+        });
+        const Nanos began = system->clock().now();
+        Transaction t;
+        t.put(kDefaultCollection, "new", noise(200'000, 5));
+        const Result<Lsn> done = store.commit(std::move(t));
+        took = system->clock().now() - began;
+        helper->join();
+        if (!done.ok()) return done.error().to_string();
+        for (const DeviceStatus& device : store.status().devices) {
+          if (device.state != "ok") return device.path + ": " + device.state;
+        }
+        return read_all(store);
+      },
+      staying());
   REQUIRE(said == "");
   REQUIRE(took >= 300 * kSecond);
 }
@@ -309,60 +322,66 @@ TEST_CASE("hanging device: who is given up counts as lost before it has left") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
   bool third = false;
-  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
-      const bool hangs = op.disk == "dev1" || op.disk == "dev2" || (third && op.disk == "dev3");
-      if (hangs && op.op != IoOp::kRead) return FaultKind::kHang;
-      return std::nullopt;
-    });
-    Commits commits{*system, store, "", {}};
-    commits.begin("first", 5);
-    system->executor().sleep_for(20 * kSecond);
-    third = true;
-    commits.begin("second", 6);
-    system->executor().sleep_for(55 * kSecond);
-    const std::string warned = warning_of(store);
-    system->disk("dev1").release_hung();
-    system->disk("dev2").release_hung();
-    system->executor().sleep_for(120 * kSecond);
-    release(*system, {"dev1", "dev2", "dev3"});
-    commits.join();
-    std::string problem = commits.problem;
-    if (warned.find("device 2 (dev2) has not answered for so long that it is given up") ==
-        std::string::npos) {
-      problem += "nothing is said of it: " + warned;
-    }
-    for (const auto& [disk, state] : std::map<std::string, std::string>{
-             {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
-      if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
-    }
-    return problem + read_all(store);
-  });
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+          const bool hangs = op.disk == "dev1" || op.disk == "dev2" || (third && op.disk == "dev3");
+          if (hangs && op.op != IoOp::kRead) return FaultKind::kHang;
+          return std::nullopt;
+        });
+        Commits commits{*system, store, "", {}};
+        commits.begin("first", 5);
+        system->executor().sleep_for(20 * kSecond);
+        third = true;
+        commits.begin("second", 6);
+        system->executor().sleep_for(55 * kSecond);
+        const std::string warned = warning_of(store);
+        system->disk("dev1").release_hung();
+        system->disk("dev2").release_hung();
+        system->executor().sleep_for(120 * kSecond);
+        release(*system, {"dev1", "dev2", "dev3"});
+        commits.join();
+        std::string problem = commits.problem;
+        if (warned.find("device 2 (dev2) has not answered for so long that it is given up") ==
+            std::string::npos) {
+          problem += "nothing is said of it: " + warned;
+        }
+        for (const auto& [disk, state] : std::map<std::string, std::string>{
+                 {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
+          if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+        }
+        return problem + read_all(store);
+      },
+      staying());
   REQUIRE(said == "");
 }
 
 TEST_CASE("hanging device: who has failed beside it counts as lost before it has left") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
-  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
-      if (op.op != IoOp::kWrite) return std::nullopt;
-      if (op.disk == "dev1" || op.disk == "dev2") return FaultKind::kWriteErrorBefore;
-      if (op.disk == "dev3") return FaultKind::kHang;
-      return std::nullopt;
-    });
-    Commits commits{*system, store, "", {}};
-    commits.begin("first", 5);
-    system->executor().sleep_for(120 * kSecond);
-    release(*system, {"dev3"});
-    commits.join();
-    std::string problem = commits.problem;
-    for (const auto& [disk, state] : std::map<std::string, std::string>{
-             {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
-      if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
-    }
-    return problem + read_all(store);
-  });
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+          if (op.op != IoOp::kWrite) return std::nullopt;
+          if (op.disk == "dev1" || op.disk == "dev2") return FaultKind::kWriteErrorBefore;
+          if (op.disk == "dev3") return FaultKind::kHang;
+          return std::nullopt;
+        });
+        Commits commits{*system, store, "", {}};
+        commits.begin("first", 5);
+        system->executor().sleep_for(120 * kSecond);
+        release(*system, {"dev3"});
+        commits.join();
+        std::string problem = commits.problem;
+        for (const auto& [disk, state] : std::map<std::string, std::string>{
+                 {"dev1", "failed"}, {"dev2", "failed"}, {"dev3", "ok"}}) {
+          if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+        }
+        return problem + read_all(store);
+      },
+      staying());
   REQUIRE(said == "");
 }
 
@@ -373,28 +392,31 @@ TEST_CASE("hanging device: one that hangs while another one leaves is left, too"
   for (const bool answers : {false, true}) {
     CAPTURE(answers);
     const auto system = origin.start(1);
-    const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-      bool asked = false;
-      system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
-        if (op.disk == "dev2" && op.op == IoOp::kRead) asked = true;
-        if (op.disk == "dev1" || (op.disk == "dev2" && asked)) return FaultKind::kHang;
-        return std::nullopt;
-      });
-      Commits commits{*system, store, "", {}};
-      commits.begin("first", 5);
-      system->executor().sleep_for(110 * kSecond);
-      if (answers) release(*system, {"dev2"});
-      commits.join();
-      if (!asked) return "nobody has read";
-      std::string problem = commits.problem;
-      for (const auto& [disk, state] : std::map<std::string, std::string>{
-               {"dev1", "failed"}, {"dev2", answers ? "ok" : "failed"}}) {
-        if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
-      }
-      problem += read_all(store);
-      release(*system, {"dev1", "dev2"});
-      return problem;
-    });
+    const std::string said = with_store(
+        *system, origin.pool(),
+        [&](Store& store) -> std::string {
+          bool asked = false;
+          system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+            if (op.disk == "dev2" && op.op == IoOp::kRead) asked = true;
+            if (op.disk == "dev1" || (op.disk == "dev2" && asked)) return FaultKind::kHang;
+            return std::nullopt;
+          });
+          Commits commits{*system, store, "", {}};
+          commits.begin("first", 5);
+          system->executor().sleep_for(110 * kSecond);
+          if (answers) release(*system, {"dev2"});
+          commits.join();
+          if (!asked) return "nobody has read";
+          std::string problem = commits.problem;
+          for (const auto& [disk, state] : std::map<std::string, std::string>{
+                   {"dev1", "failed"}, {"dev2", answers ? "ok" : "failed"}}) {
+            if (state_of(store, disk) != state) problem += disk + " is " + state_of(store, disk);
+          }
+          problem += read_all(store);
+          release(*system, {"dev1", "dev2"});
+          return problem;
+        },
+        staying());
     REQUIRE(said == "");
   }
 }
@@ -472,7 +494,7 @@ TEST_CASE("hanging device: one that keeps a single request is left behind, whate
 TEST_CASE("hanging device: one that works through a long backlog is not given up") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
-  RuntimeOptions options;
+  RuntimeOptions options = staying();
   options.device_patience = 8;
   std::uint64_t waiting = 0;
   std::uint64_t longest = 0;
@@ -513,30 +535,33 @@ TEST_CASE(
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
   Nanos took = 0;
-  const std::string said = with_store(*system, origin.pool(), [&](Store& store) -> std::string {
-    const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
-    std::map<std::string, int> struck;
-    system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
-      const bool one = std::find(disks.begin(), disks.end(), op.disk) != disks.end();
-      if (!one || op.op != IoOp::kWrite || struck[op.disk]++ > 0) return std::nullopt;
-      return FaultKind::kHang;
-    });
-    const Nanos began = system->clock().now();
-    Commits commits{*system, store, "", {}};
-    commits.begin("first", 5);
-    for (int i = 0; i < 300; ++i) {
-      system->executor().sleep_for(kSecond);
-      const std::string problem = read_all(store);
-      if (!problem.empty()) return problem;
-    }
-    release(*system, disks);
-    commits.join();
-    took = system->clock().now() - began;
-    for (const DeviceStatus& device : store.status().devices) {
-      if (device.state != "ok") return device.path + ": " + device.state;
-    }
-    return commits.problem + read_all(store);
-  });
+  const std::string said = with_store(
+      *system, origin.pool(),
+      [&](Store& store) -> std::string {
+        const std::vector<std::string> disks = {"dev0", "dev1", "dev2"};
+        std::map<std::string, int> struck;
+        system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+          const bool one = std::find(disks.begin(), disks.end(), op.disk) != disks.end();
+          if (!one || op.op != IoOp::kWrite || struck[op.disk]++ > 0) return std::nullopt;
+          return FaultKind::kHang;
+        });
+        const Nanos began = system->clock().now();
+        Commits commits{*system, store, "", {}};
+        commits.begin("first", 5);
+        for (int i = 0; i < 300; ++i) {
+          system->executor().sleep_for(kSecond);
+          const std::string problem = read_all(store);
+          if (!problem.empty()) return problem;
+        }
+        release(*system, disks);
+        commits.join();
+        took = system->clock().now() - began;
+        for (const DeviceStatus& device : store.status().devices) {
+          if (device.state != "ok") return device.path + ": " + device.state;
+        }
+        return commits.problem + read_all(store);
+      },
+      staying());
   REQUIRE(said == "");
   REQUIRE(took >= 300 * kSecond);
 }
@@ -545,7 +570,7 @@ TEST_CASE(
 TEST_CASE("hanging device: one that hangs and has left is given up, too") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(1);
-  RuntimeOptions options;
+  RuntimeOptions options = staying();
   options.memtable_size = 64_KiB;
   int hanging = 0;
   const std::string said = with_store(

@@ -64,7 +64,7 @@ TEST_CASE("refused threads: each one at an opening is its error, and nothing els
     REQUIRE(deep_findings(after) == "");
     REQUIRE(after.close().ok());
   }
-  REQUIRE(needed == 10);  // the pool's first, and one for each crew of jobs
+  REQUIRE(needed == 11);  // the pool's first, and one for each crew of jobs
 }
 
 TEST_CASE("refused threads: an opening for reading needs the pool's first alone") {

@@ -3,80 +3,24 @@
 // return.
 #include <algorithm>
 #include <catch2/catch.hpp>
-#include <map>
 #include <memory>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "tests/base/thinned.h"
-#include "tests/core/faults/attempted_objects.h"
-#include "tests/core/faults/silent_disks.h"
+#include "tests/core/faults/leaving_world.h"
 
 namespace hexad::testing {
 namespace {
 
 using io::Fault;
 using io::FaultKind;
-using io::IoOp;
 using io::SimOp;
 using io::SimSystem;
 
-constexpr DeviceId kLeaver = 2;
-constexpr const char* kDisk = "dev2";
+constexpr auto options = leaving_options;
 
-enum class How : std::uint8_t { kErrors, kFlushes, kHangs, kPulled };
-
-struct World {
-  SimSystem& system;
-  const PoolDescription& pool;
-  AttemptedObjects model = {};
-  std::uint64_t seed = 1000;
-  std::string problem = {};
-
-  // Names are used again, so units are freed and given out again.
-  bool put(Store& store) { return put(store, "name" + std::to_string(seed % 7)); }
-  bool put(Store& store, const std::string& name) {
-    const std::uint64_t value = seed++;
-    model.attempt(name, value);
-    Transaction t;
-    t.put(kDefaultCollection, name, AttemptedObjects::bytes(value));
-    if (!store.commit(std::move(t)).ok()) return false;
-    model.acknowledge(name, value);
-    return true;
-  }
-  void churn(Store& store, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (!put(store)) problem += " a commit has failed";
-    }
-  }
-  // It has left when this returns.
-  void leave(Store& store, How how) {
-    switch (how) {
-      case How::kErrors:
-        system.disk(kDisk).inject({.kind = FaultKind::kWriteErrorBefore, .times = Fault::kForever});
-        break;
-      case How::kFlushes:
-        system.disk(kDisk).inject({.kind = FaultKind::kFlushError, .times = Fault::kForever});
-        break;
-      case How::kHangs:
-        system.set_hook([](const SimOp& op) -> std::optional<FaultKind> {
-          if (op.disk != kDisk || op.op == IoOp::kRead) return std::nullopt;
-          return FaultKind::kHang;
-        });
-        break;
-      case How::kPulled:
-        system.disk(kDisk).vanish();
-        break;
-    }
-    churn(store, 3);
-    if (state(store) != "failed") problem += " it has not left: " + state(store);
-    churn(store, 6);
-    // Nobody writes this one again.
-    if (!put(store, "kept" + std::to_string(seed))) problem += " a commit has failed";
-    if (const Status done = store.checkpoint(); !done.ok()) problem += done.error().to_string();
-    churn(store, 4);
-  }
+struct World : LeavingWorld {
   void mend(Store& store, How how) {
     if (how == How::kHangs) {
       // Its last requests may still be carried out.
@@ -84,73 +28,17 @@ struct World {
       if (refused.ok() || refused.error().code != ErrorCode::kUnavailable) {
         problem += " taken in while it owes answers";
       }
-      system.set_hook(nullptr);
-      system.disk(kDisk).release_hung();
-      system.executor().sleep_for(kSecond);
     }
-    system.disk(kDisk).clear_faults();
-    system.disk(kDisk).appear();
-  }
-  static std::string state(Store& store, DeviceId id = kLeaver) {
-    return store.status().devices[id].state;
-  }
-  void catch_up(Store& store) {
-    const Result<CatchUpReport> report = store.catch_up();
-    if (!report.ok()) {
-      problem += " catch up: " + report.error().to_string();
-    } else if (report->bytes_missing > 0) {
-      problem += " it still lacks something";
-    }
-    if (store.status().health != Health::kOk) problem += " not whole";
-  }
-  void look_deep(Store& store) {
-    const Result<FsckReport> fsck = store.fsck({.deep = true});
-    if (!fsck.ok()) problem += " fsck: " + fsck.error().to_string();
-    if (fsck.ok() && !fsck->findings.empty()) {
-      problem += " " + fsck->findings.front().subject + ": " + fsck->findings.front().problem;
-    }
-  }
-  // Without these disks, for reading.
-  void read_without(const std::vector<std::string>& disks) {
-    for (const std::string& disk : disks) system.disk(disk).vanish();
-    RuntimeOptions reading = without_cache();
-    reading.access = Access::kReadOnly;
-    Result<Store> store = Store::open(pool, reading, &system);
-    if (!store.ok()) problem += " open: " + store.error().to_string();
-    if (store.ok()) problem += model.check(*store);
-    for (const std::string& disk : disks) system.disk(disk).appear();
-    if (problem.empty()) return;
-    problem += " (without";
-    for (const std::string& disk : disks) problem += " " + disk;
-    problem += ")";
-  }
-  // The oracle for redundancy: no two disks are needed.
-  void read_without_any_two(std::size_t step = 1) {
-    std::size_t pair = step == 1 ? 0 : seed % step;
-    std::size_t number = 0;
-    for (int a = 0; a < 6; ++a) {
-      for (int b = a + 1; b < 6 && problem.empty(); ++b) {
-        if (number++ % step != pair % step) continue;
-        read_without({"dev" + std::to_string(a), "dev" + std::to_string(b)});
-      }
-    }
+    LeavingWorld::mend(how);
   }
 };
-
-RuntimeOptions options() {
-  RuntimeOptions options = without_cache();
-  options.catch_up = CatchUp::kWhenAsked;
-  options.device_patience = 8;
-  options.memtable_size = 64_KiB;
-  return options;
-}
 
 TEST_CASE("rejoin: a device comes back while commits go on, gets what it missed, leaves again") {
   SimOrigin origin(large_disks(), fill);
   for (const How how : {How::kErrors, How::kFlushes, How::kHangs, How::kPulled}) {
     CAPTURE(static_cast<int>(how));
     const auto system = origin.start(7);
-    World world{*system, origin.pool()};
+    World world{{*system, origin.pool()}};
     system->run([&] {
       {
         Result<Store> opened = Store::open(world.pool, options(), system.get());
@@ -235,7 +123,7 @@ TEST_CASE("rejoin: the power fails behind each request of the return and of the 
       CAPTURE(static_cast<int>(how), at);
       REQUIRE(at < 20'000);
       const auto system = origin.start(100 + at);
-      World world{*system, origin.pool()};
+      World world{{*system, origin.pool()}};
       Cut cut{at, ""};
       std::string after;
       system->run([&] {
@@ -295,7 +183,7 @@ TEST_CASE("rejoin: a second failure behind each request of the return") {
       CAPTURE(disk, at);
       REQUIRE(at < 5000);
       const auto system = origin.start(300 + at);
-      World world{*system, origin.pool()};
+      World world{{*system, origin.pool()}};
       Cut cut{at, disk};
       system->run([&] {
         {
@@ -344,7 +232,7 @@ TEST_CASE("rejoin: the store is closed behind each request of the return, then t
     CAPTURE(at);
     REQUIRE(at < 20'000);
     const auto system = origin.start(500 + at);
-    World world{*system, origin.pool()};
+    World world{{*system, origin.pool()}};
     system->run([&] {
       Result<Store> opened = open_without(world, How::kErrors);
       if (!opened.ok()) return;
@@ -402,7 +290,7 @@ TEST_CASE(
   system->add_disk("blank", 16_MiB);
   system->add_disk("older", system->disk(kDisk).snapshot(), {});
   system->add_disk("other", system->disk("dev3").snapshot(), {});
-  World world{*system, origin.pool()};
+  World world{{*system, origin.pool()}};
   const auto refused = [&](Store& store, const std::string& path, ErrorCode code,
                            const std::string& why) {
     const Status back = store.bring_back_device(kLeaver, path);
@@ -444,7 +332,7 @@ TEST_CASE(
 TEST_CASE("rejoin: a device that was not there when the store was opened, and the fast one") {
   SimOrigin origin(large_disks(), fill);
   const auto system = origin.start(6);
-  World world{*system, origin.pool()};
+  World world{{*system, origin.pool()}};
   system->disk(kDisk).vanish();
   const std::string& log = origin.disks().back();
   const std::string said = with_store(

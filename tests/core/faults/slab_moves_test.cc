@@ -33,6 +33,7 @@ SimPoolOptions disks(std::size_t count, std::uint64_t size = 16_MiB) {
 RuntimeOptions options() {
   RuntimeOptions options = without_cache();
   options.device_patience = 8;
+  options.returns = Returns::kWhenAsked;
   options.memtable_size = 64_KiB;
   return options;
 }

@@ -41,6 +41,15 @@ struct World {
     REQUIRE(code_of(opened) == code);
     return opened.error().message;
   }
+  // What a look at the path says; the device may be in use.
+  core::ReturnLook look(const std::string& path) {
+    return core::judge_look(core::survey_device(path, io::OpenMode::kLook, fixture.memory), to);
+  }
+  bool refused_at_a_look(const std::string& path) {
+    const core::ReturnLook found = look(path);
+    REQUIRE_FALSE(found.why.empty());
+    return found.found == core::ReturnLook::Found::kRefused;
+  }
 
   StoreFixture fixture;
   Member member;
@@ -61,6 +70,7 @@ TEST_CASE("returned device: the one that left stays open, with its lock, and not
     REQUIRE(opened->device != nullptr);
     // One at a time.
     world.refused(world.fixture.device(2), ErrorCode::kBusy);
+    REQUIRE(world.look(world.fixture.device(2)).found == core::ReturnLook::Found::kFits);
   }
   REQUIRE((world.fixture.fingerprint() == before));
 }
@@ -70,11 +80,14 @@ TEST_CASE("returned device: what is another one, or was away before, is refused 
   const std::string path = world.fixture.device(2);
   REQUIRE_THAT(world.refused(world.fixture.device(3), ErrorCode::kInvalidArgument),
                Catch::Contains("device 3 of this store, not device 2"));
+  REQUIRE(world.refused_at_a_look(world.fixture.device(3)));
   world.refused("nowhere", ErrorCode::kNotFound);
+  REQUIRE_FALSE(world.refused_at_a_look("nowhere"));
   SECTION("of another store") {
     world.to.store.bytes[0] ^= 1;
     REQUIRE_THAT(world.refused(path, ErrorCode::kInvalidArgument),
                  Catch::Contains("another store"));
+    REQUIRE(world.refused_at_a_look(path));
   }
   SECTION("another device in its place") {
     world.member.uuid.bytes[0] ^= 1;
@@ -89,6 +102,7 @@ TEST_CASE("returned device: what is another one, or was away before, is refused 
     alloc::mark_back(world.to.root, 2, world.member.uuid);
     REQUIRE_THAT(world.refused(path, ErrorCode::kUnavailable),
                  Catch::Contains("has not left the pool yet"));
+    REQUIRE_FALSE(world.refused_at_a_look(path));
   }
   SECTION("older than confirmed") {
     world.to.root.sequence += 5;
@@ -96,6 +110,7 @@ TEST_CASE("returned device: what is another one, or was away before, is refused 
     alloc::record_written(world.to.root, std::vector<DeviceId>{0, 1, 2, 3, 4, 5});
     alloc::mark_left(world.to.root, 2, 1);
     REQUIRE_THAT(world.refused(path, ErrorCode::kUnavailable), Catch::Contains("stale"));
+    REQUIRE(world.refused_at_a_look(path));
   }
   SECTION("used elsewhere since") {
     {
@@ -103,6 +118,7 @@ TEST_CASE("returned device: what is another one, or was away before, is refused 
       REQUIRE(store.close().ok());
     }
     world.refused(path, ErrorCode::kInvalidArgument);
+    REQUIRE(world.refused_at_a_look(path));
   }
   // Whatever it was, nobody has it now.
   REQUIRE(world.fixture.memory.open_device(path, io::OpenMode::kReadWrite).ok());

@@ -1,0 +1,180 @@
+// Devices that have left come back by themselves: RS1 to RS5 of core/membership/return_schedule.h,
+// BK13 to BK15 of doc/invariants.md#coming-back.
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/engine/engine.h"
+#include "core/opening/device_survey.h"
+#include "io/bounded_reads.h"
+
+namespace hexad::core {
+
+namespace {
+
+constexpr io::Nanos kSecond = 1'000'000'000;
+constexpr io::Nanos kNap = 100'000'000;
+constexpr std::uint64_t kFirstBlock = 4096;
+
+// While somebody is in a call of the kernel that may not come back.
+class Looking {
+ public:
+  explicit Looking(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true); }
+  ~Looking() { flag_.store(false); }
+  Looking(const Looking&) = delete;
+  Looking& operator=(const Looking&) = delete;
+
+ private:
+  std::atomic<bool>& flag_;
+};
+
+bool owes_answers(io::Device& device) {
+  device.queue().has_abandoned();  // lets go what has been answered meanwhile
+  return device.traffic().under_way.load() > 0;
+}
+
+// Whether the device answers at all, before its label and roots are waited for, for longer.
+bool answers(io::Device& device) {
+  AlignedBuffer block(kFirstBlock);
+  std::vector<io::IoRequest> reads;
+  reads.push_back(io::IoRequest::read(device, 0, block.bytes()));
+  return io::read_round(device.queue(), std::move(reads), block).front().ok();
+}
+
+}  // namespace
+
+void Engine::make_return_job() {
+  return_job_ = std::make_unique<ReturnJob>(
+      executor(), parts_.options.returns == Returns::kByThemselves,
+      ReturnJob::Work{[this] { return away_devices(); },
+                      [this](DeviceId id) { return attempt_return(id); }});
+}
+
+void Engine::wake_return_job() {
+  return_job_->note_change();
+  jobs_->wake(*return_job_);
+}
+
+bool Engine::is_emptied(DeviceId id) const {
+  return parts_.members->is_draining(id) && parts_.space->slots_on(id) == 0;
+}
+
+// Not those that were not there when the store was opened: which path is whose is not known then.
+std::vector<AwayDevice> Engine::away_devices() const {
+  std::vector<AwayDevice> away;
+  if (!writable().ok()) return away;
+  const Members& members = *parts_.members;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Member& member = members.at(i);
+    if (members.is_removed(i) || members.is_usable(i) || member.device == nullptr) continue;
+    if (!is_emptied(member.id)) away.push_back({member.id, member.uuid});
+  }
+  return away;
+}
+
+// BK13. A look that was not answered keeps its handle until it is: else each look at a disk that
+// answers nothing would take places of the queue with it.
+ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
+  const ReturnLook not_there;
+  if (const auto last = looks_.find(id); last != looks_.end()) {
+    if (owes_answers(*last->second.device)) return not_there;
+    looks_.erase(last);
+  }
+  const Looking looking(looking_);
+  if (return_job_->is_stopping()) return not_there;
+  {
+    SurveyedDevice first;
+    Result<std::unique_ptr<io::Device>> opened =
+        parts_.system->open_device(path, io::OpenMode::kLook);
+    if (!opened.ok()) return not_there;
+    first.device = std::move(opened).value();
+    if (!answers(*first.device)) {
+      looks_.emplace(id, std::move(first));
+      return not_there;
+    }
+  }
+  SurveyedDevice found = survey_device(path, io::OpenMode::kLook, *parts_.system);
+  const Result<ReturnedTo> to = returned_to(id);
+  ReturnLook look = to.ok() ? judge_look(found, *to) : not_there;
+  if (found.device != nullptr && owes_answers(*found.device)) looks_.emplace(id, std::move(found));
+  return look;
+}
+
+// Under return_mutex_ only while nothing is waited for but what bring_back() waits for: a look may
+// take as long as it likes, and nobody waits for it.
+ReturnJob::Attempt Engine::attempt_return(DeviceId id) {
+  using Became = ReturnJob::Outcome;
+  Members& members = *parts_.members;
+  const auto is_away = [&] { return members.has(id) && !members.usable(id); };
+  std::string path;
+  {
+    if (!return_mutex_.try_lock()) return {Became::kBusy};
+    const io::Lock one(return_mutex_, std::adopt_lock);
+    if (!is_away()) return {Became::kBusy};
+    // What it owes from before could come over what it gets now (BK10).
+    if (!members.let_go(id).ok()) return {Became::kNotThere};
+    path = members.find(id)->path;
+  }
+  const ReturnLook look = look_at_path(id, path);
+  if (look.found == ReturnLook::Found::kRefused) return {Became::kRefused, look.why};
+  if (look.found == ReturnLook::Found::kNotThere) return {Became::kNotThere};
+
+  if (return_job_->is_stopping() || !return_mutex_.try_lock()) return {Became::kBusy};
+  const io::Lock one(return_mutex_, std::adopt_lock);
+  if (!is_away() || is_emptied(id)) return {Became::kBusy};
+  bool failed_again = false;
+  const Status back = bring_back_locked(id, path, failed_again);
+  if (back.ok()) return {Became::kBack};
+  const Error& why = back.error();
+  if (failed_again) return {Became::kLeft, why.message};
+  if (!writable().ok()) return {Became::kBusy};
+  const bool passing = why.code == ErrorCode::kBusy || why.code == ErrorCode::kNotFound;
+  return {passing ? Became::kNotThere : Became::kFailed, why.message};
+}
+
+void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus& status) {
+  if (lane_ == nullptr || member.device == nullptr || !writable().ok()) return;
+  const auto add = [&device](const std::string& text) {
+    device.detail += (device.detail.empty() ? "" : "; ") + text;
+  };
+  const std::string id = std::to_string(member.id);
+  if (parts_.options.returns == Returns::kWhenAsked) {
+    add("it is taken in when it is asked for: hexad device online");
+    return;
+  }
+  if (is_emptied(member.id)) {
+    add("nothing is left on it, so it does not come back by itself: hexad device remove");
+    return;
+  }
+  const std::optional<ReturnSchedule::Standing> standing = return_job_->standing(member.id);
+  if (!standing.has_value()) return;
+  if (standing->stays_away) {
+    add("it stays away until it is asked for: hexad device online");
+    status.warnings.push_back(describe_device(member.id) + " has come back " +
+                              std::to_string(ReturnSchedule::kMostReturns) +
+                              " times within a day and left again, so it stays away until it is "
+                              "asked for: hexad device online POOL " +
+                              id);
+    return;
+  }
+  if (standing->refused.has_value()) {
+    status.warnings.push_back(
+        describe_device(member.id) +
+        " is away, and what is found at its path is not taken in: " + *standing->refused);
+  }
+  const io::Nanos left = standing->next - executor().clock().now();
+  add("it is looked at again in " + std::to_string(std::max<io::Nanos>(0, left) / kSecond) + " s");
+}
+
+// False: a look is still under way.
+bool Engine::outlast_look() {
+  return_job_->stop();
+  const io::Nanos began = executor().clock().now();
+  while (looking_.load()) {
+    if (executor().clock().now() - began >= io::kReadPatience) return false;
+    executor().sleep_for(kNap);
+  }
+  return true;
+}
+
+}  // namespace hexad::core
