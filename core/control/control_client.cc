@@ -193,6 +193,12 @@ Status ControlClient::remove_device(DeviceId device) const {
   return ask_of("device remove", device);
 }
 
+Status ControlClient::clear_device_errors(std::optional<DeviceId> device) const {
+  ControlRequest request = question("device clear-errors");
+  request.device = device;
+  return ask(request).status();
+}
+
 Result<ControlScrub> ControlClient::start_scrub(std::uint64_t rate, const std::string& from) const {
   ControlRequest request = question("scrub start");
   request.rate = rate;

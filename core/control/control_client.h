@@ -45,6 +45,8 @@ class ControlClient {
   Status drain_device(DeviceId device) const;
   Status undrain_device(DeviceId device) const;
   Status remove_device(DeviceId device) const;
+  // Nothing: of all of them.
+  Status clear_device_errors(std::optional<DeviceId> device) const;
   // Of the scrub that the process does when it is asked to: as those of AskedScrub.
   Result<ControlScrub> start_scrub(std::uint64_t rate, const std::string& from) const;
   Result<ControlScrub> pause_scrub() const;

@@ -22,7 +22,8 @@ Error unknown_question() {
       ErrorCode::kUnsupported, "the control socket does not know this question",
       "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
       "acknowledge, damage acknowledge all, device online, device add, device drain, device "
-      "undrain, device remove, scrub start, scrub pause, scrub resume, scrub stop, scrub status."};
+      "undrain, device remove, device clear-errors, scrub start, scrub pause, scrub resume, scrub "
+      "stop, scrub status."};
 }
 
 }  // namespace
@@ -181,6 +182,11 @@ Result<std::string> ControlServer::change_device(const ControlRequest& request) 
     HEXAD_TRY_ASSIGN(const DeviceId added, work_.add_device(request.path));
     return encode_device_id(added);
   }
+  const bool of_all = request.ask == "device clear-errors";
+  if (of_all && !request.device.has_value()) {
+    HEXAD_TRY(work_.clear_device_errors(std::nullopt));
+    return std::string("{}");
+  }
   if (!request.device.has_value() && request.ask != "device online") {
     return Error{ErrorCode::kInvalidArgument, request.ask + ": no device is named", ""};
   }
@@ -199,6 +205,8 @@ Result<std::string> ControlServer::change_device(const ControlRequest& request) 
     HEXAD_TRY(work_.undrain_device(device));
   } else if (request.ask == "device remove") {
     HEXAD_TRY(work_.remove_device(device));
+  } else if (of_all) {
+    HEXAD_TRY(work_.clear_device_errors(device));
   } else {
     return unknown_question();
   }

@@ -50,6 +50,8 @@ struct ControlWork {
   std::function<Status(DeviceId device)> drain_device;
   std::function<Status(DeviceId device)> undrain_device;
   std::function<Status(DeviceId device)> remove_device;
+  // Nothing: of all of them.
+  std::function<Status(std::optional<DeviceId> device)> clear_device_errors;
 };
 
 class ControlServer {

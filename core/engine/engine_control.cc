@@ -103,6 +103,11 @@ Status Engine::start_control() {
   work.drain_device = [this](DeviceId device) { return drain_device(device); };
   work.undrain_device = [this](DeviceId device) { return undrain_device(device); };
   work.remove_device = [this](DeviceId device) { return remove_device(device); };
+  work.clear_device_errors = [this](std::optional<DeviceId> device) {
+    std::vector<DeviceId> devices;
+    if (device.has_value()) devices.push_back(*device);
+    return clear_device_errors(devices);
+  };
   work.scrub = [this](const ScrubOptions& options) { return run_scrub(options); };
   const ControlHolder holder{parts_.shape->uuid, io::own_process(), executor().clock().wall_time()};
   auto server = std::make_shared<ControlServer>(executor(), holder, std::move(work));

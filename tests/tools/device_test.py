@@ -188,15 +188,19 @@ class Remembered(DeviceTest):
         self.assertIn(f"hexad device clear-errors {pool} 1", advice.text)
         self.ok("device", "clear-errors", pool, "0")
         self.assertEqual(self.row(pool, 1)["errors_total"]["checksum_errors"], total)
-        self.ok("device", "clear-errors", pool, "1")
+        with self.holder(pool):
+            self.fails(1, "device", "clear-errors", pool, "1", "7")
+            self.assertEqual(self.row(pool, 1)["errors_total"]["checksum_errors"], total)
+            self.ok("device", "clear-errors", pool, "1")
         after = self.row(pool, 1)["errors_total"]
         self.assertEqual(after["checksum_errors"], 0)
         self.assertEqual(after["since"], 0)
         self.ok("doctor", pool)
         self.fails(1, "device", "clear-errors", pool, "7")
         self.fails(2, "device", "clear-errors", pool, "seven")
-        with self.holder(pool):
-            self.fails(5, "device", "clear-errors", pool)
+        with self.holder(pool) as pid:
+            answer = self.ok("device", "clear-errors", pool, "--json").json
+            self.assertEqual((answer["devices"], answer["answered_by"]["pid"]), ([], pid))
 
 
 class Online(DeviceTest):

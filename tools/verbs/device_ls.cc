@@ -1,9 +1,11 @@
 // hexad device ls, clear-errors: the devices of a pool, and what is remembered of them.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/units.h"
+#include "tools/cli/interrupt.h"
 #include "tools/verbs/device_errors.h"
 #include "tools/verbs/drain_text.h"
 #include "tools/verbs/look.h"
@@ -72,14 +74,41 @@ class DeviceClearErrors final : public Verb {
       HEXAD_TRY_ASSIGN(const DeviceId id, parse_device(word, session));
       ids.push_back(id);
     }
+    const Result<core::ControlClient> holder = session.find_holder();
+    if (holder.ok()) {
+      HEXAD_TRY(ask(*holder, ids));
+      return tell(session, ids);
+    }
+    if (interrupted()) return interrupted_error();
     return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
       HEXAD_TRY(store.clear_device_errors(ids));
-      if (session.out().json()) session.out().object(Json{{"devices", ids}});
-      return kExitOk;
+      return tell(session, ids);
     });
   }
 
  private:
+  // All of them, or none.
+  static Status ask(const core::ControlClient& holder, const std::vector<DeviceId>& ids) {
+    if (ids.empty()) return holder.clear_device_errors(std::nullopt);
+    HEXAD_TRY_ASSIGN(const StoreStatus status, holder.status());
+    for (const DeviceId id : ids) {
+      const bool known =
+          std::any_of(status.devices.begin(), status.devices.end(),
+                      [id](const DeviceStatus& one) { return one.id == id && !one.role.empty(); });
+      if (!known) {
+        return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(id),
+                     "hexad device ls names those that it has."};
+      }
+    }
+    for (const DeviceId id : ids) HEXAD_TRY(holder.clear_device_errors(id));
+    return {};
+  }
+
+  static int tell(Session& session, const std::vector<DeviceId>& ids) {
+    if (session.out().json()) session.out().object(Json{{"devices", ids}});
+    return kExitOk;
+  }
+
   std::vector<std::string> words_;
 };
 

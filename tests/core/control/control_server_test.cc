@@ -366,6 +366,11 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   work.drain_device = note("drain ");
   work.undrain_device = note("undrain ");
   work.remove_device = note("remove ");
+  work.clear_device_errors = [&](std::optional<DeviceId> device) -> Status {
+    if (device.has_value()) return note("clear ")(*device);
+    done.push_back("clear all");
+    return {};
+  };
   ControlHolder holder;
   holder.store = inspect(pool.description)->uuid;
   holder.process.pid = ::getpid();
@@ -387,8 +392,12 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   CHECK(client.undrain_device(4).error().code == ErrorCode::kNoSpace);
   CHECK(client.remove_device(3).ok());
   CHECK(client.remove_device(4).error().message == "too full");
+  CHECK(client.clear_device_errors(3).ok());
+  CHECK(client.clear_device_errors(4).error().code == ErrorCode::kNoSpace);
+  CHECK(client.clear_device_errors(std::nullopt).ok());
   CHECK(done == std::vector<std::string>{"add /dev/new", "drain 3", "drain 4", "undrain 3",
-                                         "undrain 4", "remove 3", "remove 4"});
+                                         "undrain 4", "remove 3", "remove 4", "clear 3", "clear 4",
+                                         "clear all"});
 }
 
 TEST_CASE("control: who waits for an answer while the store is closed is told so") {
