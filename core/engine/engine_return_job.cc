@@ -75,27 +75,27 @@ std::vector<AwayDevice> Engine::away_devices() const {
 // BK13. A look that was not answered keeps its handle until it is: else each look at a disk that
 // answers nothing would take places of the queue with it.
 ReturnLook Engine::look_at_path(DeviceId id, const std::string& path) {
-  const ReturnLook not_there;
   if (const auto last = looks_.find(id); last != looks_.end()) {
-    if (owes_answers(*last->second.device)) return not_there;
+    if (owes_answers(*last->second.device)) return {};
     looks_.erase(last);
   }
-  const Looking looking(looking_);
-  if (return_job_->is_stopping()) return not_there;
+  SurveyedDevice found;
   {
-    SurveyedDevice first;
+    const Looking looking(looking_);
+    if (return_job_->is_stopping()) return {};
     Result<std::unique_ptr<io::Device>> opened =
         parts_.system->open_device(path, io::OpenMode::kLook);
-    if (!opened.ok()) return not_there;
+    if (!opened.ok()) return {};
+    SurveyedDevice first;
     first.device = std::move(opened).value();
     if (!answers(*first.device)) {
       looks_.emplace(id, std::move(first));
-      return not_there;
+      return {};
     }
+    found = survey_device(path, io::OpenMode::kLook, *parts_.system);
   }
-  SurveyedDevice found = survey_device(path, io::OpenMode::kLook, *parts_.system);
   const Result<ReturnedTo> to = returned_to(id);
-  ReturnLook look = to.ok() ? judge_look(found, *to) : not_there;
+  ReturnLook look = to.ok() ? judge_look(found, *to) : ReturnLook();
   if (found.device != nullptr && owes_answers(*found.device)) looks_.emplace(id, std::move(found));
   return look;
 }
