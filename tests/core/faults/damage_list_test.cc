@@ -116,6 +116,18 @@ TEST_CASE("damage: a scrub lists it, a read of what is whole does not") {
   CHECK(store.status().health == Health::kDamaged);
 }
 
+TEST_CASE("damage: a deep fsck lists it, one that looks at metadata alone does not") {
+  Victim victim;
+  Store store = victim.fixture.open();
+  REQUIRE(store.fsck({})->errors() == 0);
+  CHECK(list(store).empty());
+  REQUIRE(store.fsck({.deep = true})->errors() == 1);
+  CHECK(list(store).size() == 2);
+  REQUIRE(store.fsck({.deep = true, .repair = true})->errors() == 1);
+  CHECK(list(store).size() == 2);
+  CHECK(store.status().health == Health::kDamaged);
+}
+
 TEST_CASE("damage: goes when the object is removed, or written again, or can be read again") {
   Victim victim;
   const int how = GENERATE(0, 1, 2, 3);
@@ -235,7 +247,13 @@ TEST_CASE("damage: of a pack stripe those blobs are listed that cannot be read")
   REQUIRE(lost > 0);
   REQUIRE(lost < 40);
   Store store = fixture.open();
-  REQUIRE(store.scrub()->errors() == 1);
+  const bool by_fsck = GENERATE(false, true);
+  CAPTURE(by_fsck);
+  if (by_fsck) {
+    REQUIRE(store.fsck({.deep = true})->errors() > lost);
+  } else {
+    REQUIRE(store.scrub()->errors() == 1);
+  }
   const Lines lines = list(store);
   CHECK(lines.size() == lost);
   std::size_t unreadable = 0;

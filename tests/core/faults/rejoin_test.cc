@@ -18,7 +18,7 @@ using io::FaultKind;
 using io::SimOp;
 using io::SimSystem;
 
-constexpr auto options = leaving_options;
+RuntimeOptions options() { return leaving_options(); }
 
 struct World : LeavingWorld {
   void mend(Store& store, How how) {
