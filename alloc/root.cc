@@ -35,8 +35,12 @@ constexpr std::uint64_t kDrained = 16;
 // Incompatible feature: the slabs of devices that were added stand at the end. A program that does
 // not know it would take the root for damaged.
 constexpr std::uint64_t kAdded = 32;
-// The state of a row that is behind, beside those of MemberState.
+// Incompatible feature: some row is filling, and how much a zone may have lost stands at the end. A
+// program that does not know it would take the row for damaged.
+constexpr std::uint64_t kFilling = 64;
+// The states of a row that is behind, beside those of MemberState.
 constexpr std::uint8_t kStateBehind = 3;
+constexpr std::uint8_t kStateFilling = 4;
 // In the byte of the state, beside it.
 constexpr std::uint8_t kDrainingBit = 0x10;
 
@@ -44,7 +48,8 @@ void encode_row(Encoder& encoder, const RootDevice& row, bool is_long) {
   encode_uuid(encoder, row.uuid);
   encoder.le32(row.id);
   encoder.u8(static_cast<std::uint8_t>(row.role));
-  const std::uint8_t state = row.behind ? kStateBehind : static_cast<std::uint8_t>(row.state);
+  std::uint8_t state = static_cast<std::uint8_t>(row.state);
+  if (row.behind) state = row.filling ? kStateFilling : kStateBehind;
   encoder.u8(row.draining ? state | kDrainingBit : state);
   encoder.zeros(2);
   encoder.le64(row.left_lsn);
@@ -70,9 +75,10 @@ RootDevice decode_row(Decoder& decoder, bool is_long) {
     row.confirmed_sequence = decoder.le64();
     row.confirmed_nonce = decoder.le64();
   }
-  if (role < 1 || role > 2 || state < 1 || state > kStateBehind) decoder.fail();
+  if (role < 1 || role > 2 || state < 1 || state > kStateFilling) decoder.fail();
   row.role = static_cast<DeviceRole>(role);
-  row.behind = state == kStateBehind;
+  row.behind = state >= kStateBehind;
+  row.filling = state == kStateFilling;
   row.draining = byte != state;
   row.state = row.behind ? MemberState::kLive : static_cast<MemberState>(state);
   return row;
@@ -204,6 +210,11 @@ bool any_behind(const Root& root) {
                      [](const RootDevice& row) { return row.behind; });
 }
 
+bool any_filling(const Root& root) {
+  return std::any_of(root.devices.begin(), root.devices.end(),
+                     [](const RootDevice& row) { return row.filling; });
+}
+
 bool any_draining(const Root& root) {
   return std::any_of(root.devices.begin(), root.devices.end(),
                      [](const RootDevice& row) { return row.draining; });
@@ -251,6 +262,9 @@ Status check_row(const RootDevice& row, Epoch epoch) {
     return invalid(name + ": state and the epoch it left at disagree");
   }
   if (left && row.behind) return invalid(name + ": has left, and is live and behind");
+  if (row.filling && (!row.behind || row.role != DeviceRole::kData)) {
+    return invalid(name + ": filling, and lacks nothing or is no data device");
+  }
   if ((row.draining || row.slabs != 0) && row.role != DeviceRole::kData) {
     return invalid(name + ": draining or with slabs, and no data device");
   }
@@ -423,6 +437,10 @@ Status check_root(const Root& root) {
     HEXAD_TRY(check_row(root.devices[i], root.epoch));
   }
   if (root.log_devices.size() > kMaxDevices) return invalid("too many log devices");
+  if (root.lost_in_zone > kMaxZoneSlots || (root.lost_in_zone != 0 && !any_filling(root))) {
+    return invalid("zones have lost " + std::to_string(root.lost_in_zone) +
+                   " slabs, and no device is filling");
+  }
   for (std::size_t i = 0; i < root.log_devices.size(); ++i) {
     const auto begin = root.log_devices.begin();
     const auto at = begin + static_cast<std::ptrdiff_t>(i);
@@ -455,6 +473,8 @@ std::string encode_root(const Root& root) {
   if (any_draining(root)) features.incompatible |= kDrained;
   const bool with_slabs = any_added(root);
   if (with_slabs) features.incompatible |= kAdded;
+  const bool filling = any_filling(root);
+  if (filling) features.incompatible |= kFilling;
   const bool with_writers = !root.writers.empty();
   if (with_writers) features.incompatible |= kWriters;
   encode_features(encoder, features);
@@ -485,6 +505,7 @@ std::string encode_root(const Root& root) {
     encode_writers(encoder, root.writers);
   }
   if (with_slabs) encode_slabs(encoder, root.devices);
+  if (filling) encoder.le32(root.lost_in_zone);
   std::string out = seal(kMagic, body);
   HEXAD_ASSERT(out.size() <= kHeaderSlotSize);
   return out;
@@ -497,14 +518,15 @@ Result<Root> decode_root(ByteView slot) {
   root.features = decode_features(decoder);
   HEXAD_TRY(decoder.check("root"));
   constexpr std::uint64_t kKnown =
-      kForked | kBehind | kForwardKeysFeature | kWriters | kDrained | kAdded;
+      kForked | kBehind | kForwardKeysFeature | kWriters | kDrained | kAdded | kFilling;
   HEXAD_TRY(check_readable(root.features, kKnown, "root"));
   const bool forked = (root.features.incompatible & kForked) != 0;
   const bool behind = (root.features.incompatible & kBehind) != 0;
   const bool with_writers = (root.features.incompatible & kWriters) != 0;
   const bool draining = (root.features.incompatible & kDrained) != 0;
   const bool with_slabs = (root.features.incompatible & kAdded) != 0;
-  root.features.incompatible &= ~(kForked | kBehind | kWriters | kDrained | kAdded);
+  const bool filling = (root.features.incompatible & kFilling) != 0;
+  root.features.incompatible &= ~(kForked | kBehind | kWriters | kDrained | kAdded | kFilling);
   root.store = decode_uuid(decoder);
   root.epoch = decoder.le64();
   root.sequence = decoder.le64();
@@ -541,7 +563,10 @@ Result<Root> decode_root(ByteView slot) {
     root.writers = decode_writers(decoder);
   }
   if (with_slabs) decode_slabs(decoder, root);
-  if (behind != any_behind(root) || draining != any_draining(root)) decoder.fail();
+  if (filling) root.lost_in_zone = decoder.le32();
+  const bool told =
+      behind == any_behind(root) && draining == any_draining(root) && filling == any_filling(root);
+  if (!told) decoder.fail();
   HEXAD_TRY(decoder.finish("root"));
   if (Status sound = check_root(root); !sound.ok()) {
     return Error{ErrorCode::kCorruption, sound.error().message, ""};

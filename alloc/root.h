@@ -44,6 +44,9 @@ struct RootDevice {
   // kLive: it has come back, and still lacks cells, which the zones' images note. It counts as lost
   // wherever it matters how many more may fail.
   bool behind = false;
+  // Behind, and lacks cells only in slabs that zones have moved to it from devices that were lost
+  // (Root::lost_in_zone).
+  bool filling = false;
   // A data device that is to go: it is given no more slabs, and those it has move to others.
   bool draining = false;
   // How many it has, of a data device that was added to the store. 0: one of the devices that the
@@ -129,7 +132,10 @@ struct Root {
   bool clean_close = false;
   ZoneId next_zone = 0;      // ids reserved: none at or above it is in use
   DeviceId next_device = 0;  // no device has had this number, or a higher one
-  std::vector<Fork> forks;   // oldest first, at most kMaxForks; almost always none
+  // While a device is filling: of the slabs of one zone, at most so many lie on devices that had
+  // left or were behind, or lack cells on one that is filling. 0 while none is.
+  std::uint32_t lost_in_zone = 0;
+  std::vector<Fork> forks;  // oldest first, at most kMaxForks; almost always none
   // Oldest first, at most kMaxWriters; the last one's is this root. None: of before 2026-11-26.
   std::vector<Writer> writers;
 

@@ -444,14 +444,34 @@ Root next_attempt(Root next, std::uint64_t& sent) {
   return next;
 }
 
+namespace {
+
+bool counts_as_lost(const RootDevice& row) {
+  return row.role == DeviceRole::kData &&
+         (row.state == MemberState::kLeft || (row.behind && !row.filling));
+}
+
+// Without a device that is filling the rows alone say what is lost.
+void forget_lost_in_zone(Root& root) {
+  const bool filling = std::any_of(root.devices.begin(), root.devices.end(),
+                                   [](const RootDevice& row) { return row.filling; });
+  if (!filling) root.lost_in_zone = 0;
+}
+
+}  // namespace
+
 void mark_left(Root& root, DeviceId id, Lsn last_lsn) {
   RootDevice* row = root.find(id);
   HEXAD_ASSERT(row != nullptr);
   if (row->state == MemberState::kLeft) return;
+  const bool more = row->role == DeviceRole::kData && !counts_as_lost(*row);
   row->state = MemberState::kLeft;
   row->left_lsn = last_lsn;
   row->left_epoch = root.epoch;
   row->behind = false;
+  row->filling = false;
+  if (more) root.lost_in_zone = std::min(root.lost_in_zone + 1, kMaxZoneSlots);
+  forget_lost_in_zone(root);
 }
 
 void mark_back(Root& root, DeviceId id, const Uuid& uuid) {
@@ -473,6 +493,38 @@ void mark_whole(Root& root, DeviceId id) {
   RootDevice* row = root.find(id);
   HEXAD_ASSERT(row != nullptr);
   row->behind = false;
+  row->filling = false;
+  forget_lost_in_zone(root);
+}
+
+void mark_filling(Root& root, DeviceId id) {
+  RootDevice* row = root.find(id);
+  HEXAD_ASSERT(row != nullptr && row->role == DeviceRole::kData);
+  if (row->state == MemberState::kLeft || row->behind) return;
+  row->behind = true;
+  row->filling = true;
+}
+
+void set_lost_in_zone(Root& root, std::uint32_t slabs, const std::set<DeviceId>& counted) {
+  for (const RootDevice& row : root.devices) {
+    if (counts_as_lost(row) && !counted.contains(row.id)) ++slabs;
+  }
+  root.lost_in_zone = std::min(slabs, kMaxZoneSlots);
+  forget_lost_in_zone(root);
+}
+
+std::uint32_t lost_data_devices(const Root& root, const std::set<DeviceId>& attached) {
+  std::uint32_t lost = 0;
+  std::uint32_t since = 0;
+  bool filling = false;
+  for (const RootDevice& row : root.devices) {
+    if (row.role != DeviceRole::kData) continue;
+    filling |= row.filling;
+    const bool there = attached.contains(row.id);
+    if (!there || counts_as_lost(row)) ++lost;
+    if (!there && !counts_as_lost(row)) ++since;
+  }
+  return filling ? std::max(lost, root.lost_in_zone + since) : lost;
 }
 
 void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs) {

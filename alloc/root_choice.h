@@ -171,6 +171,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -276,6 +277,17 @@ void mark_left(Root& root, DeviceId id, Lsn last_lsn);
 void mark_back(Root& root, DeviceId id, const Uuid& uuid);
 // Notes that it lacks nothing any more.
 void mark_whole(Root& root, DeviceId id);
+// Notes that it is given slabs of zones whose devices are lost, and lacks what is to be in them. No
+// effect on one that lacks something already, or has left. Precondition: a data device of the
+// table.
+void mark_filling(Root& root, DeviceId id);
+// Root::lost_in_zone is `slabs`, as it was with the devices of `counted` lost, and one more for
+// each other one that the rows say is.
+void set_lost_in_zone(Root& root, std::uint32_t slabs, const std::set<DeviceId>& counted);
+// How many data devices count as lost (BK4), where only `attached` ones can be used: those that
+// cannot, or are behind; or, where more of one zone is lost than that, because devices are filling,
+// slabs of that zone.
+std::uint32_t lost_data_devices(const Root& root, const std::set<DeviceId>& attached);
 // P12: a row more, of a device that is live and lacks nothing, for nothing is on it. Preconditions:
 // `id` is root.next_device, which grows, and not above kMaxDeviceId; there are fewer than
 // kMaxDevices. `slabs`: that it has; not 0 on a data device.

@@ -430,13 +430,15 @@ class Store {
   // the device and of checkpoint().
   Result<DeviceId> add_device(const std::string& path);
   // From now on nothing more is put on the device, and what lies there is moved to others, in the
-  // background or by move_slabs(); it serves until that is done. Then remove_device() takes it
-  // away. Durable when it returns; again: nothing.
+  // background or by move_slabs(); it serves until that is done. Of one that is lost, what lay
+  // there gets room on others, and is built again there from the rest of each stripe, in the
+  // background or by catch_up(): so the store has its full redundancy again without a new device.
+  // Should it come back before it is removed, it is used for what has not been moved. Then
+  // remove_device() takes it away. Durable when it returns; again: nothing.
   //
-  // Errors: kNotFound (no such device), kInvalidArgument (no data device), kUnavailable (it is not
-  // in use: replace it, or bring it back), kNoSpace (there would be fewer than k + m devices, or
-  // the others have no room: the message says how much there is), kReadOnly, kClosed, those of
-  // checkpoint().
+  // Errors: kNotFound (no such device), kInvalidArgument (no data device), kNoSpace (there would be
+  // fewer than k + m devices, or the others have no room: the message says how much there is),
+  // kReadOnly, kClosed, those of checkpoint().
   Status drain_device(DeviceId device);
   // Ends that: what still lies on the device stays, and it is used like the others. Durable when it
   // returns; again: nothing. Errors: kNotFound, kReadOnly, kClosed, those of checkpoint().

@@ -12,11 +12,12 @@ bool is_data(const DeviceStatus& device) { return device.role == "data"; }
 bool is_member(const DeviceStatus& device) { return !device.role.empty(); }
 // The store uses it, and so does the root: it has to be there, or to be seen to fail.
 bool is_live(const DeviceStatus& device) {
-  return device.state == "ok" || device.state == "draining" || device.state == "behind";
+  return device.state == "ok" || device.state == "draining" || device.state == "behind" ||
+         device.state == "filling";
 }
-// Of its cells none may be counted on.
+// Of its cells none may be counted on. (What one that is filling lacks is in faults_tolerated.)
 bool is_lost(const DeviceStatus& device) {
-  return device.state != "ok" && device.state != "draining";
+  return device.state != "ok" && device.state != "draining" && device.state != "filling";
 }
 
 std::string plural(std::size_t count, const std::string& what) {
@@ -182,7 +183,10 @@ class OfflinePlan {
     reason += " " + plural(left_.newly, "more data device") + " would be lost";
     reason +=
         lost_now == 0 ? "" : ", beside " + std::to_string(lost_now) + " that count as lost now";
-    reason += "; the profile survives the loss of " + std::to_string(left_.parity);
+    reason += is_filling()
+                  ? "; while what a lost device held is built again, " +
+                        std::to_string(left_.parity - std::min(left_.parity, lost_now)) + " may be"
+                  : "; the profile survives the loss of " + std::to_string(left_.parity);
     if (lost_now > 0) {
       refuse(reason, "hexad doctor " + pool_ + " says what becomes of those first.");
     } else if (!answer_.together.empty()) {
@@ -192,6 +196,11 @@ class OfflinePlan {
     } else {
       refuse(reason, "Take fewer of them away at once.");
     }
+  }
+
+  bool is_filling() const {
+    return std::any_of(status_.devices.begin(), status_.devices.end(),
+                       [](const DeviceStatus& device) { return device.state == "filling"; });
   }
 
   void allow(const std::string& names) {
@@ -256,23 +265,26 @@ class RemovalPlan {
     if (!is_data(device)) {
       refuse("device " + id + " is a fast one, and no verb removes it",
              "Leave its directory there.");
-    } else if (device.state == "draining") {
+    } else if (device.draining) {
       look_at_draining(device, command);
     } else if (device.state == "ok") {
       refuse("device " + id + has_slabs(device),
              "hexad device drain " + command + " has that moved to the others.");
-    } else if (device.state != "behind" && device.slabs > 0 && device.slabs_used == 0) {
+    } else if (device.state != "behind" && device.state != "filling" && device.slabs > 0 &&
+               device.slabs_used == 0) {
       add(hints_,
           "hexad device remove " + command + " does it, where k + m other data devices are left.");
-    } else if (device.state == "behind" || device.state == "away") {
+    } else if (device.state == "behind" || device.state == "filling" || device.state == "away") {
       refuse("device " + id + " is " + device.state,
              "hexad device catch-up " + pool_ + " first, then hexad device drain " + command + ".");
     } else {
-      refuse(
-          "device " + id + " is " + device.state + ", and nothing moves what it had to the others",
-          "hexad device replace " + command + " NEW puts a new device in its place" +
-              (use_ == StoreUse::kWriter ? ", when the process that has the pool has closed it."
-                                         : "."));
+      refuse("device " + id + " is " + device.state + ", and" + has_slabs(device),
+             "hexad device drain " + command +
+                 " has what it held built again on the others, where they have room; hexad device "
+                 "replace " +
+                 command + " NEW puts a new device in its place" +
+                 (use_ == StoreUse::kWriter ? ", when the process that has the pool has closed it."
+                                            : "."));
     }
   }
 

@@ -250,6 +250,8 @@ struct DeviceStatus {
   // - "missing": it is not there
   // - "behind": it has come back, is used, and still lacks `missing_bytes` of what was written
   //   while it was away
+  // - "filling": it is used, and still lacks `missing_bytes` of what another device held that was
+  //   lost and is drained: they are being built again here
   // - "draining": it is used, and what lies on it is moved to other devices (Store::drain_device())
   // - "away": it is there, and has left the store; an opening for writing takes it in again, or
   //   Store::bring_back_device()
@@ -260,8 +262,10 @@ struct DeviceStatus {
   // - "foreign": it belongs to another store, or is no member of this one
   // - "duplicate": another device has the same identity, as a copy has
   std::string state;
+  // It is to go (Store::drain_device()): also of one that is not in use, which has another state.
+  bool draining = false;
   std::string detail;               // why it is not ok, and what to do; may be empty
-  std::uint64_t missing_bytes = 0;  // bytes of cells that it lacks, while it is behind
+  std::uint64_t missing_bytes = 0;  // bytes of cells that it lacks, while it is behind or filling
   // Of its six header slots, a label and two roots at either end, how many were damaged or out of
   // date when they were looked at last, by the opening, fsck or a scrub, and are so still.
   std::uint32_t bad_header_slots = 0;

@@ -100,6 +100,9 @@ Result<SlabMover::Round> SlabMover::run_round(Batch& batch, const alloc::SlabPla
   if (!batch.ready.empty()) {
     parts_.hooks.between_checkpoints([&] {
       std::erase_if(batch.ready, [&](const Batch::Ready& ready) {
+        const DeviceId to = ready.move.to.device;
+        const bool fills = parts_.space.moves_from_lost(ready.move.zone);
+        if (fills && !parts_.members.is_behind(to)) parts_.hooks.begin_filling(to);
         const Status switched = parts_.space.finish_move(ready.move, ready.copied);
         if (switched.ok()) return false;
         batch.problem = switched.error().message;
@@ -189,9 +192,10 @@ Status SlabMover::copy(Batch& batch, const alloc::SlabMove& move,
                        const std::vector<alloc::UnitRun>& runs, alloc::RunSet& copied) {
   HEXAD_TRY(parts_.space.reserve_moved(move));
   Status written = parts_.space.write_moved_header(move);
+  const bool lost = parts_.space.moves_from_lost(move.zone);
   const auto most =
       static_cast<std::uint32_t>(std::max<std::uint64_t>(kPiece / parts_.shape.unit, 1));
-  for (auto run = runs.begin(); run != runs.end() && written.ok(); ++run) {
+  for (auto run = runs.begin(); run != runs.end() && written.ok() && !lost; ++run) {
     for (std::uint32_t done = 0; done < run->units && written.ok();) {
       const alloc::UnitRun piece{run->unit + done, std::min(run->units - done, most)};
       written = copy_piece(move, piece);

@@ -8,6 +8,11 @@
 //   commit   a checkpoint's images and root say so; then the zone is open again
 //   free     the old slab, when nobody reads or repairs there any more (SL4)
 //
+// Where the old slab's device is lost, and drained all the same, nothing is copied: the zone gets
+// the new slab, on which all that it has is noted as missing, and which is filled like that of a
+// device that has come back (SL7). So it is built again from the rest of its stripes, while they
+// can be written and moved.
+//
 // A crash before the root finds the old slab, which has all that the zone had: nothing was written
 // to the zone meanwhile. One behind it finds the new slab, which has the same. The argument is in
 // doc/invariants.md#slabs-that-move.
@@ -46,6 +51,8 @@ class SlabMover {
     // Nothing is committed any more.
     std::function<bool()> stopped;
     std::function<Lsn()> newest;  // LSN that anybody has
+    // A device is about to be filling.
+    std::function<void(DeviceId)> begin_filling;
     // These devices did not take a write.
     std::function<Status(const std::set<DeviceId>&)> lose_devices;
   };

@@ -34,7 +34,7 @@ void fields(F& f, DeviceCompletion& s) {
 template <typename F>
 void fields(F& f, DeviceStatus& s) {
   f("id", s.id), f("path", s.path), f("role", s.role), f("state", s.state);
-  f("detail", s.detail), f("missing_bytes", s.missing_bytes);
+  f("draining", s.draining), f("detail", s.detail), f("missing_bytes", s.missing_bytes);
   f("bad_header_slots", s.bad_header_slots), f("size", s.size);
   f("slabs", s.slabs), f("slabs_used", s.slabs_used);
   f("physical_block", s.physical_block), f("direct", s.direct), f("holds_log", s.holds_log);

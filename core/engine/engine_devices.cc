@@ -66,7 +66,7 @@ Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
                      " are possible, and numbers up to " + std::to_string(alloc::kMaxDeviceId),
                  "Remove devices that are not needed, and open the store again."};
   }
-  if (const std::uint32_t lost = members.lost_data_devices(); lost >= parts_.shape->m()) {
+  if (const std::uint32_t lost = parts_.space->lost_devices(); lost >= parts_.shape->m()) {
     return Error{ErrorCode::kUnavailable,
                  count_of(lost, "data device") +
                      " of the store lost or behind, as many as the profile survives",
@@ -125,10 +125,6 @@ Status Engine::write_draining(DeviceId id, bool draining) {
 // What is necessary: it says nothing of how slabs are spread.
 Status Engine::may_drain(DeviceId id) const {
   const Members& members = *parts_.members;
-  if (!members.usable(id)) {
-    return Error{ErrorCode::kUnavailable, describe_device(id) + " is not in use",
-                 "Bring it back with hexad device online, or replace it: hexad device replace."};
-  }
   const std::vector<const Member*> left = others(members, id, [&](const Member& member) {
     return members.usable(member.id) && !members.is_draining(member.id);
   });

@@ -39,6 +39,7 @@ SlabMover::Hooks Engine::move_hooks() {
     HEXAD_TRY(record());
     return release_left();
   };
+  hooks.begin_filling = [this](DeviceId id) { history_->note_return(id); };
   hooks.newest = [this] { return lane_->next_lsn() - 1; };
   hooks.stopped = [this] { return lane_->stopped().has_value(); };
   hooks.lose_devices = [this](const std::set<DeviceId>& failed) { return lose_devices(failed); };
@@ -49,6 +50,8 @@ Result<SlabMover::Round> Engine::move_some(const std::function<bool(std::uint64_
   HEXAD_TRY(writable());
   Result<SlabMover::Round> round = slab_mover_->round(
       [&](std::uint64_t bytes) { return !closing_.is_closed() && go_on(bytes); });
+  // What has got its room on other devices is built again there.
+  if (parts_.members->any_filling()) start_catch_up();
   if (space().has_retired()) HEXAD_TRY(release_left());
   return round;
 }

@@ -134,7 +134,8 @@ StoreStatus Engine::status() {
     device.role = alloc::to_string(member.role);
     device.state = parts_.members->state(i);
     device.detail = parts_.members->detail(i);
-    if (device.state == "behind") {
+    device.draining = parts_.members->is_draining(member.id);
+    if (device.state == "behind" || device.state == "filling") {
       device.missing_bytes = parts_.space->lacking_units(member.id) * parts_.shape->unit;
     }
     device.bad_header_slots = parts_.members->bad_header_slots(i);
@@ -212,8 +213,9 @@ StoreStatus Engine::status() {
     const bool data = parts_.members->at(i).role == alloc::DeviceRole::kData;
     if (!data || parts_.members->is_removed(i)) continue;
     const std::string state = parts_.members->state(i);
-    if (state != "ok" && state != "draining") ++lost;
+    if (state != "ok" && state != "draining" && state != "filling") ++lost;
   }
+  lost = std::max(lost, parts_.space->lost_devices());
   status.faults_tolerated = tolerated_with(lost, parts_.shape->m());
   status.health = health_with(lost, parts_.shape->m());
   show_damage(status);

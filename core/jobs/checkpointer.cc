@@ -38,6 +38,11 @@ struct Checkpointer::Frozen {
   std::shared_ptr<const kv::Memtable> table;  // null: nothing has changed
   std::vector<alloc::ZoneImage> images;
   std::set<DeviceId> whole;  // they were behind, and lack nothing of what is live as of `lsn`
+  // What the images say of devices that are filling (SL7): which they are, and how much of one zone
+  // is lost with `lost`.
+  std::set<DeviceId> filling;
+  std::set<DeviceId> lost;
+  std::uint32_t lost_in_zone = 0;
   kv::LogPoint point;
 };
 
@@ -92,7 +97,15 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
     }
     frozen.images = std::move(dirty).value();
     for (const DeviceId id : parts_.members.behind()) {
-      if (parts_.space.lacking_units(id, replaced) == 0) frozen.whole.insert(id);  // BK6
+      if (parts_.space.lacking_units(id, replaced) == 0) {
+        frozen.whole.insert(id);  // BK6
+      } else if (parts_.members.is_filling(id)) {
+        frozen.filling.insert(id);
+      }
+    }
+    if (!frozen.filling.empty()) {
+      frozen.lost = parts_.members.lost();
+      frozen.lost_in_zone = parts_.space.lost_in_zone(frozen.lost);
     }
   }
   frozen.point = parts_.lane->point_at(frozen.lsn);
@@ -279,6 +292,10 @@ Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddr
     next.clean_close = close == Close::kClean;
     if (manifest != nullptr) next.manifest = *manifest;
     for (const DeviceId id : frozen.whole) alloc::mark_whole(next, id);
+    for (const DeviceId id : frozen.filling) alloc::mark_filling(next, id);
+    if (frozen.table != nullptr) {
+      alloc::set_lost_in_zone(next, frozen.lost_in_zone, frozen.lost);
+    }
   };
   const auto committed = [&] {
     last_ = frozen.lsn;

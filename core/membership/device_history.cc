@@ -70,6 +70,7 @@ std::vector<DeviceHistory::Now> DeviceHistory::look() const {
     now.member = &member;
     now.errors = errors_of(members_, member.id);
     now.behind = members_.is_behind(member.id);
+    now.filling = members_.is_filling(member.id);
     now.usable = members_.usable(member.id);
     now.filled = space_.filled(member.id);
     all.push_back(now);
@@ -98,6 +99,8 @@ DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& 
       if (member.replaced) {
         fill.kind = copied_.has_value() ? FillKind::kReplace : FillKind::kRebuild;
         fill.copied = copied_.value_or(0);
+      } else if (now.filling) {
+        fill.kind = FillKind::kRebuild;
       }
     }
     record.under_way->cells += now.filled.cells - since.before.cells;

@@ -56,6 +56,7 @@ class DeviceHistory {
     const Member* member = nullptr;
     DeviceErrorCounts errors = {};  // since this opening
     bool behind = false;
+    bool filling = false;
     bool usable = false;
     Space::Filled filled;
   };

@@ -15,7 +15,7 @@ std::vector<HangingDevice> hanging_devices(const Members& members) {
     one.id = member.id;
     one.owing = member.device->owing_for();
     one.adds_loss =
-        usable && member.role == alloc::DeviceRole::kData && !members.is_behind(member.id);
+        usable && member.role == alloc::DeviceRole::kData && !members.counts_as_lost(member.id);
     one.shares_a_flush = domain != kNoFlushDomain && members.is_shared(domain);
     // A cell that was to be healed may be all that has failed: then it is waited for too often.
     one.leaves = member.device->is_given_up() || poisoned.contains(member.id) ||

@@ -107,14 +107,11 @@ Status Membership::change(std::set<DeviceId> failed,
 
 Status Membership::stop_using(const std::set<DeviceId>& failed) {
   Members& members = parts_.members;
-  std::uint32_t lost = members.lost_data_devices();
+  const std::uint32_t lost = parts_.space.lost_devices(failed);
   std::string names;
   for (const DeviceId id : failed) {
     if (!members.usable(id)) continue;
-    const Member& member = *members.find(id);
-    // One that is behind is counted already (BK4).
-    if (member.role == alloc::DeviceRole::kData && !members.is_behind(id)) ++lost;
-    names += (names.empty() ? "" : ", ") + member.path;
+    names += (names.empty() ? "" : ", ") + members.find(id)->path;
   }
   if (lost > parts_.shape.m()) {
     // They stay in use for reading: nothing has been acknowledged without them, and whatever they
@@ -337,9 +334,9 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
-    if (members.lost_data_devices() >= parts_.shape.m()) {
+    if (const std::uint32_t lost = parts_.space.lost_devices(); lost >= parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
-                   std::to_string(members.lost_data_devices()) +
+                   std::to_string(lost) +
                        " data devices are lost or lack something, as many as the profile survives",
                    "Bring one of them back, or replace it, and then add a device."};
     } else {
@@ -379,12 +376,9 @@ Status Membership::remove_device(DeviceId id) {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
     failed.erase(id);
-    std::uint32_t lost = members.lost_data_devices();
-    if (members.usable(id) && !members.is_behind(id)) ++lost;
-    for (const DeviceId other : failed) {
-      const bool counts = members.usable(other) && !members.is_behind(other);
-      if (counts && members.find(other)->role == alloc::DeviceRole::kData) ++lost;
-    }
+    std::set<DeviceId> leaving = failed;
+    leaving.insert(id);
+    const std::uint32_t lost = parts_.space.lost_devices(leaving);
     if (members.usable(id) && lost > parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
                    std::to_string(lost - 1) + " other data devices are lost or lack something; " +

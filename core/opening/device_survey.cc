@@ -402,8 +402,9 @@ Result<Assignment> assign_members(Survey& survey) {
     if (standing.standing == alloc::Standing::kHealthy) {
       member->device = std::move(device.device);
       if (row->behind) {
-        member->state = "behind";
+        member->state = row->filling ? "filling" : "behind";
         member->behind = true;
+        member->filling = row->filling;
       }
       const std::string damage = damage_of(device);
       // An opening for writing writes them again, and says so.

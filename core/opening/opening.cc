@@ -71,22 +71,31 @@ std::string list_unusable(const std::vector<Member>& members,
   return text;
 }
 
-// For writing one that is behind counts as lost (BK4); for reading whatever it has may do.
-Status check_enough(const std::vector<Member>& members, const std::vector<DeviceStatus>& strangers,
-                    const StoreShape& shape, Access access) {
-  std::uint32_t data = 0;
-  std::uint32_t usable = 0;
+std::set<DeviceId> attached(const std::vector<Member>& members) {
+  std::set<DeviceId> ids;
   for (const Member& member : members) {
+    if (member.device != nullptr && !member.returning) ids.insert(member.id);
+  }
+  return ids;
+}
+
+// For writing one that is behind counts as lost (BK4), and one that is filling as far as zones say;
+// for reading whatever they have may do.
+Status check_enough(const Assignment& assignment, const StoreShape& shape, Access access) {
+  const std::set<DeviceId> there = attached(assignment.members);
+  std::uint32_t data = 0;
+  std::uint32_t lost = 0;
+  for (const Member& member : assignment.members) {
     if (member.role != alloc::DeviceRole::kData) continue;
     ++data;
-    const bool whole = !member.behind || access == Access::kReadOnly;
-    if (member.device != nullptr && !member.returning && whole) ++usable;
+    if (!there.contains(member.id)) ++lost;
   }
-  if (data - usable <= shape.m()) return {};
+  if (access != Access::kReadOnly) lost = alloc::lost_data_devices(assignment.choice.root, there);
+  if (lost <= shape.m()) return {};
   return Error{ErrorCode::kUnavailable,
-               std::to_string(usable) + " of " + std::to_string(data) +
+               std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
                    " data devices can be used, " + std::to_string(data - shape.m()) +
-                   " are needed:" + list_unusable(members, strangers),
+                   " are needed:" + list_unusable(assignment.members, assignment.strangers),
                "Attach the missing devices and open the store again."};
 }
 
@@ -291,7 +300,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.compression = survey.options.compression;
   parts.strangers = std::move(assignment.strangers);
   HEXAD_TRY(check_duplicates(pool, parts.strangers));
-  HEXAD_TRY(check_enough(assignment.members, parts.strangers, *parts.shape, options.access));
+  HEXAD_TRY(check_enough(assignment, *parts.shape, options.access));
   alloc::Ground ground = alloc::ground_of(choice, parts.shape->m());
   if (writing) {
     HEXAD_TRY_ASSIGN(ground, find_ground(choice, *parts.shape, options.split_risk));
@@ -463,7 +472,6 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
   }
   status.epoch = assignment->choice.root.epoch;
   status.checkpoint_lsn = assignment->choice.root.checkpoint_lsn;
-  std::uint32_t lost = 0;
   for (const Member& member : assignment->members) {
     DeviceStatus row;
     row.id = member.id;
@@ -474,10 +482,12 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
     row.bad_header_slots = member.bad_header_slots;
     row.size = member.layout.device_size;
     row.physical_block = member.layout.physical_block;
-    if (member.role == alloc::DeviceRole::kData && row.state != "ok") ++lost;
+    row.draining = member.draining;
     if (row.state == "ok" && member.draining) row.state = "draining";
     status.devices.push_back(std::move(row));
   }
+  const std::uint32_t lost =
+      alloc::lost_data_devices(assignment->choice.root, attached(assignment->members));
   status.health = health_with(lost, survey.label.m);
   status.faults_tolerated = tolerated_with(lost, survey.label.m);
   for (DeviceStatus& stranger : assignment->strangers)

@@ -139,10 +139,10 @@ class TakeOver : private MembershipSteps {
   Status stop_using(const std::set<DeviceId>& failed) override {
     Members& members = *parts_.members;
     for (const DeviceId id : failed) members.lose(id, "a write failed while opening");
-    if (members.lost_data_devices() <= parts_.shape->m()) return {};
+    const std::uint32_t lost = parts_.space->lost_devices();
+    if (lost <= parts_.shape->m()) return {};
     return Error{ErrorCode::kUnavailable,
-                 std::to_string(members.lost_data_devices()) +
-                     " data devices are lost, the profile survives " +
+                 std::to_string(lost) + " data devices are lost, the profile survives " +
                      std::to_string(parts_.shape->m()),
                  "Attach the missing devices and open the store again."};
   }

@@ -63,6 +63,7 @@ const Member& Members::fill_slot(Member member, Handles& handles) {
   slot.state = version.state;
   slot.detail = version.detail;
   slot.behind.store(version.behind, std::memory_order_relaxed);
+  slot.filling.store(version.filling, std::memory_order_relaxed);
   slot.draining.store(version.draining, std::memory_order_relaxed);
   slot.now.store(&version, std::memory_order_release);
   slot.usable.store(version.device != nullptr && !version.returning, std::memory_order_release);
@@ -234,6 +235,7 @@ void Members::take_in(DeviceId id) {
   slot.returning = false;
   slot.state = "behind";
   slot.detail = "";
+  slot.filling.store(false, std::memory_order_release);
   slot.behind.store(true, std::memory_order_release);
   slot.usable.store(true, std::memory_order_release);
 }
@@ -251,11 +253,25 @@ std::set<DeviceId> Members::behind() const {
   return ids;
 }
 
+bool Members::is_filling(DeviceId id) const {
+  return is_behind(id) && find_slot(id)->filling.load(std::memory_order_acquire);
+}
+
+void Members::fill(DeviceId id) {
+  Slot& slot = slot_of(id);
+  const io::Lock lock(mutex_);
+  if (!usable(id) || slot.behind.load(std::memory_order_acquire)) return;
+  slot.filling.store(true, std::memory_order_release);
+  slot.behind.store(true, std::memory_order_release);
+  if (slot.state == "ok") slot.state = "filling";
+}
+
 void Members::note_whole(DeviceId id) {
   Slot& slot = slot_of(id);
   const io::Lock lock(mutex_);
   slot.behind.store(false, std::memory_order_release);
-  if (slot.state == "behind") slot.state = "ok";
+  slot.filling.store(false, std::memory_order_release);
+  if (slot.state == "behind" || slot.state == "filling") slot.state = "ok";
 }
 
 bool Members::is_draining(DeviceId id) const {
@@ -267,14 +283,24 @@ void Members::set_draining(DeviceId id, bool draining) {
   slot_of(id).draining.store(draining, std::memory_order_release);
 }
 
-std::uint32_t Members::lost_data_devices() const {
-  std::uint32_t lost = 0;
+std::set<DeviceId> Members::lost() const {
+  std::set<DeviceId> lost;
   for (std::size_t i = 0; i < size(); ++i) {
     const Member& member = at(i);
     if (is_removed(i) || member.role != alloc::DeviceRole::kData) continue;
-    if (!is_usable(i) || slots_[i].behind.load(std::memory_order_acquire)) ++lost;
+    if (counts_as_lost(member.id)) lost.insert(member.id);
   }
   return lost;
+}
+
+bool Members::counts_as_lost(DeviceId id) const {
+  return !usable(id) || (is_behind(id) && !is_filling(id));
+}
+
+bool Members::any_filling() const {
+  const std::set<DeviceId> lacking = behind();
+  return std::any_of(lacking.begin(), lacking.end(),
+                     [this](DeviceId id) { return is_filling(id); });
 }
 
 std::vector<alloc::LaidOutDevice> Members::usable_devices() const {

@@ -44,6 +44,7 @@ struct Member {
   // It had left, and is attached again: not usable until Members::take_in().
   bool returning = false;
   bool behind = false;                 // live, and lacks cells
+  bool filling = false;                // behind, and only in slabs of devices that were lost
   bool draining = false;               // it is given no more slabs
   std::uint32_t bad_header_slots = 0;  // as in DeviceStatus
   std::string state = "ok";            // as in DeviceStatus
@@ -130,13 +131,21 @@ class Members {
   // Usable, and lacks cells. Any thread.
   bool is_behind(DeviceId id) const;
   std::set<DeviceId> behind() const;
+  // Behind, and lacks cells only in slabs that zones have moved to it from devices that were lost:
+  // zones say how much of them is lost with it (Space::lost_devices()). Any thread.
+  bool is_filling(DeviceId id) const;
+  // A usable device is, unless it is behind already.
+  void fill(DeviceId id);
   // It lacks nothing any more, and a root says so. Any thread.
   void note_whole(DeviceId id);
   // It is given no more slabs, whether or not it is usable. Any thread.
   bool is_draining(DeviceId id) const;
   void set_draining(DeviceId id, bool draining);
-  // Data members that are not usable, or behind (BK4).
-  std::uint32_t lost_data_devices() const;
+  // Data members that are not usable, or behind and not filling (BK4).
+  std::set<DeviceId> lost() const;
+  std::uint32_t lost_data_devices() const { return static_cast<std::uint32_t>(lost().size()); }
+  bool counts_as_lost(DeviceId id) const;
+  bool any_filling() const;
   std::vector<alloc::LaidOutDevice> usable_devices() const;
   std::vector<DeviceId> usable_ids() const;
   // State and detail of one, which lose() and note() change. Any thread.
@@ -168,6 +177,7 @@ class Members {
     std::atomic<const Member*> now{nullptr};
     std::atomic<bool> usable{false};
     std::atomic<bool> behind{false};
+    std::atomic<bool> filling{false};
     std::atomic<bool> draining{false};
     std::atomic<bool> removed{false};
     // Guarded by mutex_.

@@ -16,8 +16,11 @@ namespace hexad::core {
 struct SlabMoving {
   alloc::SlabMove move;
   std::uint64_t closed = 0;  // units that were free there when it was closed
+  bool from_lost = false;    // the old slab's device is not usable
   bool switched = false;     // the zone has the new slab, in memory
-  Lsn in_image = 0;          // of the checkpoint whose images say so; 0: none yet
+  // from_lost, and switched: what was noted as missing on the old slab.
+  std::vector<alloc::UnitRun> missing_before = {};
+  Lsn in_image = 0;  // of the checkpoint whose images say so; 0: none yet
 };
 
 // A slab that a zone has left.

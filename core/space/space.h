@@ -220,6 +220,12 @@ class Space : public StripeMap {
   void lack_everything(DeviceId device);
   // These units of it, which live.
   void lack(DeviceId device, const alloc::Extent& extent);
+  // How many data devices count as lost (BK4), with `also`: those that are, or, where that is more,
+  // slabs of one zone that are lost with them, or lack cells on a device that is filling. Any
+  // thread. O(1) while none is filling, O(zones) then.
+  std::uint32_t lost_devices(const std::set<DeviceId>& also = {}) const;
+  // The second, of these devices.
+  std::uint32_t lost_in_zone(const std::set<DeviceId>& lost) const;
   // Whether some cell of the stripe is noted as missing on a device that is in use. Any thread.
   bool lacks_cells(const alloc::Extent& stripe);
   // Writes the headers of the zones' slabs on the device that are not there, durably. I/O. Errors:
@@ -241,11 +247,14 @@ class Space : public StripeMap {
   // moves x zones).
   alloc::SlabPlan plan_moves(std::size_t most);
   // Closes the zone: nothing more is allocated there until the move has ended. The new slab is
-  // taken. Errors: kUnavailable (not as planned any more, or a device lacks cells), kNoSpace (what
-  // is free without the zone is needed).
+  // taken. Where the old one's device is lost nothing can be copied: then what the zone has there
+  // is noted as missing on the new one, which is filling (SL7). Errors: kUnavailable (not as
+  // planned any more, or a device lacks cells), kNoSpace (what is free without the zone is needed).
   Status begin_move(const alloc::SlabMove& move);
   // What is to be copied of a zone that moves; nothing: something there is in flight still.
   std::optional<std::vector<alloc::UnitRun>> settled_runs(alloc::ZoneId zone);
+  // Its old slab is lost. Precondition: it has begun to move.
+  bool moves_from_lost(alloc::ZoneId zone);
   // Room below the new slab. I/O. Errors: those of the device, kUnavailable (it has left).
   Status reserve_moved(const alloc::SlabMove& move);
   // Writes into the new slab, durably, at an offset in bytes; waits for the device no longer than
@@ -375,7 +384,9 @@ class Space : public StripeMap {
   Status write_for(DeviceId id, io::Device& device, std::uint64_t offset, AlignedBuffer bytes,
                    io::IoCause cause);
   static Error late_answer(const io::Device& device);
-  Status check_move(const alloc::SlabMove& move, bool begun) const;
+  Status check_move(const alloc::SlabMove& move) const;
+  Status check_slab_free(const alloc::SlabMove& move) const;
+  void note_missing_again(const SlabMoving& moving);
   void note_images(Lsn lsn);
   void retire_moved();
   void free_retired(Lsn oldest);

@@ -37,7 +37,7 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
       alloc::SlabDevice device;
       device.device = member.id;
       device.emptied = members_.is_draining(member.id);
-      device.takes = members_.usable(member.id) && !members_.is_behind(member.id);
+      device.takes = !members_.counts_as_lost(member.id);
       for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
         if (!slab_taken_[i][slab]) device.free_slabs.push_back(slab);
       }
@@ -59,26 +59,37 @@ alloc::SlabPlan Space::plan_moves(std::size_t most) {
 }
 
 // Under the lock: why a move cannot be begun or ended now.
-Status Space::check_move(const alloc::SlabMove& move, bool begun) const {
+Status Space::check_move(const alloc::SlabMove& move) const {
   const std::vector<alloc::ZoneSlot>* const slots = zones_.slots(move.zone);
   if (slots == nullptr || move.slot >= slots->size() || (*slots)[move.slot] != move.from) {
     return postponed(move, "the slab is not there any more");
   }
-  for (const DeviceId id : {move.from.device, move.to.device}) {
-    if (!members_.usable(id) || members_.is_behind(id)) {
-      return postponed(move, "device " + std::to_string(id) + " is not in use, or lacks cells");
-    }
+  if (members_.counts_as_lost(move.to.device)) {
+    return postponed(move,
+                     "device " + std::to_string(move.to.device) + " is not in use, or lacks cells");
   }
   if (members_.is_draining(move.to.device)) {
     return postponed(move, "device " + std::to_string(move.to.device) + " is drained itself");
   }
-  if (!zones_.missing_runs(move.zone, move.slot).empty()) {
-    return postponed(move, "some of its cells are missing");
-  }
   if (has_suspects() && suspects_.contains(move.to.device)) {
     return postponed(move, "device " + std::to_string(move.to.device) + " did not take a write");
   }
-  if (begun) return {};
+  if (!members_.usable(move.from.device)) {
+    return members_.is_draining(move.from.device)
+               ? Status()
+               : postponed(move, "device " + std::to_string(move.from.device) + " is not in use");
+  }
+  if (members_.counts_as_lost(move.from.device)) {
+    return postponed(move, "device " + std::to_string(move.from.device) + " lacks cells");
+  }
+  if (!zones_.missing_runs(move.zone, move.slot).empty()) {
+    return postponed(move, "some of its cells are missing");
+  }
+  return {};
+}
+
+// Under the lock.
+Status Space::check_slab_free(const alloc::SlabMove& move) const {
   for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
     if (members_.at(i).id != move.to.device || members_.is_removed(i)) continue;
     const bool there = move.to.slab < slab_taken_[i].size() && !slab_taken_[i][move.to.slab];
@@ -89,7 +100,8 @@ Status Space::check_move(const alloc::SlabMove& move, bool begun) const {
 
 Status Space::begin_move(const alloc::SlabMove& move) {
   const io::Lock lock(mutex_);
-  HEXAD_TRY(check_move(move, false));
+  HEXAD_TRY(check_move(move));
+  HEXAD_TRY(check_slab_free(move));
   if (moving_.contains(move.zone) || under_way_.contains(move.zone)) {
     return postponed(move, "the zone is being made or moved");
   }
@@ -117,7 +129,7 @@ Status Space::begin_move(const alloc::SlabMove& move) {
                  alloc::kMakeRoom};
   }
   set_taken({move.to}, true);
-  moving_[move.zone] = {move, free - left};
+  moving_[move.zone] = {move, free - left, !members_.usable(move.from.device)};
   return {};
 }
 
@@ -126,6 +138,12 @@ std::optional<std::vector<alloc::UnitRun>> Space::settled_runs(alloc::ZoneId zon
   HEXAD_ASSERT(moving_.contains(zone));
   if (!zones_.in_flight_runs(zone).empty()) return std::nullopt;
   return zones_.used_runs(zone);
+}
+
+bool Space::moves_from_lost(alloc::ZoneId zone) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(moving_.contains(zone));
+  return moving_[zone].from_lost;
 }
 
 Status Space::write_moved_header(const alloc::SlabMove& move) {
@@ -168,17 +186,30 @@ Status Space::write_moved(const alloc::SlabMove& move, std::uint64_t offset, Ali
 Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copied) {
   const io::Lock lock(mutex_);
   HEXAD_ASSERT(moving_.contains(move.zone));
-  HEXAD_TRY(check_move(move, true));
+  SlabMoving& moving = moving_[move.zone];
+  HEXAD_TRY(check_move(move));
+  if (moving.from_lost == members_.usable(move.from.device)) {
+    return postponed(move, "device " + std::to_string(move.from.device) +
+                               (moving.from_lost ? " has come back" : " has left"));
+  }
   if (!zones_.in_flight_runs(move.zone).empty()) return postponed(move, "it is written to");
   if (cells_written_.contains(move.from)) {
     return postponed(move, "a cell of it is being repaired");
   }
-  for (const alloc::UnitRun& run : zones_.used_runs(move.zone)) {
+  const std::vector<alloc::UnitRun> used = zones_.used_runs(move.zone);
+  for (const alloc::UnitRun& run : used) {
+    if (moving.from_lost) break;
     const std::vector<alloc::UnitRun> there = copied.overlap(run);
     if (there.size() != 1 || there.front() != run) return postponed(move, "it has changed");
   }
+  moving.missing_before = zones_.missing_runs(move.zone, move.slot);
   HEXAD_TRY(zones_.replace_slot(move.zone, move.slot, move.to));
-  moving_[move.zone].switched = true;
+  moving.switched = true;
+  if (!moving.from_lost || used.empty()) return {};
+  for (const alloc::UnitRun& run : used) {
+    HEXAD_ASSERT(zones_.mark_missing({move.zone, run.unit, run.units}, move.slot).ok());
+  }
+  members_.fill(move.to.device);
   return {};
 }
 
@@ -189,10 +220,28 @@ bool Space::undo_move(const alloc::SlabMove& move, Lsn newest) {
   if (found == moving_.end()) return false;  // a root has it
   HEXAD_ASSERT(found->second.switched);
   HEXAD_ASSERT(zones_.replace_slot(move.zone, move.slot, move.from).ok());
+  note_missing_again(found->second);
   HEXAD_ASSERT(zones_.open_zone(move.zone).ok());
   moving_.erase(found);
   retired_.push_back({move.to, newest, executor_.clock().now()});
   return true;
+}
+
+// Under the lock: as it was on the old slab, of what is still there. Since the zone was closed
+// nothing has come into it.
+void Space::note_missing_again(const SlabMoving& moving) {
+  if (!moving.from_lost) return;
+  const alloc::SlabMove& move = moving.move;
+  for (const alloc::UnitRun& run : zones_.missing_runs(move.zone, move.slot)) {
+    HEXAD_ASSERT(zones_.clear_missing({move.zone, run.unit, run.units}, move.slot).ok());
+  }
+  alloc::RunSet used;
+  for (const alloc::UnitRun& run : zones_.used_runs(move.zone)) used.insert(run);
+  for (const alloc::UnitRun& before : moving.missing_before) {
+    for (const alloc::UnitRun& run : used.overlap(before)) {
+      HEXAD_ASSERT(zones_.mark_missing({move.zone, run.unit, run.units}, move.slot).ok());
+    }
+  }
 }
 
 bool Space::room_is_closed() {

@@ -47,6 +47,33 @@ std::uint64_t Space::lacking_units(DeviceId device, std::span<const alloc::Exten
   return lacking;
 }
 
+std::uint32_t Space::lost_devices(const std::set<DeviceId>& also) const {
+  std::set<DeviceId> lost = members_.lost();
+  for (const DeviceId id : also) {
+    const Member* const member = members_.find(id);
+    const bool counts = members_.has(id) && member->role == alloc::DeviceRole::kData;
+    if (counts) lost.insert(id);
+  }
+  const auto devices = static_cast<std::uint32_t>(lost.size());
+  return members_.any_filling() ? std::max(devices, lost_in_zone(lost)) : devices;
+}
+
+std::uint32_t Space::lost_in_zone(const std::set<DeviceId>& lost) const {
+  const io::Lock lock(mutex_);
+  std::uint32_t most = 0;
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    std::uint32_t gone = 0;
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      const DeviceId id = slots[slot].device;
+      const bool lacks = members_.is_filling(id) && !zones_.missing_runs(zone, slot).empty();
+      if (lost.contains(id) || lacks) ++gone;
+    }
+    most = std::max(most, gone);
+  }
+  return most;
+}
+
 // What is in flight from an earlier return on still is, so nothing is forgotten.
 void Space::expect_unwritten() {
   const io::Lock lock(mutex_);

@@ -75,10 +75,11 @@ class Devices(Writing):
     def drain_device(self, id: int) -> None:
         """From now on nothing more is put on the device, and what lies there moves to others, in the
         background or by move_slabs(): status()["devices"] says how many slabs_used are left. It serves
-        until remove_device(). Durable when it returns; again: nothing.
+        until remove_device(). Of one that is lost, what lay there is built again on the others, in
+        the background or by catch_up(). Durable when it returns; again: nothing.
 
-        NotFoundError, InvalidArgumentError (no data device), UnavailableError (it is not in use),
-        NoSpaceError (the others have no room, or would be too few), ReadOnlyError.
+        NotFoundError, InvalidArgumentError (no data device), NoSpaceError (the others have no room,
+        or would be too few), ReadOnlyError.
         """
         self._native.drain_device(id)
 

@@ -64,6 +64,7 @@ nb::dict to_dict(const DeviceStatus& device) {
   result["path"] = to_text(device.path);
   result["role"] = to_text(device.role);
   result["state"] = to_text(device.state);
+  result["draining"] = device.draining;
   result["detail"] = to_text(device.detail);
   result["missing_bytes"] = device.missing_bytes;
   result["bad_header_slots"] = device.bad_header_slots;

@@ -105,3 +105,18 @@ def test_a_device_is_drained_and_removed(wide):
     with hexad.open(wide) as store:
         assert store.status()["health"] == "ok"
         check(store)
+
+
+def test_what_a_lost_device_held_is_built_again_on_the_others(wide):
+    before = named(wide)
+    os.remove(before[2])
+    with hexad.open(wide) as store:
+        assert row(store, 2)["state"] == "missing" and store.status()["faults_tolerated"] == 0
+        store.drain_device(2)
+        assert row(store, 2)["draining"] and row(store, 2)["state"] == "missing"
+        assert store.move_slabs()["slabs_left"] == 0
+        assert store.catch_up()["bytes_missing"] == 0
+        assert {row(store, id)["state"] for id in (0, 1, 3)} == {"ok"}
+        store.remove_device(2)
+        assert store.status()["faults_tolerated"] == 1 and store.status()["health"] == "ok"
+        check(store)

@@ -647,3 +647,47 @@ TEST_CASE("root_choice: a device that shows an older sequence than its row confi
   devices[2].roots = {between, image};
   CHECK(standing_of(*choose_root(kStore, devices, 2), 2) == Standing::kHealthy);
 }
+
+TEST_CASE("root_choice: what counts as lost, with devices that are filling") {
+  Root root = alloc::testing::first_root(6);
+  const std::set<DeviceId> all = {0, 1, 2, 3, 4, 5};
+  CHECK(lost_data_devices(root, all) == 0);
+  CHECK(lost_data_devices(root, {0, 1, 2, 3}) == 2);
+  root.devices[1].behind = true;
+  CHECK(lost_data_devices(root, all) == 1);
+  CHECK(lost_data_devices(root, {0, 2, 3, 4, 5}) == 1);
+  root.devices[1].behind = false;
+  // 5 has left, and what it held is built again on 0, 1 and 2.
+  root.epoch = root.promised_epoch = 3;
+  if (!root.writers.empty()) root.writers.back().last_epoch = 3;
+  mark_left(root, 5, 10);
+  CHECK(root.lost_in_zone == 0);
+  for (const DeviceId id : {0, 1, 2}) mark_filling(root, id);
+  mark_filling(root, 5);
+  CHECK_FALSE(root.devices[5].filling);
+  set_lost_in_zone(root, 1, {5});
+  CHECK(root.lost_in_zone == 1);
+  CHECK(lost_data_devices(root, {0, 1, 2, 3, 4}) == 1);
+  CHECK(lost_data_devices(root, {0, 1, 2, 3}) == 2);
+  CHECK(lost_data_devices(root, {1, 2, 3, 4}) == 2);
+  CHECK(lost_data_devices(root, {2, 3, 4}) == 3);
+  // Those that had left when it was counted are in it, others are not.
+  set_lost_in_zone(root, 1, {});
+  CHECK(root.lost_in_zone == 2);
+  set_lost_in_zone(root, 1, {5});
+  // One more leaves; then one that is filling; what has left already is no more.
+  mark_left(root, 4, 11);
+  CHECK(root.lost_in_zone == 2);
+  mark_left(root, 4, 11);
+  CHECK(root.lost_in_zone == 2);
+  mark_left(root, 0, 12);
+  CHECK(root.lost_in_zone == 3);
+  CHECK_FALSE(root.devices[0].filling);
+  mark_whole(root, 1);
+  CHECK(root.lost_in_zone == 3);
+  // Then the rows alone say it.
+  mark_whole(root, 2);
+  CHECK(root.lost_in_zone == 0);
+  CHECK(lost_data_devices(root, {1, 2, 3}) == 3);
+  CHECK(check_root(root).ok());
+}

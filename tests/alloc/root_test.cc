@@ -84,6 +84,14 @@ Root example_with_changes() {
   root.devices[1].slabs = 300;
   return root;
 }
+// And one that is given what a lost one held.
+Root example_with_filling() {
+  Root root = example_with_changes();
+  root.devices[0].behind = true;
+  root.devices[0].filling = true;
+  root.lost_in_zone = 2;
+  return root;
+}
 
 }  // namespace
 
@@ -109,6 +117,14 @@ TEST_CASE("root: golden bytes hold both directions, with devices that come and g
   const auto decoded = decode_root(as_bytes(alloc::testing::golden("root_changes")));
   REQUIRE(decoded.ok());
   CHECK(*decoded == example_with_changes());
+}
+
+TEST_CASE("root: golden bytes hold both directions, with a device that is filling") {
+  const std::string bytes = encode_root(example_with_filling());
+  CHECK(to_hex(bytes) == to_hex(alloc::testing::golden("root_filling")));
+  const auto decoded = decode_root(as_bytes(alloc::testing::golden("root_filling")));
+  REQUIRE(decoded.ok());
+  CHECK(*decoded == example_with_filling());
 }
 
 TEST_CASE("root: every truncation and every flipped bit is refused") {
@@ -312,6 +328,33 @@ TEST_CASE("root: a device is draining, whatever its state, and older programs re
   CHECK((plain[16 + 16] & 16) == 0);
 }
 
+TEST_CASE("root: a device is filling, and what zones have lost stands at the end") {
+  const std::string plain = encode_root(example_with_writers());
+  Root root = example_with_writers();
+  RootDevice& row = root.devices[1];
+  row.role = DeviceRole::kData;
+  row.state = MemberState::kLive;
+  row.left_lsn = row.left_epoch = 0;
+  row.behind = row.filling = true;
+  for (const std::uint32_t lost : {0U, 2U, kMaxZoneSlots}) {
+    root.lost_in_zone = lost;
+    const std::string bytes = encode_root(root);
+    REQUIRE(bytes.size() == plain.size() + 4);
+    REQUIRE(decode_root(as_bytes(bytes)).value() == root);
+    CHECK((bytes[16 + 16] & 64) == 64);
+  }
+  root.lost_in_zone = kMaxZoneSlots + 1;
+  CHECK_FALSE(check_root(root).ok());
+  root.lost_in_zone = 2;
+  row.behind = false;
+  CHECK_FALSE(check_root(root).ok());
+  row.filling = false;
+  CHECK_FALSE(check_root(root).ok());
+  root.lost_in_zone = 0;
+  CHECK(check_root(root).ok());
+  CHECK((encode_root(root)[16 + 16] & 64) == 0);
+}
+
 TEST_CASE("root: the slabs of devices that were added stand at the end, where there are any") {
   for (const Root& plain : {example(), example_with_writers()}) {
     Root root = plain;
@@ -350,7 +393,7 @@ TEST_CASE("root: the largest one fits into its slot") {
 
 TEST_CASE("root: an incompatible feature bit refuses the device") {
   Root root = example();
-  root.features.incompatible = 64;
+  root.features.incompatible = 128;
   CHECK(decode_root(as_bytes(encode_root(root))).error().code == ErrorCode::kUnsupported);
   HookedDevice device(kSize);
   REQUIRE(write_root(whole(device), root).ok());

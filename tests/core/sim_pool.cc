@@ -9,6 +9,7 @@ namespace hexad::testing {
 
 SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
   FormatOptions format;
+  format.profile = options.profile;
   format.log_size = options.log_size;
   format.slab_size = options.slab_size;
   format.fast_directories = {directory_.path("fast")};

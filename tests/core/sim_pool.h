@@ -1,6 +1,6 @@
-// A pool 4+2 in a simulation: six data disks or more, and one on the fast tier with the log's first
-// copy; three more are on the first data disks. Time, faults and crashes are the simulation's
-// (io/sim/sim_system.h); the index is a real file in a directory of its own.
+// A pool in a simulation, 4+2 mostly: six data disks or more, and one on the fast tier with the
+// log's first copy; three more are on the first data disks. Time, faults and crashes are the
+// simulation's (io/sim/sim_system.h); the index is a real file in a directory of its own.
 #pragma once
 
 #include <cstddef>
@@ -18,6 +18,7 @@
 namespace hexad::testing {
 
 struct SimPoolOptions {
+  ec::Profile profile = {};
   std::size_t data_disks = 6;
   std::uint64_t slab_size = 0;        // 0: as the pool chooses
   std::uint64_t device_size = 8_MiB;  // bytes of each data disk between its headers

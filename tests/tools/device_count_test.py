@@ -5,7 +5,7 @@ import contextlib
 import os
 import subprocess
 
-from cli_testing import HEXAD, PoolTest, main
+from cli_testing import HEXAD, PoolTest, hexad, main
 
 
 class CountTest(PoolTest):
@@ -191,10 +191,48 @@ class OneLess(CountTest):
         self.fails(2, "device", "drain", pool, "3")  # the fast one
         self.fails(2, "device", "remove", pool, "3")
         os.rename(devices[1], devices[1] + ".away")
-        self.fails(4, "device", "drain", pool, "1")
+        self.fails(6, "device", "drain", pool, "1")
         os.rename(devices[1] + ".away", devices[1])
         self.ok("device", "catch-up", pool)
         self.assertEqual(self.rows(pool)[1]["state"], "ok")
+
+
+class Lost(CountTest):
+    def test_what_a_lost_device_held_is_built_again_on_the_others(self):
+        pool, devices = self.small_pool(count=5)
+        kept = self.fill(pool)
+        os.remove(devices[1])
+        self.ok("put", pool, "later", "-", stdin=b"later")
+        self.assertEqual(self.ok("status", pool, "--json").json["faults_tolerated"], 0)
+        advice = hexad("doctor", pool).text
+        self.assertIn(f"hexad device drain {pool} 1 has that built again there", advice)
+        answer = self.ok("device", "drain", pool, "1", "--until-empty", "--json").json
+        self.assertEqual((answer["state"], answer["slabs_used"]), ("missing", 0))
+        rows = self.rows(pool)
+        self.assertTrue(rows[1]["draining"])
+        self.assertEqual({one["state"] for id, one in rows.items() if id != 1}, {"ok"})
+        self.ok("device", "remove", pool, "1")
+        status = self.ok("status", pool, "--json").json
+        self.assertEqual((status["health"], status["faults_tolerated"]), ("ok", 1))
+        self.check(pool, kept)
+        # The oracle: none of the others is needed.
+        for device in devices[:1] + devices[2:]:
+            os.rename(device, device + ".away")
+            for name, data in kept.items():
+                self.assertEqual(self.ok("get", pool, name, "-").raw, data)
+            os.rename(device + ".away", device)
+
+    def test_the_process_that_has_the_pool_does_it(self):
+        pool, devices = self.small_pool(count=5)
+        kept = self.fill(pool)
+        os.remove(devices[2])
+        with self.holder(pool) as pid:
+            answer = self.ok("device", "drain", pool, "2", "--until-empty", "--json").json
+            self.assertEqual((answer["answered_by"]["pid"], answer["slabs_used"]), (pid, 0))
+            self.ok("wait", pool, "--for", "rebuild,drain", "--timeout", "60")
+            self.ok("device", "remove", pool, "2")
+            self.assertEqual(self.ok("status", pool, "--json").json["faults_tolerated"], 1)
+        self.check(pool, kept)
 
 
 class InUse(CountTest):

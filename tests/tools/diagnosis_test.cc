@@ -100,6 +100,31 @@ TEST_CASE("diagnosis: a device that has come back gets what it lacks") {
   REQUIRE(advice.command == "hexad device catch-up '/my pool'");
 }
 
+TEST_CASE("diagnosis: what a lost device held finds room on the others, or is being built there") {
+  PoolFacts facts = with_state(2, "missing");
+  for (DeviceStatus& device : facts.status.devices) {
+    device.slabs = 40;
+    device.slabs_used = 7;
+  }
+  Advice advice = only(facts);
+  CHECK_THAT(advice.remedy,
+             Catch::Contains("hexad device drain '/my pool' 2 has that built again"));
+  CHECK(advice.command == "hexad device replace '/my pool' 2 NEW");
+  facts.status.devices[2].draining = true;
+  advice = only(facts);
+  CHECK(advice.problem ==
+        "device 2 (/dev/sdc) is missing, and is being drained: 7 of 40 slabs left");
+  CHECK(advice.command == "hexad device move '/my pool'");
+  CHECK(advice.urgency == Urgency::kSoon);
+  facts.status.devices[2].slabs_used = 0;
+  CHECK(only(facts).command == "hexad device remove '/my pool' 2");
+  facts = with_state(3, "filling");
+  facts.status.devices[3].missing_bytes = 2_MiB;
+  advice = only(facts);
+  CHECK(advice.problem == "device 3 (/dev/sdd) lacks 2 MiB of what a device that is lost held");
+  CHECK(advice.command == "hexad device catch-up '/my pool'");
+}
+
 TEST_CASE("diagnosis: what another process has is waited for, and not opened") {
   PoolFacts facts = with_state(2, "behind");
   facts.held = true;
@@ -118,6 +143,7 @@ TEST_CASE("diagnosis: what another process has is waited for, and not opened") {
 
 TEST_CASE("diagnosis: a device that is drained is no trouble") {
   PoolFacts facts = with_state(2, "draining", 2);
+  facts.status.devices[2].draining = true;
   facts.status.devices[2].slabs = 40;
   facts.status.devices[2].slabs_used = 12;
   Advice advice = only(facts);

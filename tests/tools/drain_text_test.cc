@@ -13,6 +13,7 @@ TEST_CASE("drain text: how much is left is said of what is being drained alone")
   CHECK(describe_drain(device).empty());
   CHECK_FALSE(has_slabs_to_move(device));
   device.state = "draining";
+  device.draining = true;
   CHECK(describe_drain(device) == "is being drained: 12 of 40 slabs left");
   CHECK(has_slabs_to_move(device));
   device.slabs_used = 0;

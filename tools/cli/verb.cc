@@ -59,7 +59,7 @@ void Session::catch_up_briefly(Store& store) {
   bool behind = false;
   for (const DeviceStatus& device : store.status().devices) {
     missing += device.missing_bytes;
-    behind = behind || device.state == "behind";
+    behind = behind || device.state == "behind" || device.state == "filling";
   }
   if (!behind || missing > kLittle) return;
   const io::Nanos end = clock().now() + kPatience;
@@ -160,11 +160,22 @@ Missing missing_devices(const StoreStatus& status) {
   Missing missing;
   std::size_t data = 0;
   std::size_t behind = 0;
+  bool filling = false;
   for (const DeviceStatus& device : status.devices) {
     if (device.role != "data" || device.state == "foreign" || device.state == "duplicate") continue;
     ++data;
-    if (device.state != "ok" && device.state != "draining") ++missing.devices;
+    filling |= device.state == "filling";
+    const bool whole = device.state == "ok" || device.state == "draining";
+    if (!whole && device.state != "filling") ++missing.devices;
     if (device.state == "behind") ++behind;
+  }
+  if (missing.devices == 0 && filling) {
+    missing.devices = 1;
+    missing.text =
+        "redundancy is below the profile: what a lost device held is being built again "
+        "on others, " +
+        std::to_string(status.faults_tolerated) + " more data devices may be lost";
+    return missing;
   }
   if (missing.devices == 0) return missing;
   missing.text = "redundancy is below the profile: " + std::to_string(missing.devices) + " of " +

@@ -41,6 +41,34 @@ Result<MoveReport> move_slabs(Session& session, Store& store, std::uint64_t rate
   return store.move_slabs(options);
 }
 
+// What a lost device held has room on others by now, and is built again there. Interrupted, the
+// store goes on with it at its next opening.
+Status fill_devices(Session& session, Store& store, std::uint64_t rate) {
+  const auto missing = [](const StoreStatus& status) {
+    std::uint64_t bytes = 0;
+    for (const DeviceStatus& device : status.devices) bytes += device.missing_bytes;
+    return bytes;
+  };
+  const std::uint64_t total = missing(store.status());
+  if (total == 0) return {};
+  Progress progress(session.out(), session.clock(), "rebuild", total);
+  std::uint64_t told = 0;
+  CatchUpOptions options;
+  options.rate = rate;
+  options.progress = [&](const CatchUpReport& so_far) {
+    const std::uint64_t done = total - std::min(total, so_far.bytes_missing);
+    progress.advance(done - std::min(done, told));
+    told = std::max(told, done);
+    return !interrupted();
+  };
+  HEXAD_TRY_ASSIGN(const CatchUpReport report, store.catch_up(options));
+  if (report.bytes_missing == 0 || interrupted()) return {};
+  const std::string why = report.findings.empty() ? "" : ": " + report.findings.front().problem;
+  session.out().alarm(fmt::format("devices still lack {}{}; hexad device catch-up {} tries again",
+                                  format_size(report.bytes_missing), why, session.pool().word()));
+  return {};
+}
+
 void add_report(Json& object, const MoveReport& report) {
   object["slabs_moved"] = report.slabs_moved;
   object["slabs_left"] = report.slabs_left;
@@ -93,7 +121,8 @@ class DeviceDrain final : public Verb {
  public:
   void declare(Arguments& arguments) override {
     arguments.positional("ID", id_, "Number of the device that is to go, as device ls shows it");
-    arguments.flag("--until-empty", until_empty_, "Return when nothing is left on it");
+    arguments.flag("--until-empty", until_empty_,
+                   "Return when nothing is left on it, and what it held is on others");
     arguments.size("--rate", rate_,
                    "With --until-empty: bytes copied per second at most [no limit]");
     arguments.flag("-n,--dry-run", dry_run_, "Only say what would be moved; change nothing");
@@ -124,6 +153,7 @@ class DeviceDrain final : public Verb {
       HEXAD_TRY(store.drain_device(id));
       if (!until_empty_) return tell(session, store.status(), id);
       HEXAD_TRY_ASSIGN(const MoveReport report, move_slabs(session, store, rate_));
+      if (!interrupted()) HEXAD_TRY(fill_devices(session, store, rate_));
       HEXAD_TRY(tell(session, store.status(), id, &report).status());
       return code_of(session.out(), report);
     });
@@ -142,7 +172,10 @@ class DeviceDrain final : public Verb {
       }
       const std::optional<DeviceStatus> device = find_device(*status, id);
       if (!device.has_value()) return no_device(id);
-      if (!has_slabs_to_move(*device)) return status;
+      const bool filled =
+          std::none_of(status->devices.begin(), status->devices.end(),
+                       [](const DeviceStatus& one) { return one.state == "filling"; });
+      if (!has_slabs_to_move(*device) && filled) return status;
       session.executor().sleep_for(kStep);
       if (interrupted()) return interrupted_error();
     }

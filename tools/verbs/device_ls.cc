@@ -27,6 +27,7 @@ class DeviceLs final : public Verb {
                   {"path", device.path},
                   {"role", device.role},
                   {"state", device.state},
+                  {"draining", device.draining},
                   {"detail", device.detail},
                   {"size", device.size},
                   {"slabs", device.slabs},

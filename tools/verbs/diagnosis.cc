@@ -67,9 +67,9 @@ class Diagnosis {
   void look_at_device(const DeviceStatus& device) {
     if (device.role.empty()) {
       look_at_stranger(device);
-    } else if (device.state == "draining") {
+    } else if (device.draining) {
       look_at_draining(device);
-      look_at_used(device);
+      if (device.state == "draining") look_at_used(device);
     } else if (device.state != "ok") {
       look_at_absent(device);
     } else {
@@ -84,18 +84,21 @@ class Diagnosis {
         "The pool does not use it: name its devices without it.");
   }
 
-  // Nothing is wrong with it, and nothing is lost by that.
+  // Nothing is wrong with one that is used, and nothing is lost by that.
   void look_at_draining(const DeviceStatus& device) {
-    const std::string problem = fmt::format("{} {}", name_of(device), describe_drain(device));
+    const bool used = device.state == "draining";
+    const std::string problem =
+        fmt::format("{}{} {}", name_of(device), used ? "" : " is " + device.state + ", and",
+                    describe_drain(device));
+    const Urgency urgency = used ? Urgency::kLater : urgency_of_loss();
     if (!has_slabs_to_move(device)) {
-      add(Urgency::kLater, problem, "It may be taken away:",
+      add(urgency, problem, "It may be taken away:",
           fmt::format("hexad device remove {} {}", facts_.pool, device.id));
     } else if (facts_.held) {
-      add(Urgency::kLater, problem,
-          "The process that has the pool moves them to others. To wait for that:",
+      add(urgency, problem, "The process that has the pool moves them to others. To wait for that:",
           fmt::format("hexad wait {} --for drain", facts_.pool));
     } else {
-      add(Urgency::kLater, problem,
+      add(urgency, problem,
           "They move to others while a process has the pool open for writing. To move them now:",
           fmt::format("hexad device move {}", facts_.pool));
     }
@@ -113,22 +116,26 @@ class Diagnosis {
       problem = fmt::format("{} lacks {} of what was written while it was away", name_of(device),
                             format_size(device.missing_bytes));
     }
+    if (device.state == "filling") {
+      problem = fmt::format("{} lacks {} of what a device that is lost held", name_of(device),
+                            format_size(device.missing_bytes));
+    }
+    const bool lacks = device.state == "behind" || device.state == "filling";
     const Urgency urgency = urgency_of_loss();
     if (!opens()) {
       add(urgency, std::move(problem), "Attach it again.");
-    } else if (device.role == "data" && device.state != "behind" && device.slabs > 0 &&
-               device.slabs_used == 0) {
+    } else if (device.role == "data" && !lacks && device.slabs > 0 && device.slabs_used == 0) {
       add(urgency, std::move(problem),
           "Nothing lies on it. Attach it again, or take it away, where enough others are left:",
           fmt::format("hexad device remove {} {}", facts_.pool, device.id));
-    } else if (facts_.held && device.state == "behind") {
+    } else if (facts_.held && lacks) {
       add(urgency, std::move(problem),
           "The process that has the pool gives it what it lacks. To wait for that:",
           fmt::format("hexad wait {} --for rebuild", facts_.pool));
     } else if (facts_.held && device.state == "away") {
       add(urgency, std::move(problem), "To have the process that has the pool take it in:",
           fmt::format("hexad device online {} {}", facts_.pool, device.id));
-    } else if (device.state == "behind" || device.state == "away") {
+    } else if (lacks || device.state == "away") {
       add(urgency, std::move(problem),
           "It gets what it lacks while a process has the pool open for writing. To wait for that:",
           fmt::format("hexad device catch-up {}", facts_.pool));
@@ -148,7 +155,24 @@ class Diagnosis {
                 "device, here NEW, in its place:"
               : "Put a new device, here NEW, in its place:",
           fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
+      if (has_other_place(device)) {
+        advice_.back().remedy.insert(
+            0, fmt::format(
+                   "The others have room for what it held: where they are k + m or more, hexad "
+                   "device drain {} {} has that built again there. ",
+                   facts_.pool, device.id));
+      }
     }
+  }
+
+  // Whether what the device held finds room on the others.
+  bool has_other_place(const DeviceStatus& lost) const {
+    std::uint64_t free = 0;
+    for (const DeviceStatus& device : facts_.status.devices) {
+      if (device.role != "data" || device.state != "ok") continue;
+      free += device.slabs - std::min(device.slabs, device.slabs_used);
+    }
+    return lost.slabs_used > 0 && free >= lost.slabs_used;
   }
 
   void look_at_used(const DeviceStatus& device) {

@@ -20,6 +20,7 @@ Json device_json(const DeviceStatus& device) {
               {"path", device.path},
               {"role", device.role},
               {"state", device.state},
+              {"draining", device.draining},
               {"detail", device.detail},
               {"missing_bytes", device.missing_bytes},
               {"bad_header_slots", device.bad_header_slots},
@@ -76,8 +77,9 @@ std::string device_text(const DeviceStatus& device) {
       fmt::format("  {:>3}  {:<5} {:<14} {:>10} {}{}\n", id, device.role, device.state,
                   device.size > 0 ? format_size(device.size) : "-", device.path, traits);
   if (device.missing_bytes > 0) {
-    line += fmt::format("       lacks {} of what was written while it was away\n",
-                        format_size(device.missing_bytes));
+    line += fmt::format(
+        "       lacks {} of what {}\n", format_size(device.missing_bytes),
+        device.state == "filling" ? "a device that is lost held" : "was written while it was away");
   }
   if (const std::string drain = describe_drain(device); !drain.empty()) {
     line += fmt::format("       {}\n", drain);

@@ -32,6 +32,10 @@ void add(std::string& list, const std::string& one) {
   list += (list.empty() ? "" : ", and ") + one;
 }
 
+bool lacks_cells(const DeviceStatus& device) {
+  return device.state == "behind" || device.state == "filling";
+}
+
 // Damage that is known, and what else is not as it should be and does not become so by itself.
 Status judge(const State& state, const std::string& pool) {
   const StoreStatus& status = state.status;
@@ -42,8 +46,7 @@ Status judge(const State& state, const std::string& pool) {
   }
   for (const DeviceStatus& device : status.devices) {
     const bool member = !device.role.empty();
-    const bool well =
-        device.state == "ok" || device.state == "behind" || device.state == "draining";
+    const bool well = device.state == "ok" || device.state == "draining" || lacks_cells(device);
     if (!member || well) continue;
     return Error{
         ErrorCode::kUnavailable,
@@ -174,7 +177,7 @@ class Wait final : public Verb {
 
   static bool is_behind(const StoreStatus& status) {
     return std::any_of(status.devices.begin(), status.devices.end(),
-                       [](const DeviceStatus& device) { return device.state == "behind"; });
+                       [](const DeviceStatus& device) { return lacks_cells(device); });
   }
 
   std::string what_is_left(const State& state) const {

@@ -166,6 +166,7 @@ TEST_CASE("device questions: a store that has turned read-only lets nothing go")
 TEST_CASE("device questions: a device that is drained counts, and goes like any other") {
   StoreStatus drained = status_of({4, 2});
   drained.devices[3].state = "draining";
+  drained.devices[3].draining = true;
   for (const StoreUse use : {StoreUse::kNobody, StoreUse::kWriter}) {
     for (std::uint32_t set = 1; set < 1u << 7; ++set) {
       const DeviceAnswer answer = offline(drained, ids_of(set), use);
@@ -192,6 +193,7 @@ TEST_CASE("device questions: what has been drained may be removed") {
   StoreStatus status = status_of({4, 2});
   for (const DeviceId id : {3, 4}) {
     status.devices[id].state = "draining";
+    status.devices[id].draining = true;
     status.devices[id].slabs = 40;
     status.devices[id].flush_domain = 7;
   }
@@ -227,7 +229,16 @@ TEST_CASE("device questions: what has to be done before a device is removed is n
   CHECK(answer.hint == "hexad device drain /pool 3 has that moved to the others.");
   CHECK(answer.faults_tolerated == 1);  // were it just gone
   answer = removal(status_of({4, 2}, 1, "missing"), {0});
-  CHECK(answer.hint == "hexad device replace /pool 0 NEW puts a new device in its place.");
+  CHECK(answer.hint ==
+        "hexad device drain /pool 0 has what it held built again on the others, where they have "
+        "room; hexad device replace /pool 0 NEW puts a new device in its place.");
+  StoreStatus lost = status_of({4, 2}, 1, "missing");
+  lost.devices[0].slabs = 40;
+  lost.devices[0].slabs_used = 7;
+  CHECK(removal(lost, {0}).reason ==
+        "device 0 is missing, and has not been drained: 7 of 40 slabs are used");
+  lost.devices[0].draining = true;
+  CHECK(removal(lost, {0}).reason == "device 0 is being drained: 7 of 40 slabs left");
   for (const char* state : {"missing", "failed", "away"}) {
     CAPTURE(state);
     StoreStatus empty = status_of({4, 2}, 1, state);

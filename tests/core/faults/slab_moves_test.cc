@@ -7,8 +7,7 @@
 #include <vector>
 
 #include "tests/base/thinned.h"
-#include "tests/core/faults/attempted_objects.h"
-#include "tests/core/faults/silent_disks.h"
+#include "tests/core/faults/churned_world.h"
 
 namespace hexad::testing {
 namespace {
@@ -19,125 +18,23 @@ using io::IoOp;
 using io::SimOp;
 using io::SimSystem;
 
-constexpr DeviceId kDrained = 2;
-constexpr io::Nanos kPause = 5'000'000;  // between two commits where time passes otherwise
-
-SimPoolOptions disks(std::size_t count, std::uint64_t size = 16_MiB) {
-  SimPoolOptions options;
-  options.data_disks = count;
-  options.device_size = size;
-  options.slab_size = 1_MiB;
-  return options;
-}
-
-RuntimeOptions options() {
-  RuntimeOptions options = without_cache();
-  options.device_patience = 8;
-  options.returns = Returns::kWhenAsked;
-  options.memtable_size = 64_KiB;
-  return options;
-}
-
-// Without the wait for what has been left.
-MoveOptions until_empty() {
-  MoveOptions options;
-  options.progress = [](const MoveReport& report) {
-    return report.slabs_moved == 0 || report.slabs_left > 0;
-  };
-  return options;
-}
-
-struct World {
-  SimSystem& system;
-  const PoolDescription& pool;
-  AttemptedObjects model = {};
-  std::uint64_t seed = 1000;
-  std::string problem = {};
-
-  void expect(const Status& status, const std::string& what) {
-    if (!status.ok()) problem += " " + what + ": " + status.error().to_string();
-  }
-  bool put(Store& store, const std::string& name) {
-    const std::uint64_t value = seed++;
-    model.attempt(name, value);
-    Transaction t;
-    t.put(kDefaultCollection, name, AttemptedObjects::bytes(value));
-    if (!store.commit(std::move(t)).ok()) return false;
-    model.acknowledge(name, value);
-    return true;
-  }
-  bool put(Store& store) { return put(store, "name" + std::to_string(seed % 9)); }
-  void churn(Store& store, int count) {
-    for (int i = 0; i < count; ++i) {
-      if (!put(store)) problem += " a commit has failed";
-    }
-  }
-  static DeviceStatus device(Store& store, DeviceId id) {
-    for (const DeviceStatus& device : store.status().devices) {
-      if (device.id == id && device.role == "data") return device;
-    }
-    return {};
-  }
-  void move(Store& store) {
-    const Result<MoveReport> moved = store.move_slabs();
-    if (!moved.ok()) {
-      problem += " move: " + moved.error().to_string();
-    } else if (moved->slabs_left > 0) {
-      problem += " " + std::to_string(moved->slabs_left) + " slabs left: " + moved->problem;
-    }
-  }
-  void look_deep(Store& store) {
-    const Result<FsckReport> fsck = store.fsck({.deep = true});
-    if (!fsck.ok()) problem += " fsck: " + fsck.error().to_string();
-    if (fsck.ok() && !fsck->findings.empty()) {
-      problem += " " + fsck->findings.front().subject + ": " + fsck->findings.front().problem;
-    }
-  }
-  void read_without(const std::vector<std::string>& gone) {
-    for (const std::string& disk : gone) system.disk(disk).vanish();
-    RuntimeOptions reading = without_cache();
-    reading.access = Access::kReadOnly;
-    {
-      Result<Store> store = Store::open(pool, reading, &system);
-      if (!store.ok()) problem += " open: " + store.error().to_string();
-      if (store.ok()) problem += model.check(*store);
-    }
-    for (const std::string& disk : gone) system.disk(disk).appear();
-    if (problem.empty()) return;
-    problem += " (without";
-    for (const std::string& disk : gone) problem += " " + disk;
-    problem += ")";
-  }
-  // The oracle for redundancy: no two disks are needed.
-  void read_without_any_two(std::size_t step = 1) {
-    std::size_t number = 0;
-    const auto count = static_cast<int>(pool.devices.size());
-    for (int a = 0; a < count; ++a) {
-      for (int b = a + 1; b < count && problem.empty(); ++b) {
-        if (number++ % step != seed % step) continue;
-        read_without({"dev" + std::to_string(a), "dev" + std::to_string(b)});
-      }
-    }
-  }
-};
-
 TEST_CASE("slab_moves: a device is drained while commits go on") {
-  SimOrigin origin(disks(8), fill);
+  SimOrigin origin(small_slabs(8), fill);
   const auto system = origin.start(7);
-  World world{*system, origin.pool()};
+  ChurnedWorld world{*system, origin.pool()};
   DeviceStatus before;
   DeviceStatus after;
   DeviceStatus again;
   system->run([&] {
     {
-      Result<Store> opened = Store::open(world.pool, options(), system.get());
+      Result<Store> opened = Store::open(world.pool, churning(), system.get());
       if (!opened.ok()) {
         world.problem = opened.error().to_string();
         return;
       }
       Store& store = *opened;
       world.churn(store, 30);
-      before = World::device(store, kDrained);
+      before = ChurnedWorld::device(store, kDrained);
       world.expect(store.drain_device(kDrained), "drain");
       bool over = false;
       const auto committer = system->executor().start("committer", [&] {
@@ -149,11 +46,11 @@ TEST_CASE("slab_moves: a device is drained while commits go on") {
       world.move(store);
       over = true;
       committer->join();
-      after = World::device(store, kDrained);
+      after = ChurnedWorld::device(store, kDrained);
       world.problem += world.model.check(store);
       world.look_deep(store);
       world.churn(store, 30);
-      again = World::device(store, kDrained);
+      again = ChurnedWorld::device(store, kDrained);
       world.expect(store.close(), "close");
     }
     world.read_without_any_two();
@@ -166,17 +63,17 @@ TEST_CASE("slab_moves: a device is drained while commits go on") {
 }
 
 TEST_CASE("slab_moves: the power fails behind each request of a drain") {
-  SimOrigin origin(disks(7), fill);
+  SimOrigin origin(small_slabs(7), fill);
   bool whole = false;
   for (std::uint64_t at = 0; !whole; at += kThinned * (1 + at / 16)) {
     CAPTURE(at);
     REQUIRE(at < 50'000);
     const auto system = origin.start(100 + at);
-    World world{*system, origin.pool()};
+    ChurnedWorld world{*system, origin.pool()};
     std::uint64_t left = at;
     bool struck = false;
     system->run([&] {
-      Result<Store> opened = Store::open(world.pool, options(), system.get());
+      Result<Store> opened = Store::open(world.pool, churning(), system.get());
       if (!opened.ok()) {
         world.problem = opened.error().to_string();
         return;
@@ -209,7 +106,7 @@ TEST_CASE("slab_moves: the power fails behind each request of a drain") {
       world.read_without_any_two(7);
       if (!world.problem.empty()) return;
       {
-        Result<Store> opened = Store::open(world.pool, options(), system.get());
+        Result<Store> opened = Store::open(world.pool, churning(), system.get());
         if (!opened.ok()) {
           world.problem = "again: " + opened.error().to_string();
           return;
@@ -218,11 +115,12 @@ TEST_CASE("slab_moves: the power fails behind each request of a drain") {
         world.problem += world.model.check(store);
         world.look_deep(store);
         if (!world.problem.empty()) return;
-        if (World::device(store, kDrained).state != "draining") world.problem += " forgotten";
+        if (ChurnedWorld::device(store, kDrained).state != "draining")
+          world.problem += " forgotten";
         world.move(store);
         world.churn(store, 12);
         world.look_deep(store);
-        if (World::device(store, kDrained).slabs_used > 0) world.problem += " not empty";
+        if (ChurnedWorld::device(store, kDrained).slabs_used > 0) world.problem += " not empty";
       }
       world.read_without_any_two(5);
     });
@@ -232,18 +130,18 @@ TEST_CASE("slab_moves: the power fails behind each request of a drain") {
 
 // The one that is drained, one that takes its slabs, and the one with the log's first copy.
 TEST_CASE("slab_moves: a disk fails at each request that it gets") {
-  SimOrigin origin(disks(8), fill);
+  SimOrigin origin(small_slabs(8), fill);
   for (const std::string disk : {"dev2", "dev7", "dev0"}) {
     bool whole = false;
     for (std::uint64_t at = 0; !whole; at += kThinned * (1 + at / 8)) {
       CAPTURE(disk, at);
       REQUIRE(at < 20'000);
       const auto system = origin.start(300 + at);
-      World world{*system, origin.pool()};
+      ChurnedWorld world{*system, origin.pool()};
       bool struck = false;
       system->run([&] {
         {
-          Result<Store> opened = Store::open(world.pool, options(), system.get());
+          Result<Store> opened = Store::open(world.pool, churning(), system.get());
           if (!opened.ok()) {
             world.problem = opened.error().to_string();
             return;
@@ -288,9 +186,9 @@ TEST_CASE("slab_moves: a disk fails at each request that it gets") {
 }
 
 TEST_CASE("slab_moves: a full pool takes more once it has a device more") {
-  SimOrigin origin(disks(6, 12_MiB), fill);
+  SimOrigin origin(small_slabs(6, 12_MiB), fill);
   const auto system = origin.start(5);
-  World world{*system, origin.pool()};
+  ChurnedWorld world{*system, origin.pool()};
   PoolDescription more = origin.pool();
   system->add_disk("dev6", std::make_shared<io::CowImage>(origin.content("dev0")->size()),
                    io::SimDiskOptions{});
@@ -298,7 +196,7 @@ TEST_CASE("slab_moves: a full pool takes more once it has a device more") {
   std::uint64_t full = 0;
   system->run([&] {
     {
-      Result<Store> opened = Store::open(world.pool, options(), system.get());
+      Result<Store> opened = Store::open(world.pool, churning(), system.get());
       if (!opened.ok()) {
         world.problem = opened.error().to_string();
         return;
@@ -318,7 +216,7 @@ TEST_CASE("slab_moves: a full pool takes more once it has a device more") {
       world.expect(store.close(), "close");
     }
     more.devices.emplace_back("dev6");
-    World after{*system, more, world.model, 0, ""};
+    ChurnedWorld after{*system, more, world.model, 0, ""};
     after.read_without_any_two();
     world.problem += after.problem;
   });
@@ -330,16 +228,16 @@ TEST_CASE("slab_moves: a full pool takes more once it has a device more") {
 
 // SL6: what a zone that moves has free is what a commit needs.
 TEST_CASE("slab_moves: a commit that needs the space of a zone that moves gets it") {
-  SimOrigin origin(disks(7, 12_MiB), fill);
+  SimOrigin origin(small_slabs(7, 12_MiB), fill);
   const auto system = origin.start(6);
-  World world{*system, origin.pool()};
+  ChurnedWorld world{*system, origin.pool()};
   std::uint64_t full = 0;
   std::uint64_t beside = 0;
   for (const bool moving : {false, true}) {
     const auto run = origin.start(6);
-    World here{*run, origin.pool()};
+    ChurnedWorld here{*run, origin.pool()};
     run->run([&] {
-      Result<Store> opened = Store::open(here.pool, options(), run.get());
+      Result<Store> opened = Store::open(here.pool, churning(), run.get());
       if (!opened.ok()) {
         here.problem = opened.error().to_string();
         return;

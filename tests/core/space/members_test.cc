@@ -417,5 +417,39 @@ TEST_CASE("members: a flush is shared no more with one that was removed") {
   CHECK(members.flush_domain(f.table.devices[1]) == shared);
 }
 
+TEST_CASE("members: one that is filling is behind, and counts as lost by zones alone") {
+  Fixture f;
+  Members& members = f.make();
+  members.fill(3);
+  CHECK(members.is_behind(3));
+  CHECK(members.is_filling(3));
+  CHECK(members.any_filling());
+  CHECK(members.state(3) == "filling");
+  CHECK(members.behind() == std::set<DeviceId>{3});
+  CHECK_FALSE(members.counts_as_lost(3));
+  CHECK(members.lost().empty());
+  // One that is drained says so when it lacks nothing.
+  members.set_draining(3, true);
+  CHECK(members.state(3) == "filling");
+  members.note_whole(3);
+  CHECK(members.state(3) == "draining");
+  CHECK_FALSE(members.any_filling());
+  // Lost amid it, it comes back like any other.
+  members.set_draining(3, false);
+  members.fill(3);
+  members.lose(3, "it has failed");
+  CHECK_FALSE(members.is_filling(3));
+  CHECK(members.lost() == std::set<DeviceId>{3});
+  REQUIRE(members.let_go(3).ok());
+  TableDevice* handle = nullptr;
+  members.attach(reopened(f, 3, handle));
+  members.take_in(3);
+  CHECK(members.is_behind(3));
+  CHECK_FALSE(members.is_filling(3));
+  CHECK(members.counts_as_lost(3));
+  members.fill(3);
+  CHECK_FALSE(members.is_filling(3));
+}
+
 }  // namespace
 }  // namespace hexad::core

@@ -208,3 +208,91 @@ TEST_CASE("space_moves: what was asked of the device before the root has its tim
   });
   REQUIRE(problem == "");
 }
+
+TEST_CASE("space_moves: from a lost device all that the zone has is missing on the new slab") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    Members& members = *w.f.members;
+    w.open_zone();
+    alloc::Extent kept = w.put(3, 1);
+    while (kept.zone != w.zone.zone) kept = w.put(3, 1);
+    const DeviceId from = w.move.from.device;
+    const DeviceId to = w.move.to.device;
+    members.lose(from, "gone");
+    if (space.begin_move(w.move).ok()) problem = "begun, though nobody wants it to go";
+    members.set_draining(from, true);
+    if (space.lost_devices() != 1) problem += " not one lost";
+    if (const Status begun = space.begin_move(w.move); !begun.ok()) {
+      problem += " not begun: " + begun.error().message;
+      return;
+    }
+    if (!space.moves_from_lost(w.zone.zone)) problem += " not from a lost one";
+    if (const Status done = space.finish_move(w.move, {}); !done.ok()) {
+      problem += " not finished: " + done.error().message;
+      return;
+    }
+    if (!members.is_filling(to)) problem += " not filling";
+    if (!space.lacks_cells(kept)) problem += " lacks nothing";
+    if (space.lacking_units(to) == 0) problem += " no units";
+    // The zone is none the worse for it, and a third device is one more.
+    if (space.lost_devices() != 1) problem += " counts more than it has lost";
+    const DeviceId third = w.zone.slots[1].device;
+    if (space.lost_devices({third}) != 2) problem += " a second loss is none";
+    // Where the zone has a slab and lacks nothing, and the one that is filling: both are lost.
+    if (space.lost_devices({third, to}) != 3) problem += " a third loss is none";
+    const std::vector<alloc::ZoneImage> images = space.dirty_images(2).value();
+    bool named = false;
+    for (const alloc::ZoneImage& image : images) {
+      named |= image.zone == w.zone.zone && image.slots[0] == w.move.to;
+    }
+    if (!named) problem += " not in the images";
+    space.images_written();
+    const std::vector<CellPlace> cells = space.locate(kept).value();
+    const auto there = std::find_if(cells.begin(), cells.end(),
+                                    [&](const CellPlace& place) { return place.id == to; });
+    AlignedBuffer cell = AlignedBuffer::zeroed(3 * kUnit);
+    if (const Status filled = space.fill_missing(kept, *there, cell.bytes()); !filled.ok()) {
+      problem += " not filled: " + filled.error().message;
+    }
+    if (space.lacks_cells(kept)) problem += " still lacks it";
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: from a lost device, undone, the zone is as it was") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    Members& members = *w.f.members;
+    w.open_zone();
+    alloc::Extent kept = w.put(3, 1);
+    while (kept.zone != w.zone.zone) kept = w.put(3, 1);
+    members.lose(w.move.from.device, "gone");
+    alloc::Extent later = w.put(2, 2);  // without it
+    while (later.zone != w.zone.zone) later = w.put(2, 2);
+    members.set_draining(w.move.from.device, true);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
+    if (!space.undo_move(w.move, 3)) problem += " not undone";
+    if (space.slots(w.zone.zone)[0] != w.move.from) problem += " not back";
+    for (const alloc::ZoneImage& image : space.dirty_images(3).value()) {
+      if (image.zone != w.zone.zone) continue;
+      std::uint64_t missing = 0;
+      for (const alloc::MissingRun& run : image.missing) {
+        if (run.slot == 0) missing += run.run.units;
+      }
+      if (missing != later.units) problem += " other cells are missing";
+    }
+    // To another slab: that one may be looked at for a moment.
+    alloc::SlabMove other = w.move;
+    ++other.to.slab;
+    if (!space.begin_move(other).ok()) {
+      problem += " not begun again";
+      return;
+    }
+    space.cancel_move(other);
+    if (space.moving_zones() != 0) problem += " not cancelled";
+  });
+  REQUIRE(problem == "");
+}
