@@ -49,8 +49,9 @@ struct RootDevice {
   bool filling = false;
   // A data device that is to go: it is given no more slabs, and those it has move to others.
   bool draining = false;
-  // How many it has, of a data device that was added to the store. 0: one of the devices that the
-  // store was made with, whose slabs stand in the pool options of every label.
+  // How many it has, of a data device that was added to the store, or took the place of one with
+  // another number of them. 0: as many as the pool options of every label say of the device that
+  // the store was made with.
   std::uint32_t slabs = 0;
 
   bool operator==(const RootDevice&) const = default;

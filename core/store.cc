@@ -265,6 +265,9 @@ Result<CatchUpReport> Store::catch_up(const CatchUpOptions& options) {
 Status Store::bring_back_device(DeviceId device, const std::string& path) {
   return call(*engine_, [&] { return engine_->bring_back(device, path); });
 }
+Result<DeviceId> Store::replace_device(const Replacement& replacement) {
+  return call(*engine_, [&] { return engine_->replace_device(replacement); });
+}
 Result<DeviceId> Store::add_device(const std::string& path) {
   return call(*engine_, [&] { return engine_->add_device(path); });
 }

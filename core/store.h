@@ -417,6 +417,27 @@ class Store {
   // known), kBusy (another process has it), kReadOnly, kClosed, those of checkpoint(). The store is
   // as it was, without the device, and it may be tried again.
   Status bring_back_device(DeviceId device, const std::string& path = {});
+  // Takes a new device in for one that is lost, has failed or is to go, while the store serves, and
+  // returns the number of the new one. One that is not in use gives its number to the new one,
+  // which may be smaller, as far as what lies there has room: this returns when that is used; it
+  // lacks everything then, is given that as catch_up() says, and counts as lost until then. For one
+  // that still answers the new one is added as one more device, under a number of its own; what
+  // lies on the old one moves to the others (move_slabs(), at replacement.rate), and it is removed:
+  // then this returns. At no time there is less redundancy than before. Whatever ends that early, a
+  // crash included, leaves a device more and one that is draining: the same call goes on,
+  // undrain_device() takes it back. Where the path has the number already: nothing. For a fast
+  // device replacement.path is another directory, made if it is missing: it gets the log now, and
+  // the index at the next opening that names it. `replacement`: its `progress` must not call the
+  // store. The pool's description is the caller's to change. Durable when it returns.
+  //
+  // Errors, and the store is as it was, or, for one that answers, as said: kNotFound (no such
+  // device), kInvalidArgument (it lacks something yet), kAlreadyExists (the path holds
+  // something else, or is another device of the store), kNoSpace (the new device is too small for
+  // what lies on the old one), kClosed (Replacement::progress, close()), kBusy (another process has
+  // it), kUnavailable (too many others are lost; the new device does not answer; what is to be
+  // moved cannot be), kConflict (it is not drained any more), kUnsupported (a store in memory),
+  // kReadOnly, those of the device and of checkpoint().
+  Result<DeviceId> replace_device(const Replacement& replacement);
   // Takes a device into the store that it has not had, one more than before, and returns its
   // number. `path`: of the device; a file that is not there is made, of the size of the largest
   // data device. What is there already is not spread over it at once: the store moves slabs in the

@@ -131,9 +131,8 @@ enum class CatchUp : std::uint8_t {
 enum class Returns : std::uint8_t {
   // When it answers again, at the path where it was: it is looked at some seconds after it left,
   // some minutes where it has come back lately, then less and less often, at last every ten
-  // minutes.
-  // One that has come back three times and left again within a day stays away until it is asked
-  // for.
+  // minutes. One that has come back three times and left again within a day stays away until it is
+  // asked for.
   kByThemselves,
   kWhenAsked,  // by Store::bring_back_device() alone, or the next opening
 };

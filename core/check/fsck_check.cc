@@ -341,9 +341,9 @@ Status FsckCheck::check_cells(const std::string& owner, const Blob& blob) {
   report.bytes_checked += checked.checked;
   for (const DeviceId device : checked.silent) ++silent[device];
   for (const std::string& problem : checked.problems) find(owner, problem, checked.repaired);
-  // As a user would, whose reads are what notes damage; those of pack stripes are read in
-  // check_tenants().
-  if (!checked.problems.empty() && !checked.repaired) {
+  // What could not be put right is read as a user would, whose reads note damage, and heal what
+  // they can; those of pack stripes are read in check_tenants().
+  if (options_.repair && !checked.problems.empty() && !checked.repaired) {
     Bytes bytes(blob.raw);
     reader_.read(blob, 0, bytes).ignore();
   }

@@ -177,6 +177,14 @@ Result<DeviceId> ControlClient::add_device(const std::string& path) const {
   return decode_device_id(text);
 }
 
+Result<DeviceId> ControlClient::replace_device(DeviceId device, const std::string& path) const {
+  ControlRequest request = question("device replace");
+  request.device = device;
+  request.path = path;
+  HEXAD_TRY_ASSIGN(const std::string text, ask(request));
+  return decode_device_id(text);
+}
+
 Status ControlClient::ask_of(const char* ask, DeviceId device) const {
   ControlRequest request = question(ask);
   request.device = device;

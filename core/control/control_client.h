@@ -42,6 +42,9 @@ class ControlClient {
   Result<std::vector<Damage>> acknowledge_all_damage() const;
   Status bring_back_device(DeviceId device, const std::string& path) const;
   Result<DeviceId> add_device(const std::string& path) const;
+  // The number of the new device. Where it is another one, it is one more, the old one is drained
+  // in the background from then on, and is to be removed when it is empty.
+  Result<DeviceId> replace_device(DeviceId device, const std::string& path) const;
   Status drain_device(DeviceId device) const;
   Status undrain_device(DeviceId device) const;
   Status remove_device(DeviceId device) const;

@@ -21,9 +21,9 @@ Error unknown_question() {
   return Error{
       ErrorCode::kUnsupported, "the control socket does not know this question",
       "It knows: hello, status, space, room, counters, list, look, collections, damage, damage "
-      "acknowledge, damage acknowledge all, device online, device add, device drain, device "
-      "undrain, device remove, device clear-errors, scrub start, scrub pause, scrub resume, scrub "
-      "stop, scrub status."};
+      "acknowledge, damage acknowledge all, device online, device add, device replace, device "
+      "drain, device undrain, device remove, device clear-errors, scrub start, scrub pause, scrub "
+      "resume, scrub stop, scrub status."};
 }
 
 }  // namespace
@@ -196,6 +196,10 @@ Result<std::string> ControlServer::change_device(const ControlRequest& request) 
   if (device != number) {
     return Error{ErrorCode::kNotFound, "the store has no device " + std::to_string(number),
                  "hexad device ls names those that it has."};
+  }
+  if (request.ask == "device replace") {
+    HEXAD_TRY_ASSIGN(const DeviceId by, work_.replace_device(device, request.path));
+    return encode_device_id(by);
   }
   if (request.ask == "device online") {
     HEXAD_TRY(work_.bring_back(device, request.path));

@@ -47,6 +47,9 @@ struct ControlWork {
   std::function<Result<ScrubReport>(const ScrubOptions& options)> scrub;
   std::function<Status(DeviceId device, const std::string& path)> bring_back;
   std::function<Result<DeviceId>(const std::string& path)> add_device;
+  // Begins it: where the number is another one, slabs are moved in the background from then on, and
+  // the old one is to be removed.
+  std::function<Result<DeviceId>(DeviceId device, const std::string& path)> replace_device;
   std::function<Status(DeviceId device)> drain_device;
   std::function<Status(DeviceId device)> undrain_device;
   std::function<Status(DeviceId device)> remove_device;

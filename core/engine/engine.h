@@ -58,6 +58,7 @@
 #include "core/membership/device_history.h"
 #include "core/membership/membership.h"
 #include "core/metadata/metadata.h"
+#include "core/opening/new_device.h"
 #include "core/opening/returned_device.h"
 #include "core/opening/store_parts.h"
 #include "core/plan/body_ids.h"
@@ -126,7 +127,14 @@ class Engine : public InternalCommits {
   Result<CatchUpReport> catch_up(const CatchUpOptions& options);     // engine_return.cc
   Status bring_back(DeviceId device, const std::string& path);       // engine_rejoin.cc
   Status clear_device_errors(const std::vector<DeviceId>& devices);  // engine_return.cc
-  Result<DeviceId> add_device(const std::string& path);              // engine_devices.cc, so to
+  // engine_replace.cc. The number of the new device, which is another one where `replacement` names
+  // one that answers. Or only what begins it: then slabs are to be moved off that, and it is to be
+  // removed.
+  Result<DeviceId> replace_device(const Replacement& replacement);
+  Result<DeviceId> begin_replacement(DeviceId device, const std::string& path);
+  // engine_devices.cc, so to move_slabs(). `accept`: as AddedTo has it.
+  using AcceptLayout = std::function<Status(const alloc::DeviceLayout&)>;
+  Result<DeviceId> add_device(const std::string& path, const AcceptLayout& accept = {});
   Status drain_device(DeviceId device);
   Status undrain_device(DeviceId device);
   Status remove_device(DeviceId device);
@@ -369,7 +377,8 @@ class Engine : public InternalCommits {
   Result<ReturnedTo> returned_to(DeviceId id);
   // Under return_mutex_. `failed_again`: it was in use, and has failed.
   Status bring_back_locked(DeviceId id, const std::string& path, bool& failed_again);
-  Status rejoin(DeviceId id, bool& failed_again);
+  // `fresh`: as for Checkpointer::begin_return().
+  Status rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh = {});
   Result<alloc::Label> data_label() const;
   // Errors: kNotFound (it is no device of the store, or no more).
   Status check_has(DeviceId id) const;
@@ -386,6 +395,16 @@ class Engine : public InternalCommits {
   // Of a member that is not used.
   void show_return(const Member& member, DeviceStatus& device, StoreStatus& status);
   bool outlast_look();
+
+  // engine_replace.cc
+  struct Former;
+  Result<DeviceId> replace_fast(DeviceId id, const std::string& directory);
+  Result<DeviceId> take_place(DeviceId id, const std::string& path);
+  Result<AddedTo> in_place_of(DeviceId id, const std::string& path);
+  void give_back_place(DeviceId id, Former former);
+  Result<DeviceId> add_beside(DeviceId id, const std::string& path);
+  Status move_off(const Replacement& replacement, DeviceId by);
+  Status remove_emptied(const Replacement& replacement, DeviceId by);
 
   // engine_devices.cc
   Status still_open() const;
@@ -502,7 +521,7 @@ class Engine : public InternalCommits {
   io::Mutex return_mutex_;            // while a device comes back, or is added, drained or removed
   io::Mutex zone_mutex_;              // while a zone is made
   io::Mutex new_mutex_;               // below, a leaf but for what io::IoQueue::give_up() takes
-  io::Device* new_device_ = nullptr;  // while add_device() waits for it, before it is a member's
+  io::Device* new_device_ = nullptr;  // while somebody waits for it, before it is a member's
   Sequencer sequencer_;
   NewestState newest_;  // guarded by sequencer_
   BodyIds ids_;

@@ -293,6 +293,7 @@ Result<Engine::Outcome> Engine::plan_and_place(const Transaction& transaction,
     return Outcome::kCut;
   }
   HEXAD_TRY(parts_.space->check_deaths(plan.record));
+  parts_.space->note_in_place(plan.record);
   submission.young.clear();
   submission.packs.clear();
   for (std::size_t i = 0; i < blobs.size(); ++i) {

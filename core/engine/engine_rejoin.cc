@@ -89,7 +89,7 @@ Status Engine::bring_back_locked(DeviceId id, const std::string& path, bool& fai
 }
 
 // What takes time is done while zones are made, and again for those that were made meanwhile.
-Status Engine::rejoin(DeviceId id, bool& failed_again) {
+Status Engine::rejoin(DeviceId id, bool& failed_again, const std::set<DeviceId>& fresh) {
   constexpr int kMostTries = 4;
   std::vector<alloc::ZoneId> ready;
   for (int i = 0; i < kMostTries && (i == 0 || ready != space().zone_ids()); ++i) {
@@ -100,7 +100,7 @@ Status Engine::rejoin(DeviceId id, bool& failed_again) {
     const io::Lock no_zones(zone_mutex_);
     if (ready != space().zone_ids()) HEXAD_TRY(prepare_return(id));
     history_->note_return(id);
-    HEXAD_TRY(checkpointer_->begin_return({id}));
+    HEXAD_TRY(checkpointer_->begin_return({id}, fresh));
   }
   const Status finished = finish_return();
   if (closing_.is_closed() && !parts_.members->usable(id)) {

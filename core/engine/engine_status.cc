@@ -461,7 +461,7 @@ void Engine::fold_counters() {
   std::set<DeviceId> ids;
   for (std::size_t i = 0; i < parts_.members->size(); ++i) ids.insert(parts_.members->at(i).id);
   for (const DeviceId id : ids) {
-    for (const io::Device* const handle : parts_.members->handles(id)) {
+    for (const io::Device* const handle : parts_.members->all_handles(id)) {
       flushes += handle->traffic().flushes.load(std::memory_order_relaxed) +
                  handle->traffic().durable_writes.load(std::memory_order_relaxed);
     }

@@ -97,6 +97,7 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
     }
     frozen.images = std::move(dirty).value();
     for (const DeviceId id : parts_.members.behind()) {
+      if (parts_.space.is_in_place(id)) continue;  // RP3
       if (parts_.space.lacking_units(id, replaced) == 0) {
         frozen.whole.insert(id);  // BK6
       } else if (parts_.members.is_filling(id)) {
@@ -114,12 +115,12 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
 
 // BK2: nobody draws an LSN meanwhile, and all that has one is published, so without them; no run
 // and no merge is being written.
-Status Checkpointer::begin_return(const std::set<DeviceId>& back) {
+Status Checkpointer::begin_return(const std::set<DeviceId>& back, const std::set<DeviceId>& fresh) {
   const io::Lock lock(mutex_);
   parts_.mergers->forget();
   const SequencerLock sequenced(parts_.sequencer);
   HEXAD_TRY(parts_.lane->drain());
-  HEXAD_TRY(parts_.membership->take_in(back));
+  HEXAD_TRY(parts_.membership->take_in(back, fresh));
   back_ = back;
   return {};
 }

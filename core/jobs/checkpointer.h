@@ -100,8 +100,9 @@ class Checkpointer {
   // Devices that had left, and are attached again (Members::returning()), are used from now on,
   // with nothing in flight that was sent without them (BK2). The next checkpoint is that of BK3,
   // whoever asks for it; finish_return() does. Under zones, so that no zone is made meanwhile that
-  // lacks its headers on them. Waits for what is in flight. Errors: the store has turned read-only.
-  Status begin_return(const std::set<DeviceId>& back);
+  // lacks its headers on them. `fresh`: of them, new devices in the place of others, which have
+  // nothing yet. Waits for what is in flight. Errors: the store has turned read-only.
+  Status begin_return(const std::set<DeviceId>& back, const std::set<DeviceId>& fresh = {});
   // The checkpoint that takes them in again (doc/invariants.md#coming-back). Those that fail
   // meanwhile are not. `advance` commits something, so that there is an LSN above the last
   // checkpoint's. Errors: as run(), and then none of them is used.

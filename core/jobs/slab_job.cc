@@ -16,9 +16,8 @@ void SlabJob::want_again(io::Nanos wait) {
 }
 
 std::optional<io::Nanos> SlabJob::due() {
-  if (!asked_.load(std::memory_order_acquire) || stopping_.load(std::memory_order_acquire)) {
-    return std::nullopt;
-  }
+  const bool wanted = asked_.load(std::memory_order_acquire) && held_.load() == 0;
+  if (!wanted || stopping_.load(std::memory_order_acquire)) return std::nullopt;
   return std::max<io::Nanos>(0, next_.load(std::memory_order_acquire) - clock_.now());
 }
 

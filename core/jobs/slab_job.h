@@ -37,6 +37,23 @@ class SlabJob : public Job {
   // Until slabs that were left are looked at again: then they are free.
   static constexpr io::Nanos kLeaving = 2'000'000'000;
 
+  // While there is one nothing is begun: somebody moves slabs at a pace of his own. Null: of
+  // nobody. Whatever was asked for meanwhile is done when it is asked for again.
+  class Hold {
+   public:
+    explicit Hold(SlabJob* job) : job_(job) {
+      if (job_ != nullptr) job_->held_.fetch_add(1, std::memory_order_acq_rel);
+    }
+    ~Hold() {
+      if (job_ != nullptr) job_->held_.fetch_sub(1, std::memory_order_acq_rel);
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    SlabJob* const job_;
+  };
+
   // Something may have to be moved, after `wait`. The scheduler is to be woken. Any thread.
   void want(io::Nanos wait = 0);
 
@@ -56,6 +73,7 @@ class SlabJob : public Job {
   std::atomic<bool> asked_{false};
   std::atomic<bool> anew_{false};  // by others, and no step has begun since
   std::atomic<bool> stopping_{false};
+  std::atomic<int> held_{0};
   std::atomic<io::Nanos> next_{0};      // not before
   std::atomic<std::uint64_t> done_{0};  // slabs, since there was last nothing to do
   std::atomic<std::uint64_t> left_{0};

@@ -45,11 +45,11 @@ DeviceHistory::DeviceHistory(const Members& members, Space& space, io::Executor&
       space_(space),
       clock_(executor.clock()),
       opened_(clock_.wall_time()),
-      copied_(copied),
       mutex_(executor),
       written_(std::move(records)) {
   for (std::size_t i = 0; i < members_.size(); ++i) {
     const Member& member = members_.at(i);
+    if (member.replaced && copied.has_value()) copied_[member.id] = *copied;
     DeviceRecord& base = base_[member.id];
     const auto found = written_.find(member.id);
     if (found != written_.end() && found->second.uuid == member.uuid) {
@@ -97,8 +97,9 @@ DeviceRecord DeviceHistory::record_of(const Now& now, const std::set<DeviceId>& 
       DeviceFill& fill = record.under_way.emplace();
       fill.began = since.time;
       if (member.replaced) {
-        fill.kind = copied_.has_value() ? FillKind::kReplace : FillKind::kRebuild;
-        fill.copied = copied_.value_or(0);
+        const auto copied = copied_.find(member.id);
+        fill.kind = copied != copied_.end() ? FillKind::kReplace : FillKind::kRebuild;
+        fill.copied = copied != copied_.end() ? copied->second : 0;
       } else if (now.filling) {
         fill.kind = FillKind::kRebuild;
       }
@@ -157,11 +158,21 @@ bool DeviceHistory::has_changed() {
 }
 
 void DeviceHistory::note_added(DeviceId device, const Uuid& uuid) {
-  const std::int64_t time = clock_.wall_time();
+  change_places(device, new_past(uuid));
+}
+
+DeviceHistory::Past DeviceHistory::new_past(const Uuid& uuid) const {
+  Past past;
+  past.base.uuid = uuid;
+  past.base.since = clock_.wall_time();
+  return past;
+}
+
+DeviceHistory::Past DeviceHistory::change_places(DeviceId device, const Past& past) {
   const io::Lock lock(mutex_);
-  DeviceRecord& base = base_[device] = {};
-  base.uuid = uuid;
-  base.since = time;
+  copied_.erase(device);
+  return {std::exchange(base_[device], past.base),
+          std::exchange(forgotten_[device], past.forgotten)};
 }
 
 void DeviceHistory::note_return(DeviceId device) {

@@ -45,6 +45,16 @@ class DeviceHistory {
   // A device is about to be taken in by the store that is open: what it is given from now on is a
   // fill of its own, unless it was amid one when it left.
   void note_return(DeviceId device);
+  // What is known of the device that has the number, to begin with.
+  struct Past {
+    DeviceRecord base;
+    DeviceErrorCounts forgotten = {};  // of this opening
+  };
+  // Another device is about to have the number, of which nothing is known but `past`; returns what
+  // is known of the former one.
+  Past change_places(DeviceId device, const Past& past);
+  // Of a device that the store has not had.
+  Past new_past(const Uuid& uuid) const;
   // Errors are counted from now on. `devices` empty: of all. Any thread.
   void clear_errors(const std::set<DeviceId>& devices);
   // Fills in what it knows. Any thread.
@@ -69,8 +79,9 @@ class DeviceHistory {
   Space& space_;
   const io::Clock& clock_;
   const std::int64_t opened_;
-  const std::optional<std::uint64_t> copied_;
   io::Mutex mutex_;  // a leaf
+  // Guarded by it: of devices that the opening has put in the place of others that answered.
+  std::map<DeviceId, std::uint64_t> copied_;
   // Guarded by it. As of the opening, but for what clear_errors() has changed.
   std::map<DeviceId, DeviceRecord> base_;
   std::map<DeviceId, DeviceErrorCounts> forgotten_;  // of this opening

@@ -277,7 +277,7 @@ alloc::Root Membership::root() {
   return roots_.current();
 }
 
-Status Membership::take_in(const std::set<DeviceId>& back) {
+Status Membership::take_in(const std::set<DeviceId>& back, const std::set<DeviceId>& fresh) {
   const io::NoUnwinding none("a change of the membership");
   Lane& lane = parts_.lane;
   lane.pause();
@@ -286,6 +286,7 @@ Status Membership::take_in(const std::set<DeviceId>& back) {
     lane.wait_quiet();
     if (const std::optional<Error> stopped = lane.stopped()) return *stopped;
     parts_.space.forget_suspects(back);
+    for (const DeviceId id : fresh) parts_.space.begin_in_place(id);
     for (const DeviceId id : back) parts_.members.take_in(id);
     parts_.space.expect_unwritten();
   }
@@ -309,14 +310,35 @@ Status Membership::write_return(const std::set<DeviceId>& back,
       for (const DeviceId id : back) {
         if (!parts_.members.usable(id)) continue;
         alloc::mark_back(next, id, parts_.members.find(id)->uuid);
+        describe_back(next, id);
       }
       fill(next);
     }));
     committed();
+    for (const DeviceId id : back) settle_back(id);
     parts_.space.free_kept_back();
   }
   lane.resume();
   return {};
+}
+
+// A new device stays, also where the former one was to go.
+void Membership::describe_back(alloc::Root& next, DeviceId id) const {
+  const Member& member = *parts_.members.find(id);
+  if (!member.replaced || member.role != alloc::DeviceRole::kData) return;
+  alloc::RootDevice& row = *next.find(id);
+  row.draining = false;
+  if (member.layout.slab_count != member.slabs_before) row.slabs = member.layout.slab_count;
+}
+
+void Membership::settle_back(DeviceId id) {
+  const Member& member = *parts_.members.find(id);
+  const bool named = roots_.current().find(id)->uuid == member.uuid;
+  if (!member.replaced || !named || member.role != alloc::DeviceRole::kData) return;
+  parts_.space.end_in_place(id, true);
+  parts_.members.set_draining(id, false);
+  const Status larger = parts_.space.set_slabs(id, member.layout.slab_count);
+  HEXAD_ASSERT(larger.ok());
 }
 
 // Once a root that has the row was sent, all later ones have it (P12): where the device has failed

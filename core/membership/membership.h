@@ -74,10 +74,12 @@ class Membership : private MembershipSteps {
   alloc::Root root();
   // Devices that had left are usable from now on, with nothing in flight (BK2): the lane is
   // drained, and stays so. The next root of a checkpoint has to be that of write_return(). Errors:
-  // the store has turned read-only.
-  Status take_in(const std::set<DeviceId>& back);
+  // the store has turned read-only. `fresh`: of them, new devices in the place of others, which
+  // have nothing of what there is (RP2).
+  Status take_in(const std::set<DeviceId>& back, const std::set<DeviceId>& fresh = {});
   // The root of a checkpoint that lists those of them that are usable still as live again (BK3): of
-  // a new epoch, with a fence. Otherwise as write_checkpoint(). Waits for devices.
+  // a new epoch, with a fence. It names those that are in the place of others, and what slabs they
+  // have (RP5). Otherwise as write_checkpoint(). Waits for devices.
   Status write_return(const std::set<DeviceId>& back, const std::function<void(alloc::Root&)>& fill,
                       const std::function<void()>& committed);
 
@@ -120,6 +122,9 @@ class Membership : private MembershipSteps {
   Result<std::set<DeviceId>> settle();
   // Steps 2 to 5, with what `fill` says of each root.
   Status change(std::set<DeviceId> failed, const std::function<void(alloc::Root&)>& fill);
+  // What else a root says of a device that it lists as live again, and what follows when it counts.
+  void describe_back(alloc::Root& next, DeviceId id) const;
+  void settle_back(DeviceId id);
   // The root without the row of a device that has left.
   Status drop(DeviceId id, std::set<DeviceId> failed);
   Status write_once(const alloc::Root& next, std::set<DeviceId>& failed);

@@ -1,5 +1,6 @@
 #include "core/opening/new_device.h"
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -46,13 +47,39 @@ Status check_lineage(const SurveyedDevice& found, const AddedTo& to) {
                kChooseAnother};
 }
 
+// What is given is the former device itself: only where it cannot come back.
+Status check_itself(const SurveyedDevice& found, const AddedTo& to) {
+  HEXAD_TRY(to.in_place_of->itself);
+  std::vector<alloc::DeviceRoots> roots;
+  for (const alloc::RootDevice& row : to.root.devices) {
+    if (row.state != alloc::MemberState::kLive) continue;
+    roots.push_back({row.id, row.uuid, to.root.store, {to.root}});
+  }
+  roots.push_back({found.label->device, found.label->device_uuid, found.label->store, found.roots});
+  const Result<alloc::RootChoice> choice = alloc::choose_root(to.root.store, roots, to.parities);
+  if (!choice.ok()) return {};  // check_lineage() says why
+  for (const alloc::DeviceStanding& one : choice->devices) {
+    const bool its = one.input == static_cast<int>(roots.size()) - 1;
+    if (!its || one.standing != alloc::Standing::kAway) continue;
+    return Error{ErrorCode::kAlreadyExists,
+                 found.path + " is device " + std::to_string(one.id) +
+                     " itself, and has all that it had when it left",
+                 "Take it in again: hexad device online. Or choose another device."};
+  }
+  return {};
+}
+
 // Of this store, and no device of it: what an attempt that crashed has left, or one that was
-// removed while it was away.
+// removed, or replaced, while it was away.
 Status check_addable(const SurveyedDevice& found, const AddedTo& to) {
   HEXAD_TRY(check_unused(found, to.root.store, [&](const alloc::Label& label) {
-    return to.root.find(label.device) == nullptr;
+    return to.root.find(label.device) == nullptr ||
+           (to.in_place_of.has_value() && label.device == to.in_place_of->device);
   }));
-  return found.label.has_value() ? check_lineage(found, to) : Status();
+  if (!found.label.has_value()) return {};
+  const alloc::RootDevice* const row = to.root.find(found.label->device);
+  if (row != nullptr && row->uuid == found.label->device_uuid) HEXAD_TRY(check_itself(found, to));
+  return check_lineage(found, to);
 }
 
 // Another name of a device of the store, which has it locked itself. Nothing: it is not known to
@@ -87,10 +114,14 @@ Status prepare(SurveyedDevice& found, const AddedTo& to, io::System& system, boo
                Member& member) {
   io::Device& device = *found.device;
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
-                   lay_out_like(to.label, device.geometry(), found.path));
-  // Files get all their room at once, sparse ones too.
-  if (!created) HEXAD_TRY(device.reserve_room(0, device.geometry().size).status());
-  const alloc::Label label = new_label(to.label, to.root.next_device, layout, system);
+                   lay_out_like(to.label, device.geometry(), found.path, to.role));
+  if (to.accept) HEXAD_TRY(to.accept(layout));
+  // Files get all their room at once, sparse ones too. In the place of another one room is seen to
+  // below what is there.
+  const bool added = !to.in_place_of.has_value();
+  if (added && !created) HEXAD_TRY(device.reserve_room(0, device.geometry().size).status());
+  const DeviceId id = added ? to.root.next_device : to.in_place_of->device;
+  const alloc::Label label = new_label(to.label, id, layout, system, to.role);
   HEXAD_TRY(make_ready(device, label, &to.root));
   member.id = label.device;
   member.uuid = label.device_uuid;
@@ -119,29 +150,47 @@ Status check_unused(const SurveyedDevice& found, const Uuid& store,
 }
 
 Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geometry& geometry,
-                                         const std::string& path) {
-  if (geometry.physical_block > like.layout.physical_block) {
+                                         const std::string& path, alloc::DeviceRole role) {
+  const bool data = role == alloc::DeviceRole::kData;
+  const std::uint32_t most = data ? like.layout.physical_block : like.layout.block_of_log();
+  if (geometry.physical_block > most) {
     return Error{ErrorCode::kInvalidArgument,
                  path + " has physical blocks of " + format_size(geometry.physical_block) +
-                     ", the store is laid out for " + format_size(like.layout.physical_block),
+                     ", the store is laid out for " + format_size(most),
                  "Choose another device."};
   }
   alloc::LayoutRequest request;
-  request.role = alloc::DeviceRole::kData;
+  request.role = role;
   request.device_size = geometry.size;
-  request.physical_block = like.layout.physical_block;
-  request.log_block = like.layout.log_block;
+  request.physical_block =
+      data ? like.layout.physical_block
+           : std::max<std::uint32_t>(geometry.physical_block, alloc::kMinPhysicalBlock);
+  request.log_block = data ? like.layout.log_block : like.layout.block_of_log();
   request.unit = like.layout.unit;
   request.log_size = like.layout.log_size;
-  request.slab_units = like.layout.slab_units;
+  if (data) request.slab_units = like.layout.slab_units;
   Result<alloc::DeviceLayout> layout = alloc::plan_layout(request);
   return layout.ok() ? std::move(layout) : layout.error().with_context(path);
 }
 
+Status check_slabs(const std::string& path, DeviceId id, const alloc::DeviceLayout& layout,
+                   std::uint32_t needed) {
+  if (layout.slab_count >= needed) return {};
+  const std::uint64_t least =
+      alloc::least_device_size(layout.log_size + needed * layout.slab_size(),
+                               alloc::area_alignment(layout.unit, layout.block_of_log()));
+  return Error{ErrorCode::kNoSpace,
+               path + " has " + format_size(layout.device_size) + ", room for " +
+                   std::to_string(layout.slab_count) + " slabs; zones use slabs up to number " +
+                   std::to_string(needed) + " of device " + std::to_string(id),
+               "Give a device of at least " + format_size(least) + "."};
+}
+
 alloc::Label new_label(const alloc::Label& like, DeviceId id, const alloc::DeviceLayout& layout,
-                       io::System& system) {
+                       io::System& system, alloc::DeviceRole role) {
   io::Rng rng(system.draw_seed());
   alloc::Label label = like;
+  label.role = role;
   label.layout = layout;
   label.generation = 1;
   label.device = id;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "alloc/label.h"
@@ -21,26 +22,45 @@ namespace hexad::core {
 Status check_unused(const SurveyedDevice& found, const Uuid& store,
                     const std::function<bool(const alloc::Label&)>& may_take);
 
-// Of a data device of this size and path, with log area, units and slabs as on `like`, and as many
-// slabs as it has room for. Errors: kInvalidArgument (its physical blocks are larger than those
-// that the store is laid out for), kNoSpace (there is no room for one).
+// Of a device of this size and path, with log area, units and slabs as on the data device `like`,
+// and as many slabs as it has room for; a log device has none. Errors: kInvalidArgument (its
+// physical blocks are larger than those that the store is laid out for), kNoSpace (there is no room
+// for one, or for the log).
 Result<alloc::DeviceLayout> lay_out_like(const alloc::Label& like, const io::Geometry& geometry,
-                                         const std::string& path);
+                                         const std::string& path,
+                                         alloc::DeviceRole role = alloc::DeviceRole::kData);
 
-// A label as `like`, of a device of its own that has this number and layout.
+// Whether a device of this layout has the first `needed` slabs, which zones use of device `id`.
+// Errors: kNoSpace.
+Status check_slabs(const std::string& path, DeviceId id, const alloc::DeviceLayout& layout,
+                   std::uint32_t needed);
+
+// A label as `like`, of a device of its own that has this number, layout and role.
 alloc::Label new_label(const alloc::Label& like, DeviceId id, const alloc::DeviceLayout& layout,
-                       io::System& system);
+                       io::System& system, alloc::DeviceRole role = alloc::DeviceRole::kData);
 
 // What was there is gone, the log area is empty, the label comes last: without it the device is
 // nobody's. `root`: that it shows from now on; null: none. Errors: those of the device.
 Status make_ready(io::Device& device, const alloc::Label& label, const alloc::Root* root);
 
-// What a device that is added has to fit.
+// A new device in the place of one that has left, whose number it gets.
+struct InPlaceOf {
+  DeviceId device = 0;
+  // Why the former device itself may not be written over and take its own place, which it may where
+  // it has lost writes.
+  Status itself;
+};
+
+// What a device that is added, or takes the place of another one, has to fit.
 struct AddedTo {
   std::uint32_t parities = 0;
-  alloc::Root root;             // of the store, as it is now
-  alloc::Label label;           // of a data device that is in use
-  std::uint64_t file_size = 0;  // bytes of a file that is made
+  alloc::Root root;                      // of the store, as it is now
+  alloc::Label label;                    // of a data device that is in use
+  std::uint64_t file_size = 0;           // bytes of a file that is made
+  std::optional<InPlaceOf> in_place_of;  // nothing: it is one more
+  alloc::DeviceRole role = alloc::DeviceRole::kData;
+  // Asked before any byte changes. Empty: whatever has room for a slab will do.
+  std::function<Status(const alloc::DeviceLayout&)> accept;
   // Told of the device before anything is asked of it that may wait without limit, and of null when
   // all that is over. Then it is open still. Empty: nobody wants to know.
   std::function<void(io::Device*)> under_way;
@@ -52,13 +72,13 @@ struct AddedDevice {
 };
 
 // Opens the device for writing, with its lock, or makes the file, and makes it ready to be the next
-// one of the store, of which it shows the root of now. No root names it yet: what fails, and a
-// crash, leave it nobody's, or a file that was made gone.
+// one of the store, or that of the number whose place it takes; it shows the root of now. No root
+// names it yet: what fails, and a crash, leave it nobody's, or a file that was made gone.
 //
 // Errors, and no byte of it has changed: kAlreadyExists (the path holds something else, or a device
 // of this store), kInvalidArgument (its blocks; it was written by a copy of this store), kNoSpace,
-// kBusy. Later those of the device; kUnavailable (it does not answer, or has been given up
-// meanwhile).
+// kBusy, those of `accept`. Later those of the device; kUnavailable (it does not answer, or has
+// been given up meanwhile).
 Result<AddedDevice> make_added_device(const std::string& path, const AddedTo& to,
                                       io::System& system);
 

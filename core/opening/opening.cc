@@ -392,6 +392,9 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
                    unsure.error().hint};
     }
     for (std::string& note : *unsure) parts.notes.push_back(std::move(note));
+    if (replacement != nullptr) {
+      HEXAD_TRY(make_replacement_ready(replacement->device, *parts.members, *parts.space));
+    }
     DeviceCopy copy;
     if (replaced.device != nullptr) {
       HEXAD_TRY_ASSIGN(copy, copy_replaced(parts, replaced, *replacement));

@@ -26,8 +26,9 @@ Result<Member*> find_member(const Replacement& replacement, Assignment& assignme
   for (Member& member : assignment.members) {
     if (member.id != replacement.device) continue;
     if (member.role != alloc::DeviceRole::kData) {
-      return refuse(name_of(member) + " is a fast device, and these cannot be replaced yet",
-                    "Its log is kept on the data devices meanwhile.");
+      return refuse(name_of(member) + " is a fast device, which an opening does not replace",
+                    "Its log is kept on the data devices meanwhile. hexad device replace gives it "
+                    "another directory.");
     }
     if (member.device != nullptr && member.path != replacement.path &&
         (member.returning || member.behind)) {
@@ -51,21 +52,6 @@ Result<alloc::Label> data_label(const Survey& survey) {
   }
   return Error{ErrorCode::kUnavailable, "no data device has a readable label",
                "Attach the missing devices."};
-}
-
-Result<alloc::DeviceLayout> lay_out(const alloc::Label& like, const Member& lost,
-                                    const io::Geometry& geometry, const std::string& path) {
-  Result<alloc::DeviceLayout> layout = lay_out_like(like, geometry, path);
-  if (!layout.ok()) return layout;
-  if (layout->slab_count < lost.layout.slab_count) {
-    return Error{ErrorCode::kNoSpace,
-                 path + " has " + format_size(geometry.size) + ", room for " +
-                     std::to_string(layout->slab_count) + " slabs; device " +
-                     std::to_string(lost.id) + " had " + std::to_string(lost.layout.slab_count),
-                 "Give a device as large as the lost one."};
-  }
-  layout->slab_count = lost.layout.slab_count;
-  return layout;
 }
 
 }  // namespace
@@ -97,9 +83,8 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
                            [&](const alloc::Label& found) { return found.device == lost->id; }));
   }
   HEXAD_TRY_ASSIGN(const alloc::DeviceLayout layout,
-                   lay_out(label, *lost, at->device->geometry(), at->path));
+                   lay_out_like(label, at->device->geometry(), at->path));
   label = new_label(label, lost->id, layout, system);
-  HEXAD_TRY(make_ready(*at->device, label, nullptr));
   std::erase_if(assignment.strangers,
                 [&](const DeviceStatus& row) { return row.path == replacement.path; });
   for (Member& member : assignment.members) {
@@ -111,6 +96,7 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
   replaced.device = std::move(lost->device);
   replaced.layout = lost->layout;
   lost->uuid = label.device_uuid;
+  lost->slabs_before = lost->layout.slab_count;
   lost->layout = label.layout;
   lost->label = label;
   lost->bad_header_slots = 0;
@@ -121,6 +107,15 @@ Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::S
   lost->state = "away";
   lost->detail = "new, in the place of a lost device";
   return replaced;
+}
+
+Status make_replacement_ready(DeviceId id, const Members& members, Space& space) {
+  const Member& member = *members.find(id);
+  if (!member.replaced) return {};
+  const std::uint32_t needed = space.slabs_needed(id);
+  HEXAD_TRY(check_slabs(member.path, id, member.layout, needed));
+  HEXAD_TRY(space.set_slabs(id, std::min(member.slabs_before, member.layout.slab_count)));
+  return make_ready(*member.device, *member.label, nullptr);
 }
 
 }  // namespace hexad::core

@@ -111,7 +111,8 @@ Status ManifestStore::check(const alloc::ManifestAddress& address) const {
     const Member* member = members_.find(slot.device);
     if (member == nullptr) continue;  // its cell is not there
     const alloc::DeviceLayout& layout = member->layout;
-    if (slot.slab >= layout.slab_count || where.end() > layout.slab_units) {
+    const std::uint32_t slabs = std::max(layout.slab_count, member->slabs_before);
+    if (slot.slab >= slabs || where.end() > layout.slab_units) {
       problem = alloc::to_string(slot) + " does not have these units";
     }
   }

@@ -184,9 +184,23 @@ std::uint32_t Members::bad_header_slots(std::size_t index) const {
 
 Status Members::let_go(DeviceId id) {
   HEXAD_ASSERT(!usable(id));
-  const Member& member = *find(id);
-  if (member.device == nullptr || member.device->queue().retire(*member.device)) return {};
-  const std::uint64_t left = member.device->traffic().under_way.load();
+  std::vector<io::Device*> devices;
+  {
+    const Uuid uuid = find(id)->uuid;
+    const io::Lock lock(mutex_);
+    for (const std::unique_ptr<Member>& version : versions_) {
+      const bool its = version->id == id && version->uuid == uuid;
+      if (its && version->device != nullptr) devices.push_back(version->device.get());
+    }
+  }
+  std::uint64_t left = 0;
+  bool owes = false;
+  for (io::Device* const device : devices) {
+    if (device->queue().retire(*device)) continue;
+    owes = true;
+    left += device->traffic().under_way.load();
+  }
+  if (!owes) return {};
   return Error{ErrorCode::kUnavailable,
                std::to_string(left) + (left == 1 ? " request" : " requests") +
                    " from before it left have not been answered, and may still be carried out",
@@ -340,6 +354,16 @@ const Member* Members::owner(const io::Device* device) const {
 }
 
 std::vector<const io::Device*> Members::handles(DeviceId id) const {
+  std::vector<const io::Device*> all = all_handles(id);
+  const Member* const member = find(id);
+  const Handles& handles = handles_now();
+  std::erase_if(all, [&](const io::Device* device) {
+    return handles.of.at(device).member->uuid != member->uuid;
+  });
+  return all;
+}
+
+std::vector<const io::Device*> Members::all_handles(DeviceId id) const {
   const Handles& handles = handles_now();
   const auto found = handles.of_member.find(id);
   return found == handles.of_member.end() ? std::vector<const io::Device*>() : found->second;

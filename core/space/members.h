@@ -39,7 +39,9 @@ struct Member {
   std::optional<alloc::Label> label;   // that the opening took it with, or gave it
   std::string path;                    // as opened, or as last known
   std::unique_ptr<io::Device> device;  // null when absent or unusable from the start
-  bool replaced = false;               // returning, and a new device that has nothing yet
+  // Returning, and a new device in the place of another one, with how many slabs that had.
+  bool replaced = false;
+  std::uint32_t slabs_before = 0;
   // As it is handed over, changes are Members' own.
   // It had left, and is attached again: not usable until Members::take_in().
   bool returning = false;
@@ -117,10 +119,12 @@ class Members {
   // As in DeviceStatus. Any thread.
   void note_bad_header_slots(DeviceId id, std::uint32_t slots);
   std::uint32_t bad_header_slots(std::size_t index) const;
-  // Nothing is asked any more of the handle of a device that is not usable, and its lock is given
+  // Nothing is asked any more of the handles of a device that is not usable, and its lock is given
   // back. Errors: kUnavailable (some request of it has not been answered; it may be tried again).
   Status let_go(DeviceId id);
   // The device has been opened again: returning. Precondition: let_go(), or it was never attached.
+  // Or another device takes its place, and the number; what the former one owes, it owes for
+  // itself. Or, without a handle, the former one has the number again.
   void attach(Member member);
   // One that is returning, or was, is not; shown as `state`.
   void keep_out(DeviceId id, const std::string& state, const std::string& why);
@@ -153,8 +157,10 @@ class Members {
   std::string detail(std::size_t index) const;
   // The device behind a request, for messages and failure handling.
   const Member* owner(const io::Device* device) const;
-  // All handles that members of that number have had, the present one last.
+  // All handles that the device of that number has had, the present one last.
   std::vector<const io::Device*> handles(DeviceId id) const;
+  // The same of all devices that have had the number.
+  std::vector<const io::Device*> all_handles(DeviceId id) const;
 
   // --- flush domains: that of a handle is fixed while the store is open, and more may come with
   // devices that come back ---

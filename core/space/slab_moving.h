@@ -18,6 +18,7 @@ struct SlabMoving {
   std::uint64_t closed = 0;  // units that were free there when it was closed
   bool from_lost = false;    // the old slab's device is not usable
   bool switched = false;     // the zone has the new slab, in memory
+  bool void_copy = false;    // the new slab is of another device now, and has nothing of it
   // from_lost, and switched: what was noted as missing on the old slab.
   std::vector<alloc::UnitRun> missing_before = {};
   Lsn in_image = 0;  // of the checkpoint whose images say so; 0: none yet

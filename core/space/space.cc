@@ -23,11 +23,13 @@ Space::Space(io::Executor& executor, const StoreShape& shape, Members& members, 
 
 void Space::learn_devices() {
   const io::Lock lock(mutex_);
-  slab_taken_.resize(members_.size());
-  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
-    const alloc::DeviceLayout& layout = members_.at(i).layout;
-    if (layout.slab_count > slab_taken_[i].size()) slab_taken_[i].resize(layout.slab_count, false);
-    if (layout.slab_units > slab_units_) slab_units_ = layout.slab_units;
+  for (std::size_t i = slab_taken_.size(); i < members_.size(); ++i) {
+    const Member& member = members_.at(i);
+    // Those of the device before, as long as a root may name that.
+    const std::uint32_t slabs =
+        member.slabs_before > 0 ? member.slabs_before : member.layout.slab_count;
+    slab_taken_.emplace_back(slabs, false);
+    slab_units_ = std::max(slab_units_, member.layout.slab_units);
   }
   slabs_exhausted_ = false;
 }
@@ -157,7 +159,9 @@ Status Space::free_internal(std::span<const alloc::Extent> extents, Lsn lsn) {
 void Space::note_missing(const alloc::Extent& extent, std::uint64_t unwritten) {
   const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(extent.zone);
   for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-    if (members_.usable(slots[slot].device) && (unwritten >> slot & 1) == 0) continue;
+    const DeviceId id = slots[slot].device;
+    const bool counts = members_.usable(id) && !in_place_.contains(id);  // RP3
+    if (counts && (unwritten >> slot & 1) == 0) continue;
     HEXAD_ASSERT(zones_.mark_missing(extent, slot).ok());
   }
 }

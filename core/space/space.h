@@ -207,6 +207,10 @@ class Space : public StripeMap {
   std::uint32_t slots_on(DeviceId device) const;
   // Members have been added: from now on zones are made on them.
   void learn_devices();
+  // How many slabs the device must have at least for what is on it, or is being made or kept there.
+  std::uint32_t slabs_needed(DeviceId device) const;
+  // It has so many from now on. Errors: kNoSpace (fewer than slabs_needed()).
+  Status set_slabs(DeviceId device, std::uint32_t count);
 
   // --- devices that come back (doc/invariants.md#coming-back) ---
   // Units that live extents, but for those in `replaced`, lack on the device, and those that may
@@ -216,7 +220,8 @@ class Space : public StripeMap {
   // Devices have been taken in: what is in flight now may have been written without them, and they
   // count as lacking it until it is published, and marked or there, or abandoned (BK6).
   void expect_unwritten();
-  // A new device has taken the place of one that is lost: it has nothing that lives. After replay.
+  // An opening has a new device in the place of one that is lost: it has nothing that lives. After
+  // replay.
   void lack_everything(DeviceId device);
   // These units of it, which live.
   void lack(DeviceId device, const alloc::Extent& extent);
@@ -226,6 +231,17 @@ class Space : public StripeMap {
   std::uint32_t lost_devices(const std::set<DeviceId>& also = {}) const;
   // The second, of these devices.
   std::uint32_t lost_in_zone(const std::set<DeviceId>& lost) const;
+  // Another device is about to be used under the number, in a store that serves, and has nothing.
+  // Until a root names it what is published counts as missing there, written or not (RP3): the
+  // former device may have the number back. What is in flight was written before, and lacks there
+  // what that one has (RP4). Precondition: the device is not usable.
+  void begin_in_place(DeviceId device);
+  bool is_in_place(DeviceId device) const;
+  // It is over: a root names the new device; or none will, and the former has the number back,
+  // which lacks what was written to the new one.
+  void end_in_place(DeviceId device, bool named);
+  // RP4, for the record that is about to get its LSN: which slots lack what it publishes.
+  void note_in_place(LogRecord& record) const;
   // Whether some cell of the stripe is noted as missing on a device that is in use. Any thread.
   bool lacks_cells(const alloc::Extent& stripe);
   // Writes the headers of the zones' slabs on the device that are not there, durably. I/O. Errors:
@@ -368,6 +384,7 @@ class Space : public StripeMap {
   void settle(const alloc::Extent& extent);
   void abandon_settled(const alloc::Extent& extent);
   void set_taken(const std::vector<alloc::ZoneSlot>& slots, bool taken);
+  void note_written_elsewhere(DeviceId device);
 
   // Of the suspects, whether any is in use.
   bool has_suspects() const;
@@ -423,6 +440,10 @@ class Space : public StripeMap {
   std::vector<alloc::Extent> kept_back_;  // abandoned, and still in flight
   // Of expect_unwritten(), in flight still: {zone, first unit} -> units.
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint32_t> may_lack_;
+  // Devices that no root names yet, in the place of others; and of what is in flight, by zone and
+  // first unit, the slots on which it lacks what was written there to another device.
+  std::set<DeviceId> in_place_;
+  std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_;
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
   std::map<alloc::ZoneId, SlabMoving> moving_;
   std::vector<RetiredSlab> retired_;

@@ -196,6 +196,9 @@ Status Space::finish_move(const alloc::SlabMove& move, const alloc::RunSet& copi
   if (cells_written_.contains(move.from)) {
     return postponed(move, "a cell of it is being repaired");
   }
+  if (moving.void_copy) {
+    return postponed(move, "another device has taken the place of that of the new slab");
+  }
   const std::vector<alloc::UnitRun> used = zones_.used_runs(move.zone);
   for (const alloc::UnitRun& run : used) {
     if (moving.from_lost) break;
@@ -228,9 +231,9 @@ bool Space::undo_move(const alloc::SlabMove& move, Lsn newest) {
 }
 
 // Under the lock: as it was on the old slab, of what is still there. Since the zone was closed
-// nothing has come into it.
+// nothing has come into it. Other marks are of the new slab, or of a device that has taken the
+// place of its own.
 void Space::note_missing_again(const SlabMoving& moving) {
-  if (!moving.from_lost) return;
   const alloc::SlabMove& move = moving.move;
   for (const alloc::UnitRun& run : zones_.missing_runs(move.zone, move.slot)) {
     HEXAD_ASSERT(zones_.clear_missing({move.zone, run.unit, run.units}, move.slot).ok());

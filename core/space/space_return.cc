@@ -85,7 +85,68 @@ void Space::expect_unwritten() {
   }
 }
 
-void Space::settle(const alloc::Extent& extent) { may_lack_.erase({extent.zone, extent.unit}); }
+void Space::settle(const alloc::Extent& extent) {
+  may_lack_.erase({extent.zone, extent.unit});
+  written_elsewhere_.erase({extent.zone, extent.unit});
+}
+
+// All that is not free and not in flight: readers of older states look at what is not live any
+// more.
+void Space::begin_in_place(DeviceId device) {
+  const io::Lock lock(mutex_);
+  HEXAD_ASSERT(!members_.usable(device));
+  in_place_.insert(device);
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].device != device) continue;
+      alloc::RunSet settled;
+      for (const alloc::UnitRun& run : zones_.used_runs(zone)) settled.insert(run);
+      for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) settled.erase(run);
+      for (const alloc::UnitRun& run : settled.runs()) {
+        HEXAD_ASSERT(zones_.mark_missing({zone, run.unit, run.units}, slot).ok());
+      }
+    }
+  }
+  note_written_elsewhere(device);
+  for (auto& [zone, moving] : moving_) {
+    if (moving.move.to.device == device && !moving.switched) moving.void_copy = true;
+    // Should the zone go back to its slab there.
+    if (moving.move.from.device == device) moving.missing_before = zones_.used_runs(zone);
+  }
+}
+
+// Under the lock.
+void Space::note_written_elsewhere(DeviceId device) {
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+      if (slots[slot].device != device) continue;
+      for (const alloc::UnitRun& run : zones_.in_flight_runs(zone)) {
+        written_elsewhere_[{zone, run.unit}] |= std::uint64_t{1} << slot;
+      }
+    }
+  }
+}
+
+bool Space::is_in_place(DeviceId device) const {
+  const io::Lock lock(mutex_);
+  return in_place_.contains(device);
+}
+
+void Space::end_in_place(DeviceId device, bool named) {
+  const io::Lock lock(mutex_);
+  if (in_place_.erase(device) > 0 && !named) note_written_elsewhere(device);
+}
+
+void Space::note_in_place(LogRecord& record) const {
+  const io::Lock lock(mutex_);
+  if (written_elsewhere_.empty()) return;
+  for (StripeProof& stripe : record.allocated) {
+    const auto found = written_elsewhere_.find({stripe.where.zone, stripe.where.unit});
+    if (found != written_elsewhere_.end()) stripe.unwritten |= found->second;
+  }
+}
 
 void Space::abandon_settled(const alloc::Extent& extent) {
   settle(extent);

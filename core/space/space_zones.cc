@@ -298,6 +298,36 @@ bool Space::wants_zone() {
   return !slabs_exhausted_ && zones_.counters().free < zones_.reserve_units() + slab_units_ / 2;
 }
 
+std::uint32_t Space::slabs_needed(DeviceId device) const {
+  const io::Lock lock(mutex_);
+  std::uint32_t needed = 0;
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    if (members_.at(i).id != device || members_.is_removed(i)) continue;
+    for (std::uint32_t slab = 0; slab < slab_taken_[i].size(); ++slab) {
+      if (slab_taken_[i][slab]) needed = slab + 1;
+    }
+  }
+  return needed;
+}
+
+Status Space::set_slabs(DeviceId device, std::uint32_t count) {
+  const io::Lock lock(mutex_);
+  for (std::size_t i = 0; i < slab_taken_.size(); ++i) {
+    if (members_.at(i).id != device || members_.is_removed(i)) continue;
+    std::vector<bool>& taken = slab_taken_[i];
+    for (std::uint32_t slab = count; slab < taken.size(); ++slab) {
+      if (!taken[slab]) continue;
+      return Error{ErrorCode::kNoSpace,
+                   "slab " + std::to_string(slab) + " of device " + std::to_string(device) +
+                       " is in use, and there are to be " + std::to_string(count),
+                   ""};
+    }
+    taken.resize(count, false);
+  }
+  slabs_exhausted_ = false;
+  return {};
+}
+
 bool Space::slabs_left() {
   const io::Lock lock(mutex_);
   return alloc::plan_zone(free_slabs(), shape_.cells(), next_zone_).ok();

@@ -192,8 +192,8 @@ def open(
     read_only: nothing is written anywhere. Other processes may read at the same time, none write.
     wait: seconds to wait while another process has it; then BusyError.
     replace: (id, path): puts the device at `path` in the place of the one whose number is its `id` in
-    status()["devices"]. It must be as large; what does not exist becomes a file. In the place of a
-    lost one it counts as lost until it has what that had, which it gets in the background, or by
+    status()["devices"]. It must have room for what zones use of that; what does not exist becomes a
+    file. In the place of a lost one it counts as lost until it has what that had, which it gets in the background, or by
     catch_up(). One that still answers is copied first, while open() waits. The description names the
     new one from then on; whoever gives `devices` names it there, the next time.
     control: other processes of the same user, and root's, may ask about the pool while it is open

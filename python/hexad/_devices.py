@@ -72,6 +72,56 @@ class Devices(Writing):
         self._note_devices()
         return id
 
+    def replace_device(
+        self,
+        id: int,
+        path: str | os.PathLike[str],
+        *,
+        rate: int | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> int:
+        """Takes a new device in for one that is lost, has failed or is to go, while everything else
+        goes on; the number of the new one. What is not there becomes a file. The description of the
+        pool names it; whoever gives `devices` to open() names it there, the next time.
+
+        One that is not in use gives its number to the new one, which may be smaller, as far as what
+        lies there has room; it gets all of that in the background, or by catch_up(), and counts as lost
+        until then. For one that still answers the new one gets a number of its own; what lies on the
+        old one moves to the others, and it is removed: then this returns, and at no time there is less
+        redundancy than before. What ends that early leaves a device more and one that is draining: the
+        same call goes on, undrain_device() takes it back. For a fast device `path` is another
+        directory, which is made if it is missing; it gets the log now, and the index when the pool is
+        opened again.
+
+        rate: bytes copied per second at most. progress: counts bytes moved; when it returns False, it
+        stops there (ClosedError).
+
+        NotFoundError, InvalidArgumentError (it lacks something yet), AlreadyExistsError (`path`
+        holds something else, or is a device of the store), NoSpaceError (too small),
+        UnavailableError (too many others are lost; something cannot be moved), BusyError,
+        ReadOnlyError, IoError. UnsupportedError: in memory.
+        """
+        replace = self._native.replace_device
+        where = os.path.abspath(os.fsdecode(path))
+        fast = [one["path"] for one in self._members() if one["id"] == id and one["role"] == "log"]
+        if fast:
+            replaced: int = replace(id, where, rate_of(rate), progress)
+            self._describe_fast(os.path.dirname(fast[0]), where)
+            return replaced
+        old = self._only_path_of(id)
+        # While it is no device of the store, it does no harm there; missing, it would look lost.
+        named = self._describe(lambda devices: [*devices, where])
+        try:
+            by: int = replace(id, where, rate_of(rate), progress)
+        except Exception:
+            if named and not self._has_device_at(where):
+                self._describe(lambda devices: [one for one in devices if one != where])
+            raise
+        if old and old != where:
+            self._describe(lambda devices: [one for one in devices if one != old])
+        self._note_devices()
+        return by
+
     def drain_device(self, id: int) -> None:
         """From now on nothing more is put on the device, and what lies there moves to others, in the
         background or by move_slabs(): status()["devices"] says how many slabs_used are left. It serves
@@ -134,6 +184,15 @@ class Devices(Writing):
                 return False
             _native.write_pool(self.path, after, fast)
             return True
+
+    def _describe_fast(self, old: str, new: str) -> None:
+        """The description of the pool has another fast directory from then on."""
+        if self.path is None:
+            return
+        with _process.lock():
+            devices, fast = _native.read_pool(self.path)
+            after = [new if one == old else one for one in fast]
+            _native.write_pool(self.path, devices, list(dict.fromkeys([*after, new])))
 
     def _members(self) -> list[dict[str, Any]]:
         devices: list[dict[str, Any]] = self._native.status()["devices"]

@@ -30,7 +30,7 @@ class _OnlyReads:
     _WRITES = {
         "commit", "submit", "open_writer", "checkpoint", "catch_up", "bring_back_device",
         "clear_device_errors", "add_device", "drain_device", "undrain_device", "remove_device",
-        "move_slabs",
+        "replace_device", "move_slabs",
     }
 
     def __init__(self, native: Any) -> None:

@@ -105,6 +105,22 @@ nb::dict catch_up(StoreHandle& handle, std::uint64_t rate, const nb::object& pro
   return to_dict(report);
 }
 
+DeviceId replace_device(StoreHandle& handle, DeviceId device, const std::string& path,
+                        std::uint64_t rate, const nb::object& progress) {
+  const StoreHandle::Hold hold(handle);
+  Interruption interruption;
+  Replacement replacement{device, path, rate};
+  replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+    if (handle.is_wanted_back()) return false;
+    return interruption.go_on(
+        [&] { return progress.is_none() || !progress(done, total).is(nb::handle(Py_False)); });
+  };
+  const Result<DeviceId> by =
+      handle.run([&](Store& store) { return store.replace_device(replacement); });
+  interruption.rethrow();
+  return take(by);
+}
+
 nb::dict move_slabs(StoreHandle& handle, std::uint64_t rate, const nb::object& progress) {
   const StoreHandle::Hold hold(handle);
   Interruption interruption;

@@ -534,6 +534,15 @@ void bind_care(nb::class_<StoreObject>& bound) {
              const std::string where(Text(path, "path").view());
              return take(self.handle->run([&](Store& store) { return store.add_device(where); }));
            })
+      .def(
+          "replace_device",
+          [](StoreObject& self, nb::handle device, nb::handle path, nb::handle rate,
+             const nb::object& progress) {
+            const DeviceId id = to_device_id(device);
+            const std::string where(Text(path, "path").view());
+            return replace_device(*self.handle, id, where, to_number(rate, "rate"), progress);
+          },
+          nb::arg("device"), nb::arg("path"), nb::arg("rate"), nb::arg("progress").none())
       .def("drain_device",
            [](StoreObject& self, nb::handle device) {
              const DeviceId id = to_device_id(device);

@@ -53,6 +53,48 @@ def test_a_device_is_added(wide, tmp_path):
         check(store)
 
 
+def test_devices_are_replaced_while_the_store_is_open(wide, tmp_path):
+    before = named(wide)
+    first, second = str(tmp_path / "first"), str(tmp_path / "second")
+    with hexad.open(wide) as store:
+        # One that answers: it is emptied onto the others, and goes.
+        steps = []
+        id = store.replace_device(0, first, progress=lambda done, total: steps.append((done, total)))
+        assert id not in range(len(before))
+        assert named(wide) == before[1:] + [first]
+        assert steps and all(done <= total for done, total in steps)
+        assert row(store, id)["state"] == "ok"
+        check(store)
+        with pytest.raises(hexad.ClosedError):
+            store.replace_device(1, second, progress=lambda done, total: False)
+        assert named(wide) == before[1:] + [first, second]
+        assert row(store, 1)["state"] == "draining"
+        assert store.replace_device(1, second) == id + 1
+        assert named(wide) == before[2:] + [first, second]
+        with pytest.raises(hexad.NotFoundError):
+            store.replace_device(0, tmp_path / "third")
+        assert named(wide) == before[2:] + [first, second]
+        check(store)
+    with hexad.open(wide) as store:
+        assert store.status()["health"] == "ok"
+        check(store)
+
+
+def test_a_lost_device_is_replaced_while_the_store_is_open(wide, tmp_path):
+    before = named(wide)
+    new = str(tmp_path / "new")
+    os.rename(before[1], str(tmp_path / "away"))
+    with pytest.warns(hexad.DeviceWarning):
+        store = hexad.open(wide)
+    with store:
+        assert store.replace_device(1, new) == 1
+        assert row(store, 1)["path"] == new
+        store.catch_up()
+        assert store.status()["health"] == "ok"
+        assert sorted(named(wide)) == sorted([one for one in before if one != before[1]] + [new])
+        check(store)
+
+
 def test_what_is_not_added_is_not_named(wide, tmp_path):
     before = named(wide)
     hexad.format(tmp_path / "other", devices=3, profile="2+1", size="64 MiB", preset="tiny")

@@ -3,6 +3,7 @@
 
 import contextlib
 import os
+import shutil
 import subprocess
 
 from cli_testing import HEXAD, PoolTest, hexad, main
@@ -262,6 +263,65 @@ class InUse(CountTest):
             self.fails(5, "device", "move", pool)
         os.remove(devices[0])
         self.check(pool, kept)
+
+    def test_a_device_that_answers_is_replaced_by_the_process_that_has_the_pool(self):
+        pool, devices = self.small_pool()
+        kept = self.fill(pool)
+        new = self.path("new")
+        with self.holder(pool) as pid:
+            self.fails(2, "device", "replace", pool, "1", new, "--rate", "1MiB")
+            self.fails(1, "device", "replace", pool, "17", new)
+            self.assertEqual(self.named(pool), devices)
+            answer = self.ok("device", "replace", pool, "1", new, "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            added = answer["id"]
+            self.assertNotIn(added, (0, 1, 2))
+            self.assertEqual((answer["path"], answer["state"]), (new, "ok"))
+            self.assertEqual(sorted(self.rows(pool)), [0, 2, added])
+            self.assertEqual(self.named(pool), [devices[0], devices[2], new])
+        os.remove(devices[1])
+        self.check(pool, kept)
+
+    def test_a_fast_directory_is_replaced(self):
+        pool = self.path("pool")
+        devices = [os.path.join(self.folder, f"d{i}") for i in range(3)]
+        fast = [self.path(f"fast{i}") for i in range(3)]
+        self.ok("mkfs", pool, "--device", *devices, "--size", "64MiB", "--profile", "2+1",
+                "--fast", fast[0])
+        kept = self.fill(pool)
+
+        def log():
+            return next(one for one in self.ok("device", "ls", pool, "--json").json["devices"]
+                        if one["role"] == "log")
+        number = str(log()["id"])
+        self.ok("device", "replace", pool, number, fast[1])
+        shutil.rmtree(fast[0])
+        self.check(pool, kept)
+        self.assertEqual((log()["path"], log()["state"]), (os.path.join(fast[1], "log"), "ok"))
+        with self.holder(pool) as pid:
+            answer = self.ok("device", "replace", pool, number, fast[2], "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.assertEqual(log()["path"], os.path.join(fast[2], "log"))
+        shutil.rmtree(fast[1])
+        self.check(pool, kept)
+        self.assertEqual(log()["state"], "ok")
+
+    def test_a_lost_device_is_replaced_by_the_process_that_has_the_pool(self):
+        pool, devices = self.small_pool()
+        kept = self.fill(pool)
+        os.rename(devices[1], devices[1] + ".away")
+        new = self.path("new")
+        with self.holder(pool) as pid:
+            answer = self.ok("device", "replace", pool, "1", new, "--json").json
+            self.assertEqual(answer["answered_by"]["pid"], pid)
+            self.assertEqual((answer["id"], answer["path"]), (1, new))
+            self.assertEqual(self.rows(pool)[1]["path"], new)
+            self.assertEqual(self.named(pool), [devices[0], devices[2], new])
+            self.ok("wait", pool, "--for", "rebuild", "--timeout", "60")
+            self.assertEqual(self.rows(pool)[1]["state"], "ok")
+        os.rename(devices[0], devices[0] + ".gone")
+        for name, data in kept.items():
+            self.assertEqual(self.ok("get", pool, name, "-").raw, data)
 
 
 if __name__ == "__main__":

@@ -134,16 +134,6 @@ class DeviceRemove final : public Verb {
     return kExitOk;
   }
 
-  // What is not there is shown at one of the paths where nothing is: its own if it is alone.
-  static bool is_its_path(const StoreStatus& before, const DeviceStatus& device) {
-    const auto is_away = [](const DeviceStatus& one) {
-      return one.state == "missing" || one.state == "unreadable";
-    };
-    if (device.role != "data" || device.path.empty()) return false;
-    return !is_away(device) ||
-           std::count_if(before.devices.begin(), before.devices.end(), is_away) == 1;
-  }
-
   std::string id_;
 };
 

@@ -78,18 +78,181 @@ class DeviceCatchUp final : public Verb {
   std::uint64_t rate_ = 0;
 };
 
+// Of a fast device, empty where it is not known. Nothing: it is none.
+std::optional<std::string> fast_directory_of(const StoreStatus& before, DeviceId id) {
+  constexpr std::string_view kLog = "/log";
+  const DeviceStatus device = find_device(before, id).value_or(DeviceStatus{});
+  if (device.role != "log") return std::nullopt;
+  if (!device.path.ends_with(kLog)) return "";
+  return device.path.substr(0, device.path.size() - kLog.size());
+}
+
+Result<int> tell_fast(Session& session, DeviceId id, const std::string& directory) {
+  if (session.out().json()) {
+    session.out().object(Json{{"id", id}, {"path", directory}});
+  } else {
+    session.out().note(fmt::format(
+        "{} has the log of device {} now; the index goes there when the pool is opened again",
+        directory, id));
+  }
+  return kExitOk;
+}
+
+// In a pool that another process has. The description names both devices as long as either may be
+// one of the pool.
+class Asked {
+ public:
+  Asked(Session& session, const core::ControlClient& holder, DeviceId id, const std::string& path,
+        std::uint64_t rate)
+      : session_(session), holder_(holder), id_(id), path_(absolute_path(path)), rate_(rate) {}
+
+  Result<int> run() {
+    if (rate_ > 0) {
+      return Error{
+          ErrorCode::kInvalidArgument,
+          "--rate is for a pool that nobody has: the process that has it copies at its own "
+          "pace",
+          "Leave it out."};
+    }
+    HEXAD_TRY_ASSIGN(const StoreStatus before, holder_.status());
+    if (const auto fast = fast_directory_of(before, id_); fast.has_value()) {
+      HEXAD_TRY(holder_.replace_device(id_, path_).status());
+      HEXAD_TRY(put_fast_in_place(session_, *fast, path_));
+      return tell_fast(session_, id_, path_);
+    }
+    HEXAD_TRY_ASSIGN(const bool named, add_path(session_, path_));
+    const Result<DeviceId> by = holder_.replace_device(id_, path_);
+    if (!by.ok()) {
+      if (named) take_back();
+      return by.error();
+    }
+    if (*by != id_) HEXAD_TRY(empty_and_remove(*by));
+    const DeviceStatus old = find_device(before, id_).value_or(DeviceStatus{});
+    if (is_its_path(before, old) && old.path != path_) {
+      if (const Status removed = remove_path(session_, old.path); !removed.ok()) {
+        session_.out().warn(
+            fmt::format("the pool's description still names {}, which does no harm: {}", old.path,
+                        removed.error().to_string()));
+      }
+    }
+    return tell(*by);
+  }
+
+ private:
+  static constexpr io::Nanos kStep = 200'000'000;  // between two looks
+  static constexpr int kMostTries = 300;           // for slabs that are kept for a moment
+
+  // Where it may have become a device of the pool all the same, its path stays.
+  void take_back() const {
+    const Result<StoreStatus> status = holder_.status();
+    if (!status.ok()) return;
+    for (const DeviceStatus& device : status->devices) {
+      if (!device.role.empty() && device.path == path_) return;
+    }
+    remove_path(session_, path_).ignore();
+  }
+
+  Error left_off(const Error& why, DeviceId by) const {
+    return Error{why.code,
+                 fmt::format("{}; {} is device {} of the pool, and device {} is being drained",
+                             why.message, path_, by, id_),
+                 fmt::format("The same command goes on; hexad device undrain {} {} takes it back.",
+                             session_.pool().word(), id_)};
+  }
+
+  // The process moves what lies on the old one, and is asked to remove it then.
+  Status empty_and_remove(DeviceId by) const {
+    {
+      std::optional<Progress> progress;
+      std::uint32_t slabs = 0;
+      std::uint64_t each = 0;
+      for (;;) {
+        const Result<StoreStatus> status = holder_.status();
+        if (!status.ok()) return left_off(status.error(), by);
+        const std::optional<DeviceStatus> old = find_device(*status, id_);
+        if (!old.has_value()) return {};  // somebody has removed it
+        if (old->state != "draining") {
+          return left_off(Error{ErrorCode::kUnavailable,
+                                fmt::format("device {} ({}) is {} now, with {} slabs left on it",
+                                            id_, old->path, old->state, old->slabs_used),
+                                ""},
+                          by);
+        }
+        if (!progress.has_value()) {
+          slabs = old->slabs_used;
+          each = old->size / std::max<std::uint32_t>(old->slabs, 1);  // about
+          progress.emplace(session_.out(), session_.clock(), "move", slabs * each);
+        }
+        if (old->slabs_used < slabs) progress->advance((slabs - old->slabs_used) * each);
+        slabs = std::min(slabs, old->slabs_used);
+        if (slabs == 0) break;
+        session_.executor().sleep_for(kStep);
+        if (interrupted()) return left_off(interrupted_error(), by);
+      }
+    }
+    for (int i = 0;; ++i) {
+      const Status removed = holder_.remove_device(id_);
+      if (removed.ok()) return {};
+      if (removed.error().code != ErrorCode::kUnavailable || i == kMostTries) {
+        return left_off(removed.error(), by);
+      }
+      session_.executor().sleep_for(kStep);
+      if (interrupted()) return left_off(interrupted_error(), by);
+    }
+  }
+
+  Result<int> tell(DeviceId by) const {
+    DeviceStatus now;
+    const Result<StoreStatus> status = holder_.status();
+    if (status.ok()) now = find_device(*status, by).value_or(now);
+    if (session_.out().json()) {
+      session_.out().object(Json{
+          {"id", by}, {"path", path_}, {"state", now.state}, {"missing_bytes", now.missing_bytes}});
+    } else if (by == id_) {
+      session_.out().note(fmt::format(
+          "{} is device {} now; it lacks {}, which the process that has the pool gives it: hexad "
+          "wait {} --for rebuild",
+          path_, id_, format_size(now.missing_bytes), session_.pool().word()));
+    } else {
+      session_.out().note(
+          fmt::format("{} is device {} of the pool, in the place of device {}, which "
+                      "is no device of the pool any more",
+                      path_, by, id_));
+    }
+    return kExitOk;
+  }
+
+  Session& session_;
+  const core::ControlClient& holder_;
+  const DeviceId id_;
+  const std::string path_;
+  const std::uint64_t rate_;
+};
+
 class DeviceReplace final : public Verb {
  public:
   void declare(Arguments& arguments) override {
     arguments.positional("ID", id_, "Number of the device that goes, as device ls shows it");
-    arguments.positional("PATH", path_, "The new device; what does not exist becomes a file");
+    arguments.positional("PATH", path_,
+                         "The new device, or fast directory; what does not exist is made");
     arguments.size("--rate", rate_, "Bytes read per second at most [no limit]");
   }
 
   Result<int> run(Session& session) override {
     Replacement replacement{0, path_, rate_};
     HEXAD_TRY_ASSIGN(replacement.device, parse_device(id_, session));
+    const Result<core::ControlClient> holder = session.find_holder();
+    if (holder.ok()) return Asked(session, *holder, replacement.device, path_, rate_).run();
+    if (interrupted()) return interrupted_error();
     HEXAD_TRY_ASSIGN(const StoreStatus before, look_at_devices(session));
+    if (const auto fast = fast_directory_of(before, replacement.device); fast.has_value()) {
+      replacement.path = absolute_path(path_);
+      return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
+        HEXAD_TRY(store.replace_device(replacement));
+        HEXAD_TRY(put_fast_in_place(session, *fast, replacement.path));
+        return tell_fast(session, replacement.device, replacement.path);
+      });
+    }
     std::optional<Progress> progress;
     std::uint64_t copied = 0;
     replacement.progress = [&](std::uint64_t done, std::uint64_t total) {

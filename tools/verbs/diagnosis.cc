@@ -141,14 +141,15 @@ class Diagnosis {
           fmt::format("hexad device catch-up {}", facts_.pool));
     } else if (device.role != "data") {
       add(Urgency::kSoon, std::move(problem),
-          "The log is kept on the data devices meanwhile. Put the fast directory back; a new one "
-          "cannot take its place yet.");
+          "The log is kept on the data devices meanwhile. Put the fast directory back, or another "
+          "one, here NEW, in its place:",
+          fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
     } else {
       add(urgency, std::move(problem),
           facts_.held && (device.state == "missing" || device.state == "failed")
               ? fmt::format("Attach it again, and have the process that has the pool take it in: "
                             "hexad device online {} {}. If it is lost, put a new device, here NEW, "
-                            "in its place when the pool is closed:",
+                            "in its place:",
                             facts_.pool, device.id)
           : device.state == "missing"
               ? "Attach it again: the next verb that writes takes it in. If it is lost, put a new "
@@ -191,7 +192,8 @@ class Diagnosis {
             fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
       } else {
         add(Urgency::kSoon, problem,
-            "The data devices have the log, too. See to the fast tier: no verb replaces it yet.");
+            "The data devices have the log, too. Another directory, here NEW, takes its place:",
+            fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
       }
     }
     // One that does not answer is a warning.

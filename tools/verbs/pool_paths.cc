@@ -51,4 +51,28 @@ Status remove_path(const Session& session, const std::string& path) {
   return write_pool(session.pool().directory, pool);
 }
 
+Status put_fast_in_place(const Session& session, const std::string& old,
+                         const std::string& directory) {
+  if (session.pool().directory.empty()) return {};
+  HEXAD_TRY_ASSIGN(PoolDescription pool, session.pool().describe());
+  std::vector<std::string>& all = pool.fast_directories;
+  if (has(all, directory)) return {};
+  const auto at = std::find(all.begin(), all.end(), old);
+  if (at != all.end()) {
+    *at = directory;
+  } else {
+    all.push_back(directory);
+  }
+  return write_pool(session.pool().directory, pool);
+}
+
+bool is_its_path(const StoreStatus& before, const DeviceStatus& device) {
+  const auto is_away = [](const DeviceStatus& one) {
+    return one.state == "missing" || one.state == "unreadable";
+  };
+  if (device.role != "data" || device.path.empty()) return false;
+  return !is_away(device) ||
+         std::count_if(before.devices.begin(), before.devices.end(), is_away) == 1;
+}
+
 }  // namespace hexad::tools

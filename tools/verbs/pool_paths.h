@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/error.h"
+#include "core/api/types.h"
 #include "tools/cli/verb.h"
 
 namespace hexad::tools {
@@ -22,5 +23,14 @@ Status put_path_in_place(const Session& session, const std::string& old, const s
 Result<bool> add_path(const Session& session, const std::string& path);
 // It has it no more. Errors: as above.
 Status remove_path(const Session& session, const std::string& path);
+
+// The description names the fast directory `directory` in the place of `old` from then on, or
+// beside those that it names. Errors: as above.
+Status put_fast_in_place(const Session& session, const std::string& old,
+                         const std::string& directory);
+
+// The path that the status shows is that of the device: what is not there is shown at one of the
+// paths where nothing is, which is its own if it is alone.
+bool is_its_path(const StoreStatus& before, const DeviceStatus& device);
 
 }  // namespace hexad::tools

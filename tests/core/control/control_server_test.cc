@@ -363,6 +363,10 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
     done.push_back("add " + path);
     return DeviceId{7};
   };
+  work.replace_device = [&](DeviceId device, const std::string& path) -> Result<DeviceId> {
+    done.push_back("replace " + std::to_string(device) + " " + path);
+    return DeviceId{8};
+  };
   work.drain_device = note("drain ");
   work.undrain_device = note("undrain ");
   work.remove_device = note("remove ");
@@ -379,10 +383,11 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   const ControlClient client = pool.client();
   CHECK(client.add_device("/dev/new").value() == 7);
   CHECK(client.add_device("").error().code == ErrorCode::kInvalidArgument);
+  CHECK(client.replace_device(3, "/dev/new").value() == 8);
   CHECK(client.drain_device(3).ok());
   CHECK(client.drain_device(4).error().hint == "Remove something.");
   // Device 0 is not meant by who names none.
-  for (const char* ask : {"device drain", "device undrain", "device remove"}) {
+  for (const char* ask : {"device replace", "device drain", "device undrain", "device remove"}) {
     const std::string line = std::string(R"({"hexad":1,"ask":")") + ask + "\"}";
     const auto answer = io::ask_line({pool.directory.path("fast") + "/control"}, line);
     REQUIRE(answer.ok());
@@ -395,9 +400,9 @@ TEST_CASE("control: what is asked of a device reaches the store, and its answers
   CHECK(client.clear_device_errors(3).ok());
   CHECK(client.clear_device_errors(4).error().code == ErrorCode::kNoSpace);
   CHECK(client.clear_device_errors(std::nullopt).ok());
-  CHECK(done == std::vector<std::string>{"add /dev/new", "drain 3", "drain 4", "undrain 3",
-                                         "undrain 4", "remove 3", "remove 4", "clear 3", "clear 4",
-                                         "clear all"});
+  CHECK(done == std::vector<std::string>{"add /dev/new", "replace 3 /dev/new", "drain 3", "drain 4",
+                                         "undrain 3", "undrain 4", "remove 3", "remove 4",
+                                         "clear 3", "clear 4", "clear all"});
 }
 
 TEST_CASE("control: who waits for an answer while the store is closed is told so") {

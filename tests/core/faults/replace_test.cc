@@ -56,6 +56,53 @@ TEST_CASE("replace: a new device takes the place of a lost one, and gets all tha
   }
 }
 
+std::uint32_t slabs_of(Store& store, DeviceId id) {
+  for (const DeviceStatus& device : store.status().devices) {
+    if (device.id == id && device.role == "data") return device.slabs;
+  }
+  return 0;
+}
+
+TEST_CASE("replace: a new device is smaller where zones use nothing of what it lacks, or larger") {
+  const Profile profile{2, 2};
+  for (const bool answers : {true, false}) {
+    for (const std::uint64_t size : {12_MiB, 40_MiB}) {
+      CAPTURE(answers, size);
+      StoreFixture fixture(format_of(profile));
+      Content content;
+      std::uint32_t before = 0;
+      {
+        Store store = fixture.open(Access::kReadWrite, asked());
+        churn(store, content, 0);
+        before = slabs_of(store, 1);
+        REQUIRE(store.close().ok());
+      }
+      if (!answers) fixture.take_away(1);
+      REQUIRE(fixture.memory.create_device("new1", size).ok());
+      std::uint32_t slabs = 0;
+      {
+        Result<Store> store =
+            Store::open_replacing(fixture.pool, {1, "new1"}, asked(), fixture.system);
+        REQUIRE(message_of(store.status()) == "");
+        slabs = slabs_of(*store, 1);
+        REQUIRE((slabs < before) == (size < 16_MiB));
+        REQUIRE((slabs > before) == (size > 16_MiB));
+        catch_up(*store);
+        churn(*store, content, 1);
+        REQUIRE(store->close().ok());
+      }
+      fixture.pool.devices[1] = "new1";
+      require_whole(fixture, profile, content);
+      // The root knows, too.
+      fixture.take_away(1);
+      {
+        Store store = fixture.open(Access::kReadOnly);
+        REQUIRE(slabs_of(store, 1) == slabs);
+      }
+    }
+  }
+}
+
 std::uint64_t bytes_read(Store& store) {
   std::uint64_t bytes = 0;
   for (const DeviceStatus& device : store.status().devices) bytes += device.bytes_read;
