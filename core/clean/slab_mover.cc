@@ -101,9 +101,9 @@ Result<SlabMover::Round> SlabMover::run_round(Batch& batch, const alloc::SlabPla
     parts_.hooks.between_checkpoints([&] {
       std::erase_if(batch.ready, [&](const Batch::Ready& ready) {
         const DeviceId to = ready.move.to.device;
-        const bool fills = parts_.space.moves_from_lost(ready.move.zone);
-        if (fills && !parts_.members.is_behind(to)) parts_.hooks.begin_filling(to);
+        const bool was_behind = parts_.members.is_behind(to);
         const Status switched = parts_.space.finish_move(ready.move, ready.copied);
+        if (!was_behind && parts_.members.is_filling(to)) parts_.hooks.begin_filling(to);
         if (switched.ok()) return false;
         batch.problem = switched.error().message;
         parts_.space.cancel_move(ready.move);

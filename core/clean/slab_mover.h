@@ -51,7 +51,7 @@ class SlabMover {
     // Nothing is committed any more.
     std::function<bool()> stopped;
     std::function<Lsn()> newest;  // LSN that anybody has
-    // A device is about to be filling.
+    // A device is filling from now on.
     std::function<void(DeviceId)> begin_filling;
     // These devices did not take a write.
     std::function<Status(const std::set<DeviceId>&)> lose_devices;

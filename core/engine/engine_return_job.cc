@@ -66,7 +66,8 @@ std::vector<AwayDevice> Engine::away_devices() const {
   const Members& members = *parts_.members;
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);
-    if (members.is_removed(i) || members.is_usable(i) || member.device == nullptr) continue;
+    if (members.is_removed(i) || members.is_usable(i)) continue;
+    if (members.handles(member.id).empty()) continue;
     if (!is_emptied(member.id)) away.push_back({member.id, member.uuid});
   }
   return away;
@@ -133,7 +134,8 @@ ReturnJob::Attempt Engine::attempt_return(DeviceId id) {
 }
 
 void Engine::show_return(const Member& member, DeviceStatus& device, StoreStatus& status) {
-  if (lane_ == nullptr || member.device == nullptr || !writable().ok()) return;
+  const bool was_there = !parts_.members->handles(member.id).empty();
+  if (lane_ == nullptr || !was_there || !writable().ok()) return;
   const auto add = [&device](const std::string& text) {
     device.detail += (device.detail.empty() ? "" : "; ") + text;
   };

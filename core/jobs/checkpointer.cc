@@ -37,12 +37,8 @@ struct Checkpointer::Frozen {
   Lsn lsn = 0;
   std::shared_ptr<const kv::Memtable> table;  // null: nothing has changed
   std::vector<alloc::ZoneImage> images;
-  std::set<DeviceId> whole;  // they were behind, and lack nothing of what is live as of `lsn`
-  // What the images say of devices that are filling (SL7): which they are, and how much of one zone
-  // is lost with `lost`.
-  std::set<DeviceId> filling;
-  std::set<DeviceId> lost;
-  std::uint32_t lost_in_zone = 0;
+  std::set<DeviceId> whole;    // they were behind, and lack nothing of what is live as of `lsn`
+  std::set<DeviceId> filling;  // devices that the images say are (SL7)
   kv::LogPoint point;
 };
 
@@ -103,10 +99,6 @@ Result<Checkpointer::Frozen> Checkpointer::freeze(const RunDraft& draft) {
       } else if (parts_.members.is_filling(id)) {
         frozen.filling.insert(id);
       }
-    }
-    if (!frozen.filling.empty()) {
-      frozen.lost = parts_.members.lost();
-      frozen.lost_in_zone = parts_.space.lost_in_zone(frozen.lost);
     }
   }
   frozen.point = parts_.lane->point_at(frozen.lsn);
@@ -294,8 +286,10 @@ Status Checkpointer::commit_root(const Frozen& frozen, const alloc::ManifestAddr
     if (manifest != nullptr) next.manifest = *manifest;
     for (const DeviceId id : frozen.whole) alloc::mark_whole(next, id);
     for (const DeviceId id : frozen.filling) alloc::mark_filling(next, id);
-    if (frozen.table != nullptr) {
-      alloc::set_lost_in_zone(next, frozen.lost_in_zone, frozen.lost);
+    if (frozen.table != nullptr && parts_.members.any_filling()) {
+      const std::set<DeviceId> lost = parts_.members.lost();
+      const auto by = Space::LackingBy::kNewestImages;
+      alloc::set_lost_in_zone(next, parts_.space.lost_in_zone(lost, by), lost);
     }
   };
   const auto committed = [&] {

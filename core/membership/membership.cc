@@ -166,6 +166,10 @@ Lsn Membership::last_counted() const { return parts_.lane.durable(); }
 
 Status Membership::describe(alloc::Root& next) const {
   next.previous_epoch_end = parts_.lane.log().last().lsn;
+  if (parts_.members.any_filling()) {
+    const std::set<DeviceId> lost = parts_.members.lost();
+    alloc::set_lost_in_zone(next, parts_.space.lost_in_zone(lost), lost);  // SL8
+  }
   if (describe_) describe_(next);
   return {};
 }

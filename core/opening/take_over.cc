@@ -171,6 +171,10 @@ class TakeOver : private MembershipSteps {
     next.previous_epoch_end = recovered_.last_lsn;
     next.recorded_watermark = std::max(next.recorded_watermark, recovered_.scan.max_watermark);
     next.clean_close = false;
+    if (parts_.members->any_filling()) {
+      const std::set<DeviceId> lost = parts_.members->lost();
+      alloc::set_lost_in_zone(next, parts_.space->lost_in_zone(lost), lost);  // SL8
+    }
     next.features.incompatible |= alloc::kForwardKeysFeature;
     if (ground_ == alloc::Ground::kWord && !taken_) return alloc::fork(next, roots_.current());
     return {};

@@ -31,6 +31,9 @@ struct RetiredSlab {
   io::Nanos since = 0;  // when it was left
 };
 
+// Of a zone's image: slots on devices that are filling, and lack cells by it; with the device.
+using LackingSlots = std::map<std::uint32_t, DeviceId>;
+
 // Slabs in which cells are being written again where they lie, one for each cell.
 using CellsWritten = std::multiset<alloc::ZoneSlot>;
 

@@ -319,8 +319,10 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
     zones_.clear_dirty(zone);
     unsaved_.insert(zone);
   }
+  lacking_next_.clear();
   for (const alloc::ZoneId zone : unsaved_) {
     HEXAD_TRY_ASSIGN(alloc::ZoneImage image, zones_.image(zone, lsn, replaced));
+    lacking_next_[zone] = lacking_in(image);
     images.push_back(std::move(image));
   }
   note_images(lsn);
@@ -330,6 +332,13 @@ Result<std::vector<alloc::ZoneImage>> Space::dirty_images(Lsn lsn,
 void Space::images_written() {
   const io::Lock lock(mutex_);
   unsaved_.clear();
+  for (auto& [zone, lacking] : std::exchange(lacking_next_, {})) {
+    if (lacking.empty()) {
+      lacking_.erase(zone);
+    } else {
+      lacking_[zone] = std::move(lacking);
+    }
+  }
   retire_moved();
 }
 

@@ -229,8 +229,11 @@ class Space : public StripeMap {
   // slabs of one zone that are lost with them, or lack cells on a device that is filling. Any
   // thread. O(1) while none is filling, O(zones) then.
   std::uint32_t lost_devices(const std::set<DeviceId>& also = {}) const;
-  // The second, of these devices.
-  std::uint32_t lost_in_zone(const std::set<DeviceId>& lost) const;
+  // The second, of these devices (SL8): as a crash would leave it, so by the last images as well as
+  // those that are being written, and by what is noted now; or by the newest images alone.
+  enum class LackingBy : std::uint8_t { kWhateverIsFound, kNewestImages };
+  std::uint32_t lost_in_zone(const std::set<DeviceId>& lost,
+                             LackingBy by = LackingBy::kWhateverIsFound) const;
   // Another device is about to be used under the number, in a store that serves, and has nothing.
   // Until a root names it what is published counts as missing there, written or not (RP3): the
   // former device may have the number back. What is in flight was written before, and lacks there
@@ -404,6 +407,9 @@ class Space : public StripeMap {
   Status check_move(const alloc::SlabMove& move) const;
   Status check_slab_free(const alloc::SlabMove& move) const;
   void note_missing_again(const SlabMoving& moving);
+  LackingSlots lacking_in(const alloc::ZoneImage& image) const;
+  std::set<std::uint32_t> lost_slots(alloc::ZoneId zone, const std::set<DeviceId>& lost,
+                                     LackingBy by) const;
   void note_images(Lsn lsn);
   void retire_moved();
   void free_retired(Lsn oldest);
@@ -446,6 +452,10 @@ class Space : public StripeMap {
   std::map<std::pair<alloc::ZoneId, std::uint32_t>, std::uint64_t> written_elsewhere_;
   std::vector<ZoneCreation> zones_kept_back_;  // released, with their slabs taken
   std::map<alloc::ZoneId, SlabMoving> moving_;
+  // By the images that the last root leads to, but for those without any; and by those that the
+  // next one brings, of each of their zones.
+  std::map<alloc::ZoneId, LackingSlots> lacking_;
+  std::map<alloc::ZoneId, LackingSlots> lacking_next_;
   std::vector<RetiredSlab> retired_;
   CellsWritten cells_written_;
   struct LateHeal {

@@ -158,6 +158,17 @@ Status Space::fill_missing(const alloc::Extent& stripe, const CellPlace& place, 
   HEXAD_TRY(write_back(place, cell));
   stats_.add(CounterId::kCellsHealed);
   const io::Lock lock(mutex_);
+  // The note is of what the slot has now: a move may have been undone, and another device may have
+  // the number, or be about to have it (RP3).
+  const std::vector<alloc::ZoneSlot>* const slots = zones_.slots(stripe.zone);
+  const Member* const member = members_.find(place.id);
+  const bool same = slots != nullptr &&
+                    (*slots)[place.slot] == alloc::ZoneSlot{place.id, place.slab} &&
+                    member->device.get() == place.device && !in_place_.contains(place.id);
+  if (!same) {
+    return Error{ErrorCode::kUnavailable,
+                 alloc::to_string(stripe) + ": its slab has changed hands just now", ""};
+  }
   HEXAD_TRY(zones_.clear_missing(stripe, place.slot));
   Filled& filled = filled_[place.id];
   ++filled.cells;

@@ -58,20 +58,53 @@ std::uint32_t Space::lost_devices(const std::set<DeviceId>& also) const {
   return members_.any_filling() ? std::max(devices, lost_in_zone(lost)) : devices;
 }
 
-std::uint32_t Space::lost_in_zone(const std::set<DeviceId>& lost) const {
+std::uint32_t Space::lost_in_zone(const std::set<DeviceId>& lost, LackingBy by) const {
   const io::Lock lock(mutex_);
-  std::uint32_t most = 0;
+  std::size_t most = 0;
   for (const alloc::ZoneId zone : zones_.zone_ids()) {
-    const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
-    std::uint32_t gone = 0;
-    for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
-      const DeviceId id = slots[slot].device;
-      const bool lacks = members_.is_filling(id) && !zones_.missing_runs(zone, slot).empty();
-      if (lost.contains(id) || lacks) ++gone;
-    }
-    most = std::max(most, gone);
+    most = std::max(most, lost_slots(zone, lost, by).size());
   }
-  return most;
+  return static_cast<std::uint32_t>(most);
+}
+
+// Under the lock.
+std::set<std::uint32_t> Space::lost_slots(alloc::ZoneId zone, const std::set<DeviceId>& lost,
+                                          LackingBy by) const {
+  std::set<std::uint32_t> gone;
+  const std::vector<alloc::ZoneSlot>& slots = *zones_.slots(zone);
+  for (std::uint32_t slot = 0; slot < slots.size(); ++slot) {
+    const DeviceId id = slots[slot].device;
+    const bool lacks = by == LackingBy::kWhateverIsFound && members_.is_filling(id) &&
+                       !zones_.missing_runs(zone, slot).empty();
+    if (lost.contains(id) || lacks) gone.insert(slot);
+  }
+  const auto add = [&](const LackingSlots& lacking) {
+    for (const auto& [slot, id] : lacking) {
+      if (lost.contains(id) || members_.is_filling(id)) gone.insert(slot);
+    }
+  };
+  const auto next = lacking_next_.find(zone);
+  if (next != lacking_next_.end()) add(next->second);
+  const bool newest = by == LackingBy::kNewestImages && next != lacking_next_.end();
+  if (const auto last = lacking_.find(zone); last != lacking_.end() && !newest) add(last->second);
+  // Until a root says where it is now, a crash finds its slab where it was.
+  if (const auto found = moving_.find(zone); found != moving_.end()) {
+    const SlabMoving& moving = found->second;
+    if (moving.switched && !newest && lost.contains(moving.move.from.device)) {
+      gone.insert(moving.move.slot);
+    }
+  }
+  return gone;
+}
+
+// Under the lock.
+LackingSlots Space::lacking_in(const alloc::ZoneImage& image) const {
+  LackingSlots lacking;
+  for (const alloc::MissingRun& missing : image.missing) {
+    const DeviceId id = image.slots[missing.slot].device;
+    if (members_.is_filling(id)) lacking[missing.slot] = id;
+  }
+  return lacking;
 }
 
 // What is in flight from an earlier return on still is, so nothing is forgotten.

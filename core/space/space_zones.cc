@@ -53,6 +53,9 @@ Status Space::load_zone(const alloc::ZoneImage& image) {
   }
   HEXAD_TRY(check_zone(image.zone, image.slots, image.units));
   HEXAD_TRY(zones_.load_zone(image));
+  if (LackingSlots lacking = lacking_in(image); !lacking.empty()) {
+    lacking_[image.zone] = std::move(lacking);
+  }
   if (known) known_.insert(image.zone);
   set_taken(image.slots, true);
   next_zone_ = std::max(next_zone_, image.zone + 1);

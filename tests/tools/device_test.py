@@ -118,8 +118,9 @@ class Can(DeviceTest):
         self.assertIn("no verb removes it", self.can(1, pool, "remove", "3")["reason"])
         os.remove(devices[1])
         answer = self.can(1, pool, "remove", "1")
-        self.assertEqual(answer["hint"],
-                         f"hexad device replace {pool} 1 NEW puts a new device in its place.")
+        self.assertIn(f"hexad device drain {pool} 1 has what it held built again", answer["hint"])
+        self.assertIn(f"hexad device replace {pool} 1 NEW puts a new device in its place",
+                      answer["hint"])
         self.ok("device", "replace", pool, "1", devices[1] + ".new")
 
     def test_what_is_no_question(self):

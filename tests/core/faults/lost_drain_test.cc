@@ -30,7 +30,9 @@ PoolDescription without(const PoolDescription& pool, const std::string& disk) {
 // Its disk does not come back, and a commit has met that.
 void lose(ChurnedWorld& world, Store& store) {
   world.system.disk(kLost).vanish();
-  world.churn(store, 2);
+  for (int i = 0; i < 50 && ChurnedWorld::device(store, kDrained).state != "failed"; ++i) {
+    world.churn(store, 1);
+  }
   if (ChurnedWorld::device(store, kDrained).state != "failed") world.problem += " not lost";
 }
 
@@ -51,6 +53,13 @@ void build_again(ChurnedWorld& world, Store& store) {
 RuntimeOptions by_hand() {
   RuntimeOptions options = churning();
   options.catch_up = CatchUp::kWhenAsked;
+  return options;
+}
+
+SimPoolOptions one_parity(std::size_t disks) {
+  SimPoolOptions options = small_slabs(disks);
+  options.profile.k = 2;
+  options.profile.m = 1;
   return options;
 }
 
@@ -118,10 +127,7 @@ TEST_CASE("lost_drain: what a lost device held is built again on the others") {
 
 // Each of those that are filled lacks something, and no zone more than it had lost.
 TEST_CASE("lost_drain: with one parity, too, the store goes on while others are filled") {
-  SimPoolOptions five = small_slabs(5);
-  five.profile.k = 2;
-  five.profile.m = 1;
-  SimOrigin origin(five, fill);
+  SimOrigin origin(one_parity(5), fill);
   const auto system = origin.start(8);
   ChurnedWorld world{*system, origin.pool()};
   std::ptrdiff_t filling = 0;
@@ -166,6 +172,103 @@ TEST_CASE("lost_drain: with one parity, too, the store goes on while others are 
   });
   REQUIRE(world.problem == "");
   CHECK(filling > 1);
+}
+
+// SL8: a device on which nothing lies takes nothing of any zone with it.
+TEST_CASE("lost_drain: what is removed beside it does not keep the store from being opened") {
+  SimOrigin origin(one_parity(6), fill);
+  for (const bool closed : {false, true}) {
+    CAPTURE(closed);
+    const auto system = origin.start(closed ? 11 : 10);
+    ChurnedWorld world{*system, origin.pool()};
+    system->run([&] {
+      Result<Store> opened = Store::open(world.pool, by_hand(), system.get());
+      if (!opened.ok()) {
+        world.problem = opened.error().to_string();
+        return;
+      }
+      Store& store = *opened;
+      for (int i = 0; i < 40; ++i) {
+        if (!world.put(store, "more" + std::to_string(i))) world.problem += " not put";
+      }
+      lose(world, store);
+      world.expect(store.drain_device(kDrained), "drain");
+      world.expect(store.drain_device(3), "drain the other");
+      for (int i = 0; i < 20 && ChurnedWorld::device(store, 3).slabs_used > 0; ++i) {
+        store.move_slabs().status().ignore();
+        if (ChurnedWorld::device(store, kDrained).slabs_used == 0)
+          store.catch_up().status().ignore();
+      }
+      world.move(store);
+      world.expect(store.remove_device(kDrained), "remove");
+      world.expect(store.remove_device(3), "remove the other");
+      if (closed) world.expect(store.close(), "close");
+    });
+    if (!closed) system->power_cut();
+    REQUIRE(world.problem == "");
+    PoolDescription less = without(without(world.pool, kLost), "dev3");
+    system->run([&] {
+      Result<Store> opened = Store::open(less, by_hand(), system.get());
+      if (!opened.ok()) {
+        world.problem = "again: " + opened.error().to_string();
+        return;
+      }
+      world.problem += world.model.check(*opened);
+      build_again(world, *opened);
+    });
+    REQUIRE(world.problem == "");
+  }
+}
+
+// SL8: it stops where a crash would leave too little, and what it stopped with can be opened.
+TEST_CASE("lost_drain: a second loss before what was filled is in a checkpoint loses nothing") {
+  SimOrigin origin(one_parity(6), fill);
+  for (const std::string second : {"dev0", "dev4", "dev5"}) {
+    CAPTURE(second);
+    const auto system = origin.start(12);
+    ChurnedWorld world{*system, origin.pool()};
+    const PoolDescription less = without(world.pool, kLost);
+    system->run([&] {
+      Result<Store> opened = Store::open(world.pool, by_hand(), system.get());
+      if (!opened.ok()) {
+        world.problem = opened.error().to_string();
+        return;
+      }
+      Store& store = *opened;
+      for (int i = 0; i < 40; ++i) {
+        if (!world.put(store, "more" + std::to_string(i))) world.problem += " not put";
+      }
+      lose(world, store);
+      world.expect(store.drain_device(kDrained), "drain");
+      world.move(store);
+      world.expect(store.remove_device(kDrained), "remove");
+      CatchUpOptions short_of_the_checkpoint;
+      short_of_the_checkpoint.progress = [](const CatchUpReport& report) {
+        return report.bytes_missing > 0;
+      };
+      store.catch_up(short_of_the_checkpoint).status().ignore();
+      system->disk(second).vanish();
+      for (int i = 0; i < 5; ++i) world.put(store);
+    });
+    system->power_cut();
+    REQUIRE(world.problem == "");
+    system->disk(second).appear();
+    system->run([&] {
+      Result<Store> opened = Store::open(less, by_hand(), system.get());
+      if (!opened.ok()) {
+        world.problem = "again: " + opened.error().to_string();
+        return;
+      }
+      world.problem += world.model.check(*opened);
+      build_again(world, *opened);
+      world.expect(opened->close(), "close");
+    });
+    REQUIRE(world.problem == "");
+    ChurnedWorld after{*system, less, world.model, 0, ""};
+    system->run([&] { after.read_without_any(); });
+    world.problem = after.problem;
+    REQUIRE(world.problem == "");
+  }
 }
 
 TEST_CASE("lost_drain: the power fails behind each request of it") {

@@ -131,3 +131,23 @@ TEST_CASE("space_in_place: a device has fewer slabs where none behind them is us
   CHECK(w.space.slabs(kDevice).total == 12);
   CHECK(w.space.slabs_left());
 }
+
+TEST_CASE("space in place: what is filled before a root names the device keeps its note") {
+  World w;
+  const alloc::Extent kept = w.put(3, 1);
+  w.f.members->lose(kDevice, "gone");
+  w.take_in();
+  CHECK(w.lacking() == 3);
+  const AlignedBuffer cell = AlignedBuffer::zeroed(3 * kUnit);
+  for (const CellPlace& place : w.space.locate(kept).value()) {
+    if (place.id != kDevice) continue;
+    CHECK(w.space.fill_missing(kept, place, cell.bytes()).error().code == ErrorCode::kUnavailable);
+  }
+  CHECK(w.lacking() == 3);
+  w.space.end_in_place(kDevice, true);
+  CHECK(w.space.lacks_cells(kept));
+  for (const CellPlace& place : w.space.locate(kept).value()) {
+    if (place.id == kDevice) CHECK(w.space.fill_missing(kept, place, cell.bytes()).ok());
+  }
+  CHECK(w.lacking() == 0);
+}

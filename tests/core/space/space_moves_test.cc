@@ -296,3 +296,78 @@ TEST_CASE("space_moves: from a lost device, undone, the zone is as it was") {
   });
   REQUIRE(problem == "");
 }
+
+TEST_CASE(
+    "space_moves: what was filled since the last images lacks as long as a crash could say so") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    Members& members = *w.f.members;
+    w.open_zone();
+    alloc::Extent kept = w.put(3, 1);
+    while (kept.zone != w.zone.zone) kept = w.put(3, 1);
+    const DeviceId to = w.move.to.device;
+    const DeviceId third = w.zone.slots[1].device;
+    members.lose(w.move.from.device, "gone");
+    members.set_draining(w.move.from.device, true);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
+    w.commit(2);
+    // Its row is gone; what it had is not all there.
+    const auto lost = [&] { return space.lost_in_zone({third}); };
+    if (lost() != 2) problem += " before it is filled: " + std::to_string(lost());
+    for (const alloc::UnitRun& run : space.live_runs(w.zone.zone)) {
+      const alloc::Extent stripe{w.zone.zone, run.unit, run.units};
+      for (const CellPlace& place : space.locate(stripe).value()) {
+        if (place.id != to) continue;
+        const AlignedBuffer cell = AlignedBuffer::zeroed(run.units * kUnit);
+        if (!space.fill_missing(stripe, place, cell.bytes()).ok()) problem += " not filled";
+      }
+    }
+    if (lost() != 2) problem += " filled in memory alone: " + std::to_string(lost());
+    if (!space.dirty_images(3).ok()) problem += " no images";
+    if (lost() != 2) problem += " with images that no root names: " + std::to_string(lost());
+    if (space.lost_in_zone({third}, Space::LackingBy::kNewestImages) != 1) {
+      problem += " not by the newest images";
+    }
+    space.images_written();
+    if (lost() != 1) problem += " with the root: " + std::to_string(lost());
+  });
+  REQUIRE(problem == "");
+}
+
+TEST_CASE("space_moves: what was filled on a slab that is left again says nothing of the former") {
+  MovingWorld w;
+  std::string problem;
+  w.run([&](Space& space) {
+    w.open_zone();
+    alloc::Extent kept = w.put(3, 1);
+    while (kept.zone != w.zone.zone) kept = w.put(3, 1);
+    w.f.members->lose(w.move.from.device, "gone");
+    alloc::Extent later = w.put(2, 2);  // without it
+    while (later.zone != w.zone.zone) later = w.put(2, 2);
+    w.f.members->set_draining(w.move.from.device, true);
+    if (!space.begin_move(w.move).ok()) problem = "not begun";
+    if (!space.finish_move(w.move, {}).ok()) problem += " not finished";
+    const std::vector<CellPlace> cells = space.locate(later).value();
+    const auto there = std::find_if(cells.begin(), cells.end(), [&](const CellPlace& place) {
+      return place.id == w.move.to.device;
+    });
+    const AlignedBuffer cell = AlignedBuffer::zeroed(2 * kUnit);
+    // The move is undone while the cell is on its way.
+    TableDevice& device = *w.f.table.devices[there->id];
+    device.fails = [&](const io::IoRequest& request) {
+      if (request.op != io::IoOp::kWrite) return false;
+      if (!space.undo_move(w.move, 3)) problem += " not undone";
+      return false;
+    };
+    if (space.fill_missing(later, *there, cell.bytes()).ok()) problem += " filled all the same";
+    std::uint64_t missing = 0;
+    for (const alloc::ZoneImage& image : space.dirty_images(3).value()) {
+      if (image.zone != w.zone.zone) continue;
+      for (const alloc::MissingRun& run : image.missing) missing += run.run.units;
+    }
+    if (missing != later.units) problem += " the note has gone";
+  });
+  REQUIRE(problem == "");
+}
