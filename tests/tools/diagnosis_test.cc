@@ -162,10 +162,10 @@ TEST_CASE("diagnosis: a device that is drained is no trouble") {
   CHECK(diagnose(facts)[0].urgency == Urgency::kSoon);
 }
 
-TEST_CASE("diagnosis: a fast device has no verb that replaces it") {
+TEST_CASE("diagnosis: another directory takes the place of a fast device") {
   const Advice advice = only(with_state(6, "missing", 2));
   REQUIRE(advice.urgency == Urgency::kSoon);
-  REQUIRE(advice.command.empty());
+  REQUIRE(advice.command == "hexad device replace '/my pool' 6 NEW");
   REQUIRE_THAT(advice.remedy, Catch::Contains("kept on the data devices"));
 }
 
@@ -178,10 +178,9 @@ TEST_CASE("diagnosis: a device that has had errors is named before it is lost") 
           "device 4 (/dev/sde) is going bad: since this opening 7 checksum errors");
   REQUIRE_THAT(advice.remedy, Catch::Contains("hexad scrub '/my pool'"));
   REQUIRE(advice.command == "hexad device replace '/my pool' 4 NEW");
-  // A fast device cannot be replaced.
   facts = healthy();
   facts.status.devices[6].write_errors = 1;
-  REQUIRE(only(facts).command.empty());
+  REQUIRE(only(facts).command == "hexad device replace '/my pool' 6 NEW");
 }
 
 TEST_CASE("diagnosis: a device that does not answer is said once, as the warning that it is") {
