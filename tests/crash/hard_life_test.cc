@@ -76,7 +76,6 @@ void live_all(std::uint64_t first, std::uint64_t count, std::uint64_t ops) {
   REQUIRE(pool.lost > 0);
   REQUIRE(pool.drains > count / 10);
   REQUIRE(pool.moves > 0);
-  REQUIRE(pool.returns > 0);
 }
 
 TEST_CASE("hard life: random transactions while two disks go wrong and the power fails") {
