@@ -174,9 +174,11 @@ std::string AilingPool::check() {
   for (const DeviceStatus& device : store_->status().devices) {
     if (device.path != victims_[0] && device.path != victims_[1]) continue;
     system_.disk(device.path).clear_faults();
-    // What has left stays away; what nobody has missed yet comes back, one that still catches up,
-    // too.
-    if (device.state == "ok" || device.state == "behind") system_.disk(device.path).appear();
+    // What has left stays away; what nobody has missed yet comes back, whatever it lacks, and
+    // whether or not it is to go.
+    const bool used = device.state == "ok" || device.state == "behind" ||
+                      device.state == "filling" || device.state == "draining";
+    if (used) system_.disk(device.path).appear();
   }
   const Result<FsckReport> healed = store_->fsck({.deep = true, .repair = true});
   if (!healed.ok()) return "fsck: " + healed.error().to_string();
