@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "alloc/device_layout.h"
 #include "tests/base/thinned.h"
 #include "tests/core/faults/churned_world.h"
 
@@ -223,7 +224,7 @@ TEST_CASE("lost_drain: what is removed beside it does not keep the store from be
 // SL8: it stops where a crash would leave too little, and what it stopped with can be opened.
 TEST_CASE("lost_drain: a second loss before what was filled is in a checkpoint loses nothing") {
   SimOrigin origin(one_parity(6), fill);
-  for (const std::string second : {"dev0", "dev4", "dev5"}) {
+  for (const std::string second : {"dev0", "dev1"}) {
     CAPTURE(second);
     const auto system = origin.start(12);
     ChurnedWorld world{*system, origin.pool()};
@@ -242,17 +243,19 @@ TEST_CASE("lost_drain: a second loss before what was filled is in a checkpoint l
       world.expect(store.drain_device(kDrained), "drain");
       world.move(store);
       world.expect(store.remove_device(kDrained), "remove");
-      CatchUpOptions short_of_the_checkpoint;
-      short_of_the_checkpoint.progress = [](const CatchUpReport& report) {
-        return report.bytes_missing > 0;
-      };
-      store.catch_up(short_of_the_checkpoint).status().ignore();
-      system->disk(second).vanish();
+      // Of all that catch_up() writes to it the root alone, by which what was filled counts.
+      system->set_hook([&](const SimOp& op) -> std::optional<FaultKind> {
+        const bool root = op.disk == second && op.op == IoOp::kWrite && op.offset < alloc::kHeadEnd;
+        return root ? std::optional(FaultKind::kDeviceError) : std::nullopt;
+      });
+      store.catch_up().status().ignore();
+      // A crash would find zones that have lost two slabs.
+      if (!store.status().read_only) world.problem += " went on";
       for (int i = 0; i < 5; ++i) world.put(store);
+      system->set_hook(nullptr);
     });
     system->power_cut();
     REQUIRE(world.problem == "");
-    system->disk(second).appear();
     system->run([&] {
       Result<Store> opened = Store::open(less, by_hand(), system.get());
       if (!opened.ok()) {
