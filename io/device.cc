@@ -116,10 +116,9 @@ void IoQueue::count(const IoRequest& request) {
       add(traffic.bytes_read, request.length);
       break;
     case IoOp::kWrite:
-      add(traffic.writes, 1);
-      add(traffic.bytes_written, request.length);
       add(traffic.written_for[static_cast<std::size_t>(request.cause)], request.length);
-      add(traffic.writes_for[static_cast<std::size_t>(request.cause)], 1);
+      traffic.writes_for[static_cast<std::size_t>(request.cause)].fetch_add(
+          1, std::memory_order_release);
       if (request.mode == WriteMode::kDurable) add(traffic.durable_writes, 1);
       break;
     case IoOp::kFlush:

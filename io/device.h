@@ -272,10 +272,10 @@ class IoQueue {
 struct DeviceTraffic {
   std::atomic<std::uint64_t> reads{0};
   std::atomic<std::uint64_t> bytes_read{0};
-  std::atomic<std::uint64_t> writes{0};
-  std::atomic<std::uint64_t> bytes_written{0};
-  std::array<std::atomic<std::uint64_t>, kIoCauses> written_for{};  // those bytes, by IoCause
-  std::array<std::atomic<std::uint64_t>, kIoCauses> writes_for{};   // the writes, by IoCause
+  // Writes and their bytes, by IoCause: whoever wants their sum adds what it has read, so that it
+  // fits. Bytes are counted first: what was read after a count has its bytes.
+  std::array<std::atomic<std::uint64_t>, kIoCauses> written_for{};
+  std::array<std::atomic<std::uint64_t>, kIoCauses> writes_for{};
   std::atomic<std::uint64_t> durable_writes{0};  // of the writes: each carries its own flush
   std::atomic<std::uint64_t> flushes{0};
   // Flushes that failed, and durable writes that did with kIo where the cache is volatile: their

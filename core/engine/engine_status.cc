@@ -154,14 +154,16 @@ StoreStatus Engine::status() {
     for (const io::Device* const handle : parts_.members->handles(member.id)) {
       const io::DeviceTraffic& traffic = handle->traffic();
       device.bytes_read += traffic.bytes_read.load(std::memory_order_relaxed);
-      device.bytes_written += traffic.bytes_written.load(std::memory_order_relaxed);
       for (std::size_t cause = 0; cause < io::kIoCauses; ++cause) {
         const std::string name = io::to_string(static_cast<io::IoCause>(cause));
-        device.written_for[name] += traffic.written_for[cause].load(std::memory_order_relaxed);
-        device.writes_for[name] += traffic.writes_for[cause].load(std::memory_order_relaxed);
+        const std::uint64_t writes = traffic.writes_for[cause].load(std::memory_order_acquire);
+        const std::uint64_t bytes = traffic.written_for[cause].load(std::memory_order_relaxed);
+        device.writes_for[name] += writes;
+        device.writes += writes;
+        device.written_for[name] += bytes;
+        device.bytes_written += bytes;
       }
       device.reads += traffic.reads.load(std::memory_order_relaxed);
-      device.writes += traffic.writes.load(std::memory_order_relaxed);
       device.flushes += traffic.flushes.load(std::memory_order_relaxed) +
                         traffic.durable_writes.load(std::memory_order_relaxed);
       device.read_errors += traffic.failed_reads.load(std::memory_order_relaxed);
