@@ -9,6 +9,8 @@ Includes are written from the top of the tree: #include "base/result.h".
 The language version, optimisation and sanitizers come from .bazelrc.
 """
 
+load("//tools/build:computing.bzl", "tags_of")
+
 WARNINGS = [
     "-Werror",
     "-Wall",
@@ -97,18 +99,19 @@ def hexad_test_library(name, copts = [], **kwargs):
         **kwargs
     )
 
-def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", **kwargs):
+def hexad_test(name, deps = [], copts = [], linkopts = [], size = "small", tags = [], **kwargs):
     """A Catch2 test program; main() is Catch2's.
 
     Tags that tools/test_parts look at: `slow` (left out of the parts `unit` and
     `asan`), `concurrent` (also run under ThreadSanitizer), `crash` (run in that
     part only), `no-asan`, `asan-in-prove` (under AddressSanitizer in `./run prove`
-    alone, since it takes minutes there). Single cases tagged `[one-thread]` are
-    left out under ThreadSanitizer.
+    alone, since it takes minutes there). computing.bzl adds `computing`. Single
+    cases tagged `[one-thread]` are left out under ThreadSanitizer.
     """
     native.cc_test(
         name = name,
         size = size,
+        tags = tags_of(tags, deps),
         copts = TEST_COPTS + TEST_OPTIMISATION + _PRECOMPILED_TEST.copts + copts,
         linkopts = _TEST_LINKOPTS + linkopts,
         deps = deps + _PRECOMPILED_TEST.deps + ["//third_party:catch2_main"],
@@ -167,7 +170,7 @@ def hexad_fuzz_test(name, deps = [], copts = [], corpus = [], runs = 4000, size 
             "//tools/build:libfuzzer": ["-fsanitize=fuzzer"],
             "//conditions:default": [],
         }),
-        tags = tags + ["fuzz"],
+        tags = tags_of(tags, deps) + ["fuzz"],
         deps = deps + ["//tools/build:fuzz_seeds"] + select({
             "//tools/build:libfuzzer": ["//tools/build:fuzz_libfuzzer"],
             "//conditions:default": ["//tools/build:fuzz_main"],

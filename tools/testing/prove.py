@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Everything at full length, with seeds that never repeat: prove.py [--minutes N] [--only PART...]
 
-  sanitizers   all tests under AddressSanitizer and UndefinedBehaviorSanitizer, and under ThreadSanitizer
+  tests        all tests as shipped, under AddressSanitizer and UndefinedBehaviorSanitizer, and under
+               ThreadSanitizer
   mutations    the rules of commits and checkpoints broken one by one
   fuzz         every fuzz target with libFuzzer, for a quarter of the minutes
   campaigns    crashes, faults and random operations, round after round, for the rest of them
 
-`--minutes` bounds fuzz and campaigns; sanitizers and mutations take what they take, before. The totals are
+`--minutes` bounds fuzz and campaigns; tests and mutations take what they take, before. The totals are
 added to those in doc/testing.md. What fails is printed with the command that repeats it, its output stays in
 out/prove, and the exit code is 1.
 """
@@ -25,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 DOC = ROOT / "doc" / "testing.md"
 OUT = ROOT / "out" / "prove"
-PARTS = ("sanitizers", "mutations", "fuzz", "campaigns")
+PARTS = ("tests", "mutations", "fuzz", "campaigns")
 BEGIN, END = "<!-- totals of ./run prove: begin -->", "<!-- end -->"
 
 BIN = ".bazel/opt/bin"
@@ -165,8 +166,8 @@ class Proof:
 
     # --- parts ---
 
-    def sanitizers(self):
-        everything = {"asan": "-bench,-no-asan", "tsan": "-bench,-no-tsan"}
+    def tests(self):
+        everything = {"opt": "-bench,-crash", "asan": "-bench,-no-asan", "tsan": "-bench,-no-tsan"}
         for config, tags in everything.items():
             start = time.monotonic()
             command = ["test", f"--config={config}", f"--test_tag_filters={tags}", "--build_tests_only",
