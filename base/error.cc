@@ -38,6 +38,8 @@ std::string_view to_string(ErrorCode code) {
       return "closed";
     case ErrorCode::kExhausted:
       return "out of resources";
+    case ErrorCode::kFenced:
+      return "shut out";
   }
   return "unnamed error";
 }

@@ -38,6 +38,7 @@ enum class ErrorCode : std::uint8_t {
   kForked,           // the handle was opened before fork() and is used in the child
   kClosed,           // the store or stream has been closed
   kExhausted,        // this process or machine lacks memory, descriptors or the like just now
+  kFenced,           // another process has taken the devices over; this one is shut out
 };
 
 // Returns the name of the code as the command line has it: "not found", "no space", ...

@@ -9,6 +9,7 @@
 #include "core/opening/format.h"
 #include "core/opening/memory_store.h"
 #include "core/opening/opening.h"
+#include "core/opening/shut_out.h"
 #include "io/no_unwinding.h"
 
 namespace hexad {
@@ -42,6 +43,16 @@ auto call(const core::Engine& engine, const Call& body) -> decltype(body()) {
   return without_bad_alloc([&]() -> decltype(body()) {
     HEXAD_TRY(engine.here());
     return body();
+  });
+}
+
+// `body` of the system that the caller gives, or of the operating system.
+template <typename Body>
+auto with_system(io::System* system, const Body& body) -> decltype(body(*system)) {
+  return without_bad_alloc([&]() -> decltype(body(*system)) {
+    if (system != nullptr) return body(*system);
+    HEXAD_TRY_ASSIGN(const std::unique_ptr<io::System> owned, io::make_real_system());
+    return body(*owned);
   });
 }
 
@@ -80,6 +91,15 @@ Result<Store> Store::open_replacing(const PoolDescription& pool, const Replaceme
   return without_bad_alloc([&]() -> Result<Store> {
     return start([&] { return core::open_parts(pool, options, system, nullptr, &replacement); });
   });
+}
+
+Result<std::vector<DeviceHolder>> Store::holders(const PoolDescription& pool, io::System* system) {
+  return with_system(system, [&](io::System& any) { return core::find_holders(pool, any); });
+}
+
+Result<std::vector<DeviceHolder>> Store::take_over(const PoolDescription& pool,
+                                                   io::System* system) {
+  return with_system(system, [&](io::System& any) { return core::shut_out_holders(pool, any); });
 }
 
 Result<Store> Store::in_memory(const MemoryStoreOptions& options, const RuntimeOptions& runtime) {

@@ -76,7 +76,8 @@ class Store {
   // devices: the message lists each and why; or RuntimeOptions::split_risk refuses), kCorruption,
   // kInvalidArgument (options, a device given twice, copies of one device), kUnsupported (of a
   // newer version), kReadOnly (a device cannot be written; see RuntimeOptions::unwritable_devices),
-  // kExhausted (no descriptors or memory), kIo (also where the operating system refuses a thread).
+  // kExhausted (no descriptors or memory), kIo (also where the operating system refuses a thread),
+  // kFenced (another process took the devices over meanwhile).
   static Result<Store> open(const PoolDescription& pool, const RuntimeOptions& options = {},
                             io::System* system = nullptr);
 
@@ -97,6 +98,30 @@ class Store {
   static Result<Store> open_replacing(const PoolDescription& pool, const Replacement& replacement,
                                       const RuntimeOptions& options = {},
                                       io::System* system = nullptr);
+
+  // Returns the devices of a pool that some process has open for writing, on whatever machine it
+  // runs.
+  //
+  // Cost: each device is asked. Files and block devices, of which only an opening can tell, are
+  // opened for a moment.
+  //
+  // Errors: kInvalidArgument, kExhausted, kUnavailable (a cluster does not answer), and others of
+  // the operating system. Devices that are not there are nobody's.
+  static Result<std::vector<DeviceHolder>> holders(const PoolDescription& pool,
+                                                   io::System* system = nullptr);
+
+  // Shuts every process that has devices of the pool open for writing out of them, on whatever
+  // machine it runs, and whether it is alive, stopped or cut off; returns which devices those were.
+  //
+  // When it returns, no request of theirs has an effect any more. open() then recovers the store as
+  // after a crash: all that they had acknowledged is there. They learn it with their next request:
+  // kUnknown for commits that were under way, kFenced for what comes later.
+  //
+  // Errors: those of holders(); kBusy (a process of this machine has a file or block device open,
+  // and nothing can shut it out: end it; nobody has been shut out); kUnavailable (a cluster does
+  // not answer; some may have been shut out).
+  static Result<std::vector<DeviceHolder>> take_over(const PoolDescription& pool,
+                                                     io::System* system = nullptr);
 
   // Makes a new store in the memory of this process, with the collection "default" in it.
   //
@@ -136,7 +161,7 @@ class Store {
   // transaction can follow); kUnavailable and kIo (reading what it depends on); kReadOnly; kClosed;
   // kUnknown (a device error left it open whether the transaction is durable; the store has turned
   // read-only); kIo also if the store has turned read-only before buffered commits were durable,
-  // see sync().
+  // see sync(); kFenced (another process has taken the devices over).
   Result<Lsn> commit(Transaction&& transaction, const CommitOptions& options = {});
   // Commits a transaction without waiting until it is durable: `done` is called exactly once, with
   // the result, when commit() would have returned.

@@ -362,6 +362,7 @@ void IoQueue::count_failure(const IoRequest& request) {
     counter.fetch_add(1, std::memory_order_relaxed);
   };
   Device& device = *request.device;
+  if (request.status.error().code == ErrorCode::kFenced) device.fenced_ = true;
   // It says nothing of the device, nor of what its cache has.
   if (device.is_retired() && request.round == RequestRounds::kNone) return;
   const Error& error = request.status.error();
@@ -388,6 +389,7 @@ void IoQueue::settle(IoRequest& request) {
 
 Status IoQueue::check(const IoRequest& request) {
   if (request.device->is_given_up()) return given_up_error(*request.device);
+  if (request.device->is_fenced()) return fenced_error(request.device->name());
   if (request.op == IoOp::kFlush) return {};
   const Geometry& geometry = request.device->geometry();
   if (!is_multiple(request.offset, geometry.logical_block) ||

@@ -332,6 +332,9 @@ class Device {
   Nanos owing_for();
   // IoQueue::give_up() has been called for it. Any thread.
   bool is_given_up() const { return given_up_.load(); }
+  // A request has failed with kFenced: somebody else has taken the device over. Later requests fail
+  // so without being sent. Any thread.
+  bool is_fenced() const { return fenced_.load(); }
   // IoQueue::retire() has been called for it; then it is given up, too. Any thread.
   bool is_retired() const { return retired_.load(); }
   // Of the reads that were to tell (IoRequest::sent). Any thread.
@@ -383,6 +386,7 @@ class Device {
   // under way when it is set: one of the two sees the other.
   std::atomic<bool> given_up_{false};
   std::atomic<bool> retired_{false};
+  std::atomic<bool> fenced_{false};
   std::mutex release_mutex_;
   bool released_ = false;  // guarded by it
   mutable std::mutex refusal_mutex_;

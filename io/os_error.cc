@@ -73,6 +73,11 @@ Error os_error(int number, const std::string& subject) {
                meaning.hint};
 }
 
+Error fenced_error(const std::string& name) {
+  return Error{ErrorCode::kFenced, name + ": another process has taken the device over",
+               "Close the store; what it had acknowledged is where the other process opens it."};
+}
+
 Blame blame_of(ErrorCode code) {
   switch (code) {
     case ErrorCode::kIo:

@@ -25,6 +25,10 @@ enum class Blame : std::uint8_t {
 // (permission, name) where that is what happened; all else, what is not known included, is kIo.
 Error os_error(int number, const std::string& subject);
 
+// kFenced: somebody else has taken the device `name` over. No fault of the device, and trying again
+// cannot help.
+Error fenced_error(const std::string& name);
+
 // The code says it, so that it holds for devices that are no files, too, and for what labels and
 // roots say: bytes that are wrong are the medium's.
 Blame blame_of(ErrorCode code);

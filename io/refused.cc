@@ -29,10 +29,18 @@ Status send_again(const std::vector<IoRequest*>& requests, Executor& executor,
     }
     left = std::move(refused);
   };
+  // Whoever is shut out stays so.
+  const auto fenced = [&left] {
+    const auto it = std::find_if(left.begin(), left.end(), [](const IoRequest* request) {
+      return request->status.error().code == ErrorCode::kFenced;
+    });
+    return it == left.end() ? Status() : (*it)->status;
+  };
   keep_refused(requests);
   const Nanos end = executor.clock().now() + patience.limit;
   for (Nanos pause = patience.first_pause; !left.empty();
        pause = std::min(2 * pause, patience.longest_pause)) {
+    HEXAD_TRY(fenced());
     if (executor.clock().now() >= end) return left.front()->status;
     if (pausing) pausing(left.front()->status.error());
     executor.sleep_for(pause);

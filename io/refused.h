@@ -29,8 +29,8 @@ std::vector<IoRequest*> refused_of(IoBatch& batch);
 // failed by its device's fault, or until the limit has passed. Writes go out kDurable, since the
 // flush that should have followed has not covered them. Blocks; sleeps by the executor's clock.
 // `pausing` is called before each pause with the error of the first.
-// Returns that error when some are still refused; what failed by a device's fault is in the
-// requests.
+// Returns that error when some are still refused, at once when one was shut out (kFenced); what
+// failed by a device's fault is in the requests.
 Status send_again(const std::vector<IoRequest*>& requests, Executor& executor,
                   const Patience& patience, const std::function<void(const Error&)>& pausing = {});
 

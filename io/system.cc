@@ -52,6 +52,20 @@ Status System::remove_directory(const std::string& path) {
   return os_error(errno, path + ": cannot be removed");
 }
 
+Result<std::optional<Holder>> System::holder(const std::string& path) {
+  const Result<std::unique_ptr<Device>> opened = open_device(path, OpenMode::kReadWrite);
+  if (opened.ok()) return std::optional<Holder>();
+  if (opened.error().code != ErrorCode::kBusy) return opened.error();
+  return std::optional<Holder>(Holder{opened.error().message, false});
+}
+
+Status System::shut_out(const std::string& path) {
+  HEXAD_TRY_ASSIGN(const std::optional<Holder> has_it, holder(path));
+  if (!has_it.has_value()) return {};
+  return Error{ErrorCode::kUnsupported, has_it->who + ", and nothing shuts it out of that",
+               "End that process."};
+}
+
 Status System::remove_created(const std::string&) { return {}; }
 
 }  // namespace hexad::io

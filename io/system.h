@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,12 @@ enum class OpenMode : std::uint8_t {
   kReadOnly,   // shared lock; writes are refused
   kReadWrite,  // exclusive lock
   kLook,       // no lock, so others may be writing; writes are refused
+};
+
+// Who has a device open for writing.
+struct Holder {
+  std::string who;               // for messages: what, and on which machine where that is known
+  bool can_be_shut_out = false;  // by System::shut_out()
 };
 
 class System {
@@ -39,6 +46,14 @@ class System {
   // Errors: as open_device, kNoSpace.
   virtual Result<std::unique_ptr<Device>> create_device(const std::string& path,
                                                         std::uint64_t size) = 0;
+  // Who has the device open for writing; nothing: nobody has. Changes nothing, but that a device of
+  // which only that can be said is opened for a moment. Errors: as open_device, but kBusy.
+  virtual Result<std::optional<Holder>> holder(const std::string& path);
+  // Whoever has the device open for writing, on whatever machine, is shut out: when this returns,
+  // no request of theirs has an effect any more, one that is under way included, and each fails
+  // with kFenced. Nothing happens where nobody has it. Errors: as open_device, kUnsupported
+  // (nothing shuts out who has a file or a block device of this machine).
+  virtual Status shut_out(const std::string& path);
   // Makes a directory of the operating system (0700) with its parents, for the index, which lives
   // in real files even where devices are simulated. Returns those that were not there, outermost
   // first; when it fails, none of them is. Errors: kInvalidArgument (a file is in the way),

@@ -20,6 +20,13 @@ struct PoolDescription {
   std::vector<std::string> fast_directories;
 };
 
+// A device of a pool that a process has open for writing.
+struct DeviceHolder {
+  std::string path;              // of the device
+  std::string who;               // for people: which process, on which machine where that is known
+  bool can_be_shut_out = false;  // by Store::take_over()
+};
+
 // Writes a description to `hexad.pool` in the directory.
 //
 // Paths inside the directory are stored relative to it, so that it can be moved. The file has mode

@@ -81,7 +81,7 @@ Status BlobReader::read(std::span<const Range> ranges) const {
   for (const Range& range : ranges) HEXAD_TRY(plan(jobs.emplace_back(range, &memory), *spare));
   const bool hedged = hedges_ != nullptr && hedges_->is_on() && !spare->batch().requests.empty();
   const bool complete = hedged ? run_hedged(jobs, spare->batch()) : run(spare->batch());
-  Status status;
+  Status status = check_not_fenced(spare->batch());
   for (Job& job : jobs) {
     if (status.ok()) status = finish(job, spare->batch());
   }
@@ -217,6 +217,16 @@ bool BlobReader::copy_in_flight(Job& job, std::span<const ec::CellPiece> pieces)
   });
 }
 
+// TO3: whoever is shut out learns that, and nothing is looked for elsewhere: what it would find may
+// be of another owner by now.
+Status BlobReader::check_not_fenced(const io::IoBatch& batch) {
+  for (const io::IoRequest& request : batch.requests) {
+    if (!request.is_answered() || request.status.ok()) continue;
+    if (request.status.error().code == ErrorCode::kFenced) return request.status;
+  }
+  return {};
+}
+
 Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   if (job.range.out.empty()) return {};
   const Blob& blob = *job.blob;
@@ -310,11 +320,13 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
       found.push_back({job.range.offset, length});
     }
   }
+  const Status ours = check_not_fenced(spare->batch());
   if (!complete) {
     abandon(jobs, *spare);
     return whole.error();
   }
   rooms_.put(std::move(spare));
+  HEXAD_TRY(ours);
   return found;
 }
 
@@ -368,6 +380,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
     }
   }
   const bool complete = run(*batch);
+  const Status ours = check_not_fenced(*batch);
   ec::ShardSet good;
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const io::IoRequest& request = batch->requests[i];
@@ -395,6 +408,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
       shards[role] = buffer.bytes().subspan(std::size_t{role} * stride, length);
     }
   }
+  HEXAD_TRY(ours);
   const ByteView rebuilt = ByteView(shards[blob.cell]).subspan(fetch.skip, fetch.end - fetch.begin);
   int choices = 0;
   bool found = false;
@@ -478,6 +492,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
   } else {
     queue_.run(*batch);
   }
+  const Status ours = check_not_fenced(*batch);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const std::uint32_t role = roles[i];
     const io::IoRequest& request = batch->requests[i];
@@ -509,6 +524,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
     }
     queue_.abandon(std::move(batch), std::move(abandoned));
   }
+  HEXAD_TRY(ours);
   return cells;
 }
 

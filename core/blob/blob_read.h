@@ -113,6 +113,8 @@ class BlobReader {
  private:
   struct Job;
   bool run(io::IoBatch& batch) const;
+  // The error of a request that was shut out.
+  static Status check_not_fenced(const io::IoBatch& batch);
   // --- blob_hedge.cc ---
   struct Hedge;
   struct Others;

@@ -90,7 +90,7 @@ Error other_version(std::uint64_t version) {
 }
 
 ErrorCode parse_code(std::string_view text) {
-  for (int code = 1; code <= static_cast<int>(ErrorCode::kExhausted); ++code) {
+  for (int code = 1; code <= static_cast<int>(ErrorCode::kFenced); ++code) {
     if (text == to_string(static_cast<ErrorCode>(code))) return static_cast<ErrorCode>(code);
   }
   return ErrorCode::kUnknown;

@@ -87,6 +87,7 @@ Status Engine::writable() const {
     return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
   }
   if (const auto stopped = lane_->stopped()) {
+    HEXAD_TRY(parts_.members->check_not_fenced());
     return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
                  "Close it, check its devices, and open it again."};
   }

@@ -90,6 +90,10 @@ StoreStatus Engine::status() {
   status.memory_only = parts_.memory_only;
   status.read_only = lane_ == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
+  if (const Status ours = parts_.members->check_not_fenced(); !ours.ok()) {
+    status.read_only = true;  // a commit would learn it now
+    status.read_only_reason = ours.error().message;
+  }
   status.notes = parts_.notes;
   status.warnings = parts_.warnings;
   if (const std::string problem = checkpointer_->index_problem(); !problem.empty()) {

@@ -154,6 +154,7 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
     const std::uint64_t before = unread();
     Status copied = until_taken(copy, [] { return false; });
     if (copied.ok()) return copied;
+    if (copied.error().code == ErrorCode::kFenced) return copied;
     if (is_refusal(copied.error())) return gave_up_waiting(copied.error(), io::Patience().limit);
     // A device that has not answered a read: it does, or is given up, and then fails.
     const bool silent = copied.error().code == ErrorCode::kUnavailable && unread() != before;
@@ -193,6 +194,7 @@ Status Membership::send_refused_again(const std::vector<io::IoRequest*>& request
   Status sent = io::send_again(requests, parts_.executor, patience,
                                [this](const Error& why) { note_refused(why); });
   note_refused(std::nullopt);
+  if (!sent.ok() && sent.error().code == ErrorCode::kFenced) return sent;
   return sent.ok() ? sent : gave_up_waiting(sent.error(), patience.limit);
 }
 
@@ -203,7 +205,8 @@ Status Membership::until_taken(const std::function<Status()>& attempt,
   for (io::Nanos pause = patience.first_pause;;
        pause = std::min(2 * pause, patience.longest_pause)) {
     Status status = attempt();
-    const bool again = !status.ok() && is_refusal(status.error()) && !pointless();
+    const bool fenced = !status.ok() && status.error().code == ErrorCode::kFenced;
+    const bool again = !status.ok() && is_refusal(status.error()) && !fenced && !pointless();
     if (!again || parts_.executor.clock().now() >= end) {
       note_refused(std::nullopt);
       return status;

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "io/os_error.h"
+
 namespace hexad::core {
 
 bool Members::Handles::failed(FlushDomain domain) const {
@@ -231,6 +233,14 @@ void Members::keep_out(DeviceId id, const std::string& state, const std::string&
   slot.returning = false;
   slot.state = state;
   slot.detail = why;
+}
+
+Status Members::check_not_fenced() const {
+  for (std::size_t i = 0; i < size(); ++i) {
+    const io::Device* const device = at(i).device.get();
+    if (device != nullptr && device->is_fenced()) return io::fenced_error(device->name());
+  }
+  return {};
 }
 
 std::set<DeviceId> Members::returning() const {

@@ -128,6 +128,9 @@ class Members {
   void attach(Member member);
   // One that is returning, or was, is not; shown as `state`.
   void keep_out(DeviceId id, const std::string& state, const std::string& why);
+  // kFenced when somebody else has taken an attached device over: then nothing more is
+  // acknowledged, and no device counts as lost (TO1). Any thread.
+  Status check_not_fenced() const;
   // Those that are attached and not usable, since they had left.
   std::set<DeviceId> returning() const;
   // A returning device is usable from now on, and behind. Precondition: nothing is in flight (BK2).

@@ -139,8 +139,18 @@ void SimDisk::lose_power(Rng& rng) {
   release_hung();
 }
 
+void SimDisk::fence() {
+  ++owner_;
+  writer_ = false;
+  readers_ = 0;
+}
+
 SimDevice::SimDevice(SimDisk& disk, OpenMode mode, SimQueue& queue)
-    : disk_(disk), mode_(mode), queue_(queue), power_cycle_(disk.power_cycle_) {
+    : disk_(disk),
+      mode_(mode),
+      queue_(queue),
+      power_cycle_(disk.power_cycle_),
+      owner_(disk.owner_) {
   geometry_.logical_block = disk.options().logical_block;
   geometry_.physical_block = disk.options().physical_block;
   geometry_.size = round_down(disk.size(), geometry_.logical_block);
@@ -157,7 +167,8 @@ SimDevice::~SimDevice() { unlock(); }
 
 void SimDevice::unlock() {
   if (!std::exchange(locked_, false)) return;
-  if (power_cycle_ != disk_.power_cycle_) return;  // the lock went with the power
+  // The lock went with the power, or was taken.
+  if (power_cycle_ != disk_.power_cycle_ || owner_ != disk_.owner_) return;
   if (mode_ == OpenMode::kReadWrite) {
     disk_.writer_ = false;
   } else if (mode_ == OpenMode::kReadOnly) {
@@ -170,6 +181,7 @@ IoQueue& SimDevice::queue() { return queue_; }
 Status SimDevice::grow(std::uint64_t new_size) {
   if (read_only()) return Error{ErrorCode::kReadOnly, name() + " is open for reading only", ""};
   if (!alive()) return dead(disk_, "the disk is gone");
+  if (is_shut_out()) return fenced_error(name());
   if (new_size < geometry_.size || !is_multiple(new_size, geometry_.logical_block)) {
     return Error{ErrorCode::kInvalidArgument,
                  name() + ": cannot grow from " + std::to_string(geometry_.size) + " to " +
@@ -190,6 +202,7 @@ Status SimDevice::grow(std::uint64_t new_size) {
 
 Result<Device::Room> SimDevice::reserve_room(std::uint64_t offset, std::uint64_t length) {
   if (!alive()) return dead(disk_, "the disk is gone");
+  if (is_shut_out()) return fenced_error(name());
   if (!disk_.back(offset, length)) {
     return Error{
         ErrorCode::kNoSpace,
@@ -364,7 +377,7 @@ void SimQueue::land(Op& op) {
 Status SimQueue::effect(Op& op) {
   // After a loss of power the cache that knew this request is gone.
   if (op.device.power_cycle_ != op.disk.power_cycle_) return dead(op.disk, "the power failed");
-  if (!op.disk.present_) {
+  if (!op.disk.present_ || op.device.is_shut_out()) {
     if (op.length > 0) op.disk.cache_.drop_write(op.cache_op);
     if (op.recorded.has_value()) {
       if (op.request->op == IoOp::kFlush) {
@@ -373,6 +386,7 @@ Status SimQueue::effect(Op& op) {
         recorder_->drop_write(*op.recorded);
       }
     }
+    if (op.disk.present_) return fenced_error(op.disk.name());
     return dead(op.disk, "the disk is gone");
   }
   if (op.has(FaultKind::kDeviceError)) return struck_by(op.disk, op.fault->kind);

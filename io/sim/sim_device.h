@@ -74,6 +74,9 @@ class SimDisk {
   // Every request fails with kIo and opening with kNotFound, until appear().
   void vanish() { present_ = false; }
   void appear() { present_ = true; }
+  // Somebody else has taken the disk over: requests of devices that are open, those in flight
+  // included, have no effect from now on and fail with kFenced. The disk may be opened again.
+  void fence();
   // What a file system below has left for what has never been written: reserving more than that
   // fails, and so does each write to such a place that was not reserved. Blocks of 4 KiB, bytes.
   void make_sparse(std::uint64_t room);
@@ -125,6 +128,7 @@ class SimDisk {
   std::uint64_t room_ = 0;                    // bytes
   std::map<OpenMode, int> refused_openings_;  // errno
   std::uint64_t power_cycle_ = 0;             // devices opened in an earlier one are dead
+  std::uint64_t owner_ = 0;                   // devices opened under an earlier one are fenced
   int readers_ = 0;
   bool writer_ = false;
   std::optional<CrashRecorder::DiskIndex> recorded_;
@@ -149,6 +153,7 @@ class SimDevice final : public Device {
   friend class SimQueue;
   void release() override { unlock(); }
   void unlock();
+  bool is_shut_out() const { return owner_ != disk_.owner_; }
   // The disk is there and the power has not failed since the device was opened.
   bool alive() const { return disk_.present_ && power_cycle_ == disk_.power_cycle_; }
 
@@ -156,6 +161,7 @@ class SimDevice final : public Device {
   const OpenMode mode_;
   SimQueue& queue_;
   const std::uint64_t power_cycle_;
+  const std::uint64_t owner_;
   bool locked_ = true;
   Geometry geometry_;
 };

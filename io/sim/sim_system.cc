@@ -99,6 +99,21 @@ Result<std::unique_ptr<Device>> SimSystem::create_device(const std::string& path
   return device;
 }
 
+Result<std::optional<Holder>> SimSystem::holder(const std::string& path) {
+  const auto found = disks_.find(path);
+  if (found == disks_.end() || !found->second->present_) {
+    return Error{ErrorCode::kNotFound, "there is no disk " + path, "Check the path."};
+  }
+  if (!found->second->writer_) return std::optional<Holder>();
+  return std::optional<Holder>(Holder{path + " is open already", true});
+}
+
+Status SimSystem::shut_out(const std::string& path) {
+  HEXAD_TRY_ASSIGN(const std::optional<Holder> has_it, holder(path));
+  if (has_it.has_value()) disks_.at(path)->fence();
+  return {};
+}
+
 void SimSystem::fail_nth(std::uint64_t n, FaultKind kind, Stickiness stickiness) {
   struct Plan {
     std::uint64_t left;

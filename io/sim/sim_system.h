@@ -61,6 +61,9 @@ class SimSystem final : public System {
   Result<std::unique_ptr<Device>> create_device(const std::string& path,
                                                 std::uint64_t size) override;
 
+  Result<std::optional<Holder>> holder(const std::string& path) override;
+  Status shut_out(const std::string& path) override;
+
   enum class Stickiness : std::uint8_t {
     kOnce,    // that request
     kSticky,  // that request and all later ones of its kind

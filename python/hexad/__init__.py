@@ -32,6 +32,7 @@ from ._errors import (
     Error,
     ErrorCode,
     ExhaustedError,
+    FencedError,
     ForkedError,
     InvalidArgumentError,
     IoError,
@@ -65,6 +66,7 @@ __all__ = [
     "Error",
     "ErrorCode",
     "ExhaustedError",
+    "FencedError",
     "ForkedError",
     "InvalidArgumentError",
     "IoError",
@@ -85,10 +87,12 @@ __all__ = [
     "UnsupportedError",
     "Writer",
     "format",
+    "holders",
     "in_memory",
     "inspect",
     "mkfs",
     "open",
+    "take_over",
 ]
 
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
@@ -337,13 +341,47 @@ def inspect(
     fast: Sequence[Path] = (),
 ) -> dict[str, Any]:
     """What can be said of a pool without opening it, as Store.status() says it; writes nothing."""
-    if path is not None:
-        found, fast_found = _read_pool(os.path.abspath(os.fsdecode(path)))
-    else:
-        found, fast_found = _absolute(devices or ()), _absolute(fast)
-    status: dict[str, Any] = _native.inspect(found, fast_found)
+    status: dict[str, Any] = _native.inspect(*_paths_of(path, devices, fast))
     _tell_ids(status["devices"])
     return status
+
+
+def holders(
+    path: Path | None = None,
+    *,
+    devices: Sequence[Path] | None = None,
+    fast: Sequence[Path] = (),
+) -> list[dict[str, Any]]:
+    """The devices of a pool that some process has open for writing, on whatever machine: `path`, `who`
+    (for people) and `can_be_shut_out` of each. Files and disks are opened for a moment for that.
+    """
+    return _native.holders(*_paths_of(path, devices, fast))
+
+
+def take_over(
+    path: Path | None = None,
+    *,
+    devices: Sequence[Path] | None = None,
+    fast: Sequence[Path] = (),
+) -> list[dict[str, Any]]:
+    """Shuts every process that has devices of the pool open for writing out of them, on whatever machine
+    it runs, and returns which those were, as holders() does. open() then recovers the store as after a
+    crash: all that they had acknowledged is there. They get FencedError, or OutcomeUnknownError for
+    commits that were under way.
+
+    Errors: BusyError (a process of this machine has a file or disk open, and only its end frees that;
+    nobody has been shut out), UnavailableError (a cluster does not answer; some may have been).
+    """
+    return _native.take_over(*_paths_of(path, devices, fast))
+
+
+def _paths_of(
+    path: Path | None, devices: Sequence[Path] | None, fast: Sequence[Path]
+) -> tuple[list[str], list[str]]:
+    """Devices and fast directories of a pool that is named by its directory, or by them."""
+    if path is not None:
+        return _read_pool(os.path.abspath(os.fsdecode(path)))
+    return _absolute(devices or ()), _absolute(fast)
 
 
 def _read_pool(directory: str) -> tuple[list[str], list[str]]:

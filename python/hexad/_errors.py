@@ -29,6 +29,7 @@ class ErrorCode(str, enum.Enum):
     FORKED = "used after fork"
     CLOSED = "closed"
     EXHAUSTED = "out of resources"
+    FENCED = "shut out"
 
 
 class Error(Exception):
@@ -189,6 +190,15 @@ class ExhaustedError(Error, OSError):
     _errno = errno.ENOMEM
 
 
+class FencedError(Error, OSError):
+    """Another process has taken the devices over, and this one is shut out. What it had acknowledged
+    is where the other process opens it; calls that were under way may or may not have happened.
+    """
+
+    code = ErrorCode.FENCED
+    _errno = errno.ESHUTDOWN
+
+
 class DeviceWarning(UserWarning):
     """A device has been lost, or keeps the store waiting."""
 
@@ -212,6 +222,7 @@ _CLASSES: dict[int, type[Error]] = {
     15: ForkedError,
     16: ClosedError,
     17: ExhaustedError,
+    18: FencedError,
 }
 
 

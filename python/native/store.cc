@@ -105,6 +105,18 @@ StoreObject to_object(Result<Store> store) {
   return {std::make_shared<StoreHandle>(take(std::move(store)))};
 }
 
+nb::list to_list(const std::vector<DeviceHolder>& holders) {
+  nb::list list;
+  for (const DeviceHolder& holder : holders) {
+    nb::dict entry;
+    entry["path"] = to_text(holder.path);
+    entry["who"] = to_text(holder.who);
+    entry["can_be_shut_out"] = holder.can_be_shut_out;
+    list.append(entry);
+  }
+  return list;
+}
+
 void bind_pools(nb::module_& module) {
   module.def("format", [](const nb::dict& given) {
     const FormatOptions options = to_format_options(given);
@@ -128,6 +140,22 @@ void bind_pools(nb::module_& module) {
       return inspect(pool);
     }();
     return to_dict(take(std::move(status)));
+  });
+  module.def("holders", [](const nb::sequence& devices, const nb::sequence& fast) {
+    const PoolDescription pool = to_pool(devices, fast);
+    Result<std::vector<DeviceHolder>> holders = [&] {
+      const nb::gil_scoped_release unlocked;
+      return Store::holders(pool);
+    }();
+    return to_list(take(std::move(holders)));
+  });
+  module.def("take_over", [](const nb::sequence& devices, const nb::sequence& fast) {
+    const PoolDescription pool = to_pool(devices, fast);
+    Result<std::vector<DeviceHolder>> shut_out = [&] {
+      const nb::gil_scoped_release unlocked;
+      return Store::take_over(pool);
+    }();
+    return to_list(take(std::move(shut_out)));
   });
   module.def("check_options", [](const nb::dict& options) { to_runtime_options(options); });
   module.def("open",

@@ -98,6 +98,24 @@ TEST_CASE("refused: the wait has an end, and then the error is the last one") {
   }
 }
 
+TEST_CASE("refused: who is shut out does not ask again") {
+  World world(refused(ENOMEM, 2));
+  Status sent;
+  Nanos took = 0;
+  std::uint64_t asked = 0;
+  world.system.run([&] {
+    world.send();
+    world.system.disk("a").fence();
+    asked = world.system.requests();
+    const Nanos began = world.system.clock().now();
+    sent = send_again(world.requests(), world.system.executor(), {});
+    took = world.system.clock().now() - began;
+  });
+  REQUIRE(sent.error().code == ErrorCode::kFenced);
+  REQUIRE(world.system.requests() <= asked + 1);
+  REQUIRE(took < 1'000'000'000);
+}
+
 TEST_CASE("refused: a device that fails meanwhile is not asked any more") {
   World world(refused(ENOMEM, 2));
   world.system.disk("a").inject({.kind = FaultKind::kDeviceError});

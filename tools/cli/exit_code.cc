@@ -18,6 +18,7 @@ int exit_code(ErrorCode code) {
     case ErrorCode::kUnavailable:
       return kExitUnavailable;
     case ErrorCode::kBusy:
+    case ErrorCode::kFenced:
       return kExitBusy;
     case ErrorCode::kNoSpace:
       return kExitNoSpace;

@@ -54,6 +54,7 @@ std::unique_ptr<Verb> make_device_catch_up();
 std::unique_ptr<Verb> make_device_online();
 std::unique_ptr<Verb> make_device_clear_errors();
 std::unique_ptr<Verb> make_device_replace();
+std::unique_ptr<Verb> make_takeover();
 std::unique_ptr<Verb> make_perf_dump();
 std::unique_ptr<Verb> make_bench_run();
 std::unique_ptr<Verb> make_bench_compare();

@@ -108,7 +108,7 @@ TEST_CASE("control_messages: a reply has who gives it, and a result or an error"
 }
 
 TEST_CASE("control_messages: every code of an error comes back") {
-  for (int code = 1; code <= static_cast<int>(ErrorCode::kExhausted); ++code) {
+  for (int code = 1; code <= static_cast<int>(ErrorCode::kFenced); ++code) {
     const Error error{static_cast<ErrorCode>(code), "x", ""};
     CHECK(decode_reply(encode_reply({}, error))->result.error().code == error.code);
   }

@@ -155,6 +155,47 @@ TEST_CASE("sim_device: a device that is given up has failed, and says so at once
   REQUIRE(one.device->traffic().refused == 0);
 }
 
+TEST_CASE("sim_device: who is shut out changes nothing any more, by what is under way neither") {
+  One one;
+  std::unique_ptr<Device> next;
+  Status under_way;
+  Status held;
+  one.system.run([&] {
+    const auto writer = one.system.executor().start("writer", [&] {
+      under_way = one.write(0, 4096, 0x22, WriteMode::kDurable);
+    });
+    one.inject(FaultKind::kHang);
+    const auto hanging = one.system.executor().start("hanging", [&] {
+      held = one.write(8192, 4096, 0x22, WriteMode::kDurable);
+    });
+    one.system.executor().sleep_for(1);
+    REQUIRE(one.system.holder("disk")->value().can_be_shut_out);
+    REQUIRE(one.system.open_device("disk", OpenMode::kReadWrite).error().code == ErrorCode::kBusy);
+    REQUIRE(one.system.shut_out("disk").ok());
+    REQUIRE_FALSE(one.system.holder("disk")->has_value());
+    writer->join();
+    next = one.system.open_device("disk", OpenMode::kReadWrite).value();
+    const AlignedBuffer threes = One::filled(4096, 0x33);
+    REQUIRE(next->write(8192, threes, WriteMode::kDurable).ok());
+    one.disk().release_hung();
+    hanging->join();
+  });
+  REQUIRE(under_way.error().code == ErrorCode::kFenced);
+  REQUIRE(held.error().code == ErrorCode::kFenced);
+  REQUIRE(one.device->is_fenced());
+  REQUIRE_FALSE(next->is_fenced());
+  // It is not asked any more.
+  const std::uint64_t asked = one.system.requests();
+  REQUIRE(one.device->flush().error().code == ErrorCode::kFenced);
+  REQUIRE(one.device->grow(2_MiB).error().code == ErrorCode::kFenced);
+  REQUIRE(one.system.requests() == asked);
+  // No fault of the device.
+  REQUIRE(one.device->traffic().failed_writes == 0);
+  one.device = std::move(next);
+  REQUIRE(one.read(0, 4096) == Bytes(4096, std::byte{0x11}));
+  REQUIRE(one.read(8192, 4096) == Bytes(4096, std::byte{0x33}));
+}
+
 TEST_CASE("sim_device: who answers others owes the answer to one all the same") {
   One one;
   AlignedBuffer into = One::filled(4096, 0x33);
