@@ -1,4 +1,4 @@
-// A device more and a device less in a store that is open: AD1 to AD6 of
+// A device more in a store that is open: AD1, AD2, AD4 and AD5 of
 // doc/invariants.md#devices-more-and-less. In simulated time, with the power cut behind each
 // request of the change.
 #include <algorithm>
@@ -9,9 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "alloc/device_layout.h"
 #include "tests/base/thinned.h"
-#include "tests/core/faults/silent_disks.h"
+#include "tests/core/faults/growing_world.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -21,162 +20,7 @@ using io::Fault;
 using io::FaultKind;
 using io::SimOp;
 using io::SimSystem;
-
-constexpr const char* kNew = "dev6";
-
-// Requests from the `left`-th on: none reaches a disk. Or they fail on one disk alone.
-struct Cut {
-  std::uint64_t left;
-  std::string disk;  // empty: the power
-  bool struck = false;
-};
-
-void arm(SimSystem& system, Cut& cut) {
-  system.set_hook([&cut](const SimOp& op) -> std::optional<FaultKind> {
-    if (!cut.disk.empty() && op.disk != cut.disk) return std::nullopt;
-    if (cut.left > 0) {
-      --cut.left;
-      return std::nullopt;
-    }
-    cut.struck = true;
-    return FaultKind::kDeviceError;
-  });
-}
-
-RuntimeOptions options() {
-  RuntimeOptions options = without_cache();
-  options.catch_up = CatchUp::kWhenAsked;
-  options.returns = Returns::kWhenAsked;
-  options.memtable_size = 64_KiB;
-  return options;
-}
-
-// What went wrong is collected: a failed check must not leave a fiber.
-struct World {
-  SimSystem& system;
-  PoolDescription pool;
-  int written = 0;
-  std::string problem = {};
-  std::uint64_t patience = RuntimeOptions().device_patience;
-
-  void expect(bool holds, const std::string& what) {
-    if (!holds) problem += " " + what;
-  }
-  void expect_ok(const Status& status, const std::string& what) {
-    if (!status.ok()) problem += " " + what + ": " + status.error().to_string();
-  }
-  // Refused with this code, and with these words.
-  void expect_refused(const Status& status, ErrorCode code, const std::string& words) {
-    if (status.ok()) {
-      problem += " not refused: " + words;
-    } else if (status.error().code != code ||
-               status.error().message.find(words) == std::string::npos) {
-      problem += " instead of \"" + words + "\": " + status.error().to_string();
-    }
-  }
-  static std::string bytes(int i) { return noise(i % 4 == 0 ? 200'000 : 3000, 7000 + i); }
-  bool put(Store& store) {
-    Transaction t;
-    t.put(kDefaultCollection, "w" + std::to_string(written), bytes(written));
-    if (!store.commit(std::move(t)).ok()) return false;
-    ++written;
-    return true;
-  }
-  void churn(Store& store, int count) {
-    for (int i = 0; i < count; ++i) expect(put(store), "a commit has failed");
-  }
-  std::string check(Store& store) const {
-    for (int i = 0; i < written; ++i) {
-      const Result<Bytes> found = store.get(kDefaultCollection, "w" + std::to_string(i));
-      if (!found.ok()) return " w" + std::to_string(i) + ": " + found.error().to_string();
-      if (as_text(*found) != std::string_view(bytes(i))) return " w" + std::to_string(i);
-    }
-    return read_all(store);
-  }
-  // Nothing: the store has no such device.
-  static std::optional<DeviceStatus> device(Store& store, DeviceId id) {
-    for (const DeviceStatus& one : store.status().devices) {
-      if (!one.role.empty() && one.id == id) return one;
-    }
-    return std::nullopt;
-  }
-  static std::string state(Store& store, DeviceId id) {
-    const auto one = device(store, id);
-    return one.has_value() ? one->state : "none";
-  }
-  static std::size_t data_devices(Store& store) {
-    const std::vector<DeviceStatus> all = store.status().devices;
-    return static_cast<std::size_t>(std::count_if(
-        all.begin(), all.end(), [](const DeviceStatus& one) { return one.role == "data"; }));
-  }
-  void expect_whole(Store& store, std::size_t devices) {
-    const StoreStatus status = store.status();
-    expect(status.health == Health::kOk, "not whole");
-    expect(status.faults_tolerated == 2, "tolerates " + std::to_string(status.faults_tolerated));
-    expect(status.warnings.empty(), "warned: " + warning_of(store));
-    expect(data_devices(store) == devices, std::to_string(data_devices(store)) + " devices");
-  }
-  void look_deep(Store& store) {
-    const Result<FsckReport> fsck = store.fsck({.deep = true});
-    if (!fsck.ok()) problem += " fsck: " + fsck.error().to_string();
-    if (fsck.ok() && !fsck->findings.empty()) {
-      problem += " " + fsck->findings.front().subject + ": " + fsck->findings.front().problem;
-    }
-  }
-  template <typename Use>
-  void open(const Use& use, Access access = Access::kReadWrite) {
-    if (!problem.empty()) return;
-    RuntimeOptions how = options();
-    how.access = access;
-    how.device_patience = patience;
-    Result<Store> store = Store::open(pool, how, &system);
-    if (!store.ok()) {
-      problem += " open: " + store.error().to_string();
-      return;
-    }
-    use(*store);
-    if (access == Access::kReadOnly) return;
-    expect_ok(store->close(), "close");
-  }
-  // What reaches no disk from some request of `use` on reaches none until the power is cut.
-  template <typename Use>
-  void crash(const Use& use) {
-    system.run([&] {
-      Result<Store> store = Store::open(pool, options(), &system);
-      if (store.ok()) use(*store);
-      if (!store.ok()) problem += " open: " + store.error().to_string();
-    });
-    system.set_hook(nullptr);
-    system.power_cut();
-  }
-  // The oracle for redundancy: no two of these disks are needed.
-  void read_without_any_two(const std::vector<std::string>& disks, std::size_t step = 1) {
-    std::size_t number = 0;
-    for (std::size_t a = 0; a < disks.size(); ++a) {
-      for (std::size_t b = a + 1; b < disks.size() && problem.empty(); ++b) {
-        if (number++ % step != 0) continue;
-        for (const std::size_t i : {a, b}) system.disk(disks[i]).vanish();
-        open([&](Store& store) { problem += check(store); }, Access::kReadOnly);
-        for (const std::size_t i : {a, b}) system.disk(disks[i]).appear();
-        if (!problem.empty()) problem += " (without " + disks[a] + " and " + disks[b] + ")";
-      }
-    }
-  }
-  std::vector<std::string> all_disks() const { return pool.devices; }
-};
-
-// With a seventh disk that is nobody's.
-std::unique_ptr<SimSystem> start(SimOrigin& origin, std::uint64_t seed,
-                                 std::uint64_t size = 16_MiB) {
-  auto system = origin.start(seed);
-  system->add_disk(kNew, size + alloc::kEndsSize);
-  return system;
-}
-
-PoolDescription with_new(PoolDescription pool) {
-  pool.devices.push_back(kNew);
-  return pool;
-}
+using World = GrowingWorld;
 
 TEST_CASE("devices: a seventh is added, zones are made on it, and any two may be lost then") {
   SimOrigin origin(large_disks(), fill);
@@ -514,7 +358,7 @@ TEST_CASE("devices: one that is draining is given no slabs, says so after a cras
   World world{*system, with_new(origin.pool())};
   std::uint32_t used = 0;
   system->run([&] {
-    Result<Store> opened = Store::open(origin.pool(), options(), system.get());
+    Result<Store> opened = Store::open(origin.pool(), growing(), system.get());
     if (!opened.ok()) {
       world.problem = opened.error().to_string();
       return;
@@ -552,178 +396,6 @@ TEST_CASE("devices: one that is draining is given no slabs, says so after a cras
     });
     world.open([&](Store& store) { world.expect(World::state(store, 2) == "ok", "still"); });
     world.read_without_any_two(world.all_disks(), 5);
-  });
-  REQUIRE(world.problem == "");
-}
-
-// A seventh device on which nothing is yet, and the store open.
-template <typename Use>
-void with_seven(World& world, const Use& use) {
-  world.open([&](Store& store) {
-    world.expect_ok(store.add_device(kNew).status(), "add");
-    world.expect_ok(store.drain_device(7), "drain");
-    if (world.problem.empty()) use(store);
-  });
-}
-
-TEST_CASE("devices: one with nothing on it is removed, attached or away, and is foreign then") {
-  SimOrigin origin(large_disks(), fill);
-  for (const bool away : {false, true}) {
-    CAPTURE(away);
-    const auto system = start(origin, 8);
-    World world{*system, origin.pool()};
-    system->run([&] {
-      with_seven(world, [&](Store& store) {
-        world.expect_refused(store.remove_device(0), ErrorCode::kUnavailable, "still holds");
-        world.expect_refused(store.remove_device(6), ErrorCode::kInvalidArgument, "no data device");
-        world.expect_refused(store.remove_device(9), ErrorCode::kNotFound, "no device 9");
-        if (away) {
-          system->disk(kNew).vanish();
-          for (int i = 0; i < 40 && World::state(store, 7) != "failed"; ++i) world.churn(store, 1);
-          world.expect_ok(store.checkpoint(), "checkpoint");
-          world.expect(World::state(store, 7) == "failed", "it is " + World::state(store, 7));
-          world.expect(store.status().faults_tolerated == 1, "it does not count");
-        }
-        world.expect_ok(store.remove_device(7), "remove");
-        world.expect_whole(store, 6);
-        world.expect(World::state(store, 7) == "none", "it is still there");
-        world.expect_refused(store.remove_device(7), ErrorCode::kNotFound, "no device 7");
-        world.expect_refused(store.bring_back_device(7, kNew), ErrorCode::kNotFound, "no device 7");
-        world.expect_refused(store.remove_device(0), ErrorCode::kNoSpace,
-                             "the store has 5 data devices, 6 are needed");
-        world.churn(store, 5);
-        world.problem += world.check(store);
-        world.look_deep(store);
-      });
-      system->disk(kNew).appear();
-      // It is no more needed, and does no harm.
-      world.open([&](Store& store) { world.expect_whole(store, 6); });
-      world.pool = with_new(world.pool);
-      world.open([&](Store& store) {
-        world.expect(World::data_devices(store) == 6, "devices");
-        const DeviceStatus last = store.status().devices.back();
-        world.expect(last.path == kNew, "not shown");
-        if (away) {
-          world.expect(last.detail == "device 7 is no device of the store any more: it was removed",
-                       last.detail);
-        }
-        world.churn(store, 3);
-        // Its number is not used again.
-        const Result<DeviceId> again = store.add_device(kNew);
-        world.expect_ok(again.status(), "added again");
-        world.expect(again.ok() && *again == 8, "another number");
-        world.expect_ok(store.remove_device(8), "removed again");
-      });
-      world.pool = origin.pool();
-      world.read_without_any_two(world.all_disks());
-    });
-    REQUIRE(world.problem == "");
-  }
-}
-
-TEST_CASE("devices: the power fails behind each request of removing one") {
-  SimOrigin origin(large_disks(), fill);
-  bool whole = false;
-  int left = 0;
-  int gone = 0;
-  for (std::uint64_t at = 0; !whole; at += kThinned) {
-    CAPTURE(at);
-    REQUIRE(at < 3000);
-    const auto system = start(origin, 500 + at);
-    World world{*system, origin.pool()};
-    Cut cut{at, ""};
-    world.crash([&](Store& store) {
-      world.expect_ok(store.add_device(kNew).status(), "add");
-      world.expect_ok(store.drain_device(7), "drain");
-      world.churn(store, 2);
-      arm(*system, cut);
-      const Status done = store.remove_device(7);
-      whole = done.ok() && !cut.struck;
-      if (!done.ok() && !cut.struck) world.problem += " remove: " + done.error().to_string();
-    });
-    REQUIRE(world.problem == "");
-    system->run([&] {
-      const PoolDescription six = world.pool;
-      world.pool = with_new(six);
-      world.open([&](Store& store) {
-        const std::string state = World::state(store, 7);
-        if (state == "none") {
-          ++gone;
-        } else {
-          left += state == "away" ? 1 : 0;
-          world.expect(state == "draining" || state == "away", "it is " + state);
-          // Between the two roots: it is not taken in by itself, and the next attempt ends it.
-          world.expect_ok(store.remove_device(7), "again");
-        }
-        world.expect_whole(store, 6);
-        world.churn(store, 3);
-        world.problem += world.check(store);
-        world.look_deep(store);
-      });
-      world.pool = six;
-      world.read_without_any_two(world.all_disks(), 5);
-    });
-    REQUIRE(world.problem == "");
-  }
-  CHECK(left > 0);
-  CHECK(gone > 0);
-}
-
-TEST_CASE("devices: another one fails behind each request of removing one") {
-  SimOrigin origin(large_disks(), fill);
-  for (const std::string disk : {kNew, "dev1"}) {
-    bool whole = false;
-    for (std::uint64_t at = 0; !whole; at += kThinned) {
-      CAPTURE(disk, at);
-      REQUIRE(at < 2000);
-      const auto system = start(origin, 700 + at);
-      World world{*system, origin.pool()};
-      Cut cut{at, disk};
-      system->run([&] {
-        with_seven(world, [&](Store& store) {
-          world.churn(store, 2);
-          arm(*system, cut);
-          world.expect_ok(store.remove_device(7), "remove");
-          whole = !cut.struck;
-          system->set_hook(nullptr);
-          world.churn(store, 3);
-          world.expect(World::state(store, 7) == "none", "it is still there");
-          if (disk == kNew) world.expect_whole(store, 6);
-          if (World::state(store, 1) != "ok") {
-            world.expect_ok(store.bring_back_device(1), "back");
-            world.expect_ok(store.catch_up().status(), "catch up");
-          }
-          world.problem += world.check(store);
-          world.look_deep(store);
-        });
-        world.read_without_any_two(world.all_disks(), 5);
-      });
-      REQUIRE(world.problem == "");
-    }
-  }
-}
-
-TEST_CASE("devices: one is not removed while as many others are lost as may be") {
-  SimOrigin origin(large_disks(), fill);
-  const auto system = start(origin, 9);
-  World world{*system, origin.pool()};
-  system->run([&] {
-    with_seven(world, [&](Store& store) {
-      for (const std::string disk : {"dev1", "dev2"}) {
-        system->disk(disk).inject({.kind = FaultKind::kWriteErrorBefore, .times = Fault::kForever});
-      }
-      world.churn(store, 3);
-      world.expect_refused(store.remove_device(7), ErrorCode::kUnavailable,
-                           "2 other data devices are lost or lack something");
-      world.expect(World::state(store, 7) == "draining", "it is " + World::state(store, 7));
-      world.churn(store, 3);
-      system->disk("dev1").clear_faults();
-      world.expect_ok(store.bring_back_device(1), "back");
-      world.expect_ok(store.catch_up().status(), "catch up");
-      world.expect_ok(store.remove_device(7), "remove");
-      world.expect(store.status().faults_tolerated == 1, "tolerance");
-      world.problem += world.check(store);
-    });
   });
   REQUIRE(world.problem == "");
 }

@@ -1,6 +1,6 @@
-// A device is replaced while the store is open and serves: RP1 to RP6 of
-// doc/invariants.md#replacing-while-the-store-serves, and AD7 for one that answers. In simulated
-// time, under load, with the power cut behind each request of the replacement.
+// A device that is lost, or a fast one, is replaced while the store is open and serves: RP1 to RP6
+// of doc/invariants.md#replacing-while-the-store-serves. In simulated time, under load, with the
+// power cut behind each request of the replacement.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <memory>
@@ -9,10 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "alloc/device_layout.h"
 #include "tests/base/thinned.h"
-#include "tests/core/faults/attempted_objects.h"
-#include "tests/core/faults/silent_disks.h"
+#include "tests/core/faults/replaced_world.h"
 #include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
@@ -23,183 +21,7 @@ using io::FaultKind;
 using io::IoOp;
 using io::SimOp;
 using io::SimSystem;
-
-constexpr DeviceId kGone = 2;
-constexpr const char* kOld = "dev2";
-constexpr const char* kNew = "dev6";
-
-enum class How : std::uint8_t { kErrors, kHangs, kPulled };
-
-RuntimeOptions options() {
-  RuntimeOptions options = without_cache();
-  options.catch_up = CatchUp::kWhenAsked;
-  options.device_patience = 8;
-  options.memtable_size = 64_KiB;
-  return options;
-}
-
-// What went wrong is collected: a failed check must not leave a fiber.
-struct World {
-  SimSystem& system;
-  PoolDescription pool;
-  AttemptedObjects model = {};
-  std::uint64_t seed = 1000;
-  std::string problem = {};
-
-  void expect(bool holds, const std::string& what) {
-    if (!holds) problem += " " + what;
-  }
-  void expect_ok(const Status& status, const std::string& what) {
-    if (!status.ok()) problem += " " + what + ": " + status.error().to_string();
-  }
-  void expect_refused(const Status& status, ErrorCode code, const std::string& words) {
-    if (status.ok()) {
-      problem += " not refused: " + words;
-    } else if (status.error().code != code ||
-               status.error().message.find(words) == std::string::npos) {
-      problem += " instead of \"" + words + "\": " + status.error().to_string();
-    }
-  }
-  // Names are used again, so units are freed and given out again.
-  bool put(Store& store) { return put(store, "name" + std::to_string(seed % 7)); }
-  bool put(Store& store, const std::string& name) {
-    const std::uint64_t value = seed++;
-    model.attempt(name, value);
-    Transaction t;
-    t.put(kDefaultCollection, name, AttemptedObjects::bytes(value));
-    if (!store.commit(std::move(t)).ok()) return false;
-    model.acknowledge(name, value);
-    return true;
-  }
-  void churn(Store& store, int count) {
-    for (int i = 0; i < count; ++i) expect(put(store), "a commit has failed");
-  }
-  void lose(Store& store, How how, const std::string& disk = kOld, DeviceId id = kGone) {
-    if (how == How::kErrors) {
-      system.disk(disk).inject({.kind = FaultKind::kWriteErrorBefore, .times = Fault::kForever});
-    } else if (how == How::kPulled) {
-      system.disk(disk).vanish();
-    } else {
-      system.set_hook([disk](const SimOp& op) -> std::optional<FaultKind> {
-        if (op.disk != disk || op.op == IoOp::kRead) return std::nullopt;
-        return FaultKind::kHang;
-      });
-    }
-    for (int i = 0; i < 20 && state(store, id) != "failed"; ++i) churn(store, 1);
-    expect(state(store, id) == "failed", "it has not left: " + state(store, id));
-    if (how == How::kHangs) system.set_hook(nullptr);
-    churn(store, 4);
-    expect(put(store, "kept" + std::to_string(seed)), "a commit has failed");
-    expect_ok(store.checkpoint(), "checkpoint");
-    churn(store, 3);
-  }
-  static std::optional<DeviceStatus> device(Store& store, DeviceId id) {
-    for (const DeviceStatus& one : store.status().devices) {
-      if (!one.role.empty() && one.id == id) return one;
-    }
-    return std::nullopt;
-  }
-  static std::string state(Store& store, DeviceId id) {
-    const auto one = device(store, id);
-    return one.has_value() ? one->state : "none";
-  }
-  static std::string path(Store& store, DeviceId id) {
-    const auto one = device(store, id);
-    return one.has_value() ? one->path : "none";
-  }
-  void catch_up(Store& store) {
-    const Result<CatchUpReport> report = store.catch_up();
-    expect_ok(report.status(), "catch up");
-    expect(!report.ok() || report->bytes_missing == 0, "it still lacks something");
-    expect(store.status().health == Health::kOk, "not whole");
-  }
-  void look_deep(Store& store) {
-    const Result<FsckReport> fsck = store.fsck({.deep = true});
-    expect_ok(fsck.status(), "fsck");
-    if (fsck.ok() && !fsck->findings.empty()) {
-      problem += " " + fsck->findings.front().subject + ": " + fsck->findings.front().problem;
-    }
-  }
-  template <typename Use>
-  void open(const Use& use, Access access = Access::kReadWrite) {
-    if (!problem.empty()) return;
-    RuntimeOptions how = options();
-    how.access = access;
-    Result<Store> store = Store::open(pool, how, &system);
-    expect_ok(store.status(), "open");
-    if (!store.ok()) return;
-    use(*store);
-    if (access != Access::kReadOnly) expect_ok(store->close(), "close");
-  }
-  // The oracle for redundancy: no two of these disks are needed, whatever else is there.
-  void read_without_any_two(const std::vector<std::string>& disks, std::size_t step = 1) {
-    std::size_t number = 0;
-    for (std::size_t a = 0; a < disks.size(); ++a) {
-      for (std::size_t b = a + 1; b < disks.size() && problem.empty(); ++b) {
-        if (number++ % step != seed % step) continue;
-        for (const std::size_t i : {a, b}) system.disk(disks[i]).vanish();
-        open([&](Store& store) { problem += model.check(store); }, Access::kReadOnly);
-        for (const std::size_t i : {a, b}) system.disk(disks[i]).appear();
-        if (!problem.empty()) problem += " (without " + disks[a] + " and " + disks[b] + ")";
-      }
-    }
-  }
-  // `path` is in the place of the old one from now on.
-  void describe(const std::string& path) {
-    for (std::string& one : pool.devices) {
-      if (one == kOld) one = path;
-    }
-  }
-  // Of whatever the pool has, with what belongs to it caught up.
-  void end_well(std::size_t step = 1) {
-    open([&](Store& store) {
-      problem += model.check(store);
-      look_deep(store);
-      catch_up(store);
-      churn(store, 3);
-      look_deep(store);
-    });
-    read_without_any_two(pool.devices, step);
-  }
-};
-
-std::unique_ptr<SimSystem> start(SimOrigin& origin, std::uint64_t seed,
-                                 std::uint64_t size = 16_MiB) {
-  auto system = origin.start(seed);
-  system->add_disk(kNew, size + alloc::kEndsSize);
-  return system;
-}
-
-// Requests from the `left`-th on: none reaches a disk. Or they fail on one disk alone.
-struct Cut {
-  std::uint64_t left;
-  std::string disk;  // empty: the power
-  FaultKind kind = FaultKind::kDeviceError;
-  bool struck = false;
-};
-
-void arm(SimSystem& system, Cut& cut) {
-  system.set_hook([&cut](const SimOp& op) -> std::optional<FaultKind> {
-    if (!cut.disk.empty() && op.disk != cut.disk) return std::nullopt;
-    if (cut.left > 0) {
-      --cut.left;
-      return std::nullopt;
-    }
-    cut.struck = true;
-    return cut.kind;
-  });
-}
-
-// The store is open for a while, and the device has left it.
-template <typename Use>
-void with_one_lost(World& world, const Use& use, How how = How::kErrors) {
-  Result<Store> store = Store::open(world.pool, options(), &world.system);
-  world.expect_ok(store.status(), "open");
-  if (!store.ok()) return;
-  world.churn(*store, 5);
-  world.lose(*store, how);
-  if (world.problem.empty()) use(*store);
-}
+using World = ReplacedWorld;
 
 TEST_CASE("replace open: a lost device is replaced under load, by one of any size that will do") {
   SimOrigin origin(large_disks(), fill);
@@ -444,7 +266,7 @@ TEST_CASE(
     World world{*system, origin.pool()};
     const std::string bytes = noise(2'500'000, 77);
     system->run([&] {
-      Result<Store> opened = Store::open(world.pool, options(), system.get());
+      Result<Store> opened = Store::open(world.pool, replacing(), system.get());
       world.expect_ok(opened.status(), "open");
       if (!opened.ok()) return;
       Store& store = *opened;
@@ -629,7 +451,7 @@ TEST_CASE("replace open: a fast device goes to another directory, behind each re
           world.pool.fast_directories.front() + (lost ? "-lost" : "-") + std::to_string(at);
       Cut cut{at, ""};
       system->run([&] {
-        Result<Store> store = Store::open(world.pool, options(), system.get());
+        Result<Store> store = Store::open(world.pool, replacing(), system.get());
         world.expect_ok(store.status(), "open");
         if (!store.ok()) return;
         world.churn(*store, 4);
@@ -672,131 +494,6 @@ TEST_CASE("replace open: a fast device goes to another directory, behind each re
 }
 
 // --- one that answers ---
-
-TEST_CASE("replace open: one that answers is emptied onto the new one under load, and removed") {
-  SimOrigin origin(large_disks(), fill);
-  const auto system = start(origin, 11);
-  World world{*system, origin.pool()};
-  DeviceId by = 0;
-  system->run([&] {
-    world.open([&](Store& store) {
-      world.churn(store, 10);
-      bool over = false;
-      const auto committer = system->executor().start("committer", [&] {
-        while (!over && world.problem.empty()) {
-          world.churn(store, 1);
-          world.expect(store.status().faults_tolerated == 2, "less redundancy meanwhile");
-        }
-      });
-      std::uint64_t told = 0;
-      std::uint64_t wanted = 0;
-      Replacement replacement{kGone, kNew, 64_MiB};
-      replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
-        world.expect(done >= told && done <= total, "progress");
-        told = done;
-        wanted = total;
-        return true;
-      };
-      const Result<DeviceId> done = store.replace_device(replacement);
-      over = true;
-      committer->join();
-      world.expect_ok(done.status(), "replace");
-      if (done.ok()) by = *done;
-      world.expect(by == 7, "number " + std::to_string(by));
-      world.expect(told == wanted && wanted > 0, "it has not told");
-      world.expect(World::state(store, kGone) == "none", "it is still there");
-      world.expect(World::state(store, by) == "ok", World::state(store, by));
-      world.problem += world.model.check(store);
-      world.look_deep(store);
-    });
-    world.describe(kNew);
-    world.end_well();
-  });
-  REQUIRE(world.problem == "");
-}
-
-TEST_CASE("replace open: one that answers stays until the power is back, and the call goes on") {
-  SimOrigin origin(large_disks(), fill);
-  bool whole = false;
-  std::set<std::string> seen;  // states of the one that goes
-  for (std::uint64_t at = 0; !whole; at += kThinned * (5 + at / 10)) {
-    CAPTURE(at);
-    REQUIRE(at < 20'000);
-    const auto system = start(origin, 700 + at);
-    World world{*system, origin.pool()};
-    Cut cut{at, ""};
-    system->run([&] {
-      Result<Store> store = Store::open(world.pool, options(), system.get());
-      world.expect_ok(store.status(), "open");
-      if (!store.ok()) return;
-      world.churn(*store, 4);
-      arm(*system, cut);
-      const Result<DeviceId> done = store->replace_device({kGone, kNew});
-      whole = done.ok() && !cut.struck;
-      if (!cut.struck) world.expect_ok(done.status(), "replace");
-    });
-    system->set_hook(nullptr);
-    system->power_cut();
-    REQUIRE(world.problem == "");
-    system->run([&] {
-      world.pool.devices.emplace_back(kNew);
-      world.open([&](Store& store) {
-        const std::string state = World::state(store, kGone);
-        seen.insert(state);
-        world.problem += world.model.check(store);
-        if (state == "away") world.expect_ok(store.bring_back_device(kGone), "back");
-        if (state == "away") world.catch_up(store);
-        if (state == "none") return;
-        const Result<DeviceId> done = store.replace_device({kGone, kNew});
-        world.expect_ok(done.status(), "again");
-        world.expect(World::state(store, kGone) == "none", "it is still there");
-        world.look_deep(store);
-      });
-      std::erase(world.pool.devices, kOld);
-      world.end_well(5);
-    });
-    REQUIRE(world.problem == "");
-  }
-  CHECK(seen.contains("ok"));
-  CHECK(seen.contains("draining"));
-  CHECK(seen.contains("none"));
-}
-
-TEST_CASE("replace open: one that answers: what ends it, and what takes it back") {
-  SimOrigin origin(large_disks(), fill);
-  const auto system = start(origin, 13);
-  system->add_disk("small", 6_MiB);
-  World world{*system, origin.pool()};
-  system->run([&] {
-    world.open([&](Store& store) {
-      world.churn(store, 10);
-      world.expect_refused(store.replace_device({kGone, "small"}).status(), ErrorCode::kNoSpace,
-                           "zones use");
-      world.expect(World::state(store, 7) == "none", "added");
-      world.expect(World::state(store, kGone) == "ok", "drained");
-      Replacement replacement{kGone, kNew};
-      replacement.progress = [](std::uint64_t, std::uint64_t) { return false; };
-      world.expect_refused(store.replace_device(replacement).status(), ErrorCode::kClosed,
-                           "is one more of the store");
-      world.expect(World::state(store, kGone) == "draining", World::state(store, kGone));
-      world.expect(store.status().faults_tolerated == 2, "tolerance");
-      world.expect_ok(store.undrain_device(kGone), "undrain");
-      world.churn(store, 3);
-      // One that is in use, when nobody is drained.
-      world.expect_refused(store.replace_device({kGone, "dev3"}).status(),
-                           ErrorCode::kAlreadyExists, "is device 3 of the store");
-      world.expect_ok(store.drain_device(kGone), "drain");
-      const Result<DeviceId> done = store.replace_device({kGone, kNew});
-      world.expect_ok(done.status(), "replace");
-      world.expect(done.ok() && *done == 7, "number");
-      world.problem += world.model.check(store);
-      world.look_deep(store);
-    });
-    world.describe(kNew);
-    world.end_well(2);
-  });
-  REQUIRE(world.problem == "");
-}
 
 }  // namespace
 }  // namespace hexad::testing

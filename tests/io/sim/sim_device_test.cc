@@ -161,13 +161,11 @@ TEST_CASE("sim_device: who is shut out changes nothing any more, by what is unde
   Status under_way;
   Status held;
   one.system.run([&] {
-    const auto writer = one.system.executor().start("writer", [&] {
-      under_way = one.write(0, 4096, 0x22, WriteMode::kDurable);
-    });
+    const auto writer = one.system.executor().start(
+        "writer", [&] { under_way = one.write(0, 4096, 0x22, WriteMode::kDurable); });
     one.inject(FaultKind::kHang);
-    const auto hanging = one.system.executor().start("hanging", [&] {
-      held = one.write(8192, 4096, 0x22, WriteMode::kDurable);
-    });
+    const auto hanging = one.system.executor().start(
+        "hanging", [&] { held = one.write(8192, 4096, 0x22, WriteMode::kDurable); });
     one.system.executor().sleep_for(1);
     REQUIRE(one.system.holder("disk")->value().can_be_shut_out);
     REQUIRE(one.system.open_device("disk", OpenMode::kReadWrite).error().code == ErrorCode::kBusy);
