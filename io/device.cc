@@ -161,7 +161,8 @@ void IoQueue::answer(IoRequest& request) {
 void IoQueue::run(IoBatch& batch) noexcept {
   HEXAD_ASSERT(!batch.done);
   const Execute execute = executes_alone();
-  const bool alone = execute != nullptr && batch.requests.size() == 1;
+  const bool alone = execute != nullptr && batch.requests.size() == 1 &&
+                     batch.requests.front().device->starter() == nullptr;
   if (alone && batch.requests.front().op != IoOp::kWrite) {
     IoRequest& request = batch.requests.front();
     announce(request);

@@ -1,6 +1,7 @@
 // A block device, small on purpose: geometry, read, write, flush, discard, grow. Implementations:
-// files and raw devices (io/os/file_device.h), memory (io/memory_device.h), the simulated device
-// (io/sim/sim_device.h). One contract suite runs over all of them (tests/io/device_contract.h).
+// files and raw devices (io/os/file_device.h), images of a Ceph cluster (io/rbd/rbd_device.h),
+// memory (io/memory_device.h), the simulated device (io/sim/sim_device.h). One contract suite runs
+// over all of them (tests/io/device_contract.h).
 //
 // Contract
 //   D1  offset and length are multiples of the logical block; buffers start on a 4 KiB boundary.
@@ -47,6 +48,7 @@ namespace hexad::io {
 
 class Device;
 class IoQueue;
+class Starter;
 
 // What a thread that reads outside of the commit and read paths waits for a device. As long as
 // disks in recovery and those that spin up take.
@@ -315,6 +317,11 @@ class Device {
   virtual bool read_only() const { return false; }
   // No request to it waits for anything outside of this machine's memory.
   virtual bool in_memory() const { return false; }
+  // Of a device that takes requests by itself and calls back (io/starter.h). The same for its life.
+  virtual Starter* starter() { return nullptr; }
+  // Somebody else has taken the device from this handle: every request fails from now on, with kIo,
+  // and reaches the device no more. Never undone. Any thread.
+  virtual bool is_fenced() const { return false; }
   // Sees to it that no later write to [offset, offset + length) fails for lack of space below the
   // device. The content stays as it is. Whole logical blocks. Blocking; any thread.
   enum class Room : std::uint8_t {

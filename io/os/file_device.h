@@ -20,14 +20,15 @@
 #include "base/error.h"
 #include "io/device.h"
 #include "io/fork_mark.h"
+#include "io/os/starter_queue.h"
 #include "io/os/unwritten_ranges.h"
 #include "io/system.h"
 
 namespace hexad::io {
 
-// A queue that serves file descriptors. The descriptor of a device is announced to it for as long
-// as the device is open, so that the kernel may keep a reference ready.
-class FileQueue : public IoQueue {
+// A queue that serves file descriptors, and starters. The descriptor of a device is announced to it
+// for as long as the device is open, so that the kernel may keep a reference ready.
+class FileQueue : public StarterQueue {
  protected:
   // That of the executor's clock.
   static Nanos steady_now();

@@ -52,6 +52,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   ~ThreadQueue() override {
+    wait_for_started();
     for (std::size_t i = 0; i < lanes_.size(); ++i) {
       if (lanes_[i] != nullptr) detach(static_cast<int>(i));
     }
@@ -115,7 +116,9 @@ class ThreadQueue final : public FileQueue {
 
   bool run_requests_for(IoBatch& batch, Nanos limit) override {
     IoRequest& first = batch.requests.front();
-    if (batch.requests.size() > 1 || first.op != IoOp::kRead || !check(first).ok()) {
+    const bool is_lone =
+        batch.requests.size() == 1 && first.op == IoOp::kRead && first.device->starter() == nullptr;
+    if (!is_lone || !check(first).ok()) {
       return FileQueue::run_requests_for(batch, limit);
     }
     if (read_from_cache(first)) {
@@ -142,6 +145,7 @@ class ThreadQueue final : public FileQueue {
   }
 
   void give_up_requests(Device& device) override {
+    if (device.starter() != nullptr) return give_up_started(device);
     std::vector<IoBatch*> finished;
     std::unique_lock<std::mutex> lock(mutex_);
     const int index = static_cast<FileDevice&>(device).queue_index();
@@ -175,13 +179,18 @@ class ThreadQueue final : public FileQueue {
     const std::size_t count = batch.requests.size();
     // Whoever waits takes the last one, unless it may be left; a batch with a callback is for the
     // threads alone.
-    const bool all = batch.done || batch.requests.back().may_be_left;
+    const bool all = batch.done || batch.requests.back().may_be_left ||
+                     batch.requests.back().device->starter() != nullptr;
     const std::size_t helped = all ? count : count - 1;
-    std::size_t over = 0;
-    {
+    const Own own = check_own(batch);
+    if (own.valid > 0) start(batch, own.valid);
+    if (own.valid == count) return;
+    std::size_t over = own.refused;
+    if (own.valid + own.refused < count) {
       const std::lock_guard<std::mutex> lock(mutex_);
       for (std::size_t i = 0; i < count; ++i) {
         IoRequest& request = batch.requests[i];
+        if (request.device->starter() != nullptr) continue;
         if (request.device->is_given_up()) {  // its threads may be in the kernel, all of them
           request.status = given_up_error(*request.device);
           answer(request);
@@ -197,7 +206,27 @@ class ThreadQueue final : public FileQueue {
     for (; over > 0; --over) finish(batch);
   }
 
+  void completed(const IoBatch* batch, bool) override {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    wake(batch);
+  }
+
  private:
+  // Requests of a batch to starters, whose status is set.
+  struct Own {
+    std::size_t valid = 0;
+    std::size_t refused = 0;
+  };
+  static Own check_own(IoBatch& batch) {
+    Own own;
+    for (IoRequest& request : batch.requests) {
+      if (request.device->starter() == nullptr) continue;
+      request.status = check(request);
+      ++(request.status.ok() ? own.valid : own.refused);
+    }
+    return own;
+  }
+
   static int fd_of(const IoRequest& request) {
     return static_cast<const FileDevice*>(request.device)->fd();
   }

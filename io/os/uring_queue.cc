@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
@@ -85,14 +86,14 @@ struct Waiter {
 //   Q4  A promoted waiter whose batch has become complete on the way hands the role on at once.
 //   Q5  Only the reaper completes requests that reached the kernel, so while a thread has the role
 //       and its own batch is incomplete, some request of that batch is in the ring or in backlog_
-//       behind requests that are: blocking on the ring ends. give_up_requests() completes requests,
-//       too, and ends it by a request that does nothing.
+//       behind requests that are: blocking on the ring ends. give_up_requests() and devices that
+//       are starters complete requests, too, and end it by a request that does nothing.
 //   Q6  An entry of flights_ and its request are read for submission and written at completion,
 //       both under flights_mutex_. (The kernel orders the two as well, but in a way that the memory
 //       model of C++ does not know.) After a request has been submitted its submitter does not
 //       touch batch or request again: they may be gone.
-//   Q7  At most flights_.size() requests are in the kernel, and the completion ring holds as many:
-//       it never overflows.
+//   Q7  At most flights_.size() requests are in the kernel, and one that wakes the reaper; the
+//       completion ring holds as many: it never overflows.
 //   Q8  What nobody waits for any more, since wait_for() has ended, is completed by the background
 //       thread at the latest. It has the role, with the others behind it, until nothing is in the
 //       kernel: late_ counts what was left, and late_done_ is what it was when that was the case.
@@ -120,6 +121,7 @@ class UringQueue final : public FileQueue {
   // A lone read by a ring of its own, where one is free.
   bool run_requests_for(IoBatch& batch, Nanos limit) override;
   void give_up_requests(Device& device) override;
+  void completed(const IoBatch* batch, bool callback) override;
 
  private:
   explicit UringQueue(UringOptions options) : flights_(options.in_flight), lone_rings_(kLoneRings) {
@@ -158,7 +160,8 @@ class UringQueue final : public FileQueue {
   bool is_idle();
 
   io_uring ring_{};
-  std::mutex submit_mutex_;  // the submission side of ring_
+  std::mutex submit_mutex_;          // the submission side of ring_
+  std::atomic<bool> waking_{false};  // a request that wakes the reaper is on its way there
 
   std::mutex flights_mutex_;
   std::vector<Flight> flights_;
@@ -188,12 +191,12 @@ Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
   const unsigned entries = std::min(options.in_flight, 256u);
   io_uring_params params{};
   params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP | IORING_SETUP_SUBMIT_ALL;
-  params.cq_entries = std::max(options.in_flight, 2 * entries);
+  params.cq_entries = std::max(options.in_flight + 1, 2 * entries);
   int rc = io_uring_queue_init_params(entries, &queue->ring_, &params);
   if (rc == -EINVAL) {  // before Linux 5.18
     params = {};
     params.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
-    params.cq_entries = std::max(options.in_flight, 2 * entries);
+    params.cq_entries = std::max(options.in_flight + 1, 2 * entries);
     rc = io_uring_queue_init_params(entries, &queue->ring_, &params);
   }
   if (rc < 0) {
@@ -220,6 +223,7 @@ Result<std::unique_ptr<FileQueue>> UringQueue::make(UringOptions options) {
 
 UringQueue::~UringQueue() {
   if (ring_.ring_fd < 0) return;
+  wait_for_started();
   {
     const std::lock_guard<std::mutex> lock(reap_mutex_);
     closing_ = true;
@@ -251,9 +255,14 @@ void UringQueue::submit_requests(IoBatch& batch) {
   const bool callback = static_cast<bool>(batch.done);
   const std::size_t count = batch.requests.size();
   std::size_t refused = 0;
+  std::size_t for_starters = 0;
   for (IoRequest& request : batch.requests) {
     request.status = check(request);
-    if (!request.status.ok()) ++refused;
+    if (!request.status.ok()) {
+      ++refused;
+    } else if (request.device->starter() != nullptr) {
+      ++for_starters;
+    }
   }
   if (refused == count) {
     for (std::size_t i = 0; i < count; ++i) finish(batch);
@@ -270,10 +279,13 @@ void UringQueue::submit_requests(IoBatch& batch) {
       background_wake_.notify_one();
     }
   }
+  if (for_starters > 0) start(batch, for_starters);
+  if (refused + for_starters == count) return;
   std::unique_lock<std::mutex> lock(submit_mutex_);
   {
     const std::lock_guard<std::mutex> flights_lock(flights_mutex_);
     for (IoRequest& request : batch.requests) {
+      if (request.device->starter() != nullptr) continue;
       if (request.status.ok()) backlog_.push_back({&batch, &request, 0, 0, callback});
     }
   }
@@ -413,7 +425,8 @@ bool UringQueue::wait_for(IoBatch& batch, Nanos limit) noexcept {
 
 bool UringQueue::run_requests_for(IoBatch& batch, Nanos limit) {
   IoRequest& request = batch.requests.front();
-  const bool is_lone = batch.requests.size() == 1 && request.op == IoOp::kRead;
+  const bool is_lone = batch.requests.size() == 1 && request.op == IoOp::kRead &&
+                       request.device->starter() == nullptr;
   if (!is_lone || !check(request).ok()) return FileQueue::run_requests_for(batch, limit);
   if (read_from_cache(request)) {
     finish(batch);
@@ -486,6 +499,7 @@ void UringQueue::note_late() {
 // In place of each request that the kernel has, or has had in part, there is one that nobody waits
 // for; those that it has not seen are over.
 void UringQueue::give_up_requests(Device& device) {
+  if (device.starter() != nullptr) return give_up_started(device);
   std::vector<Finished> finished;
   {
     const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
@@ -519,8 +533,23 @@ void UringQueue::give_up_requests(Device& device) {
   wake_reaper();
 }
 
-// Whoever is blocked on the ring looks at its batch again.
+void UringQueue::completed(const IoBatch*, bool callback) {
+  {
+    const std::lock_guard<std::mutex> lock(reap_mutex_);
+    if (callback) {
+      --callbacks_;
+    } else {
+      wake_complete_waiters();
+    }
+    if (!reaping_) return;  // and whoever takes the role sees the batch complete first
+  }
+  wake_reaper();
+}
+
+// Whoever is blocked on the ring looks at its batch again. One request for that is enough: what was
+// complete before it was asked for is seen when it has come.
 void UringQueue::wake_reaper() {
+  if (waking_.exchange(true)) return;
   std::unique_lock<std::mutex> lock(submit_mutex_);
   io_uring_sqe* sqe = io_uring_get_sqe(&ring_);
   for (; sqe == nullptr; sqe = io_uring_get_sqe(&ring_)) enter(lock);
@@ -589,7 +618,10 @@ void UringQueue::reap(Nanos limit) {
     const std::lock_guard<std::mutex> lock(flights_mutex_);  // Q6
     for (std::size_t i = 0; i < count; ++i) {
       const std::uint32_t index = completions[i].flight;
-      if (index == kNoFlight) continue;
+      if (index == kNoFlight) {
+        waking_.exchange(false);
+        continue;
+      }
       Flight& flight = flights_[index];
       const Settled settled =
           flight.lone != nullptr ? settle_late(flight) : settle(flight, completions[i].result);

@@ -1,0 +1,50 @@
+// What the queues of files share for devices that take requests by themselves (io/starter.h): which
+// requests such devices have, and what becomes of them.
+//
+// Invariants
+//   SQ1 a request that a device has been given is in started_ until its answer has been dealt with,
+//       to the end; so the queue, which waits for that when it is destroyed, outlives every call
+//   SQ2 the device never sees a request or batch of a caller, only a copy: when it is given up, one
+//       that nobody waits for takes their place in started_, and its answer goes there
+#pragma once
+
+#include <condition_variable>
+#include <cstddef>
+#include <list>
+#include <mutex>
+
+#include "io/device.h"
+
+namespace hexad::io {
+
+class StarterQueue : public IoQueue {
+ protected:
+  // Gives those requests of the batch to their devices that are for starters and whose status is
+  // ok: check() has been asked. `count`: how many these are. Where no others are left the batch may
+  // be gone when this returns. No lock of the queue is held.
+  void start(IoBatch& batch, std::size_t count);
+  // give_up_requests() of a starter.
+  void give_up_started(Device& device);
+  // The last request of a batch has been completed by a device, or by give_up_started(). The batch
+  // may be gone. `callback`: it had one, which has run.
+  virtual void completed(const IoBatch* batch, bool callback) = 0;
+  // In the destructor of what has completed().
+  void wait_for_started();
+
+ private:
+  struct Started {
+    IoBatch* batch;
+    IoRequest* request;
+    bool callback;
+    bool answered = false;
+  };
+  using Place = std::list<Started>::iterator;
+  void start_one(IoBatch& batch, IoRequest& request, bool callback);
+  void take_answer(Place place, Status status);
+
+  std::mutex started_mutex_;
+  std::condition_variable none_started_;
+  std::list<Started> started_;  // guarded by it
+};
+
+}  // namespace hexad::io
