@@ -38,8 +38,10 @@ class System {
   virtual std::uint64_t draw_seed() = 0;
 
   // Opens an existing regular file or block device, locks it, checks it after opening
-  // (O_NOFOLLOW, O_CLOEXEC). Errors: kNotFound, kInvalidArgument (neither file nor block
-  // device), kBusy (locked; the message names the holder where known), kIo.
+  // (O_NOFOLLOW, O_CLOEXEC); or an image of a Ceph cluster (io/rbd/rbd_device.h), where `path` is
+  // an address (io/device_path.h). Errors: kNotFound, kInvalidArgument (neither file nor block
+  // device), kBusy (locked; the message names the holder where known), kUnsupported (no librbd),
+  // kIo.
   virtual Result<std::unique_ptr<Device>> open_device(const std::string& path, OpenMode mode) = 0;
   // Creates a regular file of `size` bytes, all preallocated, mode 0600; an existing block device
   // or file is opened instead, and its own size stands (a shorter file is grown to `size`).

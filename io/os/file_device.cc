@@ -19,6 +19,7 @@
 #include "io/os/flush_domain.h"
 #include "io/os/preallocate.h"
 #include "io/os_error.h"
+#include "io/request_subject.h"
 
 namespace hexad::io {
 
@@ -51,26 +52,6 @@ Status sync_directory_of(const std::string& path) {
     return os_error(errno, "cannot sync directory " + directory);
   }
   return {};
-}
-
-const char* verb(IoOp op) {
-  switch (op) {
-    case IoOp::kRead:
-      return "read";
-    case IoOp::kWrite:
-      return "write";
-    case IoOp::kFlush:
-      return "flush";
-    case IoOp::kDiscard:
-      return "discard";
-  }
-  return "request";
-}
-
-std::string subject_of(const IoRequest& request) {
-  std::string text = request.device->name() + ": " + verb(request.op);
-  if (request.op == IoOp::kFlush) return text;
-  return text + " of " + format_size(request.length) + " at byte " + std::to_string(request.offset);
 }
 
 }  // namespace

@@ -6,10 +6,12 @@
 #include <thread>
 #include <utility>
 
+#include "io/device_path.h"
 #include "io/os/file_device.h"
 #include "io/os/thread_queue.h"
 #include "io/os/uring_queue.h"
 #include "io/os_error.h"
+#include "io/rbd/rbd_device.h"
 #include "io/system.h"
 
 namespace hexad::io {
@@ -45,22 +47,30 @@ class RealSystem final : public System {
   }
 
   Result<std::unique_ptr<Device>> open_device(const std::string& path, OpenMode mode) override {
-    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::open(path, mode, *queue_));
-    return std::unique_ptr<Device>(std::move(device));
+    if (is_rbd_path(path)) return as_device(RbdDevice::open(path, mode, *queue_, clusters_));
+    return as_device(FileDevice::open(path, mode, *queue_));
   }
 
   Result<std::unique_ptr<Device>> create_device(const std::string& path,
                                                 std::uint64_t size) override {
-    HEXAD_TRY_ASSIGN(std::unique_ptr<FileDevice> device, FileDevice::create(path, size, *queue_));
-    return std::unique_ptr<Device>(std::move(device));
+    if (is_rbd_path(path)) return as_device(RbdDevice::create(path, size, *queue_, clusters_));
+    return as_device(FileDevice::create(path, size, *queue_));
   }
 
   Status remove_created(const std::string& path) override {
+    if (is_rbd_path(path)) return RbdDevice::remove(path, clusters_);
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};
     return os_error(errno, path + ": cannot be removed");
   }
 
  private:
+  template <typename Kind>
+  static Result<std::unique_ptr<Device>> as_device(Result<std::unique_ptr<Kind>> device) {
+    if (!device.ok()) return device.error();
+    return std::unique_ptr<Device>(std::move(device).value());
+  }
+
+  RbdClusters clusters_;
   std::unique_ptr<FileQueue> queue_;
   std::unique_ptr<Executor> executor_;
   std::mutex mutex_;

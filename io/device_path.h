@@ -1,0 +1,17 @@
+// What names a device: the path of a file or block device, or the address of one that is no file.
+// Addresses stay as they are where paths are made absolute, or their links followed.
+#pragma once
+
+#include <string_view>
+
+namespace hexad::io {
+
+inline constexpr std::string_view kRbdPrefix = "rbd:";
+
+// An image of a Ceph cluster (io/rbd/rbd_address.h).
+inline bool is_rbd_path(std::string_view path) { return path.starts_with(kRbdPrefix); }
+
+// Names no file, though there may be one that is called so: ./rbd:x is its path.
+inline bool is_address(std::string_view path) { return is_rbd_path(path); }
+
+}  // namespace hexad::io

@@ -1,0 +1,105 @@
+#include "io/rbd/rbd_cluster.h"
+
+#include <cerrno>
+
+#include "io/rbd/rbd_error.h"
+
+namespace hexad::io {
+
+namespace {
+
+struct Setting {
+  const char* name;
+  const char* value;
+};
+
+// A write that is answered is durable on the OSDs.
+constexpr Setting kNoCache[] = {{"rbd_cache", "false"}};
+// Those that a version does not know are none that it would need.
+constexpr Setting kSettings[] = {
+    {"client_mount_timeout", "30"},
+    // A library says what is wrong by its errors.
+    {"log_to_stderr", "false"},
+    {"err_to_stderr", "false"},
+};
+
+std::string subject_of(const RbdAddress& address) {
+  return "cluster of " + (address.conf.empty() ? "ceph.conf" : address.conf);
+}
+
+Error connect_error(const RbdAddress& address, int number) {
+  const std::string subject = subject_of(address) + ": cannot connect as client." +
+                              (address.user.empty() ? "admin" : address.user);
+  Error error = rbd_error(number, subject);
+  if (number == ENOENT) {  // no keyring: nothing is wrong with the image
+    error.code = ErrorCode::kInvalidArgument;
+    error.hint = "Check the user (id=) and its keyring.";
+  } else if (number == ETIMEDOUT) {
+    error.code = ErrorCode::kUnavailable;
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<RbdCluster>> RbdCluster::connect(const RbdLibrary& library,
+                                                        const RbdAddress& address) {
+  RbdLibrary::Handle handle = nullptr;
+  const char* const user = address.user.empty() ? nullptr : address.user.c_str();
+  if (const int rc = library.rados_create(&handle, user); rc < 0) {
+    return rbd_error(-rc, subject_of(address));
+  }
+  // Taken down by its destructor from now on.
+  const std::shared_ptr<RbdCluster> cluster(new RbdCluster(library, handle));
+  const char* const conf = address.conf.empty() ? nullptr : address.conf.c_str();
+  if (const int rc = library.rados_conf_read_file(handle, conf); rc < 0) {
+    Error error = rbd_error(-rc, subject_of(address) + ": cannot be read");
+    error.code = ErrorCode::kInvalidArgument;
+    error.hint = "Name the cluster's conf: rbd:POOL/IMAGE?conf=FILE.";
+    return error;
+  }
+  for (const Setting& setting : kNoCache) {
+    if (const int rc = library.rados_conf_set(handle, setting.name, setting.value); rc < 0) {
+      return rbd_error(-rc, subject_of(address) + ": cannot set " + setting.name);
+    }
+  }
+  for (const Setting& setting : kSettings) {
+    static_cast<void>(library.rados_conf_set(handle, setting.name, setting.value));
+  }
+  if (const int rc = library.rados_connect(handle); rc < 0) return connect_error(address, -rc);
+  return cluster;
+}
+
+RbdCluster::~RbdCluster() {
+  // A child has none of its threads.
+  if (!process_.in_child()) library_.rados_shutdown(cluster_);
+}
+
+Result<std::shared_ptr<RbdCluster>> RbdClusters::of(const RbdAddress& address) {
+  HEXAD_TRY_ASSIGN(const RbdLibrary* const library, RbdLibrary::get());
+  const std::lock_guard<std::mutex> lock(mutex_);
+  std::weak_ptr<RbdCluster>& known = open_[{address.conf, address.user}];
+  if (std::shared_ptr<RbdCluster> open = known.lock(); open != nullptr) return open;
+  HEXAD_TRY_ASSIGN(std::shared_ptr<RbdCluster> cluster, RbdCluster::connect(*library, address));
+  known = cluster;
+  return cluster;
+}
+
+Result<std::unique_ptr<RbdPool>> RbdPool::open(std::shared_ptr<RbdCluster> cluster,
+                                               const std::string& name) {
+  const RbdLibrary& library = cluster->library();
+  RbdLibrary::Handle io = nullptr;
+  if (const int rc = library.rados_ioctx_create(cluster->handle(), name.c_str(), &io); rc < 0) {
+    Error error = rbd_error(-rc, "pool " + name);
+    if (rc == -ENOENT) error.hint = "Make it: ceph osd pool create.";
+    return error;
+  }
+  library.rados_set_pool_full_try(io);
+  return std::unique_ptr<RbdPool>(new RbdPool(std::move(cluster), io));
+}
+
+RbdPool::~RbdPool() {
+  if (!process_.in_child()) cluster_->library().rados_ioctx_destroy(io_);
+}
+
+}  // namespace hexad::io

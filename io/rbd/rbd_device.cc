@@ -1,0 +1,314 @@
+#include "io/rbd/rbd_device.h"
+
+#include <cerrno>
+#include <climits>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/units.h"
+#include "io/rbd/rbd_error.h"
+#include "io/rbd/rbd_lockers.h"
+#include "io/request_subject.h"
+
+namespace hexad::io {
+
+namespace {
+
+// Objects of the cluster are rewritten in pieces of that size: bluestore's smallest allocation.
+constexpr std::uint32_t kBlock = 4096;
+
+std::string image_name(const RbdAddress& address) { return address.pool + "/" + address.image; }
+
+Result<std::unique_ptr<RbdPool>> pool_of(const RbdAddress& address, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(std::shared_ptr<RbdCluster> cluster, clusters.of(address));
+  return RbdPool::open(std::move(cluster), address.pool);
+}
+
+// An image that nobody else has. Errors: kAlreadyExists.
+Status create_image(const RbdPool& pool, const RbdAddress& address, std::uint64_t size,
+                    const std::string& path) {
+  const RbdLibrary& library = pool.cluster().library();
+  RbdLibrary::Handle options = nullptr;
+  library.rbd_image_options_create(&options);
+  int rc = library.rbd_image_options_set_uint64(options, kRbdOptionFormat, 2);
+  if (rc == 0) {
+    rc =
+        library.rbd_image_options_set_uint64(options, kRbdOptionFeatures, kRbdFeatureExclusiveLock);
+  }
+  if (rc == 0 && !address.data_pool.empty()) {
+    rc = library.rbd_image_options_set_string(options, kRbdOptionDataPool,
+                                              address.data_pool.c_str());
+  }
+  if (rc == 0) rc = library.rbd_create4(pool.handle(), address.image.c_str(), size, options);
+  library.rbd_image_options_destroy(options);
+  if (rc == -EEXIST) return Error{ErrorCode::kAlreadyExists, path + ": the image is there", ""};
+  if (rc < 0) return rbd_error(-rc, path + ": cannot be created");
+  return {};
+}
+
+}  // namespace
+
+// What librbd has of a request.
+struct RbdDevice::Started {
+  RbdDevice& device;
+  IoRequest request;
+  Answer answer;
+};
+
+Result<std::unique_ptr<RbdDevice>> RbdDevice::open(const std::string& path, OpenMode mode,
+                                                   IoQueue& queue, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  Result<std::unique_ptr<RbdPool>> pool = pool_of(address, clusters);
+  if (!pool.ok()) return pool.error().with_context(path);
+  return open_in(path, address, mode, queue, std::move(pool).value());
+}
+
+Result<std::unique_ptr<RbdDevice>> RbdDevice::open_in(const std::string& path,
+                                                      const RbdAddress& address, OpenMode mode,
+                                                      IoQueue& queue,
+                                                      std::unique_ptr<RbdPool> pool) {
+  if (mode == OpenMode::kReadWrite && !address.snapshot.empty()) {
+    return Error{ErrorCode::kReadOnly, path + ": a snapshot cannot be written",
+                 "Open the store for reading only, or name the image without @."};
+  }
+  std::unique_ptr<RbdDevice> device(new RbdDevice(path, mode, queue, std::move(pool)));
+  HEXAD_TRY(device->open_image(address));
+  if (mode == OpenMode::kReadWrite) {
+    HEXAD_TRY(device->check_cache(address));
+    HEXAD_TRY(device->lock(address));
+  } else if (mode == OpenMode::kReadOnly && address.snapshot.empty()) {
+    HEXAD_TRY(device->check_writers(address));
+  }
+  // The last writer may have grown it until it gave up its lock.
+  HEXAD_TRY_ASSIGN(const std::uint64_t size, device->image_size());
+  device->geometry_.size = size / kBlock * kBlock;
+  device->geometry_.logical_block = kBlock;
+  device->geometry_.physical_block = kBlock;
+  device->geometry_.volatile_cache = false;
+  return device;
+}
+
+Result<std::unique_ptr<RbdDevice>> RbdDevice::create(const std::string& path, std::uint64_t size,
+                                                     IoQueue& queue, RbdClusters& clusters) {
+  if (size == 0 || !is_multiple(size, kBlock) || size > std::uint64_t{LLONG_MAX}) {
+    return Error{ErrorCode::kInvalidArgument,
+                 path + ": a device of " + std::to_string(size) + " bytes cannot be made",
+                 "Choose a positive multiple of 4 KiB."};
+  }
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  if (!address.snapshot.empty()) {
+    return Error{ErrorCode::kInvalidArgument, path + ": a snapshot cannot be created",
+                 "Name the image without @."};
+  }
+  Result<std::unique_ptr<RbdPool>> pool = pool_of(address, clusters);
+  if (!pool.ok()) return pool.error().with_context(path);
+  const Status created = create_image(**pool, address, size, path);
+  const bool is_new = created.ok();
+  if (!is_new && created.error().code != ErrorCode::kAlreadyExists) return created.error();
+  auto device = open_in(path, address, OpenMode::kReadWrite, queue, std::move(pool).value());
+  if (!device.ok()) {
+    if (is_new) remove(path, clusters).ignore();
+    return device;
+  }
+  if ((*device)->geometry_.size < size) HEXAD_TRY((*device)->grow(size));
+  return device;
+}
+
+Status RbdDevice::remove(const std::string& path, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+  HEXAD_TRY_ASSIGN(const auto pool, pool_of(address, clusters));
+  const int rc = pool->cluster().library().rbd_remove(pool->handle(), address.image.c_str());
+  if (rc == 0 || rc == -ENOENT) return {};
+  return rbd_error(-rc, path + ": cannot be removed");
+}
+
+RbdDevice::~RbdDevice() { release(); }
+
+void RbdDevice::release() {
+  // A child has none of librbd's threads; image and lock are its parent's.
+  if (image_ == nullptr || process_.in_child()) return;
+  {
+    std::unique_lock<std::mutex> lock(mutex_);
+    none_started_.wait(lock, [&] { return started_ == 0; });
+  }
+  static_cast<void>(library().rbd_close(std::exchange(image_, nullptr)));
+}
+
+Status RbdDevice::open_image(const RbdAddress& address) {
+  const char* const image = address.image.c_str();
+  const char* const snapshot = address.snapshot.empty() ? nullptr : address.snapshot.c_str();
+  const int rc = mode_ == OpenMode::kReadWrite
+                     ? library().rbd_open(pool_->handle(), image, &image_, nullptr)
+                     : library().rbd_open_read_only(pool_->handle(), image, &image_, snapshot);
+  if (rc == 0) return {};
+  image_ = nullptr;
+  return rbd_error(-rc, "cannot open " + name_);
+}
+
+// What is set at an image, or at its pool, goes before what this client has set.
+Status RbdDevice::check_cache(const RbdAddress& address) const {
+  std::vector<RbdOption> options(256);
+  int count = static_cast<int>(options.size());
+  int rc = library().rbd_config_image_list(image_, options.data(), &count);
+  if (rc == -ERANGE) {
+    options.resize(static_cast<std::size_t>(count));
+    rc = library().rbd_config_image_list(image_, options.data(), &count);
+  }
+  if (rc < 0) return rbd_error(-rc, name_ + ": its settings");
+  std::string cached;
+  for (int i = 0; i < count; ++i) {
+    const std::string_view option = options[static_cast<std::size_t>(i)].name;
+    const std::string_view value = options[static_cast<std::size_t>(i)].value;
+    const bool bad = (option == "rbd_cache" && value != "false") ||
+                     (option == "rbd_persistent_cache_mode" && value != "disabled");
+    if (bad) cached = option;
+  }
+  library().rbd_config_image_list_cleanup(options.data(), count);
+  if (cached.empty()) return {};
+  return Error{ErrorCode::kUnsupported,
+               name_ + ": " + cached +
+                   " is set for the image or its pool, and a write that is "
+                   "answered would not be durable",
+               "rbd config image remove " + image_name(address) + " " + cached +
+                   ", or rbd config pool remove"};
+}
+
+Status RbdDevice::lock(const RbdAddress& address) {
+  std::uint64_t features = 0;
+  if (const int rc = library().rbd_get_features(image_, &features); rc < 0) {
+    return rbd_error(-rc, name_ + ": its features");
+  }
+  if ((features & kRbdFeatureExclusiveLock) == 0) {
+    return Error{ErrorCode::kUnsupported,
+                 name_ + ": the image has no exclusive lock, which keeps a second writer away",
+                 "rbd feature enable " + image_name(address) + " exclusive-lock"};
+  }
+  const int rc = library().rbd_lock_acquire(image_, kRbdLockExclusive);
+  if (rc == 0) return {};
+  if (rc != -EROFS && rc != -EBUSY && rc != -EAGAIN) {
+    return rbd_error(-rc, name_ + ": cannot lock");
+  }
+  const std::uint64_t self = library().rados_get_instance_id(pool_->cluster().handle());
+  HEXAD_TRY_ASSIGN(const RbdLockers lockers, find_lockers(library(), image_, self, name_));
+  return Error{ErrorCode::kBusy,
+               name_ + " is open for writing by the client at " + lockers.to_string(),
+               "Close the store there first."};
+}
+
+Status RbdDevice::check_writers(const RbdAddress& address) const {
+  HEXAD_TRY_ASSIGN(const RbdLockers lockers, find_lockers(library(), image_, 0, name_));
+  for (const std::string& owner : lockers.owners) {
+    // What a client has that is gone is free.
+    if (!lockers.is_alive(owner)) continue;
+    return Error{ErrorCode::kBusy,
+                 name_ + " is open for writing by the client at " + lockers.to_string(),
+                 "Close the store there first, or read snapshots of its images, all of one moment: "
+                 "rbd snap create " +
+                     image_name(address) + "@NAME, and open rbd:" + image_name(address) + "@NAME."};
+  }
+  return {};
+}
+
+Result<std::uint64_t> RbdDevice::image_size() const {
+  std::uint64_t size = 0;
+  if (const int rc = library().rbd_get_size(image_, &size); rc < 0) {
+    return rbd_error(-rc, name_ + ": its size");
+  }
+  return size;
+}
+
+Status RbdDevice::grow(std::uint64_t new_size) {
+  if (read_only()) return Error{ErrorCode::kReadOnly, name_ + " is open for reading only", ""};
+  if (new_size < geometry_.size || !is_multiple(new_size, kBlock) ||
+      new_size > std::uint64_t{LLONG_MAX}) {
+    return Error{ErrorCode::kInvalidArgument,
+                 name_ + ": cannot grow from " + std::to_string(geometry_.size) + " to " +
+                     std::to_string(new_size) + " bytes",
+                 "Sizes only grow, in whole blocks of " + format_size(kBlock)};
+  }
+  const Call call(*this);
+  HEXAD_TRY(call.may_begin());
+  if (is_fenced()) return fenced_error(name_);
+  // The image may be larger by less than a block.
+  HEXAD_TRY_ASSIGN(const std::uint64_t now, image_size());
+  if (now < new_size) {
+    if (const int rc = library().rbd_resize(image_, new_size); rc < 0) {
+      return error_of(-rc, name_ + ": cannot grow");
+    }
+  }
+  geometry_.size = new_size;
+  return {};
+}
+
+// Of what has failed; RD1 from then on.
+Error RbdDevice::error_of(int number, const std::string& subject) {
+  if (read_only() || !is_loss_of_lock(number)) return rbd_error(number, subject);
+  fenced_.store(true);
+  return fenced_error(subject);
+}
+
+void RbdDevice::start(const IoRequest& request, Answer answer) {
+  if (is_fenced()) return answer(fenced_error(subject_of(request)));
+  if (read_only() && request.op == IoOp::kFlush) return answer(Status());
+  auto started = std::make_unique<Started>(Started{*this, request, std::move(answer)});
+  RbdLibrary::Handle completion = nullptr;
+  if (const int rc =
+          library().rbd_aio_create_completion(started.get(), &RbdDevice::answered, &completion);
+      rc < 0) {
+    return started->answer(rbd_error(-rc, subject_of(request)));
+  }
+  {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++started_;
+  }
+  const int rc = ask(started->request, completion);
+  if (rc >= 0) {
+    static_cast<void>(started.release());  // answered() has it, or had
+    return;
+  }
+  library().rbd_aio_release(completion);
+  started->answer(outcome(*started, rc));
+  const std::lock_guard<std::mutex> lock(mutex_);
+  if (--started_ == 0) none_started_.notify_all();
+}
+
+int RbdDevice::ask(const IoRequest& request, RbdLibrary::Handle completion) const {
+  char* const bytes = reinterpret_cast<char*>(request.data);
+  switch (request.op) {
+    case IoOp::kRead:
+      return library().rbd_aio_read(image_, request.offset, request.length, bytes, completion);
+    case IoOp::kWrite:
+      return library().rbd_aio_write(image_, request.offset, request.length, bytes, completion);
+    case IoOp::kFlush:
+      return library().rbd_aio_flush(image_, completion);
+    case IoOp::kDiscard:
+      return library().rbd_aio_discard(image_, request.offset, request.length, completion);
+  }
+  return -EINVAL;
+}
+
+void RbdDevice::answered(RbdLibrary::Handle completion, void* argument) {
+  const std::unique_ptr<Started> started(static_cast<Started*>(argument));
+  RbdDevice& device = started->device;
+  const ssize_t result = device.library().rbd_aio_get_return_value(completion);
+  device.library().rbd_aio_release(completion);
+  started->answer(device.outcome(*started, result));
+  const std::lock_guard<std::mutex> lock(device.mutex_);  // RD2
+  if (--device.started_ == 0) device.none_started_.notify_all();
+}
+
+Status RbdDevice::outcome(const Started& started, ssize_t result) {
+  const IoRequest& request = started.request;
+  if (result < 0) return error_of(static_cast<int>(-result), subject_of(request));
+  if (is_fenced()) return fenced_error(subject_of(request));
+  const auto moved = static_cast<std::uint64_t>(result);
+  if (request.op == IoOp::kRead && moved != request.length) {
+    return Error{ErrorCode::kIo,
+                 subject_of(request) + ": only " + format_size(moved) + " are there",
+                 "The image has become shorter since it was opened."};
+  }
+  return {};
+}
+
+}  // namespace hexad::io

@@ -1,0 +1,96 @@
+// Images of a Ceph cluster as io::Device, by librbd.
+//
+// Requests are librbd's (io/starter.h), which answers them on threads of its own. Its cache is off,
+// so a write that is answered is durable.
+//
+// An image that is opened for writing is locked by its exclusive lock, which the cluster keeps and
+// this client gives to nobody who asks for it. Who breaks it shuts this client out first: what it
+// sends from then on fails, at the cluster, and the device is fenced. A lock whose client is gone
+// is broken by whoever opens the image next, when the cluster has missed the client for 30 s.
+// Whoever opens it for reading has no lock, and is refused while another one writes.
+//
+// Invariants
+//   RD1 a fenced device asks the cluster for nothing more, and answers nothing as done
+//   RD2 the image is closed after the last answer has been given, and the call that gave it is over
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/error.h"
+#include "io/device.h"
+#include "io/fork_mark.h"
+#include "io/rbd/rbd_address.h"
+#include "io/rbd/rbd_cluster.h"
+#include "io/starter.h"
+#include "io/system.h"
+
+namespace hexad::io {
+
+class RbdDevice final : public Device, private Starter {
+ public:
+  // `path`: the address. Errors: as System::open_device, kUnsupported (no librbd; an image that has
+  // no exclusive lock), kUnavailable (the cluster does not answer).
+  static Result<std::unique_ptr<RbdDevice>> open(const std::string& path, OpenMode mode,
+                                                 IoQueue& queue, RbdClusters& clusters);
+  // As System::create_device: an image of its own, of which nothing is allocated; one that is there
+  // is opened instead, and grown where it is shorter.
+  static Result<std::unique_ptr<RbdDevice>> create(const std::string& path, std::uint64_t size,
+                                                   IoQueue& queue, RbdClusters& clusters);
+  // As System::remove_created.
+  static Status remove(const std::string& path, RbdClusters& clusters);
+  ~RbdDevice() override;
+
+  const Geometry& geometry() const override { return geometry_; }
+  const std::string& name() const override { return name_; }
+  IoQueue& queue() override { return queue_; }
+  Status grow(std::uint64_t new_size) override;
+  bool direct() const override { return true; }
+  bool read_only() const override { return mode_ != OpenMode::kReadWrite; }
+  // The cluster gives space when something is written.
+  Result<Room> reserve_room(std::uint64_t, std::uint64_t) override { return Room::kNotPromised; }
+  Starter* starter() override { return this; }
+  bool is_fenced() const override { return fenced_.load(); }
+
+ private:
+  struct Started;
+
+  RbdDevice(std::string path, OpenMode mode, IoQueue& queue, std::unique_ptr<RbdPool> pool)
+      : name_(std::move(path)), mode_(mode), queue_(queue), pool_(std::move(pool)) {}
+  static Result<std::unique_ptr<RbdDevice>> open_in(const std::string& path,
+                                                    const RbdAddress& address, OpenMode mode,
+                                                    IoQueue& queue, std::unique_ptr<RbdPool> pool);
+  const RbdLibrary& library() const { return pool_->cluster().library(); }
+
+  Status open_image(const RbdAddress& address);
+  Status check_cache(const RbdAddress& address) const;
+  Status lock(const RbdAddress& address);
+  Status check_writers(const RbdAddress& address) const;
+  Result<std::uint64_t> image_size() const;
+  Error error_of(int number, const std::string& subject);
+
+  void start(const IoRequest& request, Answer answer) override;
+  int ask(const IoRequest& request, RbdLibrary::Handle completion) const;
+  static void answered(RbdLibrary::Handle completion, void* argument);
+  Status outcome(const Started& started, ssize_t result);
+  void release() override;
+
+  const std::string name_;
+  const OpenMode mode_;
+  IoQueue& queue_;
+  const std::unique_ptr<RbdPool> pool_;
+  ForkMark process_;  // whose lock it is
+  RbdLibrary::Handle image_ = nullptr;
+  Geometry geometry_;
+  std::atomic<bool> fenced_{false};
+  std::mutex mutex_;
+  std::condition_variable none_started_;
+  std::size_t started_ = 0;  // guarded by it: requests whose answer's call is not over (RD2)
+};
+
+}  // namespace hexad::io

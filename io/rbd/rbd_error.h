@@ -1,0 +1,19 @@
+// What librbd and librados answer with, as errors.
+#pragma once
+
+#include <string>
+
+#include "base/error.h"
+
+namespace hexad::io {
+
+// `number`: a positive errno value. As os_error(), but for hints that are for files.
+Error rbd_error(int number, const std::string& subject);
+
+// A request of a handle that had the image's lock has failed because it has it no more: somebody
+// has broken it, and the cluster takes nothing from this client (ESHUTDOWN), or librbd has noticed
+// first (EROFS).
+bool is_loss_of_lock(int number);
+Error fenced_error(const std::string& subject);
+
+}  // namespace hexad::io

@@ -1,0 +1,89 @@
+// The functions of librbd and librados that devices on images take, found at run time: hexad is
+// built without Ceph, and runs without it where no device is an image. Their names, arguments and
+// meanings are those of Ceph's C interface, which has kept them since version 12.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/error.h"
+
+namespace hexad::io {
+
+// Beside what Ceph declares itself.
+struct RbdWatcher {
+  char* address;
+  std::int64_t client;
+  std::uint64_t cookie;
+};
+struct RbdOption {
+  char* name;
+  char* value;
+  int source;
+};
+inline constexpr int kRbdLockExclusive = 0;
+inline constexpr int kRbdOptionFormat = 0;
+inline constexpr int kRbdOptionFeatures = 1;
+inline constexpr int kRbdOptionDataPool = 10;
+inline constexpr std::uint64_t kRbdFeatureExclusiveLock = std::uint64_t{1} << 2;
+
+struct RbdLibrary {
+  using Handle = void*;  // of a cluster, a pool, an image, options, a completion
+  using Callback = void (*)(Handle completion, void* argument);
+
+  // Those of the system. Loaded by the first call that succeeds, and kept. Any thread.
+  // Errors: kUnsupported (not installed, or too old).
+  static Result<const RbdLibrary*> get();
+  // By the names of their files, for tests of what is missing.
+  static Result<std::unique_ptr<RbdLibrary>> load(const std::string& librados,
+                                                  const std::string& librbd);
+
+  int (*rados_create)(Handle* cluster, const char* user);
+  int (*rados_conf_read_file)(Handle cluster, const char* path);
+  int (*rados_conf_set)(Handle cluster, const char* option, const char* value);
+  int (*rados_connect)(Handle cluster);
+  void (*rados_shutdown)(Handle cluster);
+  std::uint64_t (*rados_get_instance_id)(Handle cluster);
+  int (*rados_ioctx_create)(Handle cluster, const char* pool, Handle* io);
+  void (*rados_ioctx_destroy)(Handle io);
+  void (*rados_set_pool_full_try)(Handle io);
+
+  void (*rbd_image_options_create)(Handle* options);
+  void (*rbd_image_options_destroy)(Handle options);
+  int (*rbd_image_options_set_string)(Handle options, int name, const char* value);
+  int (*rbd_image_options_set_uint64)(Handle options, int name, std::uint64_t value);
+  int (*rbd_create4)(Handle io, const char* name, std::uint64_t size, Handle options);
+  int (*rbd_remove)(Handle io, const char* name);
+  int (*rbd_open)(Handle io, const char* name, Handle* image, const char* snapshot);
+  int (*rbd_open_read_only)(Handle io, const char* name, Handle* image, const char* snapshot);
+  int (*rbd_close)(Handle image);
+  int (*rbd_resize)(Handle image, std::uint64_t size);
+  int (*rbd_get_size)(Handle image, std::uint64_t* size);
+  int (*rbd_get_features)(Handle image, std::uint64_t* features);
+  int (*rbd_lock_acquire)(Handle image, int mode);
+  // What holds locks of the image: texts of three kinds, each ended by a 0. Their number.
+  ssize_t (*rbd_list_lockers)(Handle image, int* exclusive, char* tag, std::size_t* tag_size,
+                              char* clients, std::size_t* clients_size, char* cookies,
+                              std::size_t* cookies_size, char* addresses,
+                              std::size_t* addresses_size);
+  int (*rbd_watchers_list)(Handle image, RbdWatcher* watchers, std::size_t* most);
+  void (*rbd_watchers_list_cleanup)(RbdWatcher* watchers, std::size_t count);
+  int (*rbd_config_image_list)(Handle image, RbdOption* options, int* most);
+  void (*rbd_config_image_list_cleanup)(RbdOption* options, int count);
+  int (*rbd_aio_create_completion)(void* argument, Callback callback, Handle* completion);
+  ssize_t (*rbd_aio_get_return_value)(Handle completion);
+  void (*rbd_aio_release)(Handle completion);
+  int (*rbd_aio_read)(Handle image, std::uint64_t offset, std::size_t length, char* into,
+                      Handle completion);
+  int (*rbd_aio_write)(Handle image, std::uint64_t offset, std::size_t length, const char* from,
+                       Handle completion);
+  int (*rbd_aio_discard)(Handle image, std::uint64_t offset, std::uint64_t length,
+                         Handle completion);
+  int (*rbd_aio_flush)(Handle image, Handle completion);
+};
+
+}  // namespace hexad::io

@@ -1,0 +1,92 @@
+#include "io/rbd/rbd_lockers.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "io/rbd/rbd_error.h"
+
+namespace hexad::io {
+
+namespace {
+
+constexpr std::size_t kFirstSize = 256;
+constexpr std::size_t kLargestSize = 1 << 20;
+
+// Texts that each end with a 0.
+std::vector<std::string> split(const std::vector<char>& texts, std::size_t count) {
+  std::vector<std::string> all;
+  const char* at = texts.data();
+  for (std::size_t i = 0; i < count; ++i) {
+    all.emplace_back(at);
+    at += all.back().size() + 1;
+  }
+  return all;
+}
+
+Result<std::vector<std::string>> find_owners(const RbdLibrary& library, RbdLibrary::Handle image,
+                                             const std::string& subject) {
+  for (std::size_t size = kFirstSize;; size *= 2) {
+    std::vector<char> tag(size);
+    std::vector<char> clients(size);
+    std::vector<char> cookies(size);
+    std::vector<char> addresses(size);
+    std::size_t sizes[] = {size, size, size, size};
+    int exclusive = 0;
+    const ssize_t rc =
+        library.rbd_list_lockers(image, &exclusive, tag.data(), &sizes[0], clients.data(),
+                                 &sizes[1], cookies.data(), &sizes[2], addresses.data(), &sizes[3]);
+    if (rc == -ERANGE && size < kLargestSize) continue;
+    if (rc < 0) return rbd_error(static_cast<int>(-rc), subject + ": who has its lock");
+    return split(addresses, static_cast<std::size_t>(rc));
+  }
+}
+
+Result<std::vector<std::string>> find_watchers(const RbdLibrary& library, RbdLibrary::Handle image,
+                                               std::uint64_t self, const std::string& subject) {
+  std::vector<RbdWatcher> found(16);
+  for (;;) {
+    std::size_t count = found.size();
+    const int rc = library.rbd_watchers_list(image, found.data(), &count);
+    if (rc == -ERANGE && count > found.size()) {
+      found.resize(count);
+      continue;
+    }
+    if (rc < 0) return rbd_error(-rc, subject + ": who has it open");
+    std::vector<std::string> others;
+    for (std::size_t i = 0; i < count; ++i) {
+      if (static_cast<std::uint64_t>(found[i].client) != self)
+        others.emplace_back(found[i].address);
+    }
+    library.rbd_watchers_list_cleanup(found.data(), count);
+    return others;
+  }
+}
+
+std::string join(const std::vector<std::string>& all) {
+  std::string text;
+  for (const std::string& one : all) text += (text.empty() ? "" : ", ") + one;
+  return text;
+}
+
+}  // namespace
+
+bool RbdLockers::is_alive(const std::string& owner) const {
+  return std::find(watchers.begin(), watchers.end(), owner) != watchers.end();
+}
+
+std::string RbdLockers::to_string() const {
+  std::string text = owners.empty() ? "another client" : join(owners);
+  if (!watchers.empty()) text += " (watched by " + join(watchers) + ")";
+  return text;
+}
+
+Result<RbdLockers> find_lockers(const RbdLibrary& library, RbdLibrary::Handle image,
+                                std::uint64_t self, const std::string& subject) {
+  RbdLockers found;
+  HEXAD_TRY_ASSIGN(found.owners, find_owners(library, image, subject));
+  HEXAD_TRY_ASSIGN(found.watchers, find_watchers(library, image, self, subject));
+  return found;
+}
+
+}  // namespace hexad::io

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""A whole store on images of a Ceph cluster, by the command line: made, written, closed, opened, checked."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+CONF = os.environ["HEXAD_CEPH_CONF"]
+HEXAD = os.path.abspath(os.environ["HEXAD"])
+
+
+def run(*words, stdin=b"", code=0, environment=None):
+    done = subprocess.run(
+        words,
+        input=stdin,
+        capture_output=True,
+        timeout=120,
+        check=False,
+        env={**os.environ, **(environment or {})},
+    )
+    if done.returncode != code:
+        raise AssertionError(
+            f"{words}: {done.returncode}: {done.stdout[-2000:]!r} {done.stderr.decode(errors='replace')[-2000:]}"
+        )
+    return done
+
+
+def hexad(*words, **more):
+    return run(HEXAD, *words, **more)
+
+
+class OnImages(unittest.TestCase):
+    """Six images, data and parity 4+2; the fast tier is a local directory."""
+
+    keys = ""
+    pool_of_images = "log"
+    mkfs = ()
+
+    def setUp(self):
+        self.top = tempfile.mkdtemp(prefix="hexad-ceph-")
+        self.addCleanup(shutil.rmtree, self.top, ignore_errors=True)
+        self.pool = os.path.join(self.top, "pool")
+        self.names = [f"{self.pool_of_images}/{self.id()[-20:]}-{os.getpid()}-{i}" for i in range(6)]
+        self.images = [f"rbd:{name}?conf={CONF}{self.keys}" for name in self.names]
+        self.addCleanup(self.remove_images)
+        hexad("mkfs", self.pool, "--device", *self.images, "--size", "256MiB", *self.mkfs)
+
+    def remove_images(self):
+        for name in self.names:
+            subprocess.run(["rbd", "--conf", CONF, "--no-progress", "rm", name], capture_output=True, check=False)
+
+    def status(self):
+        return json.loads(hexad("status", "--json", self.pool).stdout)
+
+
+class Store(OnImages):
+    def test_what_was_put_is_there_after_it_was_closed_and_fsck_finds_nothing(self):
+        content = {f"object/{size}": os.urandom(size) for size in (0, 1, 4096, 65537, 4 << 20, (9 << 20) + 13)}
+        for name, data in content.items():
+            hexad("put", self.pool, name, "-", stdin=data)
+        for name, data in content.items():
+            self.assertEqual(hexad("cat", self.pool, name).stdout, data, name)
+        hexad("rm", self.pool, "object/1")
+        found = json.loads(hexad("fsck", "--deep", "--json", self.pool).stdout)
+        self.assertEqual((found["errors"], found["complete"]), (0, True))
+        status = self.status()
+        self.assertEqual(status["health"], "ok")
+        data = [device for device in status["devices"] if device["role"] == "data"]
+        self.assertEqual([device["path"] for device in data], self.images)
+        with open(os.path.join(self.pool, "hexad.pool"), encoding="utf-8") as file:
+            self.assertIn(f"device {self.images[0]}\n", file.read())
+
+    def test_it_opens_from_the_addresses_alone_in_any_order_and_another_directory(self):
+        hexad("put", self.pool, "a", "-", stdin=b"bytes")
+        os.chdir(self.top)
+        fast = os.path.join(self.pool, "fast")
+        words = ("--device", *reversed(self.images), "--fast", fast)
+        self.assertEqual(hexad("cat", "a", *words).stdout, b"bytes")
+
+    def test_two_images_that_are_gone_are_told_and_what_was_put_is_there(self):
+        data = os.urandom(3 << 20)
+        hexad("put", self.pool, "a", "-", stdin=data)
+        for name in self.names[:2]:
+            run("rbd", "--conf", CONF, "--no-progress", "rm", name)
+        self.assertEqual(hexad("cat", self.pool, "a").stdout, data)
+        self.assertEqual(self.status()["faults_tolerated"], 0)
+
+    def test_who_is_killed_amid_writing_has_lost_nothing_that_was_acknowledged(self):
+        bench = ("bench", "run", self.pool, "--bs", "64KiB", "--runtime", "60", "--wait", "60")
+        writer = subprocess.Popen([HEXAD, *bench], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        try:
+            while not self.status().get("in_use"):
+                self.assertIsNone(writer.poll())
+            hexad("put", self.pool, "a", "-", stdin=b"x", code=5)
+        finally:
+            writer.send_signal(signal.SIGKILL)
+            writer.wait()
+        hexad("put", self.pool, "a", "-", stdin=b"x")  # when the cluster has missed it
+        self.assertEqual(hexad("cat", self.pool, "a").stdout, b"x")
+        self.assertEqual(json.loads(hexad("fsck", "--json", self.pool).stdout)["errors"], 0)
+
+
+class StoreOnErasureCodedImages(OnImages):
+    keys = "&data_pool=data"
+    pool_of_images = "meta"
+    mkfs = ("--no-fast",)
+
+    def test_what_was_put_is_there(self):
+        data = os.urandom(1 << 20)
+        hexad("put", self.pool, "a", "-", stdin=data)
+        self.assertEqual(hexad("cat", self.pool, "a").stdout, data)
+        self.assertEqual(json.loads(hexad("fsck", "--deep", "--json", self.pool).stdout)["errors"], 0)
+
+
+class Addresses(unittest.TestCase):
+    def test_what_is_wrong_with_one_is_said(self):
+        top = tempfile.mkdtemp(prefix="hexad-ceph-")
+        self.addCleanup(shutil.rmtree, top, ignore_errors=True)
+        pool = os.path.join(top, "pool")
+        bad = [f"rbd:log/x{i}?colour=red" for i in range(6)]
+        done = hexad("mkfs", pool, "--device", *bad, code=2)
+        self.assertIn(b"'colour=red' is none of conf=, id= and data_pool=", done.stderr)
+        self.assertFalse(os.path.exists(pool))
+
+
+if __name__ == "__main__":
+    unittest.main()

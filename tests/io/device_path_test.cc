@@ -1,0 +1,14 @@
+#include "io/device_path.h"
+
+#include <catch2/catch.hpp>
+
+using namespace hexad::io;
+
+TEST_CASE("device_path: an address begins with its kind, and whatever else is a path") {
+  CHECK(is_address("rbd:log/a"));
+  CHECK(is_rbd_path("rbd:"));
+  for (const char* path : {"", "/dev/sda", "./rbd:log/a", "/x/rbd:log/a", "rbd", "RBD:log/a"}) {
+    CAPTURE(path);
+    CHECK_FALSE(is_address(path));
+  }
+}
