@@ -41,8 +41,9 @@ struct FormatOptions {
   // Makes the defaults of a preset, without devices.
   explicit FormatOptions(Preset preset);
 
-  // Paths of the data devices, files or block devices: at least k+m and at most 4096. A path that
-  // does not exist becomes a file of `device_size` bytes, preallocated.
+  // Paths of the data devices, files, block devices or images of a Ceph cluster
+  // ("rbd:POOL/IMAGE"): at least k+m and at most 4096. A path that does not exist becomes a file of
+  // `device_size` bytes, preallocated, or such an image.
   std::vector<std::string> devices;
   std::uint64_t device_size = 1_GiB;  // bytes of each file that is made, 8 MiB to 1 PiB
   // Directories on the fast device; made if they are missing. Each gets a log file, and the first

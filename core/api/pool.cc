@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "io/device_path.h"
 #include "io/os/text_file.h"
 
 namespace hexad {
@@ -81,11 +82,13 @@ Result<std::string> unescape(std::string_view text) {
 // `directory` is absolute and tidy.
 Result<std::string> stored_form(const std::string& directory, const std::string& path) {
   if (path.empty()) return Error{ErrorCode::kInvalidArgument, "pool description: an empty path"};
+  if (io::is_address(path)) return path;
   HEXAD_TRY_ASSIGN(const std::string absolute, io::absolute_path(path));
   const std::string tidy = tidy_path(absolute);
   const std::string inside = directory == "/" ? directory : directory + "/";
   if (climbs(tidy) || !tidy.starts_with(inside) || tidy.size() == inside.size()) return tidy;
-  return tidy.substr(inside.size());
+  std::string name = tidy.substr(inside.size());
+  return io::is_address(name) ? tidy : name;
 }
 
 Status append_paths(std::string& text, std::string_view keyword, const std::string& directory,
@@ -110,8 +113,10 @@ Status parse_line(std::string_view line, const std::string& directory, PoolDescr
     return Error{ErrorCode::kInvalidArgument, "no path after \"" + std::string(keyword) + "\""};
   }
   HEXAD_TRY_ASSIGN(std::string path, unescape(line.substr(space + 1)));
-  path = tidy_path(path);
-  if (!path.starts_with('/')) path = tidy_path(directory + "/" + path);
+  if (!io::is_address(path)) {
+    path = tidy_path(path);
+    if (!path.starts_with('/')) path = tidy_path(directory + "/" + path);
+  }
   std::vector<std::string>& paths = keyword == "device" ? pool.devices : pool.fast_directories;
   if (std::find(paths.begin(), paths.end(), path) != paths.end()) {
     return Error{ErrorCode::kInvalidArgument, printable(path) + " is named twice"};

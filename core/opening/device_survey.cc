@@ -7,6 +7,7 @@
 #include <tuple>
 #include <utility>
 
+#include "io/device_path.h"
 #include "io/os_error.h"
 
 namespace hexad::core {
@@ -78,6 +79,10 @@ bool is_ours(const SurveyedDevice& device) {
 std::vector<std::size_t> locking_order(const std::vector<std::string>& paths) {
   std::vector<std::string> names;
   for (const std::string& path : paths) {
+    if (io::is_address(path)) {
+      names.push_back(path);
+      continue;
+    }
     std::error_code failure;
     const std::filesystem::path name = std::filesystem::canonical(path, failure);
     // What cannot be found cannot be locked: its place does not matter.

@@ -233,7 +233,7 @@ Status reserve_all(const std::vector<NewDevice>& targets, Made& made) {
                      target.device->reserve_room(0, target.device->geometry().size));
     if (room == io::Device::Room::kSure) continue;
     made.notes.push_back(target.path +
-                         ": its file system cannot reserve space, or gives every write a new "
+                         ": what it lies on cannot reserve space, or gives every write a new "
                          "place; keep some of it free, else commits wait and may end with an "
                          "unknown outcome");
   }

@@ -58,7 +58,7 @@ Result<std::vector<std::string>> reserve_room_below(const Members& members, Spac
   std::vector<std::string> notes;
   for (const DeviceId id : unsure) {
     notes.push_back(members.find(id)->path +
-                    ": its file system cannot reserve space, or gives every write a new place; "
+                    ": what it lies on cannot reserve space, or gives every write a new place; "
                     "when it is full, commits wait and may end with an unknown outcome");
   }
   std::set<DeviceId> full;

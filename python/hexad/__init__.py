@@ -121,7 +121,8 @@ def format(
 ) -> None:
     """Makes a new store, and the directory `path` with its description (hexad.pool).
 
-    devices: files or block devices, k+m or more; a number: so many files in `path`, for tries.
+    devices: files, block devices or images of a Ceph cluster ("rbd:POOL/IMAGE"), k+m or more; a
+    number: so many files in `path`, for tries.
     fast: directories on the fastest device, made where missing; None: one in `path`; (): none, so
     that log and metadata are on the data devices alone.
     size: of files that do not exist yet (1 GiB). preset: "nvme", "hdd" or "tiny": defaults of the
@@ -277,7 +278,7 @@ def _replacement(replace: tuple[int, Path]) -> tuple[int, str]:
         raise InvalidArgumentError(
             "replace is a pair: the number of the lost device, and the path of the new one"
         ) from None
-    return device, os.path.abspath(os.fsdecode(path))
+    return device, _process.absolute(os.fsdecode(path))
 
 
 def _open_replacing(
@@ -421,7 +422,7 @@ def _open_again(
 def _absolute(paths: Sequence[Path]) -> list[str]:
     if isinstance(paths, (str, bytes)):
         raise InvalidArgumentError("paths: several are wanted, in a list, not one")
-    return [os.path.abspath(os.fsdecode(path)) for path in paths]
+    return [_process.absolute(os.fsdecode(path)) for path in paths]
 
 
 def _make_directories(path: str) -> list[str]:

@@ -60,7 +60,7 @@ class Devices(Writing):
         BusyError, ReadOnlyError, IoError: the store is as it was. UnsupportedError: in memory.
         """
         add = self._native.add_device
-        where = os.path.abspath(os.fsdecode(path))
+        where = _process.absolute(os.fsdecode(path))
         # While it is no device of the store, it does no harm there; missing, it would look lost.
         named = self._describe(lambda devices: [*devices, where])
         try:
@@ -102,7 +102,7 @@ class Devices(Writing):
         ReadOnlyError, IoError. UnsupportedError: in memory.
         """
         replace = self._native.replace_device
-        where = os.path.abspath(os.fsdecode(path))
+        where = _process.absolute(os.fsdecode(path))
         fast = [one["path"] for one in self._members() if one["id"] == id and one["role"] == "log"]
         if fast:
             replaced: int = replace(id, where, rate_of(rate), progress)

@@ -203,11 +203,24 @@ def watch(unfinished: Unfinished) -> None:
     _process.unfinished[id(unfinished)] = unfinished
 
 
+def is_address(device: str) -> bool:
+    """Whether it names no file, but an image of a Ceph cluster."""
+    return device.startswith("rbd:")
+
+
+def absolute(device: str) -> str:
+    """The same device from any directory."""
+    return device if is_address(device) else os.path.abspath(device)
+
+
 def _identity(devices: list[str]) -> frozenset[str]:
     """The devices' real paths."""
     folders: dict[str, str] = {}
     paths = set()
     for device in devices:
+        if is_address(device):
+            paths.add(device)
+            continue
         folder, name = os.path.split(device)
         if folder not in folders:
             folders[folder] = os.path.realpath(folder)

@@ -57,7 +57,8 @@ class Mkfs final : public Verb {
     arguments_ = &arguments;
     arguments.positional("POOL", pool_, "Directory to create for the pool");
     arguments.option_list("--device", devices_,
-                          "Files or block devices, k+m or more; a missing file is created");
+                          "Files, block devices or images (rbd:POOL/IMAGE), k+m or more; what is "
+                          "missing is created");
     arguments.size("--size", size_, "Size of created files [1GiB]");
     arguments.option_list("--fast", fast_, "Directories of the fast tier [POOL/fast]");
     arguments.flag("--no-fast", no_fast_,

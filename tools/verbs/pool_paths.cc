@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "io/device_path.h"
+
 namespace hexad::tools {
 
 namespace {
@@ -16,6 +18,7 @@ bool has(const std::vector<std::string>& paths, const std::string& path) {
 }  // namespace
 
 std::string absolute_path(const std::string& path) {
+  if (io::is_address(path)) return path;
   std::error_code ignored;  // fails only without a current directory; then the path stays
   const std::filesystem::path full = std::filesystem::absolute(path, ignored);
   return full.empty() ? path : full.lexically_normal().string();
