@@ -1,10 +1,11 @@
 #!/bin/sh
-# Installs the Debian packages of packages.txt that are missing. Needs only sh
-# and apt. Says what it is about to do; does nothing when nothing is missing.
+# Installs the Debian packages that are missing, of packages.txt or of the list that is named:
+# setup.sh [LIST]. Needs only sh and apt. Says what it is about to do; does nothing when nothing is
+# missing.
 set -eu
 here=$(CDPATH= cd -- "$(dirname -- "$0")" && pwd)
 
-packages=$(sed 's/#.*//' "$here/packages.txt")
+packages=$(sed 's/#.*//' "$here/${1:-packages.txt}")
 
 # Prints those of $packages that dpkg does not call installed.
 missing_packages() {
