@@ -42,6 +42,17 @@ TEST_CASE("pool: paths inside the directory are stored relative, others as they 
   REQUIRE(back.fast_directories == std::vector<std::string>{dir.path() + "/fast"});
 }
 
+TEST_CASE("pool: addresses of devices that are no files stay as they are") {
+  const PoolDirectory dir;
+  PoolDescription pool;
+  pool.devices = {"rbd:log/a?conf=/etc/ceph/x//ceph.conf&id=store", dir.path() + "/rbd:log/a"};
+  REQUIRE(write_pool(dir.path(), pool).ok());
+  REQUIRE(dir.text() ==
+          "hexad pool 1\ndevice rbd:log/a?conf=/etc/ceph/x//ceph.conf&id=store\ndevice " +
+              dir.path() + "/rbd:log/a\n");
+  REQUIRE(read_pool(dir.path()).value().devices == pool.devices);
+}
+
 TEST_CASE("pool: a directory that has moved takes its devices along") {
   const PoolDirectory dir;
   const std::string before = dir.path() + "/before";
