@@ -671,3 +671,12 @@ def test_an_unknown_option_names_those_that_there_are(pool):
         hexad.open(pool, hedged_reads="sometimes")
     with pytest.raises(ValueError, match="by-themselves or when-asked"):
         hexad.open(pool, returns="never")
+
+
+def test_addresses_of_devices_that_are_no_files_stay_as_they_are(tmp_path):
+    images = [f"rbd:log/x{i}?colour=red" for i in range(6)]
+    with pytest.raises(hexad.InvalidArgumentError, match="'colour=red' is none of conf=") as caught:
+        hexad.mkfs(tmp_path / "pool", devices=images)
+    assert os.getcwd() not in str(caught.value)
+    with pytest.raises(hexad.Error, match="rbd:log/x0"):
+        hexad.open(devices=images)

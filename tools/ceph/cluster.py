@@ -14,6 +14,7 @@ Takes ceph-mon, ceph-osd and ceph-common, 16 or later. There is no manager (ceph
 """
 
 import argparse
+import concurrent.futures
 import os
 import shutil
 import signal
@@ -128,12 +129,12 @@ class Cluster:
                 raise Failed(f"{self.directory} is there and not empty") from None
         try:
             self.start_monitor()
-            for number in range(osds):
-                self.start_osd(number)
+            self.start_osds(osds)
             self.make_pools()
         except BaseException:
             self.show_logs()
             self.stop()
+            shutil.rmtree(self.directory, ignore_errors=True)
             raise
 
     def start_monitor(self):
@@ -151,14 +152,21 @@ class Cluster:
         self.run("ceph-mon", "--mkfs", *common, "--monmap", monmap, "--keyring", keyring)
         self.run("ceph-mon", *common)
 
-    def start_osd(self, number):
-        name = f"osd.{number}"
-        os.mkdir(self.path(name))
-        identity = str(uuid.uuid4())
-        self.ceph("osd", "new", identity, str(number))
-        common = ("--conf", self.conf, "-i", str(number))
-        self.run("ceph-osd", *common, "--mkfs", "--osd-uuid", identity)
-        self.run("ceph-osd", *common)
+    def start_osds(self, count):
+        """At the same time: each waits for its disk most of the time."""
+        identities = [str(uuid.uuid4()) for _ in range(count)]
+        for number, identity in enumerate(identities):
+            os.mkdir(self.path(f"osd.{number}"))
+            self.ceph("osd", "new", identity, str(number))
+
+        def start_osd(number):
+            common = ("--conf", self.conf, "-i", str(number))
+            self.run("ceph-osd", *common, "--mkfs", "--osd-uuid", identities[number])
+            self.run("ceph-osd", *common)
+
+        with concurrent.futures.ThreadPoolExecutor(count) as threads:
+            for _ in threads.map(start_osd, range(count)):
+                pass
 
     def make_pools(self):
         self.ceph("osd", "pool", "create", "log", "8", "8", "replicated")

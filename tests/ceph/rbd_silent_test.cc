@@ -1,0 +1,102 @@
+// A cluster that takes requests and does not answer. Runs alone: all OSDs are stopped meanwhile.
+#include <signal.h>
+
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "base/lent_memory.h"
+#include "base/units.h"
+#include "tests/ceph/ceph_images.h"
+#include "tests/io/device_contract.h"
+
+using namespace hexad;
+using namespace hexad::io;
+using hexad::io::testing::ceph_conf;
+using hexad::io::testing::CephImages;
+using hexad::io::testing::pattern;
+
+namespace {
+
+std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
+
+// While it lives the OSDs do nothing.
+class Silence {
+ public:
+  Silence() {
+    const auto place = std::filesystem::path(ceph_conf()).parent_path() / "run";
+    for (const auto& entry : std::filesystem::directory_iterator(place)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with("osd.") || !name.ends_with(".pid")) continue;
+      pid_t pid = 0;
+      std::ifstream(entry.path()) >> pid;
+      REQUIRE(pid > 1);
+      REQUIRE(kill(pid, SIGSTOP) == 0);
+      stopped_.push_back(pid);
+    }
+    REQUIRE(stopped_.size() >= 3);
+  }
+  ~Silence() { end(); }
+  Silence(const Silence&) = delete;
+  Silence& operator=(const Silence&) = delete;
+  void end() {
+    for (const pid_t pid : stopped_) kill(pid, SIGCONT);
+    stopped_.clear();
+  }
+
+ private:
+  std::vector<pid_t> stopped_;
+};
+
+void left_and_given_up(QueueKind kind) {
+  CephImages images;
+  const auto system = make_real_system(kind).value();
+  IoQueue& queue = system->queue();
+  auto device = system->create_device(images.address("a"), 8_MiB).value();
+  const AlignedBuffer before = pattern(1, 64_KiB);
+  REQUIRE(why(device->write(0, before)) == "");
+  Silence silence;
+  auto batch = std::make_unique<IoBatch>();
+  std::vector<AlignedBuffer> buffers;
+  buffers.emplace_back(64_KiB);
+  batch->requests.push_back(IoRequest::read(*device, 0, buffers.back().bytes()));
+  REQUIRE_FALSE(queue.run_for(*batch, 100'000'000));
+  CHECK(device->traffic().timeouts == 1);
+  CHECK(device->silent_for() >= 100'000'000);
+  CHECK(device->owing_for() >= 100'000'000);
+  queue.abandon(std::move(batch), std::move(buffers));
+
+  auto late = std::make_unique<AlignedBuffer>(pattern(2, 64_KiB));
+  IoBatch writing;
+  writing.requests.push_back(IoRequest::write(*device, 1_MiB, *late));
+  std::thread waiter([&] { queue.run(writing); });
+  while (device->traffic().under_way < 2) std::this_thread::yield();
+  while (!writing.complete()) queue.give_up(*device);
+  waiter.join();
+  REQUIRE(writing.first_error().error().code == ErrorCode::kIo);
+  CHECK_THAT(why(writing.first_error()), Catch::Contains("given up"));
+  late.reset();
+  CHECK(LentMemory::process().kept() == 1);
+  CHECK_FALSE(device->write(0, before).ok());
+  CHECK_FALSE(queue.retire(*device));
+  CHECK(queue.has_abandoned());
+
+  silence.end();
+  while (!queue.wait_for_abandoned()) continue;
+  CHECK(device->traffic().under_way == 0);
+  CHECK(LentMemory::process().kept() == 0);
+  CHECK(queue.retire(*device));  // its lock is free
+  const auto again = system->open_device(device->name(), OpenMode::kReadWrite).value();
+  AlignedBuffer found(64_KiB);
+  REQUIRE(why(again->read(1_MiB, found.bytes())) == "");
+  CHECK(as_text(found) == as_text(pattern(2, 64_KiB)));  // it was done all the same
+}
+
+}  // namespace
+
+TEST_CASE("rbd_silent: what a cluster does not answer is left and given up, and comes late") {
+  left_and_given_up(QueueKind::kAuto);
+  left_and_given_up(QueueKind::kThreads);
+}
