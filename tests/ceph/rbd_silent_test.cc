@@ -1,11 +1,9 @@
 // A cluster that takes requests and does not answer. Runs alone: all OSDs are stopped meanwhile.
 #include <signal.h>
 
-#include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <thread>
 
 #include "base/lent_memory.h"
 #include "base/units.h"
@@ -71,10 +69,10 @@ void left_and_given_up(QueueKind kind) {
   auto late = std::make_unique<AlignedBuffer>(pattern(2, 64_KiB));
   IoBatch writing;
   writing.requests.push_back(IoRequest::write(*device, 1_MiB, *late));
-  std::thread waiter([&] { queue.run(writing); });
-  while (device->traffic().under_way < 2) std::this_thread::yield();
-  while (!writing.complete()) queue.give_up(*device);
-  waiter.join();
+  queue.submit(writing);
+  CHECK(device->traffic().under_way == 2);
+  queue.give_up(*device);
+  queue.wait(writing);
   REQUIRE(writing.first_error().error().code == ErrorCode::kIo);
   CHECK_THAT(why(writing.first_error()), Catch::Contains("given up"));
   late.reset();

@@ -90,6 +90,11 @@ class SlowDevice final : public Device, public Starter {
     changed_.notify_all();
   }
   bool released() const { return released_.load(); }
+  // Of those that it has and has not begun with.
+  std::size_t asked() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return asked_.size();
+  }
 
  private:
   struct Asked {
@@ -257,9 +262,7 @@ void can_be_given_up(QueueMaker make) {
   waited.requests.push_back(IoRequest::write(slow, 0, *late));
   waited.requests.push_back(IoRequest::write(*devices.file, 0, data));
   std::thread waiter([&] { queue.run(waited); });
-  while (slow.traffic().under_way == 0 || devices.file->traffic().under_way > 0) {
-    std::this_thread::yield();
-  }
+  while (slow.asked() == 0 || devices.file->traffic().under_way > 0) std::this_thread::yield();
   queue.submit(called);
   queue.give_up(slow);
   waiter.join();
