@@ -89,19 +89,38 @@ class Store(OnImages):
         self.assertEqual(hexad("cat", self.pool, "a").stdout, data)
         self.assertEqual(self.status()["faults_tolerated"], 0)
 
-    def test_who_is_killed_amid_writing_has_lost_nothing_that_was_acknowledged(self):
+    def start_writer(self):
+        """A process that writes until it is ended, and has the pool by now."""
         bench = ("bench", "run", self.pool, "--bs", "64KiB", "--runtime", "60", "--wait", "60")
-        writer = subprocess.Popen([HEXAD, *bench], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        try:
-            while not self.status().get("in_use"):
-                self.assertIsNone(writer.poll())
-            hexad("put", self.pool, "a", "-", stdin=b"x", code=5)
-        finally:
-            writer.send_signal(signal.SIGKILL)
-            writer.wait()
-        hexad("put", self.pool, "a", "-", stdin=b"x")  # when the cluster has missed it
+        writer = subprocess.Popen([HEXAD, *bench], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(writer.stderr.close)
+        self.addCleanup(writer.wait)
+        self.addCleanup(writer.kill)
+        while not self.status().get("in_use"):
+            self.assertIsNone(writer.poll())
+        return writer
+
+    def goes_on(self):
+        hexad("put", self.pool, "a", "-", stdin=b"x")
         self.assertEqual(hexad("cat", self.pool, "a").stdout, b"x")
         self.assertEqual(json.loads(hexad("fsck", "--json", self.pool).stdout)["errors"], 0)
+        self.assertEqual(self.status()["health"], "ok")
+
+    def test_who_is_killed_amid_writing_is_followed_by_the_next(self):
+        writer = self.start_writer()
+        hexad("put", self.pool, "a", "-", stdin=b"x", code=5)
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        self.goes_on()  # when the cluster has missed it
+
+    def test_a_writer_that_is_shut_out_of_one_image_ends_and_is_followed_by_the_next(self):
+        writer = self.start_writer()
+        locks = json.loads(run("rbd", "--conf", CONF, "lock", "ls", self.names[0], "--format", "json").stdout)
+        run("rbd", "--conf", CONF, "lock", "rm", self.names[0], locks[0]["id"], locks[0]["locker"])
+        said = writer.communicate(timeout=50)[1]
+        self.assertNotEqual(writer.returncode, 0)
+        self.assertIn(b"6 data devices have failed", said)
+        self.goes_on()
 
 
 class StoreOnErasureCodedImages(OnImages):
