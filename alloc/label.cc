@@ -165,6 +165,7 @@ std::string encode_label(const Label& label) {
   encoder.zeros(4);
   Features features = label.features;
   if (label.layout.log_block != 0) features.incompatible |= kLogBlockFeature;
+  if (label.redundant_devices) features.incompatible |= kRedundantFeature;
   encode_features(encoder, features);
   encoder.le64(label.generation);
   encode_uuid(encoder, label.store);
@@ -210,8 +211,10 @@ Result<Label> decode_label(ByteView slot) {
   Label label = decode_fields(decoder);
   const bool larger = (features.incompatible & kLogBlockFeature) != 0;
   if (larger != (label.layout.log_block != 0)) decoder.fail();
+  label.redundant_devices = (features.incompatible & kRedundantFeature) != 0;
+  if (label.m == 0 && !label.redundant_devices) decoder.fail();
   HEXAD_TRY(decoder.finish("label"));
-  features.incompatible &= ~kLogBlockFeature;
+  features.incompatible &= ~kKnownLabelFeatures;
   label.features = features;
   HEXAD_TRY(check_layout(label.layout, label.role));
   return label;

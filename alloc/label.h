@@ -26,7 +26,9 @@ inline constexpr std::uint32_t kFormatVersion = 2;
 // Incompatible feature bits of labels that this version understands. Log blocks are larger than the
 // device's physical block.
 inline constexpr std::uint64_t kLogBlockFeature = 1;
-inline constexpr std::uint64_t kKnownLabelFeatures = kLogBlockFeature;
+// The devices of the pool are said to be redundant themselves.
+inline constexpr std::uint64_t kRedundantFeature = 2;
+inline constexpr std::uint64_t kKnownLabelFeatures = kLogBlockFeature | kRedundantFeature;
 // Bytes; leaves room for all other fields in a label copy.
 inline constexpr std::size_t kMaxPoolOptions = 8 << 10;
 
@@ -43,6 +45,7 @@ struct Label {
   std::uint8_t m = 0;
   std::uint8_t codec = 0;
   std::uint32_t packet_bytes = 0;  // of codecs that work on packets
+  bool redundant_devices = false;  // all of the pool; else m is not 0
   ChecksumType checksum = ChecksumType::kCrc32c;
   std::uint32_t checksum_granularity = 0;  // bytes
   io::Nanos created = 0;                   // since 1970-01-01 UTC

@@ -350,7 +350,9 @@ Result<RootChoice> choose_root(const Uuid& store, std::span<const DeviceRoots> d
                  "roots are readable on " + std::to_string(choice.readable) + " of " +
                      std::to_string(all) + " data devices, " + std::to_string(needed) +
                      " are needed: " + list_absent(choice.devices),
-                 "Attach the devices that are named."};
+                 m == 0 ? "The devices of this pool are said to be redundant themselves, so it has "
+                          "no parity and needs all of them: bring back those that are named."
+                        : "Attach the devices that are named."};
   }
   HEXAD_TRY(check_made(choice, m));
   return choice;
@@ -395,8 +397,11 @@ bool is_committed(const Root& previous, const Root& next, std::span<const Device
     const bool found = std::find(written.begin(), written.end(), row.id) != written.end();
     if (row.state == MemberState::kLive && !found) return false;
   }
-  return count_written(previous, written) >= read_quorum(previous.data_device_count(), m) &&
-         count_written(next, written) >= read_quorum(next.data_device_count(), m);
+  // P13
+  const bool before = m == 0 ? count_written(previous, written) > 0
+                             : count_written(previous, written) >=
+                                   read_quorum(previous.data_device_count(), m);
+  return before && count_written(next, written) >= read_quorum(next.data_device_count(), m);
 }
 
 Root next_root(const Root& current) {

@@ -47,7 +47,11 @@
 //       then (P3). One more: the device is live and not behind, has a number that none has had, and
 //       shows the root before; once such a root was sent, every later one of that writer has the
 //       row, as left where its device has failed. One less: its device had left with the root
-//       before, or earlier.
+//       before, or earlier. Where m = 0, P13.
+//   P13 Where m = 0 a root that lists a data device as left could never be committed (P1), so none
+//       is written. A row goes with the root that its device leaves by, and that of a device which
+//       fails while it is added goes again with the attempt after it. Such a root counts when it is
+//       durable on all devices of its own table, of which the one before has one at least.
 //
 // Why a device with two ends is as good as one with one
 //   * An end shows, whenever it is read, the last root that became durable there, or one that was
@@ -108,6 +112,18 @@
 //   * R'' is of an epoch above that of R, as it lists fewer devices as left, which comes before the
 //     sequence in the order of roots.
 //   * A number is never given twice, so what a removed device brings along is foreign for good.
+//
+// Why the same holds where m = 0 (P13)
+//   * An opening goes on with the newest root that it finds, X, only where it finds roots on all
+//     data devices of X's table (P1). So the table of a later committed root is to have one of them:
+//     that shows this root, or something newer, and X is not the newest.
+//   * X was committed: of the tables of X and of the next root that is, one has at most one row more
+//     than the other, and neither is empty. Through several removals likewise: each device of X's
+//     table that went shows a root that lists those that stayed, and X is older than that.
+//   * X was not, and nobody adopted it. Where an opening followed, that has filled all four slots of
+//     all devices that it went on with (P10); where the same writer went on, what it sent instead is
+//     newer and lies on all of them. So X is left on a device alone that was to be added, and lists
+//     all that the store had then, of which the above holds.
 //
 // Why two roots of one store never name different writers for an epoch, and what does
 //   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of
@@ -236,7 +252,7 @@ constexpr std::uint32_t write_quorum(std::uint32_t n, std::uint32_t m) {
   return wanted < n ? wanted : n;
 }
 
-// P1. `previous`: the root that `next` was made from. `written`: devices where it is durable.
+// P1, P13. `previous`: the root that `next` was made from. `written`: devices where it is durable.
 bool is_committed(const Root& previous, const Root& next, std::span<const DeviceId> written,
                   std::uint32_t m);
 
@@ -292,8 +308,8 @@ std::uint32_t lost_data_devices(const Root& root, const std::set<DeviceId>& atta
 // `id` is root.next_device, which grows, and not above kMaxDeviceId; there are fewer than
 // kMaxDevices. `slabs`: that it has; not 0 on a data device.
 void add_row(Root& root, DeviceId id, const Uuid& uuid, DeviceRole role, std::uint32_t slabs);
-// P12: a row less. Preconditions: it is there, and its device had left with the root before;
-// nothing that the root refers to lies on it.
+// P12: a row less. Preconditions: it is there, and its device had left with the root before, or,
+// where m = 0, leaves with this one (P13); nothing that the root refers to lies on it.
 void drop_row(Root& root, DeviceId id);
 // Precondition: the table has it, as a data device.
 void set_draining(Root& root, DeviceId id, bool draining);

@@ -48,7 +48,7 @@ class LinearCodec : public Codec {
       : profile_(profile),
         parity_(std::move(parity)),
         factory_(std::move(factory)),
-        encoder_(factory_(parity_)) {}
+        encoder_(profile.m == 0 ? nullptr : factory_(parity_)) {}
 
   const Profile& profile() const override { return profile_; }
 
@@ -68,7 +68,7 @@ class LinearCodec : public Codec {
       HEXAD_TRY(check_length(profile_, profile_.k + i, parity[i].size(), length));
       outputs[i] = parity[i].data();
     }
-    if (length > 0) encoder_->run(sources.data(), outputs.data(), length);
+    if (length > 0 && encoder_ != nullptr) encoder_->run(sources.data(), outputs.data(), length);
     return ok_status();
   }
 
@@ -119,10 +119,11 @@ class LinearCodec : public Codec {
   Profile profile_;
   Matrix parity_;
   ProgramFactory factory_;
-  std::unique_ptr<Program> encoder_;
+  std::unique_ptr<Program> encoder_;  // null where there is no parity
 };
 
 Matrix parity_matrix(const Profile& profile) {
+  if (profile.m == 0) return Matrix(0, profile.k);
   switch (profile.codec) {
     case CodecKind::kIsaVandermonde:
       return isal_vandermonde(profile.k, profile.m);
@@ -184,6 +185,7 @@ Result<bool> Codec::verify(std::span<const ByteView> shards) const {
   for (std::uint32_t i = 0; i < k + m; ++i) {
     HEXAD_TRY(check_length(profile(), i, shards[i].size(), length));
   }
+  if (m == 0) return true;
   AlignedBuffer expected(m * std::min(kBlockBytes, length));
   std::array<ByteView, kMaxDataShards> data;
   std::array<MutByteView, kMaxParityShards> parity;

@@ -21,6 +21,8 @@ struct CodecName {
 
 // The technique of kIsaCauchy with m = 1.
 constexpr std::string_view kCauchyRow = "cauchy_row";
+// Without parity.
+constexpr std::string_view kNoCode = "none";
 
 constexpr CodecName kCodecNames[] = {
     {CodecKind::kIsaVandermonde, "isa", "reed_sol_van"},
@@ -88,6 +90,11 @@ Status parse_parameter(std::string_view parameter, Profile& profile) {
 }
 
 Status parse_codec(std::string_view text, Profile& profile) {
+  if (profile.m == 0) {
+    if (text == kNoCode) return ok_status();
+    return invalid("profile " + to_string(profile) + " has no parity, so no codec: not " + quoted(text),
+                   "Leave the codec out.");
+  }
   if (text == "isa-vandermonde") text = "isa:reed_sol_van";
   if (text == "isa-cauchy") text = "isa:cauchy";
   std::string_view rest = text;
@@ -165,9 +172,9 @@ Status validate(const Profile& profile) {
     return invalid("profile " + to_string(profile) + ": " + std::to_string(profile.k) +
                    " data cells, allowed are 1 to " + std::to_string(kMaxDataShards));
   }
-  if (profile.m < 1 || profile.m > kMaxParityShards) {
+  if (profile.m > kMaxParityShards) {
     return invalid("profile " + to_string(profile) + ": " + std::to_string(profile.m) +
-                   " parity cells, allowed are 1 to " + std::to_string(kMaxParityShards));
+                   " parity cells, allowed are 0 to " + std::to_string(kMaxParityShards));
   }
   if (find_codec(profile.codec) == nullptr) {
     return invalid("profile " + to_string(profile) + ": codec number " +
@@ -175,6 +182,13 @@ Status validate(const Profile& profile) {
                    known_codecs());
   }
   HEXAD_TRY(validate_packets(profile));
+  if (profile.m == 0) {
+    if (profile.codec == default_codec(0)) return ok_status();
+    return invalid("profile " + to_string(profile) + ": nothing is coded without parity, and " +
+                       std::string(find_codec(profile.codec)->family) + ":" +
+                       std::string(find_codec(profile.codec)->technique) + " is named",
+                   "Leave the codec out.");
+  }
   if (profile.codec == CodecKind::kIsaVandermonde &&
       !isa_vandermonde_is_mds(profile.k, profile.m)) {
     return invalid("profile " + to_string(profile) +
@@ -204,6 +218,7 @@ std::string to_string(const Profile& profile) {
 }
 
 std::string codec_to_string(const Profile& profile) {
+  if (profile.m == 0) return std::string(kNoCode);
   const CodecName* name = find_codec(profile.codec);
   if (name == nullptr) return "codec " + std::to_string(static_cast<unsigned>(profile.codec));
   const bool row = profile.codec == CodecKind::kIsaCauchy && profile.m == 1;

@@ -1,4 +1,5 @@
-// A redundancy profile: how many cells a stripe has, and which code fills the parity ones.
+// A redundancy profile: how many cells a stripe has, and which code fills the parity ones, if there
+// are any.
 //
 // All codes are systematic and linear over GF(2^8) with the polynomial 0x11d, and any k of the
 // k+m cells give back the rest (validate() refuses the combinations where that does not hold).
@@ -30,7 +31,7 @@ enum class CodecKind : std::uint8_t {
 
 struct Profile {
   std::uint32_t k = 4;  // data cells per stripe, 1 to kMaxDataShards
-  std::uint32_t m = 2;  // parity cells per stripe, 1 to kMaxParityShards
+  std::uint32_t m = 2;  // parity cells per stripe, 0 to kMaxParityShards
   CodecKind codec = CodecKind::kIsaVandermonde;
   // Bytes that Jerasure's bit-matrix codes handle at a time, a multiple of 8; 0 for all others.
   std::uint32_t packet_bytes = 0;
@@ -45,7 +46,7 @@ bool uses_packets(CodecKind codec);
 // Cells must be a multiple of this many bytes: 8 packets for the bit-matrix codes, 1 otherwise.
 std::uint32_t alignment(const Profile& profile);
 
-// Vandermonde for m <= 3, Cauchy above.
+// Vandermonde for m <= 3, Cauchy above. Without parity nothing is coded, and `codec` is this one.
 CodecKind default_codec(std::uint32_t m);
 
 // With m = 1 Ceph's isa plugin writes the XOR of the data, whatever the technique: that is
@@ -68,14 +69,14 @@ Status validate_for_store(const Profile& profile);
 
 // "4+2".
 std::string to_string(const Profile& profile);
-// "isa:reed_sol_van", "jerasure:cauchy_good,w=8,packetsize=64".
+// "isa:reed_sol_van", "jerasure:cauchy_good,w=8,packetsize=64"; "none" without parity.
 // parse_profile() takes it back, with the same shape.
 std::string codec_to_string(const Profile& profile);
 
 // `shape` is "k+m". `codec` is what codec_to_string() gives, or one of the aliases
 // "isa-vandermonde" and "isa-cauchy"; empty means default_codec(m). For Jerasure w may be left out
-// (8 is the only width) and packetsize too (64). isa:cauchy with m = 1 is isa:reed_sol_van. The
-// result is valid.
+// (8 is the only width) and packetsize too (64). isa:cauchy with m = 1 is isa:reed_sol_van. With
+// m = 0 it is empty or "none". The result is valid.
 // Errors: kInvalidArgument, naming the part that is wrong.
 Result<Profile> parse_profile(std::string_view shape, std::string_view codec = {});
 

@@ -60,6 +60,8 @@ struct Geometry {
   std::uint32_t physical_block = 4096;  // smallest unit the media rewrites: what a torn write tears
   bool volatile_cache = true;           // completed writes need a flush or WriteMode::kDurable
   bool rotational = false;
+  // It says of itself that it keeps its bytes in several places, and makes good what it loses.
+  bool redundant = false;
   // Space that was only preallocated changes the file system's metadata when it is first written,
   // which makes that write's durability expensive: write zeros over it ahead of use.
   bool slow_first_write = false;

@@ -186,8 +186,14 @@ class OfflinePlan {
     reason += is_filling()
                   ? "; while what a lost device held is built again, " +
                         std::to_string(left_.parity - std::min(left_.parity, lost_now)) + " may be"
-                  : "; the profile survives the loss of " + std::to_string(left_.parity);
-    if (lost_now > 0) {
+              : no_parity() ? "; the pool has no parity, for its devices are said to be redundant "
+                              "themselves"
+                            : "; the profile survives the loss of " + std::to_string(left_.parity);
+    if (no_parity()) {
+      refuse(reason,
+             "Close the pool first, and bring it back before it is opened again. To take it away for "
+             "good: hexad device drain, or device replace.");
+    } else if (lost_now > 0) {
       refuse(reason, "hexad doctor " + pool_ + " says what becomes of those first.");
     } else if (!answer_.together.empty()) {
       refuse(reason,
@@ -198,6 +204,7 @@ class OfflinePlan {
     }
   }
 
+  bool no_parity() const { return status_.redundant_devices && status_.parity_cells == 0; }
   bool is_filling() const {
     return std::any_of(status_.devices.begin(), status_.devices.end(),
                        [](const DeviceStatus& device) { return device.state == "filling"; });

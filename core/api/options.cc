@@ -61,16 +61,18 @@ void check_paths(Problems& problems, std::string_view what, const std::vector<st
   }
 }
 
-void check_profile(Problems& problems, const ec::Profile& profile) {
+// `least_m`: 0 where devices may be redundant themselves.
+void check_profile(Problems& problems, const ec::Profile& profile, std::uint32_t least_m) {
   bool in_range = true;
   if (profile.k < 1 || profile.k > ec::kMaxDataShards) {
     in_range = false;
     problems.add("k is " + std::to_string(profile.k) + ", not between 1 and " +
                  std::to_string(ec::kMaxDataShards));
   }
-  if (profile.m < 1 || profile.m > ec::kMaxParityShards) {
+  if (profile.m < least_m || profile.m > ec::kMaxParityShards) {
     in_range = false;
-    problems.add("m is " + std::to_string(profile.m) + ", not between 1 and " +
+    problems.add("m is " + std::to_string(profile.m) + ", not between " +
+                 std::to_string(least_m) + " and " +
                  std::to_string(ec::kMaxParityShards));
   }
   // With a shape that cannot be, what the codec says about it helps nobody.
@@ -178,7 +180,7 @@ RuntimeOptions::RuntimeOptions(Preset preset) {
 
 Status FormatOptions::validate() const {
   Problems problems;
-  check_profile(problems, profile);
+  check_profile(problems, profile, 0);
   if (devices.size() < profile.shards()) {
     problems.add(std::to_string(devices.size()) + " devices are given, profile " +
                  ec::to_string(profile) + " needs at least " + std::to_string(profile.shards()));
@@ -225,7 +227,7 @@ Status FormatOptions::validate() const {
 
 Status MemoryStoreOptions::validate() const {
   Problems problems;
-  check_profile(problems, profile);
+  check_profile(problems, profile, 1);
   problems.require_size("capacity", capacity, kMinMemoryCapacity, kMaxMemoryCapacity);
   problems.add(compression::validate(compression), "compression");
   return problems.status();

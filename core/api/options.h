@@ -53,7 +53,13 @@ struct FormatOptions {
   // True: overwrite devices that carry another file system, or another store, instead of refusing.
   bool force = false;
 
-  ec::Profile profile;  // k, m and the code; 4+2 and Vandermonde of ISA-L by default
+  // k, m and the code; 4+2 and Vandermonde of ISA-L by default. m = 0, no parity: for devices that
+  // are redundant themselves.
+  ec::Profile profile;
+  // Your word that each of the devices, and each that is added later, keeps its bytes in several
+  // places itself: a RAID array, an EBS volume, a zvol, an RBD image. Profiles with m = 0 need it,
+  // unless the devices say so of themselves. It is kept with the store.
+  bool redundant_devices = false;
   // The unit of allocation in bytes: 512 bytes to 1 MiB, and a multiple of the physical block of
   // every data device.
   std::uint64_t min_alloc = 4_KiB;

@@ -331,6 +331,10 @@ struct StoreStatus {
   Uuid uuid;                           // of the store, drawn when it was made
   Health health = Health::kOk;         // whether enough data devices are there
   std::uint32_t faults_tolerated = 0;  // how many more data devices may be lost without losing data
+  std::uint32_t parity_cells = 0;      // m of the profile
+  // The devices are said to be redundant themselves, each of them. A profile without parity relies
+  // on that, and each data device is needed.
+  bool redundant_devices = false;
   // Stored pieces of objects of which bytes could not be read, and that nobody has acknowledged.
   // Store::damage() says whose they are, and looks whether they still are lost.
   std::uint64_t damaged_blobs = 0;

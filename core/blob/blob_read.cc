@@ -20,6 +20,10 @@ std::string describe(const alloc::Extent& where) {
   return "stripe at zone " + std::to_string(where.zone) + " unit " + std::to_string(where.unit);
 }
 
+// Without parity: how often a cell is asked for again that is not what it should be. The device may
+// have other copies of it below, and answer from one of those.
+constexpr int kAskedAgain = 2;
+
 std::string not_answered(io::Device& device) {
   return device.name() + " " + io::describe_silence(device);
 }
@@ -30,7 +34,12 @@ std::size_t count_away(const std::vector<CellPlace>& places) {
 }
 
 // What to do where too few cells are good. Cells that are damaged come back with no device.
-std::string advice(bool devices_may_help) {
+std::string advice(bool devices_may_help, bool parity) {
+  if (!parity && !devices_may_help) {
+    return "The devices are said to be redundant themselves, so the pool has no parity: see to the "
+           "device, and store the object again from a copy. hexad fsck --deep names all that is "
+           "damaged.";
+  }
   return devices_may_help
              ? "Attach the missing devices and open the store again."
              : "More cells are damaged than parity gives back: store the object again from a copy. "
@@ -238,17 +247,19 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
     if (!job.fetches[i].rebuilt.empty()) continue;
     if (!request.is_answered()) {
       job.degraded = true;
-    } else if (!request.status.ok()) {
-      counters_.add(CounterId::kReadErrors);
-      job.degraded = true;
-    } else if (!verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) {
+      continue;
+    }
+    if (request.status.ok()) {
+      if (verifies(job.fetches[i], job.fetches[i].verified(), blob, shape_.record)) continue;
       counters_.add(CounterId::kChecksumErrors);
       request.device->note_mismatch();
-      job.degraded = true;
+    } else {
+      counters_.add(CounterId::kReadErrors);
     }
+    job.degraded = shape_.m() > 0 || !ask_again(job.fetches[i], request, blob);
   }
   if (job.degraded) {
-    HEXAD_TRY(read_degraded(blob, job.offset, job.target));
+    HEXAD_TRY(shape_.m() > 0 ? read_degraded(blob, job.offset, job.target) : not_there(job, batch));
   } else {
     copy_fetched(job);
   }
@@ -258,6 +269,61 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   if (unpacked.ok() || blob.placement == Placement::kLog) return unpacked;
   if (unpacked.error().code != ErrorCode::kCorruption) return unpacked;
   return lost(blob, unpacked.error(), false);
+}
+
+bool BlobReader::ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const {
+  for (int i = 0; i < kAskedAgain; ++i) {
+    AlignedBuffer buffer(fetch.size);
+    counters_.add(CounterId::kDeviceBytesRead, fetch.size);
+    counters_.add(CounterId::kCellsAskedAgain);
+    const Status read = io::read_round(
+        queue_, {io::IoRequest::read(*before.device, before.offset, buffer.bytes())}, buffer)[0];
+    if (!read.ok()) continue;
+    const MutByteView bytes = buffer.bytes();
+    if (!verifies(fetch, bytes.subspan(fetch.skip, fetch.end - fetch.begin), blob, shape_.record)) {
+      continue;
+    }
+    fetch.buffer = bytes;
+    fetch.rebuilt = std::move(buffer);
+    return true;
+  }
+  return false;
+}
+
+Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
+  const Blob& blob = *job.blob;
+  std::string why;
+  bool silent = false;
+  bool away = false;
+  const auto add = [&](const std::string& what) { why += (why.empty() ? "" : "; ") + what; };
+  for (std::size_t i = 0; i < job.fetches.size(); ++i) {
+    const Fetch& fetch = job.fetches[i];
+    const io::IoRequest& request = batch.requests[job.first_request + i];
+    const std::string subject = "cell " + std::to_string(fetch.wanted.role) + " on device " +
+                                std::to_string(fetch.device);
+    if (!request.is_answered()) {
+      silent = true;
+      add(subject + ": " + not_answered(*request.device));
+    } else if (!request.status.ok()) {
+      if (fetch.rebuilt.empty()) add(subject + ": " + request.status.error().message);
+    } else if (!verifies(fetch, fetch.verified(), blob, shape_.record)) {
+      add(subject + " does not match its checksum, however often it is read");
+    }
+  }
+  if (job.fetches.empty()) {  // it was not even asked for
+    HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
+    silent = !leave_out_silent(places).empty();
+    for (std::uint32_t role = 0; role < places.size(); ++role) {
+      if (places[role].readable) continue;
+      away = true;
+      add("cell " + std::to_string(role) + " on device " + std::to_string(places[role].id) +
+          " is not there");
+    }
+  }
+  return lost(blob,
+              Error{ErrorCode::kUnavailable, describe(blob.where) + ": " + why,
+                    advice(silent || away, false)},
+              silent);
 }
 
 Error BlobReader::lost(const Blob& blob, Error error, bool silent) const {
@@ -276,7 +342,8 @@ bool BlobReader::is_sound(const Job& job, const io::IoBatch& batch) const {
   if (job.degraded) return false;
   for (std::size_t i = 0; i < job.fetches.size(); ++i) {
     const io::IoRequest& request = batch.requests[job.first_request + i];
-    if (!request.is_answered() || !request.status.ok()) return false;
+    const bool replaced = !job.fetches[i].rebuilt.empty();
+    if (!replaced && (!request.is_answered() || !request.status.ok())) return false;
     if (!verifies(job.fetches[i], job.fetches[i].verified(), *job.blob, shape_.record))
       return false;
   }
@@ -310,8 +377,14 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
     at += length;
   }
   const bool complete = run(spare->batch());
-  for (const Job& job : jobs) {
+  for (Job& job : jobs) {
     if (!complete) break;
+    for (std::size_t i = 0; i < job.fetches.size() && shape_.m() == 0; ++i) {
+      const io::IoRequest& request = spare->batch().requests[job.first_request + i];
+      Fetch& fetch = job.fetches[i];
+      const bool good = request.status.ok() && verifies(fetch, fetch.verified(), blob, shape_.record);
+      if (!good) ask_again(fetch, request, blob);
+    }
     if (is_sound(job, spare->batch())) continue;
     const std::uint64_t length = job.range.out.size();
     if (!found.empty() && found.back().offset + found.back().length == job.range.offset) {
@@ -444,7 +517,7 @@ Status BlobReader::read_degraded_packed(const Blob& blob, std::uint64_t offset,
                     describe(blob.where) + ": cell " + std::to_string(blob.cell) +
                         (places[blob.cell].readable ? " is damaged" : " is not there") + ", and " +
                         others + (why.empty() ? "" : " (" + why + ")"),
-                    advice(silent || count_away(places) > 0)},
+                    advice(silent || count_away(places) > 0, true)},
               silent);
 }
 
@@ -502,6 +575,10 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
       cells.places[role].readable = false;
       cells.silent.add(role);
       cells.problems.push_back(subject + ": " + not_answered(*request.device));
+    } else if (shape_.m() == 0 && is_bad(request, cells.cell(role), cell_sums[role]) &&
+               ask_again(request, cells.cell(role), cell_sums[role], wait)) {
+      counters_.add(request.status.ok() ? CounterId::kChecksumErrors : CounterId::kReadErrors);
+      cells.good.add(role);
     } else if (!request.status.ok()) {
       counters_.add(CounterId::kReadErrors);
       cells.problems.push_back(subject + ": " + request.status.error().message);
@@ -528,6 +605,33 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
   return cells;
 }
 
+bool BlobReader::is_bad(const io::IoRequest& read, ByteView cell, std::uint64_t sum) const {
+  return !read.status.ok() || checksum(shape_.record.checksum, cell) != sum;
+}
+
+bool BlobReader::ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum,
+                           Wait wait) const {
+  for (int i = 0; i < kAskedAgain; ++i) {
+    AlignedBuffer buffer(cell.size());
+    counters_.add(CounterId::kDeviceBytesRead, cell.size());
+    counters_.add(CounterId::kCellsAskedAgain);
+    io::IoRequest read = io::IoRequest::read(*before.device, before.offset, buffer.bytes());
+    Status status;
+    if (wait == Wait::kBounded) {
+      status = io::read_round(queue_, {read}, buffer)[0];
+    } else {
+      io::IoBatch batch;
+      batch.requests.push_back(read);
+      queue_.run(batch);
+      status = batch.requests[0].status;
+    }
+    if (!status.ok() || checksum(shape_.record.checksum, buffer.bytes()) != sum) continue;
+    copy_bytes(cell, buffer.bytes());
+    return true;
+  }
+  return false;
+}
+
 Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
                            Cells& cells) const {
   return rebuild(where, cell_sums, cells, ec::ShardSet::first(shape_.cells()));
@@ -544,7 +648,8 @@ Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
                  describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
                      std::to_string(shape_.cells()) + " cells are good and " +
                      std::to_string(shape_.k()) + " are needed (" + why + ")",
-                 advice(cells.good.size() + count_away(cells.places) >= shape_.k())};
+                 advice(cells.good.size() + count_away(cells.places) >= shape_.k(),
+                        shape_.m() > 0)};
   }
   std::vector<MutByteView> shards;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));

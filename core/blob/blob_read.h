@@ -32,6 +32,8 @@ namespace hexad::core {
 
 using io::kSilence;
 
+struct Fetch;  // core/blob/blob_job.h
+
 class BlobReader {
  public:
   // Is told of a blob of which something cannot be read, though every device has answered, and why,
@@ -145,6 +147,13 @@ class BlobReader {
   static void copy_fetched(const Job& job);
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
+  // Without parity, what has been read and is not right is asked for again: the device may have it
+  // elsewhere. False: it is not right, however often. Not for what has no answer.
+  bool ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const;
+  bool ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum, Wait wait) const;
+  bool is_bad(const io::IoRequest& read, ByteView cell, std::uint64_t sum) const;
+  // Why the job has not what it wants, without parity.
+  Status not_there(const Job& job, const io::IoBatch& batch) const;
   // Returns the error. `silent`: some device has not answered, so that it says nothing for good.
   Error lost(const Blob& blob, Error error, bool silent) const;
   Status read_degraded(const Blob& blob, std::uint64_t offset, MutByteView out) const;

@@ -22,6 +22,9 @@ AlignedBuffer buffer_for(std::size_t count, std::size_t cell) {
   return AlignedBuffer(count * round_up(cell, AlignedBuffer::kAlignment));
 }
 
+// Without parity: how often what is not right is read again. The device may have other copies.
+constexpr int kAskedAgain = 2;
+
 std::string describe(const CellPlace& place, std::uint32_t role) {
   return "cell " + std::to_string(role) + " on device " + std::to_string(place.id);
 }
@@ -54,6 +57,21 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   pack.checked = cell * pack.read.size();
   HEXAD_TRY_ASSIGN(pack.verdict,
                    judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
+  for (int i = 0; shape_.m() == 0 && !pack.verdict.whole && i < kAskedAgain; ++i) {
+    ec::ShardSet wanted = pack.verdict.bad | (there - pack.read - pack.silent);
+    if (wanted.empty()) wanted = pack.read;  // without a footer nobody knows which
+    AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
+    const Found again = read_cells(pack.places, wanted, buffer, cell, why);
+    for (const std::uint32_t role : again.read) {
+      copy_bytes(cells[role], views(buffer, shape_.cells(), cell)[role]);
+      why[role].clear();
+    }
+    counters_.add(CounterId::kCellsAskedAgain, wanted.size());
+    pack.read = pack.read | again.read;
+    pack.silent = pack.silent | again.silent;
+    HEXAD_TRY_ASSIGN(pack.verdict,
+                     judge_pack(cells, pack.read, pack.right, stripe, witnesses, shape_, codec_));
+  }
   counters_.add(CounterId::kChecksumErrors, pack.verdict.bad.size());
   for (const std::uint32_t role : pack.verdict.bad) pack.places[role].device->note_mismatch();
   if (pack.verdict.whole) {

@@ -169,9 +169,11 @@ class Judge {
     verdict_.problem =
         rebuilt ? "its cells fit its footer, but not the blobs that are said to lie in it"
                 : std::to_string(good.size()) + " of " + std::to_string(shape_.k()) +
-                      " data cells have the footer's checksum, and no choice of the " +
-                      std::to_string((read_ - data_).size()) +
-                      " parity cells that can be read gives back the rest";
+                      " data cells have the footer's checksum, and " +
+                      (shape_.m() == 0 ? "without parity nothing gives back the rest"
+                                       : "no choice of the " +
+                                             std::to_string((read_ - data_).size()) +
+                                             " parity cells that can be read gives back the rest");
   }
 
   std::span<const MutByteView> cells_;

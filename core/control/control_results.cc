@@ -65,6 +65,7 @@ void fields(F& f, JobStatus& s) {
 template <typename F>
 void fields(F& f, StoreStatus& s) {
   f("uuid", s.uuid), f("health", s.health), f("faults_tolerated", s.faults_tolerated);
+  f("parity_cells", s.parity_cells), f("redundant_devices", s.redundant_devices);
   f("damaged_blobs", s.damaged_blobs);
   f("epoch", s.epoch), f("last_lsn", s.last_lsn), f("checkpoint_lsn", s.checkpoint_lsn);
   f("log_used", s.log_used), f("log_size", s.log_size), f("io_queue", s.io_queue);

@@ -66,7 +66,8 @@ Status Engine::may_add(const std::string& path, const alloc::Root& root) const {
                      " are possible, and numbers up to " + std::to_string(alloc::kMaxDeviceId),
                  "Remove devices that are not needed, and open the store again."};
   }
-  if (const std::uint32_t lost = parts_.space->lost_devices(); lost >= parts_.shape->m()) {
+  const std::uint32_t lost = parts_.space->lost_devices();
+  if (lost > 0 && lost >= parts_.shape->m()) {
     return Error{ErrorCode::kUnavailable,
                  count_of(lost, "data device") +
                      " of the store lost or behind, as many as the profile survives",

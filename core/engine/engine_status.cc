@@ -40,7 +40,7 @@ void note_shared_domains(const Members& members, std::uint32_t m, StoreStatus& s
       if (device.role == alloc::to_string(alloc::DeviceRole::kData)) ++data;
     }
     std::string note = "devices " + names + " share one flush domain: one failure domain";
-    if (data > m) {
+    if (data > m && m > 0) {
       note += ", whose loss is more than the profile survives (" + std::to_string(data) +
               " data devices of " + std::to_string(m) + ")";
     }
@@ -88,6 +88,8 @@ StoreStatus Engine::status() {
   status.io_queue = parts_.system->queue().name();
   const std::optional<Error> stopped = lane_ == nullptr ? std::nullopt : lane_->stopped();
   status.memory_only = parts_.memory_only;
+  status.parity_cells = parts_.shape->m();
+  status.redundant_devices = parts_.redundant_devices;
   status.read_only = lane_ == nullptr || stopped.has_value();
   if (stopped.has_value()) status.read_only_reason = stopped->message;
   if (const Status ours = parts_.members->check_not_fenced(); !ours.ok()) {
@@ -401,6 +403,7 @@ std::vector<EffectiveOption> Engine::effective_options() const {
   };
   from_label("profile", ec::to_string(shape.profile));
   from_label("codec", ec::codec_to_string(shape.profile));
+  from_label("redundant_devices", parts_.redundant_devices ? "true" : "false");
   from_label("min_alloc", format_size(shape.unit));
   from_label("physical_block", format_size(shape.block));
   from_label("log_block", format_size(shape.log_block));

@@ -107,6 +107,12 @@ Status Membership::change(std::set<DeviceId> failed,
 
 Status Membership::stop_using(const std::set<DeviceId>& failed) {
   Members& members = parts_.members;
+  // P13: nothing is on it, and no root lists it that counts.
+  if (parts_.shape.m() == 0 && adding_.has_value() && failed.contains(*adding_) &&
+      members.usable(*adding_)) {
+    members.lose(*adding_, "a request failed while it was added");
+    members.remove(*adding_);
+  }
   const std::uint32_t lost = parts_.space.lost_devices(failed);
   std::string names;
   for (const DeviceId id : failed) {
@@ -123,8 +129,7 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
     }
     return Error{ErrorCode::kUnknown,
                  std::to_string(lost) + " data devices have failed, the last of them " + names +
-                     ", the profile survives " + std::to_string(parts_.shape.m()) +
-                     "; commits that were in flight may or may not have happened",
+                     ", " + survives(parts_.shape.m()) + "; commits that were in flight may or may not have happened",
                  "Close the store, check the devices, open it again."};
   }
   for (const DeviceId id : failed) {
@@ -142,8 +147,16 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
 
 Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
                                 const std::vector<DeviceId>& ids, std::set<DeviceId>& failed) {
+  // P13: the only copy may be on a device that is being removed.
+  std::vector<kv::LogArea> sources = areas;
+  if (leaving_.has_value()) {
+    const Member* const member = parts_.members.find(*leaving_);
+    const std::vector<DeviceId>& held = roots_.current().log_devices;
+    const bool holds = std::find(held.begin(), held.end(), *leaving_) != held.end();
+    if (holds && member->device != nullptr) sources.push_back(member->log_area());
+  }
   const auto copy = [&] {
-    return bring_log_up(areas, ids, parts_.lane.log(), parts_.shape.uuid, failed);
+    return bring_log_up(sources, ids, parts_.lane.log(), parts_.shape.uuid, failed);
   };
   const auto unread = [&] {
     std::uint64_t count = 0;
@@ -363,7 +376,8 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   {
     const io::Lock lock(mutex_);
     HEXAD_TRY_ASSIGN(std::set<DeviceId> failed, settle());
-    if (const std::uint32_t lost = parts_.space.lost_devices(); lost >= parts_.shape.m()) {
+    const std::uint32_t lost = parts_.space.lost_devices();
+    if (lost > 0 && lost >= parts_.shape.m()) {
       done = Error{ErrorCode::kUnavailable,
                    std::to_string(lost) +
                        " data devices are lost or lack something, as many as the profile survives",
@@ -374,19 +388,23 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
       failed.erase(id);
       members.add(std::move(member));
       named = false;
-      HEXAD_TRY(change(std::move(failed), [&](alloc::Root& next) {
+      adding_ = id;
+      const Status changed = change(std::move(failed), [&](alloc::Root& next) {
+        if (parts_.shape.m() == 0) named = named && members.usable(id);  // P13
         if (next.find(id) != nullptr || (!named && !members.usable(id))) return;
         named = true;
         alloc::add_row(next, id, uuid, role, slabs);
         if (!members.usable(id)) alloc::mark_left(next, id, last_counted());
-      }));
+      });
+      adding_.reset();
+      HEXAD_TRY(changed);
       parts_.space.free_kept_back();
       if (members.usable(id)) {
         added();
       } else {
         done = Error{ErrorCode::kIo, "it has failed while it was added", "Choose another device."};
         if (roots_.current().find(id) != nullptr) HEXAD_TRY(drop(id, {}));
-        members.remove(id);
+        if (members.has(id)) members.remove(id);
       }
     }
   }
@@ -394,7 +412,7 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
   return done;
 }
 
-// AD3: the two roots, with nothing in between.
+// AD3: the two roots, with nothing in between; one where there is no parity.
 Status Membership::remove_device(DeviceId id) {
   const io::NoUnwinding none("a change of the membership");
   Lane& lane = parts_.lane;
@@ -408,21 +426,33 @@ Status Membership::remove_device(DeviceId id) {
     std::set<DeviceId> leaving = failed;
     leaving.insert(id);
     const std::uint32_t lost = parts_.space.lost_devices(leaving);
-    if (members.usable(id) && lost > parts_.shape.m()) {
+    const bool parity = parts_.shape.m() > 0;
+    if (members.usable(id) && lost > std::max(parts_.shape.m(), 1U)) {
       done = Error{ErrorCode::kUnavailable,
                    std::to_string(lost - 1) + " other data devices are lost or lack something; " +
-                       std::to_string(parts_.shape.m()) +
-                       " may be, and the device that is removed is one of them for a moment",
+                       (parity ? std::to_string(parts_.shape.m()) +
+                                     " may be, and the device that is removed is one of them for a "
+                                     "moment"
+                               : survives(0)),
                    "Bring one of the others back first, or replace it."};
     } else {
       parts_.space.forget_suspects({id});
-      if (members.usable(id)) {
-        members.dismiss(id, "it is being removed");
+      const bool answered = members.usable(id);
+      if (answered) members.dismiss(id, "it is being removed");
+      if (!parity) {  // P13: no root lists it as left
+        members.remove(id);
+        leaving_ = id;
+        const Status dropped = drop(id, std::exchange(failed, {}));
+        leaving_.reset();
+        HEXAD_TRY(dropped);
+      } else if (answered) {
         HEXAD_TRY(change(std::exchange(failed, {}),
                          [id](alloc::Root& next) { alloc::set_draining(next, id, true); }));
       }
-      HEXAD_TRY(drop(id, std::move(failed)));
-      members.remove(id);
+      if (parity) {
+        HEXAD_TRY(drop(id, std::move(failed)));
+        members.remove(id);
+      }
       parts_.space.free_kept_back();
     }
   }

@@ -141,6 +141,8 @@ class Membership : private MembershipSteps {
   RootWriter roots_;  // guarded by mutex_
   // What else the root says, while the membership changes; guarded by mutex_.
   std::function<void(alloc::Root&)> describe_;
+  std::optional<DeviceId> adding_;   // P13: likewise, one that no root lists yet that counts
+  std::optional<DeviceId> leaving_;  // P13: likewise, one that goes with the next root
   mutable io::Mutex refused_mutex_;  // a leaf
   std::optional<Refused> refused_;   // guarded by it
 };

@@ -203,8 +203,9 @@ std::string damage_of(const SurveyedDevice& device) {
 
 Status check_same_shape(const alloc::Label& first, const alloc::Label& other) {
   const auto shape = [](const alloc::Label& label) {
-    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.checksum,
-                      label.checksum_granularity, label.layout.block_of_log(), label.layout.unit);
+    return std::tuple(label.k, label.m, label.codec, label.packet_bytes, label.redundant_devices,
+                      label.checksum, label.checksum_granularity, label.layout.block_of_log(),
+                      label.layout.unit);
   };
   const auto data_shape = [](const alloc::Label& label) {
     return std::tuple(label.layout.physical_block, label.layout.slab_units);

@@ -87,6 +87,27 @@ Status open_existing(const FormatOptions& options, io::System& system,
   return {};
 }
 
+// Without parity whatever a device loses is lost: all say that they lose nothing, or the user does.
+Status check_redundant(const FormatOptions& options, const std::vector<NewDevice>& targets) {
+  if (options.profile.m > 0 || options.redundant_devices) return {};
+  std::string silent;
+  for (const NewDevice& target : targets) {
+    if (target.role != alloc::DeviceRole::kData) continue;
+    if (target.device != nullptr && target.device->geometry().redundant) continue;
+    silent += (silent.empty() ? "" : ", ") + target.path;
+  }
+  if (silent.empty()) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "profile " + ec::to_string(options.profile) +
+                   " has no parity, so that whatever a device loses is lost, and these do not say "
+                   "that they are redundant themselves: " +
+                   silent,
+               "Where each of them is, as a RAID array, an EBS volume, a zvol or an RBD image is, "
+               "say so: --redundant-devices (redundant_devices). Else take a profile with parity, "
+               "such as " +
+                   std::to_string(options.profile.k) + "+1."};
+}
+
 // An index without its log is still somebody's: of a pool whose log file has been lost, say.
 Status check_no_index(const FormatOptions& options, kv::IndexHome& indexes) {
   const std::string directory = index_directory(options.fast_directories);
@@ -294,6 +315,8 @@ Status write_all(const FormatOptions& options, const std::string& description, i
     label.m = static_cast<std::uint8_t>(options.profile.m);
     label.codec = static_cast<std::uint8_t>(options.profile.codec);
     label.packet_bytes = options.profile.packet_bytes;
+    // Without the word they have all said so themselves (check_redundant()).
+    label.redundant_devices = options.redundant_devices || options.profile.m == 0;
     label.checksum = options.checksum;
     label.checksum_granularity = static_cast<std::uint32_t>(options.checksum_block);
     label.created = system.clock().wall_time();
@@ -313,6 +336,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
 Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome* indexes,
                       std::vector<NewDevice>& targets, Made& made) {
   HEXAD_TRY(open_existing(options, system, targets));
+  HEXAD_TRY(check_redundant(options, targets));
   if (!options.force && indexes != nullptr) HEXAD_TRY(check_no_index(options, *indexes));
   std::uint64_t raw = 0;
   for (const NewDevice& target : targets) {

@@ -96,7 +96,9 @@ Status check_enough(const Assignment& assignment, const StoreShape& shape, Acces
                std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
                    " data devices can be used, " + std::to_string(data - shape.m()) +
                    " are needed:" + list_unusable(assignment.members, assignment.strangers),
-               "Attach the missing devices and open the store again."};
+               shape.m() > 0 ? "Attach the missing devices and open the store again."
+                             : "The devices of this pool are said to be redundant themselves, so it "
+                               "has no parity: bring the missing ones back, and open it again."};
 }
 
 // Two devices with one identity: a path given twice, or a copy of a device. Which of them has the
@@ -298,6 +300,7 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
   parts.root = choice.root;
   parts.shape = std::make_unique<StoreShape>(shape_of(survey, choice.root));
   parts.compression = survey.options.compression;
+  parts.redundant_devices = survey.label.redundant_devices;
   parts.strangers = std::move(assignment.strangers);
   HEXAD_TRY(check_duplicates(pool, parts.strangers));
   HEXAD_TRY(check_enough(assignment, *parts.shape, options.access));
@@ -334,7 +337,13 @@ Status open_all(const PoolDescription& pool, const RuntimeOptions& options, io::
                                         *parts.log_blobs);
   parts.run_compressor =
       std::make_unique<compression::Compressor>(system->clock(), *parts.compression_counters);
-  parts.hedges = std::make_unique<ReadHedges>(options.hedged_reads);
+  const bool parity = parts.shape->m() > 0;
+  if (!parity && options.hedged_reads != HedgedReads::kOff) {
+    parts.notes.push_back(
+        "hedged reads are " + std::string(to_string(options.hedged_reads)) +
+        ", but without parity there is nothing to read in place of what is late: reads wait");
+  }
+  parts.hedges = std::make_unique<ReadHedges>(parity ? options.hedged_reads : HedgedReads::kOff);
   parts.run_reader = std::make_unique<BlobReader>(
       *parts.shape, *parts.codec, *parts.run_compressor, *parts.space, system->queue(),
       *parts.counters, *parts.log_blobs, nullptr, BlobReader::OnLost(), parts.hedges.get());
@@ -447,6 +456,8 @@ Result<StoreStatus> inspect_devices(const PoolDescription& pool, io::System* sys
   status.uuid = survey.store;
   status.health = Health::kUnavailable;
   status.read_only = true;
+  status.parity_cells = survey.label.m;
+  status.redundant_devices = survey.label.redundant_devices;
   status.io_queue = system->queue().name();
   Result<Assignment> assignment = assign_members(survey);
   if (!assignment.ok()) {

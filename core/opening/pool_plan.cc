@@ -133,8 +133,10 @@ Result<PoolPlan> plan_pool(const FormatOptions& options, const std::vector<std::
     const std::uint64_t used = std::min(slabs[i], plan.zones);
     device.used = used * plan.slab_size;
     device.unused = (slabs[i] - used) * plan.slab_size;
-    device.rebuild_written = device.used;
-    device.rebuild_read = device.used * profile.k;
+    if (profile.m > 0) {  // else there is none
+      device.rebuild_written = device.used;
+      device.rebuild_read = device.used * profile.k;
+    }
     plan.devices.push_back(device);
   }
   return plan;

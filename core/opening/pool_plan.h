@@ -25,7 +25,7 @@ struct PlannedDevice {
   // Bytes that they never can, since too few of the others are as large.
   std::uint64_t unused = 0;
   // Of a rebuild when the store is full: bytes written to the new device, and bytes read from all
-  // the others together. At most; of a store that is half full half of it.
+  // the others together. At most; of a store that is half full half of it. 0 without parity.
   std::uint64_t rebuild_written = 0;
   std::uint64_t rebuild_read = 0;
 };

@@ -59,6 +59,14 @@ Result<alloc::Label> data_label(const Survey& survey) {
 Result<ReplacedDevice> prepare_replacement(const Replacement& replacement, io::System& system,
                                            Survey& survey, Assignment& assignment) {
   HEXAD_TRY_ASSIGN(Member* const lost, find_member(replacement, assignment));
+  if (survey.label.m == 0) {
+    return refuse("a device whose place is taken at an opening counts as lost for a moment, and " +
+                      survives(0),
+                  "Open the pool, and replace " + name_of(*lost) +
+                      " then: it is emptied onto the others and the new one beside everything else "
+                      "(hexad device replace; Store::replace_device(); in Python "
+                      "replace_device()).");
+  }
   ReplacedDevice replaced;
   if (lost->device != nullptr && lost->path == replacement.path) {
     return replaced;  // it is the one that was made ready before

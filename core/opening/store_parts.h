@@ -43,6 +43,7 @@ struct StoreParts {
   PoolDescription pool;
   std::unique_ptr<StoreShape> shape;  // others keep references to it
   compression::Policy compression;    // of new collections
+  bool redundant_devices = false;     // as the labels say
   std::unique_ptr<ec::Codec> codec;
   std::unique_ptr<Counters> counters;
   std::unique_ptr<compression::Counters> compression_counters;

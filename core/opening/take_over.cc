@@ -142,8 +142,7 @@ class TakeOver : private MembershipSteps {
     const std::uint32_t lost = parts_.space->lost_devices();
     if (lost <= parts_.shape->m()) return {};
     return Error{ErrorCode::kUnavailable,
-                 std::to_string(lost) + " data devices are lost, the profile survives " +
-                     std::to_string(parts_.shape->m()),
+                 std::to_string(lost) + " data devices are lost, " + survives(parts_.shape->m()),
                  "Attach the missing devices and open the store again."};
   }
 

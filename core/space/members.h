@@ -68,6 +68,12 @@ inline std::uint32_t tolerated_with(std::uint32_t lost, std::uint32_t m) {
   return lost > m ? 0 : m - lost;
 }
 
+// For messages about too many that are lost.
+inline std::string survives(std::uint32_t m) {
+  if (m > 0) return "the profile survives " + std::to_string(m);
+  return "the pool has no parity, for its devices are said to be redundant themselves";
+}
+
 class Members {
  public:
   // Those removed while the store is open included.

@@ -45,6 +45,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(CounterId::kCoun
     "scrub_bytes",
     "scrub_findings",
     "degraded_reads",
+    "cells_asked_again",
     "devices_lost",
     "devices_returned",
     "alloc_stripes",

@@ -50,6 +50,7 @@ enum class CounterId : std::uint16_t {
   kScrubBytes,     // ... which read so many from devices
   kScrubFindings,  // ... repaired or not
   kDegradedReads,
+  kCellsAskedAgain,
   kDevicesLost,        // left the membership while open
   kDevicesReturned,    // ... and came back while open
   kStripes,            // of user data that became durable

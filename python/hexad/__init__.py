@@ -117,6 +117,7 @@ def format(
     compression: str | None = None,
     log_size: Size | None = None,
     slab_size: Size | None = None,
+    redundant_devices: bool = False,
     force: bool = False,
 ) -> None:
     """Makes a new store, and the directory `path` with its description (hexad.pool).
@@ -129,6 +130,8 @@ def format(
     rest. profile: data and parity cells ("4+2"). codec: "isa-vandermonde", ... min_alloc: unit of
     allocation (4 KiB). checksum: "crc32c" or "xxh3", over checksum_block (16 KiB). compression: of
     the collection "default", such as "aggressive,zstd". log_size: of each copy of the log.
+    redundant_devices: says that each device is redundant itself (a RAID array, an EBS volume, a zvol,
+    an RBD image), which profiles without parity ("4+0") rely on.
     force: overwrites an existing pool, or other data on the devices.
 
     Errors: AlreadyExistsError (a pool or foreign data), InvalidArgumentError (all that is wrong, one
@@ -136,6 +139,7 @@ def format(
     changed then unless it was IoError.
     """
     force = boolean(force, "force")
+    redundant_devices = boolean(redundant_devices, "redundant_devices")
     directory = os.path.abspath(os.fsdecode(path))
     description = os.path.join(directory, _DESCRIPTION)
     if os.path.exists(description) and not force:
@@ -161,6 +165,7 @@ def format(
         "compression": compression,
         "log_size": log_size,
         "slab_size": slab_size,
+        "redundant_devices": redundant_devices,
         "force": force,
     }
     made = _make_directories(directory)

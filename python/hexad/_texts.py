@@ -58,6 +58,8 @@ def status_text(status: dict[str, Any], space: dict[str, Any]) -> str:
         f"{size_text(space['user_bytes'])} in {_count(space['objects'], 'object')}; room for "
         f"{size_text(space['available'])} of {size_text(space['capacity'])}",
     ]
+    if status["redundant_devices"]:
+        lines.append("the devices are said to be redundant themselves")
     if status["read_only"]:
         why = status["read_only_reason"]
         lines.append(f"read-only: {why}" if why else "read-only")

@@ -160,6 +160,8 @@ nb::dict to_dict(const StoreStatus& status) {
   result["uuid"] = to_text(to_string(status.uuid));
   result["health"] = to_word(status.health);
   result["faults_tolerated"] = status.faults_tolerated;
+  result["parity_cells"] = status.parity_cells;
+  result["redundant_devices"] = status.redundant_devices;
   result["damaged_blobs"] = status.damaged_blobs;
   result["epoch"] = status.epoch;
   result["last_lsn"] = status.last_lsn;

@@ -140,6 +140,8 @@ FormatOptions to_format_options(const nb::dict& given) {
       {"fast", [&](nb::handle value) { to_list(options.fast_directories, value, "fast"); }},
       {"size", size(options.device_size, "size")},
       {"force", [&](nb::handle value) { options.force = nb::cast<bool>(value); }},
+      {"redundant_devices",
+       [&](nb::handle value) { options.redundant_devices = nb::cast<bool>(value); }},
       {"min_alloc", size(options.min_alloc, "min_alloc")},
       {"checksum", word(options.checksum, "checksum", &parse_checksum_type)},
       {"checksum_block", size(options.checksum_block, "checksum_block")},

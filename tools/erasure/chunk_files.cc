@@ -21,6 +21,14 @@ std::string chunk_path(const std::string& out, std::uint32_t index) {
   return fmt::format("{}.{}", out, index);
 }
 
+Status check_parity(const ec::Profile& profile) {
+  if (profile.m > 0) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} has no parity, which is what the chunks are for",
+                           ec::to_string(profile)),
+               "Take a profile with parity, such as 4+2."};
+}
+
 // Bytes of each chunk handled at a time: about 1 MiB, a multiple of what the code works on.
 std::uint64_t piece_size(const ec::Profile& profile) {
   return round_up(1_MiB, ec::alignment(profile));
@@ -139,11 +147,16 @@ Result<ec::Profile> choose_profile(const std::string& out, const DecodeRequest& 
     return Error{ErrorCode::kInvalidArgument, out + ".meta is not there",
                  "Say with --profile, --codec and --length what it would have said."};
   }
-  if (!meta) return ec::parse_profile(request.shape, request.codec);
+  if (!meta) {
+    HEXAD_TRY_ASSIGN(const ec::Profile profile, ec::parse_profile(request.shape, request.codec));
+    HEXAD_TRY(check_parity(profile));
+    return profile;
+  }
   const std::string shape = request.shape.empty() ? ec::to_string(meta->profile) : request.shape;
   const std::string codec =
       request.codec.empty() ? ec::codec_to_string(meta->profile) : request.codec;
   HEXAD_TRY_ASSIGN(const ec::Profile profile, ec::parse_profile(shape, codec));
+  HEXAD_TRY(check_parity(profile));
   if (profile == meta->profile) return profile;
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("{}.meta says {} {}, not {} {}", out, ec::to_string(meta->profile),
@@ -156,6 +169,7 @@ Result<ec::Profile> choose_profile(const std::string& out, const DecodeRequest& 
 
 Result<ChunkMeta> encode_chunks(const std::string& file, const std::string& out,
                                 const ec::Profile& profile, Progress& progress) {
+  HEXAD_TRY(check_parity(profile));
   HEXAD_TRY_ASSIGN(const std::unique_ptr<ec::Codec> codec, ec::make_codec(profile));
   HEXAD_TRY_ASSIGN(const Fd input, open_input(file));
   ChunkMeta meta{profile, 0, 0, std::vector<std::uint32_t>(profile.shards())};

@@ -253,6 +253,10 @@ class DeviceReplace final : public Verb {
         return tell_fast(session, replacement.device, replacement.path);
       });
     }
+    // An opening that puts another one in its place has a moment with one less.
+    if (before.redundant_devices && before.parity_cells == 0) {
+      return replace_beside(session, before, std::move(replacement));
+    }
     std::optional<Progress> progress;
     std::uint64_t copied = 0;
     replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -277,6 +281,47 @@ class DeviceReplace final : public Verb {
   }
 
  private:
+  // Without parity: the device is emptied onto the others, of which the new one is one more.
+  static Result<int> replace_beside(Session& session, const StoreStatus& before,
+                                    Replacement replacement) {
+    replacement.path = absolute_path(replacement.path);
+    std::optional<Progress> progress;
+    std::uint64_t moved = 0;
+    replacement.progress = [&](std::uint64_t done, std::uint64_t total) {
+      if (!progress.has_value()) progress.emplace(session.out(), session.clock(), "move", total);
+      progress->advance(done - std::min(done, moved));
+      moved = std::max(done, moved);
+      return !interrupted();
+    };
+    return session.with_store(Access::kReadWrite, [&](Store& store) -> Result<int> {
+      HEXAD_TRY_ASSIGN(const bool named, add_path(session, replacement.path));
+      const Result<DeviceId> by = store.replace_device(replacement);
+      progress.reset();
+      if (!by.ok()) {
+        const StoreStatus now = store.status();
+        const bool member = std::any_of(
+            now.devices.begin(), now.devices.end(), [&](const DeviceStatus& device) {
+              return !device.role.empty() && device.path == replacement.path;
+            });
+        if (named && !member) remove_path(session, replacement.path).ignore();
+        if (interrupted()) return interrupted_error();
+        return by.error();
+      }
+      const std::string old = path_before(before, replacement.device);
+      if (!old.empty() && old != replacement.path) HEXAD_TRY(remove_path(session, old));
+      if (session.out().json()) {
+        session.out().object(
+            Json{{"id", *by}, {"path", replacement.path}, {"state", "ok"}, {"missing_bytes", 0}});
+      } else {
+        session.out().note(
+            fmt::format("{} is device {} of the pool, in the place of device {}, which is no device "
+                        "of the pool any more",
+                        replacement.path, *by, replacement.device));
+      }
+      return kExitOk;
+    });
+  }
+
   static std::string path_before(const StoreStatus& before, DeviceId id) {
     for (const DeviceStatus& device : before.devices) {
       if (device.id == id && device.role == "data") return device.path;

@@ -45,6 +45,11 @@ class Diagnosis {
 
   bool opens() const { return !facts_.error.has_value() || facts_.error->code == ErrorCode::kBusy; }
 
+  // The devices are said to be redundant themselves.
+  bool no_parity() const {
+    return facts_.status.redundant_devices && facts_.status.parity_cells == 0;
+  }
+
   void look_at_opening() {
     if (!opens()) add(Urgency::kNow, facts_.error->message, facts_.error->hint);
     if (!facts_.status.read_only_reason.empty()) {
@@ -57,9 +62,10 @@ class Diagnosis {
     const std::uint64_t blobs = facts_.status.damaged_blobs;
     if (blobs == 0) return;
     add(Urgency::kNow,
-        fmt::format("bytes of {} stored piece{} of objects are lost: more cells are damaged than "
-                    "parity gives back",
-                    blobs, blobs == 1 ? "" : "s"),
+        fmt::format("bytes of {} stored piece{} of objects are lost: {}", blobs,
+                    blobs == 1 ? "" : "s",
+                    no_parity() ? "there is no parity to give them back"
+                                : "more cells are damaged than parity gives back"),
         "Store the objects again from a copy, or remove them. Which they are:",
         fmt::format("hexad damage ls {}", facts_.pool));
   }
@@ -123,7 +129,10 @@ class Diagnosis {
     const bool lacks = device.state == "behind" || device.state == "filling";
     const Urgency urgency = urgency_of_loss();
     if (!opens()) {
-      add(urgency, std::move(problem), "Attach it again.");
+      add(urgency, std::move(problem),
+          no_parity() ? "There is no parity, for the devices are said to be redundant themselves: "
+                        "bring it back."
+                      : "Attach it again.");
     } else if (device.role == "data" && !lacks && device.slabs > 0 && device.slabs_used == 0) {
       add(urgency, std::move(problem),
           "Nothing lies on it. Attach it again, or take it away, where enough others are left:",
@@ -185,10 +194,11 @@ class Diagnosis {
       if (device.role == "data") {
         add(Urgency::kSoon, problem,
             fmt::format(
-                "The others have made it good. hexad scrub {} tells whether there are more "
+                "{}hexad scrub {} tells whether there are more "
                 "of them. hexad device clear-errors {} {} forgets these. A new device, here NEW, "
                 "takes its place while it still answers:",
-                facts_.pool, facts_.pool, device.id),
+                no_parity() ? "" : "The others have made it good. ", facts_.pool, facts_.pool,
+                device.id),
             fmt::format("hexad device replace {} {} NEW", facts_.pool, device.id));
       } else {
         add(Urgency::kSoon, problem,

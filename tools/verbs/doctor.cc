@@ -49,6 +49,7 @@ std::size_t data_devices(const StoreStatus& status) {
 Json as_json(const PoolFacts& facts, const std::vector<Advice>& advice) {
   Json object{{"health", health_name(facts.status.health)},
               {"faults_tolerated", facts.status.faults_tolerated},
+              {"redundant_devices", facts.status.redundant_devices},
               {"advice", Json::array()},
               {"notes", facts.status.notes}};
   for (const Advice& one : advice) {
@@ -76,6 +77,11 @@ std::string as_text(const PoolFacts& facts, const std::vector<Advice>& advice) {
     const std::uint32_t more = facts.status.faults_tolerated;
     text += fmt::format("nothing is wrong with {}: {} data devices, {} more may be lost",
                         facts.pool, data_devices(facts.status), more);
+    if (facts.status.redundant_devices) {
+      text += facts.status.parity_cells == 0
+                  ? " (there is no parity: each is said to be redundant itself)"
+                  : " (and each is said to be redundant itself)";
+    }
     if (facts.space.has_value()) {
       text += fmt::format(", {} of {} are free", format_size(facts.space->available),
                           format_size(facts.space->capacity));

@@ -74,6 +74,9 @@ class Mkfs final : public Verb {
     arguments.option("--compression", compression_, "none, passive, aggressive or force [none]");
     arguments.option("--algorithm", algorithm_, "snappy, zstd, lz4 or zlib [snappy]");
     arguments.size("--log-size", log_size_, "Bytes of each log copy [by capacity]");
+    arguments.flag("--redundant-devices", redundant_devices_,
+                   "Each device is redundant itself (RAID array, EBS volume, zvol, RBD image): "
+                   "profiles without parity, such as 4+0, need that");
     arguments.flag("--force", force_, "Overwrite an existing pool or other data");
     arguments.number("--wait", wait_seconds_,
                      "Seconds to wait while another program has the devices [0]");
@@ -113,6 +116,7 @@ class Mkfs final : public Verb {
     if (!no_fast_ && fast_.empty()) fast_.push_back((fs::path(pool_) / "fast").string());
     for (const std::string& fast : fast_) options.fast_directories.push_back(absolute_path(fast));
     options.force = force_;
+    options.redundant_devices = redundant_devices_;
     if (given("--size")) options.device_size = size_;
     if (given("--min-alloc")) options.min_alloc = min_alloc_;
     if (given("--checksum-block")) options.checksum_block = checksum_block_;
@@ -192,6 +196,7 @@ class Mkfs final : public Verb {
   std::uint64_t min_alloc_ = 0;
   std::uint64_t checksum_block_ = 0;
   std::uint64_t log_size_ = 0;
+  bool redundant_devices_ = false;
   bool force_ = false;
   double wait_seconds_ = 0;
 };

@@ -151,11 +151,18 @@ class Plan final : public Verb {
     if (plan.usable == 0) {
       text += "Nothing fits into so small a pool. A smaller --log-size keeps back less.\n";
     }
-    text += fmt::format("survives  the loss of any {} device{} at once\n", plan.faults_tolerated,
-                        plan.faults_tolerated == 1 ? "" : "s");
-    text += "a rebuild, when the pool is full, of one device\n";
+    if (plan.faults_tolerated == 0) {
+      text +=
+          "survives  the loss of no device: without parity each has to be redundant itself, as mkfs "
+          "is told by --redundant-devices\n";
+    } else {
+      text += fmt::format("survives  the loss of any {} device{} at once\n", plan.faults_tolerated,
+                          plan.faults_tolerated == 1 ? "" : "s");
+      text += "a rebuild, when the pool is full, of one device\n";
+    }
     const std::vector<Kind> kinds = kinds_of(plan);
     for (const Kind& kind : kinds) {
+      if (plan.faults_tolerated == 0) break;
       text += fmt::format("  of {:>10}  writes {} to the new one, reads {} from the {} others",
                           format_size(kind.one.size), format_size(kind.one.rebuild_written),
                           format_size(kind.one.rebuild_read), plan.devices.size() - 1);

@@ -45,6 +45,8 @@ Json job_json(const JobStatus& job) {
 Json status_json(const StoreStatus& status) {
   Json object{{"health", health_name(status.health)},
               {"faults_tolerated", status.faults_tolerated},
+              {"parity_cells", status.parity_cells},
+              {"redundant_devices", status.redundant_devices},
               {"damaged_blobs", status.damaged_blobs},
               {"uuid", to_string(status.uuid)},
               {"epoch", status.epoch},
@@ -118,6 +120,10 @@ std::string status_text(const StoreStatus& status) {
   text +=
       fmt::format("health  {}; survives the loss of {} more device{}\n", health_name(status.health),
                   status.faults_tolerated, status.faults_tolerated == 1 ? "" : "s");
+  if (status.redundant_devices) {
+    text += fmt::format("        the devices are said to be redundant themselves{}\n",
+                        status.parity_cells == 0 ? ", and there is no parity: each is needed" : "");
+  }
   if (status.damaged_blobs > 0) {
     text += fmt::format("damage  bytes of {} stored piece{} are lost: hexad damage ls\n",
                         status.damaged_blobs, status.damaged_blobs == 1 ? "" : "s");
