@@ -398,9 +398,9 @@ bool is_committed(const Root& previous, const Root& next, std::span<const Device
     if (row.state == MemberState::kLive && !found) return false;
   }
   // P13
-  const bool before = m == 0 ? count_written(previous, written) > 0
-                             : count_written(previous, written) >=
-                                   read_quorum(previous.data_device_count(), m);
+  const bool before =
+      m == 0 ? count_written(previous, written) > 0
+             : count_written(previous, written) >= read_quorum(previous.data_device_count(), m);
   return before && count_written(next, written) >= read_quorum(next.data_device_count(), m);
 }
 

@@ -115,15 +115,17 @@
 //
 // Why the same holds where m = 0 (P13)
 //   * An opening goes on with the newest root that it finds, X, only where it finds roots on all
-//     data devices of X's table (P1). So the table of a later committed root is to have one of them:
-//     that shows this root, or something newer, and X is not the newest.
-//   * X was committed: of the tables of X and of the next root that is, one has at most one row more
+//     data devices of X's table (P1). So the table of a later committed root is to have one of
+//     them: that shows this root, or something newer, and X is not the newest.
+//   * X was committed: of the tables of X and of the next root that is, one has at most one row
+//   more
 //     than the other, and neither is empty. Through several removals likewise: each device of X's
 //     table that went shows a root that lists those that stayed, and X is older than that.
-//   * X was not, and nobody adopted it. Where an opening followed, that has filled all four slots of
-//     all devices that it went on with (P10); where the same writer went on, what it sent instead is
-//     newer and lies on all of them. So X is left on a device alone that was to be added, and lists
-//     all that the store had then, of which the above holds.
+//   * X was not, and nobody adopted it. Where an opening followed, that has filled all four slots
+//   of
+//     all devices that it went on with (P10); where the same writer went on, what it sent instead
+//     is newer and lies on all of them. So X is left on a device alone that was to be added, and
+//     lists all that the store had then, of which the above holds.
 //
 // Why two roots of one store never name different writers for an epoch, and what does
 //   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of

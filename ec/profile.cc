@@ -92,8 +92,9 @@ Status parse_parameter(std::string_view parameter, Profile& profile) {
 Status parse_codec(std::string_view text, Profile& profile) {
   if (profile.m == 0) {
     if (text == kNoCode) return ok_status();
-    return invalid("profile " + to_string(profile) + " has no parity, so no codec: not " + quoted(text),
-                   "Leave the codec out.");
+    return invalid(
+        "profile " + to_string(profile) + " has no parity, so no codec: not " + quoted(text),
+        "Leave the codec out.");
   }
   if (text == "isa-vandermonde") text = "isa:reed_sol_van";
   if (text == "isa-cauchy") text = "isa:cauchy";

@@ -190,9 +190,10 @@ class OfflinePlan {
                               "themselves"
                             : "; the profile survives the loss of " + std::to_string(left_.parity);
     if (no_parity()) {
-      refuse(reason,
-             "Close the pool first, and bring it back before it is opened again. To take it away for "
-             "good: hexad device drain, or device replace.");
+      refuse(
+          reason,
+          "Close the pool first, and bring it back before it is opened again. To take it away for "
+          "good: hexad device drain, or device replace.");
     } else if (lost_now > 0) {
       refuse(reason, "hexad doctor " + pool_ + " says what becomes of those first.");
     } else if (!answer_.together.empty()) {

@@ -71,9 +71,8 @@ void check_profile(Problems& problems, const ec::Profile& profile, std::uint32_t
   }
   if (profile.m < least_m || profile.m > ec::kMaxParityShards) {
     in_range = false;
-    problems.add("m is " + std::to_string(profile.m) + ", not between " +
-                 std::to_string(least_m) + " and " +
-                 std::to_string(ec::kMaxParityShards));
+    problems.add("m is " + std::to_string(profile.m) + ", not between " + std::to_string(least_m) +
+                 " and " + std::to_string(ec::kMaxParityShards));
   }
   // With a shape that cannot be, what the codec says about it helps nobody.
   if (in_range) problems.add(ec::validate_for_store(profile), "profile");

@@ -299,8 +299,8 @@ Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
   for (std::size_t i = 0; i < job.fetches.size(); ++i) {
     const Fetch& fetch = job.fetches[i];
     const io::IoRequest& request = batch.requests[job.first_request + i];
-    const std::string subject = "cell " + std::to_string(fetch.wanted.role) + " on device " +
-                                std::to_string(fetch.device);
+    const std::string subject =
+        "cell " + std::to_string(fetch.wanted.role) + " on device " + std::to_string(fetch.device);
     if (!request.is_answered()) {
       silent = true;
       add(subject + ": " + not_answered(*request.device));
@@ -382,7 +382,8 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
     for (std::size_t i = 0; i < job.fetches.size() && shape_.m() == 0; ++i) {
       const io::IoRequest& request = spare->batch().requests[job.first_request + i];
       Fetch& fetch = job.fetches[i];
-      const bool good = request.status.ok() && verifies(fetch, fetch.verified(), blob, shape_.record);
+      const bool good =
+          request.status.ok() && verifies(fetch, fetch.verified(), blob, shape_.record);
       if (!good) ask_again(fetch, request, blob);
     }
     if (is_sound(job, spare->batch())) continue;
@@ -644,12 +645,12 @@ Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,
   if (cells.good.size() < shape_.k()) {
     std::string why;
     for (const std::string& problem : cells.problems) why += (why.empty() ? "" : "; ") + problem;
-    return Error{ErrorCode::kUnavailable,
-                 describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
-                     std::to_string(shape_.cells()) + " cells are good and " +
-                     std::to_string(shape_.k()) + " are needed (" + why + ")",
-                 advice(cells.good.size() + count_away(cells.places) >= shape_.k(),
-                        shape_.m() > 0)};
+    return Error{
+        ErrorCode::kUnavailable,
+        describe(where) + ": only " + std::to_string(cells.good.size()) + " of " +
+            std::to_string(shape_.cells()) + " cells are good and " + std::to_string(shape_.k()) +
+            " are needed (" + why + ")",
+        advice(cells.good.size() + count_away(cells.places) >= shape_.k(), shape_.m() > 0)};
   }
   std::vector<MutByteView> shards;
   for (std::uint32_t role = 0; role < shape_.cells(); ++role) shards.push_back(cells.cell(role));

@@ -167,13 +167,13 @@ class Judge {
     verdict_.footer = std::move(footer);
     verdict_.bad = (read_ & data_) - good;
     verdict_.problem =
-        rebuilt ? "its cells fit its footer, but not the blobs that are said to lie in it"
-                : std::to_string(good.size()) + " of " + std::to_string(shape_.k()) +
-                      " data cells have the footer's checksum, and " +
-                      (shape_.m() == 0 ? "without parity nothing gives back the rest"
-                                       : "no choice of the " +
-                                             std::to_string((read_ - data_).size()) +
-                                             " parity cells that can be read gives back the rest");
+        rebuilt
+            ? "its cells fit its footer, but not the blobs that are said to lie in it"
+            : std::to_string(good.size()) + " of " + std::to_string(shape_.k()) +
+                  " data cells have the footer's checksum, and " +
+                  (shape_.m() == 0 ? "without parity nothing gives back the rest"
+                                   : "no choice of the " + std::to_string((read_ - data_).size()) +
+                                         " parity cells that can be read gives back the rest");
   }
 
   std::span<const MutByteView> cells_;

@@ -129,7 +129,8 @@ Status Membership::stop_using(const std::set<DeviceId>& failed) {
     }
     return Error{ErrorCode::kUnknown,
                  std::to_string(lost) + " data devices have failed, the last of them " + names +
-                     ", " + survives(parts_.shape.m()) + "; commits that were in flight may or may not have happened",
+                     ", " + survives(parts_.shape.m()) +
+                     "; commits that were in flight may or may not have happened",
                  "Close the store, check the devices, open it again."};
   }
   for (const DeviceId id : failed) {

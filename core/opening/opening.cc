@@ -96,9 +96,10 @@ Status check_enough(const Assignment& assignment, const StoreShape& shape, Acces
                std::to_string(data - std::min(data, lost)) + " of " + std::to_string(data) +
                    " data devices can be used, " + std::to_string(data - shape.m()) +
                    " are needed:" + list_unusable(assignment.members, assignment.strangers),
-               shape.m() > 0 ? "Attach the missing devices and open the store again."
-                             : "The devices of this pool are said to be redundant themselves, so it "
-                               "has no parity: bring the missing ones back, and open it again."};
+               shape.m() > 0
+                   ? "Attach the missing devices and open the store again."
+                   : "The devices of this pool are said to be redundant themselves, so it "
+                     "has no parity: bring the missing ones back, and open it again."};
 }
 
 // Two devices with one identity: a path given twice, or a copy of a device. Which of them has the

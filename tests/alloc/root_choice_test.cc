@@ -55,6 +55,16 @@ TEST_CASE("root_choice: a device more, and a device less, in the table and in wh
   const DeviceId all[] = {0, 1, 2};
   CHECK(is_committed(two, three, all, 1));
   CHECK_FALSE(is_committed(two, three, std::span(all, 2), 1));
+  // P13: without parity all of the new table count, and one of the old one.
+  CHECK(is_committed(two, three, all, 0));
+  CHECK_FALSE(is_committed(two, three, std::span(all, 2), 0));
+  Root one = next_epoch_root(three, kOpening);
+  mark_left(one, 1, 5);
+  CHECK_FALSE(is_committed(three, one, std::vector<DeviceId>{0, 2}, 0));  // as left it is needed
+  drop_row(one, 1);
+  const DeviceId rest[] = {0, 2};
+  CHECK(is_committed(three, one, rest, 0));
+  CHECK_FALSE(is_committed(three, one, std::span(rest, 1), 0));
   // One that has left is no reason, two are too many of the three.
   mark_left(three, 1, 5);
   const DeviceId without[] = {0, 2};

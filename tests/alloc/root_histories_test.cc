@@ -414,6 +414,46 @@ TEST_CASE(
   }
 }
 
+TEST_CASE("root histories: without parity, two openings cut in every way, and any that are tried") {
+  constexpr Phase kPhases[] = {Phase::kPromise, Phase::kEpoch, Phase::kCheckpoint};
+  for (std::uint32_t n = 1; n <= 3; ++n) {
+    const unsigned all = (1U << n) - 1;
+    const World fresh(n, 0);
+    const std::size_t mark = World::parents().size();
+    std::vector<Outcome> outcomes;
+    for (unsigned written = 0; written <= all; ++written) {
+      for (const Ends reached : {Ends::kBoth, Ends::kHead, Ends::kTail}) {
+        outcomes.push_back({written, all & ~written, reached});
+        outcomes.push_back({written, 0, reached});
+      }
+    }
+    for (const Phase first_phase : kPhases) {
+      for (const Outcome& first : outcomes) {
+        World once = fresh;
+        once.write(all, first_phase, first);
+        require_sound(once, {all});
+        // Without one of them nobody goes on, or finds anything.
+        for (unsigned some = 0; some < all; ++some) {
+          REQUIRE_FALSE(once.look(some).ok());
+          once.write(some, Phase::kDone, {});
+        }
+        require_sound(once, {all});
+        for (const Phase second_phase : kPhases) {
+          for (const Outcome& second : outcomes) {
+            World twice = once;
+            twice.write(all, second_phase, second);
+            CAPTURE(n, static_cast<int>(first_phase), first.written, second.written);
+            require_sound(twice, {all});
+            twice.write(all, Phase::kDone, {});
+            require_sound(twice, {all});
+          }
+        }
+        World::parents().resize(mark);
+      }
+    }
+  }
+}
+
 TEST_CASE(
     "root histories: 3+2, attempts of one sequence, as older versions left them, go on opening") {
   // Two devices fail one after the other, the second one at the root that leaves the first behind.

@@ -176,7 +176,7 @@ class World {
   // The device is wiped, and shows the root of now before a root has its row.
   void add(const Root& current, Set live, const Plan& plan) {
     const DeviceId id = current.next_device;
-    if (id >= disks_.size() || count(rows_of(current) & ~live) >= m_) return;
+    if (id >= disks_.size() || count(rows_of(current) & ~live) >= std::max(m_, 1U)) return;
     disks_[id] = {};
     disks_[id].write(current);
     const Set with = live | only(id);
@@ -189,6 +189,16 @@ class World {
 
   // In the same epoch, without the devices that have failed, which the next attempt lists.
   void retry(Root current, Root next, Set with, const Plan& plan) {
+    // P13: the row goes again, where it alone has failed.
+    const DeviceId added = current.next_device;
+    if (m_ == 0 && plan.fails == only(added) && next.find(added) != nullptr) {
+      mark_left(next, added, 6);
+      drop_row(next, added);
+      next = next_attempt(std::move(next), sent_);
+      next.log_trim.position = name_root(current.log_trim.position);
+      send(current, next, with & ~plan.fails, plan.second);
+      return;
+    }
     for (const DeviceId id : ids(plan.fails & rows_of(next))) mark_left(next, id, 6);
     const Set rest = with & ~plan.fails;
     if (count(rows_of(next) & ~rest) > m_) return;
@@ -200,6 +210,17 @@ class World {
   void remove(Root& current, Set live, const Plan& plan) {
     const RootDevice* const row = current.find(plan.removed);
     if (row == nullptr) return;
+    if (m_ == 0) {  // P13: it leaves and goes with one root
+      if (rows_of(current) == only(plan.removed)) return;
+      Root next = begin_epoch(current);
+      mark_left(next, plan.removed, 6);
+      drop_row(next, plan.removed);
+      const Set rest = live & ~only(plan.removed);
+      const Reach reach{plan.first.written & plan.second.written,
+                        plan.first.torn | plan.second.torn};
+      send(current, next, rest, reach);
+      return;
+    }
     if (row->state == MemberState::kLive) {
       const Set rest = live & ~only(plan.removed);
       if (count(rows_of(current) & ~rest) > m_) return;
@@ -293,7 +314,10 @@ struct Shape {
   std::uint32_t k;
   std::uint32_t m;
 };
-constexpr Shape kShapes[] = {{1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 2}};
+constexpr Shape kShapes[] = {{1, 0}, {2, 0}, {4, 0}, {1, 1}, {2, 1}, {1, 2}, {2, 2}, {4, 2}};
+
+// Sets of devices that have left before, of which there may be m - 1.
+Set away_before(std::uint32_t m) { return m == 0 ? 1 : only(m - 1); }
 
 void require(World& world) {
   const bool sound = world.is_sound_without_any();
@@ -320,7 +344,7 @@ TEST_CASE("root rows: a device is added, cut at every set of roots, then any dev
     const World fresh(n, m, n + 1);
     const std::size_t mark = World::parents().size();
     // Before, up to m - 1 devices have left.
-    for (Set away = 0; away < only(m - 1); ++away) {
+    for (Set away = 0; away < away_before(m); ++away) {
       for (Set written = 0; written <= all; written += n > 5 ? 3 : 1) {
         if ((written & away) != 0) continue;
         for (Set fails = 0; fails <= all; ++fails) {
@@ -352,7 +376,7 @@ TEST_CASE("root rows: a device is removed, cut at every set of roots, then any d
     const Set all = only(n) - 1;
     const World fresh(n, m, n);
     const std::size_t mark = World::parents().size();
-    for (Set away = 0; away < only(m - 1); ++away) {
+    for (Set away = 0; away < away_before(m); ++away) {
       for (Set written = 0; written <= all; ++written) {
         for (const bool leaves : {true, false}) {
           for (const Set fails : {Set{0}, only(n - 2), only(n - 1) - only(n - 1 - m)}) {

@@ -19,8 +19,9 @@ struct DeviceFault {
   std::atomic<bool> writes{false};  // fail with kIo, before any effect
   std::atomic<bool> flushes{false};
   std::atomic<bool> reads{false};
-  std::atomic<bool> heals{false};  // writes of cells that were lost or wrong fail
-  std::atomic<bool> slabs{false};  // writes of headers behind the device's own fail: of slabs
+  std::atomic<bool> heals{false};      // writes of cells that were lost or wrong fail
+  std::atomic<bool> slabs{false};      // writes of headers behind the device's own fail: of slabs
+  std::atomic<bool> redundant{false};  // says of itself that it is, when it is opened next
   std::atomic<int> roots{-1};  // so many roots are taken, those after them fail; negative: all are
 };
 
@@ -61,11 +62,17 @@ class FaultySystem final : public io::System {
   class Wrapper final : public io::Device {
    public:
     Wrapper(std::unique_ptr<io::Device> device, io::IoQueue& queue, DeviceFault& wanted)
-        : inner(std::move(device)), fault(wanted), queue_(queue) {}
-    const io::Geometry& geometry() const override { return inner->geometry(); }
+        : inner(std::move(device)), fault(wanted), queue_(queue) {
+      look();
+    }
+    const io::Geometry& geometry() const override { return geometry_; }
     const std::string& name() const override { return inner->name(); }
     io::IoQueue& queue() override { return queue_; }
-    Status grow(std::uint64_t new_size) override { return inner->grow(new_size); }
+    Status grow(std::uint64_t new_size) override {
+      Status grown = inner->grow(new_size);
+      look();
+      return grown;
+    }
     bool direct() const override { return inner->direct(); }
     bool read_only() const override { return inner->read_only(); }
 
@@ -74,8 +81,13 @@ class FaultySystem final : public io::System {
 
    private:
     void release() override { inner->queue().retire(*inner); }
+    void look() {
+      geometry_ = inner->geometry();
+      geometry_.redundant = fault.redundant;
+    }
 
     io::IoQueue& queue_;
+    io::Geometry geometry_;
   };
 
   // Every request is complete when submit() returns, like those of memory devices.

@@ -130,6 +130,12 @@ FormatOptions format_of_seed(std::uint64_t seed) {
     format.checksum = ChecksumType::kXxh3;
     format.checksum_block = 4_KiB;
   }
+  if (seed % 5 == 4) {
+    format.profile.k = seed % 2 == 0 ? 1 : 3;
+    format.profile.m = 0;
+    format.redundant_devices = true;
+    format.device_size = 144_MiB / format.profile.k;
+  }
   return format;
 }
 

@@ -10,6 +10,7 @@ namespace hexad::testing {
 SimPool::SimPool(const SimPoolOptions& options) : system_(options.sim) {
   FormatOptions format;
   format.profile = options.profile;
+  format.redundant_devices = options.profile.m == 0;
   format.log_size = options.log_size;
   format.slab_size = options.slab_size;
   format.fast_directories = {directory_.path("fast")};

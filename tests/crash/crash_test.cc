@@ -104,6 +104,17 @@ TEST_CASE("crash: no fast directory, so that the runs answer and the log is on d
                    {3, 4, 1});
 }
 
+TEST_CASE("crash: without parity, on one disk and on more than a stripe has cells") {
+  record_and_crash("crash-one-disk",
+                   {.seed = 10, .transactions = 32, .profile = {1, 0}, .data_disks = 1}, {4, 4, 1});
+  record_and_crash("crash-no-parity",
+                   {.seed = 11, .transactions = 32, .profile = {4, 0}, .data_disks = 6}, {3, 4, 1});
+  record_and_crash(
+      "crash-no-parity-no-fast",
+      {.seed = 12, .transactions = 24, .profile = {2, 0}, .data_disks = 2, .fast = false},
+      {3, 4, 1});
+}
+
 TEST_CASE("crash: cells first, then the log") {
   record_and_crash("crash-data-first",
                    {.seed = 7, .transactions = 24, .log_durability = LogDurability::kDataFirst},

@@ -23,7 +23,6 @@ namespace {
 
 constexpr const char* kIndexDisk = "index";
 constexpr const char* kOther = "other";
-constexpr std::uint64_t kLogCopies = 3;  // on m+1 disks for data, and on the fast one
 
 std::string bytes_of(std::uint64_t seed, std::size_t size) {
   io::Rng rng(seed);
@@ -52,7 +51,7 @@ CrashWorld::CrashWorld(const CrashWorldOptions& options)
     options_.transactions = static_cast<int>(options_.script.size());
     options_.in_flight = 1;
   }
-  for (int i = 0; i < 6; ++i) pool_.devices.push_back("disk" + std::to_string(i));
+  for (int i = 0; i < options_.data_disks; ++i) pool_.devices.push_back("disk" + std::to_string(i));
   if (options_.fast) pool_.fast_directories = {"fast"};
   before_ = std::filesystem::current_path();
   std::filesystem::current_path(directory_.path(""));
@@ -217,6 +216,8 @@ void CrashWorld::run() {
     system.run([&] {
       FormatOptions format;
       format.devices = pool_.devices;
+      format.profile = options_.profile;
+      format.redundant_devices = options_.profile.m == 0;
       format.fast_directories = pool_.fast_directories;
       format.device_size = options_.device_size + alloc::kEndsSize;
       format.slab_size = options_.slab_size;
@@ -316,8 +317,8 @@ void CrashWorld::run() {
       if (counter.name == "cleaned_blobs") blobs_moved_ = counter.since_open;
       if (counter.name == "compacted_lists") lists_compacted_ = counter.since_open;
       if (counter.name == "device_log_bytes")
-        log_laps_ =
-            counter.since_open / (kLogCopies + pool_.fast_directories.size()) / options_.log_size;
+        log_laps_ = counter.since_open / (options_.profile.m + 1 + pool_.fast_directories.size()) /
+                    options_.log_size;
     }
   });
   kv::testing::stop_recording();

@@ -39,6 +39,9 @@ struct CrashWorldOptions {
   // Besides those that the log's filling asks for.
   int checkpoint_every = 0;
   LogDurability log_durability = LogDurability::kFull;
+  // Of so many disks. Without parity they are said to be redundant themselves.
+  ec::Profile profile = {};
+  int data_disks = 6;
   bool fast = true;  // false: no fast directory, so no index, and the log on data disks alone
   // Three of four transactions are buffered: answered before anything is promised about them.
   bool buffered = false;

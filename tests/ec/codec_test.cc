@@ -248,3 +248,20 @@ TEST_CASE("codec: with one data shard every parity shard of RAID 6 is a copy") {
   CHECK(parity[0] == data);
   CHECK(parity[1] == data);
 }
+
+TEST_CASE("codec: without parity there is nothing to encode, and nothing gives a cell back") {
+  for (const std::uint32_t k : {1U, 4U}) {
+    CAPTURE(k);
+    const auto codec = codec_of(Profile{k, 0, CodecKind::kIsaVandermonde, 0});
+    std::vector<Bytes> cells(k, Bytes(4096, std::byte{7}));
+    std::vector<ByteView> data(cells.begin(), cells.end());
+    std::vector<MutByteView> shards(cells.begin(), cells.end());
+    CHECK(codec->encode(data, {}).ok());
+    CHECK(*codec->verify(data));
+    CHECK(codec->reconstruct_wanted(shards, ShardSet::first(k), {}).ok());
+    const Status lost = codec->reconstruct_wanted(shards, ShardSet::first(k) - ShardSet{0}, {0});
+    CHECK(lost.error().code == ErrorCode::kUnavailable);
+    const ShardIndex named[] = {0};
+    CHECK(codec->reconstruct(shards, named).error().code == ErrorCode::kUnavailable);
+  }
+}

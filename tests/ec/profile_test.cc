@@ -72,9 +72,32 @@ TEST_CASE("profile: without a codec, Vandermonde up to three parity cells and Ca
   CHECK(parse_profile("8+4")->codec == CodecKind::kIsaCauchy);
 }
 
+TEST_CASE("profile: without parity nothing is coded, and no code can be named") {
+  for (const std::string shape : {"1+0", "4+0", "32+0"}) {
+    CAPTURE(shape);
+    const Result<Profile> profile = parse_profile(shape);
+    REQUIRE(profile.ok());
+    CHECK(to_string(*profile) == shape);
+    CHECK(codec_to_string(*profile) == "none");
+    CHECK(*parse_profile(shape, "none") == *profile);
+    CHECK(validate_for_store(*profile).ok());
+    std::string bytes;
+    Encoder out(bytes);
+    encode_profile(out, *profile);
+    Decoder in(bytes);
+    CHECK(*decode_profile(in) == *profile);
+    for (const std::string codec : {"isa:reed_sol_van", "isa:cauchy", "jerasure:reed_sol_van"}) {
+      CHECK_FALSE(parse_profile(shape, codec).ok());
+    }
+  }
+  Profile named{4, 0, CodecKind::kJerasureVandermonde, 0};
+  CHECK(validate(named).error().message.find("jerasure:reed_sol_van") != std::string::npos);
+  CHECK_FALSE(parse_profile("4+2", "none").ok());
+}
+
 TEST_CASE("profile: what is not a profile is refused and named") {
   for (const std::string shape : {"", "4", "4+", "+2", "4+2+1", "4+2 ", " 4+2", "-4+2", "4x2",
-                                  "0+2", "4+0", "33+2", "4+9", "99999999999+2"}) {
+                                  "0+2", "0+0", "33+0", "33+2", "4+9", "99999999999+2"}) {
     CAPTURE(shape);
     const Result<Profile> profile = parse_profile(shape);
     REQUIRE_FALSE(profile.ok());

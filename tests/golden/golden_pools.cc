@@ -128,6 +128,11 @@ FormatOptions options_of(const std::string& name) {
        }},
       {"1+1", [&] { profile(1, 1, "isa:reed_sol_van"); }},
       {"2+2-cauchy", [&] { profile(2, 2, "isa:cauchy"); }},
+      {"3+0",
+       [&] {
+         profile(3, 0, "none");
+         options.redundant_devices = true;
+       }},
       {"8+3-jerasure", [&] { profile(8, 3, "jerasure:cauchy_good"); }},
   };
   known.at(name)();
@@ -165,7 +170,7 @@ void add_device(std::string& image, const io::MemoryMedia& media) {
 }  // namespace
 
 std::vector<std::string> golden_names() {
-  return {"4+2", "4+2-xxh3-20k", "4+2-zstd-64k", "1+1", "2+2-cauchy", "8+3-jerasure"};
+  return {"4+2", "4+2-xxh3-20k", "4+2-zstd-64k", "1+1", "2+2-cauchy", "3+0", "8+3-jerasure"};
 }
 
 std::string make_golden(const std::string& name) {

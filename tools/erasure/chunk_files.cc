@@ -23,10 +23,10 @@ std::string chunk_path(const std::string& out, std::uint32_t index) {
 
 Status check_parity(const ec::Profile& profile) {
   if (profile.m > 0) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} has no parity, which is what the chunks are for",
-                           ec::to_string(profile)),
-               "Take a profile with parity, such as 4+2."};
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("{} has no parity, which is what the chunks are for", ec::to_string(profile)),
+      "Take a profile with parity, such as 4+2."};
 }
 
 // Bytes of each chunk handled at a time: about 1 MiB, a multiple of what the code works on.

@@ -299,8 +299,8 @@ class DeviceReplace final : public Verb {
       progress.reset();
       if (!by.ok()) {
         const StoreStatus now = store.status();
-        const bool member = std::any_of(
-            now.devices.begin(), now.devices.end(), [&](const DeviceStatus& device) {
+        const bool member =
+            std::any_of(now.devices.begin(), now.devices.end(), [&](const DeviceStatus& device) {
               return !device.role.empty() && device.path == replacement.path;
             });
         if (named && !member) remove_path(session, replacement.path).ignore();
@@ -313,10 +313,10 @@ class DeviceReplace final : public Verb {
         session.out().object(
             Json{{"id", *by}, {"path", replacement.path}, {"state", "ok"}, {"missing_bytes", 0}});
       } else {
-        session.out().note(
-            fmt::format("{} is device {} of the pool, in the place of device {}, which is no device "
-                        "of the pool any more",
-                        replacement.path, *by, replacement.device));
+        session.out().note(fmt::format(
+            "{} is device {} of the pool, in the place of device {}, which is no device "
+            "of the pool any more",
+            replacement.path, *by, replacement.device));
       }
       return kExitOk;
     });

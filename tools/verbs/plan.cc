@@ -153,7 +153,8 @@ class Plan final : public Verb {
     }
     if (plan.faults_tolerated == 0) {
       text +=
-          "survives  the loss of no device: without parity each has to be redundant itself, as mkfs "
+          "survives  the loss of no device: without parity each has to be redundant itself, as "
+          "mkfs "
           "is told by --redundant-devices\n";
     } else {
       text += fmt::format("survives  the loss of any {} device{} at once\n", plan.faults_tolerated,
