@@ -258,7 +258,14 @@ bool Space::may_spare_zone(std::uint64_t slabs) {
   const io::Lock lock(mutex_);
   std::uint64_t free = 0;
   for (const alloc::DeviceSpace& device : free_slabs()) free += device.free_slabs.size();
-  return free >= slabs + shape_.cells();
+  // Those of devices that are to go all need another place.
+  std::uint64_t leaving = 0;
+  for (const alloc::ZoneId zone : zones_.zone_ids()) {
+    for (const alloc::ZoneSlot& slot : *zones_.slots(zone)) {
+      leaving += members_.is_draining(slot.device) ? 1 : 0;
+    }
+  }
+  return free >= std::max(slabs, leaving) + shape_.cells();
 }
 
 void Space::cancel_move(const alloc::SlabMove& move) {

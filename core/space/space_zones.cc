@@ -297,8 +297,17 @@ Status Space::write_headers(const ZoneCreation& creation, std::set<DeviceId>& fa
 }
 
 bool Space::wants_zone() {
-  const io::Lock lock(mutex_);
-  return !slabs_exhausted_ && zones_.counters().free < zones_.reserve_units() + slab_units_ / 2;
+  {
+    const io::Lock lock(mutex_);
+    const bool enough = zones_.counters().free >= zones_.reserve_units() + slab_units_ / 2;
+    if (slabs_exhausted_ || enough) return false;
+  }
+  // Ahead of need, none is made of slabs that a device is to be emptied onto.
+  for (std::size_t i = 0; i < members_.size(); ++i) {
+    const bool goes = !members_.is_removed(i) && members_.is_draining(members_.at(i).id);
+    if (goes) return may_spare_zone(0);
+  }
+  return true;
 }
 
 std::uint32_t Space::slabs_needed(DeviceId device) const {
