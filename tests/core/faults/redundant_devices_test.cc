@@ -66,13 +66,15 @@ class Pool {
   };
   // Where these bytes lie last: in a slab, behind the log. Fails the test when that is nowhere.
   Place find(std::string_view bytes) {
+    std::optional<Place> last;
     for (std::size_t device = 0; device < count; ++device) {
       const Bytes all = read_media(*media(device));
       const auto at = as_text(all).rfind(bytes);
-      if (at != std::string_view::npos) return {device, at};
+      if (at == std::string_view::npos) continue;
+      if (!last.has_value() || at > last->offset) last = Place{device, at};
     }
-    FAIL("the bytes are nowhere");
-    return {};
+    REQUIRE(last.has_value());
+    return *last;
   }
   void flip(const Place& place) {
     Bytes byte(1);
@@ -564,7 +566,6 @@ TEST_CASE("redundant devices: the power fails behind each request of removing th
     std::string problem;
     Cut cut{at, ""};
     bool done = false;
-    bool waiting = false;
     system->run([&] {
       Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
       if (!store.ok()) problem = store.error().to_string();
@@ -579,8 +580,10 @@ TEST_CASE("redundant devices: the power fails behind each request of removing th
       done = status.ok();
       whole = done && !cut.struck;
       if (!done && !cut.struck) problem = "remove: " + message_of(status);
-      if (whole) problem = commit_some(*store, 3, 3);
-      waiting = !problem.empty();
+      if (whole) {
+        system->set_hook(nullptr);
+        problem = commit_some(*store, 3, 3);
+      }
     });
     REQUIRE(problem == "");
     system->set_hook(nullptr);
@@ -616,20 +619,41 @@ TEST_CASE("redundant devices: one that answers is replaced while the store serve
   PoolDescription after = origin.pool();
   after.devices = {"dev1", "dev2", kNew};
   system->run([&] {
-    Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
-    if (!store.ok()) problem = store.error().to_string();
-    if (!problem.empty()) return;
-    problem = commit_some(*store, 0, 4);
-    const Result<DeviceId> by = store->replace_device({0, kNew, 0, {}});
-    if (problem.empty() && !by.ok()) problem = "replace: " + by.error().to_string();
-    if (problem.empty()) problem = commit_some(*store, 4, 4);
-    if (problem.empty()) problem = check_some(*store, 8);
-    if (problem.empty() && store->status().health != Health::kOk) problem = "health";
-    if (problem.empty()) problem = message_of(store->close());
+    {
+      Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
+      if (!store.ok()) problem = store.error().to_string();
+      if (!problem.empty()) return;
+      problem = commit_some(*store, 0, 4);
+      const Result<DeviceId> by = store->replace_device({0, kNew, 0, {}});
+      if (problem.empty() && !by.ok()) problem = "replace: " + by.error().to_string();
+      if (problem.empty()) problem = commit_some(*store, 4, 4);
+      if (problem.empty()) problem = check_some(*store, 8);
+      if (problem.empty() && store->status().health != Health::kOk) problem = "health";
+      if (problem.empty()) problem = message_of(store->close());
+    }
     system->disk("dev0").vanish();
     if (problem.empty()) problem = look(*system, after, 8);
   });
   REQUIRE(problem == "");
+}
+
+TEST_CASE("redundant devices: the only device, and it full, is replaced by one as large") {
+  Pool pool(Shape{1, 1});
+  Store store = pool.open();
+  put_all(store);
+  for (int i = 0;; ++i) {
+    const Result<Lsn> more = put(store, "more" + std::to_string(i), noise(500'000, i));
+    if (!more.ok()) break;
+    REQUIRE(i < 1000);
+  }
+  REQUIRE(message_of(remove(store, "more0").status()) == "");
+  REQUIRE(message_of(remove(store, "more1").status()) == "");
+  REQUIRE(pool.faulty.create_device("other", pool.media(0)->size()).ok());
+  const Result<DeviceId> by = store.replace_device({0, "other", 0, {}});
+  REQUIRE(message_of(by.status()) == "");
+  require_all(store);
+  REQUIRE((get(store, "more2") == noise(500'000, 2)));
+  REQUIRE(deep_findings(store) == "");
 }
 
 }  // namespace
