@@ -611,6 +611,43 @@ TEST_CASE("redundant devices: the power fails behind each request of removing th
   REQUIRE(left > 0);
 }
 
+TEST_CASE("redundant devices: the only copy of the log moves when its device is removed") {
+  SimOrigin origin(three_disks(), fill);
+  const auto system = origin.start(8);
+  PoolDescription pool = origin.pool();
+  pool.fast_directories.clear();  // whose log would be another copy
+  std::string problem;
+  int written = 0;
+  system->run([&] {
+    {
+      Result<Store> store = Store::open(pool, quiet(), system.get());
+      if (!store.ok()) problem = store.error().to_string();
+      if (!problem.empty()) return;
+      if (const Status drained = store->drain_device(0); !drained.ok()) {
+        problem = message_of(drained);
+      }
+      const Result<MoveReport> moved = store->move_slabs();
+      if (problem.empty() && !moved.ok()) problem = moved.error().to_string();
+      system->executor().sleep_for(10 * kSecond);
+      const Result<MoveReport> again = store->move_slabs();
+      if (problem.empty() && !again.ok()) problem = again.error().to_string();
+      bool over = false;
+      const auto committer = system->executor().start("committer", [&] {
+        while (!over && problem.empty()) problem = commit_some(*store, written++, 1);
+      });
+      const Status removed = store->remove_device(0);
+      over = true;
+      committer->join();
+      if (problem.empty() && !removed.ok()) problem = "remove: " + message_of(removed);
+    }
+    system->disk("dev0").vanish();
+    pool.devices = {"dev1", "dev2"};
+    if (problem.empty()) problem = look(*system, pool, written);
+  });
+  REQUIRE(problem == "");
+  REQUIRE(written > 2);
+}
+
 TEST_CASE("redundant devices: one that answers is replaced while the store serves") {
   SimOrigin origin(three_disks(), fill);
   const auto system = origin.start(7);
