@@ -321,9 +321,6 @@ class Device {
   virtual bool in_memory() const { return false; }
   // Of a device that takes requests by itself and calls back (io/starter.h). The same for its life.
   virtual Starter* starter() { return nullptr; }
-  // Somebody else has taken the device from this handle: every request fails from now on, with kIo,
-  // and reaches the device no more. Never undone. Any thread.
-  virtual bool is_fenced() const { return false; }
   // Sees to it that no later write to [offset, offset + length) fails for lack of space below the
   // device. The content stays as it is. Whole logical blocks. Blocking; any thread.
   enum class Room : std::uint8_t {
@@ -341,8 +338,8 @@ class Device {
   Nanos owing_for();
   // IoQueue::give_up() has been called for it. Any thread.
   bool is_given_up() const { return given_up_.load(); }
-  // A request has failed with kFenced: somebody else has taken the device over. Later requests fail
-  // so without being sent. Any thread.
+  // Somebody else has taken the device from this handle: a request, or a call, has failed with
+  // kFenced. Later ones fail so without being sent. Never undone. Any thread.
   bool is_fenced() const { return fenced_.load(); }
   // IoQueue::retire() has been called for it; then it is given up, too. Any thread.
   bool is_retired() const { return retired_.load(); }
@@ -362,6 +359,7 @@ class Device {
   Status discard(std::uint64_t offset, std::uint64_t length);
 
  protected:
+  void note_fenced() { fenced_ = true; }
   // A system call beside the queue: while there is one the file stays open.
   class Call {
    public:

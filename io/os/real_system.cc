@@ -12,6 +12,7 @@
 #include "io/os/uring_queue.h"
 #include "io/os_error.h"
 #include "io/rbd/rbd_device.h"
+#include "io/rbd/rbd_holder.h"
 #include "io/system.h"
 
 namespace hexad::io {
@@ -55,6 +56,16 @@ class RealSystem final : public System {
                                                 std::uint64_t size) override {
     if (is_rbd_path(path)) return as_device(RbdDevice::create(path, size, *queue_, clusters_));
     return as_device(FileDevice::create(path, size, *queue_));
+  }
+
+  Result<std::optional<Holder>> holder(const std::string& path) override {
+    if (is_rbd_path(path)) return find_rbd_holder(path, clusters_);
+    return System::holder(path);
+  }
+
+  Status shut_out(const std::string& path) override {
+    if (is_rbd_path(path)) return shut_out_of_rbd(path, clusters_);
+    return System::shut_out(path);
   }
 
   Status remove_created(const std::string& path) override {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "io/os_error.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
 #include "io/request_subject.h"
@@ -86,6 +87,7 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::open_in(const std::string& path,
   device->geometry_.logical_block = kBlock;
   device->geometry_.physical_block = kBlock;
   device->geometry_.volatile_cache = false;
+  device->geometry_.redundant = true;
   return device;
 }
 
@@ -244,7 +246,7 @@ Status RbdDevice::grow(std::uint64_t new_size) {
 // Of what has failed; RD1 from then on.
 Error RbdDevice::error_of(int number, const std::string& subject) {
   if (read_only() || !is_loss_of_lock(number)) return rbd_error(number, subject);
-  fenced_.store(true);
+  note_fenced();
   return fenced_error(subject);
 }
 

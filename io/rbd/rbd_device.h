@@ -14,7 +14,6 @@
 //   RD2 the image is closed after the last answer has been given, and the call that gave it is over
 #pragma once
 
-#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -55,7 +54,6 @@ class RbdDevice final : public Device, private Starter {
   // The cluster gives space when something is written.
   Result<Room> reserve_room(std::uint64_t, std::uint64_t) override { return Room::kNotPromised; }
   Starter* starter() override { return this; }
-  bool is_fenced() const override { return fenced_.load(); }
 
  private:
   struct Started;
@@ -87,7 +85,6 @@ class RbdDevice final : public Device, private Starter {
   ForkMark process_;  // whose lock it is
   RbdLibrary::Handle image_ = nullptr;
   Geometry geometry_;
-  std::atomic<bool> fenced_{false};
   std::mutex mutex_;
   std::condition_variable none_started_;
   std::size_t started_ = 0;  // guarded by it: requests whose answer's call is not over (RD2)

@@ -40,12 +40,4 @@ Error rbd_error(int number, const std::string& subject) {
 
 bool is_loss_of_lock(int number) { return number == ESHUTDOWN || number == EROFS; }
 
-Error fenced_error(const std::string& subject) {
-  return Error{ErrorCode::kIo,
-               subject +
-                   ": fenced: somebody else has broken this client's lock of the image, and "
-                   "nothing of it is written any more",
-               "Close the store, and open it where it is to be used: by one writer at a time."};
-}
-
 }  // namespace hexad::io

@@ -14,6 +14,5 @@ Error rbd_error(int number, const std::string& subject);
 // has broken it, and the cluster takes nothing from this client (ESHUTDOWN), or librbd has noticed
 // first (EROFS).
 bool is_loss_of_lock(int number);
-Error fenced_error(const std::string& subject);
 
 }  // namespace hexad::io

@@ -60,6 +60,7 @@ Result<std::unique_ptr<RbdLibrary>> RbdLibrary::load(const std::string& librados
   HEXAD_FIND(rbd, rbd_get_size);
   HEXAD_FIND(rbd, rbd_get_features);
   HEXAD_FIND(rbd, rbd_lock_acquire);
+  HEXAD_FIND(rbd, rbd_lock_break);
   HEXAD_FIND(rbd, rbd_list_lockers);
   HEXAD_FIND(rbd, rbd_watchers_list);
   HEXAD_FIND(rbd, rbd_watchers_list_cleanup);

@@ -65,6 +65,7 @@ struct RbdLibrary {
   int (*rbd_get_size)(Handle image, std::uint64_t* size);
   int (*rbd_get_features)(Handle image, std::uint64_t* features);
   int (*rbd_lock_acquire)(Handle image, int mode);
+  int (*rbd_lock_break)(Handle image, int mode, const char* owner);
   // What holds locks of the image: texts of three kinds, each ended by a 0. Their number.
   ssize_t (*rbd_list_lockers)(Handle image, int* exclusive, char* tag, std::size_t* tag_size,
                               char* clients, std::size_t* clients_size, char* cookies,

@@ -119,8 +119,56 @@ class Store(OnImages):
         run("rbd", "--conf", CONF, "lock", "rm", self.names[0], locks[0]["id"], locks[0]["locker"])
         said = writer.communicate(timeout=50)[1]
         self.assertNotEqual(writer.returncode, 0)
-        self.assertIn(b"6 data devices have failed", said)
+        self.assertIn(b"another process has taken the device over", said)
         self.goes_on()
+
+
+class TakenOver(OnImages):
+    """Without parity of hexad's own: images are redundant themselves. Without a fast directory, too, which
+    another machine would not have."""
+
+    mkfs = ("--no-fast", "--profile", "4+0")
+
+    def take_over(self, holders):
+        listed = json.loads(hexad("takeover", "-n", "--json", self.pool).stdout)["holders"]
+        self.assertEqual(len(listed), holders)
+        for entry in listed:
+            self.assertTrue(entry["can_be_shut_out"])
+            self.assertIn("the client at ", entry["who"])
+        hexad("takeover", self.pool, code=2)  # nobody is there to be asked
+        done = json.loads(hexad("takeover", "--yes", "--json", self.pool).stdout)
+        self.assertEqual(len(done["holders"]), holders)
+        self.assertGreater(done["last_lsn"], 0)
+        self.goes_on()
+
+    def ends(self, writer):
+        said = writer.communicate(timeout=50)[1]
+        self.assertIn(writer.returncode, (5, 7), said)
+        self.assertIn(b"another process has taken the device over", said)
+        # Nothing that it did later has reached the pool.
+        self.goes_on()
+
+    def test_from_one_that_writes(self):
+        writer = self.start_writer()
+        self.take_over(6)
+        self.ends(writer)
+
+    def test_from_one_that_was_stopped_and_goes_on_later(self):
+        writer = self.start_writer()
+        writer.send_signal(signal.SIGSTOP)
+        self.take_over(6)
+        writer.send_signal(signal.SIGCONT)
+        self.ends(writer)
+
+    def test_from_one_that_is_dead_without_waiting_for_the_cluster_to_miss_it(self):
+        writer = self.start_writer()
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+        self.take_over(6)
+
+    def test_images_need_no_word_to_have_no_parity(self):
+        status = self.status()
+        self.assertEqual((status["profile"], status["faults_tolerated"]), ("4+0", 0))
 
 
 class StoreOnErasureCodedImages(OnImages):

@@ -23,13 +23,9 @@ TEST_CASE("rbd_error: the codes are those of files, and hints name what is Ceph'
   CHECK_THAT(rbd_error(EPERM, "x").hint, Catch::Contains("capability"));
 }
 
-TEST_CASE("rbd_error: a lock that is lost is a failure of the device") {
+TEST_CASE("rbd_error: a lock that is lost is told from other failures") {
   CHECK(is_loss_of_lock(ESHUTDOWN));
   CHECK(is_loss_of_lock(EROFS));
   CHECK_FALSE(is_loss_of_lock(EIO));
   CHECK_FALSE(is_loss_of_lock(ENOSPC));
-  const Error error = fenced_error("rbd:log/a: write of 4 KiB at byte 0");
-  CHECK(error.code == ErrorCode::kIo);
-  CHECK(is_medium(error));
-  CHECK_THAT(error.message, Catch::Contains("fenced"));
 }

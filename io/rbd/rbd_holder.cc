@@ -1,0 +1,74 @@
+#include "io/rbd/rbd_holder.h"
+
+#include <cerrno>
+#include <memory>
+#include <utility>
+
+#include "io/rbd/rbd_address.h"
+#include "io/rbd/rbd_error.h"
+#include "io/rbd/rbd_lockers.h"
+
+namespace hexad::io {
+
+namespace {
+
+// An image that is open, and not locked.
+class OpenImage {
+ public:
+  static Result<std::unique_ptr<OpenImage>> open(const std::string& path, RbdClusters& clusters) {
+    HEXAD_TRY_ASSIGN(const RbdAddress address, RbdAddress::parse(path));
+    Result<std::shared_ptr<RbdCluster>> cluster = clusters.of(address);
+    if (!cluster.ok()) return cluster.error().with_context(path);
+    Result<std::unique_ptr<RbdPool>> pool = RbdPool::open(std::move(*cluster), address.pool);
+    if (!pool.ok()) return pool.error().with_context(path);
+    std::unique_ptr<OpenImage> image(new OpenImage(path, std::move(pool).value()));
+    const int rc = image->library().rbd_open(image->pool_->handle(), address.image.c_str(),
+                                             &image->handle_, nullptr);
+    if (rc == 0) return image;
+    image->handle_ = nullptr;
+    return rbd_error(-rc, "cannot open " + path);
+  }
+  ~OpenImage() {
+    if (handle_ != nullptr) static_cast<void>(library().rbd_close(handle_));
+  }
+  OpenImage(const OpenImage&) = delete;
+  OpenImage& operator=(const OpenImage&) = delete;
+
+  Result<RbdLockers> lockers() const {
+    const std::uint64_t self = library().rados_get_instance_id(pool_->cluster().handle());
+    return find_lockers(library(), handle_, self, path_);
+  }
+  Status break_lock(const std::string& owner) const {
+    const int rc = library().rbd_lock_break(handle_, kRbdLockExclusive, owner.c_str());
+    // It has given it back meanwhile, or somebody else was faster.
+    if (rc == 0 || rc == -ENOENT) return {};
+    return rbd_error(-rc, path_ + ": cannot take the lock from the client at " + owner);
+  }
+
+ private:
+  OpenImage(std::string path, std::unique_ptr<RbdPool> pool)
+      : path_(std::move(path)), pool_(std::move(pool)) {}
+  const RbdLibrary& library() const { return pool_->cluster().library(); }
+
+  const std::string path_;
+  const std::unique_ptr<RbdPool> pool_;
+  RbdLibrary::Handle handle_ = nullptr;
+};
+
+}  // namespace
+
+Result<std::optional<Holder>> find_rbd_holder(const std::string& path, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
+  HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
+  if (lockers.owners.empty()) return std::optional<Holder>();
+  return std::optional<Holder>(Holder{"the client at " + lockers.to_string(), true});
+}
+
+Status shut_out_of_rbd(const std::string& path, RbdClusters& clusters) {
+  HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
+  HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
+  for (const std::string& owner : lockers.owners) HEXAD_TRY(image->break_lock(owner));
+  return {};
+}
+
+}  // namespace hexad::io
