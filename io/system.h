@@ -56,6 +56,8 @@ class System {
   // with kFenced. Nothing happens where nobody has it. Errors: as open_device, kUnsupported
   // (nothing shuts out who has a file or a block device of this machine).
   virtual Status shut_out(const std::string& path);
+  // A device that create_device() would make there would be redundant itself (Geometry::redundant).
+  virtual bool makes_redundant(const std::string&) { return false; }
   // Makes a directory of the operating system (0700) with its parents, for the index, which lives
   // in real files even where devices are simulated. Returns those that were not there, outermost
   // first; when it fails, none of them is. Errors: kInvalidArgument (a file is in the way),

@@ -88,12 +88,15 @@ Status open_existing(const FormatOptions& options, io::System& system,
 }
 
 // Without parity whatever a device loses is lost: all say that they lose nothing, or the user does.
-Status check_redundant(const FormatOptions& options, const std::vector<NewDevice>& targets) {
+Status check_redundant(const FormatOptions& options, const std::vector<NewDevice>& targets,
+                       io::System& system) {
   if (options.profile.m > 0 || options.redundant_devices) return {};
   std::string silent;
   for (const NewDevice& target : targets) {
     if (target.role != alloc::DeviceRole::kData) continue;
-    if (target.device != nullptr && target.device->geometry().redundant) continue;
+    const bool redundant = target.device != nullptr ? target.device->geometry().redundant
+                                                    : system.makes_redundant(target.path);
+    if (redundant) continue;
     silent += (silent.empty() ? "" : ", ") + target.path;
   }
   if (silent.empty()) return {};
@@ -336,7 +339,7 @@ Status write_all(const FormatOptions& options, const std::string& description, i
 Status format_targets(const FormatOptions& options, io::System& system, kv::IndexHome* indexes,
                       std::vector<NewDevice>& targets, Made& made) {
   HEXAD_TRY(open_existing(options, system, targets));
-  HEXAD_TRY(check_redundant(options, targets));
+  HEXAD_TRY(check_redundant(options, targets, system));
   if (!options.force && indexes != nullptr) HEXAD_TRY(check_no_index(options, *indexes));
   std::uint64_t raw = 0;
   for (const NewDevice& target : targets) {

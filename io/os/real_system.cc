@@ -68,6 +68,8 @@ class RealSystem final : public System {
     return System::shut_out(path);
   }
 
+  bool makes_redundant(const std::string& path) override { return is_rbd_path(path); }
+
   Status remove_created(const std::string& path) override {
     if (is_rbd_path(path)) return RbdDevice::remove(path, clusters_);
     if (::unlink(path.c_str()) == 0 || errno == ENOENT) return {};

@@ -4,6 +4,8 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/lent_memory.h"
 #include "base/units.h"
@@ -20,6 +22,15 @@ namespace {
 
 std::string why(const Status& status) { return status.ok() ? "" : status.error().to_string(); }
 
+// Of a thread, as /proc has it: behind its name, which is in brackets.
+char state_of(const std::filesystem::path& stat) {
+  std::string line;
+  std::ifstream in(stat);
+  std::getline(in, line);
+  const std::size_t end = line.rfind(") ");
+  return end == std::string::npos ? 'T' : line[end + 2];  // without a line it is over
+}
+
 // While it lives the OSDs do nothing.
 class Silence {
  public:
@@ -35,6 +46,13 @@ class Silence {
       stopped_.push_back(pid);
     }
     REQUIRE(stopped_.size() >= 3);
+    // A signal takes effect when each thread has met it.
+    for (const pid_t pid : stopped_) {
+      const auto tasks = std::filesystem::path("/proc") / std::to_string(pid) / "task";
+      for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+        while (state_of(task.path() / "stat") != 'T') std::this_thread::yield();
+      }
+    }
   }
   ~Silence() { end(); }
   Silence(const Silence&) = delete;

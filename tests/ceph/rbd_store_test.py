@@ -168,7 +168,7 @@ class TakenOver(OnImages):
 
     def test_images_need_no_word_to_have_no_parity(self):
         status = self.status()
-        self.assertEqual((status["profile"], status["faults_tolerated"]), ("4+0", 0))
+        self.assertEqual((status["parity_cells"], status["faults_tolerated"]), (0, 0))
 
 
 class StoreOnErasureCodedImages(OnImages):
