@@ -56,6 +56,28 @@ class OnImages(unittest.TestCase):
     def status(self):
         return json.loads(hexad("status", "--json", self.pool).stdout)
 
+    def start_writer(self):
+        """A process that writes until it is ended, and has the pool by now."""
+        bench = ("bench", "run", self.pool, "--bs", "64KiB", "--runtime", "60", "--wait", "60")
+        writer = subprocess.Popen([HEXAD, *bench], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.addCleanup(writer.stderr.close)
+        self.addCleanup(writer.wait)
+        self.addCleanup(writer.kill)
+        while not self.in_use():
+            self.assertIsNone(writer.poll())
+        return writer
+
+    def in_use(self):
+        # Who reads has no lock, and meets a writer in the middle of its opening: then it says nothing.
+        said = subprocess.run([HEXAD, "status", "--json", self.pool], capture_output=True, check=False).stdout
+        return b'"in_use":' in said and json.loads(said)["in_use"]
+
+    def goes_on(self):
+        hexad("put", self.pool, "a", "-", stdin=b"x")
+        self.assertEqual(hexad("cat", self.pool, "a").stdout, b"x")
+        self.assertEqual(json.loads(hexad("fsck", "--json", self.pool).stdout)["errors"], 0)
+        self.assertEqual(self.status()["health"], "ok")
+
 
 class Store(OnImages):
     def test_what_was_put_is_there_after_it_was_closed_and_fsck_finds_nothing(self):
@@ -88,28 +110,6 @@ class Store(OnImages):
             run("rbd", "--conf", CONF, "--no-progress", "rm", name)
         self.assertEqual(hexad("cat", self.pool, "a").stdout, data)
         self.assertEqual(self.status()["faults_tolerated"], 0)
-
-    def start_writer(self):
-        """A process that writes until it is ended, and has the pool by now."""
-        bench = ("bench", "run", self.pool, "--bs", "64KiB", "--runtime", "60", "--wait", "60")
-        writer = subprocess.Popen([HEXAD, *bench], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-        self.addCleanup(writer.stderr.close)
-        self.addCleanup(writer.wait)
-        self.addCleanup(writer.kill)
-        while not self.in_use():
-            self.assertIsNone(writer.poll())
-        return writer
-
-    def in_use(self):
-        # Who reads has no lock, and meets a writer in the middle of its opening: then it says nothing.
-        said = subprocess.run([HEXAD, "status", "--json", self.pool], capture_output=True, check=False).stdout
-        return b'"in_use":' in said and json.loads(said)["in_use"]
-
-    def goes_on(self):
-        hexad("put", self.pool, "a", "-", stdin=b"x")
-        self.assertEqual(hexad("cat", self.pool, "a").stdout, b"x")
-        self.assertEqual(json.loads(hexad("fsck", "--json", self.pool).stdout)["errors"], 0)
-        self.assertEqual(self.status()["health"], "ok")
 
     def test_who_is_killed_amid_writing_is_followed_by_the_next(self):
         writer = self.start_writer()
