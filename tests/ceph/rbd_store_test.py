@@ -134,8 +134,14 @@ class TakenOver(OnImages):
 
     mkfs = ("--no-fast", "--profile", "4+0")
 
+    def holders(self):
+        return json.loads(hexad("takeover", "-n", "--json", self.pool).stdout)["holders"]
+
+    def in_use(self):
+        return len(self.holders()) == 6
+
     def take_over(self, holders):
-        listed = json.loads(hexad("takeover", "-n", "--json", self.pool).stdout)["holders"]
+        listed = self.holders()
         self.assertEqual(len(listed), holders)
         for entry in listed:
             self.assertTrue(entry["can_be_shut_out"])
