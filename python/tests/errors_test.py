@@ -22,7 +22,7 @@ def test_an_error_is_what_python_calls_it_elsewhere(store):
 
 
 def test_the_words_of_the_codes():
-    assert len({code.value for code in hexad.ErrorCode}) == len(hexad.ErrorCode) == 17
+    assert len({code.value for code in hexad.ErrorCode}) == len(hexad.ErrorCode) == 18
     classes = [kind for kind in hexad.Error.__subclasses__()]
     assert sorted(kind.code for kind in classes) == sorted(hexad.ErrorCode)
     for kind in classes:
