@@ -105,8 +105,9 @@ class Store {
   // Cost: each device is asked. Files and block devices, of which only an opening can tell, are
   // opened for a moment.
   //
-  // Errors: kInvalidArgument, kExhausted, kUnavailable (a cluster does not answer), and others of
-  // the operating system. Devices that are not there are nobody's.
+  // Errors: kInvalidArgument, kExhausted, kUnavailable (a cluster does not answer), kFenced (this
+  // process is shut out itself), and others of the operating system. Devices that are not there, or
+  // have failed, are nobody's: who opens the pool does without them, too.
   static Result<std::vector<DeviceHolder>> holders(const PoolDescription& pool,
                                                    io::System* system = nullptr);
 
@@ -114,8 +115,8 @@ class Store {
   // machine it runs, and whether it is alive, stopped or cut off; returns which devices those were.
   //
   // When it returns, no request of theirs has an effect any more. open() then recovers the store as
-  // after a crash: all that they had acknowledged is there. They learn it with their next request:
-  // kUnknown for commits that were under way, kFenced for what comes later.
+  // after a crash: all that they had acknowledged as durable is there. They learn it with their
+  // next request: kUnknown for commits that were under way, kFenced for what comes later.
   //
   // Errors: those of holders(); kBusy (a process of this machine has a file or block device open,
   // and nothing can shut it out: end it; nobody has been shut out); kUnavailable (a cluster does

@@ -74,8 +74,9 @@ Error os_error(int number, const std::string& subject) {
 }
 
 Error fenced_error(const std::string& name) {
-  return Error{ErrorCode::kFenced, name + ": another process has taken the device over",
-               "Close the store; what it had acknowledged is where the other process opens it."};
+  return Error{
+      ErrorCode::kFenced, name + ": another process has taken the device over",
+      "Close the store; what it had acknowledged as durable is where the other process opens it."};
 }
 
 Blame blame_of(ErrorCode code) {

@@ -50,7 +50,7 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
   pack.right = views(pack.buffer, shape_.cells(), cell);
 
   std::vector<std::string> why(shape_.cells());
-  const Found found = read_cells(pack.places, there, read_buffer, cell, why);
+  HEXAD_TRY_ASSIGN(const Found found, read_cells(pack.places, there, read_buffer, cell, why));
   const std::vector<MutByteView> cells = views(read_buffer, shape_.cells(), cell);
   pack.read = found.read;
   pack.silent = found.silent;
@@ -61,7 +61,7 @@ Result<CheckedPack> PackChecker::check(const PackIdentity& stripe,
     ec::ShardSet wanted = pack.verdict.bad | (there - pack.read - pack.silent);
     if (wanted.empty()) wanted = pack.read;  // without a footer nobody knows which
     AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
-    const Found again = read_cells(pack.places, wanted, buffer, cell, why);
+    HEXAD_TRY_ASSIGN(const Found again, read_cells(pack.places, wanted, buffer, cell, why));
     for (const std::uint32_t role : again.read) {
       copy_bytes(cells[role], views(buffer, shape_.cells(), cell)[role]);
       why[role].clear();
@@ -111,16 +111,18 @@ bool PackChecker::repair(const CheckedPack& pack) const {
   const std::size_t cell = pack.right[0].size();
   AlignedBuffer buffer = buffer_for(shape_.cells(), cell);
   std::vector<std::string> why(shape_.cells());
-  if (read_cells(pack.places, pack.bad, buffer, cell, why).read != pack.bad) return false;
+  const Result<Found> again = read_cells(pack.places, pack.bad, buffer, cell, why);
+  if (!again.ok() || again->read != pack.bad) return false;
   const std::vector<MutByteView> cells = views(buffer, shape_.cells(), cell);
   return std::all_of(pack.bad.begin(), pack.bad.end(), [&](std::uint32_t role) {
     return std::equal(cells[role].begin(), cells[role].end(), pack.right[role].begin());
   });
 }
 
-PackChecker::Found PackChecker::read_cells(const std::vector<CellPlace>& places,
-                                           ec::ShardSet wanted, AlignedBuffer& buffer,
-                                           std::size_t cell, std::vector<std::string>& why) const {
+Result<PackChecker::Found> PackChecker::read_cells(const std::vector<CellPlace>& places,
+                                                   ec::ShardSet wanted, AlignedBuffer& buffer,
+                                                   std::size_t cell,
+                                                   std::vector<std::string>& why) const {
   const std::vector<MutByteView> into = views(buffer, shape_.cells(), cell);
   Found found;
   std::vector<std::uint32_t> roles;
@@ -142,6 +144,7 @@ PackChecker::Found PackChecker::read_cells(const std::vector<CellPlace>& places,
       found.read.add(roles[i]);
       continue;
     }
+    if (outcomes[i].error().code == ErrorCode::kFenced) return outcomes[i].error();
     why[roles[i]] = outcomes[i].error().message;
     if (outcomes[i].error().code == ErrorCode::kUnavailable) {
       found.silent.add(roles[i]);

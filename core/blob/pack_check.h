@@ -60,9 +60,11 @@ class PackChecker {
     ec::ShardSet read;
     ec::ShardSet silent;
   };
-  // Of `wanted`, into `buffer`, which may be another one then (io::read_round()).
-  Found read_cells(const std::vector<CellPlace>& places, ec::ShardSet wanted, AlignedBuffer& buffer,
-                   std::size_t cell, std::vector<std::string>& why) const;
+  // Of `wanted`, into `buffer`, which may be another one then (io::read_round()). Errors: kFenced
+  // (TO3).
+  Result<Found> read_cells(const std::vector<CellPlace>& places, ec::ShardSet wanted,
+                           AlignedBuffer& buffer, std::size_t cell,
+                           std::vector<std::string>& why) const;
 
   const StoreShape& shape_;
   const ec::Codec& codec_;

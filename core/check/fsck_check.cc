@@ -228,20 +228,21 @@ Status FsckCheck::check_packs(const std::function<Status()>& go_on) {
       find(describe(where), std::to_string(pack.stripe.live) + " bytes are counted as alive, " +
                                 std::to_string(pack.seen) + " belong to blobs");
     }
-    if (options_.deep) check_pack_cells(where, pack);
+    if (options_.deep) HEXAD_TRY(check_pack_cells(where, pack));
     HEXAD_TRY(go_on());
   }
   return {};
 }
 
 // F6.
-void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
+Status FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
   std::vector<PackWitness> witnesses;
   for (const Tenant& tenant : pack.tenants) witnesses.push_back(tenant.blob);
   const Result<CheckedPack> checked = pack_checker_.check({where, pack.stripe.footer}, witnesses);
   if (!checked.ok()) {
+    if (checked.error().code == ErrorCode::kFenced) return checked.error();  // TO3
     find(describe(where), checked.error().message);
-    return;
+    return {};
   }
   report.bytes_checked += checked->checked;
   for (const std::uint32_t role : checked->silent) ++silent[checked->places[role].id];
@@ -255,6 +256,7 @@ void FsckCheck::check_pack_cells(const alloc::Extent& where, const Pack& pack) {
     check_named(*verdict.footer, pack);
   }
   if (!verdict.whole) check_tenants(where, pack);
+  return {};
 }
 
 namespace {

@@ -145,7 +145,7 @@ class FsckCheck {
   Status check_blob(const std::string& owner, const Blob& blob);
   void check_packed(const std::string& owner, const Blob& blob);
   Status check_cells(const std::string& owner, const Blob& blob);
-  void check_pack_cells(const alloc::Extent& where, const Pack& pack);
+  Status check_pack_cells(const alloc::Extent& where, const Pack& pack);
   void check_footer(const PackFooter& footer, const Pack& pack);
   void check_tenants(const alloc::Extent& where, const Pack& pack);
 

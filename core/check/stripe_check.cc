@@ -23,6 +23,7 @@ Result<CheckedStripe> StripeCheck::check(const Blob& blob, bool repair) const {
   Result<BlobReader::Cells> read =
       reader_.read_cells(blob.where, blob.cell_bytes, blob.cell_sums, all, kBounded);
   if (!read.ok()) {
+    if (read.error().code == ErrorCode::kFenced) return read.error();  // TO3
     checked.problems.push_back(read.error().message);
     return checked;
   }

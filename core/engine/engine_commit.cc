@@ -86,8 +86,8 @@ Status Engine::writable() const {
   if (closing_.is_closed()) {
     return Error{ErrorCode::kClosed, "the store has been closed", "Open it again."};
   }
+  HEXAD_TRY(parts_.members->check_not_fenced());  // TO1, whoever has met it
   if (const auto stopped = lane_->stopped()) {
-    HEXAD_TRY(parts_.members->check_not_fenced());
     return Error{ErrorCode::kReadOnly, "the store has turned read-only: " + stopped->message,
                  "Close it, check its devices, and open it again."};
   }

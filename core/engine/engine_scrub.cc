@@ -200,6 +200,13 @@ class Engine::ScrubPass {
     return {};
   }
 
+  Status note_unchecked(const PackIdentity& stripe, const Error& error) {
+    if (error.code == ErrorCode::kFenced) return error;  // TO3
+    engine_.damage_.suspect(stripe.where);
+    find(describe_pack(stripe), error.message);
+    return {};
+  }
+
   Status look_at_pack(MetaView& view, const PackIdentity& stripe) {
     ++steps_;
     if (!concerns(stripe.where)) return {};
@@ -209,11 +216,7 @@ class Engine::ScrubPass {
       if (filled) return {};
     }
     Result<CheckedPack> checked = packs_.check(stripe, {});
-    if (!checked.ok()) {
-      engine_.damage_.suspect(stripe.where);
-      find(describe_pack(stripe), checked.error().message);
-      return {};
-    }
+    if (!checked.ok()) return note_unchecked(stripe, checked.error());
     count_bytes(checked->checked);
     for (const std::uint32_t role : checked->silent) note_silent(checked->places[role].id);
     std::vector<PackWitness> witnesses;
@@ -226,11 +229,7 @@ class Engine::ScrubPass {
     }
     // Once more, so that what they say counts when it is decided which cells are the bad ones.
     checked = packs_.check(stripe, witnesses);
-    if (!checked.ok()) {
-      engine_.damage_.suspect(stripe.where);
-      find(describe_pack(stripe), checked.error().message);
-      return {};
-    }
+    if (!checked.ok()) return note_unchecked(stripe, checked.error());
     if (checked->verdict.whole && checked->bad.empty()) {
       fill_pack(stripe, *checked);
       return {};

@@ -25,7 +25,8 @@ Status Engine::lost_buffered() const {
 
 // A durable commit that is refused is the first to learn of lost buffered ones, for all it knows.
 Error Engine::told(const Error& error, Durability durability) const {
-  if (error.code != ErrorCode::kReadOnly || durability != Durability::kDurable) return error;
+  const bool stopped = error.code == ErrorCode::kReadOnly || error.code == ErrorCode::kFenced;
+  if (!stopped || durability != Durability::kDurable) return error;
   if (lane_ == nullptr) return error;
   const Status lost = lost_buffered();
   return lost.ok() ? error : lost.error();

@@ -10,9 +10,9 @@ namespace hexad::core {
 Status change_membership(const Members& members, std::uint32_t parities, const RootWriter& roots,
                          MembershipSteps& steps, std::set<DeviceId> failed) {
   for (;;) {
-    // TO1. A flush that is shut out looks like one that the device has failed.
-    HEXAD_TRY(members.check_not_fenced());
     failed.merge(members.poisoned());  // R11
+    // TO1. A flush that is shut out looks like one that the device has failed, so this comes after.
+    HEXAD_TRY(members.check_not_fenced());
     HEXAD_TRY(steps.stop_using(failed));
     failed.clear();
 

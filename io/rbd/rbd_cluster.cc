@@ -13,8 +13,8 @@ struct Setting {
   const char* value;
 };
 
-// A write that is answered is durable on the OSDs.
-constexpr Setting kNoCache[] = {{"rbd_cache", "false"}};
+// A write that is answered is durable on the OSDs; whoever loses a lock is shut out first (TO4).
+constexpr Setting kNeeded[] = {{"rbd_cache", "false"}, {"rbd_blocklist_on_break_lock", "true"}};
 // Those that a version does not know are none that it would need.
 constexpr Setting kSettings[] = {
     {"client_mount_timeout", "30"},
@@ -58,7 +58,7 @@ Result<std::shared_ptr<RbdCluster>> RbdCluster::connect(const RbdLibrary& librar
     error.hint = "Name the cluster's conf: rbd:POOL/IMAGE?conf=FILE.";
     return error;
   }
-  for (const Setting& setting : kNoCache) {
+  for (const Setting& setting : kNeeded) {
     if (const int rc = library.rados_conf_set(handle, setting.name, setting.value); rc < 0) {
       return rbd_error(-rc, subject_of(address) + ": cannot set " + setting.name);
     }

@@ -10,6 +10,7 @@
 #include "io/os_error.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
+#include "io/rbd/rbd_settings.h"
 #include "io/request_subject.h"
 
 namespace hexad::io {
@@ -76,7 +77,7 @@ Result<std::unique_ptr<RbdDevice>> RbdDevice::open_in(const std::string& path,
   std::unique_ptr<RbdDevice> device(new RbdDevice(path, mode, queue, std::move(pool)));
   HEXAD_TRY(device->open_image(address));
   if (mode == OpenMode::kReadWrite) {
-    HEXAD_TRY(device->check_cache(address));
+    HEXAD_TRY(check_rbd_settings(device->library(), device->image_, address, path));
     HEXAD_TRY(device->lock(address));
   } else if (mode == OpenMode::kReadOnly && address.snapshot.empty()) {
     HEXAD_TRY(device->check_writers(address));
@@ -146,34 +147,6 @@ Status RbdDevice::open_image(const RbdAddress& address) {
   if (rc == 0) return {};
   image_ = nullptr;
   return rbd_error(-rc, "cannot open " + name_);
-}
-
-// What is set at an image, or at its pool, goes before what this client has set.
-Status RbdDevice::check_cache(const RbdAddress& address) const {
-  std::vector<RbdOption> options(256);
-  int count = static_cast<int>(options.size());
-  int rc = library().rbd_config_image_list(image_, options.data(), &count);
-  if (rc == -ERANGE) {
-    options.resize(static_cast<std::size_t>(count));
-    rc = library().rbd_config_image_list(image_, options.data(), &count);
-  }
-  if (rc < 0) return rbd_error(-rc, name_ + ": its settings");
-  std::string cached;
-  for (int i = 0; i < count; ++i) {
-    const std::string_view option = options[static_cast<std::size_t>(i)].name;
-    const std::string_view value = options[static_cast<std::size_t>(i)].value;
-    const bool bad = (option == "rbd_cache" && value != "false") ||
-                     (option == "rbd_persistent_cache_mode" && value != "disabled");
-    if (bad) cached = option;
-  }
-  library().rbd_config_image_list_cleanup(options.data(), count);
-  if (cached.empty()) return {};
-  return Error{ErrorCode::kUnsupported,
-               name_ + ": " + cached +
-                   " is set for the image or its pool, and a write that is "
-                   "answered would not be durable",
-               "rbd config image remove " + image_name(address) + " " + cached +
-                   ", or rbd config pool remove"};
 }
 
 Status RbdDevice::lock(const RbdAddress& address) {
@@ -262,15 +235,21 @@ void RbdDevice::start(const IoRequest& request, Answer answer) {
   }
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    ++started_;
+    started_ += 2;  // the answer's call, and this one
   }
   const int rc = ask(started->request, completion);
   if (rc >= 0) {
     static_cast<void>(started.release());  // answered() has it, or had
-    return;
+  } else {
+    library().rbd_aio_release(completion);
+    started->answer(outcome(*started, rc));
+    call_is_over();
   }
-  library().rbd_aio_release(completion);
-  started->answer(outcome(*started, rc));
+  call_is_over();
+}
+
+// RD2
+void RbdDevice::call_is_over() {
   const std::lock_guard<std::mutex> lock(mutex_);
   if (--started_ == 0) none_started_.notify_all();
 }
@@ -296,8 +275,7 @@ void RbdDevice::answered(RbdLibrary::Handle completion, void* argument) {
   const ssize_t result = device.library().rbd_aio_get_return_value(completion);
   device.library().rbd_aio_release(completion);
   started->answer(device.outcome(*started, result));
-  const std::lock_guard<std::mutex> lock(device.mutex_);  // RD2
-  if (--device.started_ == 0) device.none_started_.notify_all();
+  device.call_is_over();
 }
 
 Status RbdDevice::outcome(const Started& started, ssize_t result) {

@@ -66,7 +66,6 @@ class RbdDevice final : public Device, private Starter {
   const RbdLibrary& library() const { return pool_->cluster().library(); }
 
   Status open_image(const RbdAddress& address);
-  Status check_cache(const RbdAddress& address) const;
   Status lock(const RbdAddress& address);
   Status check_writers(const RbdAddress& address) const;
   Result<std::uint64_t> image_size() const;
@@ -77,6 +76,7 @@ class RbdDevice final : public Device, private Starter {
   static void answered(RbdLibrary::Handle completion, void* argument);
   Status outcome(const Started& started, ssize_t result);
   void release() override;
+  void call_is_over();
 
   const std::string name_;
   const OpenMode mode_;
@@ -87,7 +87,8 @@ class RbdDevice final : public Device, private Starter {
   Geometry geometry_;
   std::mutex mutex_;
   std::condition_variable none_started_;
-  std::size_t started_ = 0;  // guarded by it: requests whose answer's call is not over (RD2)
+  std::size_t started_ =
+      0;  // guarded by it: calls that are not over, of requests and answers (RD2)
 };
 
 }  // namespace hexad::io

@@ -7,6 +7,7 @@
 namespace hexad::io {
 
 Error rbd_error(int number, const std::string& subject) {
+  if (number == ESHUTDOWN) return fenced_error(subject);
   Error error = os_error(number, subject);
   switch (number) {
     case ENOENT:

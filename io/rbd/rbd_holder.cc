@@ -7,6 +7,7 @@
 #include "io/rbd/rbd_address.h"
 #include "io/rbd/rbd_error.h"
 #include "io/rbd/rbd_lockers.h"
+#include "io/rbd/rbd_settings.h"
 
 namespace hexad::io {
 
@@ -21,7 +22,7 @@ class OpenImage {
     if (!cluster.ok()) return cluster.error().with_context(path);
     Result<std::unique_ptr<RbdPool>> pool = RbdPool::open(std::move(*cluster), address.pool);
     if (!pool.ok()) return pool.error().with_context(path);
-    std::unique_ptr<OpenImage> image(new OpenImage(path, std::move(pool).value()));
+    std::unique_ptr<OpenImage> image(new OpenImage(path, address, std::move(pool).value()));
     const int rc = image->library().rbd_open(image->pool_->handle(), address.image.c_str(),
                                              &image->handle_, nullptr);
     if (rc == 0) return image;
@@ -38,6 +39,8 @@ class OpenImage {
     const std::uint64_t self = library().rados_get_instance_id(pool_->cluster().handle());
     return find_lockers(library(), handle_, self, path_);
   }
+  // Else it would be freed without its holder being shut out.
+  Status check_settings() const { return check_rbd_settings(library(), handle_, address_, path_); }
   Status break_lock(const std::string& owner) const {
     const int rc = library().rbd_lock_break(handle_, kRbdLockExclusive, owner.c_str());
     // It has given it back meanwhile, or somebody else was faster.
@@ -46,11 +49,12 @@ class OpenImage {
   }
 
  private:
-  OpenImage(std::string path, std::unique_ptr<RbdPool> pool)
-      : path_(std::move(path)), pool_(std::move(pool)) {}
+  OpenImage(std::string path, RbdAddress address, std::unique_ptr<RbdPool> pool)
+      : path_(std::move(path)), address_(std::move(address)), pool_(std::move(pool)) {}
   const RbdLibrary& library() const { return pool_->cluster().library(); }
 
   const std::string path_;
+  const RbdAddress address_;
   const std::unique_ptr<RbdPool> pool_;
   RbdLibrary::Handle handle_ = nullptr;
 };
@@ -61,12 +65,13 @@ Result<std::optional<Holder>> find_rbd_holder(const std::string& path, RbdCluste
   HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
   HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
   if (lockers.owners.empty()) return std::optional<Holder>();
-  return std::optional<Holder>(Holder{"the client at " + lockers.to_string(), true});
+  return std::optional<Holder>(Holder{"the client at " + lockers.to_string(), lockers.own});
 }
 
 Status shut_out_of_rbd(const std::string& path, RbdClusters& clusters) {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<OpenImage> image, OpenImage::open(path, clusters));
   HEXAD_TRY_ASSIGN(const RbdLockers lockers, image->lockers());
+  if (!lockers.owners.empty()) HEXAD_TRY(image->check_settings());
   for (const std::string& owner : lockers.owners) HEXAD_TRY(image->break_lock(owner));
   return {};
 }

@@ -24,8 +24,11 @@ std::vector<std::string> split(const std::vector<char>& texts, std::size_t count
   return all;
 }
 
-Result<std::vector<std::string>> find_owners(const RbdLibrary& library, RbdLibrary::Handle image,
-                                             const std::string& subject) {
+// The tag that librbd gives its locks.
+constexpr const char* kOwnTag = "internal";
+
+Status find_owners(const RbdLibrary& library, RbdLibrary::Handle image, const std::string& subject,
+                   RbdLockers& found) {
   for (std::size_t size = kFirstSize;; size *= 2) {
     std::vector<char> tag(size);
     std::vector<char> clients(size);
@@ -38,7 +41,9 @@ Result<std::vector<std::string>> find_owners(const RbdLibrary& library, RbdLibra
                                  &sizes[1], cookies.data(), &sizes[2], addresses.data(), &sizes[3]);
     if (rc == -ERANGE && size < kLargestSize) continue;
     if (rc < 0) return rbd_error(static_cast<int>(-rc), subject + ": who has its lock");
-    return split(addresses, static_cast<std::size_t>(rc));
+    found.owners = split(addresses, static_cast<std::size_t>(rc));
+    found.own = found.owners.empty() || std::strcmp(tag.data(), kOwnTag) == 0;
+    return {};
   }
 }
 
@@ -84,7 +89,7 @@ std::string RbdLockers::to_string() const {
 Result<RbdLockers> find_lockers(const RbdLibrary& library, RbdLibrary::Handle image,
                                 std::uint64_t self, const std::string& subject) {
   RbdLockers found;
-  HEXAD_TRY_ASSIGN(found.owners, find_owners(library, image, subject));
+  HEXAD_TRY(find_owners(library, image, subject, found));
   HEXAD_TRY_ASSIGN(found.watchers, find_watchers(library, image, self, subject));
   return found;
 }

@@ -12,6 +12,7 @@ namespace hexad::io {
 struct RbdLockers {
   std::vector<std::string> owners;    // addresses, as "10.0.0.7:0/123456789"
   std::vector<std::string> watchers;  // those of other clients that have the image open for writing
+  bool own = true;                    // the lock is of librbd's own kind, not one made by hand
 
   // Whether an owner is among the clients that the cluster has heard of lately. `self`: the address
   // of who asks cannot be known; it is told apart by its number.

@@ -372,8 +372,8 @@ def take_over(
 ) -> list[dict[str, Any]]:
     """Shuts every process that has devices of the pool open for writing out of them, on whatever machine
     it runs, and returns which those were, as holders() does. open() then recovers the store as after a
-    crash: all that they had acknowledged is there. They get FencedError, or OutcomeUnknownError for
-    commits that were under way.
+    crash: all that they had acknowledged as durable is there. They get FencedError, or
+    OutcomeUnknownError for commits that were under way.
 
     Errors: BusyError (a process of this machine has a file or disk open, and only its end frees that;
     nobody has been shut out), UnavailableError (a cluster does not answer; some may have been).

@@ -161,6 +161,42 @@ TEST_CASE("rbd_lock: whoever has an image is named, and can be shut out of it wh
   CHECK(as_text(found) == as_text(pattern(1, 4096)));
 }
 
+TEST_CASE("rbd_lock: where who loses the lock is not shut out, nobody opens or takes it over") {
+  CephImages images;
+  const std::string path = images.address("a");
+  const auto one = make_real_system().value();
+  const auto other = make_real_system().value();
+  auto device = one->create_device(path, 8_MiB).value();
+  const std::string setting = images.image("a") + " rbd_blocklist_on_break_lock";
+  static_cast<void>(output_of("rbd config image set " + setting + " false"));
+  const Status refused = other->shut_out(path);
+  REQUIRE_FALSE(refused.ok());
+  CHECK(refused.error().code == ErrorCode::kUnsupported);
+  CHECK_THAT(refused.error().hint, Catch::Contains("rbd config image remove " + setting));
+  REQUIRE(why(device->write(0, pattern(1, 4096))) == "");  // it has its lock
+  device.reset();
+  CHECK(other->open_device(path, OpenMode::kReadWrite).error().code == ErrorCode::kUnsupported);
+  static_cast<void>(output_of("rbd config image remove " + setting));
+  CHECK(other->open_device(path, OpenMode::kReadWrite).ok());
+}
+
+TEST_CASE("rbd_lock: a lock that was made by hand is nobody's to break") {
+  CephImages images;
+  const std::string path = images.address("a");
+  const auto system = make_real_system().value();
+  REQUIRE(system->create_device(path, 8_MiB).ok());
+  static_cast<void>(output_of("rbd lock add " + images.image("a") + " mine"));
+  const auto holder = system->holder(path).value();
+  REQUIRE(holder.has_value());
+  CHECK_FALSE(holder->can_be_shut_out);
+  CHECK_FALSE(system->shut_out(path).ok());
+  const std::string locks = output_of("rbd lock ls " + images.image("a") + " --format json");
+  const std::size_t at = locks.find("client.");
+  REQUIRE(at != std::string::npos);
+  const std::string locker = locks.substr(at, locks.find('"', at) - at);
+  static_cast<void>(output_of("rbd lock rm " + images.image("a") + " mine " + locker));
+}
+
 // Another process: it says over its standard output that it has the image, and stays.
 TEST_CASE("rbd_lock: has the image until it is killed", "[.holder]") {
   const char* const path = std::getenv("HEXAD_HELD_IMAGE");

@@ -12,6 +12,7 @@
 #include "tests/core/numbered_ledger.h"
 #include "tests/core/rules_world.h"
 #include "tests/core/sim_origin.h"
+#include "tests/core/store_fixture.h"
 
 namespace hexad::testing {
 namespace {
@@ -223,6 +224,52 @@ TEST_CASE("fenced: a read that a disk shuts out says so, and notes no damage") {
     REQUIRE(with_store(*system, origin.pool(), use, options) == "");
   }
   REQUIRE(shut_out == 4);
+}
+
+// Who looks at all of it learns the same, and finds nothing wrong.
+TEST_CASE("fenced: a scrub and a check of a store that is shut out are no findings") {
+  SimOrigin origin;
+  for (std::size_t disk = 0; disk < 6; ++disk) {
+    CAPTURE(disk);
+    const auto system = origin.start(disk);
+    const auto use = [&](Store& store) -> std::string {
+      for (int i = 0; i < 6; ++i) {  // in packs, and in stripes of their own
+        const std::size_t size = i % 2 == 0 ? 9000 : kLarge;
+        if (!store.commit(put_of(std::to_string(i), noise(size, i))).ok()) return "commit";
+      }
+      if (!store.checkpoint().ok()) return "checkpoint";
+      system->disk(origin.disks()[disk]).fence();
+      const Result<FsckReport> fsck = store.fsck({.deep = true});
+      if (code_of(fsck) != ErrorCode::kFenced) return "fsck: " + message_of(fsck.status());
+      const Result<ScrubReport> scrub = store.scrub();
+      if (code_of(scrub) != ErrorCode::kFenced) return "scrub: " + message_of(scrub.status());
+      const StoreStatus status = store.status();
+      for (const DeviceStatus& device : status.devices) {
+        if (device.state != "ok") return device.path + " counts as " + device.state;
+      }
+      return status.damaged_blobs == 0 ? "" : "damage was noted";
+    };
+    REQUIRE(with_store(*system, origin.pool(), use) == "");
+  }
+}
+
+TEST_CASE("fenced: buffered commits that were answered and are lost are told of first") {
+  SimOrigin origin;
+  const auto system = origin.start(1);
+  const auto use = [&](Store& store) -> std::string {
+    for (const std::string& disk : origin.disks()) system->disk(disk).fence();
+    Transaction t;
+    t.put(kDefaultCollection, "a", "buffered");
+    const Result<Lsn> answered = store.commit(std::move(t), {.durability = Durability::kBuffered});
+    if (!answered.ok()) return "buffered: " + answered.error().to_string();
+    system->executor().sleep_for(1'000'000'000);  // its group has met the fence
+    const Result<Lsn> durable = store.commit(put_of("b", "x"));
+    if (code_of(durable) != ErrorCode::kIo) return "durable: " + message_of(durable.status());
+    const std::string lsn = "LSN " + std::to_string(*answered) + " to";
+    if (durable.error().message.find(lsn) == std::string::npos) return durable.error().message;
+    return code_of(store.sync()) == ErrorCode::kIo ? "" : "sync";
+  };
+  REQUIRE(with_store(*system, origin.pool(), use) == "");
 }
 
 }  // namespace
