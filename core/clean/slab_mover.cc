@@ -224,6 +224,7 @@ Status SlabMover::copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& 
   AlignedBuffer bytes(run.units * parts_.shape.unit);
   const Member& from = *parts_.members.find(move.from.device);
   if (Status read = this->read(move.from, offset, bytes); !read.ok()) {
+    if (read.error().code == ErrorCode::kFenced) return read;
     return Error{ErrorCode::kUnavailable,
                  "device " + std::to_string(from.id) + " (" + from.path + ") does not give " +
                      alloc::to_string(alloc::Extent{move.zone, run.unit, run.units}) + ": " +
