@@ -3,11 +3,26 @@
 #include <algorithm>
 
 #include "alloc/zone_image.h"
+#include "base/bytes.h"
 #include "base/checksum.h"
 #include "core/record/keys.h"
 #include "io/os_error.h"
 
 namespace hexad::core {
+
+namespace {
+
+// R7: nothing may be cut on the strength of a read that failed.
+Error unknown_end(Lsn lsn, const std::vector<std::string>& unread) {
+  std::string places;
+  for (const std::string& place : unread) places += (places.empty() ? "" : "; ") + place;
+  return Error{ErrorCode::kUnavailable,
+               "recovery: it is not known whether LSN " + std::to_string(lsn) +
+                   " was complete, since its data cannot be read (" + places + ")",
+               kv::kUnreadableEndHint};
+}
+
+}  // namespace
 
 Status Recovery::load_zones() {
   HEXAD_TRY_ASSIGN(const std::unique_ptr<kv::IndexReader> reader, index_.snapshot());
@@ -60,8 +75,36 @@ void Recovery::read_marked(const StripeProof& stripe, BlobReader::Cells& cells) 
   }
 }
 
+constexpr int kAskedAgain = 2;
+
+// Of the cells that are not good. A crash leaves bytes of some kind, right or wrong, wherever it
+// cuts a write; a device that gives an error instead says nothing. Those, and why, go to `unread`.
+Status Recovery::read_again(const StripeProof& stripe, BlobReader::Cells& cells,
+                            std::vector<std::string>& unread) const {
+  AlignedBuffer bytes(stripe.cell_bytes);
+  for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
+    const CellPlace& place = cells.places[role];
+    if (cells.good.contains(role) || !members_.usable(place.id)) continue;
+    Status read;
+    for (int i = 0; i <= kAskedAgain; ++i) {
+      read = place.device->read(place.offset, bytes.bytes());
+      if (read.ok() || read.error().code == ErrorCode::kFenced) break;
+    }
+    if (!read.ok() && read.error().code == ErrorCode::kFenced) return read;
+    if (!read.ok()) {
+      unread.push_back(place.device->name() + ", bytes " + std::to_string(place.offset) + " to " +
+                       std::to_string(place.offset + stripe.cell_bytes) + ": " +
+                       read.error().message);
+    } else if (checksum(shape_.record.checksum, bytes.bytes()) == stripe.cell_sums[role]) {
+      copy_bytes(cells.cell(role), bytes.bytes());
+      cells.good.add(role);
+    }
+  }
+  return {};
+}
+
 // Whether every stripe that the block's transactions wrote has at least k good cells. Stripes with
-// fewer than all go to `wounded`.
+// fewer than all go to `wounded`. Errors: kUnavailable (nobody knows).
 Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>& wounded) {
   std::vector<WoundedStripe> found;  // counts only if the whole block does
   for (const auto& [lsn, record] : entries) {
@@ -73,7 +116,12 @@ Result<bool> Recovery::prove(const Entries& entries, std::vector<WoundedStripe>&
                        reader_.read_cells(stripe.where, stripe.cell_bytes, stripe.cell_sums,
                                           ec::ShardSet::first(shape_.cells())));
       read_marked(stripe, cells);
-      if (cells.good.size() < shape_.k()) return false;
+      if (cells.good.size() < shape_.k()) {
+        std::vector<std::string> unread;
+        HEXAD_TRY(read_again(stripe, cells, unread));
+        if (cells.good.size() + unread.size() < shape_.k()) return false;
+        if (cells.good.size() < shape_.k()) return unknown_end(lsn, unread);
+      }
       bool live_cell_bad = false;
       for (std::uint32_t role = 0; role < shape_.cells(); ++role) {
         if (!cells.good.contains(role) && members_.usable(cells.places[role].id))
@@ -166,6 +214,7 @@ Result<Recovered> Recovery::run() {
   kv::LogScan& scan = recovered.scan;
   HEXAD_TRY(kv::check_log_scan(scan));
 
+  bool cut = false;
   for (std::size_t i = 0; i < scan.blocks.size(); ++i) {
     const kv::LogBlockHeader& header = scan.blocks[i].header;
     HEXAD_TRY_ASSIGN(const kv::LoadedLogBlock block, kv::load_log_block(scan, i));
@@ -184,12 +233,15 @@ Result<Recovered> Recovery::run() {
                                   " was not complete, nobody was told that it was");
         scan.cut(i);
         HEXAD_TRY(drop_zones(entries));
+        cut = true;
         break;
       }
       counters_.add(CounterId::kRecoveryTailKept, header.record_count);
     }
     HEXAD_TRY(replay(entries, index_lsn));
   }
+  // What follows a block that was cut has been acknowledged to nobody.
+  if (!cut) HEXAD_TRY(kv::check_log_end(scan));
   recovered.last_lsn = std::max(scan.last_lsn(), index_lsn);
   if (scan.last_lsn() < index_lsn) {
     return Error{ErrorCode::kCorruption,

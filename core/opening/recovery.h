@@ -35,7 +35,8 @@ struct Recovered {
 // Zones from the index, then the log: scan, prove the tail above the watermark (R7), replay what
 // the index does not have (R6). Changes memory only.
 // Errors: kCorruption (hole in the log, record that does not decode or contradicts the zones, index
-// older than the root), kUnavailable (no copy of the log).
+// older than the root), kUnavailable (no copy of the log; what decides where the log ends gives
+// read errors, R7).
 class Recovery {
  public:
   // All outlive it. What `index` holds is the state to which the log is added.
@@ -73,6 +74,8 @@ class Recovery {
   Result<Entries> decode(const kv::LoadedLogBlock& block) const;
   Status make_zones(const Entries& entries);
   void read_marked(const StripeProof& stripe, BlobReader::Cells& cells) const;
+  Status read_again(const StripeProof& stripe, BlobReader::Cells& cells,
+                    std::vector<std::string>& unread) const;
   Result<bool> prove(const Entries& entries, std::vector<WoundedStripe>& wounded);
   Status drop_zones(const Entries& entries);
   Status patch_image(PostImage& image, Lsn lsn);

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 #include <numeric>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/checksum.h"
@@ -17,6 +19,12 @@ namespace {
 
 Error corrupt(std::string what, std::string hint = "") {
   return Error{ErrorCode::kCorruption, "log: " + std::move(what), std::move(hint)};
+}
+
+bool overlaps(const std::vector<LogRange>& ranges, std::uint64_t offset, std::uint64_t length) {
+  return std::any_of(ranges.begin(), ranges.end(), [&](const LogRange& range) {
+    return range.offset < offset + length && offset < range.offset + range.length;
+  });
 }
 
 // Reads one copy in large pieces. What cannot be read is taken as zeros, so that one bad sector
@@ -40,8 +48,17 @@ class CopyReader {
   // True when the device fails so often that going on would only take time.
   bool hopeless() const { return failures_ >= kMaxFailures; }
 
+  // From `offset` on nothing is read.
+  void give_up(std::uint64_t offset) {
+    report_.unreadable.push_back({offset, area_.size - offset});
+  }
+  bool is_unreadable(std::uint64_t offset, std::uint64_t length) const {
+    return overlaps(report_.unreadable, offset, length);
+  }
+
  private:
   static constexpr std::uint64_t kMaxFailures = 1024;
+  static constexpr int kAskedAgain = 2;
 
   void fill(std::uint64_t start) {
     start_ = start;
@@ -49,26 +66,35 @@ class CopyReader {
     read(0, filled_);
   }
 
-  // Halves a failing range until single blocks are left.
+  // Whole blocks, and every buffer on the boundary that direct I/O wants. All of it: there is no
+  // half.
+  std::uint64_t half_of(std::uint64_t length) const {
+    if (length <= block_size_) return length;
+    const std::uint64_t unit = std::lcm<std::uint64_t>(block_size_, AlignedBuffer::kAlignment);
+    return std::min(length, round_up(length / 2, unit));
+  }
+
+  // Halves a failing range until single blocks are left, which are asked for again.
   void read(std::uint64_t skip, std::uint64_t length) {
     const MutByteView into = buffer_.bytes().subspan(skip, length);
+    const std::uint64_t half = half_of(length);
     if (!hopeless()) {
-      const Status status = area_.device->read(area_.offset + start_ + skip, into);
+      const auto attempt = [&] { return area_.device->read(area_.offset + start_ + skip, into); };
+      Status status = attempt();
       if (status.ok()) return;
       ++failures_;
       if (report_.status.ok()) report_.status = status;
-      if (length > block_size_ && !hopeless()) {
-        // Whole blocks, and every buffer on the boundary that direct I/O wants.
-        const std::uint64_t unit = std::lcm<std::uint64_t>(block_size_, AlignedBuffer::kAlignment);
-        const std::uint64_t half = round_up(length / 2, unit);
-        if (half < length) {
-          read(skip, half);
-          read(skip + half, length - half);
-          return;
-        }
+      if (half < length && !hopeless()) {
+        read(skip, half);
+        read(skip + half, length - half);
+        return;
+      }
+      for (int i = 0; i < kAskedAgain && half == length; ++i) {
+        if (attempt().ok()) return;
       }
     }
     report_.unreadable_bytes += length;
+    report_.unreadable.push_back({start_ + skip, length});
     fill_zero(into);
   }
 
@@ -111,7 +137,7 @@ class Collector {
     std::uint64_t offset = 0;
     torn_bytes_ = 0;
     while (offset < area.size) {
-      if (reader.hopeless()) return;  // report.status says why
+      if (reader.hopeless()) return reader.give_up(offset);  // report.status says why
       // The blocks of an honest log do not overlap, torn or not. Each header that lies about its
       // body costs the reading of that body, so there has to be an end to it.
       if (torn_bytes_ > 4 * area.size) {
@@ -140,6 +166,7 @@ class Collector {
     const std::optional<std::uint32_t> crc = verified_crc(reader, offset, header, head);
     if (!crc.has_value()) {
       ++report.torn_blocks;
+      if (reader.is_unreadable(offset, header.length)) report.unread_blocks.push_back(header);
       torn_bytes_ += header.length;
       return 0;
     }
@@ -294,6 +321,49 @@ void walk(LogScan& scan, std::vector<ScannedBlock>& found) {
   }
 }
 
+// Where the next block may begin: behind the chain, or behind all that was found; each with the
+// next lap, where a block did not fit in before.
+std::vector<LogPosition> next_places(const LogScan& scan) {
+  const std::uint64_t size = scan.areas.front().size;
+  std::vector<LogPosition> places;
+  for (const LogPosition place : {scan.end.end, scan.fresh}) {
+    places.push_back(place);
+    if (place % size + kMaxLogBlock > size) places.push_back(round_up(place, size));
+  }
+  std::erase_if(places, [&](LogPosition place) {  // no block may: LW1
+    return place + scan.options.block_size - scan.options.trim.end > size;
+  });
+  return places;
+}
+
+// Whether a block may follow in the copy that its reading has not shown, and where.
+std::optional<LogPosition> unread_next(const LogScan& scan, const LogCopyReport& copy) {
+  const std::uint64_t size = scan.areas.front().size;
+  for (const LogPosition place : next_places(scan)) {
+    if (overlaps(copy.unreadable, place % size, scan.options.block_size)) return place;
+  }
+  for (const LogBlockHeader& header : copy.unread_blocks) {
+    if (follows(header, scan.end)) return header.position;
+  }
+  return std::nullopt;
+}
+
+// R7.
+void judge_unread(LogScan& scan) {
+  std::string where;
+  for (std::size_t i = 0; i < scan.areas.size(); ++i) {
+    const LogArea& area = scan.areas[i];
+    const std::optional<LogPosition> place = unread_next(scan, scan.copies[i]);
+    if (!place.has_value()) return;
+    const std::uint64_t offset = area.offset + *place % area.size;
+    where += (where.empty() ? "" : "; ") + area.device->name() + ", a block at byte " +
+             std::to_string(offset) + ": " + scan.copies[i].status.error().message;
+  }
+  scan.unread_end = "log: it is not known whether anything follows LSN " +
+                    std::to_string(scan.end.lsn) + ", since no copy can be read there (" + where +
+                    ")";
+}
+
 // The root says it: whatever follows it has to be a place in a log.
 Status check_trim(const LogScanOptions& options) {
   const LogPoint& trim = options.trim;
@@ -364,7 +434,13 @@ Result<LogScan> scan_log(std::span<const LogArea> areas, const LogScanOptions& o
                           ": the root that was found is older than the log");
   }
   walk(scan, collector.blocks());
+  judge_unread(scan);
   return scan;
+}
+
+Status check_log_end(const LogScan& scan) {
+  if (scan.unread_end.empty()) return {};
+  return Error{ErrorCode::kUnavailable, scan.unread_end, kUnreadableEndHint};
 }
 
 Status check_log_scan(const LogScan& scan) {

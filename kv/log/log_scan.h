@@ -18,6 +18,11 @@
 // trim point (the root is older than the log). Damage is a field, so that read-only tools can
 // report what is left; check_log_scan() turns it into an error.
 //
+// Read errors. A block that no copy gives ends the chain like one that was never written, and may
+// have been acknowledged. A crash leaves bytes that can be read; so where the next block would
+// begin one copy, at least, has to be readable (check_log_end()). Single blocks are asked for twice
+// more before they count as unreadable.
+//
 // Cost: every copy is read once in large pieces; memory is a few pieces plus about 150 B per block
 // found. Only what the caller keeps of load_log_block() holds bodies.
 #pragma once
@@ -61,11 +66,19 @@ struct ScannedBlock {
   }
 };
 
+// Bytes of an area.
+struct LogRange {
+  std::uint64_t offset = 0;
+  std::uint64_t length = 0;
+};
+
 struct LogCopyReport {
-  Status status;                       // not ok: could not be read to its end, or absurd
-  std::uint64_t blocks = 0;            // valid blocks found
-  std::uint64_t torn_blocks = 0;       // current headers whose body does not match
-  std::uint64_t unreadable_bytes = 0;  // read errors, taken as if nothing was there
+  Status status;                          // not ok: could not be read to its end, or absurd
+  std::uint64_t blocks = 0;               // valid blocks found
+  std::uint64_t torn_blocks = 0;          // current headers whose body does not match
+  std::uint64_t unreadable_bytes = 0;     // read errors, taken as if nothing was there
+  std::vector<LogRange> unreadable = {};  // where they are; may overlap
+  std::vector<LogBlockHeader> unread_blocks = {};  // torn ones, whose bodies reach into those
 };
 
 struct LogScan {
@@ -79,6 +92,7 @@ struct LogScan {
   Lsn max_watermark = 0;              // in any valid block or root
   std::uint64_t abandoned = 0;        // valid blocks within the lap that are not in the chain
   std::string damage;                 // empty: none
+  std::string unread_end;             // no copy can be read where another block may follow: why
 
   Lsn last_lsn() const { return end.lsn; }
   // The points of the chain, for LogWriterOptions::live.
@@ -95,6 +109,16 @@ Result<LogScan> scan_log(std::span<const LogArea> areas, const LogScanOptions& o
 
 // kCorruption with the scan's damage, or ok.
 Status check_log_scan(const LogScan& scan);
+
+// What to do about bytes that give read errors and decide where the log ends.
+inline constexpr const char* kUnreadableEndHint =
+    "Nothing has been changed: see to the device, and open the store again. If the place stays "
+    "unreadable, write zeros over these bytes (dd), and open it: what was not complete then counts "
+    "as never written, and if it was acknowledged it is lost.";
+
+// kUnavailable when nobody knows whether the chain goes on, since no copy can be read there (R7).
+// Not for a chain that was cut.
+Status check_log_end(const LogScan& scan);
 
 // A block's bytes and what they say. Moving keeps the views valid.
 struct LoadedLogBlock {

@@ -274,6 +274,91 @@ TEST_CASE("recovery: every set of damaged cells in the tail: healed up to m, cut
   }
 }
 
+// R7. A crash leaves bytes of some kind wherever it cuts a write: what gives an error may have been
+// whole, and acknowledged.
+TEST_CASE("recovery: cells that give read errors are not taken for ones that were not written") {
+  for (std::uint32_t damaged = 0; damaged <= 3; ++damaged) {
+    for (std::uint32_t unread = 1; damaged + unread <= 6; ++unread) {
+      for (const int answers_after : {0, 1, 2, 100}) {
+        CAPTURE(damaged, unread, answers_after);
+        Fixture f;
+        f.write_first();
+        const StripeProof victim = f.new_stripe();
+        f.write(f.record_of("b", {victim}), 1);
+        f.damage(victim, (1U << damaged) - 1);
+        const std::vector<CellPlace> places = f.written->locate(victim.where).value();
+        for (std::uint32_t role = damaged; role < damaged + unread; ++role) {
+          int left = answers_after;
+          f.device(places[role].id).fails = [&places, role,
+                                             left](const io::IoRequest& request) mutable {
+            const std::uint64_t at = places[role].offset;
+            const bool touches = request.offset <= at && at < request.offset + request.length;
+            return request.op == io::IoOp::kRead && touches && left-- > 0;
+          };
+        }
+        const bool unknown = damaged <= 2 && damaged + unread > 2 && answers_after > 3;
+        if (unknown) {
+          const Error error = f.refusal();
+          CHECK(error.code == ErrorCode::kUnavailable);
+          CHECK(error.message.find("not known whether LSN 2 was complete") != std::string::npos);
+          CHECK(error.message.find("told to fail") != std::string::npos);
+          CHECK(error.message.find(std::to_string(places[damaged].offset)) != std::string::npos);
+          CHECK(f.counted(CounterId::kRecoveryTailCut) == 0);
+          continue;
+        }
+        CHECK(f.run().last_lsn == (damaged > 2 ? 1 : 2));
+      }
+    }
+  }
+}
+
+TEST_CASE("recovery: a place of the log that no copy gives is not taken for the log's end") {
+  for (const std::size_t copies : {1, 2, 3}) {
+    CAPTURE(copies);
+    Fixture f;
+    f.write_first();
+    const std::uint64_t at = layout().log_offset + f.log->last().end;
+    f.write(f.record_of("b", {f.new_stripe()}), 1);
+    for (std::size_t id = 0; id < copies; ++id) {
+      f.device(id).fails = [at](const io::IoRequest& request) {
+        return request.op == io::IoOp::kRead && request.offset <= at &&
+               at < request.offset + request.length;
+      };
+    }
+    if (copies < 3) {
+      CHECK(f.run().last_lsn == 2);
+      continue;
+    }
+    const Error error = f.refusal();
+    CHECK(error.code == ErrorCode::kUnavailable);
+    CHECK(error.message.find("whether anything follows LSN 1") != std::string::npos);
+    CHECK(error.message.find("byte " + std::to_string(at)) != std::string::npos);
+    // Written over, it says that nothing is there.
+    for (std::size_t id = 0; id < 3; ++id) {
+      f.device(id).fails = [](const io::IoRequest&) { return false; };
+      fill_zero(MutByteView(f.device(id).bytes).subspan(at, kUnit));
+    }
+    CHECK(f.run().last_lsn == 1);
+  }
+}
+
+// Of a tail that is cut nobody has heard, nor of what follows it.
+TEST_CASE("recovery: behind a tail that is cut nothing has to be readable") {
+  Fixture f;
+  f.write_first();
+  const StripeProof victim = f.new_stripe();
+  f.write(f.record_of("b", {victim}), 1);
+  f.damage(victim, 0b111);
+  const std::uint64_t at = layout().log_offset + f.log->last().end;
+  for (std::size_t id = 0; id < 3; ++id) {
+    f.device(id).fails = [at](const io::IoRequest& request) {
+      return request.op == io::IoOp::kRead && request.offset <= at &&
+             at < request.offset + request.length;
+    };
+  }
+  CHECK(f.run().last_lsn == 1);
+}
+
 TEST_CASE("recovery: a device that cannot be healed is named") {
   Fixture f;
   const LogRecord record = f.write_first();

@@ -68,6 +68,88 @@ TEST_CASE("log_scan: an unreadable sector costs its neighbourhood in one copy, n
   }
 }
 
+// R7.
+TEST_CASE("log_scan: the end is not known where no copy can be read") {
+  constexpr std::uint32_t block = 4096;
+  const auto end_of = [](const World& world) { return check_log_end(world.scan().value()); };
+  {
+    World world(block);
+    REQUIRE(end_of(world).ok());
+    world.fail_reads(0, 40);  // behind the last one
+    REQUIRE(end_of(world).ok());
+    world.fail_reads(1, 40);
+    const Status unknown = end_of(world);
+    REQUIRE(unknown.error().code == ErrorCode::kUnavailable);
+    REQUIRE(unknown.error().message.find("LSN 40") != std::string::npos);
+    REQUIRE(unknown.error().message.find("byte " + std::to_string(42 * block)) !=
+            std::string::npos);
+  }
+  {
+    World world(block);
+    world.fail_reads(0, 39);  // the last one
+    world.fail_reads(1, 39);
+    REQUIRE(world.scan()->end.lsn == 39);
+    REQUIRE_FALSE(end_of(world).ok());
+  }
+  {
+    World world(block);
+    world.fail_reads(0, 41);  // not where the next one begins
+    world.fail_reads(1, 41);
+    REQUIRE(end_of(world).ok());
+  }
+  {
+    World world(block);
+    world.fail_reads(0, 0);  // where the next lap begins, of which there is none yet
+    world.fail_reads(1, 40);
+    REQUIRE(end_of(world).ok());
+  }
+  {
+    World world(block);
+    world.fail_reads(0, 39);
+    world.devices[1]->fails = [](const io::IoRequest&) { return true; };
+    REQUIRE_FALSE(end_of(world).ok());
+  }
+}
+
+TEST_CASE("log_scan: the end is not known where the next block's body cannot be read") {
+  World world(4096);
+  const std::string body(10'000, 'x');
+  LogWriterOptions options;
+  options.block_size = world.block;
+  options.areas = world.areas;
+  options.tail = world.points.back().end;
+  options.last = world.points.back();
+  options.live = world.points;
+  LogWriter writer = std::move(*LogWriter::create(std::move(options)));
+  const std::string_view records[] = {body};
+  const PreparedBlock prepared = std::move(*writer.prepare(41, records, 39));
+  for (const io::IoRequest& request : prepared.requests) {
+    REQUIRE(request.device->write(request.offset, {request.data, request.length}).ok());
+  }
+  REQUIRE(world.scan()->end.lsn == 41);
+  world.fail_reads(0, 41);
+  REQUIRE(world.scan()->end.lsn == 41);
+  world.fail_reads(1, 42);
+  REQUIRE(world.scan()->end.lsn == 40);
+  REQUIRE_FALSE(check_log_end(world.scan().value()).ok());
+}
+
+TEST_CASE("log_scan: a block that is not read at first is asked for again") {
+  World world(4096);
+  for (std::size_t i = 0; i < 2; ++i) {
+    int left = 2;
+    world.fail_reads(i, 39);
+    world.devices[i]->fails = [left, touches = world.devices[i]->fails,
+                               &world](const io::IoRequest& request) mutable {
+      return touches(request) && (request.length > world.block || left-- > 0);
+    };
+  }
+  const Result<LogScan> scan = world.scan();
+  REQUIRE(scan->end.lsn == 40);
+  REQUIRE(scan->copies[0].unreadable_bytes == 0);
+  REQUIRE(check_log_end(*scan).ok());
+}
+
 TEST_CASE("log_scan: one dead device leaves the other copy, two leave an error") {
   World world;
   const auto dead = [](const io::IoRequest&) { return true; };
