@@ -51,7 +51,8 @@
 //   P13 Where m = 0 a root that lists a data device as left could never be committed (P1), so none
 //       is written. A row goes with the root that its device leaves by, and that of a device which
 //       fails while it is added goes again with the attempt after it. Such a root counts when it is
-//       durable on all devices of its own table, of which the one before has one at least.
+//       durable on all devices of its own table, of which the one before has one at least. One that
+//       has a new row is sent to that device alone, and to the others when it is durable there.
 //
 // Why a device with two ends is as good as one with one
 //   * An end shows, whenever it is read, the last root that became durable there, or one that was
@@ -118,14 +119,15 @@
 //     data devices of X's table (P1). So the table of a later committed root is to have one of
 //     them: that shows this root, or something newer, and X is not the newest.
 //   * X was committed: of the tables of X and of the next root that is, one has at most one row
-//   more
-//     than the other, and neither is empty. Through several removals likewise: each device of X's
-//     table that went shows a root that lists those that stayed, and X is older than that.
+//     more than the other, and neither is empty. Through several removals likewise: each device of
+//     X's table that went shows a root that lists those that stayed, and X is older than that.
+//   * X was not, and has one row more. While its device has not got it nobody else has (P13), so
+//     that the others open without it, whatever becomes of the device. When it has, whoever finds X
+//     on another finds all that X needs, as far as nothing is lost, and adopts it.
 //   * X was not, and nobody adopted it. Where an opening followed, that has filled all four slots
-//   of
-//     all devices that it went on with (P10); where the same writer went on, what it sent instead
-//     is newer and lies on all of them. So X is left on a device alone that was to be added, and
-//     lists all that the store had then, of which the above holds.
+//     of all devices that it went on with (P10); where the same writer went on, what it sent
+//     instead is newer and lies on all of them. So X is left on a device alone that was to be
+//     added, and lists all that the store had then, of which the above holds.
 //
 // Why two roots of one store never name different writers for an epoch, and what does
 //   * By P2 an epoch has one writer. A root notes epochs of the writers that it goes on from and of

@@ -9,14 +9,36 @@ namespace hexad::core {
 
 RootAttempt RootWriter::send(const alloc::Root& next) {
   const alloc::Root root = alloc::next_attempt(next, sent_);  // RW1
-  const std::vector<DeviceId> ids = members_.usable_ids();
-  std::vector<alloc::LaidOutDevice> devices;  // the same ones, whoever leaves meanwhile
+  const std::vector<DeviceId> all = members_.usable_ids();    // whoever leaves meanwhile
+  RootAttempt attempt;
+  if (parities_ > 0) {
+    send_to(all, root, attempt);
+  } else {
+    std::vector<DeviceId> fresh;
+    std::vector<DeviceId> others;
+    for (const DeviceId id : all) {
+      const bool is_new = root.find(id) != nullptr && current_.find(id) == nullptr;
+      (is_new ? fresh : others).push_back(id);
+    }
+    send_to(fresh, root, attempt);
+    if (attempt.failed.empty() && attempt.refused.ok()) send_to(others, root, attempt);  // P13
+  }
+  attempt.committed = alloc::is_committed(current_, root, attempt.written, parities_);
+  if (attempt.committed) {  // RW2
+    current_ = root;
+    alloc::record_written(current_, attempt.written);
+  }
+  return attempt;
+}
+
+void RootWriter::send_to(const std::vector<DeviceId>& ids, const alloc::Root& root,
+                         RootAttempt& attempt) const {
+  std::vector<alloc::LaidOutDevice> devices;
   for (const DeviceId id : ids) {
     const Member& member = *members_.find(id);
     devices.push_back({member.device.get(), member.layout.device_size});
   }
   const std::vector<Status> written = alloc::write_root(devices, root);
-  RootAttempt attempt;
   for (std::size_t i = 0; i < ids.size(); ++i) {
     if (written[i].ok()) {
       // Until a root lists a new device its row is that of the one whose place it takes (P5).
@@ -29,12 +51,6 @@ RootAttempt RootWriter::send(const alloc::Root& next) {
       attempt.refused = written[i];
     }
   }
-  attempt.committed = alloc::is_committed(current_, root, attempt.written, parities_);
-  if (attempt.committed) {  // RW2
-    current_ = root;
-    alloc::record_written(current_, attempt.written);
-  }
-  return attempt;
 }
 
 RootAttempt RootWriter::send_promise(const alloc::Root& promise) {

@@ -18,7 +18,8 @@
 
 namespace hexad::core {
 
-// What became of a root that was sent to all usable devices.
+// What became of a root that was sent to all usable devices; where m = 0, to new ones first, and to
+// the others only if those have it (P13).
 struct RootAttempt {
   bool committed = false;
   std::vector<DeviceId> written = {};  // of those that the root lists
@@ -43,6 +44,10 @@ class RootWriter {
   RootAttempt send_promise(const alloc::Root& promise);
 
  private:
+  // Adds what has become of it there.
+  void send_to(const std::vector<DeviceId>& ids, const alloc::Root& root,
+               RootAttempt& attempt) const;
+
   const Members& members_;
   const std::uint32_t parities_;
   const std::uint64_t nonce_;

@@ -183,7 +183,11 @@ class World {
     Root next = begin_epoch(current);
     add_row(next, id, device_uuid(id), DeviceRole::kData, 9);
     Root before = current;
-    if (send(before, next, with, plan.first) || plan.fails == 0) return;
+    Reach first = plan.first;
+    if (m_ == 0 && (first.written & only(id)) == 0) {  // P13: it is the first to get it
+      first = {0, first.torn & only(id)};
+    }
+    if (send(before, next, with, first) || plan.fails == 0) return;
     retry(current, next, with, plan);
   }
 
@@ -361,6 +365,8 @@ TEST_CASE("root rows: a device is added, cut at every set of roots, then any dev
             world.write(all & ~away, plan);
             CAPTURE(k, m, away, written, fails, second);
             require(world);
+            // P13: the others do not need it before it has the root.
+            if (m == 0 && (written & only(n)) == 0) REQUIRE(world.is_sound(all & ~only(n)));
             go_on_with_any(world, all);
             World::parents().resize(mark);
           }

@@ -606,6 +606,57 @@ TEST_CASE("redundant devices: one that fails while it is added is none, and the 
   REQUIRE(gone > 0);
 }
 
+// P13: until the new one has it, no other has seen a root that needs it.
+TEST_CASE("redundant devices: one fails while it is added, then the power, and it is not needed") {
+  SimOrigin origin(three_disks(), fill);
+  bool struck = true;
+  int failed = 0;
+  for (std::uint64_t at = 0; struck; at += kThinned) {
+    REQUIRE(at < 2000);
+    struck = false;
+    bool ended = false;  // the call, before the power failed
+    for (std::uint64_t later = 0; !ended; later += later < 8 ? 1 : later) {
+      CAPTURE(at, later);
+      REQUIRE(later < 20000);
+      const auto system = origin.start(900 + at);
+      system->add_disk(kNew, 16_MiB + alloc::kEndsSize);
+      std::string problem;
+      std::uint64_t seen = 0;    // requests to the new one
+      std::uint64_t behind = 0;  // any, since it has failed
+      bool cut = false;
+      bool added = false;
+      system->run([&] {
+        Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
+        if (!store.ok()) problem = store.error().to_string();
+        if (!problem.empty()) return;
+        problem = commit_some(*store, 0, 2);
+        system->set_hook([&](const io::SimOp& op) -> std::optional<io::FaultKind> {
+          const bool its = op.disk == kNew;
+          if (seen > at && ++behind > later) cut = true;
+          if (its) ++seen;
+          return cut || (its && seen > at) ? std::optional(io::FaultKind::kDeviceError)
+                                           : std::nullopt;
+        });
+        added = store->add_device(kNew).ok();
+        ended = !cut;
+      });
+      REQUIRE(problem == "");
+      struck = struck || seen > at;
+      system->set_hook(nullptr);
+      system->power_cut();
+      if (seen <= at || added) {
+        ended = true;
+        break;
+      }
+      ++failed;
+      system->disk(kNew).vanish();
+      system->run([&] { problem = look(*system, origin.pool(), 2); });
+      REQUIRE(problem == "");
+    }
+  }
+  REQUIRE(failed > 0);
+}
+
 TEST_CASE("redundant devices: the power fails behind each request of removing the log's device") {
   SimOrigin origin(three_disks(), [](Store& store) -> std::string {
     if (std::string problem = fill(store); !problem.empty()) return problem;
