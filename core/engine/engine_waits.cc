@@ -39,8 +39,9 @@ const Member* Engine::silent_member(io::Nanos limit, io::Nanos waited) const {
 bool Engine::leave_hanging_devices() {
   const Members& members = *parts_.members;
   const io::Nanos patience = static_cast<io::Nanos>(parts_.options.device_patience) * kSecond;
-  const std::set<DeviceId> leaving = plan_leaving(hanging_devices(members), patience,
-                                                  parts_.space->lost_devices(), parts_.shape->m());
+  const std::set<DeviceId> leaving =
+      plan_leaving(hanging_devices(members, membership_->adding()), patience,
+                   parts_.space->lost_devices(), parts_.shape->m());
   parts_.space->suspect(leaving);
   for (std::size_t i = 0; i < members.size(); ++i) {
     const Member& member = members.at(i);

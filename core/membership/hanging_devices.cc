@@ -2,7 +2,7 @@
 
 namespace hexad::core {
 
-std::vector<HangingDevice> hanging_devices(const Members& members) {
+std::vector<HangingDevice> hanging_devices(const Members& members, std::optional<DeviceId> adding) {
   std::vector<HangingDevice> hanging;
   const std::set<DeviceId> poisoned = members.poisoned();
   for (std::size_t i = 0; i < members.size(); ++i) {
@@ -14,8 +14,8 @@ std::vector<HangingDevice> hanging_devices(const Members& members) {
     HangingDevice one;
     one.id = member.id;
     one.owing = member.device->owing_for();
-    one.adds_loss =
-        usable && member.role == alloc::DeviceRole::kData && !members.counts_as_lost(member.id);
+    one.adds_loss = usable && member.role == alloc::DeviceRole::kData &&
+                    !members.counts_as_lost(member.id) && member.id != adding;
     one.shares_a_flush = domain != kNoFlushDomain && members.is_shared(domain);
     // A cell that was to be healed may be all that has failed: then it is waited for too often.
     one.leaves = member.device->is_given_up() || poisoned.contains(member.id) ||

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <vector>
 
@@ -22,13 +23,15 @@ namespace hexad::core {
 struct HangingDevice {
   DeviceId id = 0;
   io::Nanos owing = 0;          // io::Device::owing_for()
-  bool adds_loss = false;       // a usable data device that has everything
+  bool adds_loss = false;       // a usable data device that has everything, and counts
   bool shares_a_flush = false;  // with other devices
   bool leaves = false;          // it is given up, or has failed a write
 };
 
 // Those among them that are not in use any more, or not yet, may hold up whoever has written there.
-std::vector<HangingDevice> hanging_devices(const Members& members);
+// `adding`: nothing is lost with it (P13 of alloc/root_choice.h).
+std::vector<HangingDevice> hanging_devices(const Members& members,
+                                           std::optional<DeviceId> adding = {});
 
 // Those that have owed an answer for `limit` or longer and may be left behind. `lost`: the data
 // devices that do not count as it is, of which `parities` may be lost.

@@ -108,10 +108,10 @@ Status Membership::change(std::set<DeviceId> failed,
 Status Membership::stop_using(const std::set<DeviceId>& failed) {
   Members& members = parts_.members;
   // P13: nothing is on it, and no root lists it that counts.
-  if (parts_.shape.m() == 0 && adding_.has_value() && failed.contains(*adding_) &&
-      members.usable(*adding_)) {
-    members.lose(*adding_, "a request failed while it was added");
-    members.remove(*adding_);
+  const std::optional<DeviceId> adding = this->adding();
+  if (adding.has_value() && failed.contains(*adding) && members.usable(*adding)) {
+    members.lose(*adding, "a request failed while it was added");
+    members.remove(*adding);
   }
   const std::uint32_t lost = parts_.space.lost_devices(failed);
   std::string names;
@@ -161,7 +161,7 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
   };
   const auto unread = [&] {
     std::uint64_t count = 0;
-    for (const kv::LogArea& area : areas) count += area.device->traffic().refused;
+    for (const kv::LogArea& area : sources) count += area.device->traffic().refused;
     return count;
   };
   for (;;) {
@@ -173,7 +173,7 @@ Status Membership::complete_log(const std::vector<kv::LogArea>& areas,
     // A device that has not answered a read: it does, or is given up, and then fails.
     const bool silent = copied.error().code == ErrorCode::kUnavailable && unread() != before;
     if (!silent) return copied;
-    wait_for_answers(parts_.executor, areas);
+    wait_for_answers(parts_.executor, sources);
   }
 }
 
@@ -244,6 +244,16 @@ void Membership::note_refused(std::optional<Error> why) {
 std::optional<Membership::Refused> Membership::refused() const {
   const io::Lock lock(refused_mutex_);
   return refused_;
+}
+
+std::optional<DeviceId> Membership::adding() const {
+  const io::Lock lock(refused_mutex_);
+  return adding_;
+}
+
+void Membership::note_adding(std::optional<DeviceId> id) {
+  const io::Lock lock(refused_mutex_);
+  adding_ = id;
 }
 
 // A root that some device refuses, and not by its own fault, goes to all of them again, as a new
@@ -389,16 +399,18 @@ Status Membership::add_device(Member member, const std::function<void()>& added,
       failed.erase(id);
       members.add(std::move(member));
       named = false;
-      adding_ = id;
+      if (parts_.shape.m() == 0) note_adding(id);
+      bool stays = false;  // its row, whatever becomes of it
       const Status changed = change(std::move(failed), [&](alloc::Root& next) {
-        if (parts_.shape.m() == 0) named = named && members.usable(id);  // P13
-        if (next.find(id) != nullptr || (!named && !members.usable(id))) return;
-        named = true;
+        if (parts_.shape.m() == 0) stays = stays && members.usable(id);  // P13
+        if (next.find(id) != nullptr || (!stays && !members.usable(id))) return;
+        stays = named = true;
         alloc::add_row(next, id, uuid, role, slabs);
         if (!members.usable(id)) alloc::mark_left(next, id, last_counted());
       });
-      adding_.reset();
+      note_adding(std::nullopt);
       HEXAD_TRY(changed);
+      named = stays;  // what counts now is newer than whatever else was sent
       parts_.space.free_kept_back();
       if (members.usable(id)) {
         added();

@@ -88,12 +88,12 @@ class Membership : private MembershipSteps {
   // gives next. `added` runs before another root can be sent. Under zones, so that no zone is made
   // on it before. Waits for devices. Errors: the device has failed meanwhile, and is none of the
   // store; kUnavailable (as many others are lost as the profile survives); the store has turned
-  // read-only. `named`: a root that has its row may be somewhere.
+  // read-only. `named`: a root that has its row, and may count one day, may be somewhere.
   Status add_device(Member member, const std::function<void()>& added, bool& named);
   // A device on which no zone has a slot, and none will, is none of the store when this returns: it
-  // leaves, if it has not, with one epoch, and has no row in the next. Nothing that is replayed
-  // names it. Waits for devices. Errors, and it is what it was: kUnavailable (too many others are
-  // lost). Later: the store has turned read-only.
+  // leaves, if it has not, with one epoch, and has no row in the next; where m = 0, both with one
+  // (P13). Nothing that is replayed names it. Waits for devices. Errors, and it is what it was:
+  // kUnavailable (too many others are lost). Later: the store has turned read-only.
   Status remove_device(DeviceId id);
 
   // Ends the commits. Returns what all are told who wait for one, kUnknown: of whoever was first.
@@ -104,6 +104,8 @@ class Membership : private MembershipSteps {
   std::uint64_t nonce() const { return roots_.nonce(); }
   // Nothing: no write waits to be sent again. Any thread; takes no lock that is held for long.
   std::optional<Refused> refused() const;
+  // Where m = 0, the device that is being added: it goes again when it fails (P13). Likewise.
+  std::optional<DeviceId> adding() const;
 
  private:
   Status stop_using(const std::set<DeviceId>& failed) override;
@@ -135,16 +137,17 @@ class Membership : private MembershipSteps {
   Status until_taken(const std::function<Status()>& attempt,
                      const std::function<bool()>& pointless);
   void note_refused(std::optional<Error> why);
+  void note_adding(std::optional<DeviceId> id);
 
   const Parts parts_;
   io::Mutex mutex_;   // while the membership changes or a root is written; held across I/O
   RootWriter roots_;  // guarded by mutex_
   // What else the root says, while the membership changes; guarded by mutex_.
   std::function<void(alloc::Root&)> describe_;
-  std::optional<DeviceId> adding_;   // P13: likewise, one that no root lists yet that counts
   std::optional<DeviceId> leaving_;  // P13: likewise, one that goes with the next root
   mutable io::Mutex refused_mutex_;  // a leaf
   std::optional<Refused> refused_;   // guarded by it
+  std::optional<DeviceId> adding_;   // P13: likewise; changes under mutex_ alone
 };
 
 }  // namespace hexad::core

@@ -68,11 +68,12 @@ class DeviceAdd final : public Verb {
     return kExitOk;
   }
 
-  // Where it may have become one all the same, its path stays.
+  // Where it may have become one all the same, its path stays: a store that has turned read-only
+  // does not know which of its roots counts.
   void take_back(Session& session, const Look& look) const {
     const Result<StoreStatus> status = look();
-    const bool member =
-        !status.ok() || std::any_of(status->devices.begin(), status->devices.end(),
+    const bool member = !status.ok() || status->read_only ||
+                        std::any_of(status->devices.begin(), status->devices.end(),
                                     [this](const DeviceStatus& device) {
                                       return !device.role.empty() && device.path == path_;
                                     });
@@ -81,6 +82,11 @@ class DeviceAdd final : public Verb {
           fmt::format("whether {} has become a device of the pool could not be looked up, so the "
                       "pool's description goes on naming it, which does no harm: {}",
                       path_, status.error().to_string()));
+    } else if (status->read_only) {
+      session.out().warn(
+          fmt::format("the store has turned read-only, and {} may be a device of it when it is "
+                      "opened next: the pool's description goes on naming it, which does no harm",
+                      path_));
     }
     const Status taken = member ? Status() : remove_path(session, path_);
     if (!taken.ok()) {

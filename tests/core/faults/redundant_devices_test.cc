@@ -606,6 +606,44 @@ TEST_CASE("redundant devices: one that fails while it is added is none, and the 
   REQUIRE(gone > 0);
 }
 
+TEST_CASE("redundant devices: one that does not answer while it is added is given up") {
+  SimOrigin origin(three_disks(), fill);
+  bool struck = true;
+  int gone = 0;
+  for (std::uint64_t at = 0; struck; at += kThinned) {
+    CAPTURE(at);
+    REQUIRE(at < 2000);
+    struck = false;
+    const auto system = origin.start(1100 + at);
+    system->add_disk(kNew, 16_MiB + alloc::kEndsSize);
+    std::string problem;
+    std::uint64_t seen = 0;
+    system->run([&] {
+      Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
+      if (!store.ok()) problem = store.error().to_string();
+      if (!problem.empty()) return;
+      system->set_hook([&](const io::SimOp& op) -> std::optional<io::FaultKind> {
+        if (op.disk != kNew || seen++ < at) return std::nullopt;
+        struck = true;
+        return io::FaultKind::kHang;
+      });
+      const Result<DeviceId> added = store->add_device(kNew);
+      if (struck && !added.ok()) {
+        ++gone;
+        if (state_of_number(*store, kAdded) != "none") problem = "a member";
+      }
+      if (!struck && !added.ok()) problem = added.error().to_string();
+      if (!added.ok() && problem.empty()) problem = commit_some(*store, 0, 3);
+      system->set_hook(nullptr);
+      system->disk(kNew).release_hung();
+      system->executor().sleep_for(kSecond);
+      system->queue().has_abandoned();
+    });
+    REQUIRE(problem == "");
+  }
+  REQUIRE(gone > 0);
+}
+
 // P13: until the new one has it, no other has seen a root that needs it.
 TEST_CASE("redundant devices: one fails while it is added, then the power, and it is not needed") {
   SimOrigin origin(three_disks(), fill);
