@@ -55,6 +55,7 @@ struct BlobReader::Job {
   std::pmr::vector<Fetch> fetches;
   std::size_t first_request = 0;  // of the fetches, in order, in the batch
   bool degraded = false;
+  bool silent = false;  // some device has not answered: what is not there says nothing for good
 };
 
 // Whether `bytes`, as the fetch has them from `begin` to `end`, are what the blob's sums say.

@@ -11,6 +11,7 @@
 #include "core/blob/blob_job.h"
 #include "ec/shard_subsets.h"
 #include "ec/stripe_layout.h"
+#include "io/os_error.h"
 
 namespace hexad::core {
 
@@ -27,6 +28,8 @@ constexpr int kAskedAgain = 2;
 std::string not_answered(io::Device& device) {
   return device.name() + " " + io::describe_silence(device);
 }
+
+Error mismatch() { return Error{ErrorCode::kCorruption, "does not match its checksum", ""}; }
 
 std::size_t count_away(const std::vector<CellPlace>& places) {
   return static_cast<std::size_t>(std::count_if(
@@ -188,7 +191,9 @@ Status BlobReader::plan(Job& job, ReadRoom& room) const {
   };
   for (const ec::CellPiece& piece : pieces) {
     const CellPlace& place = place_of(piece);
-    job.degraded = job.degraded || !place.readable || io::is_silent(*place.device);
+    const bool silent = place.readable && io::is_silent(*place.device);
+    job.silent = job.silent || silent;
+    job.degraded = job.degraded || !place.readable || silent;
   }
   if (job.degraded) return {};
   std::vector<io::IoRequest>& requests = room.batch().requests;
@@ -246,7 +251,7 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
     const io::IoRequest& request = batch.requests[job.first_request + i];
     if (!job.fetches[i].rebuilt.empty()) continue;
     if (!request.is_answered()) {
-      job.degraded = true;
+      job.degraded = job.silent = true;
       continue;
     }
     if (request.status.ok()) {
@@ -256,7 +261,11 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
     } else {
       counters_.add(CounterId::kReadErrors);
     }
-    job.degraded = shape_.m() > 0 || !ask_again(job.fetches[i], request, blob);
+    if (shape_.m() > 0) {
+      job.degraded = true;
+    } else {
+      HEXAD_TRY(note_again(job, ask_again(job.fetches[i], request, blob)));
+    }
   }
   if (job.degraded) {
     HEXAD_TRY(shape_.m() > 0 ? read_degraded(blob, job.offset, job.target) : not_there(job, batch));
@@ -271,29 +280,41 @@ Status BlobReader::finish(Job& job, const io::IoBatch& batch) const {
   return lost(blob, unpacked.error(), false);
 }
 
-bool BlobReader::ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const {
+Status BlobReader::note_again(Job& job, const Status& again) {
+  if (again.ok()) return {};
+  const bool silent = again.error().code == ErrorCode::kUnavailable;
+  if (!silent && !io::is_medium(again.error())) return again;
+  job.degraded = true;
+  job.silent = job.silent || silent;
+  return {};
+}
+
+Status BlobReader::ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const {
+  Status last;
   for (int i = 0; i < kAskedAgain; ++i) {
     AlignedBuffer buffer(fetch.size);
     counters_.add(CounterId::kDeviceBytesRead, fetch.size);
     counters_.add(CounterId::kCellsAskedAgain);
     const Status read = io::read_round(
         queue_, {io::IoRequest::read(*before.device, before.offset, buffer.bytes())}, buffer)[0];
+    last = read;
+    if (!read.ok() && !io::is_medium(read.error())) return read;
     if (!read.ok()) continue;
     const MutByteView bytes = buffer.bytes();
     if (!verifies(fetch, bytes.subspan(fetch.skip, fetch.end - fetch.begin), blob, shape_.record)) {
+      last = mismatch();
       continue;
     }
     fetch.buffer = bytes;
     fetch.rebuilt = std::move(buffer);
-    return true;
+    return {};
   }
-  return false;
+  return last;
 }
 
 Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
   const Blob& blob = *job.blob;
   std::string why;
-  bool silent = false;
   bool away = false;
   const auto add = [&](const std::string& what) { why += (why.empty() ? "" : "; ") + what; };
   for (std::size_t i = 0; i < job.fetches.size(); ++i) {
@@ -302,17 +323,18 @@ Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
     const std::string subject =
         "cell " + std::to_string(fetch.wanted.role) + " on device " + std::to_string(fetch.device);
     if (!request.is_answered()) {
-      silent = true;
       add(subject + ": " + not_answered(*request.device));
     } else if (!request.status.ok()) {
-      if (fetch.rebuilt.empty()) add(subject + ": " + request.status.error().message);
+      if (!fetch.rebuilt.empty()) continue;
+      if (!io::is_medium(request.status.error())) return request.status;
+      add(subject + ": " + request.status.error().message);
     } else if (!verifies(fetch, fetch.verified(), blob, shape_.record)) {
       add(subject + " does not match its checksum, however often it is read");
     }
   }
   if (job.fetches.empty()) {  // it was not even asked for
     HEXAD_TRY_ASSIGN(std::vector<CellPlace> places, map_.locate(blob.where));
-    silent = !leave_out_silent(places).empty();
+    leave_out_silent(places);
     for (std::uint32_t role = 0; role < places.size(); ++role) {
       if (places[role].readable) continue;
       away = true;
@@ -320,10 +342,11 @@ Status BlobReader::not_there(const Job& job, const io::IoBatch& batch) const {
           " is not there");
     }
   }
+  if (why.empty()) add("a device that holds a cell of it did not answer in time");
   return lost(blob,
               Error{ErrorCode::kUnavailable, describe(blob.where) + ": " + why,
-                    advice(silent || away, false)},
-              silent);
+                    advice(job.silent || away, false)},
+              job.silent);
 }
 
 Error BlobReader::lost(const Blob& blob, Error error, bool silent) const {
@@ -384,8 +407,9 @@ Result<std::vector<ByteRange>> BlobReader::find_lost(const Blob& blob) const {
       Fetch& fetch = job.fetches[i];
       const bool good =
           request.status.ok() && verifies(fetch, fetch.verified(), blob, shape_.record);
-      if (!good) ask_again(fetch, request, blob);
+      if (!good) HEXAD_TRY(note_again(job, ask_again(fetch, request, blob)));
     }
+    if (job.silent) return whole.error();
     if (is_sound(job, spare->batch())) continue;
     const std::uint64_t length = job.range.out.size();
     if (!found.empty() && found.back().offset + found.back().length == job.range.offset) {
@@ -566,7 +590,7 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
   } else {
     queue_.run(*batch);
   }
-  const Status ours = check_not_fenced(*batch);
+  Status ours = check_not_fenced(*batch);
   for (std::size_t i = 0; i < roles.size(); ++i) {
     const std::uint32_t role = roles[i];
     const io::IoRequest& request = batch->requests[i];
@@ -576,11 +600,24 @@ Result<BlobReader::Cells> BlobReader::read_cells(const alloc::Extent& where,
       cells.places[role].readable = false;
       cells.silent.add(role);
       cells.problems.push_back(subject + ": " + not_answered(*request.device));
-    } else if (shape_.m() == 0 && is_bad(request, cells.cell(role), cell_sums[role]) &&
-               ask_again(request, cells.cell(role), cell_sums[role], wait)) {
-      counters_.add(request.status.ok() ? CounterId::kChecksumErrors : CounterId::kReadErrors);
-      cells.good.add(role);
-    } else if (!request.status.ok()) {
+      continue;
+    }
+    if (shape_.m() == 0 && is_bad(request, cells.cell(role), cell_sums[role])) {
+      const Status again = ask_again(request, cells.cell(role), cell_sums[role], wait);
+      if (again.ok()) {
+        counters_.add(request.status.ok() ? CounterId::kChecksumErrors : CounterId::kReadErrors);
+        cells.good.add(role);
+        continue;
+      }
+      if (again.error().code == ErrorCode::kFenced) ours = again;
+      if (again.error().code == ErrorCode::kUnavailable) {
+        cells.places[role].readable = false;
+        cells.silent.add(role);
+        cells.problems.push_back(subject + ": " + not_answered(*request.device));
+        continue;
+      }
+    }
+    if (!request.status.ok()) {
       counters_.add(CounterId::kReadErrors);
       cells.problems.push_back(subject + ": " + request.status.error().message);
     } else if (checksum(shape_.record.checksum, cells.cell(role)) != cell_sums[role]) {
@@ -610,8 +647,9 @@ bool BlobReader::is_bad(const io::IoRequest& read, ByteView cell, std::uint64_t 
   return !read.status.ok() || checksum(shape_.record.checksum, cell) != sum;
 }
 
-bool BlobReader::ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum,
-                           Wait wait) const {
+Status BlobReader::ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum,
+                             Wait wait) const {
+  Status last;
   for (int i = 0; i < kAskedAgain; ++i) {
     AlignedBuffer buffer(cell.size());
     counters_.add(CounterId::kDeviceBytesRead, cell.size());
@@ -626,11 +664,15 @@ bool BlobReader::ask_again(const io::IoRequest& before, MutByteView cell, std::u
       queue_.run(batch);
       status = batch.requests[0].status;
     }
-    if (!status.ok() || checksum(shape_.record.checksum, buffer.bytes()) != sum) continue;
+    last = status;
+    if (!status.ok() && !io::is_medium(status.error())) return status;
+    if (!status.ok()) continue;
+    last = mismatch();
+    if (checksum(shape_.record.checksum, buffer.bytes()) != sum) continue;
     copy_bytes(cell, buffer.bytes());
-    return true;
+    return {};
   }
-  return false;
+  return last;
 }
 
 Status BlobReader::rebuild(const alloc::Extent& where, const SumList& cell_sums,

@@ -148,9 +148,15 @@ class BlobReader {
   // After those reads: verifies, rebuilds what does not verify, decompresses.
   Status finish(Job& job, const io::IoBatch& batch) const;
   // Without parity, what has been read and is not right is asked for again: the device may have it
-  // elsewhere. False: it is not right, however often. Not for what has no answer.
-  bool ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const;
-  bool ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum, Wait wait) const;
+  // elsewhere. Not for what has no answer. Errors: kCorruption or what the device says (it is not
+  // right, however often), kUnavailable (not answered this time), what it was refused with,
+  // kFenced.
+  Status ask_again(Fetch& fetch, const io::IoRequest& before, const Blob& blob) const;
+  Status ask_again(const io::IoRequest& before, MutByteView cell, std::uint64_t sum,
+                   Wait wait) const;
+  // Of the former: whether the job goes on with what is there. Errors: those that say nothing of
+  // it.
+  static Status note_again(Job& job, const Status& again);
   bool is_bad(const io::IoRequest& read, ByteView cell, std::uint64_t sum) const;
   // Why the job has not what it wants, without parity.
   Status not_there(const Job& job, const io::IoBatch& batch) const;

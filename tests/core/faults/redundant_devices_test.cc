@@ -504,6 +504,37 @@ TEST_CASE("redundant devices: the power fails behind each request of adding one"
   REQUIRE(foreign > 0);
 }
 
+TEST_CASE(
+    "redundant devices: what is refused, or not answered when it is asked again, is not bad") {
+  SimOrigin origin(three_disks(), fill);
+  for (const bool refused : {true, false}) {
+    CAPTURE(refused);
+    const auto system = origin.start(600);
+    std::string problem;
+    system->run([&] {
+      Result<Store> store = Store::open(origin.pool(), quiet(), system.get());
+      if (!store.ok()) problem = store.error().to_string();
+      if (!problem.empty()) return;
+      int seen = 0;
+      system->set_hook([&](const io::SimOp& op) -> std::optional<io::FaultKind> {
+        if (op.op != io::IoOp::kRead || op.disk.rfind("dev", 0) != 0) return std::nullopt;
+        if (refused) return io::FaultKind::kRefused;
+        return seen++ == 0 ? io::FaultKind::kReadError : io::FaultKind::kHang;
+      });
+      const Result<Bytes> got = store->get(kDefaultCollection, "0");
+      const ErrorCode wanted = refused ? ErrorCode::kExhausted : ErrorCode::kUnavailable;
+      if (got.ok() || got.error().code != wanted) problem = message_of(got.status());
+      if (store->status().damaged_blobs != 0) problem += " damaged";
+      system->set_hook(nullptr);
+      for (const char* disk : {"dev0", "dev1", "dev2"}) system->disk(disk).release_hung();
+      system->executor().sleep_for(kSecond);
+      system->queue().has_abandoned();
+      if (problem.empty()) problem = read_all(*store);
+    });
+    REQUIRE(problem == "");
+  }
+}
+
 // R7: what was acknowledged is above the watermark still, and one of its bytes cannot be read.
 TEST_CASE("redundant devices: a read error at the opening after a crash loses no commit") {
   struct Write {
