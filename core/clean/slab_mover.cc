@@ -229,7 +229,10 @@ Status SlabMover::copy_piece(const alloc::SlabMove& move, const alloc::UnitRun& 
                  "device " + std::to_string(from.id) + " (" + from.path + ") does not give " +
                      alloc::to_string(alloc::Extent{move.zone, run.unit, run.units}) + ": " +
                      read.error().message,
-                 "hexad scrub writes again what cannot be read; then it moves."};
+                 parts_.shape.m() > 0
+                     ? "hexad scrub writes again what cannot be read; then it moves."
+                     : "The pool has no parity: see to the device, or store again what lies there "
+                       "(hexad fsck --deep names it); then it moves."};
   }
   const AlignedBuffer wanted = AlignedBuffer::copy_of(bytes.bytes());
   const Status written = parts_.space.write_moved(move, offset, std::move(bytes));

@@ -212,7 +212,9 @@ Status ManifestStore::put_together(const alloc::ManifestAddress& address, Cells&
                  subject + "only " + std::to_string(cells.read.size()) + " of " +
                      std::to_string(shape_.cells()) + " cells can be used and " +
                      std::to_string(k) + " are needed (" + cells.problems + ")",
-                 "Attach the missing devices and open the store again."};
+                 cells.damaged && shape_.m() == 0
+                     ? "The pool has no parity: see to the device, and open the store again."
+                     : "Attach the missing devices and open the store again."};
   }
   // What was read stays in `cells`; what is rebuilt in its place goes into `right`.
   const ec::ShardSet data = ec::ShardSet::first(k);
