@@ -295,11 +295,10 @@ Status BlobReader::ask_again(Fetch& fetch, const io::IoRequest& before, const Bl
     AlignedBuffer buffer(fetch.size);
     counters_.add(CounterId::kDeviceBytesRead, fetch.size);
     counters_.add(CounterId::kCellsAskedAgain);
-    const Status read = io::read_round(
+    last = io::read_round(
         queue_, {io::IoRequest::read(*before.device, before.offset, buffer.bytes())}, buffer)[0];
-    last = read;
-    if (!read.ok() && !io::is_medium(read.error())) return read;
-    if (!read.ok()) continue;
+    if (!last.ok() && !io::is_medium(last.error())) return last;
+    if (!last.ok()) continue;
     const MutByteView bytes = buffer.bytes();
     if (!verifies(fetch, bytes.subspan(fetch.skip, fetch.end - fetch.begin), blob, shape_.record)) {
       last = mismatch();
