@@ -130,18 +130,18 @@ FormatOptions format_of_seed(std::uint64_t seed) {
     format.checksum = ChecksumType::kXxh3;
     format.checksum_block = 4_KiB;
   }
-  if (seed % 5 == 4) {
-    format.profile.k = seed % 2 == 0 ? 1 : 3;
-    format.profile.m = 0;
-    format.redundant_devices = true;
-    format.device_size = 144_MiB / format.profile.k;
-  }
   return format;
 }
 
 Result<std::unique_ptr<RunnerTarget>> make_target(TargetKind kind, std::uint64_t seed) {
   FormatOptions format = format_of_seed(seed);
   if (kind == TargetKind::kDevice) {
+    if (seed % 5 == 4) {  // no device of these is ever lost, so they need no parity
+      format.profile.k = seed % 2 == 0 ? 1 : 3;
+      format.profile.m = 0;
+      format.redundant_devices = true;
+      format.device_size = 144_MiB / format.profile.k;
+    }
     return make_device_target(std::move(format), runtime_of_seed(seed), seed % 4 != 3);
   }
   MemoryStoreOptions options;
