@@ -3,6 +3,7 @@
 #include <iterator>
 #include <optional>
 #include <span>
+#include <string_view>
 #include <utility>
 
 #include "alloc/label.h"
@@ -17,6 +18,8 @@ namespace {
 
 constexpr std::size_t kSlotsOfEnd = 3;  // the label, root 0, root 1
 constexpr std::size_t kSlots = std::size(alloc::kDeviceEnds) * kSlotsOfEnd;
+constexpr std::string_view kRootToCome =
+    "; fsck --repair, a scrub, a checkpoint or an opening for writing writes a root over it";
 
 std::string name_of(std::size_t slot, alloc::DeviceEnd end) {
   const std::string where = " at the " + std::string(alloc::to_string(end));
@@ -53,19 +56,22 @@ class HeaderCheck {
   // `bytes`: of its slots, one behind the other; `outcomes`: how each was read.
   CheckedHeaders run(std::span<const Status> outcomes, ByteView bytes) {
     for (std::size_t i = 0; i < kSlots; ++i) {
-      look_at(i % kSlotsOfEnd, alloc::kDeviceEnds[i / kSlotsOfEnd], outcomes[i],
-              bytes.subspan(i * alloc::kHeaderSlotSize, alloc::kHeaderSlotSize));
+      look_at(i, outcomes[i], bytes.subspan(i * alloc::kHeaderSlotSize, alloc::kHeaderSlotSize));
     }
     if (!unread_.empty()) {
       find("its label and roots were not all looked at: " + unread_, false);
     }
     if (!bad_labels_.empty()) finish_labels();
     checked_.left = checked_.bad - mended_;
+    checked_.may_write_roots = may_mend_ && unread_.empty() && !checked_.silent;
     return std::move(checked_);
   }
 
  private:
-  void look_at(std::size_t slot, alloc::DeviceEnd end, const Status& outcome, ByteView bytes) {
+  // `at`: of all its slots.
+  void look_at(std::size_t at, const Status& outcome, ByteView bytes) {
+    const std::size_t slot = at % kSlotsOfEnd;
+    const alloc::DeviceEnd end = alloc::kDeviceEnds[at / kSlotsOfEnd];
     if (!outcome.ok() && outcome.error().code == ErrorCode::kUnavailable) {
       checked_.silent = true;
       return;
@@ -89,9 +95,10 @@ class HeaderCheck {
     const bool ours = root.ok() && root->store == member_.label->store;
     if (ours) return;
     ++checked_.bad;
+    checked_.bad_roots[at] = checked_.findings.size();
     find(name_of(slot, end) + ": " +
              (root.ok() ? "is of store " + to_string(root->store) : root.error().message) +
-             "; the next root, of a checkpoint or an opening for writing, is written over it",
+             std::string(kRootToCome),
          false);
   }
 
@@ -160,6 +167,26 @@ std::vector<CheckedHeaders> check_headers(const std::vector<const Member*>& memb
                                                            kSlots * alloc::kHeaderSlotSize));
   }
   return checked;
+}
+
+bool may_mend_roots(const std::vector<CheckedHeaders>& checked) {
+  bool any = false;
+  for (const CheckedHeaders& device : checked) {
+    if (!device.may_write_roots) return false;
+    any = any || !device.bad_roots.empty();
+  }
+  return any;
+}
+
+void settle_roots(CheckedHeaders& checked, const CheckedHeaders& again) {
+  if (again.silent || !again.may_write_roots) return;
+  for (const auto& [slot, at] : checked.bad_roots) {
+    Finding& finding = checked.findings[at];
+    if (finding.repaired || again.bad_roots.contains(slot)) continue;
+    finding.repaired = true;
+    finding.problem.erase(finding.problem.size() - kRootToCome.size());
+    --checked.left;
+  }
 }
 
 }  // namespace hexad::core

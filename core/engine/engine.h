@@ -83,6 +83,8 @@
 
 namespace hexad::core {
 
+struct CheckedHeaders;
+
 // Of pages of extents, 16 MiB of memory.
 inline constexpr std::size_t kRememberedExtents = std::size_t{1} << 16;
 
@@ -335,11 +337,13 @@ class Engine : public InternalCommits {
   Status check_runs(const FsckStart& start, FsckCheck& check, bool deep,
                     const std::function<Status()>& go_on);
   Status check_index(FsckCheck& check, const std::function<Status()>& go_on);
-  // Labels and roots of all devices in use. `repair`: labels (HD1 of core/check/header_check.h).
+  // Labels and roots of all devices in use. `repair`: HD1 and HD2 of core/check/header_check.h.
   // Returns how many slots were bad, labels that the opening has put right among them, of which
   // one caller is told. `find`: told of each; `note_silent`: devices that do not answer.
   Result<std::uint64_t> look_at_headers(bool repair, const std::function<void(Finding)>& find,
                                         const std::function<void(DeviceId)>& note_silent);
+  Status write_over_bad_roots(const std::vector<const Member*>& members,
+                              std::vector<CheckedHeaders>& checked);
 
   // engine_scrub.cc
   class ScrubPass;

@@ -17,6 +17,8 @@ namespace hexad::core {
 
 namespace {
 
+constexpr const char* kWaitsForRoot = "a look at the roots waits for one";
+
 // The first entry that one of them has otherwise than the other. `go_on`: asked between two.
 Result<std::optional<std::string>> find_difference(kv::IndexReader& fast, kv::IndexReader& slow,
                                                    const std::function<Status()>& go_on) {
@@ -92,6 +94,31 @@ Result<Engine::FsckStart> Engine::begin_fsck() {
                    parts_.space->check_invariants(), parts_.runs->owned(), parts_.runs->held()};
 }
 
+// HD2. What could not be put right is still in `checked` as found.
+Status Engine::write_over_bad_roots(const std::vector<const Member*>& members,
+                                    std::vector<CheckedHeaders>& checked) {
+  constexpr int kSlotsOfEnd = 2;
+  std::vector<CheckedHeaders> now = checked;
+  for (int roots = 0; roots < kSlotsOfEnd && may_mend_roots(now); ++roots) {
+    if (const Status written = membership_->write_plain(); !written.ok()) {
+      for (CheckedHeaders& device : checked) {
+        for (const auto& [slot, at] : device.bad_roots) {
+          device.findings[at].problem += "; it could not be written: " + written.error().message;
+        }
+      }
+      return {};
+    }
+    HEXAD_TRY(lock_unless_silent(membership_->mutex(), kWaitsForRoot));
+    const io::Lock lock(membership_->mutex(), std::adopt_lock);
+    for (const Member* member : members) {
+      if (!parts_.members->usable(member->id)) return {};  // its handle may be gone
+    }
+    now = check_headers(members, false);
+  }
+  for (std::size_t i = 0; i < checked.size(); ++i) settle_roots(checked[i], now[i]);
+  return {};
+}
+
 // Some devices at a time, for the memory that it takes.
 Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<void(Finding)>& find,
                                               const std::function<void(DeviceId)>& note_silent) {
@@ -117,11 +144,14 @@ Result<std::uint64_t> Engine::look_at_headers(bool repair, const std::function<v
       choose();
       checked = check_headers(some, false);
     } else {
-      HEXAD_TRY(lock_unless_silent(membership_->mutex(), "a look at the roots waits for one"));
-      const io::Lock roots(membership_->mutex(), std::adopt_lock);
-      // Here: one that comes back meanwhile has another handle.
-      choose();
-      checked = check_headers(some, repair);
+      {
+        HEXAD_TRY(lock_unless_silent(membership_->mutex(), kWaitsForRoot));
+        const io::Lock roots(membership_->mutex(), std::adopt_lock);
+        // Here: one that comes back meanwhile has another handle.
+        choose();
+        checked = check_headers(some, repair);
+      }
+      if (repair) HEXAD_TRY(write_over_bad_roots(some, checked));
     }
     for (std::size_t i = 0; i < some.size(); ++i) {
       if (checked[i].silent) note_silent(some[i]->id);

@@ -60,7 +60,7 @@ Status judge(const State& state, const std::string& pool) {
                  fmt::format("device {}: {} of its 6 copies of label and root were bad when they "
                              "were looked at last",
                              device.id, device.bad_header_slots),
-                 fmt::format("hexad scrub {} writes labels again, and looks at the roots.", pool)};
+                 fmt::format("hexad scrub {} writes them again.", pool)};
   }
   if (state.scrub.has_value() && state.scrub->errors > 0) {
     return Error{

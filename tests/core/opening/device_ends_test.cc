@@ -106,7 +106,7 @@ bool names(const std::vector<Finding>& findings, const std::string& slot, bool r
   });
 }
 
-TEST_CASE("device ends: fsck and scrub count and name each bad copy, and write labels again") {
+TEST_CASE("device ends: fsck and scrub count and name each bad copy, and write it again") {
   Ends pool;
   const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
   for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
@@ -142,13 +142,21 @@ TEST_CASE("device ends: fsck and scrub count and name each bad copy, and write l
       damage();
       CHECK(store.fsck({}).value().bad_header_slots == 1);
       CHECK(store.status().devices[2].bad_header_slots == 1);
-      CHECK(names(store.fsck({.repair = true}).value().findings, name, label));
-      CHECK(store.status().devices[2].bad_header_slots == (label ? 0 : 1));
+      const FsckReport repaired = store.fsck({.repair = true}).value();
+      CHECK(repaired.bad_header_slots == 1);
+      CHECK(names(repaired.findings, name, true));
+      CHECK(store.status().devices[2].bad_header_slots == 0);
+      REQUIRE(store.fsck({}).value().findings.empty());
       damage();
       const ScrubReport scrubbed = store.scrub({}).value();
       CHECK(scrubbed.bad_header_slots == 1);
-      CHECK(names(scrubbed.findings, name, label));
-      // Roots are written by checkpoints, over what is no root (P10).
+      CHECK(scrubbed.errors() == 0);
+      CHECK(names(scrubbed.findings, name, true));
+      REQUIRE(store.fsck({}).value().findings.empty());
+      // Checkpoints write roots, too, over what is no root (P10).
+      damage();
+      CHECK(store.fsck({}).value().errors() == 1);
+      if (label) CHECK(store.scrub({}).value().errors() == 0);
       REQUIRE(put(store, "b", noise(1'000, slot)).ok());
       REQUIRE(message_of(store.checkpoint()) == "");
       REQUIRE(store.fsck({}).value().findings.empty());
@@ -157,6 +165,55 @@ TEST_CASE("device ends: fsck and scrub count and name each bad copy, and write l
     }
   }
   REQUIRE(pool.read_all(Access::kReadOnly) == "");
+}
+
+// HD2.
+TEST_CASE("device ends: all roots of two devices of an open store are written again") {
+  Ends pool;
+  {
+    Store store = pool.open();
+    for (const std::size_t device : {1, 2}) {
+      const std::shared_ptr<io::MemoryMedia> media = pool.media(device);
+      for (const alloc::DeviceEnd end : alloc::kDeviceEnds) {
+        media->write(alloc::header_offset(end, media->size()) + alloc::kHeaderSlotSize,
+                     Bytes(2 * alloc::kHeaderSlotSize, std::byte{0}));
+      }
+    }
+    CHECK(store.fsck({}).value().errors() == 8);
+    const FsckReport report = store.fsck({.repair = true}).value();
+    CHECK(report.bad_header_slots == 8);
+    CHECK(report.errors() == 0);
+    CHECK(names(report.findings, "the root in slot 1 at the tail", true));
+    CHECK(store.fsck({}).value().findings.empty());
+    CHECK(store.status().devices[1].bad_header_slots == 0);
+    REQUIRE(message_of(store.close()) == "");
+  }
+  REQUIRE(pool.read_all(Access::kReadOnly) == "");
+}
+
+// HD2.
+TEST_CASE("device ends: no root is written for the sake of a device that somebody else writes") {
+  Ends pool;
+  Ends other;
+  const std::shared_ptr<io::MemoryMedia> media = pool.media(2);
+  Store store = pool.open();
+  const std::uint64_t label = alloc::label_offset(alloc::DeviceEnd::kTail, media->size());
+  const std::uint64_t root = label + alloc::kHeaderSlotSize;
+  Bytes theirs(4096);
+  other.media(1)->read(label, theirs);
+  Bytes before(4096);
+  media->read(label, before);
+  const Bytes damage(4096, std::byte{0x5a});
+  media->write(label, theirs);
+  media->write(root, damage);
+  CHECK(store.fsck({.repair = true}).value().errors() == 2);
+  CHECK(store.scrub({}).value().errors() == 2);
+  Bytes after(4096);
+  media->read(root, after);
+  CHECK((after == damage));
+  media->write(label, before);
+  CHECK(store.scrub({}).value().errors() == 0);
+  REQUIRE(message_of(store.close()) == "");
 }
 
 TEST_CASE("device ends: both labels of an open store's device are written again") {
