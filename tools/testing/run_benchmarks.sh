@@ -2,7 +2,8 @@
 # Measures, and writes out/report.html and out/bench.json: run_benchmarks.sh [--quick]
 # run_benchmarks.sh commit-path|metadata|transactions|peers|space [--quick] [OPTION...]: one of the programs that
 # print tables of their own, with its options; --help lists them. run_benchmarks.sh nbd: fio on an object
-# as a disk. run_benchmarks.sh python: the Python package beside other stores.
+# as a disk. run_benchmarks.sh ceph: a store on images of a Ceph cluster. run_benchmarks.sh python: the Python
+# package beside other stores.
 set -eu
 cd -- "$(dirname -- "$0")/../.."
 
@@ -22,6 +23,13 @@ case ${1:-} in
     exec /usr/bin/python3 -B benchmarks/nbd/compare.py --hexad .bazel/opt/bin/tools/hexad \
       --plugin .bazel/opt/bin/examples/nbd/hexad_nbd.so --commit "$commit" "$@"
     ;;
+  ceph)
+    shift
+    tools/setup/ceph.sh
+    bazel build --config=opt $HEXAD_BAZEL_UI //tools:hexad
+    exec python3 -B benchmarks/ceph/compare.py --hexad .bazel/opt/bin/tools/hexad \
+      --cluster tools/ceph/cluster.py --commit "$commit" "$@"
+    ;;
   python)
     shift
     tools/setup/python_venv.sh --tests --bench
@@ -30,7 +38,7 @@ case ${1:-} in
     ;;
   "" | --quick) ;;
   *)
-    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, nbd or python" >&2
+    echo "./run bench: '$1' is not known; type ./run bench, ./run bench --quick, or ./run bench commit-path, metadata, transactions, peers, space, nbd, ceph or python" >&2
     exit 2
     ;;
 esac
