@@ -184,7 +184,22 @@ void Lane::enqueue(Submission submission) {
 bool Lane::may_seal() const {
   if (open_.empty()) return false;
   const bool due = open_.front().lsn <= wanted_ || open_bytes_ >= kLargeGroup;
-  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot();
+  return due && !sealing_ && pauses_ == 0 && !stopped_.has_value() && has_slot() &&
+         !waits_for_company();
+}
+
+// C8. Whoever waits so is woken when the other group is answered: complete() pumps then, and
+// resume() does where the answer had to wait for a change of the membership.
+bool Lane::waits_for_company() const {
+  if (open_bytes_ >= kLargeGroup || open_.front().lsn <= urgent_) return false;
+  bool others = false;
+  std::size_t most = last_size_;
+  for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
+    if (group->answered) continue;
+    others = true;
+    most = std::max(most, group->members.size());
+  }
+  return others && 2 * open_.size() < most;
 }
 
 // Under the lock: what goes into the next group, in the order of LSNs.
@@ -376,6 +391,7 @@ void Lane::want_all() {
   {
     const io::Lock lock(mutex_);
     wanted_ = next_lsn_ - 1;
+    urgent_ = wanted_;
   }
   pump();
 }
@@ -415,6 +431,7 @@ Status Lane::wait_in_log(Lsn lsn) {
       if (in_log_ >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, lsn);
+      urgent_ = std::max(urgent_, lsn);
       if (!may_seal()) {
         changed_.wait(lock);
         continue;
@@ -431,6 +448,7 @@ Status Lane::wait_durable(Lsn lsn, LsnWaiters::Until until) {
       if ((until == LsnWaiters::Until::kDurable ? durable_ : answered_) >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, lsn);
+      if (until == LsnWaiters::Until::kDurable) urgent_ = std::max(urgent_, lsn);
       if (!may_seal()) {
         sleepers_.sleep(lock, lsn, until);
         continue;
@@ -447,6 +465,7 @@ bool Lane::wait_durable_for(Lsn lsn, io::Nanos limit) {
       io::Lock lock(mutex_);
       if (durable_ >= lsn || stopped_.has_value()) return true;
       wanted_ = std::max(wanted_, lsn);
+      urgent_ = std::max(urgent_, lsn);
       if (!may_seal()) {
         const io::Nanos left = end - executor_.clock().now();
         if (left <= 0) return false;
@@ -517,6 +536,7 @@ Status Lane::wait_recorded(Lsn lsn) {
       if (recorded_ >= lsn) return {};
       if (stopped_.has_value()) return *stopped_;
       wanted_ = std::max(wanted_, next_lsn_ - 1);
+      urgent_ = wanted_;
       if (pauses_ == 0 && is_idle()) {
         HEXAD_TRY_ASSIGN(group, admit_watermark());
       } else if (!may_seal()) {
@@ -561,6 +581,7 @@ Status Lane::drain() {
       if (stopped_.has_value()) return *stopped_;
       if (open_.empty() && !sealing_ && in_flight_.empty()) return {};
       wanted_ = next_lsn_ - 1;
+      urgent_ = wanted_;
       if (!may_seal()) {
         changed_.wait(lock);
         continue;

@@ -34,6 +34,11 @@
 //       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
 //   C7  of cells that go out together with their log block, whose recovery has to prove them, at
 //       most kMaxUnproven bytes are in flight (R8); other groups write their cells first
+//   C8  an open group waits for company while another one is not answered, so for one round of I/O
+//       at most, and while it has less than half of what that one has, or the one that was answered
+//       last: a small group takes a round of I/O, too, and whoever was in the last one is about to
+//       come again. Nothing waits so that sync(), a checkpoint or whoever makes room wants
+//       (urgent_)
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
@@ -171,7 +176,8 @@ class Lane {
   // Errors: the reason the lane has stopped, when it is not visible.
   Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
-  // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast.
+  // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast;
+  // its group may wait for company (C8).
   Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
   // Until `lsn` is durable or the lane has stopped (true), or for `limit`. Waits for no device
   // itself.
@@ -290,6 +296,7 @@ class Lane {
   bool has_slot() const;
   void task_over();
   bool may_seal() const;
+  bool waits_for_company() const;
   void raise_visible(Lsn lsn);
   std::uint64_t room_for(std::uint64_t bytes) const;
   bool has_room(std::uint64_t room, bool packing = false) const;
@@ -325,6 +332,8 @@ class Lane {
   Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;
   Lsn wanted_ = 0;               // somebody waits until this is durable
+  Lsn urgent_ = 0;               // and up to here without company (C8)
+  std::size_t last_size_ = 0;    // members of the group that was answered last
   std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
   bool sealing_ = false;      // somebody is between taking a group's members and admitting it

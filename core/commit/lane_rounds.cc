@@ -302,6 +302,7 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
     counters_.add(CounterId::kTransactions);
   }
   group.answered = true;
+  if (!group.members.empty()) last_size_ = group.members.size();
   group.answered_at = executor_.clock().now();
   note_times(group);
   answered_ = std::max(answered_, group.last_lsn());

@@ -65,6 +65,111 @@ TEST_CASE("lane: what comes while four groups are in flight shares the next one"
   REQUIRE(world.counters.since_open(CounterId::kTransactions) == 7);
 }
 
+// --- company (C8) ---
+
+// A group of `size`, answered, and then one of a single commit of which the log is held back.
+void answer_many_then_hold_one(LaneWorld& world, int size) {
+  for (int i = 0; i < size; ++i) REQUIRE(world.submit());
+  world.lane().pump();
+  world.settle();
+  REQUIRE(world.groups() == 1);
+  REQUIRE(world.answers.size() == static_cast<std::size_t>(size));
+  world.hold([&](const SimOp& op) { return world.is_log(op); });
+  world.submit_and_pump();
+  world.settle();
+  REQUIRE(world.groups() == 2);
+}
+
+std::vector<std::uint32_t> sizes_of_groups(const LaneWorld& world) {
+  std::vector<std::uint32_t> sizes;
+  for (const kv::ScannedBlock& block : world.scan().blocks) {
+    sizes.push_back(block.header.record_count);
+  }
+  return sizes;
+}
+
+TEST_CASE("lane: beside another group a smaller one waits until it has half of the last one") {
+  LaneWorld world;
+  answer_many_then_hold_one(world, 10);
+  for (int i = 0; i < 4; ++i) world.submit_and_pump();
+  REQUIRE(world.groups() == 2);
+  world.submit_and_pump();
+  REQUIRE(world.groups() == 3);
+  // The rest of them is less than half of the last one, and of none that is under way.
+  for (int i = 0; i < 4; ++i) world.submit_and_pump();
+  REQUIRE(world.groups() == 3);
+  world.release();
+  world.settle();
+  REQUIRE(sizes_of_groups(world) == std::vector<std::uint32_t>{10, 1, 5, 4});
+  require_good(world);
+}
+
+TEST_CASE("lane: whoever waits for company goes out when the other group is answered") {
+  LaneWorld world;
+  answer_many_then_hold_one(world, 10);
+  for (int i = 0; i < 3; ++i) world.submit_and_pump();
+  const auto done = world.start(
+      [&] { return world.lane().wait_durable(14, core::LsnWaiters::Until::kAnswered).ok(); });
+  world.settle();
+  REQUIRE(world.groups() == 2);
+  REQUIRE_FALSE(done->has_value());
+  REQUIRE(world.submit());
+  REQUIRE(world.groups() == 2);
+  world.release();
+  world.settle();
+  REQUIRE(sizes_of_groups(world) == std::vector<std::uint32_t>{10, 1, 4});
+  REQUIRE(*done == true);
+  // A lone one after that waits for nobody.
+  world.hold([&](const SimOp& op) { return world.is_log(op); });
+  world.submit_and_pump();
+  REQUIRE(world.groups() == 4);
+  world.release();
+  world.settle();
+  require_good(world);
+}
+
+TEST_CASE("lane: what more than a commit waits for, and what is large, waits for no company") {
+  const std::vector<std::function<void(LaneWorld&)>> kWays = {
+      [](LaneWorld& world) { world.lane().want_all(); },
+      [](LaneWorld& world) { world.start([&] { return world.lane().wait_durable(12).ok(); }); },
+      [](LaneWorld& world) { world.start([&] { return world.lane().drain().ok(); }); },
+      [](LaneWorld& world) { world.start([&] { return world.lane().wait_in_log(12).ok(); }); },
+      [](LaneWorld& world) { world.start([&] { return world.lane().wait_recorded(10).ok(); }); },
+      [](LaneWorld& world) {
+        world.start([&] { return world.lane().wait_durable_for(12, 60'000'000'000); });
+      },
+      [](LaneWorld& world) { world.submit_and_pump({.stripe = core::kLargeGroup}); },
+  };
+  for (std::size_t way = 0; way < kWays.size(); ++way) {
+    CAPTURE(way);
+    LaneWorld world;
+    answer_many_then_hold_one(world, 10);
+    world.submit_and_pump();
+    REQUIRE(world.groups() == 2);
+    kWays[way](world);
+    world.settle();
+    REQUIRE(world.groups() == 3);
+    world.release();
+    world.settle();
+    require_good(world);
+  }
+}
+
+TEST_CASE("lane: company is not waited for where the other group is answered early") {
+  LaneWorld world({.durability = LogDurability::kFast});
+  for (int i = 0; i < 10; ++i) REQUIRE(world.submit());
+  world.hold([&](const SimOp& op) { return world.is_log(op) && op.disk != "log"; });
+  world.lane().pump();
+  world.settle();
+  REQUIRE(world.answers.size() == 10);
+  REQUIRE(world.lane().durable() == 0);
+  world.submit_and_pump();
+  REQUIRE(world.groups() == 2);
+  world.release();
+  world.settle();
+  require_good(world);
+}
+
 TEST_CASE("lane: eight groups are in flight where each is large, and a small one waits for four") {
   LaneWorld world;
   world.hold([&](const SimOp& op) { return world.is_log(op); });
