@@ -167,6 +167,7 @@ void Lane::enqueue(Submission submission) {
   if (!stopped_.has_value()) {
     if (submission.durability == Durability::kDurable) {
       wanted_ = submission.lsn;
+      if (expected_ > 0) --expected_;
     } else {
       raise_visible(submission.lsn);
     }
@@ -188,16 +189,16 @@ bool Lane::may_seal() const {
          !waits_for_company();
 }
 
-// C8. Whoever waits so is woken when the other group is answered: complete() pumps then, and
+// C14. Whoever waits so is woken when the other group is answered: complete() pumps then, and
 // resume() does where the answer had to wait for a change of the membership.
 bool Lane::waits_for_company() const {
-  if (open_bytes_ >= kLargeGroup || open_.front().lsn <= urgent_) return false;
+  if (expected_ == 0 || open_bytes_ >= kLargeGroup || open_.front().lsn <= urgent_) return false;
   bool others = false;
-  std::size_t most = last_size_;
+  std::size_t most = last_callers_;
   for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
-    if (group->answered) continue;
+    if (group->answered || group->callers == 0) continue;
     others = true;
-    most = std::max(most, group->members.size());
+    most = std::max(most, group->callers);
   }
   return others && 2 * open_.size() < most;
 }
@@ -396,6 +397,12 @@ void Lane::want_all() {
   pump();
 }
 
+void Lane::hurry(Lsn lsn) {
+  const io::Lock lock(mutex_);
+  wanted_ = std::max(wanted_, lsn);
+  urgent_ = std::max(urgent_, lsn);
+}
+
 std::optional<Lane::Lost> Lane::lost_buffered() {
   const io::Lock lock(mutex_);
   const Lsn visible = visible_.load(std::memory_order_relaxed);
@@ -488,6 +495,7 @@ void Lane::when_durable(Lsn lsn, std::function<void(Status)> done) {
       now = Status(*stopped_);
     } else {
       wanted_ = std::max(wanted_, lsn);
+      urgent_ = std::max(urgent_, lsn);
       waiters_.emplace(lsn, done);
     }
   }

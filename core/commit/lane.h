@@ -34,11 +34,12 @@
 //       visible_ can be read: its blobs are known to LogBlobs or InFlightCells from before it could
 //   C7  of cells that go out together with their log block, whose recovery has to prove them, at
 //       most kMaxUnproven bytes are in flight (R8); other groups write their cells first
-//   C8  an open group waits for company while another one is not answered, so for one round of I/O
-//       at most, and while it has less than half of what that one has, or the one that was answered
-//       last: a small group takes a round of I/O, too, and whoever was in the last one is about to
-//       come again. Nothing waits so that sync(), a checkpoint or whoever makes room wants
-//       (urgent_)
+//   C14 an open group waits for company only while another one is not answered, while callers of
+//       answered ones may come again (expected_), and while it has less than half as many callers
+//       as that one, or the one that was answered last: a small group takes a round of I/O, too. It
+//       is sealed when that one is answered, which it has to wait for anyway, so it is later by a
+//       round of its own at most. Nothing waits so that sync(), a checkpoint, whoever makes room or
+//       another commit waits for (urgent_)
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
@@ -122,6 +123,7 @@ struct CommitGroup {
   Round main;                  // cells and log blocks that the answer waits for
   Round behind;                // log blocks that it does not wait for: LogDurability::kFast
   std::uint64_t unproven = 0;  // bytes of cells that go out together with the log block
+  std::size_t callers = 0;     // members whose callers wait for it: not buffered ones
   bool answered = false;
   io::Nanos taken_at = 0;    // its members left the open group
   io::Nanos written_at = 0;  // the writes of main were complete
@@ -159,7 +161,7 @@ class Lane {
   // lane stops, it fails like all that is pending. A buffered one is visible from here on.
   void enqueue(Submission submission);
   // Seals what is open if somebody wants it durable, or it is large, and the lane has room for
-  // another group.
+  // another group (C14).
   void pump();
   // Returns when the record of `lsn` has its place in the log: the record of whatever is placed
   // from then on stands behind it, and is durable only if it is (A10). Seals what may be sealed
@@ -172,12 +174,14 @@ class Lane {
   void pump_beside();
   // Somebody wants everything durable that has an LSN.
   void want_all();
+  // Whoever waits for `lsn` next waits for what others do: no company comes of it (C14).
+  void hurry(Lsn lsn);
   // Everything up to `lsn` may be read from now on, as after a buffered commit with that LSN.
   // Errors: the reason the lane has stopped, when it is not visible.
   Status make_visible(Lsn lsn);
   // Returns when `lsn` is durable, leading groups meanwhile. Errors: the reason the lane stopped.
   // kAnswered: as durable as a commit that is answered, which is less with LogDurability::kFast;
-  // its group may wait for company (C8).
+  // its group may wait for company (C14).
   Status wait_durable(Lsn lsn, LsnWaiters::Until until = LsnWaiters::Until::kDurable);
   // Until `lsn` is durable or the lane has stopped (true), or for `limit`. Waits for no device
   // itself.
@@ -290,6 +294,7 @@ class Lane {
   void flushed(FlushDomain domain, bool success);
   void complete(Round& round, Waiting waiting);
   void advance();
+  void expect_again(const CommitGroup& answered);
   void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
   void note_times(const CommitGroup& group);
   void note_size(const CommitGroup& group);
@@ -331,9 +336,12 @@ class Lane {
   Lsn durable_ = 0;
   Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;
-  Lsn wanted_ = 0;               // somebody waits until this is durable
-  Lsn urgent_ = 0;               // and up to here without company (C8)
-  std::size_t last_size_ = 0;    // members of the group that was answered last
+  Lsn wanted_ = 0;  // somebody waits until this is durable
+  Lsn urgent_ = 0;  // and up to here without company (C14)
+  // C14: callers of the group that was answered last, and those of answered ones who have not
+  // enqueued since.
+  std::size_t last_callers_ = 0;
+  std::size_t expected_ = 0;
   std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
   bool sealing_ = false;      // somebody is between taking a group's members and admitting it

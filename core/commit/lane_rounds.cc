@@ -33,6 +33,7 @@ CommitGroup* Lane::admit(kv::PreparedBlock block, std::vector<Submission> member
   std::vector<io::IoRequest> cells;
   std::uint64_t bytes = 0;
   for (const Submission& member : group->members) {
+    group->callers += member.durability == Durability::kDurable ? 1 : 0;
     for (const StripeWrite& stripe : member.stripes) {
       writer.append(stripe, io::WriteMode::kCached, cells);  // choose_modes() has the last word
     }
@@ -294,6 +295,16 @@ void Lane::complete(Round& round, Waiting waiting) {
   changed_.notify_all();
 }
 
+// C14. No more than a group had lately: whoever stays away is forgotten when there are few.
+void Lane::expect_again(const CommitGroup& answered) {
+  std::size_t most = std::max(last_callers_, answered.callers);
+  for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
+    if (!group->answered) most = std::max(most, group->callers);
+  }
+  expected_ = std::min(expected_ + answered.callers, most);
+  last_callers_ = answered.callers;
+}
+
 // Under the lock.
 void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
   for (Submission& member : group.members) {
@@ -302,7 +313,7 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
     counters_.add(CounterId::kTransactions);
   }
   group.answered = true;
-  if (!group.members.empty()) last_size_ = group.members.size();
+  if (group.callers > 0) expect_again(group);
   group.answered_at = executor_.clock().now();
   note_times(group);
   answered_ = std::max(answered_, group.last_lsn());

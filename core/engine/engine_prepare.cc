@@ -104,6 +104,7 @@ Result<std::shared_ptr<CountedNames>> Engine::count_names(std::vector<NameRange>
 }
 
 Status Engine::wait_until_read(Lsn lsn) {
+  lane_->hurry(lsn);
   Status readable = lane_->wait_durable(lsn, LsnWaiters::Until::kAnswered);
   HEXAD_TRY(writable());  // what has stopped the lane meanwhile has not touched this transaction
   return readable;

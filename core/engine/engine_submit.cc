@@ -101,6 +101,7 @@ Result<Lsn> Engine::commit(Transaction&& transaction, const CommitOptions& optio
   }
   parts_.counters->add(CounterId::kTransactionsFailed);
   if (rests_on > 0) {
+    if (!buffered) lane_->hurry(rests_on);
     HEXAD_TRY(buffered ? lane_->make_visible(rests_on)
                        : lane_->wait_durable(rests_on, LsnWaiters::Until::kAnswered));
   }
