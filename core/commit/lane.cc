@@ -193,14 +193,17 @@ bool Lane::may_seal() const {
 // resume() does where the answer had to wait for a change of the membership.
 bool Lane::waits_for_company() const {
   if (expected_ == 0 || open_bytes_ >= kLargeGroup || open_.front().lsn <= urgent_) return false;
-  bool others = false;
-  std::size_t most = last_callers_;
+  const std::size_t others = callers_under_way();
+  return others > 0 && open_.size() < others + expected_;
+}
+
+// Under the lock: who waits for groups that are not answered.
+std::size_t Lane::callers_under_way() const {
+  std::size_t callers = 0;
   for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
-    if (group->answered || group->callers == 0) continue;
-    others = true;
-    most = std::max(most, group->callers);
+    if (!group->answered) callers += group->callers;
   }
-  return others && 2 * open_.size() < most;
+  return callers;
 }
 
 // Under the lock: what goes into the next group, in the order of LSNs.

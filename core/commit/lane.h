@@ -35,11 +35,12 @@
 //   C7  of cells that go out together with their log block, whose recovery has to prove them, at
 //       most kMaxUnproven bytes are in flight (R8); other groups write their cells first
 //   C14 an open group waits for company only while another one is not answered, while callers of
-//       answered ones may come again (expected_), and while it has less than half as many callers
-//       as that one, or the one that was answered last: a small group takes a round of I/O, too. It
-//       is sealed when that one is answered, which it has to wait for anyway, so it is later by a
-//       round of its own at most. Nothing waits so that sync(), a checkpoint, whoever makes room or
-//       another commit waits for (urgent_)
+//       answered ones may come again (expected_), and while it has fewer members than there are
+//       callers in the others and expected: a small group takes a round of I/O, too, so half of all
+//       go out while the other half is under way. It is sealed when the other one is answered,
+//       which it has to wait for anyway, so it is later by a round of its own at most. Nothing
+//       waits so that sync(), a checkpoint, whoever makes room or another commit waits for
+//       (urgent_)
 //
 // A buffered commit makes itself, and so everything below it, visible when it is enqueued. Its
 // group is sealed when somebody wants it durable (wanted_), when it is large, or when the owner's
@@ -294,7 +295,7 @@ class Lane {
   void flushed(FlushDomain domain, bool success);
   void complete(Round& round, Waiting waiting);
   void advance();
-  void expect_again(const CommitGroup& answered);
+  std::size_t callers_under_way() const;
   void answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks);
   void note_times(const CommitGroup& group);
   void note_size(const CommitGroup& group);
@@ -336,12 +337,9 @@ class Lane {
   Lsn durable_ = 0;
   Lsn answered_ = 0;  // durable_, or behind.over is missing
   Lsn recorded_ = 0;
-  Lsn wanted_ = 0;  // somebody waits until this is durable
-  Lsn urgent_ = 0;  // and up to here without company (C14)
-  // C14: callers of the group that was answered last, and those of answered ones who have not
-  // enqueued since.
-  std::size_t last_callers_ = 0;
-  std::size_t expected_ = 0;
+  Lsn wanted_ = 0;               // somebody waits until this is durable
+  Lsn urgent_ = 0;               // and up to here without company (C14)
+  std::size_t expected_ = 0;     // C14: callers of answered groups who have not enqueued since
   std::atomic<Lsn> visible_{0};  // written under the lock
   int pauses_ = 0;
   bool sealing_ = false;      // somebody is between taking a group's members and admitting it

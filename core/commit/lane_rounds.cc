@@ -295,16 +295,6 @@ void Lane::complete(Round& round, Waiting waiting) {
   changed_.notify_all();
 }
 
-// C14. No more than a group had lately: whoever stays away is forgotten when there are few.
-void Lane::expect_again(const CommitGroup& answered) {
-  std::size_t most = std::max(last_callers_, answered.callers);
-  for (const std::unique_ptr<CommitGroup>& group : in_flight_) {
-    if (!group->answered) most = std::max(most, group->callers);
-  }
-  expected_ = std::min(expected_ + answered.callers, most);
-  last_callers_ = answered.callers;
-}
-
 // Under the lock.
 void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>>& callbacks) {
   for (Submission& member : group.members) {
@@ -313,7 +303,8 @@ void Lane::answer(CommitGroup& group, std::vector<std::pair<CommitCallback, Lsn>
     counters_.add(CounterId::kTransactions);
   }
   group.answered = true;
-  if (group.callers > 0) expect_again(group);
+  // C14. No more than there were lately: whoever stays away is forgotten.
+  expected_ = std::min(expected_, callers_under_way()) + group.callers;
   group.answered_at = executor_.clock().now();
   note_times(group);
   answered_ = std::max(answered_, group.last_lsn());
