@@ -33,9 +33,19 @@ class Mixed final : public io::System {
     if (found.has_value() && path == local) found->can_be_shut_out = false;
     return found;
   }
-  Status shut_out(const std::string& path) override { return inner.shut_out(path); }
+  // Waits for all others that are asked for: one by one they would not come.
+  Status shut_out(const std::string& path) override {
+    ++asked;
+    for (int naps = 0; asked < wait_for; ++naps) {
+      if (naps == 1000) return Error{ErrorCode::kUnavailable, "the others were not asked for", ""};
+      inner.executor().sleep_for(1);
+    }
+    return inner.shut_out(path);
+  }
 
   io::SimSystem inner;
+  std::size_t asked = 0;
+  std::size_t wait_for = 0;
   std::string local;
   std::string unheard_of;
 };
@@ -54,6 +64,11 @@ struct World {
     }
     return count;
   }
+  Result<std::vector<DeviceHolder>> shut_out() {
+    std::optional<Result<std::vector<DeviceHolder>>> done;
+    system.inner.run([&] { done = shut_out_holders(pool, system); });
+    return std::move(*done);
+  }
   Mixed system;
   std::vector<std::unique_ptr<io::Device>> held;
   PoolDescription pool{{"a", "b", "c", "gone"}, {"fast"}};
@@ -68,10 +83,17 @@ TEST_CASE("shut_out: all that is there and held, that of the fast directory too"
   REQUIRE(found[1].path == "c");
   REQUIRE(found[2].path == "fast/log");
   REQUIRE(world.fenced() == 0);
-  REQUIRE(shut_out_holders(world.pool, world.system).value().size() == 3);
+  REQUIRE(world.shut_out().value().size() == 3);
   REQUIRE(world.fenced() == 3);
   REQUIRE(find_holders(world.pool, world.system).value().empty());
   REQUIRE(world.system.open_device("c", io::OpenMode::kReadWrite).ok());
+}
+
+TEST_CASE("shut_out: of all devices at the same time") {
+  World world;
+  world.system.wait_for = 4;
+  REQUIRE(world.shut_out().value().size() == 4);
+  REQUIRE(world.fenced() == 4);
 }
 
 TEST_CASE("shut_out: where somebody cannot be, nobody is, and that is said") {
@@ -79,7 +101,7 @@ TEST_CASE("shut_out: where somebody cannot be, nobody is, and that is said") {
     CAPTURE(local);
     World world;
     world.system.local = local;
-    const Error refused = shut_out_holders(world.pool, world.system).error();
+    const Error refused = world.shut_out().error();
     REQUIRE(refused.code == ErrorCode::kBusy);
     REQUIRE(refused.message.find(local) != std::string::npos);
     REQUIRE(refused.hint.find("nobody has been shut out") != std::string::npos);
@@ -91,7 +113,7 @@ TEST_CASE("shut_out: a device of which nobody can tell is not taken for free") {
   World world;
   world.system.unheard_of = "c";
   REQUIRE(find_holders(world.pool, world.system).error().code == ErrorCode::kUnavailable);
-  REQUIRE(shut_out_holders(world.pool, world.system).error().code == ErrorCode::kUnavailable);
+  REQUIRE(world.shut_out().error().code == ErrorCode::kUnavailable);
   REQUIRE(world.fenced() == 0);
 }
 
